@@ -1,0 +1,39 @@
+# Two commands: `make demo` and `make test`. Each sets up what it needs.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN     = $(VENV)/bin
+STAMP   = $(VENV)/.installed
+
+.PHONY: setup demo test test-long lint bench docs clean
+
+setup: $(STAMP)
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	touch $(STAMP)
+
+demo: $(STAMP)
+	BIN=$(abspath $(BIN)) sh docs/demo.sh
+
+test: $(STAMP)
+	$(BIN)/python -m pytest -n 2 -m 'not long'
+
+test-long: $(STAMP)
+	$(BIN)/python -m pytest -m long -s
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/python -m tests.kit.limits
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+
+bench: $(STAMP)
+	sh bench/run.sh
+
+docs: $(STAMP)
+	$(BIN)/python -m tests.kit.docs --write
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info

@@ -1,0 +1,59 @@
+"""The port that every model adapter fills, and the errors it may raise."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Protocol
+
+from cru.values.deltas import Delta
+from cru.values.errors import CruError
+from cru.values.messages import Request
+
+
+class ModelError(CruError):
+    """A request could not be answered. `retryable` says whether the same request may succeed later.
+
+    ModelError
+    ├── NoModel           nothing is configured (exit 5)
+    ├── ModelUnavailable  connection refused or lost, 5xx, 408/409/429 after all retries
+    ├── ModelRefused      4xx: key, quota, bad request
+    ├── ContextTooLong    the provider says that the request is too large
+    └── BrokenReply       the stream ended early or cannot be understood
+    """
+
+    retryable = False
+
+
+class NoModel(ModelError):
+    code = 5
+
+
+class ModelUnavailable(ModelError):
+    retryable = True
+
+
+class ModelRefused(ModelError):
+    pass
+
+
+class ContextTooLong(ModelError):
+    pass
+
+
+class BrokenReply(ModelError):
+    retryable = True
+
+
+class Model(Protocol):
+    """One model of one provider. `encode` is pure: equal requests give equal bytes, and a request that only adds messages
+    shares all bytes up to the first added one. `stream` sends such bytes and yields deltas, the last one an End;
+    cancelling it closes the connection."""
+
+    provider: str
+    name: str
+
+    def encode(self, request: Request) -> bytes: ...
+
+    def stream(self, body: bytes) -> AsyncIterator[Delta]: ...
+
+    async def close(self) -> None: ...

@@ -1,0 +1,39 @@
+"""The port through which a person is asked. Nobody there: the default answers None."""
+
+from __future__ import annotations
+
+from typing import Literal, Protocol
+
+from msgspec import Struct
+
+Choice = Literal["once", "session", "project", "always", "no"]
+
+
+class Subject(Struct, frozen=True):
+    """What is asked about. kind: read, write, shell, fetch, message, memory, flow or tool; detail is what a rule's glob matches
+    (a command, a path, a URL); rule is the rule that the answers session, project and always would store."""
+
+    tool: str
+    kind: str
+    detail: str
+    why: str = ""
+    rule: str = ""
+
+
+class Reply(Struct, frozen=True):
+    """A person's answer; `reason` goes to the model when the choice is no."""
+
+    choice: Choice
+    reason: str = ""
+
+
+class Asker(Protocol):
+    async def ask(self, subject: Subject) -> Reply | None:
+        """None: nobody is there."""
+
+
+class Nobody:
+    """The default asker: nobody is there."""
+
+    async def ask(self, subject: Subject) -> Reply | None:
+        return None

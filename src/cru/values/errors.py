@@ -1,0 +1,24 @@
+"""The root of every error that a user may see. Each room derives its own tree from CruError.
+
+CruError
+├── ConfigError      (config)       ├── ModelError       (models)
+├── ContextError     (contexts)     ├── ToolError        (tools)
+├── EventError       (events)       ├── PermissionError_ (permissions)
+└── EngineError      (engine)       └── UsageError       (faces)
+"""
+
+from __future__ import annotations
+
+
+class CruError(Exception):
+    """`message` says what is wrong, `hint` names the next step; `code` is the exit status of the command line."""
+
+    code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message}\n  {self.hint}" if self.hint else self.message

@@ -1,0 +1,78 @@
+"""What a model reads and says: messages, tool calls, thinking, requests, usage."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+Role = Literal["user", "assistant", "tool"]
+
+
+class ToolCall(Struct, frozen=True):
+    """One call that a model asked for. `arguments` is the raw JSON text as the model wrote it (may be invalid)."""
+
+    id: str
+    name: str
+    arguments: str = "{}"
+
+
+class Thinking(Struct, frozen=True, omit_defaults=True):
+    """A reasoning block. `data` is the provider's own block, sent back unchanged, and only to that provider."""
+
+    provider: str
+    text: str = ""
+    data: dict[str, Any] = {}
+
+
+class Message(Struct, frozen=True, omit_defaults=True):
+    """One message of a conversation; `ref` is the id of the log entry it comes from ("" if made for one request)."""
+
+    role: Role
+    content: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    call_id: str = ""
+    is_error: bool = False
+    thinking: tuple[Thinking, ...] = ()
+    ref: str = ""
+
+
+class Span(Struct, frozen=True):
+    """One section of the system prompt. `origin` says where it comes from (a file, a setting, a plugin)."""
+
+    name: str
+    origin: str
+    text: str
+
+
+class ToolSpec(Struct, frozen=True):
+    """A tool as the model sees it; `parameters` is a JSON Schema of type object."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any]
+
+
+class Request(Struct, frozen=True):
+    """Everything that one model request contains. `parameters` are sampling options by their OpenAI names."""
+
+    model: str
+    system: tuple[Span, ...] = ()
+    messages: tuple[Message, ...] = ()
+    tools: tuple[ToolSpec, ...] = ()
+    parameters: dict[str, Any] = {}
+
+
+class Usage(Struct, frozen=True):
+    """Tokens of one request as the provider counted them. `input` includes cache reads and writes. cost is in US dollars."""
+
+    input: int = 0
+    output: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    cost: float = 0.0
+
+
+def system_text(spans: tuple[Span, ...]) -> str:
+    """The system prompt as one text: spans in order, a blank line between."""
+    return "\n\n".join(s.text for s in spans if s.text)
