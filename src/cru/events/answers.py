@@ -1,0 +1,189 @@
+"""The answer: one record that every handler returns, in whatever language it is written (docs/events.md).
+
+A dialect only translates into this record; `add` is the one fold, and `apply` the one place where a payload is edited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar, get_type_hints
+
+import msgspec
+from msgspec import Struct
+
+from cru.events.errors import BadAnswer
+
+Decision = Literal["none", "allow", "ask", "deny"]
+Op = Literal["set", "merge", "prepend", "append", "keep", "drop"]
+Position = Literal["user_prefix", "user_suffix"]
+P = TypeVar("P", bound=Struct)
+
+STRENGTH: dict[str, int] = {"none": 0, "allow": 1, "ask": 2, "deny": 3}
+
+
+class Change(Struct, frozen=True):
+    """One edit of a payload field. merge works on the top-level keys of a table; keep and drop name members of a list."""
+
+    field: str
+    op: Op
+    value: Any
+
+
+class Inject(Struct, frozen=True):
+    """Text that goes to the model as a user message; `model` holds for that leg only."""
+
+    content: str
+    position: Position = "user_prefix"
+    model: str = ""
+
+
+class Answer(Struct, frozen=True, omit_defaults=True):
+    """What a handler decided. `result` means that the handler did the thing instead; `note` is for the journal."""
+
+    decision: Decision = "none"
+    halt: bool = False
+    reason: str = ""
+    changes: tuple[Change, ...] = ()
+    context: tuple[str, ...] = ()
+    context_files: tuple[str, ...] = ()
+    inject: Inject | None = None
+    result: Any = None
+    note: str = ""
+
+    @property
+    def stops(self) -> bool:
+        """Cancel or halt: the chain ends after the current group."""
+        return self.halt or self.decision == "deny"
+
+
+PASS = Answer()
+
+
+def transform(**fields: Any) -> Answer:
+    """Set fields of the payload."""
+    return Answer(changes=tuple(Change(name, "set", value) for name, value in fields.items()))
+
+
+def cancel(reason: str = "cancelled") -> Answer:
+    """The announced thing does not happen."""
+    return Answer(decision="deny", reason=reason)
+
+
+def halt(reason: str = "halted") -> Answer:
+    """The announced thing does not happen and the turn ends."""
+    return Answer(decision="deny", halt=True, reason=reason)
+
+
+def allow(reason: str = "") -> Answer:
+    return Answer(decision="allow", reason=reason)
+
+
+def ask(reason: str = "") -> Answer:
+    return Answer(decision="ask", reason=reason)
+
+
+def inject(content: str, position: Position = "user_prefix", model: str = "") -> Answer:
+    return Answer(inject=Inject(content, position, model))
+
+
+def add_context(*texts: str) -> Answer:
+    return Answer(context=texts)
+
+
+def handled(result: Any) -> Answer:
+    """The handler did it instead."""
+    return Answer(result=result)
+
+
+def add(a: Answer, b: Answer) -> Answer:
+    """Fold two answers: the stronger decision wins, the first result stays, the last inject wins, the rest adds up."""
+    if b is PASS:
+        return a
+    if a is PASS:
+        return b
+    stronger = b if STRENGTH[b.decision] > STRENGTH[a.decision] or (b.halt and not a.halt) else a
+    reason = stronger.reason
+    if a.decision == b.decision and a.halt == b.halt and a.reason and b.reason and a.reason != b.reason:
+        reason = f"{a.reason}\n{b.reason}"
+    return Answer(
+        decision=a.decision if STRENGTH[a.decision] >= STRENGTH[b.decision] else b.decision,
+        halt=a.halt or b.halt,
+        reason=reason or a.reason or b.reason,
+        changes=a.changes + b.changes,
+        context=a.context + b.context,
+        context_files=a.context_files + b.context_files,
+        inject=b.inject or a.inject,
+        result=a.result if a.result is not None else b.result,
+        note="; ".join(n for n in (a.note, b.note) if n),
+    )
+
+
+def stopped(answer: Answer) -> Answer:
+    """A cancelled or halted dispatch: injects and context that were gathered in it are dropped."""
+    return msgspec.structs.replace(answer, inject=None, context=(), context_files=())
+
+
+def apply(payload: P, change: Change) -> P:
+    """The payload with one change, checked against the field's type; raises BadAnswer."""
+    old = getattr(payload, change.field, None)
+    edit = _OPS.get(change.op)
+    if edit is None:
+        raise BadAnswer(f"unknown change `{change.op}`", f"one of {', '.join(_OPS)}")
+    kind = _field_type(type(payload), change.field)
+    try:
+        value = msgspec.convert(edit(old, change.value), kind)
+    except (msgspec.ValidationError, TypeError) as error:
+        raise BadAnswer(f"{change.op} `{change.field}`: {error}") from error
+    return msgspec.structs.replace(payload, **{change.field: value})
+
+
+_types: dict[type, dict[str, Any]] = {}
+
+
+def _field_type(payload: type, name: str) -> Any:
+    if payload not in _types:
+        _types[payload] = get_type_hints(payload, include_extras=True)
+    return _types[payload][name]
+
+
+def _merge(old: Any, new: Any) -> Any:
+    if not isinstance(old, dict) or not isinstance(new, dict):
+        raise TypeError("only a table can be merged")
+    return {**old, **new}
+
+
+def _many(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, list | tuple) else [value]
+
+
+def _append(old: Any, new: Any) -> Any:
+    return old + new if isinstance(old, str) else [*old, *_many(new)]
+
+
+def _prepend(old: Any, new: Any) -> Any:
+    return new + old if isinstance(old, str) else [*_many(new), *old]
+
+
+def _names(item: Any) -> set[str]:
+    if isinstance(item, str):
+        return {item}
+    found = {getattr(item, key, None) for key in ("name", "ref", "id")}
+    return {name for name in found if name}
+
+
+def _keep(old: Any, names: Any) -> Any:
+    return [item for item in old if _names(item) & set(_many(names))]
+
+
+def _drop(old: Any, names: Any) -> Any:
+    return [item for item in old if not _names(item) & set(_many(names))]
+
+
+_OPS: dict[str, Callable[[Any, Any], Any]] = {
+    "set": lambda _old, new: new,
+    "merge": _merge,
+    "prepend": _prepend,
+    "append": _append,
+    "keep": _keep,
+    "drop": _drop,
+}

@@ -1,0 +1,251 @@
+"""THE table: every event, when it fires, what a handler may change, where added context lands.
+
+docs/events.md is generated from it; names, suggestions and checks come from it.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from cru.events import payloads as p
+
+Kind = Literal["observe", "transform", "gate"]
+Lands = Literal["", "beside the prompt", "after the tool result", "a section", "the next request"]
+
+
+class Row(Struct, frozen=True):
+    """One event. `ident` is the payload field that patterns match; `fails` is what a failing in-process handler means."""
+
+    name: str
+    payload: type[Struct]
+    kind: Kind
+    when: str
+    writable: tuple[str, ...] = ()
+    cancel: str = ""
+    context: Lands = ""
+    inject: bool = False
+    result: str = ""
+    scope: Literal["main", "tree"] = "main"
+    ident: str = ""
+    fails: Literal["pass", "deny"] = "pass"
+    live: bool = True
+    in_turn: bool = True
+
+
+def _row(name: str, payload: type[Struct], kind: Kind, when: str, **more: object) -> Row:
+    return Row(name, payload, kind, when, **more)  # type: ignore[arg-type]
+
+
+_PROMPT: Lands = "beside the prompt"
+_RESULT: Lands = "after the tool result"
+_NEXT: Lands = "the next request"
+
+CATALOG: tuple[Row, ...] = (
+    _row("session:started", p.SessionStarted, "observe", "a context is opened", context=_PROMPT, in_turn=False),
+    _row("session:paused", p.SessionPaused, "observe", "control is handed over", in_turn=False),
+    _row("session:resumed", p.SessionResumed, "observe", "control is handed back", in_turn=False),
+    _row("session:idle", p.SessionIdle, "observe", "the agent awaits input; once per idle", inject=True, in_turn=False),
+    _row("session:ended", p.SessionEnded, "observe", "the context is closed", in_turn=False),
+    _row("context:switched", p.ContextSwitched, "observe", "another context became current", in_turn=False),
+    _row("context:clearing", p.ContextClearing, "observe", "before a context is archived", in_turn=False),
+    _row("context:cleared", p.ContextCleared, "observe", "after a context was archived", in_turn=False),
+    _row("config:changed", p.ConfigChanged, "observe", "a command wrote a setting", ident="key", in_turn=False),
+    _row("model:selected", p.ModelSelected, "observe", "a model was chosen", ident="model", in_turn=False),
+    _row("todo:changed", p.TodoChanged, "observe", "the todo list was rewritten"),
+    _row(
+        "message:received",
+        p.MessageReceived,
+        "gate",
+        "a prompt is dispatched",
+        writable=("content", "attachments"),
+        cancel="the prompt is not sent",
+        context=_PROMPT,
+        inject=True,
+    ),
+    _row(
+        "leg:started",
+        p.LegStarted,
+        "transform",
+        "before the first request of a leg",
+        writable=("fuel", "fallback"),
+    ),
+    _row(
+        "system_prompt:build",
+        p.SystemPromptBuild,
+        "transform",
+        "once a leg",
+        writable=("sections",),
+        context="a section",
+    ),
+    _row("tools:select", p.ToolsSelect, "transform", "once a leg; may only narrow", writable=("tools",)),
+    _row(
+        "message:before_send",
+        p.MessageBeforeSend,
+        "gate",
+        "before every request",
+        writable=("model", "parameters", "messages", "prompt"),
+        cancel="the request is not made, the leg ends",
+        context="beside the prompt",
+        inject=True,
+        scope="tree",
+        ident="model",
+    ),
+    _row("streaming:delta", p.StreamingDelta, "observe", "text arrives (coalesced)"),
+    _row("agent:thinking", p.AgentThinking, "observe", "reasoning arrives (coalesced)"),
+    _row(
+        "agent:responded",
+        p.AgentResponded,
+        "transform",
+        "a reply is whole",
+        writable=("display",),
+        context=_NEXT,
+        inject=True,
+    ),
+    _row(
+        "tool:before_call",
+        p.ToolBeforeCall,
+        "gate",
+        "each call, before the permission question",
+        writable=("args", "env"),
+        cancel="the call is denied",
+        context=_RESULT,
+        inject=True,
+        result="is the call's outcome; the tool does not run",
+        scope="tree",
+        ident="name",
+        fails="deny",
+    ),
+    _row(
+        "permission:requested",
+        p.PermissionRequested,
+        "gate",
+        "a question would be asked",
+        cancel="the call is denied",
+        context=_RESULT,
+        inject=True,
+        result="answers the question",
+        scope="tree",
+        ident="tool",
+        fails="deny",
+    ),
+    _row("permission:resolved", p.PermissionResolved, "observe", "it is decided, by whom", scope="tree", ident="tool"),
+    _row("interaction:requested", p.InteractionRequested, "observe", "a dialog with a person opens", scope="tree"),
+    _row("interaction:completed", p.InteractionCompleted, "observe", "the dialog is answered", scope="tree"),
+    _row(
+        "tool:called",
+        p.ToolCalled,
+        "observe",
+        "running begins",
+        scope="tree",
+        ident="name",
+        context=_RESULT,
+        inject=True,
+    ),
+    _row(
+        "tool:completed",
+        p.ToolCompleted,
+        "transform",
+        "a call ended well",
+        writable=("result",),
+        context=_RESULT,
+        inject=True,
+        scope="tree",
+        ident="name",
+    ),
+    _row(
+        "tool:failed",
+        p.ToolFailed,
+        "transform",
+        "a call was denied, invalid, failed or timed out",
+        writable=("error",),
+        context=_RESULT,
+        inject=True,
+        scope="tree",
+        ident="name",
+    ),
+    _row(
+        "output:cached",
+        p.OutputCached,
+        "gate",
+        "output over the limit is about to be spilled",
+        writable=("summary",),
+        cancel="it is sent in full",
+        scope="tree",
+        ident="tool",
+        result="is the summary",
+    ),
+    _row(
+        "tool:batch_completed",
+        p.ToolBatchCompleted,
+        "transform",
+        "all calls of one reply are done",
+        writable=("fuel", "fallback"),
+        context=_NEXT,
+        inject=True,
+        scope="tree",
+    ),
+    _row(
+        "context:overflow",
+        p.ContextOverflow,
+        "gate",
+        "the size is over the threshold, or a compaction was asked for",
+        writable=("strategy", "summary_prompt"),
+        cancel="the compaction is skipped",
+        result="is the summary",
+    ),
+    _row("session:compacted", p.SessionCompacted, "observe", "after a compaction"),
+    _row(
+        "turn:complete",
+        p.TurnComplete,
+        "gate",
+        "the end of every leg, with its cause",
+        cancel="no continuation",
+        context=_NEXT,
+        inject=True,
+        ident="cause",
+    ),
+    _row("injection_pending", p.InjectionPending, "observe", "an inject was accepted"),
+    _row(
+        "inbox:sending",
+        p.InboxSending,
+        "gate",
+        "a message to another context is about to go",
+        cancel="it is not sent",
+        ident="to",
+        result="the handler delivered it",
+    ),
+    _row("inbox:sent", p.InboxSent, "observe", "the message was delivered", ident="to"),
+    _row(
+        "task:spawned",
+        p.TaskSpawned,
+        "gate",
+        "a sub-agent or background command is about to start",
+        writable=("prompt", "model", "tools"),
+        cancel="it does not start",
+        ident="kind",
+        live=False,
+    ),
+    _row("task:completed", p.TaskCompleted, "observe", "it ended well", inject=True, ident="kind", live=False),
+    _row("task:failed", p.TaskFailed, "observe", "it failed", inject=True, ident="kind", live=False),
+    _row("file:changed", p.FileChanged, "observe", "a watched file changed", ident="path", live=False),
+    _row("note:parsed", p.NoteParsed, "observe", "a note was read", ident="path", live=False),
+    _row("note:created", p.NoteCreated, "observe", "a note is new", ident="path", live=False),
+    _row("note:modified", p.NoteModified, "observe", "a note changed", ident="path", live=False),
+    _row("note:deleted", p.NoteDeleted, "observe", "a note is gone", ident="path", live=False),
+    _row("note:renamed", p.NoteRenamed, "observe", "a note has a new path", ident="new", live=False),
+    _row("mcp:attached", p.McpAttached, "observe", "a server's tools arrived", ident="server", live=False),
+    _row("tool:discovered", p.ToolDiscovered, "observe", "a tool arrived", ident="name", live=False),
+    _row("custom", p.Custom, "observe", "a script emitted it", ident="name", live=False),
+)
+
+BY_NAME: dict[str, Row] = {row.name: row for row in CATALOG}
+BY_TYPE: dict[type[Struct], Row] = {row.payload: row for row in CATALOG}
+
+# Other names of ours for an event, some narrowed to one value of the identifier.
+ALIASES: dict[str, tuple[str, str]] = {
+    "compact:before": ("context:overflow", ""),
+    "turn:failed": ("turn:complete", "error"),
+    "turn:interrupted": ("turn:complete", "interrupted"),
+}

@@ -1,0 +1,32 @@
+"""What can go wrong in the event room.
+
+EventError
+├── UnknownEvent   no such event (names the closest)
+├── BadAnswer      a handler's answer does not fit (its own failure, journalled)
+├── BadHandler     a registration does not fit
+└── TooDeep        handlers raise events in one another beyond the limit
+"""
+
+from __future__ import annotations
+
+from cru.values.errors import CruError
+
+
+class EventError(CruError):
+    pass
+
+
+class UnknownEvent(EventError):
+    pass
+
+
+class BadAnswer(EventError):
+    pass
+
+
+class BadHandler(EventError):
+    pass
+
+
+class TooDeep(EventError):
+    pass

@@ -1,0 +1,324 @@
+"""The payload of every event: one frozen record each, named as its row in the catalog (docs/events.md).
+
+Durations are milliseconds. A field that handlers may change is listed in the catalog, not here.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from cru.values.messages import Message, Span, ToolCall, Usage
+
+
+class SessionStarted(Struct, frozen=True):
+    context: str
+    folder: str
+    resumed: bool = False
+    source: str = "startup"
+    model: str = ""
+
+
+class SessionPaused(Struct, frozen=True):
+    how: str
+
+
+class SessionResumed(Struct, frozen=True):
+    how: str
+
+
+class SessionIdle(Struct, frozen=True):
+    context: str
+    input_type: str = "prompt"
+
+
+class SessionEnded(Struct, frozen=True):
+    reason: str
+
+
+class ContextSwitched(Struct, frozen=True):
+    old: str
+    new: str
+
+
+class ContextClearing(Struct, frozen=True):
+    context: str
+    how: str = "archive"
+
+
+class ContextCleared(Struct, frozen=True):
+    context: str
+    how: str = "archive"
+
+
+class ConfigChanged(Struct, frozen=True):
+    key: str
+    value: Any = None
+
+
+class ModelSelected(Struct, frozen=True):
+    provider: str
+    model: str
+    why: str = ""
+
+
+class TodoChanged(Struct, frozen=True):
+    context: str
+    text: str
+
+
+class Attachment(Struct, frozen=True):
+    """A file given with a prompt; text is what the model reads."""
+
+    path: str
+    text: str
+
+
+class MessageReceived(Struct, frozen=True):
+    content: str
+    attachments: tuple[Attachment, ...] = ()
+    participant_id: str = "user"
+    ref: str = ""
+
+
+class LegStarted(Struct, frozen=True):
+    message: str
+    fuel: int
+    fallback: str = "call_user"
+
+
+class SystemPromptBuild(Struct, frozen=True):
+    sections: tuple[Span, ...]
+
+
+class ToolsSelect(Struct, frozen=True):
+    tools: tuple[str, ...]
+
+
+class MessageBeforeSend(Struct, frozen=True):
+    model: str
+    parameters: dict[str, Any]
+    messages: tuple[Message, ...]
+    prompt: str = ""
+    round: int = 1
+
+
+class StreamingDelta(Struct, frozen=True):
+    delta: str
+    seq: int = 0
+
+
+class AgentThinking(Struct, frozen=True):
+    thought: str
+    seq: int = 0
+
+
+class AgentResponded(Struct, frozen=True):
+    content: str
+    display: str
+    final: bool
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage()
+    ref: str = ""
+
+
+class ToolBeforeCall(Struct, frozen=True):
+    name: str
+    args: dict[str, Any]
+    call_id: str
+    kind: str = "tool"
+    env: dict[str, str] = {}
+    valid: bool = True
+    error: str = ""
+    origin: str = "model"
+
+
+class PermissionRequested(Struct, frozen=True):
+    tool: str
+    kind: str
+    detail: str
+    call_id: str = ""
+    why: str = ""
+    args: dict[str, Any] = {}
+    paths: tuple[str, ...] = ()
+
+
+class PermissionResolved(Struct, frozen=True):
+    tool: str
+    kind: str
+    decision: str
+    by: str
+    call_id: str = ""
+    reason: str = ""
+
+
+class InteractionRequested(Struct, frozen=True):
+    id: str
+    kind: str
+    prompt: str
+
+
+class InteractionCompleted(Struct, frozen=True):
+    id: str
+    kind: str
+    response: str
+
+
+class ToolCalled(Struct, frozen=True):
+    name: str
+    args: dict[str, Any]
+    call_id: str
+
+
+class ToolCompleted(Struct, frozen=True):
+    name: str
+    args: dict[str, Any]
+    result: str
+    call_id: str
+    duration: float = 0.0
+    ref: str = ""
+
+
+class ToolFailed(Struct, frozen=True):
+    """which: policy, hook, human, timeout, invalid, unknown, failed, halted or interrupted."""
+
+    name: str
+    args: dict[str, Any]
+    error: str
+    which: str
+    call_id: str
+    duration: float = 0.0
+    ref: str = ""
+
+
+class OutputCached(Struct, frozen=True):
+    tool: str
+    args: dict[str, Any]
+    content: str
+    size: int
+    lines: int
+    summary: str = ""
+
+
+class ToolBatchCompleted(Struct, frozen=True):
+    tool_calls: tuple[ToolCall, ...]
+    fuel: int
+    fallback: str = "call_user"
+
+
+class ContextOverflow(Struct, frozen=True):
+    """Sizes in estimated tokens; strategy: rolling or full; trigger: auto or manual."""
+
+    used: int
+    limit: int
+    percent: float
+    strategy: str
+    summary_prompt: str
+    trigger: str = "auto"
+
+
+class SessionCompacted(Struct, frozen=True):
+    summary: str
+    dropped: int
+    kept: int
+    trigger: str = "auto"
+
+
+class TurnComplete(Struct, frozen=True):
+    """cause: done, cancelled, halted, interrupted or error; response is this leg's text."""
+
+    cause: str
+    response: str
+    ref: str
+    rounds: int = 0
+    continuations: int = 0
+    no_progress: int = 0
+    error: str = ""
+    recurse: str | None = None
+
+
+class InjectionPending(Struct, frozen=True):
+    content: str
+    position: str
+    is_continuation: bool = True
+
+
+class InboxSending(Struct, frozen=True):
+    to: str
+    content: str
+    sender: str
+
+
+class InboxSent(Struct, frozen=True):
+    to: str
+    content: str
+    sender: str
+    delivered_by: str = "inbox"
+
+
+class TaskSpawned(Struct, frozen=True):
+    id: str
+    kind: str
+    prompt: str
+    model: str = ""
+    tools: tuple[str, ...] = ()
+
+
+class TaskCompleted(Struct, frozen=True):
+    id: str
+    kind: str
+    result: str
+
+
+class TaskFailed(Struct, frozen=True):
+    id: str
+    kind: str
+    error: str
+
+
+class FileChanged(Struct, frozen=True):
+    path: str
+    kind: str
+
+
+class NoteParsed(Struct, frozen=True):
+    path: str
+    block_count: int = 0
+
+
+class NoteCreated(Struct, frozen=True):
+    path: str
+    title: str = ""
+
+
+class NoteModified(Struct, frozen=True):
+    path: str
+    change_type: str = "content"
+
+
+class NoteDeleted(Struct, frozen=True):
+    path: str
+    existed: bool = True
+
+
+class NoteRenamed(Struct, frozen=True):
+    old: str
+    new: str
+
+
+class McpAttached(Struct, frozen=True):
+    server: str
+    tool_count: int
+
+
+class ToolDiscovered(Struct, frozen=True):
+    name: str
+    source: str
+
+
+class Custom(Struct, frozen=True):
+    """An event that a script made up."""
+
+    name: str
+    data: Any = None

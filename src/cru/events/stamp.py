@@ -1,0 +1,63 @@
+"""What every delivered event carries beside its payload, and the frame around a handler's call."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+
+from msgspec import Struct
+
+from cru.events.catalog import Row
+
+
+class Stamp(Struct, frozen=True):
+    """Where and when. dispatch_seq counts dispatches of one process run; parent_seq is the dispatch in whose handler this
+    one was raised (0 = none); timestamp is unix seconds; depth 0 is the main agent; purpose is "" for ordinary work."""
+
+    session_id: str
+    run_id: str
+    agent_id: str
+    parent_call_id: str
+    depth: int
+    is_sub_agent: bool
+    dispatch_seq: int
+    parent_seq: int
+    timestamp: float
+    is_continuation: bool
+    source: str
+    purpose: str
+
+
+class Event(Struct, frozen=True):
+    """What a handler is called with."""
+
+    row: Row
+    stamp: Stamp
+    payload: Struct
+
+    @property
+    def name(self) -> str:
+        return self.row.name
+
+
+class Origin(Struct, frozen=True):
+    """Which agent of which run a bus belongs to."""
+
+    session_id: str
+    run_id: str
+    agent_id: str = "main"
+    parent_call_id: str = ""
+    depth: int = 0
+
+
+class Frame(Struct, frozen=True):
+    """Who is being called right now: events that these owners raise are not dispatched to them again."""
+
+    owners: frozenset[str] = frozenset()
+    depth: int = 0
+    seq: int = 0
+    purpose: str = ""
+
+
+TOP = Frame()
+FRAME: ContextVar[Frame] = ContextVar("cru_frame", default=TOP)
+MAX_DEPTH = 16
