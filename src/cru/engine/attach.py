@@ -1,0 +1,31 @@
+"""Files that a user gives with a prompt (`--attach`)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cru.engine.errors import EngineError
+from cru.events.payloads import Attachment
+
+LIMIT = 1024 * 1024
+
+
+class BadAttachment(EngineError):
+    code = 2
+
+
+def attach(name: str, cwd: Path) -> Attachment:
+    """Read a text file of at most 1 MiB; raises BadAttachment."""
+    path = cwd / name
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise BadAttachment(f"cannot attach {name}: {error.strerror}") from error
+    if len(data) > LIMIT:
+        raise BadAttachment(
+            f"cannot attach {name}: {len(data)} bytes, at most {LIMIT}", "name the file in the prompt instead"
+        )
+    try:
+        return Attachment(name, data.decode())
+    except UnicodeDecodeError as error:
+        raise BadAttachment(f"cannot attach {name}: not UTF-8 text", "images are not available yet") from error

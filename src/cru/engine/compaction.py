@@ -1,0 +1,183 @@
+"""Compaction: the older part of a conversation becomes a summary; the log keeps every line (docs/contexts.md).
+
+The model then sees the summary (a section of the system prompt) and the kept entries. A leg that is under way goes on afterwards and
+answers its prompt. chibi 0.4 and 0.10 return without answering, and drop what they compact; that is not copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from msgspec import Struct
+
+from cru.engine import round
+from cru.engine.errors import NothingToCompact
+from cru.engine.history import History, weight
+from cru.engine.parts import Parts, Voice
+from cru.engine.round import Reply
+from cru.events.bus import purpose
+from cru.events.payloads import ContextOverflow, SessionCompacted
+from cru.values.entries import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
+from cru.values.messages import Message, Request, Span
+
+LEAST = 4
+KEPT_LAST = 2
+BYTES_PER_TOKEN = 4
+
+
+class Fill(Struct, frozen=True):
+    """How full the window is, in estimated tokens; limit 0 = unknown."""
+
+    used: int
+    limit: int
+
+    @property
+    def percent(self) -> float:
+        return 100.0 * self.used / self.limit if self.limit else 0.0
+
+
+class Unit(Struct):
+    """Entries that live and die together: a prompt with its resolutions, or a reply with its calls and their results."""
+
+    entries: list[Entry]
+    is_prompt: bool
+
+
+def fill(parts: Parts, voice: Voice, spans: Sequence[Span]) -> Fill:
+    """The size of the next request against the model's window."""
+    limit = voice.window or parts.settings.context_window_limit
+    used = (parts.history.size + sum(len(s.text) for s in spans)) // BYTES_PER_TOKEN if limit else 0
+    return Fill(used, limit)
+
+
+async def fit(parts: Parts, voice: Voice, spans: Sequence[Span], ref: str) -> bool:
+    """Compact if it is time to, and allowed; True if the context was compacted."""
+    now = fill(parts, voice, spans)
+    settings = parts.settings
+    if not now.limit or not settings.auto_compact or now.percent < settings.auto_compact_threshold:
+        return False
+    return await compact(parts, voice, now, "rolling", ref)
+
+
+async def rescue(parts: Parts, voice: Voice, ref: str) -> bool:
+    """The provider says that the request is too large: compact once, if automatic compaction is on."""
+    if not parts.settings.auto_compact:
+        return False
+    return await compact(parts, voice, fill(parts, voice, parts.sections()), "rolling", ref)
+
+
+async def manual(parts: Parts, voice: Voice) -> None:
+    """`cru -z`: everything becomes the summary. Raises NothingToCompact for two messages or fewer."""
+    if len(parts.history.messages()) <= KEPT_LAST:
+        raise NothingToCompact("two messages or fewer: nothing to compact")
+    now = fill(parts, voice, parts.sections())
+    if not await compact(parts, voice, now, "full", "", trigger="manual"):
+        raise NothingToCompact(
+            "the compaction was skipped", "a handler of context:overflow cancelled it: see `cru trace`"
+        )
+
+
+async def compact(
+    parts: Parts, voice: Voice, now: Fill, strategy: Literal["rolling", "full"], ref: str, trigger: str = "auto"
+) -> bool:
+    """Summarise and set an anchor; False if there is too little to drop or a handler cancelled."""
+    dropped, kept = split(parts.store.visible(), _share(parts, strategy), ref)
+    if not dropped:
+        return False
+    payload = ContextOverflow(now.used, now.limit, round_(now.percent), strategy, parts.compaction_prompt, trigger)
+    outcome = await parts.bus.dispatch(payload)
+    if outcome.answer.stops:
+        return False
+    if outcome.payload.strategy != strategy and outcome.payload.strategy == "full":
+        dropped, kept = split(parts.store.visible(), 100.0, ref)
+    result = outcome.answer.result
+    summary = result if isinstance(result, str) and result else await _summary(parts, voice, dropped, outcome.payload)
+    parts.store.transcript(dropped)
+    parts.store.anchor("compaction", summary, [e.id for e in kept])
+    parts.history = History(parts.store.visible())
+    parts.store.rotate()
+    await parts.bus.dispatch(SessionCompacted(summary, len(dropped), len(kept), trigger))
+    return True
+
+
+def round_(value: float) -> float:
+    return float(f"{value:.1f}")
+
+
+def _share(parts: Parts, strategy: str) -> float:
+    return 100.0 if strategy == "full" else parts.settings.rolling_compact_drop_percentage
+
+
+def split(entries: Sequence[Entry], percent: float, ref: str) -> tuple[list[Entry], list[Entry]]:
+    """Which entries to drop and which to keep. The prompt `ref` of the running leg stays; calls keep their results; what is left
+    of earlier legs starts with a prompt."""
+    units = _units(entries)
+    if len(units) <= LEAST and percent < 100:
+        return [], list(entries)
+    current = next((u for u in units if u.is_prompt and u.entries[0].id == ref), None)
+    rest = [u for u in units if u is not current]
+    count = max(1, round_half(len(rest) * percent / 100))
+    count = min(count, len(rest) if percent >= 100 else max(0, len(rest) - KEPT_LAST))
+    before = units.index(current) if current is not None else len(units)
+    while 0 < count < len(rest) and not rest[count].is_prompt and units.index(rest[count]) < before:
+        count += 1
+    gone = {e.id for u in rest[:count] for e in u.entries}
+    return [e for e in entries if e.id in gone], [e for e in entries if e.id not in gone]
+
+
+def round_half(value: float) -> int:
+    return int(value + 0.5)
+
+
+def _units(entries: Sequence[Entry]) -> list[Unit]:
+    units: list[Unit] = []
+    owner: dict[str, Unit] = {}
+    for entry in entries:
+        home = _home(entry, owner)
+        if home is None:
+            is_prompt = entry.entry_type == MESSAGE and entry.role not in ("agent", "assistant")
+            home = Unit([], is_prompt)
+            units.append(home)
+        home.entries.append(entry)
+        for key in (entry.id, entry.tool_call_id, entry.metadata.get("reply", "")):
+            if key:
+                owner.setdefault(key, home)
+    return units
+
+
+def _home(entry: Entry, owner: dict[str, Unit]) -> Unit | None:
+    if entry.entry_type in (RESOLVED, LEG_ENDED):
+        return owner.get(entry.metadata.get("ref", ""))
+    if entry.entry_type == TOOL_RESULT:
+        return owner.get(entry.tool_call_id)
+    if entry.entry_type == TOOL_CALL:
+        return owner.get(entry.metadata.get("reply", ""))
+    return None
+
+
+async def _summary(parts: Parts, voice: Voice, dropped: Sequence[Entry], said: ContextOverflow) -> str:
+    text = "\n\n".join(_line(m) for m in History(dropped).messages())
+    if parts.store.summary():
+        text = f"[summary so far]\n{parts.store.summary()}\n\n{text}"
+    spans = (Span("compaction", "setting compaction prompt", said.summary_prompt),)
+    request = Request(voice.model.name, spans, (Message("user", text),), (), voice.parameters)
+    reply = Reply()
+    with purpose("compaction", "cru"):
+        announced = await round.announce(parts, request, "", 0)
+        if announced.answer.stops:
+            raise NothingToCompact(f"the request for a summary was cancelled: {announced.answer.reason}")
+        upto = parts.store.entries()[-1].id
+        request = announced.request
+        await round.send(parts, voice, request, reply, round=0, upto=upto, messages=request.messages)
+    if not reply.content.strip():
+        raise NothingToCompact("the model gave an empty summary; nothing was changed", "try again, or another model")
+    return reply.content
+
+
+def _line(message: Message) -> str:
+    calls = "".join(f"\n[call {c.name} {c.arguments}]" for c in message.calls)
+    return f"[{message.role.upper()}]: {message.content}{calls}"
+
+
+__all__ = ["Fill", "compact", "fill", "fit", "manual", "rescue", "split", "weight"]

@@ -1,0 +1,32 @@
+"""What can go wrong in the engine.
+
+EngineError
+├── BadTransition   the leg tried to go where the table has no arrow (a defect of cru)
+├── EmptyReply      the model said nothing, also after retries
+├── NothingToResume the log has no unfinished prompt
+└── NothingToCompact
+"""
+
+from __future__ import annotations
+
+from cru.values.errors import CruError
+
+
+class EngineError(CruError):
+    pass
+
+
+class BadTransition(EngineError):
+    pass
+
+
+class EmptyReply(EngineError):
+    pass
+
+
+class NothingToResume(EngineError):
+    pass
+
+
+class NothingToCompact(EngineError):
+    pass

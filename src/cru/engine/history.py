@@ -1,0 +1,162 @@
+"""From log entries to the messages that a model reads. Pure: the same entries always give the same messages.
+
+Rules (docs/contexts.md): a user message is sent as its last `message_resolved` says, and not at all if blocked or never
+resolved; the entries of one reply form one assistant message; results stand in the model's order, whatever order they were
+logged in. Entries of other programs (chibi 0.4 to 0.10) have no resolutions and no reply ids and are read by position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+from cru.values.entries import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
+from cru.values.messages import Message, Thinking, ToolCall
+
+# Prompts of these sources count only once they are resolved.
+PROMPT_SOURCES = frozenset({"user", "queue", "command", "inbox", "continuation", "recurse", "task"})
+INTERRUPTED = "interrupted, may have run"
+
+
+class History:
+    """The running projection. `messages` may hold None for a call whose result is not there yet."""
+
+    def __init__(self, entries: Iterable[Entry] = ()) -> None:
+        self._slots: list[Message | None] = []
+        self._prompts: dict[str, tuple[int, Entry]] = {}
+        self._waiting: dict[str, int] = {}
+        self._context: dict[str, tuple[str, ...]] = {}
+        self._holes = 0
+        self._reply = -1
+        self._reply_id = ""
+        self.size = 0
+        for entry in entries:
+            self.add(entry)
+
+    def add(self, entry: Entry) -> None:
+        """Take one more log entry."""
+        kind = entry.entry_type
+        if kind == MESSAGE:
+            self._message(entry)
+        elif kind == TOOL_CALL:
+            self._call(entry)
+        elif kind == TOOL_RESULT:
+            self._result(entry)
+        elif kind == RESOLVED:
+            self._resolved(entry)
+
+    def messages(self) -> tuple[Message, ...]:
+        """What the model sees now."""
+        if not self._holes:
+            return tuple(self._slots)  # type: ignore[arg-type]
+        missing = {at: call_id for call_id, at in self._waiting.items()}
+        filled = (
+            Message("tool", INTERRUPTED, call_id=missing[at], is_error=True) if at in missing else slot
+            for at, slot in enumerate(self._slots)
+        )
+        return tuple(slot for slot in filled if slot is not None)
+
+    def open_calls(self) -> list[str]:
+        """Ids of calls that have no result."""
+        return list(self._waiting)
+
+    def context_of(self, ref: str) -> tuple[str, ...]:
+        """What handlers have put beside a prompt so far."""
+        return self._context.get(ref, ())
+
+    def _put(self, index: int, message: Message | None) -> None:
+        old = self._slots[index]
+        self.size += weight(message) - weight(old)
+        self._holes += (message is None) - (old is None)
+        self._slots[index] = message
+
+    def _new(self, message: Message | None) -> int:
+        self._slots.append(message)
+        self._holes += message is None
+        self.size += weight(message)
+        return len(self._slots) - 1
+
+    def _message(self, entry: Entry) -> None:
+        if _role(entry) == "assistant":
+            thinking = tuple(msgspec.convert(entry.metadata.get("thinking", ()), tuple[Thinking, ...]))
+            message = Message("assistant", entry.content, thinking=thinking, ref=entry.id)
+            self._reply = self._new(message)
+            self._reply_id = entry.metadata.get("reply", entry.id)
+            return
+        self._reply, self._reply_id = -1, ""
+        if entry.role == "system":
+            return
+        held_back = entry.metadata.get("source") in PROMPT_SOURCES
+        index = self._new(None if held_back else Message("user", entry.content, ref=entry.id))
+        self._prompts[entry.id] = (index, entry)
+
+    def _resolved(self, entry: Entry) -> None:
+        data = entry.metadata
+        found = self._prompts.get(data.get("ref", ""))
+        if found is None:
+            return
+        index, original = found
+        if data.get("blocked"):
+            self._put(index, None)
+            return
+        self._context[original.id] = tuple(data.get("context", ()))
+        text = entry.content if data.get("rewritten") else original.content
+        added = data.get("context", ())
+        self._put(index, Message("user", "\n\n".join([text, *added]), ref=original.id))
+
+    def _call(self, entry: Entry) -> None:
+        call = ToolCall(entry.tool_call_id or f"call_{entry.id[:8]}", entry.to, entry.content or "{}")
+        reply_id = entry.metadata.get("reply", "")
+        fits = self._reply >= 0 and (reply_id == self._reply_id if reply_id else True)
+        if not fits:
+            thinking = tuple(msgspec.convert(entry.metadata.get("thinking", ()), tuple[Thinking, ...]))
+            self._reply = self._new(Message("assistant", thinking=thinking, ref=entry.id))
+            self._reply_id = reply_id
+        reply = self._slots[self._reply]
+        assert reply is not None
+        self._put(self._reply, msgspec.structs.replace(reply, calls=(*reply.calls, call)))
+        self._waiting[call.id] = self._new(None)
+
+    def _result(self, entry: Entry) -> None:
+        self._reply, self._reply_id = -1, ""
+        failed = bool(entry.metadata.get("is_error"))
+        index = self._waiting.pop(entry.tool_call_id, None)
+        if index is None and not entry.tool_call_id and self._waiting:
+            call_id = next(iter(self._waiting))
+            index = self._waiting.pop(call_id)
+            self._put(index, Message("tool", entry.content, call_id=call_id, is_error=failed, ref=entry.id))
+        elif index is None:
+            self._new(Message("user", f"[result of {entry.from_ or 'a tool'}]\n{entry.content}", ref=entry.id))
+        else:
+            self._put(index, Message("tool", entry.content, call_id=entry.tool_call_id, is_error=failed, ref=entry.id))
+
+
+def weight(message: Message | None) -> int:
+    """Size in bytes as it counts against the window (four make a token, roughly)."""
+    if message is None:
+        return 0
+    calls = sum(len(c.name) + len(c.arguments) for c in message.calls)
+    return len(message.content) + calls + sum(len(t.text) for t in message.thinking) + len(message.role)
+
+
+def visible_at(entries: Sequence[Entry], upto: str) -> list[Entry]:
+    """What counted when the entry `upto` was the newest: kept entries of the last anchor before it, then what followed."""
+    cut = next((i for i, e in enumerate(entries) if e.id == upto), len(entries) - 1)
+    seen = list(entries[: cut + 1])
+    at = next((i for i in range(len(seen) - 1, -1, -1) if seen[i].entry_type == ANCHOR), -1)
+    if at < 0:
+        return seen
+    keep = set(_kept(seen[at].metadata))
+    return [e for e in seen[:at] if e.id in keep] + seen[at + 1 :]
+
+
+def _kept(metadata: dict[str, Any]) -> list[str]:
+    return list(metadata.get("keep", ()))
+
+
+def _role(entry: Entry) -> str:
+    if entry.role:
+        return "assistant" if entry.role in ("agent", "assistant") else "user"
+    return "assistant" if entry.to == "user" else "user"

@@ -1,0 +1,28 @@
+"""Sending to another context, with its two events; lent to the tool `send_message`."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from cru.contexts.home import Home
+from cru.contexts.inbox import InboxMessage
+from cru.events.bus import Bus
+from cru.events.payloads import InboxSending, InboxSent
+
+
+def sender(bus: Bus, home: Home, here: str) -> Callable[[str, str, str | None], Awaitable[str]]:
+    """The function (to, content, from or None) -> what the model is told."""
+
+    async def send(to: str, content: str, sender: str | None) -> str:
+        name = home.resolve(to)
+        said = await bus.dispatch(InboxSending(name, content, sender or here))
+        if said.answer.stops:
+            return f"Not sent: {said.answer.reason}"
+        delivered = said.answer.result is not None
+        if not delivered:
+            home.send(InboxMessage(sender or here, name, content))
+        by = said.by if delivered else "inbox"
+        await bus.dispatch(InboxSent(name, content, sender or here, by))
+        return f"Message sent to {name}" + (f" by {by}" if delivered else "")
+
+    return send

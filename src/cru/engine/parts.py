@@ -1,0 +1,63 @@
+"""What the engine works with. The composition root fills it; no engine function ever sees the session or a face."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from cru.contexts.store import ContextStore
+from cru.engine.history import History
+from cru.engine.recorder import Recorder
+from cru.engine.settings import EngineSettings
+from cru.events.bus import Bus
+from cru.models.protocol import Model
+from cru.permissions.asker import Asker
+from cru.permissions.gate import Gate
+from cru.tools.registry import Registry as Tools
+from cru.tools.settings import ToolSettings
+from cru.values.messages import Span
+
+ModelChooser = Callable[[str], Awaitable["Voice"]]
+
+
+class Voice(Struct, frozen=True):
+    """A model ready to be asked, the parameters that go with it, and its window in tokens (0 = unknown)."""
+
+    model: Model
+    parameters: dict[str, Any]
+    window: int = 0
+    why: str = ""
+
+
+class SectionSource(Protocol):
+    """Gives the sections of the system prompt; called once a leg."""
+
+    def __call__(self) -> tuple[Span, ...]: ...
+
+
+class Parts(Struct):
+    """bus: the agent's bus · store: the context · choose: a model by name ("" = the configured one), made when first needed ·
+    tools, gate, asker: hands and their leave · recorder: the trace · root: project root · env: environment of children ·
+    sections: the system prompt · services: what built-in tools borrow · username: who prompts · offer_tools: whether tools go
+    into requests (None = as the model's adapter likes)."""
+
+    bus: Bus
+    store: ContextStore
+    choose: ModelChooser
+    tools: Tools
+    gate: Gate
+    asker: Asker
+    recorder: Recorder
+    settings: EngineSettings
+    tool_settings: ToolSettings
+    root: Path
+    env: Mapping[str, str]
+    sections: SectionSource
+    history: History
+    services: dict[str, Any]
+    username: str = "user"
+    offer_tools: bool | None = None
+    compaction_prompt: str = ""

@@ -1,0 +1,94 @@
+"""The system prompt: sections in a fixed order, stable ones first, each with its origin (chibi 0.4 order, plus AGENTS.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from cru.contexts.store import ContextStore
+from cru.values.messages import Span
+
+GUIDE_NAMES = ("AGENTS.md", "CLAUDE.md")
+GUIDE_LIMIT = 64 * 1024
+
+
+class Places(Struct, frozen=True):
+    """Where sections come from. home: the cru home; root: project root; cwd: where the user stands; base: the shipped prompt."""
+
+    home: Path
+    root: Path
+    cwd: Path
+    user_home: Path
+    base: str
+
+
+def sections(store: ContextStore, places: Places, username: str, reflection: bool) -> tuple[Span, ...]:
+    """All sections that have text. Reading costs a few file look-ups; called once a leg."""
+    return tuple(span for span in _all(store, places, username, reflection) if span.text.strip())
+
+
+def _all(store: ContextStore, places: Places, username: str, reflection: bool) -> Iterator[Span]:
+    yield _base(store, places)
+    yield from _guides(places)
+    if username != "user":
+        yield Span("username", "setting username", f"The user is called {username}.")
+    if reflection:
+        yield _file("reflection", places.home / "prompts" / "reflection.md", "REFLECTION")
+    yield _titled("summary", f"context {store.name}: last compaction", "SUMMARY", store.summary())
+    for name in ("goals", "todos"):
+        yield _titled(name, str(store.folder / f"{name}.md"), name.upper(), store.read_text(f"{name}.md"))
+    yield Span("environment", "this process", f"Working directory: {places.cwd}\nProject root: {places.root}")
+
+
+def _base(store: ContextStore, places: Places) -> Span:
+    own = store.read_text("system_prompt.md")
+    if own.strip():
+        return Span("base", str(store.folder / "system_prompt.md"), own.strip())
+    for name in ("cru.md", "chibi.md"):
+        path = places.home / "prompts" / name
+        text = _read(path)
+        if text.strip():
+            return Span("base", str(path), text.strip())
+    return Span("base", "cru", places.base)
+
+
+def _guides(places: Places) -> Iterator[Span]:
+    """AGENTS.md (else CLAUDE.md) of the user's home, the cru home, then each folder from the project root to here."""
+    seen: set[Path] = set()
+    for folder in (places.user_home, places.home, *_down(places.root, places.cwd)):
+        if folder in seen:
+            continue
+        seen.add(folder)
+        for name in GUIDE_NAMES:
+            text = _read(folder / name)
+            if text.strip():
+                yield _titled("guide", str(folder / name), f"{name} of {folder}", text)
+                break
+
+
+def _down(root: Path, cwd: Path) -> list[Path]:
+    chain = [cwd, *cwd.parents]
+    return list(reversed(chain[: chain.index(root) + 1])) if root in chain else [root]
+
+
+def _file(name: str, path: Path, title: str) -> Span:
+    return _titled(name, str(path), title, _read(path))
+
+
+def _titled(name: str, origin: str, title: str, text: str) -> Span:
+    return Span(name, origin, f"--- {title} ---\n{text.strip()}" if text.strip() else "")
+
+
+def _read(path: Path) -> str:
+    """The text of an optional file; one that is there but cannot be read says so in its place."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(GUIDE_LIMIT + 1)
+    except (FileNotFoundError, NotADirectoryError):
+        return ""
+    except OSError as error:
+        return f"[{path} could not be read: {error.strerror}]"
+    text = data[:GUIDE_LIMIT].decode("utf-8", "replace")
+    return f"{text}\n[{path} is cut here, at {GUIDE_LIMIT} bytes]" if len(data) > GUIDE_LIMIT else text

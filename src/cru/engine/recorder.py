@@ -1,0 +1,134 @@
+"""The trace: what happened in each turn, and the recipe of every request (docs/turn.md).
+
+Lines of `trace.jsonl`, told apart by `k`: leg, request, reply, states, end. A recipe names log entries and spans; the text of each
+span and each tool list is stored once, by hash, in `spans/`. So a request costs the same few hundred bytes however long the
+conversation is, and can still be rebuilt to the byte.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import time
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+from msgspec import Struct
+
+from cru.values.messages import Message, Request, ToolSpec
+
+
+class Lines(Protocol):
+    """Where trace lines go."""
+
+    def write(self, lines: bytes) -> None: ...
+
+
+class RequestLine(Struct, frozen=True, omit_defaults=True, tag_field="k", tag="request"):
+    """The recipe of one request. n counts within the turn; upto is the newest log entry it contains; spans are
+    (name, origin, hash); messages is filled only if a handler changed them for this one request; sha is SHA-256 of the body."""
+
+    n: int
+    turn: str
+    round: int
+    provider: str
+    model: str
+    upto: str
+    spans: tuple[tuple[str, str, str], ...]
+    tools: str
+    parameters: dict[str, Any]
+    sha: str
+    bytes: int
+    time: float
+    base_url: str = ""
+    messages: tuple[Message, ...] | None = None
+    changed_by: str = ""
+    purpose: str = ""
+
+
+class Recorder:
+    """Writes the trace of one context. Lines are held back until the next request or the leg's end, then go out at once."""
+
+    def __init__(self, lines: Lines, folder: Path) -> None:
+        self._lines = lines
+        self._spans = folder / "spans"
+        self._known: set[str] = set()
+        self._held: list[bytes] = []
+        self._tools: tuple[tuple[ToolSpec, ...], str] = ((), "")
+        self._states: list[tuple[str, float]] = []
+        self._count = 0
+        self._turn = ""
+        self._started = time.perf_counter()
+
+    def leg(self, turn: str, ref: str, source: str, run: str) -> None:
+        """A leg begins; a new turn id starts the count of requests again."""
+        if turn != self._turn:
+            self._turn, self._count = turn, 0
+        self._started = time.perf_counter()
+        self._hold({"k": "leg", "v": 1, "turn": turn, "ref": ref, "source": source, "run": run, "time": time.time()})
+
+    def state(self, name: str) -> None:
+        self._states.append((name, round((time.perf_counter() - self._started) * 1000, 2)))
+
+    def request(self, request: Request, body: bytes, **facts: Any) -> int:
+        """Write the recipe before the request goes out; returns its number in the turn."""
+        self._count += 1
+        line = RequestLine(
+            n=self._count,
+            turn=self._turn,
+            model=request.model,
+            spans=tuple((s.name, s.origin, self._keep(s.text.encode())) for s in request.system),
+            tools=self._keep_tools(request.tools),
+            parameters=request.parameters,
+            sha=hashlib.sha256(body).hexdigest(),
+            bytes=len(body),
+            time=time.time(),
+            **facts,
+        )
+        self._hold(line)
+        self.flush()
+        return self._count
+
+    def reply(self, n: int, **facts: Any) -> None:
+        self._hold({"k": "reply", "n": n, "turn": self._turn, **facts})
+
+    def end(self, ref: str, cause: str, counts: dict[str, int], error: str = "") -> None:
+        """The leg is over; everything held goes out."""
+        self._hold({"k": "end", "turn": self._turn, "ref": ref, "cause": cause, "counts": counts, "error": error})
+        self.flush()
+
+    def flush(self) -> None:
+        if self._states:
+            self._held.append(msgspec.json.encode({"k": "states", "turn": self._turn, "at": self._states}) + b"\n")
+            self._states = []
+        if self._held:
+            self._lines.write(b"".join(self._held))
+            self._held = []
+
+    def _hold(self, line: Any) -> None:
+        self._held.append(msgspec.json.encode(line) + b"\n")
+
+    def _keep_tools(self, tools: tuple[ToolSpec, ...]) -> str:
+        if tools is not self._tools[0]:
+            self._tools = (tools, self._keep(msgspec.json.encode(tools)) if tools else "")
+        return self._tools[1]
+
+    def _keep(self, data: bytes) -> str:
+        key = hashlib.sha256(data).hexdigest()[:24]
+        if key not in self._known:
+            self._known.add(key)
+            self._store(self._spans / key, data)
+        return key
+
+    def _store(self, path: Path, data: bytes) -> None:
+        try:
+            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileExistsError:
+            return
+        except FileNotFoundError:
+            self._spans.mkdir(parents=True, exist_ok=True)
+            return self._store(path, data)
+        with open(fd, "wb") as file:
+            file.write(data)
+        return None

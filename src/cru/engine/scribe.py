@@ -1,0 +1,123 @@
+"""Writing the log: every entry is on disk before anything acts on it, and in the history right after."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from cru.contexts.entries import new_id
+from cru.engine.parts import Parts
+from cru.engine.turn import Prompt
+from cru.events.stream import EntryLogged
+from cru.values.entries import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
+from cru.values.messages import Thinking, ToolCall
+
+
+CONTINUING = ("continuation", "recurse")
+
+
+def write(parts: Parts, *entries: Entry) -> None:
+    """Append to the log, take into the history, tell the faces."""
+    parts.store.append(*entries)
+    for entry in entries:
+        parts.history.add(entry)
+    parts.bus.stream.tell(EntryLogged(tuple(e.id for e in entries)))
+
+
+def entry(kind: str, content: str = "", **fields: Any) -> Entry:
+    return Entry(id=new_id(), timestamp=int(time.time()), content=content, entry_type=kind, **fields)
+
+
+def prompt(parts: Parts, prompt: Prompt) -> Entry:
+    """The original text of a prompt, before anybody had a say."""
+    made = _prompt(parts, prompt)
+    write(parts, made)
+    return made
+
+
+def _prompt(parts: Parts, prompt: Prompt) -> Entry:
+    metadata: dict[str, Any] = {"source": prompt.source}
+    if prompt.attachments:
+        metadata["attachments"] = [a.path for a in prompt.attachments]
+    if prompt.model:
+        metadata["model"] = prompt.model
+    made = entry(MESSAGE, prompt.text, from_=parts.username, to=parts.store.name, role="user", metadata=metadata)
+    # A continuation carries an id that says so to readers of the log; it is an ordinary message otherwise.
+    return msgspec.structs.replace(made, id=f"msg-{made.id}") if prompt.source in CONTINUING else made
+
+
+def resolved(parts: Parts, ref: str, original: str, text: str, context: Sequence[str]) -> None:
+    """What a prompt became; the text is left out if nobody changed it."""
+    metadata: dict[str, Any] = {"ref": ref}
+    if text != original:
+        metadata["rewritten"] = True
+    if context:
+        metadata["context"] = list(context)
+    write(parts, entry(RESOLVED, text if text != original else "", metadata=metadata))
+
+
+def blocked(parts: Parts, ref: str, reason: str) -> None:
+    write(parts, entry(RESOLVED, metadata={"ref": ref, "blocked": True, "reason": reason}))
+
+
+def inject(parts: Parts, text: str) -> None:
+    """A user message that a handler made, after results."""
+    write(parts, entry(MESSAGE, text, from_="hook", to=parts.store.name, role="user", metadata={"source": "inject"}))
+
+
+def reply(
+    parts: Parts, text: str, calls: Sequence[ToolCall], thinking: Sequence[Thinking], model: str, partial: str = ""
+) -> str:
+    """One reply of the model as one write: its text, then its calls. Returns the id of the first entry ("" if empty)."""
+    shared: dict[str, Any] = {"model": model}
+    if thinking:
+        shared["thinking"] = [msgspec.to_builtins(t) for t in thinking]
+    if partial:
+        shared["partial"] = partial
+    entries: list[Entry] = []
+    reply_id = new_id()
+    if text or not calls:
+        first = {**shared, "reply": reply_id}
+        entries.append(entry(MESSAGE, text, from_=parts.store.name, to="user", role="agent", metadata=first))
+    for call in calls:
+        metadata = {"reply": reply_id} if entries else {**shared, "reply": reply_id}
+        entries.append(
+            entry(
+                TOOL_CALL, call.arguments, from_=parts.store.name, to=call.name, tool_call_id=call.id, metadata=metadata
+            )
+        )
+    write(parts, *entries)
+    return entries[0].id
+
+
+def result(parts: Parts, call: ToolCall, content: str, is_error: bool, **metadata: Any) -> str:
+    """A call's outcome as the model will read it."""
+    if is_error:
+        metadata["is_error"] = True
+    made = entry(TOOL_RESULT, content, from_=call.name, to=parts.store.name, tool_call_id=call.id, metadata=metadata)
+    write(parts, made)
+    return made.id
+
+
+def leg_ended(parts: Parts, ref: str, cause: str) -> None:
+    if ref:
+        write(parts, entry(LEG_ENDED, metadata={"ref": ref, "cause": cause}))
+
+
+def leg_ended_and_continued(parts: Parts, ref: str, cause: str, prompt: Prompt) -> str:
+    """The end of a leg and the prompt of the next as one write, so that no kill falls between; returns the prompt's id."""
+    made = _prompt(parts, prompt)
+    write(parts, entry(LEG_ENDED, metadata={"ref": ref, "cause": cause}), made)
+    return made.id
+
+
+def resolved_again(parts: Parts, ref: str, text: str, context: Sequence[str]) -> None:
+    """`message:before_send` changed the prompt in the first round: a second resolution, the last one wins."""
+    before = parts.history.context_of(ref)
+    metadata: dict[str, Any] = {"ref": ref, "rewritten": True}
+    if before or context:
+        metadata["context"] = [*before, *context]
+    write(parts, entry(RESOLVED, text, metadata=metadata))

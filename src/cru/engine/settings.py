@@ -1,0 +1,28 @@
+"""Settings of the engine: sizes, limits, compaction."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class EngineSettings(Struct, frozen=True):
+    context_window_limit: int = 0
+    warn_threshold_percent: float = 80.0
+    auto_compact: bool = False
+    auto_compact_threshold: float = 80.0
+    rolling_compact_drop_percentage: float = 50.0
+    max_recursion_depth: int = 30
+    fuel: int = 2000
+    max_continuations: int = 200
+
+
+DOCS: dict[str, str] = {
+    "context_window_limit": "Size of the model's window in tokens; 0 = unknown, sizes are not checked.",
+    "warn_threshold_percent": "Warn when the conversation fills this much of the window.",
+    "auto_compact": "Summarise the older part of the conversation before it overflows, then go on with the prompt.",
+    "auto_compact_threshold": "Fill level in percent at which that happens.",
+    "rolling_compact_drop_percentage": "How much of the conversation is summarised then, in percent of its messages.",
+    "max_recursion_depth": "How often a turn may go on by a call of `recurse`.",
+    "fuel": "Tool batches and continuations a user prompt may cost; 0 = no limit.",
+    "max_continuations": "How often hooks may make the agent go on after one user prompt; 0 = no limit.",
+}

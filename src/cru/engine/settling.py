@@ -1,0 +1,94 @@
+"""Settling: the end of every leg. `turn:complete` fires once, then the first rule that matches says what comes next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from msgspec import Struct
+
+from cru.engine import guards, scribe
+from cru.engine.parts import Parts
+from cru.engine.turn import LegResult, NextRequest, Prompt, Source, Turn
+from cru.events.answers import Answer, Inject
+from cru.events.payloads import InjectionPending, TurnComplete
+
+RECURSE_TEXT = "[You asked to go on by yourself. Your note follows.]\n{note}"
+
+
+class Next(Struct, frozen=True):
+    """What follows a leg: another one, or idle. `drained` is why queued prompts were let go ("" = they were not)."""
+
+    prompt: Prompt | None = None
+    same_turn: bool = False
+    drained: str = ""
+
+
+async def settle(
+    parts: Parts, result: LegResult, turn: Turn, coming: NextRequest, dequeue: Callable[[], Prompt | None]
+) -> Next:
+    """The settling table of docs/turn.md. The log knows the leg's end, and the continuation, before anything else happens."""
+    answer = await _complete(parts, result, turn)
+    injects = [*coming.injects, *([answer.inject] if answer.inject is not None else [])]
+    coming.injects.clear()
+    coming.context.extend(answer.context)
+    if answer.halt or result.cause in ("halted", "interrupted"):
+        scribe.leg_ended(parts, result.ref, result.cause)
+        return Next(drained=answer.reason or result.reason or result.cause)
+    if result.cause != "done" or answer.stops:
+        injects = []
+    queued = dequeue()
+    if queued is not None:
+        scribe.leg_ended(parts, result.ref, result.cause)
+        return Next(_with(queued, injects))
+    if injects and may_continue(parts, turn):
+        return await _continue(parts, result, turn, injects)
+    scribe.leg_ended(parts, result.ref, result.cause)
+    return Next()
+
+
+def may_continue(parts: Parts, turn: Turn) -> bool:
+    """Count one continuation; False (with a warning) when a limit is reached."""
+    most = parts.settings.max_continuations
+    if most and turn.continuations >= most:
+        parts.bus.stream.warn(f"stopped: {most} continuations for one prompt (setting max_continuations)")
+        return False
+    if turn.fuel == 0:
+        parts.bus.stream.warn("stopped: out of fuel (setting fuel)")
+        return False
+    turn.continuations += 1
+    if turn.fuel > 0:
+        turn.fuel -= 1
+    return True
+
+
+async def _complete(parts: Parts, result: LegResult, turn: Turn) -> Answer:
+    recurse = result.recurse
+    if recurse is not None and turn.recursions >= parts.settings.max_recursion_depth:
+        parts.bus.stream.warn(f"recurse: the limit of {turn.recursions} is reached (setting max_recursion_depth)")
+        recurse = None
+    stuck = guards.progress(turn, result.response) if result.cause == "done" else 0
+    if stuck:
+        parts.bus.stream.warn(f"no progress: the same reply {stuck + 1} times and no new tool result")
+    payload = TurnComplete(
+        result.cause, result.response, result.ref, result.rounds, turn.continuations, stuck, result.error, recurse
+    )
+    outcome = await parts.bus.dispatch(payload)
+    return outcome.answer
+
+
+async def _continue(parts: Parts, result: LegResult, turn: Turn, injects: list[Inject]) -> Next:
+    text = "\n\n".join(i.content for i in injects)
+    source: Source = "continuation"
+    if result.recurse is not None and injects[-1].content == RECURSE_TEXT.format(note=result.recurse):
+        source = "recurse"
+        turn.recursions += 1
+    prompt = Prompt(text, source, model=injects[-1].model)
+    ref = scribe.leg_ended_and_continued(parts, result.ref, result.cause, prompt)
+    await parts.bus.dispatch(InjectionPending(text, injects[-1].position))
+    return Next(Prompt(text, source, ref=ref, model=prompt.model), same_turn=True)
+
+
+def _with(queued: Prompt, injects: list[Inject]) -> Prompt:
+    before = tuple(i.content for i in injects if i.position == "user_prefix")
+    after = tuple(i.content for i in injects if i.position == "user_suffix")
+    return Prompt(queued.text, queued.source, queued.attachments, before=before, after=after, model=queued.model)

@@ -1,0 +1,17 @@
+"""The management commands: a table of names, what they do, and the module that is loaded when one is used."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Command(NamedTuple):
+    module: str
+    help: str
+
+
+COMMANDS: dict[str, Command] = {
+    "trace": Command("trace", "what happened in a turn; what was sent, and what would be sent"),
+    "models": Command("models", "which models can be used; fetch the embedded one"),
+    "trust": Command("trust", "trust this project's .cru/config.toml as it is now"),
+}

@@ -1,0 +1,156 @@
+"""The flags: one table. Parsing, help, order of execution and suggestions come from it (docs/command-line.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+
+class Flag(NamedTuple):
+    """`args` are the names of its values; `quiet` means that the model is not called because of it; `kind` is op (carried out, in
+    the order of this table), option, or later (known, not available yet)."""
+
+    short: str
+    long: str
+    args: tuple[str, ...]
+    quiet: bool
+    help: str
+    kind: str = "op"
+
+    @property
+    def name(self) -> str:
+        return self.long[2:]
+
+
+FLAGS: tuple[Flag, ...] = (
+    Flag("-C", "--transient-context", ("NAME",), False, "use a context for this run only"),
+    Flag("-c", "--switch-context", ("NAME",), False, "use a context from now on (new, new:PREFIX, - = previous)"),
+    Flag("-a", "--archive-current-context", (), False, "start the context from nothing; the log keeps every line"),
+    Flag("-A", "--archive-context", ("NAME",), True, "the same for another context"),
+    Flag("-z", "--compact-current-context", (), False, "replace the conversation by a summary that the model writes"),
+    Flag("-Z", "--compact-context", ("NAME",), True, "empty a context without a model, keeping its last summary"),
+    Flag("-r", "--rename-current-context", ("NEW",), False, "rename the context"),
+    Flag("-R", "--rename-context", ("OLD", "NEW"), True, "rename another context"),
+    Flag("-y", "--set-current-system-prompt", ("TEXT|FILE",), False, "set the context's own system prompt"),
+    Flag("-Y", "--set-system-prompt", ("NAME", "TEXT|FILE"), True, "the same for another context"),
+    Flag("-u", "--set-username", ("NAME",), False, "save a user name in the context's local.toml"),
+    Flag("-U", "--transient-username", ("NAME",), False, "a user name for this run only"),
+    Flag("-l", "--list-current-context", (), True, "what the context holds"),
+    Flag("-L", "--list-contexts", (), True, "all contexts; * marks the current one"),
+    Flag("-d", "--delete-current-context", (), True, "delete the context (asks on a terminal)"),
+    Flag("-D", "--delete-context", ("NAME",), True, "delete another context"),
+    Flag("-g", "--show-current-log", ("N",), True, "the last N entries (negative: the first, 0: all)"),
+    Flag("-G", "--show-log", ("NAME", "N"), True, "the same of another context"),
+    Flag("-n", "--inspect-current", ("THING",), True, "system_prompt, reflection, todos, goals or list"),
+    Flag("-N", "--inspect", ("NAME", "THING"), True, "the same of another context"),
+    Flag("-p", "--plugin", ("NAME",), True, "run a plugin's tool", "later"),
+    Flag("-P", "--call-tool", ("TOOL",), True, "run a tool", "later"),
+    Flag("", "--resume", (), False, "go on with the last prompt that is not done", "option"),
+    Flag("", "--attach", ("FILE",), False, "give a text file with the prompt (repeatable)", "option"),
+    Flag("", "--model", ("NAME",), False, "model for this run: [provider:]model", "option"),
+    Flag("", "--mode", ("MODE",), False, "ask, auto, plan or trust", "option"),
+    Flag("-t", "--trust", (), False, "the same as --mode trust", "option"),
+    Flag("", "--json", (), False, "one JSON object a line for every event, for programs", "option"),
+    Flag("-v", "--verbose", (), False, "diagnostics on stderr", "option"),
+    Flag("-x", "--no-llm", (), False, "do not call the model", "option"),
+    Flag("-X", "--force-llm", (), False, "call the model although another flag says not to", "option"),
+    Flag("", "--home", ("PATH",), False, "home folder (default ~/.cru, or CRU_HOME)", "option"),
+    Flag("", "--project-root", ("PATH",), False, "project root (default: the repository above here)", "option"),
+    Flag("-h", "--help", (), True, "this text", "option"),
+    Flag("", "--version", (), True, "the version", "option"),
+)
+
+# Other names of the same flags: those of chibi 0.4.
+SYNONYMS = {"--no-chibi": "--no-llm", "--force-chibi": "--force-llm"}
+BEFORE_COMMANDS = frozenset({"home", "switch-context", "transient-context", "verbose"})
+_BY_NAME = {name: flag for flag in FLAGS for name in (flag.short, flag.long) if name}
+
+
+class UsageProblem(Exception):
+    """The command line cannot be understood; `hint` names the next step. Exit status 2."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message, self.hint = message, hint
+
+
+class Parsed(NamedTuple):
+    """`given` holds each flag's values by long name without dashes, in the order of the command line; `words` is the prompt;
+    `literal` says that `--` came before the words."""
+
+    given: tuple[tuple[Flag, tuple[str, ...]], ...]
+    words: tuple[str, ...]
+    literal: bool = False
+
+    def has(self, name: str) -> bool:
+        return any(flag.name == name for flag, _ in self.given)
+
+    def last(self, name: str) -> str | None:
+        """The value of a one-value flag; the last one given counts."""
+        values = [v for flag, v in self.given if flag.name == name]
+        return values[-1][0] if values else None
+
+    def all(self, name: str) -> list[str]:
+        return [v[0] for flag, v in self.given if flag.name == name]
+
+    def operations(self) -> list[tuple[Flag, tuple[str, ...]]]:
+        """What is to be carried out, in the order of the table."""
+        return [(flag, v) for row in FLAGS if row.kind == "op" for flag, v in self.given if flag is row]
+
+
+def parse(argv: Sequence[str]) -> Parsed:
+    """Left to right; the first bare word (or `--`) makes everything after it the prompt. Raises UsageProblem."""
+    given: list[tuple[Flag, tuple[str, ...]]] = []
+    rest = list(argv)
+    while rest:
+        word = rest[0]
+        if word == "--":
+            return Parsed(tuple(given), tuple(rest[1:]), True)
+        if not word.startswith("-") or word == "-":
+            return Parsed(tuple(given), tuple(rest))
+        flag, attached = _find(rest.pop(0))
+        values = [attached] if attached is not None else []
+        while len(values) < len(flag.args):
+            if not rest:
+                raise UsageProblem(f"{flag.short or flag.long} needs {' '.join(flag.args)}", f"{flag.long}: {flag.help}")
+            values.append(rest.pop(0))
+        if flag.kind == "later":
+            raise UsageProblem(f"{flag.short}: not available yet")
+        given.append((flag, tuple(values)))
+    return Parsed(tuple(given), ())
+
+
+def _find(word: str) -> tuple[Flag, str | None]:
+    """The flag of an argument and the value attached to it (-Dname, --mode=auto), if any."""
+    name = SYNONYMS.get(word, word)
+    if name in _BY_NAME:
+        return _BY_NAME[name], None
+    if name.startswith("--") and "=" in name:
+        name, _, value = name.partition("=")
+        flag = _BY_NAME.get(SYNONYMS.get(name, name))
+        if flag is not None and flag.args:
+            return flag, value
+    short = _BY_NAME.get(name[:2])
+    if not name.startswith("--") and short is not None and short.args:
+        return short, name[2:]
+    from cru.config.closest import closest
+
+    near = closest(name, [n for n in _BY_NAME if n.startswith("--")] if name.startswith("--") else list(_BY_NAME))
+    raise UsageProblem(f"unknown flag {word}", f"did you mean {near}?" if near else "cru --help lists all flags")
+
+
+USAGE = """\
+cru [FLAGS] [PROMPT…]        ask; the answer is streamed to standard output
+… | cru [FLAGS] [PROMPT…]    the piped text follows the prompt
+cru                          on a terminal: a chat
+cru trace | models | trust   see `cru COMMAND --help`
+cru -- PROMPT…               everything after -- is the prompt
+
+"""
+
+
+def usage() -> str:
+    """The help text."""
+    rows = [(", ".join(n for n in (f.short, " ".join((f.long, *f.args))) if n), f.help) for f in FLAGS if f.kind != "later"]
+    width = max(len(left) for left, _ in rows)
+    return USAGE + "\n".join(f"  {left:<{width}}  {text}" for left, text in rows)

@@ -1,0 +1,27 @@
+"""The `cru` command, stage one: what can be answered without loading anything is answered here."""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Entry point of the console script. Never returns: the process leaves with the run's exit status."""
+    argv = sys.argv[1:]
+    if argv == ["--version"]:
+        from cru import __version__
+
+        print(f"cru {__version__}")
+        return
+    if argv[:1] in (["-h"], ["--help"]):
+        from cru.faces.cli.flags import usage
+
+        print(usage())
+        return
+    from cru.faces.cli.start import start
+
+    start(argv)
+
+
+if __name__ == "__main__":
+    main()
