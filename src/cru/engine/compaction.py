@@ -1,7 +1,7 @@
 """Compaction: the older part of a conversation becomes a summary; the log keeps every line (docs/contexts.md).
 
-The model then sees the summary (a section of the system prompt) and the kept entries. A leg that is under way goes on afterwards and
-answers its prompt. chibi 0.4 and 0.10 return without answering, and drop what they compact; that is not copied.
+The model then sees the summary (a section of the system prompt) and the kept entries. A leg that is under way goes on
+afterwards and answers its prompt. chibi 0.4 and 0.10 return without answering, and drop what they compact; that is not copied.
 """
 
 from __future__ import annotations

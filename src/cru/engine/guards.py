@@ -15,11 +15,14 @@ Key = tuple[str, str, int]
 Step = Literal["", "nudge", "ask", "stop"]
 STEPS: tuple[Step, ...] = ("nudge", "ask", "stop")
 
-NUDGE = "This same call has now given the same result {count} times. Do not repeat it: change the approach, or say what blocks you."
+NUDGE = (
+    "This same call has now given the same result {count} times. "
+    "Do not repeat it: change the approach, or say what blocks you."
+)
 
 
 class LoopGuard:
-    """Sees every call with its result. The same one more than LOOP_MOST times in LOOP_WINDOW rounds: nudge, then ask, then stop."""
+    """Sees every call with its result. The same more than LOOP_MOST times in LOOP_WINDOW rounds: nudge, then ask, then stop."""
 
     def __init__(self) -> None:
         self._rounds: deque[list[Key]] = deque(maxlen=LOOP_WINDOW)

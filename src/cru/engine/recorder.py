@@ -1,7 +1,7 @@
 """The trace: what happened in each turn, and the recipe of every request (docs/turn.md).
 
-Lines of `trace.jsonl`, told apart by `k`: leg, request, reply, states, end. A recipe names log entries and spans; the text of each
-span and each tool list is stored once, by hash, in `spans/`. So a request costs the same few hundred bytes however long the
+Lines of `trace.jsonl`, told apart by `k`: leg, request, reply, states, end. A recipe names log entries and spans; the text of
+each span and each tool list is stored once, by hash, in `spans/`. So a request costs the same few hundred bytes however long the
 conversation is, and can still be rebuilt to the byte.
 """
 
@@ -125,7 +125,7 @@ class Recorder:
         try:
             fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
-            return
+            return None
         except FileNotFoundError:
             self._spans.mkdir(parents=True, exist_ok=True)
             return self._store(path, data)

@@ -15,7 +15,6 @@ from cru.events.stream import EntryLogged
 from cru.values.entries import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 from cru.values.messages import Thinking, ToolCall
 
-
 CONTINUING = ("continuation", "recurse")
 
 

@@ -41,6 +41,7 @@ class Session:
         self._seen = -1
         self._turn: Turn | None = None
         self._opened = False
+        self._ending = False
 
     @property
     def busy(self) -> bool:
@@ -57,6 +58,11 @@ class Session:
             return False
         self._running.cancel()
         return True
+
+    def end(self) -> None:
+        """Interrupt, and start nothing more: what is queued is dropped with a note."""
+        self._ending = True
+        self.interrupt()
 
     async def open(self, source: str = "startup") -> None:
         """Announce the session, once."""
@@ -156,7 +162,7 @@ class Session:
         parts.recorder.end(result.ref, result.cause, parts.bus.counts, result.error or result.reason)
         parts.bus.counts = {}
         parts.store.sync()
-        return result, then.prompt
+        return result, None if self._ending else then.prompt
 
     def _dequeue_next(self) -> Prompt | None:
         return self._dequeue()

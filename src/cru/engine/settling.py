@@ -11,6 +11,7 @@ from cru.engine.parts import Parts
 from cru.engine.turn import LegResult, NextRequest, Prompt, Source, Turn
 from cru.events.answers import Answer, Inject
 from cru.events.payloads import InjectionPending, TurnComplete
+from cru.events.stamp import Event
 
 RECURSE_TEXT = "[You asked to go on by yourself. Your note follows.]\n{note}"
 
@@ -92,3 +93,9 @@ def _with(queued: Prompt, injects: list[Inject]) -> Prompt:
     before = tuple(i.content for i in injects if i.position == "user_prefix")
     after = tuple(i.content for i in injects if i.position == "user_suffix")
     return Prompt(queued.text, queued.source, queued.attachments, before=before, after=after, model=queued.model)
+
+
+def recurse(event: Event) -> Answer | None:
+    """The built-in handler of `turn:complete`: a call of `recurse` makes the agent go on by itself (chibi 0.4)."""
+    note = getattr(event.payload, "recurse", None)
+    return None if note is None else Answer(inject=Inject(RECURSE_TEXT.format(note=note)))

@@ -74,7 +74,7 @@ class LegResult(Struct, frozen=True):
     recurse: str | None = None
 
 
-class Stop(Exception):  # noqa: N818  it is control flow inside a leg, not an error
+class Stop(Exception):
     """Ends a leg early with a cause."""
 
     def __init__(self, cause: Cause, reason: str = "") -> None:

@@ -112,7 +112,9 @@ def parse(argv: Sequence[str]) -> Parsed:
         values = [attached] if attached is not None else []
         while len(values) < len(flag.args):
             if not rest:
-                raise UsageProblem(f"{flag.short or flag.long} needs {' '.join(flag.args)}", f"{flag.long}: {flag.help}")
+                raise UsageProblem(
+                    f"{flag.short or flag.long} needs {' '.join(flag.args)}", f"{flag.long}: {flag.help}"
+                )
             values.append(rest.pop(0))
         if flag.kind == "later":
             raise UsageProblem(f"{flag.short}: not available yet")
@@ -151,6 +153,8 @@ cru -- PROMPT…               everything after -- is the prompt
 
 def usage() -> str:
     """The help text."""
-    rows = [(", ".join(n for n in (f.short, " ".join((f.long, *f.args))) if n), f.help) for f in FLAGS if f.kind != "later"]
+    rows = [
+        (", ".join(n for n in (f.short, " ".join((f.long, *f.args))) if n), f.help) for f in FLAGS if f.kind != "later"
+    ]
     width = max(len(left) for left, _ in rows)
     return USAGE + "\n".join(f"  {left:<{width}}  {text}" for left, text in rows)

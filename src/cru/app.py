@@ -1,0 +1,244 @@
+"""The composition root: builds a session out of the parts, and fills every port."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from cru.bundled.prompts import BASE, COMPACTION
+from cru.config.layers import Layer, environment_layer, read_layer, restrict
+from cru.config.merge import Settings, merge
+from cru.contexts.entries import new_id
+from cru.contexts.home import Home
+from cru.contexts.lines import LineFile, redactor
+from cru.contexts.settings import ContextSettings
+from cru.contexts.store import FileContext
+from cru.engine.history import History
+from cru.engine.mail import sender
+from cru.engine.parts import Parts, Voice
+from cru.engine.prompt import Places, sections
+from cru.engine.recorder import Recorder
+from cru.engine.session import Session
+from cru.engine.settings import EngineSettings
+from cru.engine.settling import recurse
+from cru.events.bus import Bus
+from cru.events.extension import Extension
+from cru.events.journal import JournalLine
+from cru.events.payloads import ModelSelected, TodoChanged
+from cru.events.stamp import Origin
+from cru.events.stream import Notice
+from cru.models.settings import API_KEYS, ModelSettings
+from cru.permissions.asker import Asker, Nobody
+from cru.permissions.gate import Gate
+from cru.permissions.grants import Grants
+from cru.permissions.settings import PermissionSettings, layer_rules
+from cru.tools.builtin import BuiltIn
+from cru.tools.protocol import ToolSource
+from cru.tools.registry import Registry as Tools
+from cru.tools.settings import ToolSettings
+
+SETTINGS: tuple[type[Struct], ...] = (ContextSettings, ModelSettings, PermissionSettings, EngineSettings, ToolSettings)
+API_TABLES: dict[str, dict[str, Any]] = {"api": API_KEYS, "models.*.api": API_KEYS}
+
+
+class Start(Struct, frozen=True):
+    """What a face knows when it asks for a session. `overrides` are settings of the command line; root is the project root."""
+
+    home: Path
+    context: str
+    env: Mapping[str, str]
+    cwd: Path
+    root: Path
+    overrides: dict[str, Any] = {}
+
+
+class Built(Struct):
+    """A session ready to run, and what a face may want to look at."""
+
+    session: Session
+    settings: Settings
+    home: Home
+    store: FileContext
+    close: Callable[[], Any]
+
+
+def load_settings(start: Start, folder: Path) -> tuple[Settings, list[Layer], list[str]]:
+    """All layers in order; a project's file that is not trusted may only add ask and deny rules."""
+    notices: list[str] = []
+    layers = [read_layer("user", start.home / "config.toml"), _models_layer(start.home), environment_layer(start.env)]
+    project = read_layer("project", start.root / ".cru" / "config.toml")
+    if project is not None:
+        from cru.permissions.trust import Trust
+
+        if not Trust(start.home / "trust.json").is_trusted(Path(project.file), project.text):
+            project, problems = restrict(project)
+            notices += [str(p) for p in problems]
+        layers.append(project)
+    layers += [read_layer("context", folder / "local.toml"), Layer("command line", dict(start.overrides))]
+    given = [layer for layer in layers if layer is not None]
+    settings = merge(SETTINGS, given, tables=API_TABLES)
+    return settings, given, notices + [str(p) for p in settings.problems]
+
+
+def _models_layer(home: Path) -> Layer | None:
+    """chibi's models.toml: `[models."id"] context_window = N`, weaker than nothing but config.toml."""
+    return read_layer("user", home / "models.toml")
+
+
+def build(
+    start: Start,
+    *,
+    extensions: Iterable[Extension] = (),
+    sources: Iterable[ToolSource] = (),
+    asker: Asker | None = None,
+    command: str = "cru",
+    watch: Callable[[Bus], None] | None = None,
+) -> Built:
+    """Build a session. `watch` may subscribe to the stream before anything is published on it."""
+    home = Home(start.home)
+    problems = home.prepare()
+    store = home.open(start.context)
+    settings, layers, notices = load_settings(start, store.folder)
+    about = settings.of(ContextSettings)
+    bus = Bus(Origin(store.session_id, new_id()[:8]))
+    if watch is not None:
+        watch(bus)
+    for text in (*(f"{p.file}:{p.line}: {p.message}" for p in problems), *notices):
+        bus.stream.warn(text)
+    secrets = _secrets(settings, start.env)
+    redact = redactor(secrets) if secrets else None
+    bus.sink = _Journal(LineFile(store.folder / "journal.jsonl", redact=redact))
+    tools = Tools([BuiltIn(settings.of(ToolSettings), reflection=about.reflection_enabled,
+                           reflection_limit=about.reflection_character_limit), *sources])  # fmt: skip
+    voices = Voices(bus, settings, start)
+    grants = Grants(start.home / "grants.json", start.root)
+    gate = Gate(settings.of(PermissionSettings), layer_rules(layers), start.root, start.home, grants,
+                readable=(store.folder,))  # fmt: skip
+    places = Places(start.home, start.root, start.cwd, Path(start.env.get("HOME", "/")), BASE)
+    parts = Parts(
+        bus=bus, store=store, choose=voices.choose, tools=tools, gate=gate, asker=asker or Nobody(),
+        recorder=Recorder(LineFile(store.folder / "trace.jsonl", limit_bytes=None, redact=redact), store.folder),
+        settings=settings.of(EngineSettings), tool_settings=settings.of(ToolSettings), root=start.root,
+        env=_children_env(start), history=History(), services={}, username=about.username,
+        sections=lambda: sections(store, places, about.username, about.reflection_enabled),
+        compaction_prompt=_compaction_prompt(start.home),
+    )  # fmt: skip
+    parts.services.update(_services(bus, home, store, voices))
+    bus.registry.on("turn:complete", recurse, owner="cru", where="recurse", priority=0)
+    for extension in extensions:
+        extension.register(bus)
+    for text in (*bus.registry.problems, *tools.problems):
+        bus.stream.warn(text)
+    return Built(Session(parts, command), settings, home, store, voices.close)
+
+
+class Voices:
+    """Chooses models by name and makes each adapter once, when it is first asked for."""
+
+    def __init__(self, bus: Bus, settings: Settings, start: Start) -> None:
+        self._bus = bus
+        self._settings = settings
+        self._start = start
+        self._made: dict[str, Voice] = {}
+        self._transport: Any = None
+
+    async def choose(self, name: str) -> Voice:
+        """The voice of a model name, "" = the configured one. Raises NoModel."""
+        if name in self._made:
+            return self._made[name]
+        from cru.models.registry import build as build_model
+        from cru.models.registry import choose
+
+        wanted = self._settings.of(ModelSettings)
+        if name:
+            wanted = msgspec.structs.replace(wanted, model=name)
+        env = self._start.env
+        choice = await choose(wanted, env, self._start.home / "models", self._say)
+        model = build_model(choice, wanted, env, self.transport())
+        voice = Voice(model, choice.parameters, choice.context_window or 0, choice.why)
+        self._made[name] = self._made[model.name] = voice
+        await self._bus.dispatch(ModelSelected(choice.provider, choice.model, choice.why))
+        return voice
+
+    def transport(self) -> Any:
+        """One HTTP transport for the session, made on the loop's thread when first needed."""
+        if self._transport is None:
+            from cru.net.transport import Transport
+
+            self._transport = Transport()
+        return self._transport
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for voice in {id(v): v for v in self._made.values()}.values():
+            await voice.model.close()
+        if self._transport is not None:
+            await self._transport.close()
+
+    def _say(self, text: str) -> None:
+        self._bus.stream.tell(Notice("warning", text))
+
+
+class _Journal:
+    """The journal's sink: one line a dispatch, in the context's folder."""
+
+    def __init__(self, lines: LineFile) -> None:
+        self._lines = lines
+        self._encode = msgspec.json.Encoder(enc_hook=repr).encode
+
+    def write(self, line: JournalLine) -> None:
+        self._lines.write(self._encode(line) + b"\n")
+
+
+def _services(bus: Bus, home: Home, store: FileContext, voices: Voices) -> dict[str, Any]:
+    async def fetch(url: str, **limits: Any) -> Any:
+        return await voices.transport().get(url, {}, **limits)
+
+    async def todos_changed() -> None:
+        await bus.dispatch(TodoChanged(store.name, store.read_text("todos.md")))
+
+    return {
+        "store": store, "home": home, "send": sender(bus, home, store.name), "fetch": fetch, "todos_changed": todos_changed,
+    }  # fmt: skip
+
+
+def _secrets(settings: Settings, env: Mapping[str, str]) -> list[str]:
+    from cru.models.registry import secrets
+
+    return secrets(settings.of(ModelSettings), env)
+
+
+def _children_env(start: Start) -> dict[str, str]:
+    """The environment of tools: everything but the keys of providers; where cru is, in our own names."""
+    from cru.models.registry import KEY_VARIABLES
+
+    env = {key: value for key, value in start.env.items() if key not in KEY_VARIABLES}
+    return {**env, "CRU_CONTEXT": start.context, "CRU_HOME": str(start.home), "CRU_PROJECT_ROOT": str(start.root)}
+
+
+def _compaction_prompt(home: Path) -> str:
+    try:
+        return (home / "prompts" / "compaction.md").read_text("utf-8", "replace")
+    except FileNotFoundError:
+        return COMPACTION
+
+
+def project_root(cwd: Path, env: Mapping[str, str], given: str | None = None) -> Path:
+    """The project root: as given, else CRU_PROJECT_ROOT, else the nearest folder above with a .git, .hg or .jj, else here."""
+    named = given or env.get("CRU_PROJECT_ROOT")
+    if named:
+        return Path(os.path.realpath(cwd / Path(named).expanduser()))
+    here = os.path.realpath(cwd)
+    folder = here
+    while True:
+        if any(os.path.exists(os.path.join(folder, mark)) for mark in (".git", ".hg", ".jj")):
+            return Path(folder)
+        above = os.path.dirname(folder)
+        if above == folder:
+            return Path(here)
+        folder = above

@@ -1,0 +1,100 @@
+"""What -l, -L, -g and -n print (chibi 0.4, section 1 of its contract)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from cru.contexts.home import Home
+from cru.contexts.store import FileContext
+from cru.faces.cli.flags import UsageProblem
+from cru.values.entries import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
+
+MARKS = {"none": "", "active": " [active]", "stale": " [stale]"}
+FIRST_LINES = 3
+SHORT_ARGS = 60
+THINGS = {"system_prompt": "system_prompt.md", "prompt": "system_prompt.md", "todos": "todos.md", "goals": "goals.md"}
+
+
+def contexts(home: Home, current: str) -> str:
+    """All names, sorted; `* ` marks the current one, then who holds it."""
+    names = home.names() or [current]
+    return "\n".join(f"{'* ' if n == current else '  '}{n}{MARKS[home.status(n)]}" for n in names)
+
+
+def about(home: Home, store: FileContext) -> str:
+    """The context's name, its size, and the beginnings of summary, todos and goals."""
+    messages = sum(1 for e in store.visible() if e.entry_type == MESSAGE)
+    lines = [f"Context: {store.name}{MARKS[home.status(store.name)]}", f"Messages: {messages}"]
+    summary = store.summary().strip()
+    if summary:
+        lines.append(f"Summary: {summary.splitlines()[0]}")
+    for title in ("todos", "goals"):
+        text = store.read_text(f"{title}.md").strip()
+        if text:
+            lines += [f"{title.capitalize()}:", *_first(text)]
+    return "\n".join(lines)
+
+
+def _first(text: str) -> list[str]:
+    lines = text.splitlines()
+    more = ["  ..."] if len(lines) > FIRST_LINES else []
+    return [*(f"  {line}" for line in lines[:FIRST_LINES]), *more]
+
+
+def log(entries: Sequence[Entry], count: int, verbose: bool) -> Iterator[str]:
+    """The last (count > 0), the first (count < 0) or all entries, as a person reads them."""
+    sent = {e.metadata.get("ref"): e for e in entries if e.entry_type == RESOLVED}
+    shown = [
+        e for e in entries if e.entry_type in (MESSAGE, TOOL_CALL, TOOL_RESULT) or (verbose and e.entry_type == ANCHOR)
+    ]
+    part = shown[-count:] if count > 0 else shown[:-count] if count < 0 else shown
+    for entry in part:
+        yield from _lines(entry, sent.get(entry.id), verbose)
+
+
+def _lines(entry: Entry, resolved: Entry | None, verbose: bool) -> Iterator[str]:
+    if entry.entry_type == TOOL_CALL:
+        args = entry.content if verbose or len(entry.content) <= SHORT_ARGS else entry.content[:SHORT_ARGS] + "..."
+        yield f"[TOOL CALL: {entry.to}] {args}"
+    elif entry.entry_type == TOOL_RESULT:
+        yield f"[TOOL RESULT: {entry.from_}] {entry.content if verbose else _size(len(entry.content.encode()))}"
+    elif entry.entry_type == ANCHOR:
+        yield f"[{str(entry.metadata.get('kind', 'anchor')).upper()}]: {entry.content}"
+    else:
+        partial = entry.metadata.get("partial")
+        mark = f" ({partial})" if partial else _mark(resolved)
+        yield f"[{entry.from_.upper()}]{mark}: {entry.content}"
+        if verbose and resolved is not None and resolved.metadata.get("rewritten"):
+            yield f"[SENT]: {resolved.content}"
+
+
+def _mark(resolved: Entry | None) -> str:
+    """What handlers made of a prompt; its original is what is shown."""
+    if resolved is None:
+        return ""
+    if resolved.metadata.get("blocked"):
+        return " (blocked)"
+    marks = [
+        word for key, word in (("rewritten", "rewritten"), ("context", "with context")) if resolved.metadata.get(key)
+    ]
+    return f" ({', '.join(marks)})" if marks else ""
+
+
+def _size(count: int) -> str:
+    return f"{count}b" if count < 1024 else f"{count / 1024:.1f}kb"
+
+
+def inspect(home: Home, store: FileContext, thing: str) -> str:
+    """One of the texts of a context; a placeholder if it is empty. Raises UsageProblem."""
+    if thing == "list":
+        return "\n".join(["system_prompt", "reflection", "todos", "goals"])
+    if thing == "reflection":
+        return home.reflection() or "(no reflection)"
+    if thing not in THINGS:
+        from cru.config.closest import did_you_mean
+
+        known = [*THINGS, "reflection", "list"]
+        raise UsageProblem(f"cannot inspect {thing}", did_you_mean(thing, known) or f"one of {', '.join(known)}")
+    return (
+        store.read_text(THINGS[thing]) or f"(no {'system prompt' if thing in ('prompt', 'system_prompt') else thing})"
+    )

@@ -1,0 +1,231 @@
+"""The flags that do something: one function each, in a table; run in the order of the flag table (docs/command-line.md)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from cru.contexts.home import Home
+from cru.contexts.store import FileContext
+from cru.engine.session import Session
+from cru.faces.cli.flags import Flag, Parsed, UsageProblem
+from cru.faces.cli.place import start_of
+
+
+class Operations:
+    """Carries out flags. `name` is the context of the run; `events` is what handlers still have to hear of."""
+
+    def __init__(self, parsed: Parsed, home: Home, name: str) -> None:
+        self.parsed = parsed
+        self.home = home
+        self.name = name
+        self.events: list[Struct] = []
+        self._verbose = parsed.has("verbose")
+
+    def run(self, operations: list[tuple[Flag, tuple[str, ...]]]) -> None:
+        for flag, values in operations:
+            TABLE[flag.short](self, *values)
+
+    def say(self, text: str) -> None:
+        """Diagnostics of flags that concern the current context: stderr, with -v."""
+        if self._verbose:
+            print(f"[{text}]", file=sys.stderr)
+
+    def store(self, name: str | None = None) -> FileContext:
+        """An existing context. Raises UsageProblem."""
+        wanted = self.name if name is None else self.home.resolve(name)
+        if name is not None and not self.home.exists(wanted):
+            from cru.config.closest import did_you_mean
+
+            raise UsageProblem(
+                f"there is no context {wanted}", did_you_mean(wanted, self.home.names()) or "cru -L lists them"
+            )
+        return self.home.open(wanted)
+
+    def with_session(self, name: str, work: Callable[[Session], Coroutine[Any, Any, None]]) -> None:
+        """Build a session on a context, do the work, close it."""
+        from cru.faces.cli.one_shot import with_session
+
+        with_session(start_of(self.parsed, name), self.parsed, work)
+
+
+def _transient(do: Operations, _name: str) -> None:
+    do.say(f"context {do.name}")
+
+
+def _switch(do: Operations, name: str) -> None:
+    from cru.events.payloads import ContextSwitched
+
+    new = do.name if do.parsed.last("transient-context") is None else do.home.resolve(name)
+    old = do.home.current
+    do.home.open(new)
+    do.home.switch(new)
+    do.say(f"context {new}")
+    if old != new:
+        do.events.append(ContextSwitched(old, new))
+
+
+def _archive(do: Operations) -> None:
+    do.with_session(do.name, lambda session: session.archive())
+    do.say(f"archived {do.name}")
+
+
+def _archive_other(do: Operations, name: str) -> None:
+    store = do.store(name)
+    with store.lock("cru -A"):
+        store.refresh()
+        store.transcript(store.visible())
+        store.anchor("archive", "", [])
+        store.rotate()
+    print(f"Archived {store.name}")
+
+
+def _compact(do: Operations) -> None:
+    do.with_session(do.name, lambda session: session.compact())
+    print(f"Compacted {do.name}")
+
+
+def _compact_other(do: Operations, name: str) -> None:
+    store = do.store(name)
+    with store.lock("cru -Z"):
+        store.refresh()
+        messages = [e for e in store.visible() if e.entry_type == "message"]
+        if len(messages) <= 2:
+            print(f"{store.name}: two messages or fewer, nothing to compact")
+            return
+        store.transcript(messages)
+        store.anchor("compaction", store.summary(), [])
+        store.rotate()
+    print(f"Compacted {store.name}")
+
+
+def _rename(do: Operations, new: str) -> None:
+    do.home.rename(do.name, new)
+    do.say(f"renamed {do.name} to {new}")
+    do.name = new
+
+
+def _rename_other(do: Operations, old: str, new: str) -> None:
+    name = do.home.resolve(old)
+    do.home.rename(name, new)
+    do.name = new if do.name == name else do.name
+    print(f"Renamed {name} to {new}")
+
+
+def _prompt(do: Operations, text: str) -> None:
+    do.store().write_text("system_prompt.md", _text_or_file(text))
+    do.say(f"system prompt of {do.name} set")
+
+
+def _prompt_other(do: Operations, name: str, text: str) -> None:
+    store = do.store(name)
+    store.write_text("system_prompt.md", _text_or_file(text))
+    print(f"System prompt of {store.name} set")
+
+
+def _text_or_file(value: str) -> str:
+    path = Path(value)
+    try:
+        return path.read_text("utf-8") if path.is_file() else value
+    except UnicodeDecodeError as error:
+        raise UsageProblem(f"{value} is not UTF-8 text") from error
+    except OSError as error:
+        if error.errno in (36, 63):  # ENAMETOOLONG: it is a text, not a file
+            return value
+        raise UsageProblem(f"{value} cannot be read: {error.strerror}") from error
+
+
+def _username(do: Operations, name: str) -> None:
+    from cru.config.edit import set_value
+    from cru.events.payloads import ConfigChanged
+
+    set_value(do.store().folder / "local.toml", "username", name)
+    do.events.append(ConfigChanged("username", name))
+    do.say(f"user name {name} saved for {do.name}")
+
+
+def _transient_username(do: Operations, name: str) -> None:
+    do.say(f"user name {name}")
+
+
+def _list_current(do: Operations) -> None:
+    from cru.faces.cli.listing import about
+
+    print(about(do.home, do.store()))
+
+
+def _list_all(do: Operations) -> None:
+    from cru.faces.cli.listing import contexts
+
+    print(contexts(do.home, do.name))
+
+
+def _delete(do: Operations) -> None:
+    _confirmed_delete(do, do.name, "the current context ", sure=False)
+
+
+def _delete_other(do: Operations, name: str) -> None:
+    _confirmed_delete(do, do.home.resolve(name), "", sure=True)
+
+
+def _confirmed_delete(do: Operations, name: str, what: str, sure: bool) -> None:
+    """Ask on a terminal; without one only a context that was named is deleted."""
+    if not do.home.exists(name):
+        print(f"There is no context {name}")
+        return
+    if sys.stdin is not None and sys.stdin.isatty():
+        sure = input(f"Delete {what}{name} with all its files? [y/N] ").strip().lower() in ("y", "yes")
+    if not sure:
+        print("Aborted: nothing was deleted")
+        return
+    do.home.delete(name)
+    print(f"Deleted {name}")
+    if do.name == name:
+        do.name = do.home.current
+
+
+def _log(do: Operations, count: str) -> None:
+    _show(do, do.store(), count)
+
+
+def _log_other(do: Operations, name: str, count: str) -> None:
+    _show(do, do.store(name), count)
+
+
+def _show(do: Operations, store: FileContext, count: str) -> None:
+    from cru.faces.cli.listing import log
+
+    try:
+        number = int(count)
+    except ValueError as error:
+        raise UsageProblem(
+            f"{count} is not a number", "-g 5 shows the last five entries, -g -5 the first, -g 0 all"
+        ) from error
+    for problem in store.refresh():
+        print(f"cru: {problem.file}:{problem.line}: {problem.message}", file=sys.stderr)
+    for line in log(store.entries(), number, do.parsed.has("verbose")):
+        print(line)
+
+
+def _inspect(do: Operations, thing: str) -> None:
+    from cru.faces.cli.listing import inspect
+
+    print(inspect(do.home, do.store(), thing))
+
+
+def _inspect_other(do: Operations, name: str, thing: str) -> None:
+    from cru.faces.cli.listing import inspect
+
+    print(inspect(do.home, do.store(name), thing))
+
+
+TABLE: dict[str, Callable[..., None]] = {
+    "-C": _transient, "-c": _switch, "-a": _archive, "-A": _archive_other, "-z": _compact, "-Z": _compact_other,
+    "-r": _rename, "-R": _rename_other, "-y": _prompt, "-Y": _prompt_other, "-u": _username, "-U": _transient_username,
+    "-l": _list_current, "-L": _list_all, "-d": _delete, "-D": _delete_other, "-g": _log, "-G": _log_other,
+    "-n": _inspect, "-N": _inspect_other,
+}  # fmt: skip

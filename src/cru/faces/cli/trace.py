@@ -1,0 +1,1 @@
+def command(parsed, words): raise SystemExit
