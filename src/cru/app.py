@@ -67,7 +67,7 @@ class Built(Struct):
     close: Callable[[], Any]
 
 
-def load_settings(start: Start, folder: Path) -> tuple[Settings, list[Layer], list[str]]:
+def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
     """All layers in order; a project's file that is not trusted may only add ask and deny rules."""
     notices: list[str] = []
     layers = [read_layer("user", start.home / "config.toml"), _models_layer(start.home), environment_layer(start.env)]
@@ -79,14 +79,17 @@ def load_settings(start: Start, folder: Path) -> tuple[Settings, list[Layer], li
             project, problems = restrict(project)
             notices += [str(p) for p in problems]
         layers.append(project)
-    layers += [read_layer("context", folder / "local.toml"), Layer("command line", dict(start.overrides))]
+    layers += [
+        read_layer("context", start.home / "contexts" / start.context / "local.toml"),
+        Layer("command line", dict(start.overrides)),
+    ]
     given = [layer for layer in layers if layer is not None]
     settings = merge(SETTINGS, given, tables=API_TABLES)
     return settings, given, notices + [str(p) for p in settings.problems]
 
 
 def _models_layer(home: Path) -> Layer | None:
-    """chibi's models.toml: `[models."id"] context_window = N`, weaker than nothing but config.toml."""
+    """chibi's models.toml (`[models."id"] context_window = N`); it adds to config.toml and wins over it."""
     return read_layer("user", home / "models.toml")
 
 
@@ -100,11 +103,11 @@ def build(
     watch: Callable[[Bus], None] | None = None,
 ) -> Built:
     """Build a session. `watch` may subscribe to the stream before anything is published on it."""
-    home = Home(start.home)
+    settings, layers, notices = load_settings(start)
+    about = settings.of(ContextSettings)
+    home = Home(start.home, about)
     problems = home.prepare()
     store = home.open(start.context)
-    settings, layers, notices = load_settings(start, store.folder)
-    about = settings.of(ContextSettings)
     bus = Bus(Origin(store.session_id, new_id()[:8]))
     if watch is not None:
         watch(bus)
@@ -159,8 +162,8 @@ class Voices:
             wanted = msgspec.structs.replace(wanted, model=name)
         env = self._start.env
         choice = await choose(wanted, env, self._start.home / "models", self._say)
-        model = build_model(choice, wanted, env, self.transport())
-        voice = Voice(model, choice.parameters, choice.context_window or 0, choice.why)
+        model = build_model(choice, wanted, env, self.transport(), say=self._say)
+        voice = Voice(model, choice.parameters, choice.context_window or 0, choice.base_url)
         self._made[name] = self._made[model.name] = voice
         await self._bus.dispatch(ModelSelected(choice.provider, choice.model, choice.why))
         return voice

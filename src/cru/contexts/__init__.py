@@ -1,0 +1,1 @@
+"""Conversations on disk: log, lock, inbox, home folder."""

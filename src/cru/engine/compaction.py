@@ -140,9 +140,11 @@ def _units(entries: Sequence[Entry]) -> list[Unit]:
             home = Unit([], is_prompt)
             units.append(home)
         home.entries.append(entry)
-        for key in (entry.id, entry.tool_call_id, entry.metadata.get("reply", "")):
+        for key in (entry.id, entry.metadata.get("reply", "")):
             if key:
                 owner.setdefault(key, home)
+        if entry.entry_type == TOOL_CALL:  # providers may use an id again: the newest call owns it
+            owner[entry.tool_call_id] = home
     return units
 
 

@@ -8,11 +8,11 @@ logged in. Entries of other programs (chibi 0.4 to 0.10) have no resolutions and
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import msgspec
 
-from cru.values.entries import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
+from cru.contexts.entries import kept_by
+from cru.values.entries import MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 from cru.values.messages import Message, Thinking, ToolCall
 
 # Prompts of these sources count only once they are resolved.
@@ -142,18 +142,18 @@ def weight(message: Message | None) -> int:
 
 
 def visible_at(entries: Sequence[Entry], upto: str) -> list[Entry]:
-    """What counted when the entry `upto` was the newest: kept entries of the last anchor before it, then what followed."""
-    cut = next((i for i, e in enumerate(entries) if e.id == upto), len(entries) - 1)
-    seen = list(entries[: cut + 1])
-    at = next((i for i in range(len(seen) - 1, -1, -1) if seen[i].entry_type == ANCHOR), -1)
-    if at < 0:
-        return seen
-    keep = set(_kept(seen[at].metadata))
-    return [e for e in seen[:at] if e.id in keep] + seen[at + 1 :]
-
-
-def _kept(metadata: dict[str, Any]) -> list[str]:
-    return list(metadata.get("keep", ()))
+    """What counted when the entry `upto` was the newest: what each anchor keeps of what was seen before it, and what followed."""
+    seen: list[Entry] = []
+    for entry in entries:
+        kept = kept_by(entry)
+        if kept is None:
+            seen.append(entry)
+        else:
+            names = set(kept)
+            seen = [e for e in seen if e.id in names]
+        if entry.id == upto:
+            break
+    return seen
 
 
 def _role(entry: Entry) -> str:

@@ -24,12 +24,12 @@ ModelChooser = Callable[[str], Awaitable["Voice"]]
 
 
 class Voice(Struct, frozen=True):
-    """A model ready to be asked, the parameters that go with it, and its window in tokens (0 = unknown)."""
+    """A model ready to be asked, its parameters, its window in tokens (0 = unknown), its address for the trace."""
 
     model: Model
     parameters: dict[str, Any]
     window: int = 0
-    why: str = ""
+    base_url: str = ""
 
 
 class SectionSource(Protocol):

@@ -91,11 +91,14 @@ class Recorder:
         return self._count
 
     def reply(self, n: int, **facts: Any) -> None:
-        self._hold({"k": "reply", "n": n, "turn": self._turn, **facts})
+        self._hold({"k": "reply", "n": n, "turn": self._turn, "time": time.time(), **facts})
 
     def end(self, ref: str, cause: str, counts: dict[str, int], error: str = "") -> None:
         """The leg is over; everything held goes out."""
-        self._hold({"k": "end", "turn": self._turn, "ref": ref, "cause": cause, "counts": counts, "error": error})
+        now = time.time()
+        self._hold(
+            {"k": "end", "turn": self._turn, "time": now, "ref": ref, "cause": cause, "counts": counts, "error": error}
+        )
         self.flush()
 
     def flush(self) -> None:

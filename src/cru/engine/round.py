@@ -70,7 +70,7 @@ async def send(parts: Parts, voice: Voice, request: Request, reply: Reply, **fac
     """Encode, record, stream. Fills `reply`; raises ModelError. facts: round, upto, and changed messages for the trace."""
     body = voice.model.encode(request)
     number = parts.recorder.request(
-        request, body, provider=voice.model.provider, base_url=getattr(voice.model, "base_url", ""),
+        request, body, provider=voice.model.provider, base_url=voice.base_url,
         purpose=FRAME.get().purpose, **facts,
     )  # fmt: skip
     started = time.perf_counter()

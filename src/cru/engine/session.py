@@ -38,7 +38,7 @@ class Session:
         self._queue: deque[Prompt] = deque()
         self._coming = NextRequest()
         self._running: asyncio.Task[Any] | None = None
-        self._seen = -1
+        self._seen: tuple[int, int] | None = None
         self._turn: Turn | None = None
         self._opened = False
         self._ending = False
@@ -192,12 +192,17 @@ class Session:
     def _refresh(self) -> None:
         for problem in self.parts.store.refresh():
             self.parts.bus.stream.warn(f"{problem.file}:{problem.line}: {problem.message}")
-        if len(self.parts.store.entries()) != self._seen:
+        if self._seen != self._look():
             self._rebuild()
 
     def _rebuild(self) -> None:
         self.parts.history = History(self.parts.store.visible())
-        self._seen = len(self.parts.store.entries())
+        self._seen = self._look()
+
+    def _look(self) -> tuple[int, int]:
+        """Which list the store has now, and how long it is: another process may have added to it or replaced it."""
+        entries = self.parts.store.entries()
+        return id(entries), len(entries)
 
     def _moved(self, old: State, new: State) -> None:
         self.parts.recorder.state(new.value)

@@ -89,7 +89,7 @@ def inspect(home: Home, store: FileContext, thing: str) -> str:
     if thing == "list":
         return "\n".join(["system_prompt", "reflection", "todos", "goals"])
     if thing == "reflection":
-        return home.reflection() or "(no reflection)"
+        return home.reflection or "(no reflection)"
     if thing not in THINGS:
         from cru.config.closest import did_you_mean
 

@@ -1,0 +1,143 @@
+"""Entries as lines of JSON, in the shape that chibi reads and writes; and what counts as an anchor."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection
+from typing import Any
+
+import msgspec
+from msgspec import Struct, field
+
+from cru.values.entries import ANCHOR, MESSAGE, Entry
+
+_CREATED, _COMPACTION, _ARCHIVAL = "context_created", "compaction", "archival"
+
+
+class Problem(Struct, frozen=True):
+    """Something wrong in a file, for a face to show. `line` counts from 1; 0 means the whole file."""
+
+    file: str
+    line: int
+    message: str
+
+
+class _Line(Struct, frozen=True, omit_defaults=True):
+    """An entry on disk. chibi requires the first six fields, so they are always written."""
+
+    id: str
+    timestamp: int
+    from_: str = field(name="from")
+    to: str
+    content: str
+    entry_type: str
+    role: str = ""
+    tool_call_id: str = ""
+    metadata: dict[str, Any] = {}
+    flow_control: bool = False
+
+
+_encoder = msgspec.json.Encoder()
+_decoder = msgspec.json.Decoder(Entry)
+BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def new_id() -> str:
+    """A UUIDv4 as text."""
+    h = os.urandom(16).hex()
+    return f"{h[:8]}-{h[8:12]}-4{h[13:16]}-{'89ab'[int(h[16], 16) & 3]}{h[17:20]}-{h[20:]}"
+
+
+def now() -> int:
+    """Unix seconds."""
+    return int(time.time())
+
+
+def encode(entry: Entry) -> bytes:
+    """One line with its newline. Raises UnicodeEncodeError for text that no JSON file can hold; see `mend`."""
+    e = entry
+    line = _Line(
+        e.id, e.timestamp, e.from_, e.to, e.content, e.entry_type, e.role, e.tool_call_id, e.metadata, e.flow_control
+    )
+    return _encoder.encode(line) + b"\n"
+
+
+def mend(entry: Entry) -> Entry:
+    """The entry with lone surrogates (undecodable bytes from outside) replaced, since no JSON file can hold them."""
+    mended: Entry = msgspec.convert(_mend(msgspec.to_builtins(entry)), Entry)
+    return mended
+
+
+def _mend(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode()
+    if isinstance(value, dict):
+        return {_mend(k): _mend(v) for k, v in value.items()}
+    if isinstance(value, list):
+        return [_mend(v) for v in value]
+    return value
+
+
+def decode(line: bytes) -> Entry:
+    """One entry. Raises one of BROKEN. Unknown keys are ignored; null stands for a missing value."""
+    try:
+        return _decoder.decode(line)
+    except msgspec.ValidationError:
+        raw = msgspec.json.decode(line)
+        if not isinstance(raw, dict):
+            raise
+        return msgspec.convert({k: v for k, v in raw.items() if v is not None}, Entry, strict=False)
+
+
+def decode_lines(data: bytes, first_line: int, file: str = "context.jsonl") -> tuple[list[Entry], list[Problem]]:
+    """Every entry of `data`, whose first line has the number `first_line`, and a problem for each line that is none."""
+    entries: list[Entry] = []
+    problems: list[Problem] = []
+    for number, line in enumerate(data.split(b"\n"), first_line):
+        if not line or line.isspace():
+            continue
+        try:
+            entries.append(decode(line))
+        except BROKEN as error:
+            problems.append(Problem(file, number, f"not an entry, skipped: {why(error)}"))
+    return entries, problems
+
+
+def why(error: BaseException) -> str:
+    """A decoder's complaint, short."""
+    return "nested too deeply" if isinstance(error, RecursionError) else str(error)
+
+
+def role_of(entry: Entry) -> str:
+    """user, assistant or system. chibi 0.4 writes no role: there, what goes to "user" is the assistant's."""
+    if entry.role:
+        return "assistant" if entry.role == "agent" else entry.role
+    return "assistant" if entry.to == "user" else "user"
+
+
+def kept_by(entry: Entry) -> Collection[str] | None:
+    """The ids that an anchor keeps; None if the entry is no anchor.
+
+    chibi's later anchors keep nothing. Its 0.4 wrote a bare `compaction` marker into a file that it had already cut down:
+    that one, without a summary, is no anchor.
+    """
+    kind = entry.entry_type
+    if kind == MESSAGE:
+        return None
+    if kind == ANCHOR:
+        keep = entry.metadata.get("keep")
+        return {i for i in keep if isinstance(i, str)} if isinstance(keep, list | tuple) else ()
+    if kind in (_CREATED, _ARCHIVAL) or (kind == _COMPACTION and "summary" in entry.metadata):
+        return ()
+    return None
+
+
+def summary_of(anchor: Entry) -> str | None:
+    """The summary that an anchor holds; None if it says nothing about one."""
+    if anchor.entry_type == ANCHOR:
+        return anchor.content
+    summary = anchor.metadata.get("summary")
+    if isinstance(summary, str):
+        return summary
+    return None if anchor.entry_type == _CREATED else ""

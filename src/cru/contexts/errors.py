@@ -1,0 +1,101 @@
+"""What can go wrong with conversations on disk.
+
+ContextError
+├── BadName           a name that no context may have (exit 2)
+├── NoSuchContext     there is no context of that name (any more)
+├── NameTaken         a rename onto an existing context
+├── ContextHeld       another process works on it (exit 4)
+├── StoreUnwritable   the disk is full, read-only, or not ours
+├── StoreUnreadable   a file that is needed cannot be read
+├── MigrationFailed   an old context.json cannot be understood; it is left alone
+└── TooLong           a text over its limit; the file is left alone
+"""
+
+from __future__ import annotations
+
+import errno
+from os import strerror
+from pathlib import Path
+
+from cru.values.errors import CruError
+
+
+class ContextError(CruError):
+    """Root of this room's errors."""
+
+
+class BadName(ContextError):
+    code = 2
+
+
+class NoSuchContext(ContextError):
+    pass
+
+
+class NameTaken(ContextError):
+    pass
+
+
+class ContextHeld(ContextError):
+    code = 4
+
+
+class StoreUnwritable(ContextError):
+    pass
+
+
+class StoreUnreadable(ContextError):
+    pass
+
+
+class MigrationFailed(ContextError):
+    pass
+
+
+class TooLong(ContextError):
+    pass
+
+
+_ELSEWHERE = "make it writable for this user, or choose another home with --home"
+_HINTS = {
+    errno.ENOSPC: "free some space, then run the same command again",
+    errno.EDQUOT: "free some space (the quota is used up), then run the same command again",
+    errno.EROFS: _ELSEWHERE,
+    errno.EACCES: _ELSEWHERE,
+    errno.EPERM: _ELSEWHERE,
+    errno.ENOTDIR: "a file stands where a folder must be; move it away",
+    errno.EEXIST: "a file stands where a folder must be; move it away",
+    errno.ENOENT: "the folder was deleted or renamed meanwhile; list the contexts with -L",
+}
+
+
+def reason(error: OSError) -> str:
+    """The operating system's own words."""
+    return strerror(error.errno) if error.errno else str(error)
+
+
+def unwritable(path: Path | str, error: OSError) -> StoreUnwritable:
+    """The error for a failed write, with the next step that its errno suggests."""
+    hint = _HINTS.get(error.errno or 0, "look at the disk, then run the same command again")
+    return StoreUnwritable(f"cannot write {path}: {reason(error)}", hint)
+
+
+def unreadable(path: Path | str, error: OSError) -> StoreUnreadable:
+    """The error for a failed read."""
+    return StoreUnreadable(f"cannot read {path}: {reason(error)}", "make it readable for this user, or move it away")
+
+
+class writing:
+    """Turns an OSError of the block into StoreUnwritable naming `path`."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: Path | str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, OSError):
+            raise unwritable(self._path, error) from error

@@ -1,0 +1,213 @@
+"""The home folder: all contexts, which one is current, and what they share."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from cru.contexts.entries import Problem
+from cru.contexts.errors import BadName, NameTaken, NoSuchContext, TooLong, unreadable, unwritable, writing
+from cru.contexts.inbox import InboxMessage, deliver
+from cru.contexts.lock import ContextLock, Holder, Sight, is_stale, look
+from cru.contexts.meta import make_folder
+from cru.contexts.names import DEFAULT, checked, is_name
+from cru.contexts.settings import ContextSettings
+from cru.contexts.state import State, load, save
+from cru.contexts.store import FileContext
+
+CONTEXTS, REFLECTION = "contexts", "prompts/reflection.md"
+
+
+class Home:
+    """A home folder (`~/.cru`, or chibi's `~/.chibi` as it is). Nothing is read or made before a method needs it.
+
+    Whatever writes raises StoreUnwritable; whatever takes a name raises BadName.
+    """
+
+    def __init__(self, path: Path, settings: ContextSettings | None = None) -> None:
+        self.path = path
+        self._contexts = path / CONTEXTS
+        self._settings = settings or ContextSettings()
+        self._heartbeat = self._settings.lock_heartbeat_seconds
+        self._known: State | None = None
+
+    def prepare(self) -> tuple[Problem, ...]:
+        """Read which context is current; what is wrong with state.json or session.json. Changes and makes nothing."""
+        self._known = load(self.path)
+        return self._known.problems
+
+    @property
+    def _state(self) -> State:
+        if self._known is None:
+            self._known = load(self.path)
+        return self._known
+
+    @property
+    def current(self) -> str:
+        """The name of the current context, "default" to begin with; there may be no folder for it yet."""
+        return self._state.current
+
+    @property
+    def previous(self) -> str | None:
+        """The name of the context that was current before."""
+        return self._state.previous
+
+    def names(self) -> list[str]:
+        """Every context that is listed or has a folder, sorted."""
+        try:
+            folders = [e.name for e in os.scandir(self._contexts) if e.is_dir()]
+        except FileNotFoundError:
+            folders = []
+        except OSError as error:
+            raise unreadable(self._contexts, error) from error
+        return sorted({*filter(is_name, folders), *load(self.path).names})
+
+    def resolve(self, name: str) -> str:
+        """The name that is meant by `-` (the previous context), `new` or `new:PREFIX` (a new name from the local time, claimed
+        at once by making its folder), or a name itself."""
+        if name == "-":
+            if self.previous is None:
+                raise BadName("there is no previous context", "name one; -L lists them")
+            return self.previous
+        if name == "new":
+            return self._claim("")
+        if name.startswith("new:"):
+            if name == "new:":
+                raise BadName("'new:' needs a prefix", "write new:PREFIX, or just new")
+            return self._claim(f"{name[4:]}_")
+        return checked(name)
+
+    def open(self, name: str) -> FileContext:
+        """The context of that name, made if it is missing. Raises StoreUnreadable, MigrationFailed."""
+        folder = self._folder(name)
+        make_folder(folder)
+        return FileContext(folder, self._settings)
+
+    def switch(self, name: str) -> None:
+        """Make a context current, for later runs too; the one before becomes the previous one."""
+        checked(name)
+        state = load(self.path)
+        if name != state.current or name not in state.names:
+            save(self.path, name, state.previous if name == state.current else state.current, add=name)
+        self._known = load(self.path)
+
+    def exists(self, name: str) -> bool:
+        return self._folder(name).is_dir()
+
+    def status(self, name: str) -> str:
+        """none, active or stale: what the lock files say."""
+        sight = self._sight(name)
+        if sight is None:
+            return "none"
+        return "stale" if is_stale(sight, self._heartbeat) else "active"
+
+    def holder(self, name: str) -> dict[str, object] | None:
+        """Who holds it: {pid, host, command, since}; {since} if another program does; None if nobody does."""
+        sight = self._sight(name)
+        if sight is None:
+            return None
+        h: Holder | None = sight.holder
+        return {"pid": h.pid, "host": h.host, "command": h.command, "since": h.since} if h else {"since": sight.beat}
+
+    def rename(self, old: str, new: str) -> None:
+        """Raises NoSuchContext, NameTaken, ContextHeld."""
+        folder, target = self._folder(old), self._folder(new)
+        self._require(old)
+        with ContextLock(folder, f"rename to {new}", self._heartbeat):
+            if target.exists():
+                raise NameTaken(f"there is a context '{new}' already", "choose another name, or delete that one first")
+            with writing(folder):
+                folder.rename(target)
+            state = load(self.path)
+            current = new if state.current == old else state.current
+            previous = new if state.previous == old else state.previous
+            save(self.path, current, previous, add=new, drop=old)
+        self._known = load(self.path)
+
+    def delete(self, name: str) -> bool:
+        """Remove a context with all its files; False if there was none. If it was the current one, the previous one becomes
+        current, or "default". Raises ContextHeld."""
+        folder = self._folder(name)
+        found = folder.is_dir()
+        if found:
+            with ContextLock(folder, "delete", self._heartbeat), writing(folder):
+                self._remove(folder)
+        state = load(self.path)
+        if name in (*state.names, state.current, state.previous):
+            current, previous = state.current, None if state.previous == name else state.previous
+            if current == name:
+                current, previous = (previous, None) if previous and self.exists(previous) else (DEFAULT, None)
+            save(self.path, current, previous, drop=name)
+        self._known = load(self.path)
+        return found or name in state.names
+
+    @property
+    def reflection(self) -> str:
+        """What the agent noted across contexts; "" if nothing."""
+        try:
+            return (self.path / REFLECTION).read_bytes().decode("utf-8", "replace")
+        except FileNotFoundError:
+            return ""
+        except OSError as error:
+            raise unreadable(self.path / REFLECTION, error) from error
+
+    def write_reflection(self, text: str, limit_bytes: int | None = None) -> None:
+        """Replace it. Raises TooLong over the limit (the setting's, unless given) and leaves the file alone."""
+        from cru.contexts.atomic import replace_file
+
+        limit = self._settings.reflection_character_limit if limit_bytes is None else limit_bytes
+        data = text.encode("utf-8", "replace")
+        if len(data) > limit:
+            raise TooLong(
+                f"the reflection has {len(data)} bytes, the limit is {limit}", "shorten it; nothing was changed"
+            )
+        path = self.path / REFLECTION
+        with writing(path):
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            replace_file(path, data)
+
+    def send(self, message: InboxMessage) -> None:
+        """Put a message into the inbox of the context `message.to`, whose folder is made if it is missing."""
+        deliver(self._folder(message.to), message)
+
+    def _folder(self, name: str) -> Path:
+        return self._contexts / checked(name)
+
+    def _sight(self, name: str) -> Sight | None:
+        return look(self._folder(name), self._heartbeat)
+
+    def _require(self, name: str) -> None:
+        if self.exists(name):
+            return
+        from cru.config.closest import closest
+
+        near = closest(name, self.names())
+        raise NoSuchContext(f"there is no context '{name}'", f"did you mean '{near}'?" if near else "-L lists them")
+
+    def _claim(self, prefix: str) -> str:
+        stem = checked(prefix + time.strftime("%Y%m%d_%H%M%S"))
+        name, number = stem, 2
+        make_folder(self._contexts)
+        while True:
+            try:
+                (self._contexts / name).mkdir(mode=0o700)
+                return name
+            except FileExistsError:
+                name, number = f"{stem}_{number}", number + 1
+            except OSError as error:
+                raise unwritable(self._contexts / name, error) from error
+
+    def _remove(self, folder: Path) -> None:
+        """Out of sight with one step, then out of the world; what a kill left of an earlier removal goes too."""
+        import shutil
+
+        if folder.is_symlink():
+            folder.unlink()
+            return
+        folder.rename(self._contexts / f".deleted-{os.urandom(4).hex()}")
+        for left in self._contexts.glob(".deleted-*"):
+            try:
+                shutil.rmtree(left)
+            except FileNotFoundError:
+                pass  # another process is at the same

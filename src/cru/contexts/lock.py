@@ -1,0 +1,221 @@
+"""Who works on a context: the kernel decides among cru processes, the file `.lock` tells programs that speak chibi's protocol.
+
+A `flock` on the context's folder is released by the kernel however its holder dies. Beside it `.lock` holds unix seconds as
+decimal text, rewritten every heartbeat, and `.lock.json` says who it is; its mtime follows the heartbeat, which tells whether
+the two files belong together.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import time
+from pathlib import Path
+from threading import Event, Thread
+
+import msgspec
+from msgspec import Struct
+
+from cru.contexts.atomic import PRIVATE
+from cru.contexts.entries import now
+from cru.contexts.errors import ContextHeld, NoSuchContext, unwritable
+
+LOCK, OWNER = ".lock", ".lock.json"
+_HINT = "wait until it is done, end that process, or work in another context with -C NAME"
+_NO_FLOCK = (errno.ENOTSUP, errno.ENOSYS, errno.ENOLCK)
+
+
+class Holder(Struct, frozen=True):
+    """Who holds a context. `since` is in unix seconds."""
+
+    pid: int
+    host: str
+    command: str
+    since: int
+
+
+class Sight(Struct, frozen=True):
+    """What the two files say: the last sign of life (None: unreadable), and the holder if `.lock` is a cru process's."""
+
+    beat: int | None
+    holder: Holder | None
+
+
+class ContextLock:
+    """Holds a context while its block runs; not reentrant. Entering raises ContextHeld, NoSuchContext or StoreUnwritable."""
+
+    def __init__(self, folder: Path, command: str, heartbeat: int) -> None:
+        self._folder = folder
+        self._command = command
+        self._heartbeat = max(1, heartbeat)
+        self._fd = -1
+        self._beat_fd = -1
+        self._stop = Event()
+
+    @property
+    def held(self) -> bool:
+        return self._fd >= 0
+
+    def __enter__(self) -> None:
+        if self.held:
+            raise _held_by_another(self._folder, self._heartbeat)
+        fd = _flock(self._folder, self._heartbeat)
+        try:
+            self._beat_fd = self._claim(fd)
+            self._stop.clear()
+            self._thread = Thread(target=self._beat, args=(fd,), name="cru-lock", daemon=True)
+            self._thread.start()
+        except BaseException:
+            os.close(fd)
+            raise
+        self._fd = fd
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        try:
+            # After a long suspension another program may have taken the lock over: then the files are not ours to remove.
+            if os.stat(LOCK, dir_fd=self._fd).st_ino == os.fstat(self._beat_fd).st_ino:
+                _remove(self._fd)
+        except FileNotFoundError:
+            pass
+        finally:
+            os.close(self._beat_fd)
+            os.close(self._fd)
+            self._fd = self._beat_fd = -1
+
+    def _claim(self, folder: int) -> int:
+        """Create `.lock`; an abandoned one is taken over."""
+        for _ in range(3):
+            try:
+                beat = os.open(LOCK, os.O_CREAT | os.O_EXCL | os.O_RDWR, PRIVATE, dir_fd=folder)
+            except FileExistsError:
+                if not _abandoned(look(self._folder, self._heartbeat), self._heartbeat):
+                    break
+                _remove(folder)
+            except OSError as error:
+                raise unwritable(self._folder / LOCK, error) from error
+            else:
+                self._sign(folder, beat)
+                return beat
+        raise _held_by_another(self._folder, self._heartbeat)
+
+    def _sign(self, folder: int, beat: int) -> None:
+        try:
+            os.pwrite(beat, b"%d" % now(), 0)
+            owner = os.open(OWNER, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, PRIVATE, dir_fd=folder)
+            try:
+                os.write(owner, msgspec.json.encode(Holder(os.getpid(), os.uname().nodename, self._command, now())))
+            finally:
+                os.close(owner)
+        except OSError as error:
+            os.close(beat)
+            _remove(folder)
+            raise unwritable(self._folder / LOCK, error) from error
+
+    def _beat(self, folder: int) -> None:
+        while not self._stop.wait(self._heartbeat):
+            try:
+                os.pwrite(self._beat_fd, b"%d" % now(), 0)
+                os.utime(OWNER, dir_fd=folder)
+            except OSError:
+                continue  # one missed beat; the kernel's lock stands
+
+
+def look(folder: Path, heartbeat: int) -> Sight | None:
+    """What the lock files of a context say; None if there is no `.lock`. Takes and changes nothing."""
+    try:
+        text = (folder / LOCK).read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return Sight(None, None)
+    beat = int(text) if text.strip().isdigit() and len(text) < 20 else None
+    return Sight(beat, _holder(folder / OWNER, beat, heartbeat))
+
+
+def is_stale(sight: Sight, heartbeat: int) -> bool:
+    """chibi's rule by the clock; and a process of this host that is gone."""
+    if sight.beat is None or now() - sight.beat > heartbeat * 3 // 2:
+        return True
+    return sight.holder is not None and sight.holder.host == os.uname().nodename and not _alive(sight.holder.pid)
+
+
+def _abandoned(sight: Sight | None, heartbeat: int) -> bool:
+    """Whether `.lock` may be taken over by the owner of the kernel's lock. A cru process of this host that signed it would
+    still have the kernel's lock if it lived; its pid may have been given to another process, so that is not asked."""
+    if sight is None or is_stale(sight, heartbeat):
+        return True
+    return sight.holder is not None and sight.holder.host == os.uname().nodename
+
+
+def _holder(path: Path, beat: int | None, heartbeat: int) -> Holder | None:
+    """Who signed; None if the signature is missing, broken, or older than `.lock`, which then is another program's."""
+    try:
+        signed = path.stat().st_mtime
+        holder = msgspec.json.decode(path.read_bytes(), type=Holder)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return holder if beat is None or beat - signed <= heartbeat else None
+
+
+def _flock(folder: Path, heartbeat: int) -> int:
+    try:
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError as error:
+        hint = "it was deleted or renamed meanwhile; list the contexts with -L"
+        raise NoSuchContext(f"there is no context '{folder.name}' any more", hint) from error
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(fd)
+        raise _held_by_another(folder, heartbeat) from error
+    except OSError as error:
+        if error.errno not in _NO_FLOCK:  # without flock (some network disks) `.lock` alone decides
+            os.close(fd)
+            raise unwritable(folder, error) from error
+    return fd
+
+
+def _held_by_another(folder: Path, heartbeat: int) -> ContextHeld:
+    for _ in range(5):  # the holder may be about to sign
+        sight = look(folder, heartbeat)
+        if sight is not None and sight.holder is not None:
+            break
+        time.sleep(0.004)
+    name = folder.name
+    if sight is None:
+        return ContextHeld(f"context '{name}' is in use by another process", _HINT)
+    if sight.holder is None:
+        text = f"context '{name}' is in use by another program: {folder / LOCK} was refreshed at {_clock(sight.beat)}"
+        return ContextHeld(
+            text, f"wait until it is done; its lock lapses after {heartbeat * 3 // 2} seconds without a refresh"
+        )
+    h = sight.holder
+    who = "this process" if h.pid == os.getpid() else f"process {h.pid}"
+    return ContextHeld(f"context '{name}' is in use by {who} on {h.host} ({h.command}) since {_clock(h.since)}", _HINT)
+
+
+def _clock(seconds: int | None) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds)) if seconds is not None else "an unknown time"
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (PermissionError, OverflowError):
+        return True
+    return True
+
+
+def _remove(folder: int) -> None:
+    for name in (LOCK, OWNER):
+        try:
+            os.unlink(name, dir_fd=folder)
+        except FileNotFoundError:
+            pass

@@ -1,0 +1,185 @@
+"""The log of one context: append-only lines, read incrementally, with what the last anchor leaves visible."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from threading import Lock
+
+from cru.contexts.atomic import PRIVATE, read_range, write_all
+from cru.contexts.entries import BROKEN, Problem, decode, decode_lines, encode, kept_by, mend
+from cru.contexts.errors import unreadable, writing
+from cru.values.entries import Entry
+
+_TAIL = 64
+_fdatasync = getattr(os, "fdatasync", os.fsync)
+
+
+class Log:
+    """One JSONL file. It may be missing, and other processes may append to it or replace it at any time.
+
+    `entries` and `visible` are the live lists: they grow, and they are replaced when the file is replaced or an anchor comes.
+    Not thread safe, except that `sync` may run beside everything else.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._guard = Lock()
+        self._fd = -1
+        self._writable = False
+        self._identity = (0, 0)
+        self.problems: list[Problem] = []
+        self._clear()
+
+    def _clear(self) -> None:
+        self.entries: list[Entry] = []
+        self.visible: list[Entry] = []
+        self.last_anchor: Entry | None = None
+        self._offset = 0  # bytes that were understood
+        self._lines = 0  # lines among them
+        self._tail = b""  # the last of these bytes, to notice a file rewritten in place
+        self._rest = b""  # an incomplete last line after them
+        self._unended = False  # the last understood line has no newline yet
+        self._torn_line = 0  # the incomplete line that was reported
+
+    def refresh(self) -> None:
+        """Read what was added since; problems are collected. Raises StoreUnreadable."""
+        try:
+            self._refresh()
+        except FileNotFoundError:
+            self.close()
+            self._clear()
+        except OSError as error:
+            raise unreadable(self.path, error) from error
+
+    def _refresh(self) -> None:
+        status = self.path.stat()
+        fresh = (status.st_dev, status.st_ino) != self._identity
+        if fresh:
+            self._open()
+        size = os.fstat(self._fd).st_size
+        known = self._offset + len(self._rest)
+        if size == known:
+            if self._rest:
+                self._report_torn()
+            return
+        data = read_range(self._fd, self._offset - len(self._tail), size)
+        if size < known or not data.startswith(self._tail):
+            self._clear()
+            fresh, data = True, read_range(self._fd, 0, size)
+        self._take(data[len(self._tail) :])
+        # An incomplete line may be another process in the middle of its write: it is reported when it has not grown.
+        if self._rest and fresh:
+            self._report_torn()
+
+    def _open(self) -> None:
+        """Open the file that is there now; for reading only if it must be."""
+        try:
+            fd, writable = os.open(self.path, os.O_RDWR | os.O_APPEND), True
+        except OSError:
+            fd, writable = os.open(self.path, os.O_RDONLY), False
+        self._swap(fd, writable)
+
+    def _swap(self, fd: int, writable: bool) -> None:
+        with self._guard:
+            if self._fd >= 0:
+                os.close(self._fd)
+            self._fd, self._writable = fd, writable
+            status = os.fstat(fd) if fd >= 0 else None
+        self._identity = (status.st_dev, status.st_ino) if status else (0, 0)
+        self._clear()
+
+    def _take(self, data: bytes) -> None:
+        """Understand bytes that follow the offset."""
+        if self._unended and data.startswith(b"\n"):
+            self._advance(b"\n", 0)
+            data = data[1:]
+        body, newline, rest = data.rpartition(b"\n")
+        body += newline
+        entries, problems = decode_lines(body, self._lines + 1, self.path.name)
+        self.problems += [p for p in problems if p.line != self._torn_line]
+        self._advance(body, body.count(b"\n"))
+        self._add(entries)
+        self._rest = rest
+        if rest:
+            self._take_unended(rest)
+
+    def _take_unended(self, rest: bytes) -> None:
+        """A last line that lacks only its newline is whole: no beginning of an entry is an entry."""
+        try:
+            entry = decode(rest)
+        except BROKEN:
+            return
+        self._add([entry])
+        self._advance(rest, 1)
+        self._rest, self._unended = b"", True
+
+    def _advance(self, taken: bytes, lines: int) -> None:
+        if taken:
+            self._offset += len(taken)
+            self._lines += lines
+            self._tail = (self._tail + taken[-_TAIL:])[-_TAIL:]
+            self._unended = False
+
+    def _report_torn(self) -> None:
+        number = self._lines + 1
+        if self._torn_line != number:
+            self._torn_line = number
+            text = "the last line is incomplete (a run was killed while writing?); it is skipped and left in place"
+            self.problems.append(Problem(self.path.name, number, text))
+
+    def _add(self, entries: list[Entry] | tuple[Entry, ...]) -> None:
+        self.entries += entries
+        for entry in entries:
+            keep = kept_by(entry)
+            if keep is None:
+                self.visible.append(entry)
+            else:
+                self.last_anchor = entry
+                self.visible = [e for e in self.visible if e.id in keep]
+
+    def append(self, entries: tuple[Entry, ...]) -> None:
+        """Write all entries with one call. They are the operating system's when this returns. Raises StoreUnwritable."""
+        if not entries:
+            return
+        try:
+            data = b"".join([encode(e) for e in entries])
+        except UnicodeEncodeError:
+            entries = tuple(mend(e) for e in entries)
+            data = b"".join([encode(e) for e in entries])
+        self.refresh()
+        with writing(self.path):
+            if not self._writable:
+                self._swap(os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, PRIVATE), True)
+                self._refresh()
+            start = self._offset
+            torn = bool(self._rest)
+            if torn or self._unended:
+                data = b"\n" + data
+            write_all(self._fd, data)
+        if torn or os.lseek(self._fd, 0, os.SEEK_CUR) != start + len(data):
+            self.refresh()
+        else:
+            self._advance(data, len(entries))
+            self._add(entries)
+
+    def content(self) -> bytes:
+        """The whole file, as far as it was read."""
+        return read_range(self._fd, 0, self._offset + len(self._rest)) if self._fd >= 0 else b""
+
+    def sync(self) -> None:
+        """Wait until everything appended so far would survive a power cut. May run in a thread. Raises StoreUnwritable."""
+        with self._guard:
+            if self._fd < 0:
+                return
+            fd = os.dup(self._fd)
+        try:
+            with writing(self.path):
+                _fdatasync(fd)
+        finally:
+            os.close(fd)
+
+    def close(self) -> None:
+        """Give the file back; the next use opens it again."""
+        if self._fd >= 0:
+            self._swap(-1, False)

@@ -1,0 +1,65 @@
+"""`context_meta.json`: when a context was made, and the id that it keeps through renames."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cru.contexts.atomic import create_file, replace_file, set_aside
+from cru.contexts.entries import Problem, new_id, now, why
+from cru.contexts.errors import unreadable, writing
+
+META = "context_meta.json"
+VERSION = 1
+
+
+def session_id(folder: Path) -> tuple[str, tuple[Problem, ...]]:
+    """The id of the context in `folder`. A missing file is made; chibi's file gets the id added, its own keys stay.
+
+    Where nothing can be written the id holds for this process only, and a problem says so.
+    """
+    path = folder / META
+    try:
+        meta = _read(path)
+        found = meta.get("session_id")
+        if isinstance(found, str) and found:
+            return found, ()
+        problems: tuple[Problem, ...] = ()
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        meta, problems = {}, (Problem(META, 0, f"not readable, a new one was made beside it: {why(error)}"),)
+    made = {"created_at": now(), **meta, "session_id": new_id(), "version": VERSION}
+    try:
+        return _write(path, made, replace=bool(meta), broken=bool(problems)), problems
+    except OSError as error:
+        text = f"cannot be written ({error.strerror}); this context has another session id in every run"
+        return made["session_id"], (*problems, Problem(META, 0, text))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """The file as it is; {} if there is none."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise unreadable(path, error) from error
+    return msgspec.json.decode(data, type=dict[str, Any])
+
+
+def _write(path: Path, meta: dict[str, Any], *, replace: bool, broken: bool) -> str:
+    data = msgspec.json.encode(meta)
+    if broken:
+        set_aside(path, "corrupt")
+    if replace:
+        replace_file(path, data)
+    elif not create_file(path, data, sync=False):
+        meta = _read(path)  # another process was faster
+    return str(meta["session_id"])
+
+
+def make_folder(folder: Path) -> None:
+    """The folder of a context, private, with the folders above it. Raises StoreUnwritable."""
+    with writing(folder):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)

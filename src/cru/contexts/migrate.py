@@ -1,0 +1,100 @@
+"""The old format of a conversation: one `context.json` with all messages. It becomes `context.jsonl`; nothing is deleted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from cru.contexts.atomic import create_file
+from cru.contexts.entries import BROKEN, Problem, decode_lines, encode, mend, why
+from cru.contexts.errors import MigrationFailed, unreadable, writing
+from cru.values.entries import MESSAGE, Entry
+
+OLD, LOG = "context.json", "context.jsonl"
+
+
+class _Message(Struct, frozen=True):
+    role: str
+    content: str | None = None
+    id: str | None = None
+
+
+class _OldContext(Struct, frozen=True):
+    messages: list[_Message]
+    name: str = ""
+    created_at: float = 0
+    updated_at: float = 0
+
+
+def migrate(folder: Path) -> tuple[Problem, ...]:
+    """Convert `context.json` in `folder`, which must exist; it is then called `context.json.migrated`.
+
+    The new file is complete on disk before the old one is renamed, and a second call finishes what a kill left undone. If a
+    conversation of its own stands in `context.jsonl`, nothing is touched and a problem returned. Raises MigrationFailed,
+    StoreUnwritable.
+    """
+    old, log = folder / OLD, folder / LOG
+    entries = _entries(_read(old), folder.name)
+    with writing(log):
+        if not log.exists():
+            create_file(log, b"".join([encode(mend(e)) for e in entries]), sync=True)
+    if not _starts_with(log, entries):
+        text = (
+            f"ignored, since {LOG} holds another conversation; move it away, or give it a folder of its own to load it"
+        )
+        return (Problem(OLD, 0, text),)
+    with writing(old):
+        try:
+            old.rename(_free_name(old))
+        except FileNotFoundError:
+            pass  # another process has just finished the same migration
+    return ()
+
+
+def _read(path: Path) -> _OldContext:
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=_OldContext, strict=False)
+    except OSError as error:
+        raise unreadable(path, error) from error
+    except BROKEN as error:
+        hint = f"repair it, or move it away to start without it: mv '{path}' '{path}.bad'"
+        raise MigrationFailed(f"{path} is not a conversation: {why(error)}", hint) from error
+
+
+def _entries(old: _OldContext, name: str) -> list[Entry]:
+    return [_entry(m, number, name, int(old.created_at)) for number, m in enumerate(old.messages)]
+
+
+def _entry(message: _Message, number: int, name: str, timestamp: int) -> Entry:
+    """Ids that are missing are derived from the message, so that repeating a migration gives the same log."""
+    content = message.content or ""
+    key = message.id or _derived_id(f"{name}\n{number}\n{message.role}\n{content}")
+    if message.role == "assistant":
+        return Entry(key, timestamp, name, "user", content, MESSAGE, "agent")
+    if message.role == "system":
+        return Entry(key, timestamp, "system", name, content, "system_prompt_changed", "system")
+    return Entry(key, timestamp, "user", name, content, MESSAGE, message.role)
+
+
+def _derived_id(text: str) -> str:
+    from hashlib import sha256
+
+    h = sha256(text.encode("utf-8", "replace")).hexdigest()
+    return f"{h[:8]}-{h[8:12]}-4{h[13:16]}-a{h[17:20]}-{h[20:32]}"
+
+
+def _starts_with(log: Path, entries: list[Entry]) -> bool:
+    try:
+        found, _ = decode_lines(log.read_bytes(), 1)
+    except OSError as error:
+        raise unreadable(log, error) from error
+    return [e.id for e in found[: len(entries)]] == [e.id for e in entries]
+
+
+def _free_name(old: Path) -> Path:
+    target, number = old.with_name(f"{OLD}.migrated"), 2
+    while target.exists():
+        target, number = old.with_name(f"{OLD}.migrated-{number}"), number + 1
+    return target

@@ -1,0 +1,68 @@
+"""Moving lines that the last anchor left behind from the log to the archive."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from cru.contexts.atomic import append_lines, read_range, replace_file
+from cru.contexts.entries import BROKEN, decode, kept_by
+from cru.contexts.errors import writing
+from cru.contexts.log import Log
+from cru.values.entries import Entry
+
+
+def rotate(log: Log, archive: Path) -> int:
+    """Move every line before the last anchor that it does not keep; the number of lines moved. Raises StoreUnwritable.
+
+    The archive is complete on disk before the log is replaced: a kill in between leaves lines in both, and readers drop the
+    second copy by its id. Malformed lines move with their neighbours, byte for byte.
+    """
+    log.refresh()
+    if log.last_anchor is None:
+        return 0
+    moved, kept = _split(log.content(), {e.id for e in log.visible})
+    if not moved:
+        return 0
+    data = b"".join(moved)
+    with writing(archive):
+        if not _ends_with(archive, data):
+            append_lines(archive, data, sync=True)
+    with writing(log.path):
+        replace_file(log.path, b"".join(kept))
+    log.refresh()
+    return len(moved)
+
+
+def _split(content: bytes, wanted: set[str]) -> tuple[list[bytes], list[bytes]]:
+    lines = content.split(b"\n")
+    rest = lines.pop()
+    entries = [_decoded(line) for line in lines]
+    anchors = [i for i, e in enumerate(entries) if e is not None and kept_by(e) is not None]
+    last = anchors[-1] if anchors else 0
+    moved: list[bytes] = []
+    kept: list[bytes] = []
+    for number, (line, entry) in enumerate(zip(lines, entries, strict=True)):
+        stays = number >= last or (entry is not None and entry.id in wanted and kept_by(entry) is None)
+        (kept if stays else moved).append(line + b"\n")
+    return moved, [*kept, rest]
+
+
+def _decoded(line: bytes) -> Entry | None:
+    try:
+        return decode(line)
+    except BROKEN:
+        return None
+
+
+def _ends_with(path: Path, data: bytes) -> bool:
+    """Whether an earlier rotation, killed half-way, has archived exactly this already."""
+    try:
+        fd = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        size = os.fstat(fd).st_size
+        return size >= len(data) and read_range(fd, size - len(data), size) == data
+    finally:
+        os.close(fd)

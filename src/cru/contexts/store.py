@@ -1,0 +1,233 @@
+"""One context: its log, lock, inbox and texts. ContextStore is the port, FileContext keeps them in a folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Literal, Protocol
+
+from cru.contexts.entries import Problem, decode_lines, new_id, now, role_of, summary_of
+from cru.contexts.errors import ContextError, unreadable, writing
+from cru.contexts.inbox import InboxMessage, InboxReading, peek
+from cru.contexts.lock import ContextLock
+from cru.contexts.log import Log
+from cru.contexts.meta import session_id
+from cru.contexts.settings import ContextSettings
+from cru.values.entries import ANCHOR, MESSAGE, Entry
+
+LOG, OLD = "context.jsonl", "context.json"
+ARCHIVE, SUMMARY, TRANSCRIPT = "transcript_archive.jsonl", "summary.md", "transcript.md"
+ANCHOR_VERSION = 1
+
+
+class ContextStore(Protocol):
+    """A conversation. Whoever changes it holds the lock meanwhile; reading needs none. Lists are live: do not change them."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def folder(self) -> Path: ...
+
+    @property
+    def session_id(self) -> str: ...
+
+    def lock(self, command: str) -> AbstractContextManager[None]:
+        """Hold the context for the block; `command` is shown to those who find it held. Raises ContextHeld."""
+        ...
+
+    def refresh(self) -> tuple[Problem, ...]:
+        """Read what others appended since; every problem found since the last call."""
+        ...
+
+    def append(self, *entries: Entry) -> None:
+        """Log entries. They survive a kill when this returns. Raises StoreUnwritable; then none, or the first few, are logged."""
+        ...
+
+    def sync(self) -> None:
+        """Wait until they survive a power cut too. May run in a thread beside the rest. Raises StoreUnwritable."""
+        ...
+
+    def entries(self) -> list[Entry]:
+        """Everything in the log that was not rotated away, in order."""
+        ...
+
+    def visible(self) -> list[Entry]:
+        """What counts now: of the entries visible before the last anchor those that it keeps, and all after it; no anchors."""
+        ...
+
+    def summary(self) -> str:
+        """The last anchor's summary, "" if there is none."""
+        ...
+
+    def anchor(self, kind: Literal["compaction", "archive"], summary: str, keep: Sequence[str]) -> Entry:
+        """Log an anchor that keeps the visible entries with these ids; other ids have no effect."""
+        ...
+
+    def everything(self) -> Iterator[Entry]:
+        """All entries that were ever logged, the oldest first, each id once."""
+        ...
+
+    def rotate(self) -> int:
+        """Move the lines that the last anchor left behind out of the log, for the holder of the lock; how many."""
+        ...
+
+    def inbox(self) -> InboxReading:
+        """`with` it to read the messages; a clean exit empties the inbox. The next refresh reports lines that were none."""
+        ...
+
+    def peek_inbox(self) -> list[InboxMessage]:
+        """The messages that wait now; they stay."""
+        ...
+
+    def read_text(self, name: str) -> str:
+        """A text beside the log (todos.md, goals.md, system_prompt.md, ...); "" if there is none."""
+        ...
+
+    def write_text(self, name: str, text: str) -> None:
+        """Replace such a text as a whole; an empty summary.md is removed. Raises StoreUnwritable."""
+        ...
+
+    def transcript(self, entries: Iterable[Entry]) -> None:
+        """Append the messages among the entries to the transcript for people, without system messages."""
+        ...
+
+
+class FileContext:
+    """A ContextStore in a folder that exists. Nothing but the session id is read before it is asked for."""
+
+    def __init__(self, folder: Path, settings: ContextSettings | None = None) -> None:
+        """Raises StoreUnreadable, and what a migration raises (see migrate.py)."""
+        self.folder = folder
+        self.name = folder.name
+        self._heartbeat = (settings or ContextSettings()).lock_heartbeat_seconds
+        self._lock: ContextLock | None = None
+        self._loaded = False
+        self._log = Log(folder / LOG)
+        self.session_id, problems = session_id(folder)
+        self._log.problems += problems
+        if (folder / OLD).exists():
+            from cru.contexts.migrate import migrate
+
+            self._log.problems += migrate(folder)
+
+    @property
+    def held(self) -> bool:
+        """Whether this object holds the context's lock."""
+        return self._lock is not None and self._lock.held
+
+    def lock(self, command: str) -> ContextLock:
+        if not self.held:
+            self._lock = ContextLock(self.folder, command, self._heartbeat)
+        assert self._lock is not None
+        return self._lock
+
+    def refresh(self) -> tuple[Problem, ...]:
+        self._loaded = True
+        self._log.refresh()
+        problems = tuple(self._log.problems)
+        self._log.problems.clear()
+        return problems
+
+    def append(self, *entries: Entry) -> None:
+        self._log.append(entries)
+        self._loaded = True
+
+    def sync(self) -> None:
+        self._log.sync()
+
+    def entries(self) -> list[Entry]:
+        self._load()
+        return self._log.entries
+
+    def visible(self) -> list[Entry]:
+        self._load()
+        return self._log.visible
+
+    def summary(self) -> str:
+        self._load()
+        found = summary_of(self._log.last_anchor) if self._log.last_anchor else None
+        return self.read_text(SUMMARY) if found is None else found
+
+    def anchor(self, kind: Literal["compaction", "archive"], summary: str, keep: Sequence[str]) -> Entry:
+        metadata = {"kind": kind, "keep": list(keep), "version": ANCHOR_VERSION}
+        entry = Entry(new_id(), now(), "system", self.name, summary, ANCHOR, "system", metadata=metadata)
+        self.append(entry)
+        return entry
+
+    def everything(self) -> Iterator[Entry]:
+        self._log.refresh()
+        self._loaded = True
+        # The log first: a rotation in between only adds to the archive what is already in hand.
+        logged = list(self._log.entries)
+        archived, problems = decode_lines(self._bytes(ARCHIVE), 1, ARCHIVE)
+        self._log.problems += problems
+        seen: set[str] = set()
+        for entry in (*archived, *logged):
+            if entry.id not in seen:
+                seen.add(entry.id)
+                yield entry
+
+    def rotate(self) -> int:
+        if not self.held:
+            raise ContextError(
+                "only the holder of a context's lock may rotate its log", "take the lock around rotate()"
+            )
+        from cru.contexts.rotation import rotate
+
+        self._loaded = True
+        return rotate(self._log, self.folder / ARCHIVE)
+
+    def inbox(self) -> InboxReading:
+        return InboxReading(self.folder, self._log.problems.extend)
+
+    def peek_inbox(self) -> list[InboxMessage]:
+        return peek(self.folder)[0]
+
+    def read_text(self, name: str) -> str:
+        return self._bytes(_plain(name)).decode("utf-8", "replace")
+
+    def write_text(self, name: str, text: str) -> None:
+        from cru.contexts.atomic import replace_file
+
+        path = self.folder / _plain(name)
+        with writing(path):
+            if name == SUMMARY and not text:
+                path.unlink(missing_ok=True)
+            else:
+                replace_file(path, text.encode("utf-8", "replace"))
+
+    def transcript(self, entries: Iterable[Entry]) -> None:
+        from cru.contexts.atomic import append_lines
+
+        said = [(role_of(e), e.content) for e in entries if e.entry_type == MESSAGE]
+        text = "".join(f"[{role.upper()}]: {content}\n\n" for role, content in said if role != "system")
+        with writing(self.folder / TRANSCRIPT):
+            if text:
+                append_lines(self.folder / TRANSCRIPT, text.encode("utf-8", "replace"))
+
+    def close(self) -> None:
+        """Give the log's file back; the next use opens it again."""
+        self._log.close()
+        self._loaded = False
+
+    def _load(self) -> None:
+        if not self._loaded:
+            self._log.refresh()
+            self._loaded = True
+
+    def _bytes(self, name: str) -> bytes:
+        try:
+            return (self.folder / name).read_bytes()
+        except FileNotFoundError:
+            return b""
+        except OSError as error:
+            raise unreadable(self.folder / name, error) from error
+
+
+def _plain(name: str) -> str:
+    """A file name without folders. Raises ContextError."""
+    if not name or name in (".", "..") or "/" in name or "\0" in name:
+        raise ContextError(f"not the name of a text in a context: {name!r}", "use a plain file name such as todos.md")
+    return name

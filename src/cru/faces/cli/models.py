@@ -1,0 +1,44 @@
+"""`cru models`: how to name a model, and fetching the embedded one."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from cru.faces.cli.arguments import Arguments
+from cru.faces.cli.flags import Parsed
+from cru.faces.cli.place import home_path
+
+HELP = """\
+cru models                 providers, how each is named and which key it takes; embedded models that are there
+cru models pull smollm2    fetch the embedded model (98 MB) into the home folder's models/
+"""
+
+
+def command(parsed: Parsed, words: tuple[str, ...]) -> int:
+    """The management command; raises UsageProblem if the words do not fit it."""
+    args = Arguments("models", words, switches=("--help", "-h"), most=2)
+    folder = home_path(parsed) / "models"
+    if args.has("--help") or args.has("-h"):
+        print(HELP, end="")
+        return 0
+    if not args.words:
+        return _list(folder)
+    if args.words[0] != "pull" or len(args.words) != 2:
+        raise args.wrong(f"`cru models` does not take {' '.join(args.words)}")
+    from cru.models.pull import pull
+
+    path = pull(args.words[1], folder, lambda text: print(text, file=sys.stderr))
+    print(path)
+    return 0
+
+
+def _list(folder: Path) -> int:
+    from cru.models.providers import PROVIDERS
+
+    for name, provider in PROVIDERS.items():
+        key = getattr(provider, "key_variable", "") or "no key"
+        print(f"{name + ':MODEL':<24} {key:<20} {getattr(provider, 'base_url', '')}".rstrip())
+    for path in sorted(folder.glob("*.gguf")) if folder.is_dir() else []:
+        print(f"local:{path.stem:<14} {path}")
+    return 0

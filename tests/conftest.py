@@ -1,0 +1,36 @@
+"""What every test may use, and what no test may see: this user's home, keys, proxies and settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.kit import HomeDir
+from tests.kit import home as new_home
+from tests.kit.counts import Counts
+
+FOREIGN = ("CRU_", "CHIBI_", "CRUSH_", "CLAUDE_", "CODEX_", "GEMINI_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "XDG_")
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(Counts(), "cru-counts")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def nobodys_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """For tests within the process: an empty HOME, and no variable that would change what `cru` does."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in list(os.environ):
+            if name.startswith(FOREIGN) or name.upper() in PROXIES:
+                patch.delenv(name)
+        patch.setenv("HOME", str(tmp_path_factory.mktemp("nobody")))
+        yield
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> HomeDir:
+    """A fresh home and project folder; `home.configure(url=model.url)` connects it to a server."""
+    return new_home(tmp_path)

@@ -1,0 +1,200 @@
+from __future__ import annotations
+
+import fcntl
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.contexts.support import again, fresh, start
+
+from cru.contexts.entries import now
+from cru.contexts.errors import ContextHeld, NoSuchContext
+from cru.contexts.home import Home
+from cru.contexts.settings import ContextSettings
+
+_HOLD = """
+import sys
+from pathlib import Path
+from cru.contexts.store import FileContext
+with FileContext(Path(sys.argv[1])).lock("cru hello"):
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_while_held_the_files_say_so_in_chibis_format(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    home = Home(tmp_path / "home")
+    assert (home.status("work"), home.holder("work"), context.held) == ("none", None, False)
+    with context.lock("cru hello"):
+        assert context.held
+        text = (context.folder / ".lock").read_text()
+        assert text.isdigit() and abs(int(text) - now()) <= 1
+        owner = msgspec.json.decode((context.folder / ".lock.json").read_bytes())
+        assert owner == {
+            "pid": os.getpid(),
+            "host": os.uname().nodename,
+            "command": "cru hello",
+            "since": owner["since"],
+        }
+        assert (home.status("work"), home.holder("work")) == ("active", owner)
+    assert not context.held
+    assert not (context.folder / ".lock").exists() and not (context.folder / ".lock.json").exists()
+
+
+def test_the_lock_is_released_by_an_exception_and_can_be_taken_again(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    with pytest.raises(ZeroDivisionError):
+        with context.lock("one"):
+            _ = 1 / 0
+    for _ in range(3):
+        with context.lock("two"):
+            assert context.held
+
+
+def test_taking_it_twice_in_one_process_is_an_error_and_no_deadlock(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    with context.lock("one"):
+        for store in (context, again(context)):
+            with pytest.raises(ContextHeld, match="this process"):
+                with store.lock("two"):
+                    pass
+        assert context.held, "the failed attempt does not release it"
+        assert (context.folder / ".lock").exists()
+
+
+def test_another_process_is_told_who_holds_it(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    with start(_HOLD, context.folder) as child:
+        assert child.stdout and child.stdout.readline() == "held\n"
+        with pytest.raises(ContextHeld) as caught:
+            with context.lock("mine"):
+                pass
+        child.communicate("", timeout=10)
+    for part in (str(child.pid), os.uname().nodename, "cru hello", "since 20"):
+        assert part in caught.value.message
+    assert caught.value.hint and caught.value.code == 4
+    with context.lock("mine"):
+        pass
+
+
+def test_after_kill_9_of_the_holder_it_is_free_at_once(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    home = Home(tmp_path / "home")
+    with start(_HOLD, context.folder) as child:
+        assert child.stdout and child.stdout.readline() == "held\n"
+        assert home.status("work") == "active"
+        child.send_signal(signal.SIGKILL)
+        child.wait(10)
+        assert home.status("work") == "stale"
+        with context.lock("mine"):
+            assert int(msgspec.json.decode((context.folder / ".lock.json").read_bytes())["pid"]) == os.getpid()
+
+
+def test_a_lock_signed_by_a_process_whose_pid_lives_on_in_another_one_is_taken_over(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    sign(context.folder, pid=os.getppid())
+    with context.lock("mine"):
+        assert context.held
+
+
+def sign(folder: Path, pid: int, host: str = "") -> None:
+    (folder / ".lock").write_text(str(now()))
+    owner = {"pid": pid, "host": host or os.uname().nodename, "command": "cru", "since": now()}
+    (folder / ".lock.json").write_bytes(msgspec.json.encode(owner))
+
+
+def test_a_live_lock_of_another_host_is_respected(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    sign(context.folder, pid=1, host="elsewhere")
+    with pytest.raises(ContextHeld, match="process 1 on elsewhere"):
+        with context.lock("mine"):
+            pass
+
+
+def test_a_live_lock_of_a_chibi_process_is_respected_and_left(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    (context.folder / ".lock").write_text(f"{now()}\n")
+    with pytest.raises(ContextHeld, match=r"another program: .*/work/\.lock") as caught:
+        with context.lock("mine"):
+            pass
+    assert "45 seconds" in caught.value.hint
+    assert (context.folder / ".lock").exists()
+    home = Home(tmp_path / "home")
+    holder = home.holder("work")
+    assert home.status("work") == "active" and holder is not None and list(holder) == ["since"]
+
+
+@pytest.mark.parametrize("text", ["{old}", "", "soon", "9" * 30])
+def test_a_stale_or_unreadable_lock_is_taken_over(tmp_path: Path, text: str) -> None:
+    context = fresh(tmp_path)
+    (context.folder / ".lock").write_text(text.format(old=now() - 46))
+    assert Home(tmp_path / "home").status("work") == "stale"
+    with context.lock("mine"):
+        assert abs(int((context.folder / ".lock").read_text()) - now()) <= 1
+
+
+def test_the_remains_of_a_killed_run_do_not_make_chibis_newer_lock_ours(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    sign(context.folder, pid=2**22 + 1)
+    os.utime(context.folder / ".lock.json", (now() - 100, now() - 100))
+    with pytest.raises(ContextHeld, match="another program"):
+        with context.lock("mine"):
+            pass
+
+
+def test_the_heartbeat_refreshes_the_lock_and_stops_at_once(tmp_path: Path) -> None:
+    home = Home(tmp_path / "home", ContextSettings(lock_heartbeat_seconds=1))
+    context = home.open("work")
+    before = threading.active_count()
+    with context.lock("mine"):
+        (context.folder / ".lock").write_text("0000000001")
+        deadline = time.monotonic() + 1.8
+        while (context.folder / ".lock").read_text() == "0000000001" and time.monotonic() < deadline:
+            time.sleep(0.02)
+        assert abs(int((context.folder / ".lock").read_text()) - now()) <= 1
+        begun = time.monotonic()
+    assert time.monotonic() - begun < 0.2
+    assert threading.active_count() == before
+
+
+def test_a_lock_that_another_program_took_over_is_not_removed(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    with context.lock("mine"):
+        (context.folder / ".lock").rename(context.folder / "kept")
+        (context.folder / ".lock").write_text("123")
+    assert (context.folder / ".lock").read_text() == "123"
+
+
+def test_children_do_not_inherit_the_lock(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    with context.lock("mine"):
+        child = start("import sys; sys.stdin.read()")
+    with child:
+        with context.lock("again"):
+            pass
+        child.communicate("", timeout=10)
+
+
+def test_a_context_deleted_meanwhile_cannot_be_locked(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    Home(tmp_path / "home").delete("work")
+    with pytest.raises(NoSuchContext, match="work"):
+        with context.lock("mine"):
+            pass
+
+
+def test_the_kernels_lock_is_on_the_folder(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    fd = os.open(context.folder, os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        with pytest.raises(ContextHeld, match="another process"):
+            with context.lock("mine"):
+                pass
+    finally:
+        os.close(fd)

@@ -1,0 +1,45 @@
+"""Parts of pages that are made from the program's own tables, so that they cannot be wrong.
+
+<!-- generated: NAME -->
+(everything here is replaced by GENERATORS["NAME"]())
+<!-- end generated -->
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+
+from cru.config.closest import closest
+
+Generator = Callable[[], str]
+
+# Name of a part → what writes it.
+GENERATORS: dict[str, Generator] = {}
+
+REGION = re.compile(
+    r"^<!-- generated: (?P<name>\S+) -->\n(?P<old>.*?)^<!-- end generated -->$", re.DOTALL | re.MULTILINE
+)
+BEGIN = re.compile(r"^<!-- generated:", re.MULTILINE)
+
+
+class GeneratedError(Exception):
+    """A part has no end, or nobody generates it."""
+
+
+def renew(text: str, page: str, generators: Mapping[str, Generator]) -> str:
+    """The page with its generated parts made anew."""
+
+    def one(match: re.Match[str]) -> str:
+        name = match["name"]
+        if name not in generators:
+            near = closest(name, generators)
+            hint = f"; did you mean {near!r}?" if near else f"; known: {', '.join(sorted(generators)) or 'none'}"
+            raise GeneratedError(f"{page}: nobody generates {name!r}{hint}")
+        if BEGIN.search(match["old"]):
+            raise GeneratedError(f"{page}: the generated part {name!r} has no end")
+        return f"<!-- generated: {name} -->\n{generators[name]().rstrip()}\n<!-- end generated -->"
+
+    if len(BEGIN.findall(text)) > len(REGION.findall(text)):
+        raise GeneratedError(f"{page}: a generated part has no end (`<!-- end generated -->` on a line of its own)")
+    return REGION.sub(one, text)

@@ -1,0 +1,58 @@
+"""A fresh home folder for a run of `cru`, with nothing of this machine in it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+# Coverage measures child processes through these.
+KEPT = ("COVERAGE_", "COV_CORE_")
+
+
+class HomeDir:
+    """HOME is `path`, the working directory is `project` (empty), the configuration is in `cru` (= path/.cru)."""
+
+    def __init__(self, path: Path, project: Path) -> None:
+        self.path, self.project, self.cru = path, project, path / ".cru"
+
+    @property
+    def env(self) -> dict[str, str]:
+        """A clean environment: PATH with the `cru` under test first, HOME, LANG, TERM, and what coverage of children needs."""
+        kept = {name: value for name, value in os.environ.items() if name.startswith(KEPT)}
+        path = os.pathsep.join((str(Path(sys.executable).parent), "/usr/local/bin", "/usr/bin", "/bin"))
+        return {"PATH": path, "HOME": str(self.path), "LANG": "C.UTF-8", "TERM": "dumb", **kept}
+
+    def configure(self, config: str = "", url: str = "") -> None:
+        """Write config.toml. With a url, `model`, `base_url` and `api_key` are set unless the text sets them itself."""
+        defaults = {"model": "mock", "base_url": url, "api_key": "kit-key"} if url else {}
+        own = {line.partition("=")[0].strip() for line in config.splitlines()}
+        lines = [f'{key} = "{value}"\n' for key, value in defaults.items() if key not in own]
+        self.cru.mkdir(parents=True, exist_ok=True)
+        (self.cru / "config.toml").write_text("".join(lines) + config)
+
+    def context(self, name: str = "default") -> Path:
+        """The folder of a context (it may not exist yet)."""
+        return self.cru / "contexts" / name
+
+    def lines(self, name: str, file: str) -> list[dict[str, Any]]:
+        """The records of a JSON-lines file of a context; empty if there is none."""
+        path = self.context(name) / file
+        return [msgspec.json.decode(line) for line in path.read_bytes().splitlines() if line] if path.exists() else []
+
+    def log(self, name: str = "default") -> list[dict[str, Any]]:
+        """What was said in a context."""
+        return self.lines(name, "context.jsonl")
+
+
+def home(tmp_path: Path, *, config: str = "", url: str = "") -> HomeDir:
+    """A new home and a new project folder inside tmp_path, configured for the model server at `url` (…/v1)."""
+    here = HomeDir(tmp_path / "home", tmp_path / "project")
+    here.path.mkdir()
+    here.project.mkdir()
+    if config or url:
+        here.configure(config, url)
+    return here

@@ -1,0 +1,114 @@
+"""`python -m tests.kit.limits`: files and functions that are too long, and words that do not belong into the project.
+
+A file may have 400 lines, a function 40 (decorators and docstring not counted). `# long: reason` on the line of the `def`
+excuses one function. tests/data and tests/programs hold other programs' code, so their length is theirs.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+FILE_LINES = 400
+FUNCTION_LINES = 40
+CODE = ("src", "tests")
+FOREIGN = ("tests/data/", "tests/programs/")
+TEXT = ("src", "tests", "docs", "bench", ".ci")
+PAGES = ("README.md", "Makefile", "pyproject.toml", "constraints.txt")
+# Folders of the place where the project is written; put together here so that this file does not name them itself.
+WORDS = tuple("/".join(parts) for parts in (("", "work", ""), ("", "farm", ""), ("", "root", ""), ("shared", "")))
+# Made by tools, not by people.
+SKIPPED = ("__pycache__", ".egg-info", ".mypy_cache", ".ruff_cache", ".pytest_cache")
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+class Report(Struct):
+    """What was found: counts of files and the longest one, and one line for each offence."""
+
+    files: int = 0
+    longest: str = ""
+    lines: int = 0
+    offences: list[str] = []
+
+
+def length(function: Function) -> int:
+    """Lines from `def` to the end, without the docstring."""
+    total = (function.end_lineno or function.lineno) - function.lineno + 1
+    first = function.body[0]
+    if ast.get_docstring(function, clean=False) is not None:
+        total -= (first.end_lineno or first.lineno) - first.lineno + 1
+    return total
+
+
+def excused(line: str) -> bool:
+    """Whether a `def` line carries `# long:` and a reason."""
+    return bool(line.partition("# long:")[2].strip())
+
+
+def long_functions(source: str) -> Iterator[tuple[int, str, int]]:
+    """(line, name, length) of each function that is too long."""
+    lines = source.splitlines()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, Function) and length(node) > FUNCTION_LINES and not excused(lines[node.lineno - 1]):
+            yield node.lineno, node.name, length(node)
+
+
+def files(root: Path, folders: tuple[str, ...], pattern: str = "*") -> Iterator[Path]:
+    for folder in folders:
+        for path in sorted((root / folder).rglob(pattern)):
+            if path.is_file() and not any(part.endswith(SKIPPED) for part in path.relative_to(root).parts):
+                yield path
+
+
+def check_lengths(root: Path, report: Report) -> None:
+    for path in files(root, CODE, "*.py"):
+        name = path.relative_to(root).as_posix()
+        if name.startswith(FOREIGN):
+            continue
+        source = path.read_text(encoding="utf-8")
+        count = len(source.splitlines())
+        report.files += 1
+        if count > report.lines:
+            report.lines, report.longest = count, name
+        if count > FILE_LINES:
+            report.offences.append(f"{name}: {count} lines, {FILE_LINES} allowed")
+        try:
+            found = list(long_functions(source))
+        except SyntaxError as error:
+            report.offences.append(f"{name}:{error.lineno}: not Python: {error.msg}")
+            continue
+        for line, function, lines in found:
+            report.offences.append(f"{name}:{line}: {function} has {lines} lines, {FUNCTION_LINES} allowed")
+
+
+def check_words(root: Path, report: Report) -> None:
+    for path in (*files(root, TEXT), *(root / page for page in PAGES if (root / page).exists())):
+        for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
+            for word in WORDS:
+                if word in line:
+                    report.offences.append(f"{path.relative_to(root).as_posix()}:{number}: names {word!r}")
+
+
+def check(root: Path) -> Report:
+    """Look at a checkout."""
+    report = Report()
+    check_lengths(root, report)
+    check_words(root, report)
+    return report
+
+
+def main(root: Path) -> int:
+    report = check(root)
+    for offence in report.offences:
+        print(offence)
+    print(f"{report.files} files, longest {report.longest} ({report.lines})")
+    return 1 if report.offences else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path.cwd()))

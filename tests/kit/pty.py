@@ -1,0 +1,147 @@
+"""`cru` on a real pseudo-terminal of 80 × 24, as a person sits at it.
+
+with pty(home=here) as terminal:
+    terminal.expect("> ")
+    terminal.line("hello")
+    terminal.expect("hi")
+    assert terminal.eof() == 0
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+
+import pexpect
+from tests.kit.home import HomeDir
+from tests.kit.run import program
+from tests.kit.screen import Screen
+
+ROWS, COLUMNS = 24, 80
+KEYS = {
+    "enter": "\r",
+    "esc": "\x1b",
+    "tab": "\t",
+    "up": "\x1b[A",
+    "down": "\x1b[B",
+    "right": "\x1b[C",
+    "left": "\x1b[D",
+}
+
+
+class Terminal:
+    """A person's side of the terminal. `expect` looks only at what was printed after the previous match."""
+
+    def __init__(self, argv: list[str], env: Mapping[str, str], cwd: Path) -> None:
+        settings = {"encoding": "utf-8", "codec_errors": "replace", "dimensions": (ROWS, COLUMNS)}
+        with warnings.catch_warnings():
+            # Python >= 3.12 warns of a fork beside the model server's thread; the child only replaces itself.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            self._child = pexpect.spawn(argv[0], argv[1:], env=dict(env), cwd=str(cwd), **settings)
+        self._child.delaybeforesend = None
+        self._screen = Screen(ROWS, COLUMNS)
+        self._seen = 0
+
+    def __enter__(self) -> Terminal:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def pid(self) -> int:
+        return int(self._child.pid)
+
+    @property
+    def text(self) -> str:
+        """All that was ever printed, without escape sequences."""
+        return self._screen.plain
+
+    def screen(self) -> str:
+        """What stands on the screen now."""
+        self._pump(0.02)
+        return "\n".join(self._screen.lines())
+
+    def expect(self, text: str, timeout: float = 10.0) -> None:
+        """Wait until the text is printed; AssertionError shows the screen."""
+        end = time.monotonic() + timeout
+        while (at := self._screen.plain.find(text, self._seen)) < 0:
+            left = end - time.monotonic()
+            if left <= 0 or not self._pump(min(left, 0.05)):
+                if (at := self._screen.plain.find(text, self._seen)) >= 0:
+                    break
+                raise AssertionError(f"no {text!r} on the terminal:\n" + "\n".join(self._screen.lines()))
+        self._seen = at + len(text)
+
+    def expect_screen(self, text: str, timeout: float = 10.0) -> None:
+        """Wait until the text stands on the screen (for programs that redraw parts of lines)."""
+        end = time.monotonic() + timeout
+        while text not in self.screen():
+            if time.monotonic() > end:
+                raise AssertionError(f"no {text!r} on the screen:\n{self.screen()}")
+
+    def send(self, text: str) -> None:
+        """Type characters."""
+        self._child.send(text)
+
+    def line(self, text: str) -> None:
+        """Type a line and press Enter."""
+        self.send(text + "\r")
+
+    def key(self, name: str) -> None:
+        """Press a key: a name from KEYS, or c-x for Control and a letter."""
+        self.send(chr(ord(name[2:]) & 0x1F) if name.startswith("c-") else KEYS[name])
+
+    def resize(self, rows: int, columns: int) -> None:
+        """The window changes its size; what stands on the screen is forgotten."""
+        plain = self._screen.plain
+        self._screen = Screen(rows, columns)
+        self._screen.plain = plain
+        self._child.setwinsize(rows, columns)
+
+    def eof(self, timeout: float = 10.0) -> int:
+        """Press Ctrl-D and wait for the end."""
+        self.key("c-d")
+        return self.wait(timeout)
+
+    def wait(self, timeout: float = 10.0) -> int:
+        """Wait for the end; the exit code, negative if a signal ended it."""
+        end = time.monotonic() + timeout
+        while self._pump(0.05):
+            if time.monotonic() > end:
+                raise AssertionError(f"still running after {timeout} s:\n{self.screen()}")
+        self._child.wait()
+        return -self._child.signalstatus if self._child.signalstatus else int(self._child.exitstatus or 0)
+
+    def close(self) -> None:
+        """Hang up; whatever still runs is killed."""
+        if self._child.isalive():
+            self._child.kill(signal.SIGKILL)
+        self._child.close(force=True)
+
+    def _pump(self, seconds: float) -> bool:
+        """Take in what is printed within that time; False at the end of the program's output."""
+        try:
+            self._screen.feed(self._child.read_nonblocking(1 << 16, seconds))
+        except pexpect.TIMEOUT:
+            return True
+        except pexpect.EOF:
+            return False
+        if self._screen.answers:
+            answers, self._screen.answers = self._screen.answers, ""
+            self._child.send(answers)
+        return True
+
+
+def pty(
+    *argv: str, home: HomeDir, cwd: Path | None = None, env: Mapping[str, str] | None = None, script: Path | None = None
+) -> Terminal:
+    """Start `cru` on a terminal; use it in a `with` block."""
+    environ = {**home.env, "TERM": "xterm-256color", **(env or {})}
+    return Terminal([str(script or program()), *argv], environ, cwd or home.project)

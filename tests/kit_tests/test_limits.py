@@ -1,0 +1,79 @@
+"""Long code and words of the workplace are found."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.kit import limits
+
+
+def tree(root: Path, **texts: str) -> Path:
+    for name, text in texts.items():
+        path = root / name.replace("__", "/")
+        path = path.with_name(path.name.replace("_md", ".md").replace("_py", ".py"))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return root
+
+
+def function(lines: int, head: str = "def f():") -> str:
+    return f"{head}\n" + "    x = 1\n" * (lines - 1)
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        (function(40), 0),
+        (function(41), 1),
+        (function(41, "async def f():"), 1),
+        (function(41, "def f():  # long: a table"), 0),
+        (function(41, "def f():  # long:"), 1),
+        ("class A:\n" + "".join(f"    {line}\n" for line in function(41).splitlines()), 1),
+        ("def f():\n" + '    """\n' + "    doc\n" * 5 + '    """\n' + "    x = 1\n" * 39, 0),
+        ("@d\n" * 9 + function(40), 0),
+    ],
+    ids=["at the limit", "over it", "async", "excused", "no reason given", "a method", "docstring", "decorators"],
+)
+def test_function_lengths(source: str, found: int) -> None:
+    assert len(list(limits.long_functions(source))) == found
+
+
+def test_a_long_file_is_named_with_its_lines(tmp_path: Path) -> None:
+    report = limits.check(tree(tmp_path, src__long_py="x = 1\n" * 401, src__short_py="x = 1\n"))
+    assert report.offences == ["src/long.py: 401 lines, 400 allowed"]
+    assert (report.files, report.longest, report.lines) == (2, "src/long.py", 401)
+
+
+def test_other_peoples_code_may_be_long(tmp_path: Path) -> None:
+    assert limits.check(tree(tmp_path, tests__programs__x_py=function(500))).offences == []
+
+
+@pytest.mark.parametrize("word", limits.WORDS)
+@pytest.mark.parametrize("place", ["src__a_py", "tests__data__b_md", "docs__c_md", "bench__d_py", "README_md"])
+def test_words_of_the_workplace_are_found_everywhere(tmp_path: Path, word: str, place: str) -> None:
+    report = limits.check(tree(tmp_path, **{place: f"# fine\n# see {word}x\n"}))
+    assert len(report.offences) == 1 and ":2: names" in report.offences[0]
+
+
+def test_a_file_that_cannot_be_parsed_is_named(tmp_path: Path) -> None:
+    assert limits.check(tree(tmp_path, src__a_py="x = \n")).offences == ["src/a.py:1: not Python: invalid syntax"]
+
+
+def test_bytes_that_are_no_text_are_read_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "picture.png").write_bytes(b"\x89PNG\xff\xfe")
+    assert limits.check(tmp_path).offences == []
+
+
+def test_the_command_exits_with_one_and_names_the_place(tmp_path: Path) -> None:
+    tree(tmp_path, src__a_py=function(41))
+    root = Path(limits.__file__).parent.parent.parent
+    command = [sys.executable, "-m", "tests.kit.limits"]
+    done = subprocess.run(command, cwd=tmp_path, env={"PYTHONPATH": str(root)}, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (
+        1,
+        "src/a.py:1: f has 41 lines, 40 allowed\n1 files, longest src/a.py (41)\n",
+    )

@@ -1,0 +1,22 @@
+"""Every page's tested blocks run as written, and generated parts are up to date."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.kit import HomeDir, docs_block
+from tests.kit.docs import main, pages, run_page
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.mark.parametrize("page", pages(ROOT), ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_the_page_does_what_it_says(page: Path, home: HomeDir) -> None:
+    ran, not_run = run_page(page, home)
+    for did in [True] * ran + [False] * not_run:
+        docs_block(did)
+
+
+def test_generated_parts_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--check"], ROOT) == 0, capsys.readouterr().out
