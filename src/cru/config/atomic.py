@@ -1,0 +1,51 @@
+"""Whole files replaced at once: a reader sees the old content or the new, never a part, and a power cut keeps one of them."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def replace(path: Path, data: bytes, mode: int = 0o600) -> None:
+    """Write through a temporary file in the same folder, fsync, rename. Missing folders are made; a symlink's target is
+    replaced, not the link; an existing file keeps its mode, a new one gets `mode`. Raises OSError."""
+    target = os.path.realpath(path)
+    folder = os.path.dirname(target)
+    os.makedirs(folder, exist_ok=True)
+    try:
+        mode = os.stat(target).st_mode & 0o777
+    except FileNotFoundError:
+        pass
+    temporary = f"{target}.{os.getpid()}.{os.urandom(4).hex()}.tmp"
+    try:
+        file = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(file, "wb") as out:
+            out.write(data)
+            out.flush()
+            os.fchmod(file, mode)
+            os.fsync(file)
+        os.replace(temporary, target)
+    except BaseException:
+        try:
+            os.unlink(temporary)
+        except OSError:
+            pass
+        raise
+    _sync_folder(folder)
+
+
+def _sync_folder(folder: str) -> None:
+    """The rename itself survives a power cut; file systems that cannot sync a folder are left alone."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    except OSError:
+        pass
+    finally:
+        os.close(handle)

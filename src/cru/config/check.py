@@ -1,0 +1,173 @@
+"""Whether a layer's values fit the declared types, told key by key so that everything wrong is reported at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias, get_args, get_origin
+
+from msgspec import Struct, ValidationError, convert
+from msgspec.structs import fields
+
+Path: TypeAlias = tuple[str, ...]
+
+# msgspec's words for types -> what a user calls them.
+WORDS = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+    "null": "nothing",
+    "datetime": "a date",
+    "date": "a date",
+    "time": "a time",
+}
+
+
+class Check:
+    """The check of one layer. `unknown` collects (path, message, hint), `wrong` too."""
+
+    def __init__(
+        self, owners: Mapping[str, type[Struct]], tables: Mapping[str, Mapping[str, Any]], *, words: bool = False
+    ) -> None:
+        self.unknown: list[tuple[Path, str, str]] = []
+        self.wrong: list[tuple[Path, str, str]] = []
+        self._owners = owners
+        self._tables = {tuple(key.split(".")): _nested(value) for key, value in tables.items()}
+        self._words = words
+
+    def layer(self, data: dict[str, Any]) -> dict[str, Any]:
+        """What fits, converted; the rest is in `unknown` and `wrong`."""
+        out: dict[str, Any] = {}
+        for key, value in data.items():
+            struct = self._owners.get(key)
+            if struct is None:
+                self._unknown((key,), self._owners)
+            else:
+                self._field(struct, key, value, (), out)
+        return out
+
+    def _unknown(self, path: Path, known: Mapping[str, Any]) -> None:
+        from cru.config.closest import closest
+        from cru.config.positions import join_key
+
+        name = closest(path[-1], known)
+        hint = f"did you mean `{join_key((*path[:-1], name))}`?" if name else ""
+        self.unknown.append((path, f"unknown setting `{join_key(path)}`", hint))
+
+    def _field(self, struct: type[Struct], key: str, value: Any, above: Path, out: dict[str, Any]) -> None:
+        """One field of a struct. It is also set in a struct of its own, so that `__post_init__` may judge it."""
+        path = (*above, key)
+        kind = next(field.type for field in fields(struct) if field.encode_name == key)
+        before = len(self.wrong) + len(self.unknown)
+        fitted = self._fit(value, kind, path)
+        if len(self.wrong) + len(self.unknown) > before:
+            return
+        if all(not field.required for field in fields(struct)):
+            try:
+                convert({key: fitted}, struct)
+            except ValidationError as error:
+                self._fail(path, error)
+                return
+        out[key] = fitted
+
+    def _fit(self, value: Any, kind: Any, path: Path) -> Any:
+        table = _table(self._tables, path)
+        inner = _struct_or_dict(kind)
+        if isinstance(value, dict) and table is not None:
+            return self._table(value, table, path)
+        if isinstance(value, dict) and isinstance(inner, type) and issubclass(inner, Struct):
+            return self._struct(value, inner, path)
+        if isinstance(value, dict) and get_origin(inner) is dict:
+            return {key: self._fit(item, get_args(inner)[1], (*path, key)) for key, item in value.items()}
+        try:
+            return convert(value, kind, strict=not self._words)
+        except ValidationError as error:
+            if self._words and inner is not None and len(path) == 1:
+                self.unknown.append(
+                    (path, f"`{path[0]}` is a table, which one word cannot set", "set it in config.toml")
+                )
+            elif get_origin(kind) is Literal and isinstance(value, str):
+                self._no_choice(path, value, get_args(kind))
+            else:
+                self._fail(path, error)
+            return None
+
+    def _struct(self, value: dict[str, Any], struct: type[Struct], path: Path) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        known = dict.fromkeys(struct.__struct_encode_fields__)
+        for key, item in value.items():
+            if key in known:
+                self._field(struct, key, item, path, out)
+            else:
+                self._unknown((*path, key), known)
+        return out
+
+    def _table(self, value: dict[str, Any], table: Mapping[str, Any], path: Path) -> dict[str, Any]:
+        out: dict[str, Any] = {}
+        for key, item in value.items():
+            kind = table.get(key)
+            if kind is None:
+                self._unknown((*path, key), table)
+            elif isinstance(kind, Mapping):
+                inner = (*path, key)
+                out[key] = self._table(item, kind, inner) if isinstance(item, dict) else self._fit(item, dict, inner)
+            else:
+                out[key] = self._fit(item, kind, (*path, key))
+        return out
+
+    def _no_choice(self, path: Path, value: str, choices: tuple[Any, ...]) -> None:
+        from cru.config.closest import did_you_mean
+        from cru.config.positions import join_key
+
+        words = [str(one) for one in choices]
+        listed = ", ".join(f"`{word}`" for word in words)
+        message = f"`{join_key(path)}`: expected one of {listed}, got `{value}`"
+        self.wrong.append((path, message, did_you_mean(value, words)))
+
+    def _fail(self, path: Path, error: ValidationError) -> None:
+        from cru.config.positions import join_key
+
+        message, _, place = str(error).partition(" - at `$")
+        dots = place.rstrip("`")
+        inside = dots[dots.index("[") :] if "[" in dots else ""
+        message, _, hint = message.partition("\n  ")  # as a CruError of a struct's own check prints itself
+        self.wrong.append((path, f"`{join_key(path)}{inside}`: {_plain(message)}", hint))
+
+
+def _nested(table: Mapping[str, Any]) -> dict[str, Any]:
+    """The table with dotted keys as tables in it."""
+    out: dict[str, Any] = {}
+    for key, kind in table.items():
+        outer, dot, inner = key.partition(".")
+        if dot:
+            out.setdefault(outer, {})[inner] = kind
+        else:
+            out[key] = _nested(kind) if isinstance(kind, Mapping) else kind
+    return out
+
+
+def _struct_or_dict(kind: Any) -> Any:
+    """The struct or dict type in this type (or union), None if it holds neither."""
+    for one in (kind, *get_args(kind)) if get_origin(kind) is not dict else (kind,):
+        if get_origin(one) is dict or one is dict or (isinstance(one, type) and issubclass(one, Struct)):
+            return one
+    return None
+
+
+def _table(tables: Mapping[Path, Mapping[str, Any]], path: Path) -> Mapping[str, Any] | None:
+    for pattern, table in tables.items():
+        if len(pattern) == len(path) and all(a in ("*", b) for a, b in zip(pattern, path, strict=True)):
+            return table
+    return None
+
+
+def _plain(message: str) -> str:
+    """msgspec's "Expected `int`, got `str`" in the words of a user; other messages as they are."""
+    start, middle, end = "Expected `", "`, got `", "`"
+    if not message.startswith(start) or middle not in message:
+        return message[:1].lower() + message[1:]
+    wanted, _, got = message.removeprefix(start).removesuffix(end).partition(middle)
+    kinds = [WORDS.get(one, one) for one in wanted.split(" | ") if one != "null"]
+    return f"expected {' or '.join(kinds)}, got {WORDS.get(got, got)}"

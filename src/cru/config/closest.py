@@ -1,0 +1,46 @@
+"""Which known name was probably meant: used wherever an unknown name is reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+
+def closest(word: str, known: Iterable[str]) -> str | None:
+    """The known name nearest to `word`, or None if none is near. Case is ignored; at equal distance the first one wins.
+    Near means: at most one edit in three characters, or else the shortest name that begins with the word."""
+    wanted = word.casefold()
+    limit = max(1, len(wanted) // 3)
+    best: str | None = None
+    longer: str | None = None
+    for name in known:
+        candidate = name.casefold()
+        if abs(len(candidate) - len(wanted)) <= limit:
+            steps = distance(wanted, candidate)
+            if steps <= limit:
+                best, limit = name, steps - 1
+                if steps == 0:
+                    break
+        if len(wanted) >= 3 and candidate.startswith(wanted) and (longer is None or len(name) < len(longer)):
+            longer = name
+    return best or longer
+
+
+def distance(a: str, b: str) -> int:
+    """How many single-character insertions, deletions, replacements and swaps of neighbours turn `a` into `b`."""
+    before: list[int] = []
+    last = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        row = [i]
+        for j, y in enumerate(b, 1):
+            cost = min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                cost = min(cost, before[j - 2] + 1)
+            row.append(cost)
+        before, last = last, row
+    return last[-1]
+
+
+def did_you_mean(word: str, known: Iterable[str]) -> str:
+    """The hint for an unknown name: "did you mean `x`?", or "" if nothing is near."""
+    name = closest(word, known)
+    return f"did you mean `{name}`?" if name else ""

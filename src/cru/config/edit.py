@@ -1,0 +1,58 @@
+"""One key changed in a TOML file, everything else (comments, order, blanks) left as it is."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cru.config.errors import ConfigError, Problem
+from cru.config.positions import split_key
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def set_value(path: Path, key: str, value: Any) -> None:
+    """Set a dotted key, making the file (mode 0600) and tables if they are missing; None removes the key. Raises ConfigError
+    if the file is not TOML, a part of the key is not a table, or it cannot be written."""
+    import tomlkit
+    from tomlkit.exceptions import TOMLKitError
+
+    from cru.config.atomic import replace
+
+    try:
+        document = tomlkit.parse(_text(path))
+        _put(document, split_key(key), value, path)
+        text = tomlkit.dumps(document)
+    except TOMLKitError as error:
+        raise ConfigError([Problem(f"not TOML: {error}", str(path), "mend the file first")]) from error
+    try:
+        replace(path, text.encode())
+    except OSError as error:
+        raise ConfigError([Problem(f"cannot be written: {error.strerror}", str(path))]) from error
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8-sig")
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError([Problem(f"cannot be read: {error}", str(path))]) from error
+
+
+def _put(document: Any, names: tuple[str, ...], value: Any, path: Path) -> None:
+    import tomlkit
+
+    table = document
+    for name in names[:-1]:
+        if name not in table:
+            if value is None:
+                return
+            table.add(name, tomlkit.table(is_super_table=name != names[-2]))
+        table = table[name]
+        if not isinstance(table, dict):
+            raise ConfigError([Problem(f"`{name}` is not a table", str(path))])
+    if value is None:
+        table.pop(names[-1], None)
+    else:
+        table[names[-1]] = list(value) if isinstance(value, tuple) else value

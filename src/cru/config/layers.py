@@ -1,0 +1,125 @@
+"""Where settings come from: config.toml < environment < project `.cru/config.toml` < the context's local.toml < command line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from cru.config.errors import ConfigError, Problem
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+USER = "user"
+ENVIRONMENT = "environment"
+PROJECT = "project"
+CONTEXT = "context"
+COMMAND_LINE = "command line"
+
+PREFIX = "CRU_"
+
+# Variables with our prefix that are no settings: they say where things are, or are set by cru for its children.
+OTHERS = (
+    "CRU_HOME",
+    "CRU_PROJECT_ROOT",
+    "CRU_CONTEXT",
+    "CRU_CONTEXT_DIR",
+    "CRU_SESSION_ID",
+    "CRU_RUN_ID",
+    "CRU_VERBOSE",
+    "CRU_DEBUG",
+    "CRU_HOOK",
+    "CRU_HOOK_DATA",
+    "CRU_TOOL_NAME",
+    "CRU_TOOL_ARGS",
+)
+
+# What an untrusted project may set: table -> its keys. Both lists can only make things stricter.
+UNTRUSTED = {"permissions": ("ask", "deny")}
+
+
+class Layer(Struct, frozen=True):
+    """One source of settings. `name` is one of the five above; `file` and `text` are empty where there is no file."""
+
+    name: str
+    data: dict[str, Any]
+    file: str = ""
+    text: str = ""
+
+    def place(self, path: tuple[str, ...]) -> str:
+        """Where a key of this layer is set: `config.toml:3`, `environment CRU_MODEL`, `command line`."""
+        if self.name == ENVIRONMENT:
+            return f"environment {PREFIX}{path[0].upper()}"
+        if not self.file:
+            return self.name
+        from cru.config.positions import line_of
+
+        line = line_of(self.text, path)
+        return f"{self.file}:{line}" if line else self.file
+
+
+def read_layer(name: str, path: Path) -> Layer | None:
+    """The layer in this TOML file, None if there is no such file. Raises ConfigError with file, line and column if it is not
+    TOML, not UTF-8, or cannot be read. An untrusted project's layer must go through `restrict`."""
+    try:
+        data = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise ConfigError([Problem(f"cannot be read: {error.strerror}", str(path))]) from error
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigError([Problem("not UTF-8", f"{path}:{line}", "save the file as UTF-8")]) from error
+    return Layer(name, _parse(text, path), str(path), text)
+
+
+def _parse(text: str, path: Path) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        return tomllib.loads(text.removeprefix("\ufeff"))
+    except tomllib.TOMLDecodeError as error:
+        message, _, place = str(error).rpartition(" (at ")
+        words = place.rstrip(")").replace(",", "").split()
+        if words[:1] == ["line"]:
+            where = f"{path}:{words[1]}:{words[3]}"
+        else:  # "end of document"
+            where = f"{path}:{text.rstrip().count(chr(10)) + 1}"
+        raise ConfigError([Problem(f"not TOML: {message}", where)]) from error
+    except RecursionError as error:
+        raise ConfigError([Problem("not TOML: nested too deeply", str(path))]) from error
+
+
+def environment_layer(env: Mapping[str, str], others: Iterable[str] = OTHERS) -> Layer:
+    """The layer of the CRU_* variables: CRU_MODEL sets `model`. An empty variable counts as unset; `merge` reports the ones
+    that no scalar setting has."""
+    data = {key[len(PREFIX) :].lower(): value for key, value in env.items() if key.startswith(PREFIX) and value}
+    for name in others:
+        data.pop(name[len(PREFIX) :].lower(), None)
+    return Layer(ENVIRONMENT, data)
+
+
+def restrict(layer: Layer) -> tuple[Layer, tuple[Problem, ...]]:
+    """What a project's layer may say before its file is trusted, and a problem for each part that is left out."""
+    kept: dict[str, Any] = {}
+    ignored: list[tuple[str, ...]] = []
+    for key, value in layer.data.items():
+        allowed = UNTRUSTED.get(key)
+        if allowed is None or not isinstance(value, dict):
+            ignored.append((key,))
+            continue
+        kept[key] = {inner: value[inner] for inner in value if inner in allowed}
+        ignored += [(key, inner) for inner in value if inner not in allowed]
+    problems = tuple(
+        Problem(f"`{'.'.join(path)}` is ignored: this project is not trusted", layer.place(path), _how_to_trust(layer))
+        for path in ignored
+    )
+    return Layer(layer.name, kept, layer.file, layer.text), problems
+
+
+def _how_to_trust(layer: Layer) -> str:
+    return f"read {layer.file}, then `cru trust`"

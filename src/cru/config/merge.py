@@ -1,0 +1,152 @@
+"""From layers to checked settings. Each room declares its own struct; the keys of all of them form one flat namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from msgspec import Struct, ValidationError
+
+from cru.config.errors import ConfigError, Problem
+from cru.config.layers import COMMAND_LINE, CONTEXT, ENVIRONMENT, PROJECT, Layer
+
+S = TypeVar("S", bound=Struct)
+Tables = Mapping[str, Mapping[str, Any]]
+
+# Settings that must be the same for everybody who uses the home folder, and why.
+NOT_LOCAL = {"lock_heartbeat_seconds": "every process must judge a lock's age by the same measure"}
+
+# Lists that add up over the layers instead of replacing each other: no layer may drop another one's refusals.
+JOINED = frozenset({("permissions", "allow"), ("permissions", "ask"), ("permissions", "deny")})
+
+# Values of these layers are words typed by somebody: "80" is a number where a number is wanted.
+_WORDS = (ENVIRONMENT, COMMAND_LINE)
+
+# Shown as "set" or "", never as they are.
+SECRET = frozenset({"api_key"})
+
+
+class Settings:
+    """What all layers together say. `problems` holds warnings: what was ignored and why."""
+
+    __slots__ = ("_layers", "_values", "problems")
+
+    def __init__(
+        self, values: dict[type[Struct], Struct], layers: Sequence[Layer], problems: Sequence[Problem]
+    ) -> None:
+        self._values = values
+        self._layers = tuple(layers)
+        self.problems = tuple(problems)
+
+    def of(self, kind: type[S]) -> S:
+        """One room's settings; its struct must be among those that were merged."""
+        value = self._values[kind]
+        assert isinstance(value, kind)
+        return value
+
+    def origin(self, key: str) -> str:
+        """Where the value of a dotted key comes from: `config.toml:3`, `environment CRU_MODEL`, `default`."""
+        from cru.config.positions import split_key
+
+        path = split_key(key)
+        for layer in reversed(self._layers):
+            if _holds(layer.data, path):
+                return layer.place(path)
+        return "default"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Each setting by its key, in plain types; secrets only as "set" or ""."""
+        from msgspec import to_builtins
+
+        out: dict[str, Any] = {}
+        for value in self._values.values():
+            out.update(to_builtins(value))
+        return {key: ("set" if value else "") if key in SECRET else value for key, value in out.items()}
+
+    def value(self, key: str) -> Any:
+        """The value of a dotted key in plain types, secrets as in `as_dict`. Raises ConfigError for an unknown key."""
+        from cru.config.closest import did_you_mean
+        from cru.config.positions import split_key
+
+        found: Any = self.as_dict()
+        for name in split_key(key):
+            if not isinstance(found, dict) or name not in found:
+                known = found if isinstance(found, dict) else ()
+                raise ConfigError([Problem(f"unknown setting `{key}`", hint=did_you_mean(name, known))])
+            found = found[name]
+        return found
+
+
+def merge(structs: Sequence[type[Struct]], layers: Sequence[Layer], *, tables: Tables | None = None) -> Settings:
+    """Checked settings out of layers, weakest first; tables merge key by key, lists replace each other (but see JOINED).
+    `tables` names the keys of free tables and their types: {"api": {"temperature": float, "reasoning.effort": str},
+    "models.*.api": …}. Raises ConfigError with everything that is wrong."""
+    values: dict[type[Struct], Struct] = {}
+    warnings: list[Problem] = []
+    given = [layer for layer in layers if layer.data]
+    merged = _checked(structs, given, tables or {}, warnings) if given else {}
+    for struct in structs:
+        own = {key: merged[key] for key in struct.__struct_encode_fields__ if key in merged}
+        values[struct] = _build(own, struct) if own else struct()
+    return Settings(values, given, warnings)
+
+
+def _checked(
+    structs: Sequence[type[Struct]], layers: list[Layer], tables: Tables, warnings: list[Problem]
+) -> dict[str, Any]:
+    from cru.config.check import Check
+
+    owners = {key: struct for struct in structs for key in struct.__struct_encode_fields__}
+    errors: list[Problem] = []
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        check = Check(owners, tables, words=layer.name in _WORDS)
+        data = check.layer(_allowed(layer, errors))
+        if layer.name == ENVIRONMENT:
+            warnings += [Problem(text, layer.place(path), hint) for path, text, hint in check.unknown]
+        else:
+            errors += [Problem(text, layer.place(path), hint) for path, text, hint in check.unknown]
+        errors += [Problem(text, layer.place(path), hint) for path, text, hint in check.wrong]
+        merged = _over(merged, data, ())
+    if errors:
+        raise ConfigError(errors)
+    return merged
+
+
+def _allowed(layer: Layer, errors: list[Problem]) -> dict[str, Any]:
+    """The layer's data without the settings that it may not hold, each of which is an error."""
+    if layer.name not in (PROJECT, CONTEXT):
+        return layer.data
+    for key, why in NOT_LOCAL.items():
+        if key in layer.data:
+            hint = f"set it in the home folder's config.toml: {why}"
+            errors.append(Problem(f"`{key}` cannot be set for one {layer.name}", layer.place((key,)), hint))
+    return {key: value for key, value in layer.data.items() if key not in NOT_LOCAL}
+
+
+def _over(below: Any, above: Any, path: tuple[str, ...]) -> Any:
+    if isinstance(below, dict) and isinstance(above, dict):
+        both = dict(below)
+        for key, value in above.items():
+            both[key] = _over(below[key], value, (*path, key)) if key in below else value
+        return both
+    if path in JOINED:
+        return [*below, *above]
+    return above
+
+
+def _holds(data: Any, path: tuple[str, ...]) -> bool:
+    for name in path:
+        if not isinstance(data, dict) or name not in data:
+            return False
+        data = data[name]
+    return True
+
+
+def _build(own: dict[str, Any], struct: type[Struct]) -> Struct:
+    from msgspec import convert
+
+    try:
+        return convert(own, struct)
+    except ValidationError as error:  # only a rule that joins several keys can still fail here
+        raise ConfigError([Problem(f"{', '.join(f'`{key}`' for key in own)}: {error}")]) from error

@@ -1,0 +1,87 @@
+"""The table of all settings for the documentation, made from the same structs that check them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin
+
+from msgspec import Struct
+from msgspec.structs import FieldInfo, fields
+
+from cru.config.errors import ConfigError, Problem
+from cru.config.layers import PREFIX
+from cru.config.merge import NOT_LOCAL
+
+_NAMES: dict[Any, str] = {
+    str: "text",
+    int: "whole number",
+    float: "number",
+    bool: "true or false",
+    Any: "anything",
+    dict: "table",
+    list: "list",
+    tuple: "list",
+}
+_HEAD = "| key | type | default | what it does | in local.toml | environment |\n|---|---|---|---|---|---|\n"
+
+
+def markdown(structs: Sequence[type[Struct]], docs: Mapping[str, str]) -> str:
+    """One row a key, in the order of the structs. `docs` maps each key (a table's keys may be left out or given dotted) to one
+    line. Raises ConfigError for a key without a line and for a line without a key."""
+    rows = [row for struct in structs for field in fields(struct) for row in _rows(field, (), docs)]
+    keys = {key for key, _ in rows}
+    top = {field.encode_name for struct in structs for field in fields(struct)}
+    missing = [Problem(f"setting `{key}` has no description") for key in sorted(top) if not docs.get(key)]
+    unknown = [Problem(f"description of `{key}`, which is no setting") for key in docs if key not in keys]
+    if missing or unknown:
+        raise ConfigError(missing + unknown)
+    return _HEAD + "".join(text for _, text in rows)
+
+
+def _rows(field: FieldInfo, above: tuple[str, ...], docs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    path = (*above, field.encode_name)
+    key = ".".join(path)
+    inner = _inner(field.type)
+    local = "no" if key in NOT_LOCAL else "yes"
+    scalar = not above and inner is None and get_origin(field.type) not in (tuple, list, dict)
+    env = f"`{PREFIX}{key.upper()}`" if scalar else ""
+    cells = (f"`{key}`", _type(field.type), _default(field, inner), docs.get(key, ""), local, env)
+    yield key, "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |\n"
+    if inner is not None:
+        star = ("NAME",) if get_origin(field.type) is dict else ()
+        for one in fields(inner):
+            yield from _rows(one, (*path, *star), docs)
+
+
+def _inner(kind: Any) -> type[Struct] | None:
+    for one in (kind, *get_args(kind)):
+        if isinstance(one, type) and issubclass(one, Struct):
+            return one
+    return None
+
+
+def _type(kind: Any) -> str:
+    origin, args = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return " or ".join(f"`{one}`" for one in args)
+    if origin in (Union, UnionType):
+        return " or ".join(_type(one) for one in args if one is not NoneType)
+    if origin in (tuple, list):
+        return f"list of {_type(args[0])}"
+    if origin is dict:
+        return "table" if args[1] is Any else f"table of {_type(args[1])}s"
+    if isinstance(kind, type) and issubclass(kind, Struct):
+        return "table"
+    return _NAMES.get(kind, getattr(kind, "__name__", str(kind)))
+
+
+def _default(field: FieldInfo, inner: type[Struct] | None) -> str:
+    from msgspec import NODEFAULT, json
+
+    if field.required or inner is not None:
+        return "–"
+    value = field.default_factory() if field.default is NODEFAULT else field.default
+    if value is None or value in ({}, (), []):
+        return "–"
+    return f"`{json.encode(value).decode()}`"

@@ -1,0 +1,25 @@
+"""What can go wrong with permissions themselves. A refused call is no error: it is a Verdict."""
+
+from __future__ import annotations
+
+from cru.values.errors import CruError
+
+
+class PermissionError_(CruError):
+    """PermissionError_
+    ├── BadRule      a rule that cannot be read (also a ValueError, so that settings report its place)
+    ├── UnknownMode  no such mode (exit 2; also a ValueError)
+    └── NotStored    grants.json or trust.json cannot be written, or is of a newer version
+    """
+
+
+class BadRule(PermissionError_, ValueError):
+    pass
+
+
+class UnknownMode(PermissionError_, ValueError):
+    code = 2
+
+
+class NotStored(PermissionError_):
+    pass

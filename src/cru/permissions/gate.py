@@ -1,0 +1,198 @@
+"""The gate: one judgement for each call, out of rules, protected places, the project's border, the mode and past answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+from cru.permissions.modes import ABOUT, Decision, check_mode, decide
+from cru.permissions.paths import Call, Located, Places, is_outside, is_protected, locate, resolve
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cru.permissions.asker import Reply, Subject
+    from cru.permissions.grants import Grants
+    from cru.permissions.rules import Rule
+    from cru.permissions.settings import LayerRules, PermissionSettings
+
+Access = Literal["read", "write"]
+
+_DOING = {
+    "read": "reading",
+    "write": "changing files",
+    "shell": "running commands",
+    "fetch": "fetching from the network",
+    "memory": "keeping notes",
+    "message": "sending messages",
+    "flow": "steering the conversation",
+}
+
+
+class Verdict(Struct, frozen=True):
+    """`why` is worded for the model and names who decided; `rule` is the rule's text. `explicit`: a rule that somebody wrote has
+    decided, so an ask beats the Allow of a hook."""
+
+    decision: Decision
+    why: str
+    rule: str = ""
+    explicit: bool = False
+
+
+class Gate:
+    """Judges calls. `root` is the project root, `home` cru's home folder; files below `readable` may be read although they lie
+    outside the project (a context's spilled outputs). Raises UnknownMode and BadRule."""
+
+    def __init__(
+        self,
+        settings: PermissionSettings,
+        rules: Sequence[LayerRules],
+        root: Path,
+        home: Path,
+        grants: Grants,
+        *,
+        readable: Sequence[Path] = (),
+        user_home: Path | None = None,
+    ) -> None:
+        user = resolve(user_home if user_home is not None else os.path.expanduser("~"))
+        self._places = Places(resolve(root), resolve(home), user, tuple(resolve(folder) for folder in readable))
+        self._grants = grants
+        self._allow = _rules(rules, "allow")
+        self._ask = _rules(rules, "ask")
+        self._deny = _rules(rules, "deny")
+        self._mode = check_mode(settings.mode)
+
+    @property
+    def mode(self) -> str:
+        return self._mode
+
+    @mode.setter
+    def mode(self, name: str) -> None:
+        self._mode = check_mode(name)
+
+    def rules(self) -> tuple[Rule, ...]:
+        """Every rule of every layer, for `unknown_tools` and for showing."""
+        return (*self._deny, *self._ask, *self._allow)
+
+    def judge(self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]] = ()) -> Verdict:
+        """What is to happen with this call: refusals first (deny rules, places, mode), then questions, then permissions."""
+        try:
+            call = self._call(tool, kind, detail, paths)
+        except ValueError as error:
+            return Verdict("deny", f"not a path ({error})")
+        found = self._hit(self._deny, call)
+        if found is not None:
+            why = f"the rule `{found.text}` in [permissions] deny of {found.source}"
+            return Verdict("deny", why, found.text, explicit=True)
+        place = self._place(call) if call.paths and self._mode != "trust" else None
+        table = decide(self._mode, kind)
+        if table == "deny":
+            return Verdict("deny", f"{self._mode} mode {ABOUT[self._mode]}, `{tool}` is refused")
+        if place is not None and place.decision == "deny":
+            return place
+        found = self._hit(self._ask, call)
+        if found is not None:
+            why = f"the rule `{found.text}` in [permissions] ask of {found.source} wants a question"
+            return Verdict("ask", why, found.text, explicit=True)
+        if place is not None:
+            return place
+        return self._permission(call, table)
+
+    def _permission(self, call: Call, table: Decision) -> Verdict:
+        if table == "allow":
+            return Verdict("allow", f"{self._mode} mode {ABOUT[self._mode]}")
+        rule = self._allowing(call)
+        if rule is not None:
+            return Verdict("allow", f"allowed by the rule `{rule.text}` of {rule.source}", rule.text, explicit=True)
+        return Verdict("ask", f"{self._mode} mode asks before {_DOING.get(call.kind, f'using `{call.tool}`')}")
+
+    def _hit(self, rules: Sequence[Rule], call: Call) -> Rule | None:
+        if not rules:
+            return None
+        from cru.permissions.rules import hits
+
+        return next((rule for rule in rules if hits(rule, call, self._places)), None)
+
+    def _allowing(self, call: Call) -> Rule | None:
+        rules = (*self._allow, *self._grants.rules())
+        if not rules:
+            return None
+        from cru.permissions.rules import allowing
+
+        return allowing(rules, call, self._places)
+
+    def remember(self, subject: Subject, reply: Reply) -> None:
+        """Keep what was answered: session, project and always store the subject's rule; the others store nothing, as does an
+        empty rule. Raises NotStored if the file cannot be written; the rule then holds for this session."""
+        if subject.rule and reply.choice in ("session", "project", "always"):
+            self._grants.add(reply.choice, subject.rule)
+
+    def rule_for(self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]] = ()) -> str:
+        """The rule that the answers session, project and always would store; "" if nothing should be: protected places,
+        several paths, what cannot be named by one rule."""
+        from cru.permissions.naming import rule_for
+
+        try:
+            return rule_for(self._call(tool, kind, detail, paths), self._places)
+        except ValueError:
+            return ""
+
+    def _call(self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]]) -> Call:
+        located = tuple([locate(self._places, access, given) for access, given in paths])
+        if not located and kind in ("read", "write"):
+            located = (locate(self._places, "read" if kind == "read" else "write", detail),)
+        return Call(tool, kind, detail, located)
+
+    def _place(self, call: Call) -> Verdict | None:
+        """The strictest verdict on where the call's paths lead, None if all of them are where they may be."""
+        verdicts = [found for one in call.paths if (found := self._path(call, one)) is not None]
+        return next((found for found in verdicts if found.decision == "deny"), verdicts[0] if verdicts else None)
+
+    def _path(self, call: Call, one: Located) -> Verdict | None:
+        if self._mode == "plan" and one.access == "write":
+            return Verdict("deny", f"plan mode {ABOUT['plan']}, and this would change `{one.given}`")
+        if one.access == "write" and is_protected(one, self._places):
+            return Verdict("ask", f"`{one.given}` is protected: changing it always needs a question")
+        if not is_outside(one, self._places):
+            return None
+        if self._reaches(call, one):
+            return None
+        target = "" if one.real == one.lexical else f" (it leads to {one.real})"
+        return Verdict("ask", f"`{one.given}`{target} is outside the project folder {self._places.root}")
+
+    def _reaches(self, call: Call, one: Located) -> bool:
+        """Whether an allow rule or an answer names this place outside the project."""
+        rules = (*self._allow, *self._grants.rules())
+        if not rules:
+            return False
+        from cru.permissions.rules import covers_path
+
+        return any(covers_path(rule, call, one, self._places) for rule in rules)
+
+
+def how_to_allow(tool: str, rule: str, kind: str = "", verdict: Verdict | None = None) -> str:
+    """What to tell when nobody can be asked: the ways to allow this call beforehand."""
+    if verdict is not None and verdict.decision == "ask" and verdict.explicit:
+        way = "run cru on a terminal, or take the rule out of [permissions] ask"
+        return f"nobody can be asked here, and the rule `{verdict.rule}` wants a question; {way}"
+    from msgspec import json
+
+    ways = ["`--mode auto`"] if kind == "write" and rule else []
+    ways.append("`-t`")
+    if rule:
+        ways.append(f"`[permissions] allow = [{json.encode(rule).decode()}]` in ~/.cru/config.toml")
+    listed = " or ".join(ways) if len(ways) < 3 else f"{', '.join(ways[:-1])}, or {ways[-1]}"
+    return f"nobody can be asked here; allow `{tool}` with {listed}"
+
+
+def _rules(layers: Sequence[LayerRules], name: Literal["allow", "ask", "deny"]) -> tuple[Rule, ...]:
+    if not layers:
+        return ()
+    from cru.permissions.rules import parse
+
+    return tuple(
+        parse(text, layer.file or f"the {layer.layer}") for layer in layers for text in getattr(layer.lists, name)
+    )

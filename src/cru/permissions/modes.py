@@ -1,0 +1,68 @@
+"""What each mode decides for each kind of tool when no rule does. Dialects map their own mode names to these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from cru.permissions.errors import UnknownMode
+
+Decision = Literal["allow", "ask", "deny"]
+
+KINDS = ("read", "write", "shell", "fetch", "memory", "message", "flow", "tool")
+
+MODES: Mapping[str, Mapping[str, Decision]] = {
+    "ask": {
+        "read": "allow",
+        "write": "ask",
+        "shell": "ask",
+        "fetch": "ask",
+        "memory": "allow",
+        "message": "allow",
+        "flow": "allow",
+        "tool": "ask",
+    },
+    "auto": {
+        "read": "allow",
+        "write": "allow",
+        "shell": "ask",
+        "fetch": "ask",
+        "memory": "allow",
+        "message": "allow",
+        "flow": "allow",
+        "tool": "ask",
+    },
+    "plan": {
+        "read": "allow",
+        "write": "deny",
+        "shell": "deny",
+        "fetch": "deny",
+        "memory": "allow",
+        "message": "deny",
+        "flow": "allow",
+        "tool": "deny",
+    },
+    "trust": dict.fromkeys(KINDS, "allow"),
+}
+
+ABOUT = {
+    "ask": "reads freely and asks for the rest",
+    "auto": "also edits inside the project without asking",
+    "plan": "only reads",
+    "trust": "allows everything that no rule forbids",
+}
+
+
+def check_mode(name: str) -> str:
+    """The name itself. Raises UnknownMode with the nearest known name."""
+    if name in MODES:
+        return name
+    from cru.config.closest import did_you_mean
+
+    raise UnknownMode(f"unknown mode `{name}`", did_you_mean(name, MODES) or f"modes are {', '.join(MODES)}")
+
+
+def decide(mode: str, kind: str) -> Decision:
+    """The table's answer; a kind that it does not know counts as "tool"."""
+    table = MODES[mode]
+    return table.get(kind) or table["tool"]

@@ -1,0 +1,47 @@
+"""Which rule would allow this call the next time: narrow enough to be answered without thinking of everything."""
+
+from __future__ import annotations
+
+from cru.permissions.glob import escape
+from cru.permissions.paths import Call, Places, is_inside, is_protected
+from cru.permissions.programs import SUBCOMMANDS
+
+LONGEST = 300
+
+
+def rule_for(call: Call, places: Places) -> str:
+    """The rule in the writing of `rules.parse`, "" if none should be stored."""
+    if call.kind in ("read", "write"):
+        return _path_rule(call, places)
+    if call.paths:
+        return ""
+    if call.kind == "shell":
+        return _command_rule(call)
+    if call.kind == "fetch":
+        from cru.permissions import urls
+
+        pattern = urls.rule_for(call.detail)
+        return f"{call.tool}:{pattern}" if pattern else ""
+    return call.tool
+
+
+def _command_rule(call: Call) -> str:
+    text = call.detail.strip()
+    if call.command.parts and not call.command.opaque:
+        words = call.command.parts[0]
+        if len(call.command.parts) == 1 and len(words) > 1 and words[1] in SUBCOMMANDS.get(words[0], ()):
+            return f"{call.tool}:{words[0]} {words[1]} *"
+    return f"{call.tool}:{escape(text)}" if text and "\n" not in text and len(text) <= LONGEST else ""
+
+
+def _path_rule(call: Call, places: Places) -> str:
+    """Inside the project the files of the same folder, outside only this file."""
+    if len({one.real for one in call.paths}) != 1:
+        return ""
+    one = call.paths[0]
+    if one.access == "write" and is_protected(one, places):
+        return ""
+    if not is_inside(one.real, places.root):
+        return f"{call.tool}:{escape(one.real)}"
+    folder = one.real.rpartition("/")[0][len(places.root.rstrip("/")) + 1 :]
+    return f"{call.tool}:{escape(folder)}/*" if folder else f"{call.tool}:*"

@@ -1,0 +1,129 @@
+"""A tool call, where its paths really lead, and which places are protected. Rules and the border of the project are judged on
+both spellings of a path."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct
+
+if TYPE_CHECKING:
+    from cru.permissions.commands import Command
+
+# Folders inside a project that decide what programs do, whatever their letters' case.
+PROTECTED_NAMES = frozenset({".git", ".cru"})
+
+# In the user's home: what a shell or a login starts with, and what says who may log in. A closing slash means a folder.
+PROTECTED_AT_HOME = (
+    ".bashrc",
+    ".bash_aliases",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_profile",
+    ".config/autostart/",
+    ".config/environment.d/",
+    ".config/fish/",
+    ".config/git/",
+    ".config/systemd/",
+    ".cshrc",
+    ".gitconfig",
+    ".kshrc",
+    ".login",
+    ".pam_environment",
+    ".profile",
+    ".ssh/",
+    ".tcshrc",
+    ".xprofile",
+    ".zlogin",
+    ".zlogout",
+    ".zprofile",
+    ".zshenv",
+    ".zshrc",
+    "library/launchagents/",
+)
+
+
+class Located(Struct, frozen=True):
+    """A path that a call touches: as given, absolute without resolving symlinks, and resolved (missing parts too)."""
+
+    access: Literal["read", "write"]
+    given: str
+    lexical: str
+    real: str
+
+
+class Call:
+    """A tool call as rules see it. The command is read when the first rule wants to know."""
+
+    __slots__ = ("_command", "detail", "kind", "paths", "tool")
+
+    def __init__(self, tool: str, kind: str, detail: str, paths: tuple[Located, ...] = ()) -> None:
+        self.tool = tool
+        self.kind = kind
+        self.detail = detail
+        self.paths = paths
+        self._command: Command | None = None
+
+    @property
+    def command(self) -> Command:
+        if self._command is None:
+            from cru.permissions.commands import read
+
+            self._command = read(self.detail)
+        return self._command
+
+
+class Places(Struct, frozen=True):
+    """The folders that matter, absolute and resolved: project root, cru's home, the user's home, and what may be read freely."""
+
+    root: str
+    home: str
+    user_home: str
+    readable: tuple[str, ...] = ()
+
+
+def resolve(path: str | os.PathLike[str]) -> str:
+    return os.path.realpath(path).replace(os.sep, "/")
+
+
+def locate(places: Places, access: Literal["read", "write"], given: str) -> Located:
+    """Find a path as tools do: relative to the root, `~` is the user's home. Raises ValueError for what can be no path."""
+    if given == "~" or given.startswith("~/"):
+        joined = places.user_home + given[1:]
+    elif given.startswith("~"):
+        joined = os.path.expanduser(given)
+    else:
+        joined = given
+    # The dots stay in what is resolved: `link/..` is the parent of the link's target.
+    joined = os.path.join(places.root, joined)
+    return Located(access, given, os.path.normpath(joined).replace(os.sep, "/"), resolve(joined))
+
+
+def is_inside(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def is_outside(one: Located, places: Places) -> bool:
+    """Whether it leads out of the project; freely readable folders count as inside for reading."""
+    if is_inside(one.real, places.root):
+        return False
+    return one.access == "write" or not any(is_inside(one.real, folder) for folder in places.readable)
+
+
+def is_protected(one: Located, places: Places) -> bool:
+    """Whether writing here may change what cru, git or a shell does."""
+    return any(_protected(path, places) for path in {one.real, one.lexical})
+
+
+def _protected(path: str, places: Places) -> bool:
+    if is_inside(path, places.home):
+        return True
+    if is_inside(path, places.root):
+        inner = path[len(places.root.rstrip("/")) :].casefold().split("/")
+        if not PROTECTED_NAMES.isdisjoint(inner):
+            return True
+    if not is_inside(path, places.user_home):
+        return False
+    own = path[len(places.user_home.rstrip("/")) + 1 :].casefold()
+    return any(own == name.rstrip("/") or (name.endswith("/") and own.startswith(name)) for name in PROTECTED_AT_HOME)

@@ -1,0 +1,185 @@
+"""Rules `tool:glob`. The name is a tool's, a kind's (read, write, shell, fetch, …) or a glob of names; without a glob the rule
+means every call. Allow rules are read narrowly, ask and deny rules broadly (docs/permissions.md)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable, Sequence
+
+from msgspec import Struct
+
+from cru.config.errors import Problem
+from cru.permissions import glob
+from cru.permissions.errors import BadRule
+from cru.permissions.modes import KINDS
+from cru.permissions.paths import Call, Located, Places, is_inside, resolve
+
+_FOLD = sys.platform in ("darwin", "win32")  # names of files are the same in either case
+
+
+class Rule(Struct, frozen=True):
+    """`pattern` is None if the rule means every call; `source` says who made it, for the reason given to the model."""
+
+    text: str
+    tool: str
+    pattern: str | None = None
+    source: str = ""
+    pieces: glob.Pieces = ("", "")
+
+
+def parse(text: str, source: str = "") -> Rule:
+    """Read one rule. Raises BadRule that says what to write instead."""
+    tool, colon, pattern = text.partition(":")
+    if not tool or tool != tool.strip():
+        raise BadRule(f"rule `{text}` has no tool", 'write "tool:glob", "tool" or "*"')
+    if "(" in tool or " " in tool:
+        name = tool.partition("(")[0].split(" ")[0].lower()
+        raise BadRule(f"rule `{text}` is not of the form `tool:glob`", f'write "{name}:…", as in "bash:git *"')
+    if colon and not pattern.strip():
+        raise BadRule(f"rule `{text}` has nothing behind the colon", f'write "{tool}" for every call')
+    return Rule(text, tool, pattern, source, glob.pieces(pattern)) if colon else Rule(text, tool, None, source)
+
+
+def unknown_tools(rules: Iterable[Rule], known: Iterable[str]) -> tuple[Problem, ...]:
+    """A problem for each rule that names neither a known tool nor a kind; globs of names are not judged."""
+    from cru.config.closest import did_you_mean
+
+    names = (*known, *KINDS)
+    return tuple(
+        Problem(f"rule `{rule.text}` names no tool", rule.source, did_you_mean(rule.tool, names))
+        for rule in rules
+        if "*" not in rule.tool and rule.tool not in names
+    )
+
+
+def allowing(rules: Sequence[Rule], call: Call, places: Places) -> Rule | None:
+    """The allow rule that covers the call (the last one needed, if it takes several), None if something is not covered."""
+    if call.kind in ("read", "write"):
+        found = [next((rule for rule in rules if covers_path(rule, call, one, places)), None) for one in call.paths]
+        return found[-1] if found and None not in found else None
+    own = [rule for rule in rules if _names(rule, call)]
+    whole = next((rule for rule in own if rule.pattern is None or rule.pattern == "*"), None)
+    if whole is not None or not own:
+        return whole
+    if call.kind == "shell":
+        return _covers_command(own, call)
+    if call.kind == "fetch":
+        from cru.permissions import urls
+
+        return next((rule for rule in own if urls.covers(rule.pattern or "*", call.detail)), None)
+    return next((rule for rule in own if glob.matches(rule.pieces, call.detail)), None)
+
+
+def _covers_command(rules: Sequence[Rule], call: Call) -> Rule | None:
+    """Each simple command must be covered and nothing be opaque, or one rule without a star be the whole command."""
+    from cru.permissions.commands import allowed_text
+
+    found = next((rule for rule in rules if rule.pieces == (call.detail.strip(),)), None)
+    if found is not None:
+        return found
+    for words in call.command.parts:
+        text = allowed_text(words)
+        found = next((rule for rule in rules if _fits(rule.pieces, text)), None)
+        if found is None:
+            return None
+    return found
+
+
+def _fits(pattern: glob.Pieces, text: str) -> bool:
+    """Whether it matches; a closing " *" may also stand for nothing at all."""
+    return glob.matches(pattern, text) or (pattern[-1] == "" and glob.matches(pattern, text + " "))
+
+
+def covers_path(rule: Rule, call: Call, one: Located, places: Places) -> bool:
+    """Whether an allow rule covers this path. Only where it really leads counts, and only a glob that begins with `/` or `~`
+    reaches outside the project."""
+    named = call.kind in ("read", "write") and _names(rule, call)
+    if not (named or rule.tool == one.access) or (rule.tool == "read" and one.access == "write"):
+        return False
+    if rule.pattern is None:
+        return is_inside(one.real, places.root)
+    return glob.matches_path(_anchored(rule.pattern, places), _split(one.real))
+
+
+def hits(rule: Rule, call: Call, places: Places) -> bool:
+    """Whether an ask or deny rule touches the call: any path, any command in it, any spelling of its URL."""
+    by_access = [one for one in call.paths if one.access == rule.tool]
+    if by_access and (rule.pattern is None or any(_hits_path(rule.pattern, one, places) for one in by_access)):
+        return True
+    if not _names(rule, call):
+        return False
+    if rule.pattern is None or rule.pattern == "*":
+        return True
+    if call.kind in ("read", "write"):
+        return any(_hits_path(rule.pattern, one, places) for one in call.paths)
+    if call.kind == "shell":
+        from cru.permissions import commands
+
+        return commands.hits(call.command, rule.pieces)
+    if call.kind == "fetch":
+        from cru.permissions import urls
+
+        return urls.hits(rule.pieces, call.detail)
+    return glob.matches(rule.pieces, call.detail)
+
+
+def _names(rule: Rule, call: Call) -> bool:
+    if rule.tool in (call.tool, call.kind, "*"):
+        return True
+    return "*" in rule.tool and glob.matches(glob.pieces(rule.tool), call.tool)
+
+
+def _hits_path(pattern: str, one: Located, places: Places) -> bool:
+    """Either spelling, anything below what is named, a bare name anywhere, and a named symlink's target."""
+    spellings = {one.lexical, one.real}
+    if "/" not in pattern.rstrip("/") and not pattern.startswith("~"):
+        named = glob.pieces(_fold(pattern.rstrip("/")))
+        return any(
+            glob.matches(named, _fold(name)) for path in spellings for name in _split(path)[_skip(path, places) :]
+        )
+    anchors = [_folded(_anchored(pattern, places)), _folded(_resolved(pattern, places))]
+    return any(glob.matches_path(a, _split(_fold(path)), below=True) for a in anchors for path in spellings)
+
+
+def _skip(path: str, places: Places) -> int:
+    """The names of the project's own folder say nothing about what lies in it."""
+    return len(_split(places.root)) if is_inside(path, places.root) else 0
+
+
+def _anchored(pattern: str, places: Places) -> tuple[glob.Pieces, ...]:
+    base, rest = _base(pattern, places)
+    return (*glob.literal_names(base), *glob.names(rest))
+
+
+def _folded(pattern: tuple[glob.Pieces, ...]) -> tuple[glob.Pieces, ...]:
+    return tuple(tuple(_fold(piece) for piece in name) for name in pattern)
+
+
+def _resolved(pattern: str, places: Places) -> tuple[glob.Pieces, ...]:
+    """The pattern with the names before its first star resolved."""
+    base, rest = _base(pattern, places)
+    names = rest.split("/")
+    plain = next((i for i, name in enumerate(names) if "*" in name or "\\" in name), len(names))
+    real = resolve(os.path.join(base or "/", *names[:plain]))
+    return (*glob.literal_names(real), *glob.names("/".join(names[plain:])))
+
+
+def _base(pattern: str, places: Places) -> tuple[str, str]:
+    """The folder that a path pattern starts from ("" for /), and the rest of the pattern."""
+    if pattern == "~" or pattern.startswith("~/"):
+        return places.user_home, pattern[2:]
+    if pattern.startswith("/"):
+        return "", pattern[1:]
+    base = places.root
+    while pattern.startswith("../"):
+        base, pattern = base.rpartition("/")[0], pattern[3:]
+    return base, pattern
+
+
+def _split(path: str) -> tuple[str, ...]:
+    return tuple(name for name in path.split("/") if name)
+
+
+def _fold(text: str) -> str:
+    return text.casefold() if _FOLD else text

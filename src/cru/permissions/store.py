@@ -1,0 +1,103 @@
+"""Small JSON files in the home folder: read leniently, changed under a lock, replaced whole, mode 0600, never dropped."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from cru.config.errors import Problem
+from cru.permissions.errors import NotStored
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+VERSION = 1
+
+
+class Versioned(Struct, frozen=True, kw_only=True):
+    """What every such file begins with."""
+
+    version: int = VERSION
+
+
+class GrantFile(Versioned, frozen=True):
+    """`grants.json`; `projects` maps a project's absolute root to its rules."""
+
+    always: tuple[str, ...] = ()
+    projects: dict[str, tuple[str, ...]] = {}
+
+
+class TrustFile(Versioned, frozen=True):
+    """`trust.json`: resolved absolute path -> SHA-256 of the accepted content in hexadecimal."""
+
+    files: dict[str, str] = {}
+
+
+T = TypeVar("T", bound=Versioned)
+
+
+def load(path: Path, kind: type[T]) -> tuple[T, Problem | None]:
+    """The file's content, or an empty one if it is missing. A file that cannot be understood is kept beside, as
+    `NAME.corrupt-N`, and reported; one that cannot be read, or is of a newer version, is reported and left alone."""
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        return kind(), None
+    except OSError as error:
+        return kind(), Problem(f"cannot be read: {error.strerror}", str(path), "its permissions do not count")
+    try:
+        version = msgspec.json.decode(data, type=Versioned).version
+        if version > VERSION:
+            hint = "update cru; until then its permissions do not count"
+            return kind(), Problem(f"written by a newer version ({version})", str(path), hint)
+        return msgspec.json.decode(data, type=kind), None
+    except msgspec.MsgspecError as error:
+        return kind(), _keep_aside(path, str(error))
+
+
+def _keep_aside(path: Path, why: str) -> Problem:
+    number = 1
+    while (aside := path.with_name(f"{path.name}.corrupt-{number}")).exists():
+        number += 1
+    try:
+        path.rename(aside)
+    except OSError as error:
+        return Problem(f"not understood: {why}; cannot be kept aside: {error.strerror}", str(path))
+    return Problem(f"not understood: {why}", str(path), f"kept as {aside}; its permissions do not count")
+
+
+def update(path: Path, kind: type[T], change: Callable[[T], T]) -> tuple[T, Problem | None]:
+    """Read, change and replace the file under a lock. Raises NotStored if it cannot be written or must not be."""
+    from cru.config.atomic import replace
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with _locked(path):
+            value, problem = load(path, kind)
+            if problem is not None and path.exists():
+                raise NotStored(f"{path}: {problem.message}", problem.hint)
+            value = change(value)
+            replace(path, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    except OSError as error:
+        raise NotStored(f"{path} cannot be written: {error.strerror}", "check the folder's permissions") from error
+    return value, problem
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    try:
+        from fcntl import LOCK_EX, flock
+    except ImportError:  # no such locks on this system; the rename still keeps the file whole
+        yield
+        return
+    handle = os.open(f"{path}.lock", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        flock(handle, LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,76 @@
+"""URLs as rules see them. The host is compared as a host, so that no trick of spelling gets another one allowed."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from cru.permissions.glob import Pieces, escape, matches, pieces
+
+_PORTS = {"http": ":80", "https": ":443"}
+_OF_HOSTS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-._:[]")
+
+
+class Url(Struct, frozen=True):
+    """`host` holds the port unless it is the scheme's own; `odd` says that programs may disagree on what the URL means."""
+
+    scheme: str
+    host: str
+    rest: str
+    odd: bool
+
+
+def split(url: str) -> Url:
+    """Scheme and host in small letters, without user, closing dot and default port."""
+    scheme, _, behind = url.partition("://")
+    cut = min((at for mark in "/?#" if (at := behind.find(mark)) >= 0), default=len(behind))
+    authority, rest = behind[:cut], behind[cut:]
+    scheme, host = scheme.lower(), authority.rpartition("@")[2].lower()
+    host = host.removesuffix(_PORTS.get(scheme, "\0")).rstrip(".")
+    odd = not scheme.isalnum() or "@" in authority or not _is_host(host) or any(c <= " " or c == "\\" for c in url)
+    return Url(scheme, host, rest or "/", odd)
+
+
+def _is_host(host: str) -> bool:
+    port = host.rpartition(":")[2] if ":" in host and not host.endswith("]") else "0"
+    return bool(host) and _OF_HOSTS.issuperset(host) and port.isdigit()
+
+
+def covers(pattern: str, url: str) -> bool:
+    """Whether an allow rule's pattern covers this URL: `https://host/path*`, `https://host` (all of that host), `*`."""
+    if pattern == "*":
+        return True
+    one = split(url)
+    scheme, found, behind = pattern.partition("://")
+    if one.odd or not found:
+        return pieces(pattern) == (url,)
+    host, slash, path = behind.partition("/")
+    if not slash and host.endswith("*") and host.strip("*."):
+        host = host.rstrip("*")  # "https://example.com*" means paths, not example.com.elsewhere
+    host = host.lower().removesuffix(_PORTS.get(scheme.lower(), "\0"))
+    rest = slash + path if slash else "*"
+    return (
+        matches(pieces(scheme.lower()), one.scheme)
+        and matches(pieces(host), one.host)
+        and matches(pieces(rest), one.rest)
+        and (rest in ("*", "/*") or not _climbs(one.rest))
+    )
+
+
+def _climbs(rest: str) -> bool:
+    """Whether the path may lead out of the folder that it seems to be in."""
+    path = rest.partition("?")[0].partition("#")[0].lower()
+    return "%" in path or ".." in path.split("/")
+
+
+def hits(pattern: Pieces, url: str) -> bool:
+    """Whether a deny or ask rule's pattern fits the URL as it is, or as it is meant, or something that begins with it."""
+    one = split(url)
+    meant = f"{one.scheme}://{one.host}{one.rest}"
+    forms = (pattern, (*pattern, ""))
+    return any(matches(form, text) for form in forms for text in (url, url.lower(), meant))
+
+
+def rule_for(url: str) -> str:
+    """The pattern of everything on this URL's host, "" if its spelling is odd."""
+    one = split(url)
+    return "" if one.odd or one.scheme not in _PORTS else escape(f"{one.scheme}://{one.host}/") + "*"

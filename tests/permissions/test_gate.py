@@ -1,0 +1,250 @@
+"""The gate: modes, places, order of decisions, what answers keep, and what is told."""
+
+from __future__ import annotations
+
+import time
+import tomllib
+from typing import Literal
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.permissions.world import World, touch
+
+from cru.config.layers import Layer, restrict
+from cru.permissions.asker import Reply, Subject
+from cru.permissions.errors import BadRule, UnknownMode
+from cru.permissions.gate import Verdict, how_to_allow
+from cru.permissions.modes import KINDS, MODES, check_mode
+from cru.permissions.rules import parse, unknown_tools
+from cru.permissions.settings import LayerRules, RuleLists, layer_rules
+
+STRENGTH = {"allow": 0, "ask": 1, "deny": 2}
+
+
+TABLE = {
+    "read": ("allow", "allow", "allow", "allow"),
+    "write": ("ask", "allow", "deny", "allow"),
+    "shell": ("ask", "ask", "deny", "allow"),
+    "fetch": ("ask", "ask", "deny", "allow"),
+    "memory": ("allow", "allow", "allow", "allow"),
+    "message": ("allow", "allow", "deny", "allow"),
+    "flow": ("allow", "allow", "allow", "allow"),
+    "tool": ("ask", "ask", "deny", "allow"),
+    "unheard_of": ("ask", "ask", "deny", "allow"),
+}
+
+
+@pytest.mark.parametrize("kind", TABLE)
+def test_each_mode_decides_for_each_kind(world: World, kind: str) -> None:
+    for mode, decision in zip(("ask", "auto", "plan", "trust"), TABLE[kind], strict=True):
+        verdict = world.gate(mode).judge("some_tool", kind, "src/a.py")
+        assert (verdict.decision, verdict.explicit) == (decision, False)
+        assert mode in verdict.why
+    assert set(TABLE) == {*KINDS, "unheard_of"}
+
+
+def test_the_tables_are_complete() -> None:
+    assert all(set(table) == set(KINDS) for table in MODES.values())
+
+
+def test_a_mode_can_be_changed_and_an_unknown_one_is_reported(world: World) -> None:
+    gate = world.gate()
+    gate.mode = "trust"
+    assert gate.mode == "trust" and gate.judge("bash", "shell", "x").decision == "allow"
+    with pytest.raises(UnknownMode, match="unknown mode `pln`") as caught:
+        gate.mode = "pln"
+    assert caught.value.code == 2 and gate.mode == "trust"
+    with pytest.raises(UnknownMode, match="modes are ask, auto, plan, trust"):
+        check_mode("acceptEdits")
+
+
+def test_plan_mode_beats_allow_rules_and_ask_rules_do_not_soften_it(world: World) -> None:
+    gate = world.gate("plan", allow=("*",), ask=("bash", "edit"))
+    assert gate.judge("bash", "shell", "x").decision == "deny"
+    assert touch(gate, "write", "a").decision == "deny"
+
+
+def test_a_deny_rule_beats_every_mode_rule_and_answer(world: World) -> None:
+    gate = world.gate("trust", allow=("bash",), ask=("bash",), deny=("bash:x",))
+    gate.remember(Subject("bash", "shell", "x", rule="bash:x"), Reply("session"))
+    assert gate.judge("bash", "shell", "x").decision == "deny"
+
+
+@pytest.mark.parametrize(
+    ("rule", "url", "decision"),
+    [
+        ("fetch:https://example.com/*", "https://example.com/a?b", "allow"),
+        ("fetch:https://example.com/*", "HTTPS://Example.COM:443/a", "allow"),
+        ("fetch:https://example.com", "https://example.com/a", "allow"),
+        ("fetch:https://example.com*", "https://example.com/a", "allow"),
+        ("fetch:https://example.com*", "https://example.com.evil.net/a", "ask"),
+        ("fetch:https://example.com/*", "https://example.com@evil.net/", "ask"),
+        ("fetch:https://example.com/*", "https://example.com\\@evil.net/", "ask"),
+        ("fetch:https://example.com/*", "https://evil.net/https://example.com/", "ask"),
+        ("fetch:https://example.com/*", "https://evil.net#https://example.com/", "ask"),
+        ("fetch:https://example.com/*", "http://example.com/a", "ask"),
+        ("fetch:https://example.com/*", "https://example.com:8443/a", "ask"),
+        ("fetch:https://example.com/*", "https://sub.example.com/a", "ask"),
+        ("fetch:https://*.example.com/*", "https://sub.example.com/a", "allow"),
+        ("fetch:https://*.example.com/*", "https://evil.net/.example.com/a", "ask"),
+        ("fetch:https://*.example.com/*", "https://evil.net:80.example.com/a", "ask"),
+        ("fetch:https://*.example.com/*", "https://evil.net%2f.example.com/a", "ask"),
+        ("fetch:https://example.com/docs/*", "https://example.com/docs/../admin", "ask"),
+        ("fetch:https://example.com/docs/*", "https://example.com/docs/%2e%2e/admin", "ask"),
+        ("fetch:https://example.com/docs/*", "https://example.com/docs/a", "allow"),
+        ("fetch:https://example.com/*", "https://example.com/\n", "ask"),
+        ("fetch", "gopher:x", "allow"),
+        ("fetch:*", "gopher:x", "allow"),
+    ],
+)
+def test_allow_rules_on_urls_compare_hosts(world: World, rule: str, url: str, decision: str) -> None:
+    assert world.gate(allow=(rule,)).judge("fetch", "fetch", url).decision == decision
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["http://evil.net/x", "HTTP://EVIL.net/x", "http://user@evil.net/x", "http://evil.net:80/x", "http://evil.net./x"],
+)
+def test_deny_rules_on_urls_see_through_spellings(world: World, url: str) -> None:
+    assert world.gate("trust", deny=("fetch:http://evil.net/*",)).judge("fetch", "fetch", url).decision == "deny"
+    assert world.gate("trust", deny=("fetch:http://evil.net",)).judge("fetch", "fetch", url).decision == "deny"
+
+
+@pytest.mark.parametrize(
+    ("tool", "kind", "detail", "rule"),
+    [
+        ("edit", "write", "src/a.py", "edit:src/*"),
+        ("edit", "write", "a.py", "edit:*"),
+        ("edit", "write", "inner/a.py", "edit:src/*"),
+        ("edit", "write", "st*r/a", "edit:st\\*r/*"),
+        ("read", "read", "/etc/hosts", "read:/etc/hosts"),
+        ("fetch", "fetch", "https://Example.com/a/b", "fetch:https://example.com/*"),
+        ("fetch", "fetch", "https://u@example.com/", ""),
+        ("mcp_x", "tool", "anything", "mcp_x"),
+    ],
+)
+def test_the_rule_of_an_answer_allows_the_call_the_next_time(
+    world: World, tool: str, kind: str, detail: str, rule: str
+) -> None:
+    gate = world.gate()
+    assert gate.rule_for(tool, kind, detail) == rule
+    if rule:
+        gate.remember(Subject(tool, kind, detail, rule=rule), Reply("session"))
+        assert gate.judge(tool, kind, detail).decision == "allow"
+
+
+@pytest.mark.parametrize(
+    ("choice", "here", "again", "elsewhere"),
+    [
+        ("once", "ask", "ask", "ask"),
+        ("no", "ask", "ask", "ask"),
+        ("session", "allow", "ask", "ask"),
+        ("project", "allow", "allow", "ask"),
+        ("always", "allow", "allow", "allow"),
+    ],
+)
+def test_an_answer_is_kept_as_long_as_it_says(
+    world: World, choice: Literal["once", "session", "project", "always", "no"], here: str, again: str, elsewhere: str
+) -> None:
+    gate = world.gate()
+    gate.remember(Subject("bash", "shell", "make", rule="bash:make"), Reply(choice))
+    assert gate.judge("bash", "shell", "make").decision == here
+    assert world.gate().judge("bash", "shell", "make").decision == again
+    world.root = world.outside
+    assert world.gate().judge("bash", "shell", "make").decision == elsewhere
+
+
+def test_an_empty_rule_is_never_stored(world: World) -> None:
+    gate = world.gate()
+    gate.remember(Subject("edit", "write", ".git/x"), Reply("always"))
+    assert not (world.home / "grants.json").exists()
+
+
+def test_the_ways_to_allow_are_told() -> None:
+    told = how_to_allow("bash", 'bash:echo "x"')
+    assert "nobody can be asked here" in told and "`-t`" in told
+    assert tomllib.loads(told.partition("`[permissions] ")[2].partition("`")[0]) == {"allow": ['bash:echo "x"']}
+    assert "--mode auto" in how_to_allow("edit", "edit:src/*", "write")
+    assert "--mode auto" not in told
+    assert how_to_allow("edit", "") == "nobody can be asked here; allow `edit` with `-t`"
+    asked = how_to_allow("bash", "bash:x", "shell", Verdict("ask", "", "bash:*", explicit=True))
+    assert "`bash:*`" in asked and "-t" not in asked
+
+
+@pytest.mark.parametrize("text", ["", ":x", " bash", "bash:", "bash: ", "Bash(git:*)", "run this"])
+def test_a_rule_that_cannot_be_read_says_what_to_write(text: str) -> None:
+    with pytest.raises(BadRule) as caught:
+        parse(text)
+    assert caught.value.hint.startswith("write ")
+
+
+def test_a_rule_that_names_no_tool_is_reported_with_the_closest() -> None:
+    rules = [parse(text, "config.toml") for text in ("bsh:git *", "bash", "mcp_*", "read", "shell", "*")]
+    (problem,) = unknown_tools(rules, ["bash", "read"])
+    assert str(problem) == "config.toml: rule `bsh:git *` names no tool (did you mean `bash`?)"
+
+
+def test_rules_keep_their_layer_in_the_reason(world: World) -> None:
+    more = (LayerRules("command line", RuleLists(deny=("bash:x",))),)
+    assert "of the command line" in world.gate(more=more).judge("bash", "shell", "x").why
+    layers = [Layer("user", {"permissions": {"deny": ["bash"]}}, "/h/config.toml"), Layer("context", {"model": "x"})]
+    assert layer_rules(layers) == (LayerRules("user", RuleLists(deny=("bash",)), "/h/config.toml"),)
+
+
+RULES = st.lists(
+    st.sampled_from(
+        ["*", "bash", "bash:*", "bash:git *", "bash:rm *", "shell", "edit", "edit:src/*", "write:**", "read:/**", "read", "fetch",
+         "fetch:https://h/*", "read:.env", "tool", "memory", "b*:git push"]
+    ),
+    max_size=3,
+)  # fmt: skip
+CALLS = st.sampled_from(
+    [
+        ("bash", "shell", "git status"),
+        ("bash", "shell", "git push; rm x"),
+        ("bash", "shell", "echo $(rm x)"),
+        ("edit", "write", "src/a.py"),
+        ("edit", "write", ".git/config"),
+        ("read", "read", ".env"),
+        ("read", "read", "/etc/passwd"),
+        ("fetch", "fetch", "https://h/x"),
+        ("other", "tool", "x"),
+        ("update_todos", "memory", "x"),
+    ]
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    mode=st.sampled_from(sorted(MODES)),
+    user=st.tuples(RULES, RULES, RULES),
+    project=st.tuples(RULES, RULES, RULES),
+    extra=st.sampled_from([{}, {"mode": "trust"}, {"permissions_": 1}]),
+    call=CALLS,
+)
+def test_an_untrusted_project_never_weakens_a_verdict(
+    world: World,
+    mode: str,
+    user: tuple[list[str], list[str], list[str]],
+    project: tuple[list[str], list[str], list[str]],
+    extra: dict[str, object],
+    call: tuple[str, str, str],
+) -> None:
+    allow, ask, deny = (tuple(rules) for rules in user)
+    lists = dict(zip(("allow", "ask", "deny"), project, strict=True))
+    layer, _ = restrict(Layer("project", {"permissions": lists, **extra}, "p.toml"))
+    alone = world.gate(mode, allow=allow, ask=ask, deny=deny).judge(*call)
+    both = world.gate(mode, allow=allow, ask=ask, deny=deny, more=layer_rules([layer])).judge(*call)
+    assert STRENGTH[both.decision] >= STRENGTH[alone.decision]
+
+
+def test_judging_a_command_without_rules_costs_next_to_nothing(world: World) -> None:
+    gate = world.gate()
+    best = 1.0
+    for _ in range(20):
+        start = time.perf_counter()
+        for _ in range(50):
+            gate.judge("bash", "shell", "make test && git status")
+        best = min(best, (time.perf_counter() - start) / 50)
+    assert best < 50e-6
