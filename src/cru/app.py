@@ -71,14 +71,7 @@ def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
     """All layers in order; a project's file that is not trusted may only add ask and deny rules."""
     notices: list[str] = []
     layers = [read_layer("user", start.home / "config.toml"), _models_layer(start.home), environment_layer(start.env)]
-    project = read_layer("project", start.root / ".cru" / "config.toml")
-    if project is not None:
-        from cru.permissions.trust import Trust
-
-        if not Trust(start.home / "trust.json").is_trusted(Path(project.file), project.text):
-            project, problems = restrict(project)
-            notices += [str(p) for p in problems]
-        layers.append(project)
+    layers.append(_project_layer(start, notices))
     layers += [
         read_layer("context", start.home / "contexts" / start.context / "local.toml"),
         Layer("command line", dict(start.overrides)),
@@ -86,6 +79,23 @@ def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
     given = [layer for layer in layers if layer is not None]
     settings = merge(SETTINGS, given, tables=API_TABLES)
     return settings, given, notices + [str(p) for p in settings.problems]
+
+
+def _project_layer(start: Start, notices: list[str]) -> Layer | None:
+    """The project's own file, restricted until it is trusted; None if it is the user's own (the home folder as project)."""
+    path = start.root / ".cru" / "config.toml"
+    if path.parent == start.home or os.path.realpath(path.parent) == os.path.realpath(start.home):
+        return None
+    project = read_layer("project", path)
+    if project is None:
+        return None
+    from cru.permissions.trust import Trust
+
+    trust = Trust(start.home / "trust.json")
+    if not trust.is_trusted(path, project.text):
+        project, problems = restrict(project)
+        notices += [str(p) for p in (*trust.problems, *problems)]
+    return project
 
 
 def _models_layer(home: Path) -> Layer | None:
@@ -121,7 +131,7 @@ def build(
     voices = Voices(bus, settings, start)
     grants = Grants(start.home / "grants.json", start.root)
     gate = Gate(settings.of(PermissionSettings), layer_rules(layers), start.root, start.home, grants,
-                readable=(store.folder,))  # fmt: skip
+                readable=(store.folder,), user_home=Path(start.env.get("HOME", "/")))  # fmt: skip
     places = Places(start.home, start.root, start.cwd, Path(start.env.get("HOME", "/")), BASE)
     parts = Parts(
         bus=bus, store=store, choose=voices.choose, tools=tools, gate=gate, asker=asker or Nobody(),
@@ -135,9 +145,19 @@ def build(
     bus.registry.on("turn:complete", recurse, owner="cru", where="recurse", priority=0)
     for extension in extensions:
         extension.register(bus)
-    for text in (*bus.registry.problems, *tools.problems):
+    for text in (*bus.registry.problems, *tools.problems, *_rule_problems(gate, grants, tools)):
         bus.stream.warn(text)
     return Built(Session(parts, command), settings, home, store, voices.close)
+
+
+def _rule_problems(gate: Gate, grants: Grants, tools: Tools) -> list[str]:
+    """What is odd about rules and grants: names of no tool, an unreadable file."""
+    problems = [str(p) for p in grants.problems]
+    if gate.rules():
+        from cru.permissions.rules import unknown_tools
+
+        problems += [str(p) for p in unknown_tools(gate.rules(), tools.names())]
+    return problems
 
 
 class Voices:

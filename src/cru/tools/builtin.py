@@ -1,0 +1,100 @@
+"""The built-in tools: one table of what they are called, take and may touch; their code is imported on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from msgspec import Struct
+
+from cru.tools import arguments as a
+from cru.tools.protocol import Access, Kind, Result, Running
+from cru.tools.schemas import SPECS
+from cru.tools.settings import Options, ToolSettings
+from cru.values.messages import ToolSpec
+
+
+class Row(Struct, frozen=True):
+    """`call` is module.function in this room; `subject` the argument that permission rules match; `access` what is done to
+    the path in that argument; `default` the subject when the argument is left out."""
+
+    arguments: type[Struct]
+    call: str
+    kind: Kind
+    subject: str = ""
+    access: Access | None = None
+    default: str = ""
+    parallel: bool = False
+    hidden: bool = False
+
+
+TABLE: dict[str, Row] = {
+    "read": Row(a.Read, "files.read", "read", "file_path", "read", parallel=True),
+    "write": Row(a.Write, "files.write", "write", "file_path", "write"),
+    "edit": Row(a.Edit, "edit.edit", "write", "file_path", "write"),
+    "ls": Row(a.Ls, "search.ls", "read", "path", "read", default=".", parallel=True),
+    "glob": Row(a.Glob, "search.glob", "read", "path", "read", default=".", parallel=True),
+    "grep": Row(a.Grep, "grep.grep", "read", "path", "read", default=".", parallel=True),
+    "bash": Row(a.Bash, "shell.bash", "shell", "command"),
+    "fetch": Row(a.Fetch, "web.fetch", "fetch", "url", parallel=True),
+    "update_todos": Row(a.Content, "memory.update_todos", "memory"),
+    "update_goals": Row(a.Content, "memory.update_goals", "memory"),
+    "update_reflection": Row(a.Content, "memory.update_reflection", "memory"),
+    "send_message": Row(a.SendMessage, "flow.send_message", "message", "to"),
+    "call_user": Row(a.CallUser, "flow.call_user", "flow"),
+    "recurse": Row(a.Recurse, "flow.recurse", "flow", hidden=True),
+}
+
+
+class BuiltInTool:
+    """One row of the table as a Tool."""
+
+    source = "built-in"
+
+    def __init__(self, name: str, row: Row, options: Options) -> None:
+        self.spec: ToolSpec = SPECS[name]
+        self.kind: Kind = row.kind
+        self.parallel: bool = row.parallel
+        self.hidden = row.hidden
+        self._row = row
+        self._options = options
+
+    def check(self, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
+        return a.check(self._row.arguments, arguments)
+
+    def subject(self, args: Mapping[str, Any]) -> str:
+        value = str(args.get(self._row.subject) or self._row.default)
+        return _home(value) if self._row.access else value
+
+    def paths(self, args: Mapping[str, Any]) -> Iterable[tuple[Access, str]]:
+        return [(self._row.access, self.subject(args))] if self._row.access else []
+
+    async def run(self, args: dict[str, Any], running: Running) -> Result:
+        from importlib import import_module
+
+        module, _, function = self._row.call.partition(".")
+        call = getattr(import_module(f"cru.tools.{module}"), function)
+        result: Result = await call(a.parse(self._row.arguments, args), running, self._options)
+        return result
+
+
+class BuiltIn:
+    """The source of the built-in tools. `reflection` False leaves update_reflection out; `reflection_limit` is in bytes."""
+
+    def __init__(
+        self, settings: ToolSettings | None = None, *, reflection: bool = True, reflection_limit: int = 10_000
+    ) -> None:
+        self._options = Options(settings or ToolSettings(), reflection_limit)
+        self._left_out = () if reflection else ("update_reflection",)
+
+    def tools(self) -> Iterable[BuiltInTool]:
+        return [BuiltInTool(name, row, self._options) for name, row in TABLE.items() if name not in self._left_out]
+
+
+def _home(path: str) -> str:
+    """`~` means the same for the permission question and for the tool that runs after it."""
+    if not path.startswith("~"):
+        return path
+    from os.path import expanduser
+
+    return expanduser(path)

@@ -1,0 +1,83 @@
+"""What .gitignore files leave out (gitignore(5)), without asking git."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from msgspec import Struct
+
+from cru.tools.patterns import Parts, Segment, fits, parts, segment
+
+
+class Rule(Struct, frozen=True):
+    """One line. `name` matches the last name of a path, `parts` the path relative to the rule's own folder."""
+
+    negated: bool
+    folders_only: bool
+    name: Segment | None = None
+    parts: Parts = ()
+
+
+class Ignores(Struct, frozen=True):
+    """The rules that hold in a folder: of each file above it, its depth below the top and its lines, outermost first."""
+
+    layers: tuple[tuple[int, tuple[Rule, ...]], ...] = ()
+
+    def within(self, folder: Path, depth: int) -> Ignores:
+        """With the rules of the .gitignore of `folder`, which lies `depth` names below the top."""
+        rules = read_rules(folder / ".gitignore")
+        return Ignores((*self.layers, (depth, rules))) if rules else self
+
+    def ignored(self, names: Sequence[str], folder: bool) -> bool:
+        """`names` is the path below the top. The last line that matches decides, the innermost file first."""
+        for depth, rules in reversed(self.layers):
+            for rule in reversed(rules):
+                if rule.folders_only and not folder:
+                    continue
+                if rule.name(names[-1]) if rule.name else fits(rule.parts, names[depth:]):
+                    return not rule.negated
+        return False
+
+
+def above(start: Path, root: Path) -> tuple[Ignores, tuple[str, ...]]:
+    """The rules that hold for `start` itself, and its names below the top: the repository, else the project, else itself."""
+    chain = [start, *start.parents]
+    top = next((folder for folder in chain if (folder / ".git").exists()), None)
+    if top is None:
+        top = root if root in chain else start
+    names = start.relative_to(top).parts
+    ignores = Ignores(((0, read_rules(top / ".git" / "info" / "exclude")),))
+    for depth, folder in enumerate(top.joinpath(*names[:i]) for i in range(len(names))):
+        ignores = ignores.within(folder, depth)
+    return ignores, names
+
+
+def read_rules(path: Path) -> tuple[Rule, ...]:
+    try:
+        text = path.read_bytes().decode("utf-8-sig", "surrogateescape")
+    except OSError:
+        return ()
+    return tuple(rule for line in text.split("\n") if (rule := parse(line)))
+
+
+def parse(line: str) -> Rule | None:
+    """One line of a .gitignore; None if it holds no pattern."""
+    text = _strip(line.rstrip("\r"))
+    if not text or text.startswith("#"):
+        return None
+    negated = text.startswith("!")
+    text = text[negated:]
+    folders_only = text.endswith("/")
+    names = [name for name in text.split("/") if name]
+    if not names:
+        return None
+    if "/" not in text.rstrip("/") and names != ["**"]:
+        return Rule(negated, folders_only, name=segment(names[0]))
+    return Rule(negated, folders_only, parts=parts(names))
+
+
+def _strip(text: str) -> str:
+    """Without the spaces at its end, unless a backslash keeps them."""
+    end = text.rstrip(" ")
+    return text[: len(end) + 1] if end.endswith("\\") and len(end) < len(text) else end

@@ -1,0 +1,119 @@
+"""The tool `grep`: ripgrep where there is one, else the same search in Python.
+
+Either runs as a child process and prints `path NUL number : text`. Python's regular expressions can take for ever and cannot
+be interrupted, but a child can be ended.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from cru.tools.arguments import Grep
+from cru.tools.paths import printable, resolve, status
+from cru.tools.patterns import braces, compile_glob
+from cru.tools.process import Ended, run
+from cru.tools.protocol import ArgumentError, Result, Running, ToolError, ToolTimeout
+from cru.tools.scan import MATCHES, Job
+from cru.tools.settings import Options
+from cru.tools.shell import find_program
+
+WIDTH = 500
+OUTPUT = 2 * 1024 * 1024
+SECONDS = 60.0
+
+
+async def grep(args: Grep, running: Running, options: Options) -> Result:
+    job = _job(args, running.root)
+    ripgrep = find_program("rg", running.env.get("PATH", ""))
+    ended = await _search(_ripgrep(ripgrep, job), running) if ripgrep else None
+    if ended is None or (ended.code > 1 and not _refused(ended) and "\0" not in ended.output):
+        ended = await _search(_own(job), running)  # no ripgrep, or one that does not know these options
+    if _refused(ended):
+        raise ArgumentError(f"`pattern`: not a regular expression: {_complaint(ended.output)}")
+    if ended.timed_out:
+        raise ToolTimeout(
+            f"the search took longer than {SECONDS:g} s; give a smaller `path` or an `include`", _show(ended, options)
+        )
+    if ended.code and ended.output and "\0" not in ended.output:
+        raise ToolError(f"the search failed: {ended.output[:500].strip()}")
+    return Result(_show(ended, options))
+
+
+def _job(args: Grep, root: Path) -> Job:
+    path = resolve(root, args.path)
+    status(path, args.path)
+    near = os.path.relpath(path, root) if path.is_relative_to(root) else str(path)
+    include = tuple(one.lstrip("/") for one in braces(args.include, "include")) if args.include else ()
+    for one in include:
+        compile_glob(one, "include")
+    if "\n" in args.pattern or "\0" in args.pattern:
+        raise ArgumentError("`pattern`: is matched line by line, so it cannot hold a line end or a NUL character")
+    return Job(args.pattern, near, str(root), include, args.ignore_case, args.context)
+
+
+def _ripgrep(program: str, job: Job) -> list[str]:
+    argv = [
+        program,
+        "--no-config",
+        "--no-messages",
+        "--color=never",
+        "--no-heading",
+        "--with-filename",
+        "--line-number",
+    ]
+    argv += ["--null", "--sort=path", "--hidden", "--glob=!.git", "--no-ignore-dot", "--no-ignore-global"]
+    argv += ["--no-require-git", f"--max-count={MATCHES + 1}", f"--max-columns={4 * WIDTH}", "--max-columns-preview"]
+    argv += [f"--context={job.context}"] if job.context else []
+    argv += ["--ignore-case"] if job.ignore_case else []
+    names = [one for one in job.include if "/" not in one]
+    argv += [f"--type-add=included:{name}" for name in names] + (["--type=included"] if names else [])
+    argv += [f"--glob=/{one}" for one in job.include if "/" in one]
+    return [*argv, f"--regexp={job.pattern}", "--", job.path]
+
+
+def _own(job: Job) -> list[str]:
+    from msgspec.json import encode
+
+    path = [str(Path(__file__).resolve().parents[2]), *sys.path]
+    start = f"import sys; sys.path[:] = {path!r}; from cru.tools.scan import main; main()"
+    return [sys.executable, "-I", "-S", "-c", start, encode(job).decode()]
+
+
+async def _search(argv: list[str], running: Running) -> Ended:
+    return await run(argv, cwd=running.root, env=running.env, timeout=SECONDS, limit=OUTPUT, end_at_limit=True)
+
+
+def _refused(ended: Ended) -> bool:
+    return ended.code > 1 and "regex parse error:" in ended.output[:200]
+
+
+def _complaint(output: str) -> str:
+    return " ".join(output.partition("regex parse error:")[2].split())[:500]
+
+
+def _show(ended: Ended, options: Options) -> str:
+    """`path:12:text` for a match, `path-11-text` for a line beside it."""
+    room = options.settings.tool_output_cache_threshold - 200  # for the note at the end
+    shown: list[str] = []
+    matches = 0
+    more = ended.cut
+    for line in ended.output.split("\n"):
+        path, found, rest = line.partition("\0")
+        number = rest[: len(rest) - len(rest.lstrip("0123456789"))]
+        if found and number:
+            sign, text = rest[len(number)], rest[len(number) + 1 :].rstrip("\r")
+            matches += sign == ":"
+            cut = f"{text[:WIDTH]} [line cut]" if len(text) > WIDTH else text
+            line = f"{printable(path.removeprefix('./'))}{sign}{number}{sign}{cut}"
+        elif line != "--":
+            continue
+        room -= len(line) + 1
+        if matches > MATCHES or room < 0:
+            more = True
+            break
+        shown.append(line)
+    if more:
+        shown.append("[there is more; give a narrower `pattern`, `path` or `include`]")
+    return "\n".join(shown) or "(no matches)"

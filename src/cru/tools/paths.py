@@ -1,0 +1,69 @@
+"""From a path as the model wrote it to a file, and back to words."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from cru.tools.protocol import ArgumentError, ToolError
+
+
+def resolve(root: Path, text: str) -> Path:
+    """The file meant: absolute, `~` expanded, links followed, whether it exists or not. Raises ToolError."""
+    if "\0" in text:
+        raise ArgumentError("a path cannot hold a NUL character")
+    try:
+        return Path(os.path.realpath(root / os.path.expanduser(text)))
+    except (OSError, UnicodeEncodeError) as error:
+        raise ToolError(f"`{text!a}` is not a usable path: {error}") from error
+
+
+def status(path: Path, text: str) -> os.stat_result:
+    """Its status. Raises ToolError; for a missing file it names the closest one there is."""
+    try:
+        return path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        raise ToolError(f"`{text}` does not exist", missing(path)) from None
+    except OSError as error:
+        raise failed("read", text, error) from error
+
+
+def regular(path: Path, text: str) -> os.stat_result:
+    """The status of a regular file. Raises ToolError for everything else."""
+    found = status(path, text)
+    if stat.S_ISDIR(found.st_mode):
+        raise ToolError(f"`{text}` is a folder", "list it with `ls`")
+    if not stat.S_ISREG(found.st_mode):
+        raise ToolError(f"`{text}` is not a regular file")
+    return found
+
+
+def folder(path: Path, text: str) -> None:
+    if not stat.S_ISDIR(status(path, text).st_mode):
+        raise ToolError(f"`{text}` is not a folder")
+
+
+def missing(path: Path) -> str:
+    """A hint: the closest name beside a missing file, or the folder that is missing above it."""
+    parent = path.parent
+    if not parent.is_dir():
+        while not parent.exists():
+            parent = parent.parent
+        return f"the folder {path.parent} does not exist; {parent} does"
+    from cru.config.closest import closest
+
+    try:
+        near = closest(path.name, sorted(file.name for file in parent.iterdir()))
+    except OSError:
+        return ""
+    return f"did you mean `{printable(near)}`?" if near else ""
+
+
+def failed(action: str, text: str, error: OSError) -> ToolError:
+    return ToolError(f"cannot {action} `{text}`: {error.strerror or error}")
+
+
+def printable(name: str) -> str:
+    """A file name as text that can be sent: bytes that are not UTF-8 are replaced."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

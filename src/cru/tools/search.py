@@ -1,0 +1,92 @@
+"""The tools `ls` and `glob`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+from cru.tools.arguments import Glob, Ls
+from cru.tools.paths import failed, folder, printable, resolve
+from cru.tools.patterns import compile_glob
+from cru.tools.protocol import Result, Running
+from cru.tools.settings import Options
+from cru.tools.walk import Stopped, deadline, walk
+
+LISTED = 1_000
+FOUND = 100
+SECONDS = 30.0
+
+
+async def ls(args: Ls, running: Running, options: Options) -> Result:
+    path = resolve(running.root, args.path)
+    folder(path, args.path)
+    try:
+        with os.scandir(path) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+    except OSError as error:
+        raise failed("list", args.path, error) from error
+    lines = [_line(entry) for entry in entries[:LISTED]]
+    if len(entries) > LISTED:
+        lines.append(f"[{len(entries) - LISTED:,} more; `glob` finds some of them]")
+    return Result("\n".join(lines) or "(empty folder)")
+
+
+def _line(entry: os.DirEntry[str]) -> str:
+    name = printable(entry.name)
+    try:
+        if entry.is_symlink():
+            return f"{name} -> {printable(str(Path(entry.path).readlink()))}"
+        if entry.is_dir():
+            return f"{name}/"
+        return f"{name}\t{entry.stat().st_size}"
+    except OSError:  # it went away meanwhile
+        return name
+
+
+async def glob(args: Glob, running: Running, options: Options) -> Result:
+    path = resolve(running.root, args.path)
+    folder(path, args.path)
+    wanted = compile_glob(args.pattern)
+    late = deadline(SECONDS)
+    stopped = False
+
+    def stop() -> bool:
+        return stopped or late()
+
+    try:
+        found, whole = await asyncio.to_thread(_find, path, running.root, wanted, stop)
+    finally:
+        stopped = True  # a thread cannot be cancelled, but it looks here
+    lines = [printable(os.path.relpath(file, running.root) if _inside(file, running.root) else file) for file in found]
+    notes = [] if whole else [f"[the search took longer than {SECONDS:g} s and is not complete; give a smaller `path`]"]
+    if len(lines) > FOUND:
+        notes.append(f"[{len(lines) - FOUND:,} more; only the newest {FOUND} are shown]")
+    return Result("\n".join([*lines[:FOUND], *notes]) or "(no files)")
+
+
+def _inside(file: str, root: Path) -> bool:
+    return file.startswith(os.path.join(root, ""))
+
+
+def _find(
+    path: Path, root: Path, wanted: Callable[[tuple[str, ...]], bool], stop: Callable[[], bool]
+) -> tuple[list[str], bool]:
+    """The files that match, newest first, and whether the search came to its end."""
+    found: list[tuple[float, str]] = []
+    whole = True
+    try:
+        for names, entry in walk(path, root, stop):
+            if wanted(names):
+                found.append((-_age(entry), entry.path))
+    except Stopped:
+        whole = False
+    return [file for _, file in sorted(found)], whole
+
+
+def _age(entry: os.DirEntry[str]) -> float:
+    try:
+        return entry.stat(follow_symlinks=False).st_mtime
+    except OSError:
+        return 0.0

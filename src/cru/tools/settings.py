@@ -1,0 +1,27 @@
+"""What a user may set about tools, and what the built-in tools are told."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class ToolSettings(Struct, frozen=True):
+    """Sizes in characters, times in seconds."""
+
+    tool_output_cache_threshold: int = 30_000
+    tool_cache_preview_chars: int = 2_000
+    bash_timeout: float = 120.0
+
+
+DOCS: dict[str, str] = {
+    "tool_output_cache_threshold": "characters from which a tool's output is saved to a file, and the model gets a preview",
+    "tool_cache_preview_chars": "how many characters of a saved output the model is shown",
+    "bash_timeout": "seconds after which a shell command is ended, unless the call says otherwise",
+}
+
+
+class Options(Struct, frozen=True):
+    """What every built-in tool is given besides its arguments. `reflection_limit` is in bytes."""
+
+    settings: ToolSettings = ToolSettings()
+    reflection_limit: int = 10_000

@@ -1,0 +1,58 @@
+"""The tool `bash`."""
+
+from __future__ import annotations
+
+import os
+from functools import lru_cache
+
+from cru.tools.arguments import Bash
+from cru.tools.process import Ended, run
+from cru.tools.protocol import Result, Running, ToolTimeout
+from cru.tools.settings import Options
+
+
+async def bash(args: Bash, running: Running, options: Options) -> Result:
+    """Run the command in the project root. An exit code other than 0 is an error result that keeps the output.
+
+    Processes left in the background keep running, in the group that the result names; their output is no longer read.
+    """
+    # a command that begins with a sign would be taken for an option
+    command = f" {args.command}" if args.command[0] in "-+" else args.command
+    seconds = options.settings.bash_timeout if args.timeout is None else args.timeout
+    argv = (_shell(running.env.get("PATH", "")), "-c", command)
+    ended = await run(argv, cwd=running.root, env=running.env, timeout=seconds, emit=running.emit)
+    if ended.timed_out:
+        raise ToolTimeout(
+            f"the command ran longer than {seconds:g} s and was ended, with everything that it started; "
+            "a larger `timeout` (at most 3600) gives it more time",
+            ended.output,
+        )
+    return Result(_text(ended), is_error=ended.code != 0)
+
+
+def _text(ended: Ended) -> str:
+    lines = [ended.output.removesuffix("\n") or "(no output)"]
+    if ended.background:
+        lines.append(
+            f"[processes keep running in the background, their output is no longer read; `kill -- -{ended.background}` "
+            "ends them]"
+        )
+    if ended.code < 0:
+        lines.append(f"[ended by signal {-ended.code}]")
+    elif ended.code:
+        lines.append(f"[exit code {ended.code}]")
+    return "\n".join(lines)
+
+
+def find_program(name: str, path: str) -> str | None:
+    """The first executable of that name in the absolute folders of `path`."""
+    for folder in path.split(os.pathsep):
+        file = os.path.join(folder, name)
+        if folder.startswith("/") and os.access(file, os.X_OK) and os.path.isfile(file):
+            return file
+    return None
+
+
+@lru_cache(maxsize=4)
+def _shell(path: str) -> str:
+    return find_program("bash", path) or find_program("bash", "/bin:/usr/bin:/usr/local/bin") or "/bin/sh"

@@ -1,0 +1,115 @@
+"""A project folder and the built-in tools, called as the engine calls them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cru.tools.builtin import BuiltIn, BuiltInTool
+from cru.tools.protocol import Result, Running, ToolError
+from cru.tools.settings import ToolSettings
+
+WITHOUT_RIGHTS = "-dac_override,-dac_read_search"
+
+
+class Box:
+    def __init__(self, folder: Path, settings: ToolSettings | None = None) -> None:
+        self.root = folder / "project"
+        self.root.mkdir(exist_ok=True)
+        self.emitted: list[str] = []
+        self.services: dict[str, Any] = {}
+        self.env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "LANG": "C.UTF-8"}
+        self.folder = folder / "context"
+        self.tools = {tool.spec.name: tool for tool in BuiltIn(settings).tools()}
+
+    def file(self, name: str, content: str | bytes = "") -> Path:
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return path
+
+    def tool(self, name: str) -> BuiltInTool:
+        return self.tools[name]
+
+    @property
+    def running(self) -> Running:
+        return Running("call_1", self.root.resolve(), self.folder, self.env, self.emitted.append, self.services)
+
+    async def acall(self, name: str, **args: Any) -> Result:
+        tool = self.tools[name]
+        return await tool.run(tool.check(json.dumps(args)), self.running)
+
+    def call(self, name: str, **args: Any) -> Result:
+        return asyncio.run(self.acall(name, **args))
+
+    def text(self, name: str, **args: Any) -> str:
+        result = self.call(name, **args)
+        assert not result.is_error, result.content
+        return result.content
+
+    def error(self, name: str, **args: Any) -> str:
+        with pytest.raises(ToolError) as caught:
+            self.call(name, **args)
+        return str(caught.value)
+
+
+_CHILD = """
+import collections, json, resource, sys
+from pathlib import Path
+from cru.tools.protocol import ToolError
+from tests.tools.box import Box
+name, folder, args = sys.argv[1:]
+box = Box(Path(folder))
+box.emitted = collections.deque(maxlen=1)
+try:
+    text = box.call(name, **json.loads(args)).content
+except ToolError as error:
+    text = f"ToolError: {error}"
+print(json.dumps([text[:5000], len(text), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
+"""
+
+
+def in_child(before: list[str], folder: Path, tool: str, **args: Any) -> tuple[str, int, int]:
+    """One call in a process of its own, started through `before`: (text, its length, peak memory in KiB)."""
+    argv = [*before, sys.executable, "-c", _CHILD, tool, str(folder), json.dumps(args)]
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(argv, capture_output=True, text=True, env=env, check=False)
+    assert done.returncode == 0, done.stderr
+    text, length, peak = json.loads(done.stdout)
+    return text, length, peak
+
+
+def unprivileged() -> list[str]:
+    """Root as an ordinary user as far as file modes go."""
+    if os.geteuid() != 0:
+        return []
+    assert shutil.which("setpriv")
+    return ["setpriv", f"--bounding-set={WITHOUT_RIGHTS}", f"--inh-caps={WITHOUT_RIGHTS}"]
+
+
+def alive(pid: int) -> bool:
+    """Whether a process runs; one that only waits to be reaped does not."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    return state not in "ZX"
+
+
+def until(condition: Callable[[], bool], seconds: float = 1.5) -> bool:
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from cru.tools.patterns import braces, compile_glob
+from cru.tools.protocol import ArgumentError
+from cru.tools.walk import walk
+
+# .gitignore, a path (a slash at its end: a folder), whether git leaves it out
+IGNORED: list[tuple[str, str, bool]] = [
+    ("*.log", "a.log", True),
+    ("*.log", "deep/down/a.log", True),
+    ("*.log", "a.log.txt", False),
+    ("# *.log", "a.log", False),
+    ("\\#a", "#a", True),
+    ("!a", "a", False),
+    ("\\!a", "!a", True),
+    ("*.log\n!keep.log", "keep.log", False),
+    ("!keep.log\n*.log", "keep.log", True),
+    ("build", "build/x", True),
+    ("build/", "build/x", True),
+    ("build/", "src/build/x", True),
+    ("build/", "build", False),
+    ("build/\n!build/keep", "build/keep", True),
+    ("build/*\n!build/keep", "build/keep", False),
+    ("/build", "src/build", False),
+    ("/build", "build", True),
+    ("src/gen", "src/gen/x", True),
+    ("src/gen", "a/src/gen", False),
+    ("/*\n!/src", "src/x", False),
+    ("/*\n!/src", "other/x", True),
+    ("**/gen", "a/b/gen", True),
+    ("**/gen", "gen", True),
+    ("**/gen/x", "a/gen/x", True),
+    ("gen/**", "gen/a/b", True),
+    ("a/**/b", "a/b", True),
+    ("a/**/b", "a/x/y/b", True),
+    ("a/**/b", "x/a/b", False),
+    ("a**b", "axxb", True),
+    ("a*b", "a/b", False),
+    ("src/*.c", "src/x.c", True),
+    ("src/*.c", "src/y/x.c", False),
+    ("?at", "cat", True),
+    ("?at", "at", False),
+    ("[a-c]at", "bat", True),
+    ("[!a-c]at", "bat", False),
+    ("[^a-c]at", "dat", True),
+    ("trailing   ", "trailing", True),
+    ("trailing\\ ", "trailing ", True),
+    ("crlf\r", "crlf", True),
+    ("\\*", "*", True),
+    ("\\*", "x", False),
+    ("*.[oa]", "x.o", True),
+    ("é*", "éa", True),
+    ("**", "a/b", True),
+    ("/", "a", False),
+    (".env", ".env", True),
+    ("A", "a", False),
+]
+
+
+def _walked(root: Path) -> set[str]:
+    return {"/".join(names) for names, _ in walk(root, root)}
+
+
+@pytest.mark.parametrize(("rules", "path", "out"), IGNORED)
+def test_a_line_of_gitignore_leaves_out_what_git_leaves_out(tmp_path: Path, rules: str, path: str, out: bool) -> None:
+    (tmp_path / ".gitignore").write_text(rules + "\n")
+    file = tmp_path / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("")
+    assert (path not in _walked(tmp_path)) is out
+    if shutil.which("git") and rules != "crlf\r":  # git keeps it, editors on Windows write it
+        subprocess.run(["git", "init", "-q", tmp_path], check=True)
+        argv = ["git", "-C", str(tmp_path), "ls-files", "-co", "--exclude-standard", "-z"]
+        listed = subprocess.run(argv, capture_output=True, text=True, check=True).stdout.split("\0")
+        assert (path not in listed) is out
+
+
+def test_inner_files_beat_outer_ones_and_hold_only_below_themselves(tmp_path: Path) -> None:
+    for name in ("a.log", "in/a.log", "in/b.txt", "out/b.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("")
+    (tmp_path / ".gitignore").write_text("*.log\n")
+    (tmp_path / "in/.gitignore").write_text("!a.log\n/b.txt\n")
+    assert _walked(tmp_path) == {".gitignore", "in/.gitignore", "in/a.log", "out/b.txt"}
+
+
+def test_rules_above_the_folder_hold_up_to_the_repository(tmp_path: Path) -> None:
+    start = tmp_path / "repo" / "src" / "deep"
+    start.mkdir(parents=True)
+    for name in ("a.log", "b.tmp", "c.txt", "d.bak", "e.old"):
+        (start / name).write_text("")
+    (tmp_path / ".gitignore").write_text("c.txt\n")
+    (tmp_path / "repo/.git/info").mkdir(parents=True)
+    (tmp_path / "repo/.git/info/exclude").write_text("*.bak\n")
+    (tmp_path / "repo/.gitignore").write_text("*.log\n")
+    (tmp_path / "repo/src/.gitignore").write_text("/deep/b.tmp\n")
+    (start / ".gitignore").write_bytes(b"\xef\xbb\xbf/e.old\n")
+    assert {"/".join(names) for names, _ in walk(start, start)} == {".gitignore", "c.txt"}
+
+
+def test_the_repository_itself_and_linked_folders_are_not_entered(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/config").write_text("")
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub/.git").write_text("gitdir: elsewhere")
+    (tmp_path / "loop").symlink_to(tmp_path)
+    assert _walked(tmp_path) == {"loop"}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "fits"),
+    [
+        ("*.py", "a.py", True),
+        ("*.py", "src/a.py", False),
+        ("**/*.py", "a.py", True),
+        ("**/*.py", "src/deep/a.py", True),
+        ("src/**", "src/a/b", True),
+        ("src/**", "src", False),
+        ("src/**/test_*.py", "src/test_a.py", True),
+        ("**/a/**/b/**/c", "a/x/b/y/z/c", True),
+        ("**/a/**/b/**/c", "a/x/y/z/c", False),
+        ("./a/./b", "a/b", True),
+        ("*.{py,ts}", "a.ts", True),
+        ("{src,tests}/**/*.{py,ts{,x}}", "tests/a.tsx", True),
+        ("{src,tests}/*", "docs/a", False),
+        ("{a", "{a", True),
+        ("{a}", "{a}", True),
+        ("a{}b", "a{}b", True),
+        ("[!.]*", ".env", False),
+        ("*", ".env", True),
+        ("*.PY", "a.py", False),
+    ],
+)
+def test_a_glob_fits_or_not(pattern: str, path: str, fits: bool) -> None:
+    assert compile_glob(pattern)(path.split("/")) is fits
+
+
+@pytest.mark.parametrize("pattern", ["/etc/*", "../x", "a/../../x"])
+def test_a_glob_may_not_lead_out_of_its_folder(pattern: str) -> None:
+    with pytest.raises(ArgumentError, match="must stay inside `path`"):
+        compile_glob(pattern)
+
+
+def test_braces_are_limited() -> None:
+    assert len(braces("{a,b}" * 6)) == 64
+    with pytest.raises(ArgumentError, match="more than 64"):
+        braces("{a,b}" * 40)
+
+
+def test_a_hostile_pattern_takes_no_time() -> None:
+    start = time.monotonic()
+    compile_glob("*a" * 60 + "b")(["a" * 250])
+    compile_glob("**/a/" * 40 + "b")(["a"] * 200)
+    assert time.monotonic() - start < 1.0

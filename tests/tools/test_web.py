@@ -1,0 +1,221 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Struct
+from tests.tools.box import Box
+
+from cru.net.transport import Transport
+from cru.tools.html import plain
+from cru.tools.protocol import ToolError
+from cru.tools.web import sensitive
+from cru.values.errors import CruError
+
+
+class Reply(Struct):
+    """What the transport gives back."""
+
+    body: bytes = b""
+    headers: Mapping[str, str] = {}
+    status: int = 200
+    truncated: bool = False
+    url: str = "https://a.test/"
+
+
+class Web:
+    """Lends `fetch` to a tool and remembers what was asked for."""
+
+    def __init__(self, reply: Reply | Exception) -> None:
+        self.reply = reply
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+
+    async def get(self, url: str, **more: Any) -> Reply:
+        self.asked.append((url, more))
+        if isinstance(self.reply, Exception):
+            raise self.reply
+        return self.reply
+
+
+@pytest.fixture
+def box(tmp_path: Path) -> Box:
+    return Box(tmp_path)
+
+
+def _lend(box: Box, reply: Reply | Exception) -> Web:
+    web = Web(reply)
+    box.services["fetch"] = web.get
+    return web
+
+
+def test_text_comes_as_it_is_with_the_limits_given_on(box: Box) -> None:
+    web = _lend(box, Reply(b"hello\n", {"content-type": "text/plain"}))
+    assert box.text("fetch", url="https://a.test/") == "hello\n"
+    ((url, limits),) = web.asked
+    assert (url, limits["limit_bytes"], limits["timeout"]) == ("https://a.test/", 1024 * 1024, 30.0)
+
+
+def test_json_comes_as_it_is(box: Box) -> None:
+    body = json.dumps({"a": [1, 2]}).encode()
+    _lend(box, Reply(body, {"Content-Type": "application/vnd.api+json"}))
+    assert box.text("fetch", url="https://a.test/") == body.decode()
+
+
+def test_html_becomes_text_with_links(box: Box) -> None:
+    page = (
+        "<html><head><title>A  page</title><style>p {}</style></head><body><script>alert(1)</script><h1>Head</h1>"
+        "<p>One <b>bold</b>\n word &amp; <a href='/x'>a link</a>, <a href='#y'>none</a>.<ul><li>first<li>second</ul>"
+    )
+    _lend(box, Reply(page.encode(), {"content-type": "text/html; charset=UTF-8"}))
+    text = box.text("fetch", url="https://a.test/")
+    assert text == "A page\n\nHead\n\nOne bold word & a link (/x), none.\n\n- first\n- second"
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("", ""),
+        ("no tags", "no tags"),
+        ("<head><title>T</title><body>b", "T\n\nb"),
+        ("<script>if (a < b) {}</script>x", "x"),
+        ("</script>x</div>", "x"),
+        ("<p>a<br>b", "a\nb"),
+        ("<svg><path/></svg>x<template>y</template>", "x"),
+        ("a<!-- no -->b", "ab"),
+        ("&lt;tag&gt; &eacute;", "<tag> é"),
+        ("<a href>x</a><a href='javascript:y'>z</a>", "xz"),
+        ("<", "<"),
+    ],
+)
+def test_broken_html_is_read_as_far_as_it_goes(page: str, text: str) -> None:
+    assert plain(page) == text
+
+
+def test_the_charset_is_honoured_and_an_unknown_one_does_not_stop_it(box: Box) -> None:
+    _lend(box, Reply(b"caf\xe9", {"content-type": 'text/plain; charset="latin-1"'}))
+    assert box.text("fetch", url="https://a.test/") == "café"
+    _lend(box, Reply(b"caf\xe9", {"content-type": "text/plain; charset=klingon"}))
+    assert box.text("fetch", url="https://a.test/") == "caf\ufffd"
+
+
+def test_another_address_and_a_cut_are_told(box: Box) -> None:
+    _lend(box, Reply(b"x", {"content-type": "text/plain"}, truncated=True, url="https://b.test/"))
+    text = box.text("fetch", url="https://a.test/")
+    assert text == "x\n[from https://b.test/]\n[only the first 1,048,576 bytes were read]"
+
+
+def test_an_empty_body_is_said_to_be_empty(box: Box) -> None:
+    _lend(box, Reply(b""))
+    assert box.text("fetch", url="https://a.test/") == "(empty)"
+
+
+def test_a_bad_status_is_an_error_with_the_beginning_of_the_body(box: Box) -> None:
+    _lend(box, Reply(b"no such page" + b"x" * 5000, {"content-type": "text/plain"}, status=404))
+    message = box.error("fetch", url="https://a.test/")
+    assert message.startswith("https://a.test/ answered with status 404\nno such page")
+    assert len(message) < 600
+
+
+@pytest.mark.parametrize("kind", ["image/png", "application/octet-stream", ""])
+def test_what_is_not_text_is_refused_with_its_type_and_size(box: Box, kind: str) -> None:
+    _lend(box, Reply(b"\x89PNG\0\0", {"content-type": kind}))
+    message = box.error("fetch", url="https://a.test/")
+    assert f"is not text ({kind or 'unknown type'}, 6 bytes)" in message
+
+
+@pytest.mark.parametrize("error", [OSError("refused"), CruError("no route", "look at the proxy")])
+def test_a_failed_connection_is_an_error(box: Box, error: Exception) -> None:
+    _lend(box, error)
+    assert box.error("fetch", url="https://a.test/").startswith("cannot get https://a.test/: ")
+
+
+@pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://a.test/", "a.test", "http://", "http://[::1", "//a.test"])
+def test_only_whole_web_addresses_are_taken(box: Box, url: str) -> None:
+    web = _lend(box, Reply())
+    assert box.error("fetch", url=url).startswith("`url`: ")
+    assert web.asked == []
+
+
+def test_a_redirect_may_not_lead_into_a_private_network(box: Box) -> None:
+    hops = ["https://a.test/", "https://b.test/", "http://169.254.169.254/keys"]
+
+    async def get(url: str, *, allow: Callable[[str], None], **limits: Any) -> Reply:
+        for hop in hops:
+            allow(hop)
+        return Reply(b"secret")
+
+    box.services["fetch"] = get
+    message = box.error("fetch", url="https://a.test/")
+    assert message.startswith("https://a.test/ leads to http://169.254.169.254/keys, and it is a link-local address")
+    hops[:] = ["http://localhost:1/", "http://localhost:1/login"]
+    assert box.text("fetch", url="http://localhost:1/").startswith("secret")
+
+
+def test_the_real_transport_fetches_a_page_and_refuses_such_a_redirect(box: Box) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        path = (await reader.readuntil(b"\r\n\r\n")).split()[1]
+        if path == b"/page":
+            head, body = "200 OK\r\ncontent-type: text/html", "<p>hello"
+        else:
+            head, body = "302 Found\r\nlocation: http://10.0.0.1/", ""
+        writer.write(f"HTTP/1.1 {head}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n{body}".encode())
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+
+    async def main() -> tuple[str, str]:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        base = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        transport = Transport()
+        box.services["fetch"] = transport.get
+        async with server:
+            page = (await box.acall("fetch", url=f"{base}/page")).content
+            with pytest.raises(ToolError) as caught:
+                await box.acall("fetch", url=f"{base}/away")
+            await transport.close()
+        return page, str(caught.value)
+
+    page, refused = asyncio.run(main())
+    assert page == "hello"
+    assert "leads to http://10.0.0.1/, and it is an address of a private network" in refused
+
+
+def test_without_a_transport_it_says_so(box: Box) -> None:
+    assert box.error("fetch", url="https://a.test/") == "this tool does not work here\n  nothing provides `fetch`"
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("http://localhost:8080/", "this machine"),
+        ("http://LOCALHOST./", "this machine"),
+        ("http://x.localhost/", "this machine"),
+        ("http://127.0.0.1/", "this machine"),
+        ("http://127.1/", "this machine"),
+        ("http://2130706433/", "this machine"),
+        ("http://0x7f000001/", "this machine"),
+        ("http://0177.0.0.1/", "this machine"),
+        ("http://0.0.0.0/", "this machine"),
+        ("http://[::1]/", "this machine"),
+        ("http://[::ffff:127.0.0.1]/", "this machine"),
+        ("http://10.1.2.3/", "private"),
+        ("http://172.16.0.1/", "private"),
+        ("http://192.168.1.1/", "private"),
+        ("http://[fd00::1]/", "private"),
+        ("http://169.254.169.254/latest", "link-local"),
+        ("http://[fe80::1]/", "link-local"),
+        ("http://[::1", "cannot be understood"),
+        ("nonsense", "cannot be understood"),
+        ("https://example.com/", ""),
+        ("https://8.8.8.8/", ""),
+        ("https://172.32.0.1/", ""),
+        ("https://1.2.3.4.5/", ""),
+        ("https://0xzz/", ""),
+    ],
+)
+def test_addresses_of_this_machine_and_private_networks_are_sensitive(url: str, why: str) -> None:
+    assert (why in sensitive(url)) if why else not sensitive(url)
