@@ -28,7 +28,7 @@ TABLE = {
     "shell": ("ask", "ask", "deny", "allow"),
     "fetch": ("ask", "ask", "deny", "allow"),
     "memory": ("allow", "allow", "allow", "allow"),
-    "message": ("allow", "allow", "deny", "allow"),
+    "message": ("ask", "ask", "deny", "allow"),
     "flow": ("allow", "allow", "allow", "allow"),
     "tool": ("ask", "ask", "deny", "allow"),
     "unheard_of": ("ask", "ask", "deny", "allow"),

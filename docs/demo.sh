@@ -1,0 +1,27 @@
+#!/bin/sh
+# `make demo`: a real agent turn on a real model inside the program. After the set-up nothing leaves this machine.
+# BIN: the folder of the environment's programs.
+set -eu
+cru="$BIN/cru"
+folder=$(cd "$(dirname "$0")/.." && pwd)
+export CRU_HOME="${CRU_DEMO_HOME:-$folder/.venv/demo-home}"
+export CRU_MODEL=local:smollm2
+unset OPENROUTER_API_KEY OPENAI_API_KEY ANTHROPIC_API_KEY CRU_BASE_URL || true
+say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+cd "$folder"
+
+say "The embedded model: SmolLM2 with 135M parameters. It shows that everything works; it is no match for a real one."
+"$BIN/python" -c 'import xllamacpp' 2>/dev/null || "$BIN/python" -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[local]'
+"$cru" models pull smollm2
+
+say '$ head -c 600 docs/turn.md | cru "In one sentence: what is a leg?"'
+head -c 600 docs/turn.md | "$cru" -C new:demo "In one sentence: what is a leg?"
+
+say '$ cru -C demo "Which files are in docs?"     (one tool, ls, its paths given as a list to choose from)'
+"$BIN/python" docs/demo_ls.py
+
+say '$ cru trace      (what happened in that turn)'
+"$cru" -C demo-ls trace
+
+say "To use a real model: export OPENROUTER_API_KEY=… CRU_MODEL=provider/model, then: cru \"What is in this folder?\""
+echo "(or ANTHROPIC_API_KEY, OPENAI_API_KEY, or base_url of any OpenAI-compatible server: docs/getting-started.md)"

@@ -1,0 +1,45 @@
+"""What writes the generated parts of docs/: each function turns one of the program's own tables into Markdown."""
+
+from __future__ import annotations
+
+from cru.app import SETTINGS
+from cru.config.reference import markdown
+from cru.contexts import settings as contexts
+from cru.engine import settings as engine
+from cru.engine.states import mermaid
+from cru.faces.cli.flags import FLAGS
+from cru.models import settings as models
+from cru.permissions import settings as permissions
+from cru.permissions.modes import ABOUT, KINDS, MODES
+from cru.tools import settings as tools
+
+
+def flags() -> str:
+    """docs/command-line.md: every flag in the order of execution."""
+    rows = ["| flag | values | quiet | what it does |", "|---|---|---|---|"]
+    for flag in FLAGS:
+        names = " ".join(f"`{name}`" for name in (flag.short, flag.long) if name)
+        text = f"{flag.help} (not available yet)" if flag.kind == "later" else flag.help
+        values = " ".join(flag.args).replace("|", "\\|")
+        rows.append(f"| {names} | {values} | {'quiet' if flag.quiet and flag.kind == 'op' else ''} | {text} |")
+    return "\n".join(rows)
+
+
+def settings() -> str:
+    """docs/configuration.md: every setting of every room."""
+    docs = contexts.DOCS | models.DOCS | permissions.DOCS | engine.DOCS | tools.DOCS
+    return markdown(SETTINGS, docs)
+
+
+def states() -> str:
+    """docs/turn.md: the state machine as a drawing."""
+    return f"```mermaid\n{mermaid()}\n```"
+
+
+def modes() -> str:
+    """docs/permissions.md: what each mode says to each kind of tool."""
+    rows = ["| mode | " + " | ".join(KINDS) + " | in words |", "|---|" + "---|" * (len(KINDS) + 1)]
+    for name, table in MODES.items():
+        cells = " | ".join(table.get(kind, "") for kind in KINDS)
+        rows.append(f"| `{name}` | {cells} | {ABOUT[name]} |")
+    return "\n".join(rows)
