@@ -10,12 +10,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
+from tests.kit import tables
+
 from cru.config.closest import closest
 
 Generator = Callable[[], str]
 
 # Name of a part → what writes it.
-GENERATORS: dict[str, Generator] = {}
+GENERATORS: dict[str, Generator] = {
+    "flags": tables.flags,
+    "modes": tables.modes,
+    "settings": tables.settings,
+    "states": tables.states,
+}
 
 REGION = re.compile(
     r"^<!-- generated: (?P<name>\S+) -->\n(?P<old>.*?)^<!-- end generated -->$", re.DOTALL | re.MULTILINE
