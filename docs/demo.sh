@@ -4,23 +4,25 @@
 set -eu
 cru="$BIN/cru"
 folder=$(cd "$(dirname "$0")/.." && pwd)
-export CRU_HOME="${CRU_DEMO_HOME:-$folder/.venv/demo-home}"
+export CRU_HOME="${DEMO_HOME:-$folder/.venv/demo-home}"
 export CRU_MODEL=local:smollm2
 unset OPENROUTER_API_KEY OPENAI_API_KEY ANTHROPIC_API_KEY CRU_BASE_URL || true
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 cd "$folder"
+mkdir -p "$CRU_HOME"
+printf '[api]\nmax_tokens = 60\ntemperature = 0.2\n' > "$CRU_HOME/config.toml"
 
 say "The embedded model: SmolLM2 with 135M parameters. It shows that everything works; it is no match for a real one."
 "$BIN/python" -c 'import xllamacpp' 2>/dev/null || "$BIN/python" -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[local]'
 "$cru" models pull smollm2
 
-say '$ head -c 600 docs/turn.md | cru "In one sentence: what is a leg?"'
-head -c 600 docs/turn.md | "$cru" -C new:demo "In one sentence: what is a leg?"
+say '$ head -c 600 docs/turn.md | cru -C demo -a "In one sentence: what is a leg?"'
+head -c 600 docs/turn.md | "$cru" -C demo -a "In one sentence: what is a leg?"
 
-say '$ cru -C demo "Which files are in docs?"     (one tool, ls, its paths given as a list to choose from)'
+say 'A turn with a tool: ls, its paths given as a list to choose from (docs/demo_ls.py)'
 "$BIN/python" docs/demo_ls.py
 
-say '$ cru trace      (what happened in that turn)'
+say '$ cru -C demo-ls trace      (what happened in that turn)'
 "$cru" -C demo-ls trace
 
 say "To use a real model: export OPENROUTER_API_KEY=… CRU_MODEL=provider/model, then: cru \"What is in this folder?\""
