@@ -45,6 +45,9 @@ from cru.tools.settings import ToolSettings
 SETTINGS: tuple[type[Struct], ...] = (ContextSettings, ModelSettings, PermissionSettings, EngineSettings, ToolSettings)
 API_TABLES: dict[str, dict[str, Any]] = {"api": API_KEYS, "models.*.api": API_KEYS}
 
+# Extensions of every session of this process, beside those that a caller of `build` gives.
+INSTALLED: list[Extension] = []
+
 
 class Start(Struct, frozen=True):
     """What a face knows when it asks for a session. `overrides` are settings of the command line; root is the project root."""
@@ -121,7 +124,7 @@ def build(
     bus = Bus(Origin(store.session_id, new_id()[:8]))
     if watch is not None:
         watch(bus)
-    for text in (*(f"{p.file}:{p.line}: {p.message}" for p in problems), *notices):
+    for text in (*(f"{start.home / p.file}{f':{p.line}' if p.line else ''}: {p.message}" for p in problems), *notices):
         bus.stream.warn(text)
     secrets = _secrets(settings, start.env)
     redact = redactor(secrets) if secrets else None
@@ -143,7 +146,7 @@ def build(
     )  # fmt: skip
     parts.services.update(_services(bus, home, store, voices))
     bus.registry.on("turn:complete", recurse, owner="cru", where="recurse", priority=0)
-    for extension in extensions:
+    for extension in (*INSTALLED, *extensions):
         extension.register(bus)
     for text in (*bus.registry.problems, *tools.problems, *_rule_problems(gate, grants, tools)):
         bus.stream.warn(text)
@@ -255,7 +258,7 @@ def project_root(cwd: Path, env: Mapping[str, str], given: str | None = None) ->
     """The project root: as given, else CRU_PROJECT_ROOT, else the nearest folder above with a .git, .hg or .jj, else here."""
     named = given or env.get("CRU_PROJECT_ROOT")
     if named:
-        return Path(os.path.realpath(cwd / Path(named).expanduser()))
+        return Path(os.path.realpath(cwd / os.path.expanduser(named)))
     here = os.path.realpath(cwd)
     folder = here
     while True:

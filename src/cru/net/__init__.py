@@ -1,0 +1,1 @@
+"""One HTTP transport: bytes out, a stream of bytes in."""

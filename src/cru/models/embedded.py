@@ -1,0 +1,208 @@
+"""A small model inside this process (extra `local`): llama.cpp through xllamacpp, weights from a GGUF file."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from cru.models.exchange import Say
+from cru.models.failures import Asked
+from cru.models.fragments import FragmentCache, Last
+from cru.models.openai_compatible import tell_once
+from cru.models.openai_reply import OpenAIReply
+from cru.models.protocol import ModelUnavailable, NoModel
+from cru.models.tool_schema import called, schema
+from cru.values.deltas import Delta, End, Text
+from cru.values.messages import Message, Request, Span, ToolSpec, system_text
+
+if TYPE_CHECKING:
+    import xllamacpp
+
+WINDOW = 8192
+MAX_TOKENS = 512
+SYSTEM_CHARACTERS = 800  # about 200 tokens: a long system prompt is all that a very small model then talks about
+
+_TAKEN = (
+    "temperature",
+    "top_p",
+    "stop",
+    "seed",
+    "frequency_penalty",
+    "presence_penalty",
+    "response_format",
+    "top_k",
+    "min_p",
+)
+_HANDLED = (*_TAKEN, "max_tokens", "tool_choice", "prompt_caching", "parallel_tool_calls", "reasoning")
+_FORCED = b',"response_format":{"type":"json_schema"'
+_encode = msgspec.json.encode
+
+
+class Embedded:
+    """See protocol.Model. The weights are loaded at the first request, in a worker thread.
+
+    With tools in the request the reply is forced to be one call of them, except right after a tool's result and under
+    `tool_choice = "none"`: such models do not decide by themselves. The system prompt is cut to about 200 tokens unless a
+    context_window above 8192 is set for the model."""
+
+    provider = "local"
+    tools_by_default = False
+
+    def __init__(self, name: str, path: Path, context_window: int | None, *, say: Say) -> None:
+        _require_library()
+        self.name, self._path, self._say = name, path, say
+        self._window = context_window or WINDOW
+        self._asked = Asked(self.provider, name)
+        self._messages, self._head, self._format = FragmentCache(_message), Last(), Last()
+        self._told: set[str] = set()
+        self._server: xllamacpp.Server | None = None
+        self._loading = asyncio.Lock()
+
+    def encode(self, request: Request) -> bytes:
+        """The request's body; what may change from one request to the next comes after the messages."""
+        system = self._short(request.system)
+        key = (request.model, system, request.parameters)
+        head = self._head.get(key, lambda: self._encode_head(request, system))
+        parts = [head, b",".join([b"", *(f for f in self._messages.all(request.messages) if f)]), b"]"]
+        if _forces_a_call(request):
+            parts.append(self._format.get(request.tools, lambda: _response_format(request.tools)))
+        parts.append(b"}")
+        return b"".join(parts)
+
+    async def stream(self, body: bytes) -> AsyncGenerator[Delta, None]:
+        """Raises ModelUnavailable if the weights cannot be loaded, ContextTooLong, BrokenReply."""
+        server = await self._loaded()
+        reply = OpenAIReply(self._asked)
+        said: list[str] | None = [] if _FORCED in body else None
+        async for data in _run(server, body):
+            for delta in reply.read(data):
+                if said is not None and isinstance(delta, Text):
+                    said.append(delta.text)
+                else:
+                    yield delta
+        for delta in self._called("".join(said)) if said else ():
+            yield delta
+        for delta in reply.end():
+            yield End("tool_calls", delta.usage) if said and isinstance(delta, End) else delta
+
+    async def close(self) -> None:
+        """Frees the weights."""
+        server, self._server = self._server, None
+        if server is not None:
+            await asyncio.to_thread(_drop, [server])
+
+    def _called(self, text: str) -> list[Delta]:
+        call = called(text, 0, f"call_local_{_made_up()}")
+        return [call] if call is not None else [Text(text)]
+
+    async def _loaded(self) -> xllamacpp.Server:
+        async with self._loading:
+            if self._server is None:
+                try:
+                    self._server = await asyncio.to_thread(_load, self._path, self._window)
+                except RuntimeError as error:
+                    raise ModelUnavailable(f"cannot load {self._path}: {error}", "is it a whole GGUF file?") from error
+            return self._server
+
+    def _short(self, spans: tuple[Span, ...]) -> str:
+        text = system_text(spans)
+        if self._window > WINDOW or len(text) <= SYSTEM_CHARACTERS:
+            return text
+        if "system" not in self._told:
+            self._told.add("system")
+            self._say(f"local: the system prompt is cut to {SYSTEM_CHARACTERS} characters for {self.name}")
+        return text[:SYSTEM_CHARACTERS]
+
+    def _encode_head(self, request: Request, system: str) -> bytes:
+        given = request.parameters
+        for name in given:
+            if name not in _HANDLED:
+                tell_once(self._told, self._say, self.provider, name)
+        head: dict[str, Any] = {"model": self.name, "stream": True, "stream_options": {"include_usage": True}}
+        head["max_tokens"] = given.get("max_tokens") or MAX_TOKENS
+        head |= {key: given[key] for key in _TAKEN if given.get(key) is not None}
+        first = _encode({"role": "system", "content": system or "You are a helpful assistant."})
+        return _encode(head)[:-1] + b',"messages":[' + first
+
+
+def _require_library() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("xllamacpp") is None:
+        raise NoModel("local models need the library xllamacpp", "pip install 'cru[local]'")
+
+
+def _load(path: Path, window: int) -> xllamacpp.Server:
+    import os
+
+    import xllamacpp
+
+    parameters = xllamacpp.CommonParams()
+    parameters.model.path = str(path)
+    parameters.n_ctx = window
+    parameters.n_parallel = 1
+    parameters.verbosity = 0
+    parameters.warmup = False
+    parameters.api_keys = [os.urandom(16).hex()]  # the library also opens a port on loopback: nobody may use it
+    # one core stays free: with all of them busy the library's spinning threads slow each other down twentyfold
+    threads = max(1, (os.cpu_count() or 2) - 1)
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = threads
+    return xllamacpp.Server(parameters)
+
+
+def _drop(held: list[Any]) -> None:
+    """Let the last reference go in a worker thread: the library waits for its own threads then."""
+    held.clear()
+
+
+async def _run(server: xllamacpp.Server, body: bytes) -> AsyncGenerator[bytes, None]:
+    """The events of one request as the library makes them. When this generator is closed, the next token is the last one."""
+    loop = asyncio.get_running_loop()
+    queue: asyncio.Queue[bytes | None] = asyncio.Queue()
+    cancelled = False
+
+    def on_event(event: str | bytes) -> bool:
+        if not cancelled:
+            loop.call_soon_threadsafe(queue.put_nowait, event.encode() if isinstance(event, str) else event)
+        return cancelled
+
+    task = loop.run_in_executor(None, server.handle_chat_completions, body.decode(), on_event)
+    task.add_done_callback(lambda _: queue.put_nowait(None))
+    try:
+        while (event := await queue.get()) is not None:
+            yield event
+    finally:
+        cancelled = True
+    if error := task.exception():
+        raise ModelUnavailable(f"local: {error}") from error
+
+
+def _forces_a_call(request: Request) -> bool:
+    choice = request.parameters.get("tool_choice")
+    if not request.tools or choice == "none":
+        return False
+    after_result = bool(request.messages) and request.messages[-1].role == "tool"
+    return choice == "required" or not after_result
+
+
+def _response_format(tools: tuple[ToolSpec, ...]) -> bytes:
+    return _FORCED + b',"json_schema":{"name":"call","schema":' + _encode(schema(tools)) + b"}}"
+
+
+def _message(message: Message) -> bytes:
+    """Calls and results as plain text: chat templates of small models have no words for them."""
+    if message.role == "tool":
+        return _encode({"role": "user", "content": f"The result is:\n{message.content}\nTell me what it says."})
+    used = "".join(f"I used the tool {call.name}." for call in message.calls)
+    content = message.content or used
+    return _encode({"role": message.role, "content": content}) if content else b""
+
+
+def _made_up() -> str:
+    from os import urandom
+
+    return urandom(6).hex()

@@ -1,0 +1,159 @@
+"""One request to a provider: send, decode, try again if nothing has come yet. Shared by the adapters that speak HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from typing import Protocol
+
+import msgspec
+
+from cru.models.failures import Asked, from_status
+from cru.models.protocol import BrokenReply, ModelError, ModelRefused, ModelUnavailable
+from cru.models.sse import SseDecoder
+from cru.net import retry
+from cru.net.errors import BadUrl, NetError
+from cru.net.response import Response
+from cru.net.transport import Transport
+from cru.values.deltas import Delta
+
+NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError)
+_ERROR_BYTES = 65536
+_WHOLE_BYTES = 64 << 20
+_DRAIN_SECONDS = 0.1
+
+Sleep = Callable[[float], Awaitable[None]]
+Say = Callable[[str], None]
+
+
+class Reader(Protocol):
+    """Reads one reply. `done` is set by the provider's end mark; `end` raises BrokenReply if the reply is not whole."""
+
+    done: bool
+
+    def read(self, data: bytes) -> list[Delta]: ...
+
+    def whole(self, body: bytes) -> list[Delta]: ...
+
+    def end(self) -> list[Delta]: ...
+
+
+class Exchange:
+    """Requests to one endpoint. Up to 4 tries on 408, 409, 429, 5xx and lost connections, never after the first delta; `say`
+    hears of each wait, `sleep` does it."""
+
+    def __init__(
+        self,
+        transport: Transport,
+        url: str,
+        headers: Mapping[str, str],
+        asked: Asked,
+        *,
+        say: Say,
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._transport, self._url, self._headers = transport, url, headers
+        self.asked, self._say, self._sleep = asked, say, sleep
+
+    async def deltas(self, body: bytes, reader: Callable[[], Reader]) -> AsyncGenerator[Delta, None]:
+        """The reply to one request. Raises ModelError. Close the generator to close the connection."""
+        for attempt in range(retry.TRIES):
+            begun = False
+            asked_delay: list[float] = []
+            try:
+                async with aclosing(self._once(body, reader(), asked_delay)) as deltas:
+                    async for delta in deltas:
+                        begun = True
+                        yield delta
+                return
+            except NetError as error:
+                failure = self._lost(error, begun)
+                cause: Exception = error
+            except ModelError as error:
+                failure, cause = error, error
+            if begun or not failure.retryable or attempt == retry.TRIES - 1:
+                raise failure from (cause if cause is not failure else cause.__cause__)
+            await self._wait(attempt, failure, asked_delay[0] if asked_delay else None)
+
+    def _lost(self, error: NetError, begun: bool) -> ModelError:
+        if isinstance(error, BadUrl):
+            return ModelRefused(error.message, error.hint)
+        kind = BrokenReply if begun else ModelUnavailable
+        return kind(
+            f"{self.asked.provider}: {error.message}", error.hint or f"is {self._url.partition('?')[0]} reachable?"
+        )
+
+    async def _wait(self, attempt: int, failure: ModelError, asked: float | None) -> None:
+        from random import random
+
+        seconds = retry.delay(attempt, asked, random())
+        self._say(f"{failure.message}; trying again in {seconds:.1f} s ({attempt + 2} of {retry.TRIES})")
+        await self._sleep(seconds)
+
+    async def _once(self, body: bytes, reader: Reader, asked_delay: list[float]) -> AsyncGenerator[Delta, None]:
+        response = await self._transport.post_stream(self._url, self._headers, body)
+        try:
+            if response.status >= 300:
+                raise await self._refusal(response, asked_delay)
+            async with aclosing(_events(response, reader)) as batches:
+                async for batch in batches:
+                    for delta in batch:
+                        yield delta
+        finally:
+            await response.chunks.aclose()
+            await response.close()
+
+    async def _refusal(self, response: Response, asked_delay: list[float]) -> ModelError:
+        from time import time
+
+        if (seconds := retry.asked_delay(response.headers, time())) is not None:
+            asked_delay.append(seconds)
+        return from_status(self.asked, response.status, await response.read(_ERROR_BYTES))
+
+
+async def _events(response: Response, reader: Reader) -> AsyncGenerator[list[Delta], None]:
+    """The deltas of each chunk. A body that begins with `{` is a whole reply, whatever its content type says."""
+    decoder, first = SseDecoder(), True
+    async for chunk in response.chunks:
+        if first and (start := chunk.lstrip()):
+            first = False
+            if start.startswith(b"{"):
+                yield reader.whole(chunk + await response.read(_WHOLE_BYTES))
+                yield reader.end()
+                return
+        for data in decoder.feed(chunk):
+            yield reader.read(data)
+        if reader.done:
+            await _drain(response)
+            yield reader.end()
+            return
+    for data in decoder.end():
+        yield reader.read(data)
+    yield reader.end()
+
+
+async def _drain(response: Response) -> None:
+    """Read what follows the end mark (as a rule nothing), so that the connection can be used again."""
+    try:
+        async with asyncio.timeout(_DRAIN_SECONDS):
+            async for _ in response.chunks:
+                pass
+    except (TimeoutError, NetError):
+        pass  # the reply is whole; only the connection is not kept
+
+
+def unfinished(asked: Asked) -> BrokenReply:
+    return BrokenReply(
+        f"{asked.provider}: the reply of {asked.model} ended early", "what came so far is kept; try again"
+    )
+
+
+def unreadable(asked: Asked, data: bytes) -> BrokenReply:
+    """For a reply that is not what the protocol says; asking again would bring the same."""
+    shown = data[:120].decode("utf-8", "replace")
+    error = BrokenReply(
+        f"{asked.provider}: cannot understand the reply: {shown!r}", "does base_url name the right server?"
+    )
+    error.retryable = False
+    return error

@@ -1,0 +1,128 @@
+"""A provider's words for what went wrong → our errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable
+from cru.net.retry import retryable
+
+_TOO_LONG = (
+    "context_length_exceeded",
+    "exceed_context_size",
+    "exceeds the available context size",
+    "maximum context length",
+    "context length",
+    "context window",
+    "prompt is too long",
+    "input is too long",
+    "too many tokens",
+    "reduce the length of the messages",
+    "request_too_large",
+)
+"""Codes and sentences (lower case) by which providers say that a request does not fit."""
+
+_STATUS_OF_TYPE = {
+    "overloaded_error": 529,
+    "rate_limit_error": 429,
+    "rate_limit_exceeded": 429,
+    "server_error": 500,
+    "api_error": 500,
+    "timeout_error": 504,
+    "authentication_error": 401,
+    "permission_error": 403,
+    "insufficient_quota": 402,
+}
+"""For errors that come inside a stream, where no status is left to say it."""
+
+
+class ErrorObject(Struct):
+    """The `error` of OpenAI, OpenRouter, Anthropic and llama.cpp."""
+
+    message: str | None = None
+    code: int | str | None = None
+    type: str | None = None
+    metadata: Any = None
+
+
+class _Body(Struct):
+    error: ErrorObject | str | None = None
+    message: str | None = None
+    detail: Any = None
+
+
+_decode = msgspec.json.Decoder(_Body).decode
+
+
+class Asked(Struct, frozen=True):
+    """Whom a request went to, for messages: the provider, the model, and the name of the variable or setting of its key."""
+
+    provider: str
+    model: str
+    key_name: str = ""
+    key: str = ""
+
+    def __repr__(self) -> str:
+        return f"Asked({self.provider!r}, {self.model!r}, {self.key_name!r})"
+
+
+def from_status(asked: Asked, status: int, body: bytes) -> ModelError:
+    """The error that an HTTP status and its body stand for."""
+    error = ErrorObject()
+    try:
+        reply = _decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        error.message = body[:500].decode("utf-8", "replace").strip()
+    else:
+        error = as_object(reply.error) or ErrorObject(reply.message or str(reply.detail or ""))
+    return build(asked, status, error)
+
+
+def as_object(error: ErrorObject | str | None) -> ErrorObject | None:
+    return ErrorObject(error) if isinstance(error, str) else error
+
+
+def from_object(asked: Asked, error: ErrorObject) -> ModelError:
+    """The error that an `error` object inside a 200 reply stands for."""
+    status = error.code if isinstance(error.code, int) else _STATUS_OF_TYPE.get(error.type or str(error.code), 0)
+    return build(asked, status, error)
+
+
+def build(asked: Asked, status: int, error: ErrorObject) -> ModelError:
+    text = _words(asked, error)
+    told = f"{asked.provider}: {text}" if text else f"{asked.provider} answered {status}"
+    if status and text:
+        told = f"{asked.provider} answered {status}: {text}"
+    searched = f"{error.code} {error.type} {text}".lower()
+    if (status in (0, 400, 413, 422, 500) and any(word in searched for word in _TOO_LONG)) or status == 413:
+        return ContextTooLong(told, "shorten the conversation: `/compact`, `cru -A` or a new context")
+    if status in (401, 403):
+        return ModelRefused(told, _key_hint(asked))
+    if status == 402 or "insufficient_quota" in (error.code, error.type):
+        return ModelRefused(told, f"the account of {asked.provider} has no credit left for this request")
+    if status == 404:
+        return ModelRefused(told, f"is the model id {asked.model!r} right, and base_url?")
+    if retryable(status):
+        return ModelUnavailable(told, "try again later, or name another model with `model`")
+    if status:
+        return ModelRefused(told)
+    return BrokenReply(told)
+
+
+def _words(asked: Asked, error: ErrorObject) -> str:
+    """The provider's message, with what the host behind a router said; never the key."""
+    text = error.message or ""
+    if isinstance(error.metadata, dict) and isinstance(raw := error.metadata.get("raw"), str) and raw not in text:
+        text = f"{text} ({raw[:500]})"
+    if asked.key:
+        text = text.replace(asked.key, "***")
+    return " ".join(text[:1000].split())
+
+
+def _key_hint(asked: Asked) -> str:
+    if asked.key_name:
+        return f"the key came from {asked.key_name}: is it right, and may it use {asked.model!r}?"
+    return "no key was sent: set `api_key` (or CRU_API_KEY) for this base_url"

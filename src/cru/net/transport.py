@@ -1,0 +1,98 @@
+"""The one way out: requests to local servers go over plain streams, all others through the HTTP library."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from cru.net.errors import BadUrl, TimedOut, TooManyRedirects
+from cru.net.response import Fetched, Response
+from cru.net.urls import is_loopback, split
+
+if TYPE_CHECKING:
+    from cru.net.loopback import Loopback
+    from cru.net.remote import Remote
+
+CONNECT_TIMEOUT = 10.0
+IDLE_TIMEOUT = 300.0
+_REDIRECTS = (301, 302, 303, 307, 308)
+
+
+class Transport:
+    """Sends requests. One for a process; use it on the event loop's thread only. There is no limit on a whole answer, only on
+    connecting (10 s) and on silence (300 s)."""
+
+    def __init__(self, *, connect_timeout: float = CONNECT_TIMEOUT, idle_timeout: float = IDLE_TIMEOUT) -> None:
+        self._limits = connect_timeout, idle_timeout
+        self._loopback: Loopback | None = None
+        self._remote: Remote | None = None
+
+    async def post_stream(self, url: str, headers: Mapping[str, str], body: bytes) -> Response:
+        """POST a body and get the answer as it comes, whatever its status. Cancelling closes the connection.
+
+        Raises NetError: BadUrl, ConnectFailed, ConnectionLost, TimedOut; the last two also while reading `chunks`."""
+        return await self._send("POST", url, headers, body)
+
+    async def get(
+        self,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        *,
+        limit_bytes: int = 1 << 20,
+        timeout: float = 30.0,  # noqa: ASYNC109  (a limit on all hops together)
+        max_redirects: int = 5,
+        allow: Callable[[str], None] | None = None,
+    ) -> Fetched:
+        """GET a whole page: at most `limit_bytes` of it, within `timeout` seconds. `allow` is called with the URL of every hop
+        and refuses it by raising. Headers are not sent on to another host. Raises NetError."""
+        import asyncio
+
+        try:
+            async with asyncio.timeout(timeout):
+                return await self._follow(url, dict(headers or {}), limit_bytes, max_redirects, allow)
+        except TimeoutError as error:
+            raise TimedOut(f"no whole answer from {split(url).host} within {timeout:g} s") from error
+
+    async def close(self) -> None:
+        """Close what is idle. The transport can be used again."""
+        if self._loopback is not None:
+            await self._loopback.close()
+        if self._remote is not None:
+            await self._remote.close()
+
+    async def _send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Response:
+        parts = split(url)
+        if parts.scheme == "http" and is_loopback(parts.host):
+            if self._loopback is None:
+                from cru.net.loopback import Loopback
+
+                self._loopback = Loopback(*self._limits)
+            return await self._loopback.send(method, parts, headers, body)
+        if self._remote is None:
+            from cru.net.remote import Remote
+
+            self._remote = Remote(*self._limits)
+        return await self._remote.send(method, url, headers, body)
+
+    async def _follow(
+        self, url: str, headers: dict[str, str], limit: int, hops: int, allow: Callable[[str], None] | None
+    ) -> Fetched:
+        from urllib.parse import urljoin
+
+        for _ in range(hops + 1):
+            if allow is not None:
+                allow(url)
+            response = await self._send("GET", url, headers, b"")
+            try:
+                if response.status not in _REDIRECTS or "location" not in response.headers:
+                    body = await response.read(limit + 1)
+                    return Fetched(response.status, response.headers, body[:limit], url, len(body) > limit)
+            finally:
+                await response.close()
+            target = urljoin(url, response.headers["location"])
+            if split(target).authority != split(url).authority:
+                headers = {}
+            if url.startswith("https:") and not target.startswith("https:"):
+                raise BadUrl(f"refused: {split(url).host} redirects from https to http")
+            url = target
+        raise TooManyRedirects(f"more than {hops} redirects, the last one to {url}")

@@ -1,0 +1,43 @@
+"""The few facts about URLs that the transport decides by."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+from cru.net.errors import BadUrl
+
+_PORTS = {"http": 80, "https": 443}
+
+
+class Url(Struct, frozen=True):
+    """An absolute http(s) URL in parts; `target` is path and query, `host` has no brackets."""
+
+    scheme: str
+    host: str
+    port: int
+    target: str
+    authority: str
+
+
+def split(url: str) -> Url:
+    """Take a URL apart. Raises BadUrl; user names and passwords in URLs are refused."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError as error:
+        raise BadUrl(f"not a URL: {url!r} ({error})") from error
+    if parts.scheme not in _PORTS or not host:
+        raise BadUrl(f"not an http or https URL: {url!r}", "write it as https://host/path")
+    if "@" in parts.netloc:
+        raise BadUrl(f"a URL with a user name or password is refused: {host}", "use a key setting instead")
+    if any(c <= " " or c == "\x7f" for c in url):
+        raise BadUrl(f"a URL may not hold blanks or control characters: {url!r}")
+    target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    return Url(parts.scheme, host, port or _PORTS[parts.scheme], target, parts.netloc)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host name can only mean this machine."""
+    return host in ("localhost", "::1") or (host.startswith("127.") and host.replace(".", "").isdigit())

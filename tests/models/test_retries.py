@@ -1,0 +1,108 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.models.harness import Harness, request_of, text_of
+from tests.models.wire import Step, broken_stream, delta, drop, finish, hang, hello, serve, sse, status, stream
+
+from cru.models.protocol import BrokenReply, ModelUnavailable
+from cru.values.deltas import Delta, Text
+
+OVERLOADED = sse({"error": {"message": "overloaded", "code": 529}}, done=False)
+
+
+def run(*steps: Step, idle_timeout: float = 5.0) -> tuple[list[Delta], Harness, int]:
+    async def main() -> tuple[list[Delta], Harness, int]:
+        async with serve(*steps) as wire:
+            harness = Harness(wire.url, idle_timeout=idle_timeout)
+            return await harness.ask(), harness, len(wire.requests)
+
+    return asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    "first",
+    [
+        *(status(code, "try later") for code in (408, 409, 429, 500, 502, 503, 529)),
+        drop,
+        broken_stream(),
+        broken_stream(b": keep-alive\n\n"),
+        stream(b""),
+        stream(OVERLOADED),
+    ],
+)
+def test_what_may_pass_is_tried_again_and_said(first: Step) -> None:
+    deltas, harness, requests = run(first, hello())
+    assert text_of(deltas) == "hello"
+    assert requests == 2
+    assert len(harness.waits) == 1
+    assert "trying again in" in harness.said[0]
+    assert "(2 of 4)" in harness.said[0]
+
+
+def test_after_four_tries_the_last_reason_is_told() -> None:
+    with pytest.raises(ModelUnavailable, match="answered 503: down") as caught:
+        run(*[status(503, "down")] * 4, hello())
+    assert caught.value.retryable
+
+
+def test_waits_grow_and_are_capped() -> None:
+    _, harness, _ = run(*[status(500)] * 3, hello())
+    for wait, longest in zip(harness.waits, (0.5, 1.0, 2.0), strict=True):
+        assert longest / 2 <= wait <= longest
+
+
+@pytest.mark.parametrize(("header", "seconds"), [("7", 7.0), ("0", 0.0), ("600", 60.0), ("1.5", 1.5)])
+def test_retry_after_is_honoured(header: str, seconds: float) -> None:
+    _, harness, _ = run(status(429, headers=f"retry-after: {header}\r\n"), hello())
+    assert harness.waits == [seconds]
+
+
+def test_nothing_is_tried_again_after_the_first_delta() -> None:
+    async def main() -> None:
+        async with serve(broken_stream(sse(delta(content="half"), done=False)), hello()) as wire:
+            harness = Harness(wire.url)
+            got: list[Delta] = []
+            with pytest.raises(BrokenReply):
+                async for item in harness.model.stream(harness.model.encode(request_of("hi"))):
+                    got.append(item)
+            assert got == [Text("half")]
+            assert len(wire.requests) == 1
+            assert harness.waits == []
+            await harness.transport.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("code", [400, 401, 403, 404, 422])
+def test_a_refusal_is_not_tried_again(code: int) -> None:
+    async def main() -> None:
+        async with serve(status(code, "no"), hello()) as wire:
+            with pytest.raises(Exception, match=f"answered {code}: no"):
+                await Harness(wire.url).ask()
+            assert len(wire.requests) == 1
+
+    asyncio.run(main())
+
+
+def test_silence_is_not_waited_for_for_ever() -> None:
+    deltas, _, requests = run(hang, hello(), idle_timeout=0.05)
+    assert text_of(deltas) == "hello"
+    assert requests == 2
+
+
+def test_a_server_that_is_not_there_is_named_without_the_key() -> None:
+    async def main() -> None:
+        async with serve() as wire:
+            url = wire.url
+        with pytest.raises(ModelUnavailable, match=r"no connection to 127\.0\.0\.1") as caught:
+            await Harness(url).ask()
+        assert "secret" not in str(caught.value)
+
+    asyncio.run(main())
+
+
+def test_a_stream_whose_reason_is_error_fails() -> None:
+    with pytest.raises(BrokenReply):
+        run(stream(sse(delta(content="x"), finish("error"))))

@@ -1,0 +1,101 @@
+from __future__ import annotations
+
+import pytest
+
+from cru.net.errors import BadUrl, ConnectionLost
+from cru.net.http1 import Body, parse_head, request
+from cru.net.urls import is_loopback, split
+
+CHUNKED = {"transfer-encoding": "chunked"}
+BODY = b"5\r\nhello\r\n1;ext=x\r\n \r\n0A\r\n0123456789\r\n0\r\nTrailer: x\r\n\r\n"
+
+
+def feed(body: Body, *pieces: bytes) -> bytes:
+    return b"".join(body.feed(piece) for piece in pieces)
+
+
+def test_a_chunked_body_is_the_same_however_it_is_cut() -> None:
+    for cut in range(len(BODY) + 1):
+        body = Body(200, CHUNKED)
+        assert feed(body, BODY[:cut], BODY[cut:]) == b"hello 0123456789", cut
+        assert body.done
+        assert not body.leftover
+    body = Body(200, CHUNKED)
+    assert feed(body, *(BODY[i : i + 1] for i in range(len(BODY)))) == b"hello 0123456789"
+    assert body.done
+
+
+def test_an_end_in_the_middle_is_a_lost_connection() -> None:
+    for cut in range(len(BODY)):
+        body = Body(200, CHUNKED)
+        body.feed(BODY[:cut])
+        with pytest.raises(ConnectionLost):
+            body.end()
+    short = Body(200, {"content-length": "5"})
+    assert short.feed(b"abc") == b"abc"
+    with pytest.raises(ConnectionLost):
+        short.end()
+
+
+def test_a_body_ends_by_its_length_or_with_the_connection() -> None:
+    sized = Body(200, {"content-length": "3"})
+    assert (sized.feed(b"abcd"), sized.done, sized.leftover) == (b"abc", True, True)
+    open_ended = Body(200, {})
+    assert (open_ended.feed(b"abc"), open_ended.done) == (b"abc", False)
+    open_ended.end()
+    assert open_ended.done
+    assert Body(204, {}).done
+    assert Body(200, {"content-length": "0"}).done
+
+
+def test_broken_framing_and_other_protocols_are_told() -> None:
+    with pytest.raises(ConnectionLost, match="chunked"):
+        Body(200, CHUNKED).feed(b"xyz\r\n")
+    with pytest.raises(ConnectionLost, match="does not speak HTTP"):
+        parse_head(b"SSH-2.0-OpenSSH")
+
+
+def test_a_head_is_read_with_lower_case_names() -> None:
+    assert parse_head(b"HTTP/1.1 429 Too Many\r\nRetry-After: 3\r\nX:y") == (429, {"retry-after": "3", "x": "y"})
+    assert parse_head(b"HTTP/1.0 200") == (200, {})
+
+
+def test_a_header_cannot_smuggle_another_one_in() -> None:
+    with pytest.raises(BadUrl, match="line break"):
+        request("POST", split("http://h/"), {"authorization": "Bearer x\r\nevil: 1"}, b"")
+
+
+@pytest.mark.parametrize(
+    "url", ["", "h", "ftp://h/", "http://", "http://h:x/", "http://u:p@h/", "http://h/a b", "file:///etc/passwd"]
+)
+def test_what_is_not_a_plain_http_url_is_refused(url: str) -> None:
+    with pytest.raises(BadUrl):
+        split(url)
+
+
+def test_urls_are_taken_apart() -> None:
+    url = split("http://[::1]:8080/a/b?c=d")
+    assert (url.scheme, url.host, url.port, url.target, url.authority) == (
+        "http",
+        "::1",
+        8080,
+        "/a/b?c=d",
+        "[::1]:8080",
+    )
+    assert split("https://h").port == 443
+    assert split("https://h?q").target == "/?q"
+
+
+@pytest.mark.parametrize(
+    ("host", "local"),
+    [
+        ("127.0.0.1", True),
+        ("127.1.2.3", True),
+        ("localhost", True),
+        ("::1", True),
+        ("127.0.0.1.evil.example", False),
+        ("10.0.0.1", False),
+    ],
+)
+def test_only_this_machine_is_loopback(host: str, local: bool) -> None:
+    assert is_loopback(host) is local

@@ -1,0 +1,175 @@
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+from tests.models.wire import Peer, drop, hang, open_stream, serve, status, stream
+
+from cru.net.errors import BadUrl, ConnectFailed, ConnectionLost, TimedOut, TooManyRedirects
+from cru.net.transport import Transport
+
+
+async def post(transport: Transport, url: str, body: bytes = b"{}") -> tuple[int, bytes]:
+    response = await transport.post_stream(url, {"x": "y"}, body)
+    try:
+        return response.status, await response.read(1 << 20)
+    finally:
+        await response.close()
+
+
+def test_a_connection_is_used_again_only_after_a_whole_answer() -> None:
+    async def main() -> None:
+        transport = Transport()
+        async with serve(status(200, "a"), stream(b"b", b"c"), stream(b"d", b"e", pause=0.1), status(200, "f")) as wire:
+            assert await post(transport, wire.url) == (200, b"a")
+            assert await post(transport, wire.url) == (200, b"bc")
+            assert wire.connections == 1
+            half_read = await transport.post_stream(wire.url, {}, b"")
+            assert (await half_read.read(1)) == b"d"
+            await half_read.close()
+            assert await post(transport, wire.url) == (200, b"f")
+            assert wire.connections == 2
+            assert wire.requests[0].headers["x"] == "y"
+            await transport.close()
+
+    asyncio.run(main())
+
+
+def test_a_kept_connection_that_the_server_closed_is_replaced_without_a_word() -> None:
+    async def main() -> None:
+        transport = Transport()
+        async with serve(status(200, "a"), drop, status(200, "b")) as wire:
+            assert await post(transport, wire.url) == (200, b"a")
+            assert await post(transport, wire.url) == (200, b"b")
+            assert wire.connections == 2
+            await transport.close()
+
+    asyncio.run(main())
+
+
+def test_a_fresh_connection_that_breaks_before_the_answer_is_an_error() -> None:
+    async def main() -> None:
+        async with serve(drop) as wire:
+            with pytest.raises(ConnectionLost):
+                await post(Transport(), wire.url)
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("answered", [False, True])
+def test_cancelling_closes_the_connection(answered: bool) -> None:
+    async def main() -> None:
+        async with serve(open_stream(b"a") if answered else hang) as wire:
+            task = asyncio.create_task(post(Transport(), wire.url))
+            seen = await wire.until(1)
+            await asyncio.sleep(0.02)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            async with asyncio.timeout(0.5):
+                await seen.gone.wait()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("step", [hang, open_stream(b"a")])
+def test_silence_ends_a_request(step: object) -> None:
+    async def main() -> None:
+        async with serve(hang if step is hang else open_stream(b"a")) as wire:
+            with pytest.raises(TimedOut, match="nothing for"):
+                await post(Transport(idle_timeout=0.05), wire.url)
+
+    asyncio.run(main())
+
+
+def test_informational_answers_are_passed_over() -> None:
+    async def early(peer: Peer) -> None:
+        await peer.send(b"HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n")
+        await peer.send(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok")
+        peer.writer.close()
+
+    async def main() -> None:
+        async with serve(early) as wire:
+            assert await post(Transport(), wire.url) == (200, b"ok")
+
+    asyncio.run(main())
+
+
+def test_nobody_listening_is_named() -> None:
+    async def main() -> None:
+        async with serve() as wire:
+            url = wire.url
+        with pytest.raises(ConnectFailed, match=r"no connection to 127\.0\.0\.1"):
+            await post(Transport(), url)
+
+    asyncio.run(main())
+
+
+def test_one_transport_serves_one_loop_after_another() -> None:
+    transport = Transport()
+
+    async def main() -> None:
+        async with serve(status(200, "a")) as wire:
+            assert await post(transport, wire.url) == (200, b"a")
+            await transport.close()
+
+    asyncio.run(main())
+    asyncio.run(main())
+
+
+def redirect(to: str, code: int = 302) -> object:
+    return status(code, headers=f"location: {to}\r\n")
+
+
+def test_get_follows_redirects_asks_for_leave_each_time_and_limits_the_body() -> None:
+    async def main() -> None:
+        hops: list[str] = []
+        async with serve(status(302, headers="location: /two\r\n"), status(200, "0123456789")) as wire:
+            transport = Transport()
+            page = await transport.get(wire.url, limit_bytes=4, allow=hops.append)
+            assert (page.status, page.body, page.truncated) == (200, b"0123", True)
+            assert page.url.endswith("/two")
+            assert hops == [wire.url, page.url]
+            await transport.close()
+
+    asyncio.run(main())
+
+
+def test_get_refuses_too_many_redirects_and_what_leave_is_not_given_for() -> None:
+    def refuse(url: str) -> None:
+        raise BadUrl(f"not {url}")
+
+    async def main() -> None:
+        away = status(302, headers="location: /again\r\n")
+        async with serve(away, away, away) as wire:
+            transport = Transport()
+            with pytest.raises(TooManyRedirects):
+                await transport.get(wire.url, max_redirects=1)
+            with pytest.raises(BadUrl):
+                await transport.get(wire.url, allow=refuse)
+            assert len(wire.requests) == 2
+            await transport.close()
+
+    asyncio.run(main())
+
+
+def test_get_has_a_limit_on_time() -> None:
+    async def main() -> None:
+        async with serve(hang) as wire:
+            with pytest.raises(TimedOut, match="no whole answer from"):
+                await Transport().get(wire.url, timeout=0.05)
+
+    asyncio.run(main())
+
+
+def test_headers_are_not_sent_on_to_another_host() -> None:
+    async def main() -> None:
+        async with serve(status(200, "x")) as other:
+            async with serve(status(302, headers=f"location: {other.url}\r\n")) as wire:
+                transport = Transport()
+                await transport.get(wire.url, {"authorization": "secret"})
+                assert wire.requests[0].headers["authorization"] == "secret"
+                assert "authorization" not in other.requests[0].headers
+                await transport.close()
+
+    asyncio.run(main())
