@@ -55,8 +55,12 @@ class Kill:
             with start("--json", "-t", f"prompt {self.number}", home=here) as run:
                 self._kill(run)
                 lines = _lines(run.out)
-            sent = {m["content"] for r in model.requests for m in r.body["messages"] if isinstance(m.get("content"), str)}
-            self.state = next((x["payload"]["new"] for x in reversed(lines) if x["type"] == "state:changed"), self.state)
+            sent = {
+                m["content"] for r in model.requests for m in r.body["messages"] if isinstance(m.get("content"), str)
+            }
+            self.state = next(
+                (x["payload"]["new"] for x in reversed(lines) if x["type"] == "state:changed"), self.state
+            )
             if not any(x["type"] == "result" for x in lines):
                 self._check(here, lines, sent)
             else:
@@ -84,7 +88,9 @@ class Kill:
         logged = json.dumps(_entries(here), ensure_ascii=False)
         for text in sent:
             if "prompt" in text or text.strip().isdigit():
-                self._expect(json.dumps(text, ensure_ascii=False)[1:-1] in logged, f"was sent, is not in the log: {text!r}")
+                self._expect(
+                    json.dumps(text, ensure_ascii=False)[1:-1] in logged, f"was sent, is not in the log: {text!r}"
+                )
         shown = cru("-g", "0", home=here)
         self._expect(shown.code == 0, f"the log does not open: {shown.err}")
         if not acknowledged and not _ids(here):
