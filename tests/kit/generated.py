@@ -18,6 +18,7 @@ Generator = Callable[[], str]
 
 # Name of a part → what writes it.
 GENERATORS: dict[str, Generator] = {
+    "events": tables.events,
     "flags": tables.flags,
     "modes": tables.modes,
     "settings": tables.settings,

@@ -7,6 +7,7 @@ from cru.config.reference import markdown
 from cru.contexts import settings as contexts
 from cru.engine import settings as engine
 from cru.engine.states import mermaid
+from cru.events.catalog import CATALOG
 from cru.faces.cli.flags import FLAGS
 from cru.models import settings as models
 from cru.permissions import settings as permissions
@@ -22,6 +23,21 @@ def flags() -> str:
         text = f"{flag.help} (not available yet)" if flag.kind == "later" else flag.help
         values = " ".join(flag.args).replace("|", "\\|")
         rows.append(f"| {names} | {values} | {'quiet' if flag.quiet and flag.kind == 'op' else ''} | {text} |")
+    return "\n".join(rows)
+
+
+def events() -> str:
+    """docs/events.md: the catalog."""
+    rows = ["| event | kind | fires when | may be changed | pattern | cancel means | context | inject | result |"]
+    rows.append("|---" * 9 + "|")
+    for row in CATALOG:
+        when = row.when if row.live else f"{row.when} (not available yet)"
+        writable = ", ".join(f"`{field}`" for field in row.writable)
+        ident = f"`{row.ident}`" if row.ident else ""
+        inject = "yes" if row.inject else ""
+        scope = " ᵗ" if row.scope == "tree" else ""
+        cells = (f"`{row.name}`{scope}", row.kind, when, writable, ident, row.cancel, row.context, inject, row.result)
+        rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows)
 
 

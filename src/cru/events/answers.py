@@ -5,7 +5,7 @@ A dialect only translates into this record; `add` is the one fold, and `apply` t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeVar, get_type_hints
 
 import msgspec
@@ -19,10 +19,12 @@ Position = Literal["user_prefix", "user_suffix"]
 P = TypeVar("P", bound=Struct)
 
 STRENGTH: dict[str, int] = {"none": 0, "allow": 1, "ask": 2, "deny": 3}
+HALT = 4
 
 
 class Change(Struct, frozen=True):
-    """One edit of a payload field. merge works on the top-level keys of a table; keep and drop name members of a list."""
+    """One edit of a payload field. merge works on the top-level keys of a table, prepend and append on a text or a list; keep
+    and drop name members of a list (a text itself, else its name, ref, id or path)."""
 
     field: str
     op: Op
@@ -91,30 +93,36 @@ def add_context(*texts: str) -> Answer:
 
 
 def handled(result: Any) -> Answer:
-    """The handler did it instead."""
+    """The handler did it instead. Raises BadAnswer for None, which would mean that it did nothing."""
+    if result is None:
+        raise BadAnswer("handled without a result", 'use "" for an empty one')
     return Answer(result=result)
 
 
+def strength(answer: Answer) -> int:
+    """Halt > cancel (deny) > ask > allow > none."""
+    return HALT if answer.halt else STRENGTH[answer.decision]
+
+
 def add(a: Answer, b: Answer) -> Answer:
-    """Fold two answers: the stronger decision wins, the first result stays, the last inject wins, the rest adds up."""
+    """Fold two answers: the stronger decision wins with its reasons, the first result stays, the last inject wins, the rest
+    adds up in order. Associative, and PASS changes nothing."""
     if b is PASS:
         return a
     if a is PASS:
         return b
-    stronger = b if STRENGTH[b.decision] > STRENGTH[a.decision] or (b.halt and not a.halt) else a
-    reason = stronger.reason
-    if a.decision == b.decision and a.halt == b.halt and a.reason and b.reason and a.reason != b.reason:
-        reason = f"{a.reason}\n{b.reason}"
+    left, right = strength(a), strength(b)
+    reasons = (a.reason if left >= right else "", b.reason if right >= left else "")
     return Answer(
         decision=a.decision if STRENGTH[a.decision] >= STRENGTH[b.decision] else b.decision,
         halt=a.halt or b.halt,
-        reason=reason or a.reason or b.reason,
+        reason="\n".join(filter(None, reasons)),
         changes=a.changes + b.changes,
         context=a.context + b.context,
         context_files=a.context_files + b.context_files,
         inject=b.inject or a.inject,
         result=a.result if a.result is not None else b.result,
-        note="; ".join(n for n in (a.note, b.note) if n),
+        note="; ".join(filter(None, (a.note, b.note))),
     )
 
 
@@ -125,13 +133,14 @@ def stopped(answer: Answer) -> Answer:
 
 def apply(payload: P, change: Change) -> P:
     """The payload with one change, checked against the field's type; raises BadAnswer."""
-    old = getattr(payload, change.field, None)
     edit = _OPS.get(change.op)
     if edit is None:
         raise BadAnswer(f"unknown change `{change.op}`", f"one of {', '.join(_OPS)}")
-    kind = _field_type(type(payload), change.field)
+    types = _field_types(type(payload))
+    if change.field not in types:
+        raise BadAnswer(f"there is no field `{change.field}`", f"one of {', '.join(types)}")
     try:
-        value = msgspec.convert(edit(old, change.value), kind)
+        value = msgspec.convert(edit(getattr(payload, change.field), change.value), types[change.field])
     except (msgspec.ValidationError, TypeError) as error:
         raise BadAnswer(f"{change.op} `{change.field}`: {error}") from error
     return msgspec.structs.replace(payload, **{change.field: value})
@@ -140,10 +149,10 @@ def apply(payload: P, change: Change) -> P:
 _types: dict[type, dict[str, Any]] = {}
 
 
-def _field_type(payload: type, name: str) -> Any:
+def _field_types(payload: type) -> dict[str, Any]:
     if payload not in _types:
         _types[payload] = get_type_hints(payload, include_extras=True)
-    return _types[payload][name]
+    return _types[payload]
 
 
 def _merge(old: Any, new: Any) -> Any:
@@ -156,29 +165,37 @@ def _many(value: Any) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else [value]
 
 
+def _listed(value: Any) -> Sequence[Any]:
+    if not isinstance(value, list | tuple):
+        raise TypeError("only a list has members")
+    return value
+
+
 def _append(old: Any, new: Any) -> Any:
-    return old + new if isinstance(old, str) else [*old, *_many(new)]
+    return old + new if isinstance(old, str) else [*_listed(old), *_many(new)]
 
 
 def _prepend(old: Any, new: Any) -> Any:
-    return new + old if isinstance(old, str) else [*_many(new), *old]
+    return new + old if isinstance(old, str) else [*_many(new), *_listed(old)]
 
 
 def _names(item: Any) -> set[str]:
     if isinstance(item, str):
         return {item}
-    found = {getattr(item, key, None) for key in ("name", "ref", "id")}
+    found = {getattr(item, key, None) for key in _NAMING}
     return {name for name in found if name}
 
 
 def _keep(old: Any, names: Any) -> Any:
-    return [item for item in old if _names(item) & set(_many(names))]
+    return [item for item in _listed(old) if not _names(item).isdisjoint(_many(names))]
 
 
 def _drop(old: Any, names: Any) -> Any:
-    return [item for item in old if not _names(item) & set(_many(names))]
+    return [item for item in _listed(old) if _names(item).isdisjoint(_many(names))]
 
 
+# What keep and drop know a member by, if it is not a text itself.
+_NAMING = ("name", "ref", "id", "path")
 _OPS: dict[str, Callable[[Any, Any], Any]] = {
     "set": lambda _old, new: new,
     "merge": _merge,

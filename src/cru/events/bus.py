@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import groupby
+from itertools import count
+from time import perf_counter, time
 from typing import Generic, TypeVar, cast
 
 from msgspec import Struct
@@ -25,20 +25,29 @@ P = TypeVar("P", bound=Struct)
 
 
 class Outcome(Struct, Generic[P], frozen=True):
-    """The payload after the chain, the folded answer, and the owners whose answers count in it."""
+    """The payload after the chain and the folded answer. `owners` are those whose answers count in it, `deciders` those of
+    them that allowed, asked, cancelled or halted, `edits` the (field, owner) of each change; `failed`: what decided is not an
+    answer but a failing handler."""
 
     payload: P
     answer: Answer = PASS
     owners: tuple[str, ...] = ()
+    deciders: tuple[str, ...] = ()
+    edits: tuple[tuple[str, str], ...] = ()
+    failed: bool = False
 
     @property
     def by(self) -> str:
-        """Who decided, for messages."""
-        return ", ".join(self.owners)
+        """Who decided, for messages; who said anything at all, if nobody decided."""
+        return ", ".join(self.deciders or self.owners)
+
+    def changed_by(self, field: str) -> str:
+        """Who changed this field, for messages; "" if nobody did."""
+        return ", ".join(dict.fromkeys(owner for name, owner in self.edits if name == field))
 
 
 class Bus:
-    """One an agent. `child` shares registry, stream and journal with a sub-agent's bus."""
+    """One an agent. `child` shares registry, stream, journal and the count of dispatches with a sub-agent's bus."""
 
     def __init__(
         self,
@@ -54,34 +63,40 @@ class Bus:
         self.source = ""
         self.is_continuation = False
         self.counts: dict[str, int] = {}
-        self._seq = 0
+        self._numbers = count(1)
+        self._unwritten = False
         self._deltas = DeltaQueue(self)
 
     def child(self, origin: Origin) -> Bus:
-        return Bus(origin, self.registry, self.stream, self.sink)
+        bus = Bus(origin, self.registry, self.stream, self.sink)
+        bus._numbers = self._numbers
+        return bus
 
     async def dispatch(self, payload: P) -> Outcome[P]:
         """Ask everybody who listens to this payload's event; never raises for a handler's fault."""
-        row = BY_TYPE[type(payload)]
-        self.counts[row.name] = self.counts.get(row.name, 0) + 1
-        handlers = self.registry.by_event.get(row.name)
-        if handlers is None:
-            if self.stream.wants(type(payload)):
-                self.stream.publish(Published(self._stamp(), payload))
+        kind = type(payload)
+        row = BY_TYPE[kind]
+        name = row.name
+        self.counts[name] = self.counts.get(name, 0) + 1
+        groups = self.registry.groups.get(name)
+        if groups is None:
+            if self.stream.wants(kind):
+                self.stream.publish(Published(self._stamp(FRAME.get()), payload))
             return Outcome(payload)
-        outcome, stamp = await self._run(row, payload, handlers)
-        self.stream.publish(Published(stamp, outcome.payload, outcome.answer))
+        outcome, stamp = await self._run(row, payload, groups)
+        if self.stream.wants(kind):
+            self.stream.publish(Published(stamp, outcome.payload, outcome.answer))
         return outcome
 
     async def dispatch_delta(self, payload: Struct) -> None:
         """Coalesced deltas go to handlers only: faces have had them raw."""
         row = BY_TYPE[type(payload)]
         self.counts[row.name] = self.counts.get(row.name, 0) + 1
-        await self._run(row, payload, self.registry.by_event.get(row.name, ()))
+        await self._run(row, payload, self.registry.groups.get(row.name, ()))
 
     def offer(self, payload: Struct) -> None:
         """A raw delta: faces get it at once, handlers coalesced; never awaited by the stream."""
-        if not self.registry.holds_deltas():
+        if not self.registry.holds_deltas(self.origin.depth):
             self.stream.tell(payload)
         if BY_TYPE[type(payload)].name in self.registry.by_event:
             self._deltas.put(payload)
@@ -93,72 +108,68 @@ class Bus:
     async def close(self) -> None:
         await self._deltas.close()
 
-    async def _run(self, row: Row, payload: P, handlers: tuple[Handler, ...]) -> tuple[Outcome[P], Stamp]:
+    async def _run(self, row: Row, payload: P, groups: tuple[tuple[Handler, ...], ...]) -> tuple[Outcome[P], Stamp]:
         frame = FRAME.get()
         if frame.depth >= MAX_DEPTH:
             raise TooDeep(
                 f"`{row.name}` was raised {frame.depth} handlers deep", "a handler raises its own event again"
             )
-        stamp = self._stamp()
-        started = time.perf_counter()
+        started = perf_counter()
+        stamp = self._stamp(frame)
         chain = Chain(row, stamp, payload, frame, self.stream)
-        for _, group in groupby(handlers, key=_group_key):
-            await chain.run_group(self._able(chain, tuple(group), frame))
-        outcome: Outcome[P] = Outcome(cast(P, chain.payload), chain.folded(), chain.owners())
-        self._record(chain, outcome, payload, time.perf_counter() - started)
+        for group in groups:
+            able = [handler for handler in group if self._able(chain, handler, frame)]
+            if able:
+                await chain.run(able)
+        answer = chain.folded()
+        outcome: Outcome[P] = Outcome(cast(P, chain.payload), answer, *chain.who())
+        self._record(chain, answer, payload, perf_counter() - started)
         return outcome, stamp
 
-    def _able(self, chain: Chain, group: tuple[Handler, ...], frame: Frame) -> list[Handler]:
-        able = []
-        for handler in group:
-            why = self._why_not(chain, handler, frame)
-            if why:
-                chain.skip(handler, why)
-            elif handler.once and not self.registry.off(handler.id):
-                chain.skip(handler, "removed")
-            else:
-                able.append(handler)
-        return able
+    def _able(self, chain: Chain, handler: Handler, frame: Frame) -> bool:
+        why = self._why_not(chain, handler, frame)
+        if not why and handler.once and not self.registry.off(handler.id):
+            why = "removed"
+        if why:
+            chain.skip(handler, why)
+        return not why
 
     def _why_not(self, chain: Chain, handler: Handler, frame: Frame) -> str:
-        row = chain.row
         if chain.stopped_by:
             return f"cancelled by {chain.stopped_by}"
         if not self.registry.has(handler.id):
             return "removed"
         if handler.owner in frame.owners:
             return "raised by itself"
-        if self.origin.depth and (handler.scope or row.scope) == "main":
+        if self.origin.depth and not handler.hears(self.origin.depth):
             return "main agent only"
-        if handler.pattern and not matches(handler.pattern, _ident(row, chain.payload)):
+        if handler.pattern and not matches(handler.pattern, _ident(chain.row, chain.payload)):
             return f"pattern {handler.pattern}"
         return ""
 
-    def _record(self, chain: Chain, outcome: Outcome[P], before: Struct, seconds: float) -> None:
-        now = outcome.payload
-        changed = {f: getattr(now, f) for f in chain.row.writable if getattr(now, f) is not getattr(before, f)}
-        answer, stamp = outcome.answer, chain.stamp
+    def _record(self, chain: Chain, answer: Answer, before: Struct, seconds: float) -> None:
+        now, row, stamp = chain.payload, chain.row, chain.stamp
+        changed = {}
+        if now is not before:
+            changed = {f: getattr(now, f) for f in row.writable if getattr(now, f) is not getattr(before, f)}
         line = JournalLine(
-            seq=stamp.dispatch_seq, time=stamp.timestamp, event=chain.row.name, session=stamp.session_id, run=stamp.run_id,
-            agent=stamp.agent_id, parent=stamp.parent_seq, ident=_ident(chain.row, now) or "",
-            ref=getattr(now, "ref", ""), call=getattr(now, "call_id", ""), heard=tuple(chain.heard),
-            decision="halt" if answer.halt else answer.decision, reason=answer.reason, changed=changed,
-            ms=round(seconds * 1000, 3),
+            stamp.dispatch_seq, stamp.timestamp, row.name, stamp.session_id, stamp.run_id, stamp.agent_id, stamp.parent_seq,
+            _ident(row, now) or "", getattr(now, "ref", ""), getattr(now, "call_id", ""), tuple(chain.heard),
+            "halt" if answer.halt else answer.decision, answer.reason, changed, int(seconds * 1_000_000) / 1000,
         )  # fmt: skip
-        self.sink.write(line)
+        try:
+            self.sink.write(line)
+        except Exception as error:  # noqa: BLE001  the boundary around the journal: a full disk must not end a turn
+            if not self._unwritten:
+                self._unwritten = True
+                self.stream.warn(f"the journal cannot be written: {error}")
 
-    def _stamp(self) -> Stamp:
-        self._seq += 1
-        frame, o = FRAME.get(), self.origin
+    def _stamp(self, frame: Frame) -> Stamp:
+        o = self.origin
         return Stamp(
-            o.session_id, o.run_id, o.agent_id, o.parent_call_id, o.depth, o.depth > 0, self._seq, frame.seq, time.time(),
-            self.is_continuation, self.source, frame.purpose,
+            o.session_id, o.run_id, o.agent_id, o.parent_call_id, o.depth, o.depth > 0, next(self._numbers), frame.seq,
+            time(), self.is_continuation, self.source, frame.purpose,
         )  # fmt: skip
-
-
-def _group_key(handler: Handler) -> tuple[int, str, int]:
-    """In-process handlers are groups of one; members of the other lanes run together at equal priority."""
-    return (handler.priority, handler.lane, handler.id if handler.lane == "inline" else 0)
 
 
 def _ident(row: Row, payload: Struct) -> str | None:

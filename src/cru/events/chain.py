@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from inspect import isawaitable
-from typing import Any, NamedTuple
+from time import perf_counter
+from typing import NamedTuple, TypeAlias
 
-import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from cru.events.answers import PASS, Answer, add, apply, stopped
+from cru.events.answers import PASS, STRENGTH, Answer, add, apply, stopped, strength
+from cru.events.calling import cancelled_from_outside, checked, described, finish, in_thread
 from cru.events.catalog import Row
 from cru.events.errors import BadAnswer
 from cru.events.journal import Heard
-from cru.events.registry import Handler
+from cru.events.registry import Group, Handler
 from cru.events.stamp import FRAME, Event, Frame, Stamp
 from cru.events.stream import Stream
 
-ASYNC_LIMIT = 60.0
 SLOW_MS = 250.0
+
+
+class Said(NamedTuple):
+    """An answer that counts: whose it is, and how strong."""
+
+    owner: str
+    strength: int
+    failed: bool
+
+
+Who: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...], bool]"
 
 
 class _Ran(NamedTuple):
@@ -32,111 +42,154 @@ class _Ran(NamedTuple):
 class Chain:
     """The state of one dispatch. `payload` is what the next group sees; `stopped_by` names who ended the chain."""
 
+    __slots__ = (
+        "_allows", "_frame", "_seen", "_stream", "_total", "edits", "heard", "payload", "row", "said", "stamp", "stopped_by",
+    )  # fmt: skip
+
     def __init__(self, row: Row, stamp: Stamp, payload: Struct, frame: Frame, stream: Stream) -> None:
         self.row = row
         self.stamp = stamp
         self.payload = payload
         self.heard: list[Heard] = []
+        self.said: list[Said] = []
+        self.edits: list[tuple[str, str]] = []
         self.stopped_by = ""
         self._frame = frame
         self._stream = stream
         self._total = PASS
-        self._owners: list[str] = []
-        self._allowed_by: set[str] = set()
+        self._allows: dict[str, Group] = {}
 
     def skip(self, handler: Handler, why: str) -> None:
-        self.heard.append(Heard(handler.owner, handler.where, handler.id, skipped=why))
+        self.heard.append(Heard(handler.owner, handler.where, handler.id, 0.0, why))
 
     def folded(self) -> Answer:
+        """The answers together. On observe events a cancel did no more than stop the chain."""
         answer = self._total
+        if answer is PASS:
+            return PASS
         if self.row.kind == "observe" and not answer.halt and answer.decision != "none":
-            answer = Answer(
-                context=answer.context, context_files=answer.context_files, inject=answer.inject, note=answer.note
-            )
+            answer = replace(answer, decision="none", reason="")
         return stopped(answer) if answer.stops else answer
 
-    def owners(self) -> tuple[str, ...]:
-        return tuple(self._owners)
+    def who(self) -> Who:
+        """(whose answers count, who of them decided, the edits, whether failures decided). Of a stopped dispatch only what
+        stopped it counts."""
+        edits = tuple(self.edits)
+        if len(self.said) == 1:
+            only = self.said[0]
+            owners = (only.owner,)
+            return owners, owners if only.strength else (), edits, only.failed
+        if not self.said:
+            return (), (), edits, False
+        top = max(s.strength for s in self.said)
+        most = [s for s in self.said if s.strength == top] if top else []
+        counting = most if top >= STRENGTH["deny"] else self.said
+        failed = bool(most) and all(s.failed for s in most)
+        return (
+            tuple(dict.fromkeys(s.owner for s in counting)),
+            tuple(dict.fromkeys(s.owner for s in most)),
+            edits,
+            failed,
+        )
 
-    async def run_group(self, group: list[Handler]) -> None:
-        """Every member gets the payload as it is now; changes and answers compose in order."""
-        if not group:
-            return
+    async def run(self, handlers: list[Handler]) -> None:
+        """Every one gets the payload as it is now; changes and answers compose in order. Command hooks run at once,
+        executables one after another, before any answer of theirs is looked at."""
         event = Event(self.row, self.stamp, self.payload)
-        if len(group) == 1:
-            ran = [await self._call(group[0], event)]
-        elif group[0].chain:
-            await self._run_in_turn(group)
-            return
+        if len(handlers) == 1:
+            self._compose(await self._call(handlers[0], event))
+        elif handlers[0].lane == "executables":
+            self._compose(*[await self._call(handler, event) for handler in handlers])
         else:
-            ran = list(await asyncio.gather(*(self._call(handler, event) for handler in group)))
-        self._compose(ran)
+            self._compose(*await asyncio.gather(*[self._call(handler, event) for handler in handlers]))
 
-    async def _run_in_turn(self, group: list[Handler]) -> None:
-        for handler in group:
-            if self.stopped_by:
-                self.skip(handler, f"cancelled by {self.stopped_by}")
-                continue
-            self._compose([await self._call(handler, Event(self.row, self.stamp, self.payload))])
+    async def _call(self, handler: Handler, event: Event) -> _Ran:
+        frame = self._frame
+        inner = Frame(frame.owners | {handler.owner}, frame.depth + 1, self.stamp.dispatch_seq, frame.purpose)
+        token = FRAME.set(inner)
+        answer, error, plain = PASS, "", False
+        started = perf_counter()
+        try:
+            raw = in_thread(handler, event) if handler.thread else handler.call(event)
+            plain = raw is None or isinstance(raw, Answer)
+            answer = checked(raw) if plain else await finish(handler, raw)
+        except (KeyboardInterrupt, GeneratorExit):
+            raise
+        except asyncio.CancelledError as raised:
+            if cancelled_from_outside():
+                raise
+            error = described(raised)
+        except BaseException as raised:  # noqa: BLE001  the boundary around other people's code, sys.exit() too: reported below
+            error = described(raised)
+        finally:
+            FRAME.reset(token)
+        ms = int((perf_counter() - started) * 1_000_000) / 1000
+        if plain and ms > SLOW_MS:
+            self._warn(handler, f"took {ms:.0f} ms on {self.row.name}, and everything else waited")
+        return _Ran(handler, answer, ms, error)
 
-    def _compose(self, ran: list[_Ran]) -> None:
-        before = self.payload
-        group = PASS
-        changers: set[str] = set()
-        for handler, answer, ms, error in ran:
-            mark = self.payload
-            rejected, broken = self._change(handler, answer)
-            if broken:
-                self.payload, error = mark, broken
-                answer = self._failed(handler, broken)
-            if self.payload is not mark:
-                changers.add(handler.owner)
-            self.heard.append(Heard(handler.owner, handler.where, handler.id, ms, "", error, answer, rejected))
-            group = add(group, answer)
+    def _compose(self, *group: _Ran) -> None:
+        changers: dict[str, Group] = {}
+        allows: dict[str, Group] = {}
+        total = PASS
+        for handler, answer, ms, error in group:
+            rejected: list[str] = []
             if answer is not PASS:
-                self._owners.append(handler.owner)
+                answer, error = self._take(handler, answer, rejected, changers)
+            if error:
+                answer = self._failed(handler, error)
+            self.heard.append(Heard(handler.owner, handler.where, handler.id, ms, "", error, answer, tuple(rejected)))
+            if answer is PASS:
+                continue
+            total = add(total, answer)
+            self.said.append(Said(handler.owner, strength(answer), bool(error)))
+            if answer.decision == "allow":
+                allows[handler.owner] = handler.group
             if answer.stops and not self.stopped_by:
                 self.stopped_by = handler.owner
-        if self._total.decision == "allow" and self.payload is not before and changers - self._allowed_by:
-            self._total = msgspec.structs.replace(self._total, decision="none", note="allow voided by a later change")
-        self._allowed_by |= {r.handler.owner for r in ran if r.answer.decision == "allow"}
-        self._total = add(self._total, group)
+        if changers and self._allows:
+            self._void(changers)
+        self._allows.update(allows)
+        self._total = add(self._total, total)
 
-    def _change(self, handler: Handler, answer: Answer) -> tuple[tuple[str, ...], str]:
-        """Apply the changes; returns those dropped as not writable, and what made the whole answer fail ("" = nothing)."""
-        rejected = []
+    def _take(
+        self, handler: Handler, answer: Answer, rejected: list[str], changers: dict[str, Group]
+    ) -> tuple[Answer, str]:
+        """Edit the payload, and leave out of the answer what has no place on this event. A bad change makes the whole answer
+        fail: the second value says why."""
+        row, before, edits = self.row, self.payload, len(self.edits)
         for change in answer.changes:
-            if change.field not in self.row.writable:
-                known = ", ".join(self.row.writable) or "nothing"
-                rejected.append(f"`{change.field}` of {self.row.name} cannot be changed (only {known})")
-                self._warn(handler, rejected[-1])
+            if change.field not in row.writable:
+                rejected.append(f"`{change.field}` cannot be changed (only {', '.join(row.writable) or 'nothing'})")
                 continue
             try:
                 self.payload = apply(self.payload, change)
             except BadAnswer as error:
-                return tuple(rejected), error.message
-        return tuple(rejected), ""
+                self.payload = before
+                del self.edits[edits:]
+                return PASS, error.message
+            self.edits.append((change.field, handler.owner))
+        if answer.context or answer.context_files or answer.inject or answer.result is not None or answer.halt:
+            answer = _placed(row, answer, rejected)
+        for what in rejected:
+            self._warn(handler, f"{row.name}: {what}")
+        if self.payload is not before:
+            changers[handler.owner] = handler.group
+        return answer, ""
 
-    async def _call(self, handler: Handler, event: Event) -> _Ran:
-        started = time.perf_counter()
-        frame = self._frame
-        inner = Frame(frame.owners | {handler.owner}, frame.depth + 1, self.stamp.dispatch_seq, frame.purpose)
-        token = FRAME.set(inner)
-        answer, error = PASS, ""
-        try:
-            answer = await _invoke(handler, event)
-        except TimeoutError:
-            error = f"no answer within {handler.limit or ASYNC_LIMIT:g} s"
-        except Exception as raised:  # noqa: BLE001  the boundary around other people's code: reported below
-            error = f"{type(raised).__name__}: {raised}"
-        finally:
-            FRAME.reset(token)
-        ms = round((time.perf_counter() - started) * 1000, 3)
-        if error:
-            answer = self._failed(handler, error)
-        elif ms > SLOW_MS and handler.lane == "inline":
-            self._warn(handler, f"took {ms:.0f} ms on {self.row.name}")
-        return _Ran(handler, answer, ms, error)
+    def _void(self, changers: dict[str, Group]) -> None:
+        """An allow covers the input as its group left it: another owner's later change ends it."""
+        gone = {
+            owner
+            for owner, group in self._allows.items()
+            if any(by != owner and other != group for by, other in changers.items())
+        }
+        for owner in gone:
+            del self._allows[owner]
+        allowed = STRENGTH["allow"]
+        self.said = [s for s in self.said if s.strength != allowed or s.owner not in gone]
+        if gone and not self._allows and self._total.decision == "allow":
+            self._total = replace(self._total, decision="none", reason="")
 
     def _failed(self, handler: Handler, error: str) -> Answer:
         self._warn(handler, f"failed on {self.row.name}: {error}")
@@ -150,16 +203,19 @@ class Chain:
         self._stream.warn(f"{handler.owner}{place}: {text}", handler.owner)
 
 
-async def _invoke(handler: Handler, event: Event) -> Answer:
-    if handler.thread:
-        raw: Any = await asyncio.wait_for(asyncio.to_thread(handler.call, event), handler.limit or ASYNC_LIMIT)
-    else:
-        raw = handler.call(event)
-    if isawaitable(raw):
-        async with asyncio.timeout(handler.limit or ASYNC_LIMIT):
-            raw = await raw
-    if raw is None:
-        return PASS
-    if not isinstance(raw, Answer):
-        raise BadAnswer(f"answered with {type(raw).__name__}, not an Answer")
-    return raw
+def _placed(row: Row, answer: Answer, rejected: list[str]) -> Answer:
+    """The answer without what has no place on this event: nobody would read it."""
+    without: dict[str, object] = {}
+    if (answer.context or answer.context_files) and not row.context:
+        without.update(context=(), context_files=())
+        rejected.append("context has no place here")
+    if answer.inject is not None and not row.inject:
+        without["inject"] = None
+        rejected.append("an inject has no place here")
+    if answer.result is not None and not row.result:
+        without["result"] = None
+        rejected.append("a result has no place here")
+    if answer.halt and not row.in_turn:
+        without.update(halt=False, decision="deny")
+        rejected.append("there is no turn to halt")
+    return replace(answer, **without) if without else answer

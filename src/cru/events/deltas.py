@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from cru.events.errors import TooDeep
 from cru.events.payloads import AgentThinking, StreamingDelta
+from cru.events.stamp import FRAME, Frame
 
 if TYPE_CHECKING:
     from cru.events.bus import Bus
@@ -18,12 +22,12 @@ MOST = 256 * 1024
 
 
 class DeltaQueue:
-    """Collects text by kind; one task hands it to the handlers. What waits is bounded: over MOST characters
-    the rest is left out, with a warning."""
+    """Collects text by kind and by the frame in which it was offered; one task hands it to the handlers. What waits is
+    bounded: over MOST characters the rest is left out, with one warning a reply."""
 
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
-        self._parts: list[Struct] = []
+        self._parts: list[tuple[Frame, Struct]] = []
         self._size = 0
         self._told = False
         self._task: asyncio.Task[None] | None = None
@@ -37,24 +41,42 @@ class DeltaQueue:
                     f"handlers of deltas are too slow: text beyond {MOST} characters was not shown to them"
                 )
             return
-        self._parts.append(payload)
+        self._parts.append((FRAME.get(), payload))
         self._size += len(_text(payload))
-        if self._task is None or self._task.done():
-            self._full.clear()
-            self._task = asyncio.get_running_loop().create_task(self._deliver())
+        self._wake()
         if self._size >= CHUNK:
             self._full.set()
 
     async def flush(self) -> None:
-        while self._task is not None and (self._parts or not self._task.done()):
-            self._full.set()
-            await self._task
+        """Wait until everything was handed over. A handler of deltas cannot wait for itself: it returns at once."""
+        while asyncio.current_task() is not self._task:
+            if self._parts:
+                self._wake()
+                self._full.set()
+            if self._task is None or self._task.done():
+                break
+            await self._finished(self._task)
+        self._told = False
 
     async def close(self) -> None:
         self._parts.clear()
         if self._task is not None and not self._task.done():
             self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            await asyncio.wait([self._task])
+
+    async def _finished(self, task: asyncio.Task[None]) -> None:
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:  # Ctrl-C ends a handler that makes the reply wait
+            task.cancel()
+            raise
+        if not task.cancelled():
+            task.result()
+
+    def _wake(self) -> None:
+        if self._task is None or self._task.done():
+            self._full.clear()
+            self._task = asyncio.get_running_loop().create_task(self._deliver())
 
     async def _deliver(self) -> None:
         while self._parts:
@@ -64,22 +86,22 @@ class DeltaQueue:
                 pass
             self._full.clear()
             parts, self._parts, self._size = self._parts, [], 0
-            for payload in _merged(parts):
-                await self._bus.dispatch_delta(payload)
+            for frame, payload in _merged(parts):
+                FRAME.set(frame)
+                try:
+                    await self._bus.dispatch_delta(payload)
+                except TooDeep as error:
+                    self._bus.stream.warn(error.message)
 
 
 def _text(payload: Struct) -> str:
     return payload.thought if isinstance(payload, AgentThinking) else str(getattr(payload, "delta", ""))
 
 
-def _merged(parts: list[Struct]) -> list[Struct]:
-    merged: list[Struct] = []
-    for part in parts:
-        last = merged[-1] if merged else None
-        if isinstance(part, AgentThinking) and isinstance(last, AgentThinking):
-            merged[-1] = AgentThinking(last.thought + part.thought, last.seq)
-        elif isinstance(part, StreamingDelta) and isinstance(last, StreamingDelta):
-            merged[-1] = StreamingDelta(last.delta + part.delta, last.seq)
-        else:
-            merged.append(part)
-    return merged
+def _merged(parts: list[tuple[Frame, Struct]]) -> Iterator[tuple[Frame, Struct]]:
+    """Neighbours of one kind and frame as one; each keeps the number of its first part."""
+    for (frame, kind), group in groupby(parts, key=lambda part: (part[0], type(part[1]))):
+        same = [payload for _, payload in group]
+        text = "".join(map(_text, same))
+        seq = getattr(same[0], "seq", 0)
+        yield frame, AgentThinking(text, seq) if kind is AgentThinking else StreamingDelta(text, seq)

@@ -4,6 +4,7 @@ EventError
 ├── UnknownEvent   no such event (names the closest)
 ├── BadAnswer      a handler's answer does not fit (its own failure, journalled)
 ├── BadHandler     a registration does not fit
+├── TooSlow        a handler did not answer within its limit
 └── TooDeep        handlers raise events in one another beyond the limit
 """
 
@@ -25,6 +26,10 @@ class BadAnswer(EventError):
 
 
 class BadHandler(EventError):
+    pass
+
+
+class TooSlow(EventError):
     pass
 
 

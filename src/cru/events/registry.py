@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from itertools import groupby
 from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
@@ -10,11 +11,13 @@ from msgspec import Struct
 from cru.events.answers import Answer
 from cru.events.catalog import ALIASES, BY_NAME, Row
 from cru.events.errors import BadHandler, UnknownEvent
+from cru.events.pattern import compiled
 from cru.events.stamp import Event
 
 Lane = Literal["inline", "commands", "executables"]
 Call: TypeAlias = Callable[[Event], "Answer | Awaitable[Answer | None] | None"]
 LANES: dict[str, int] = {"inline": 0, "commands": 1, "executables": 2}
+Group: TypeAlias = "tuple[int, str, int]"
 
 
 class Handler(Struct, frozen=True):
@@ -23,8 +26,9 @@ class Handler(Struct, frozen=True):
     owner: who registered it (plugin name); where: file and line for messages; priority: ascending, default 100;
     lane: in-process, or a group that runs in parallel; pattern: glob on the event's identifier ("" = all);
     scope: main, tree, or "" for the event's default; on_error: pass, deny, or "" for the event's default;
-    limit: seconds, 0 = the lane's default; hold: keep deltas back, faces show `display`; thread: run plain code in a
-    thread that is abandoned at the limit; chain: members of its group run one after another.
+    limit: seconds of waiting (an own limit of a command or a dialog goes here), 0 = 60; hold: keep deltas back, faces show
+    `display`; thread: run plain code in a thread that is abandoned at the limit; chain: in its group it runs after the one
+    before it, and sees what that changed.
     """
 
     id: int
@@ -47,47 +51,80 @@ class Handler(Struct, frozen=True):
     def order(self) -> tuple[int, int, int]:
         return (self.priority, LANES[self.lane], self.id)
 
+    def hears(self, depth: int) -> bool:
+        """Whether its scope (the event's own, if it has none) covers the agent at this depth; 0 is the main agent."""
+        return not depth or (self.scope or BY_NAME[self.event].scope) == "tree"
 
-_FIELDS = frozenset(Handler.__struct_fields__) - {"id", "event", "call", "owner"}
+    @property
+    def group(self) -> Group:
+        """In-process handlers are groups of one; the others of one lane and priority belong together."""
+        return (self.priority, self.lane, self.id if self.lane == "inline" else 0)
+
+
+_FIELDS: dict[str, Any] = dict(zip(Handler.__struct_fields__[4:], Handler.__struct_defaults__, strict=True))
+_CHOICES: dict[str, tuple[str, ...]] = {
+    "lane": tuple(LANES),
+    "scope": ("", "main", "tree"),
+    "on_error": ("", "pass", "deny"),
+}
 
 
 class Registry:
-    """All handlers of a session tree. Lists are replaced, never changed, so a running dispatch keeps its own."""
+    """All handlers of a session tree. Lists are replaced, never changed, so a running dispatch keeps its own.
+    `groups` is `by_event` cut where one group ends and the next begins; members of a chain stand alone."""
 
     def __init__(self) -> None:
         self.by_event: dict[str, tuple[Handler, ...]] = {}
+        self.groups: dict[str, tuple[tuple[Handler, ...], ...]] = {}
         self._by_id: dict[int, Handler] = {}
         self._next = 1
         self.problems: list[str] = []
 
     def on(self, event: str, call: Call, *, owner: str, **fields: Any) -> int:
         """Register a handler; returns its id. Raises UnknownEvent or BadHandler, each with the closest known name."""
-        row, pattern = find(event)
-        for name in fields:
-            if name not in _FIELDS:
-                raise BadHandler(f"unknown handler field `{name}`", _did_you_mean(name, _FIELDS))
-        if pattern and not fields.get("pattern"):
-            fields["pattern"] = pattern
+        row, narrowed = find(event)
+        if not owner or not callable(call):
+            raise BadHandler(f"a handler of `{event}` needs an owner and something to call", "give both")
+        for name, value in fields.items():
+            _check(name, value)
+        pattern = fields.get("pattern", "")
+        if narrowed and pattern not in ("", narrowed):
+            raise BadHandler(f"`{event}` has its own pattern `{narrowed}`", f"listen to `{row.name}` to give another")
+        fields["pattern"] = pattern or narrowed
+        compiled(fields["pattern"])
         handler = Handler(self._next, row.name, call, owner, **fields)
-        if handler.lane not in LANES:
-            raise BadHandler(f"unknown lane `{handler.lane}`", f"one of {', '.join(LANES)}")
-        if not row.live:
-            self.problems.append(f"{handler.where or owner}: event `{event}` is not available yet")
+        self._warn(row, event, handler)
         self._next += 1
         self._by_id[handler.id] = handler
-        self.by_event[row.name] = tuple(sorted((*self.by_event.get(row.name, ()), handler), key=lambda h: h.order))
+        self._list(row.name, sorted((*self.by_event.get(row.name, ()), handler), key=lambda h: h.order))
         return handler.id
+
+    def _warn(self, row: Row, event: str, handler: Handler) -> None:
+        """What will have no effect."""
+        place = handler.where or handler.owner
+        if not row.live:
+            self.problems.append(f"{place}: event `{event}` is not available yet")
+        if handler.pattern not in ("", "*") and not row.ident:
+            self.problems.append(f"{place}: `{event}` has nothing that pattern `{handler.pattern}` could match")
+        if handler.hold and row.name != HELD:
+            self.problems.append(f"{place}: hold has no effect on `{event}`, only on `{HELD}`")
+        if handler.on_error == "deny" and row.kind != "gate":
+            self.problems.append(f"{place}: `{event}` cannot be denied, on_error has no effect")
+
+    def _list(self, event: str, handlers: list[Handler]) -> None:
+        if not handlers:
+            del self.by_event[event], self.groups[event]
+            return
+        self.by_event[event] = tuple(handlers)
+        cut = groupby(handlers, key=lambda h: (h.group, h.id if h.chain else 0))
+        self.groups[event] = tuple(tuple(group) for _, group in cut)
 
     def off(self, handler_id: int) -> bool:
         """Remove a handler; False if it was not there (a `once` handler goes before its call)."""
         handler = self._by_id.pop(handler_id, None)
         if handler is None:
             return False
-        rest = tuple(h for h in self.by_event[handler.event] if h.id != handler_id)
-        if rest:
-            self.by_event[handler.event] = rest
-        else:
-            del self.by_event[handler.event]
+        self._list(handler.event, [h for h in self.by_event[handler.event] if h.id != handler_id])
         return True
 
     def has(self, handler_id: int) -> bool:
@@ -98,8 +135,10 @@ class Registry:
         mine = [h.id for h in self._by_id.values() if h.owner == owner]
         return sum(self.off(handler_id) for handler_id in mine)
 
-    def holds_deltas(self) -> bool:
-        return any(h.hold for h in self.by_event.get("agent:responded", ()))
+    def holds_deltas(self, depth: int = 0) -> bool:
+        """Whether a handler shows `display` instead of raw deltas to the faces of the agent at this depth."""
+        handlers = self.by_event.get(HELD)
+        return handlers is not None and any(h.hold and h.hears(depth) for h in handlers)
 
 
 def find(event: str) -> tuple[Row, str]:
@@ -109,6 +148,26 @@ def find(event: str) -> tuple[Row, str]:
     if row is None:
         raise UnknownEvent(f"unknown event `{event}`", _did_you_mean(event, [*BY_NAME, *ALIASES]))
     return row, ident
+
+
+def _check(name: str, value: Any) -> None:
+    """One keyword of `on`: a known name, a value of its type. Raises BadHandler."""
+    if name not in _FIELDS:
+        raise BadHandler(f"unknown handler field `{name}`", _did_you_mean(name, _FIELDS))
+    choices = _CHOICES.get(name)
+    if choices is not None:
+        if value not in choices:
+            hint = _did_you_mean(str(value), [c for c in choices if c])
+            raise BadHandler(f"unknown {name} `{value}`", hint)
+        return
+    kind = type(_FIELDS[name])
+    fits = type(value) in (int, float) and value >= 0 if kind is float else type(value) is kind
+    if not fits:
+        raise BadHandler(f"handler field `{name}` is {value!r}", f"give a {_WORDS[kind]}")
+
+
+_WORDS = {str: "text", int: "whole number", bool: "true or false", float: "number of seconds, 0 or more"}
+HELD = "agent:responded"
 
 
 def _did_you_mean(word: str, known: Any) -> str:

@@ -28,7 +28,8 @@ class Stamp(Struct, frozen=True):
 
 
 class Event(Struct, frozen=True):
-    """What a handler is called with."""
+    """What a handler is called with. Read only, tables in the payload too: a change is an answer. Adapters hand copies to
+    other people's code."""
 
     row: Row
     stamp: Stamp

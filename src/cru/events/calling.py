@@ -1,0 +1,95 @@
+"""Calling other people's code: whatever it does, what comes back is an Answer or an Exception."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Awaitable
+from typing import Any
+
+import msgspec
+
+from cru.events.answers import PASS, Answer
+from cru.events.errors import BadAnswer, EventError, TooSlow
+from cru.events.registry import Handler
+from cru.events.stamp import Event
+
+ASYNC_LIMIT = 60.0
+
+
+async def finish(handler: Handler, raw: Any) -> Answer:
+    """Wait for what a handler returned, if it is to be waited for. Raises BadAnswer, TooSlow, and what the handler raises."""
+    if hasattr(raw, "__await__"):
+        raw = await _within(handler, raw)
+    return checked(raw)
+
+
+async def in_thread(handler: Handler, event: Event) -> Answer:
+    """Run plain code in a thread of its own. A daemon: one that hangs is abandoned at the limit and keeps no exit waiting."""
+    import contextvars
+    import threading
+
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def deliver(value: Any, error: BaseException | None) -> None:
+        if not done.done():
+            done.set_result((value, error))
+
+    def work() -> None:
+        value, error = None, None
+        try:
+            value = context.run(handler.call, event)
+        except BaseException as raised:  # noqa: BLE001  carried to the loop, and raised there
+            error = raised
+        try:
+            loop.call_soon_threadsafe(deliver, value, error)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            pass
+
+    threading.Thread(target=work, name=f"handler of {handler.owner}", daemon=True).start()
+    value, error = await _within(handler, done)
+    if error is not None:
+        raise error
+    return await finish(handler, value)
+
+
+def checked(raw: Any) -> Answer:
+    """The answer, read as if it came over a wire: every field has its type, and nothing in it belongs to the handler any
+    more. Raises BadAnswer."""
+    if raw is None or raw is PASS:
+        return PASS
+    if not isinstance(raw, Answer):
+        raise BadAnswer(f"answered with {type(raw).__name__}, not an Answer")
+    try:
+        return _decoder().decode(msgspec.json.encode(raw))
+    except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
+        raise BadAnswer(f"the answer does not fit: {error}") from error
+
+
+def described(raised: BaseException) -> str:
+    """What went wrong, on one line where possible, for people and the journal."""
+    return raised.message if isinstance(raised, EventError) else f"{type(raised).__name__}: {raised}"
+
+
+def cancelled_from_outside() -> bool:
+    """Whether this task was cancelled (Ctrl-C, the end of a session), rather than the handler having awaited a cancelled one."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
+
+
+async def _within(handler: Handler, work: Awaitable[Any]) -> Any:
+    limit = handler.limit or ASYNC_LIMIT
+    try:
+        async with asyncio.timeout(limit) as clock:
+            return await work
+    except TimeoutError as error:
+        if clock.expired():
+            raise TooSlow(f"no answer within {limit:g} s") from error
+        raise  # the handler's own
+
+
+@functools.cache
+def _decoder() -> msgspec.json.Decoder[Answer]:
+    return msgspec.json.Decoder(Answer)

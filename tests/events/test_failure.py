@@ -1,0 +1,274 @@
+"""Whatever a handler does, it is its own failure: isolated, journalled, shown with owner and place."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.events.world import CALL, GATES, World, example
+
+from cru.events import answers as a
+from cru.events.answers import PASS, Answer, Change, Inject
+from cru.events.catalog import Row
+from cru.events.payloads import MessageReceived, ToolCalled, ToolsSelect
+from cru.events.stamp import Event
+
+CALLED = ToolCalled("bash", {}, "c")
+
+
+class Odd(BaseException):
+    pass
+
+
+def raises(error: BaseException) -> Callable[[Event], None]:
+    def call(event: Event) -> None:
+        raise error
+
+    return call
+
+
+async def waits(event: Event) -> None:
+    await asyncio.sleep(30)
+
+
+async def times_out_itself(event: Event) -> None:
+    raise TimeoutError("its own, too")
+
+
+LOOP: list[Any] = []
+LOOP.append(LOOP)
+
+
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (raises(ValueError("broken")), "ValueError: broken"),
+        (raises(TimeoutError("its own")), "TimeoutError: its own"),
+        (times_out_itself, "TimeoutError: its own, too"),
+        (raises(StopIteration()), "StopIteration"),
+        (raises(SystemExit(3)), "SystemExit: 3"),
+        (raises(Odd("odd")), "Odd: odd"),
+        (raises(asyncio.CancelledError()), "CancelledError"),
+        (lambda _event: "text", "answered with str"),
+        (lambda _event: {"decision": "deny"}, "answered with dict"),
+        (lambda _event: True, "answered with bool"),
+        (lambda _event: Answer(decision="maybe"), "maybe"),  # type: ignore[arg-type]
+        (lambda _event: Answer(decision=[]), "decision"),  # type: ignore[arg-type]
+        (lambda _event: Answer(halt="yes"), "halt"),  # type: ignore[arg-type]
+        (lambda _event: Answer(context="text"), "context"),  # type: ignore[arg-type]
+        (lambda _event: Answer(context=(1,)), "context"),  # type: ignore[arg-type]
+        (lambda _event: Answer(inject="text"), "inject"),  # type: ignore[arg-type]
+        (lambda _event: Answer(inject=Inject("x", "middle")), "middle"),  # type: ignore[arg-type]
+        (lambda _event: Answer(changes=(("args", "set", {}),)), "changes"),  # type: ignore[arg-type]
+        (lambda _event: Answer(changes=(Change("args", "erase", {}),)), "erase"),  # type: ignore[arg-type]
+        (lambda _event: Answer(result=object()), "object"),
+        (lambda _event: Answer(result=LOOP), "recursion"),
+        (lambda _event: a.cancel("\ud800"), "surrogates"),
+        (lambda _event: a.handled(None), "without a result"),
+        (lambda _event: a.transform(args="text"), "set `args`"),
+    ],
+)
+def test_garbage_and_errors_are_the_handlers_failure(call: Callable[[Event], Any], told: str) -> None:
+    world = World()
+    world.on("tool:before_call", call, "bad", where="bad.py:3")
+    outcome = world.send()
+    assert outcome.answer.decision == "deny"
+    assert outcome.answer.reason.startswith("the handler of bad failed: ")
+    assert outcome.failed
+    assert outcome.payload is CALL
+    assert told in world.line.heard[0].error
+    assert world.warnings[0].startswith("bad (bad.py:3): failed on tool:before_call: ")
+
+
+@pytest.mark.parametrize("lane", ["inline", "commands", "executables"])
+@pytest.mark.parametrize("on_error", ["", "pass", "deny"])
+@pytest.mark.parametrize("row", GATES, ids=lambda row: row.name)
+def test_a_failure_denies_only_in_process_on_tool_and_permission_gates_unless_told(
+    row: Row, on_error: str, lane: str
+) -> None:
+    world = World()
+    world.on(row.name, raises(ValueError("x")), "bad", lane=lane, on_error=on_error)
+    world.on(row.name, a.add_context("later"), "good", priority=200)
+    outcome = world.send(example(row))
+    strict = lane == "inline" and row.name in ("tool:before_call", "permission:requested")
+    denied = on_error == "deny" or (strict and on_error == "")
+    assert (outcome.answer.decision == "deny") == denied == outcome.failed
+    assert world.line.heard[1].skipped == ("cancelled by bad" if denied else "")
+
+
+def test_on_events_that_are_no_gates_a_failure_denies_nothing() -> None:
+    world = World()
+    world.on("tool:called", raises(ValueError("x")), "bad", on_error="deny")
+    world.on("tool:called", a.add_context("later"), "good")
+    assert world.send(CALLED).answer == a.add_context("later")
+
+
+def test_a_refusal_beside_a_failure_is_a_refusal() -> None:
+    world = World()
+    world.on("tool:before_call", a.cancel("no"), "one", lane="commands")
+    world.on("tool:before_call", raises(ValueError("x")), "two", lane="commands", on_error="deny")
+    outcome = world.send()
+    assert outcome.by == "one, two"
+    assert not outcome.failed
+
+
+def test_an_async_handler_is_cancelled_at_its_limit() -> None:
+    world = World()
+    ended: list[str] = []
+
+    async def slow(event: Event) -> None:
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ended.append("ended")
+
+    world.on("tool:before_call", slow, "slow", limit=0.01)
+    outcome = world.send()
+    assert ended == ["ended"]
+    assert outcome.answer.reason == "the handler of slow failed: no answer within 0.01 s"
+
+
+@pytest.mark.parametrize("lane", ["inline", "commands"])
+def test_one_handler_at_its_limit_does_not_end_the_others(lane: str) -> None:
+    world = World()
+    world.on("message:received", waits, "slow", limit=0.01, lane=lane)
+    world.on("message:received", a.transform(content="new"), "good", lane=lane)
+    assert world.send(MessageReceived("old")).payload.content == "new"
+
+
+def test_plain_code_that_keeps_everything_waiting_is_named() -> None:
+    world = World()
+    world.on("tool:called", lambda _event: time.sleep(0.26), "slow")
+    world.send(CALLED)
+    assert len(world.warnings) == 1
+    assert world.warnings[0].startswith("slow: took 2")
+
+
+def test_waiting_and_threads_are_not_named_for_it() -> None:
+    world = World()
+
+    async def waiting(event: Event) -> None:
+        await asyncio.sleep(0.26)
+
+    world.on("tool:called", waiting, "a", lane="commands")
+    world.on("tool:called", lambda _event: time.sleep(0.26), "b", lane="commands", thread=True)
+    world.send(CALLED)
+    assert not world.warnings
+
+
+def test_a_thread_answers_like_any_handler() -> None:
+    world = World()
+    world.on("tool:before_call", lambda event: a.ask(event.name), thread=True)
+    world.on("tool:before_call", raises(SystemExit(1)), "bad", thread=True, on_error="pass")
+    outcome = world.send()
+    assert outcome.answer == a.ask("tool:before_call")
+    assert world.line.heard[1].error == "SystemExit: 1"
+
+
+def test_a_thread_is_abandoned_at_its_limit_and_keeps_no_exit_waiting() -> None:
+    program = (
+        "import asyncio, time\n"
+        "from cru.events.bus import Bus\nfrom cru.events.stamp import Origin\nfrom cru.events.payloads import ToolBeforeCall\n"
+        "bus = Bus(Origin('s', 'r'))\n"
+        "bus.registry.on('tool:before_call', lambda e: time.sleep(60), owner='stuck', thread=True, limit=0.05)\n"
+        "print(asyncio.run(bus.dispatch(ToolBeforeCall('bash', {}, 'c'))).answer.reason)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=10)
+    assert done.stdout == "the handler of stuck failed: no answer within 0.05 s\n"
+    assert done.returncode == 0
+
+
+def test_sys_exit_in_a_handler_does_not_end_the_program() -> None:
+    world = World()
+    world.on("message:received", lambda _event: sys.exit(0), "rude")
+    world.on("message:received", a.transform(content="new"), "good")
+    assert world.send(MessageReceived("old")).payload.content == "new"
+    assert world.warnings == ["rude: failed on message:received: SystemExit: 0"]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), GeneratorExit()])
+def test_what_ends_the_program_passes_through(error: BaseException) -> None:
+    world = World()
+    world.on("tool:before_call", raises(error), "bad")
+    with pytest.raises(type(error)):
+        world.send()
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_ctrl_c_passes_through_a_waiting_handler(members: int) -> None:
+    world = World()
+    for number in range(members):
+        world.on("tool:before_call", waits, f"p{number}", lane="commands")
+
+    async def run() -> bool:
+        task = asyncio.ensure_future(world.bus.dispatch(CALL))
+        await asyncio.sleep(0.005)
+        task.cancel()
+        await asyncio.wait([task])
+        return task.cancelled() and len(asyncio.all_tasks()) == 1
+
+    assert asyncio.run(run())
+    assert not world.warnings, "nobody failed"
+
+
+def test_awaiting_something_cancelled_is_a_failure_and_no_ctrl_c() -> None:
+    world = World()
+
+    async def careless(event: Event) -> None:
+        task = asyncio.ensure_future(asyncio.sleep(30))
+        task.cancel()
+        await task
+
+    world.on("message:received", careless, "careless")
+    world.on("message:received", a.transform(content="new"), "good")
+    assert world.send(MessageReceived("old")).payload.content == "new"
+    assert world.line.heard[0].error.startswith("CancelledError")
+
+
+def test_a_bad_change_undoes_the_whole_answer() -> None:
+    world = World()
+    bad = Answer(
+        changes=(Change("content", "set", "half"), Change("attachments", "set", "text")),
+        context=("x",),
+        inject=Inject("y"),
+    )
+    world.on("message:received", bad, "bad")
+    outcome = world.send(MessageReceived("old"))
+    assert outcome.payload.content == "old"
+    assert outcome.answer is PASS
+    assert outcome.changed_by("content") == ""
+    assert world.line.changed == {}
+
+
+def test_a_field_that_is_not_writable_is_dropped_with_a_warning_and_the_rest_applies() -> None:
+    world = World()
+    world.on("message:received", a.transform(ref="forged", content="new"), "curious", where="c.lua:9")
+    outcome = world.send(MessageReceived("old", ref="msg_1"))
+    assert (outcome.payload.content, outcome.payload.ref) == ("new", "msg_1")
+    told = "`ref` cannot be changed (only content, attachments)"
+    assert world.warnings == [f"curious (c.lua:9): message:received: {told}"]
+    assert world.line.heard[0].rejected == (told,)
+
+
+def test_what_has_no_place_on_an_event_is_dropped_with_a_warning() -> None:
+    world = World()
+    world.on("tools:select", Answer(context=("c",), context_files=("f",), inject=Inject("i"), result="r"), "p")
+    outcome = world.send(ToolsSelect(("bash",)))
+    assert outcome.answer == PASS
+    assert [text.partition("select: ")[2] for text in world.warnings] == [
+        "context has no place here", "an inject has no place here", "a result has no place here",
+    ]  # fmt: skip
+
+
+def test_an_answer_is_data_and_what_its_handler_does_to_it_later_changes_nothing() -> None:
+    world = World()
+    args = {"command": "true"}
+    world.on("tool:before_call", lambda _event: a.transform(args=args))
+    outcome = world.send()
+    args["command"] = "rm"
+    assert outcome.payload.args == {"command": "true"}

@@ -1,0 +1,79 @@
+"""Patterns on identifiers."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cru.events.errors import BadHandler
+from cru.events.pattern import compiled, matches
+
+CASES = [
+    # pattern, identifier, fits
+    ("", "anything/at all", True),
+    ("", None, True),
+    ("*", None, True),
+    ("*", "", True),
+    ("a*", None, False),
+    ("**", None, False),
+    ("bash", "bash", True),
+    ("bash", "Bash", False),
+    ("bash", "bash_output", False),
+    ("bash*", "bash_output", True),
+    ("*", "bash", True),
+    ("*", "notes/a.md", False),
+    ("*.md", "a.md", True),
+    ("*.md", "notes/a.md", False),
+    ("**.md", "notes/a.md", True),
+    ("**/*.md", "a.md", True),
+    ("**/*.md", "x/y/a.md", True),
+    ("notes/**", "notes/x/a.md", True),
+    ("notes/**", "notes", False),
+    ("a/**/b", "a/b", True),
+    ("a/**/b", "a/x/y/b", True),
+    ("?at", "cat", True),
+    ("?at", "/at", False),
+    ("??", "a", False),
+    ("[bc]at", "cat", True),
+    ("[a-c]at", "dat", False),
+    ("[!bc]at", "cat", False),
+    ("[^bc]at", "rat", True),
+    ("[!]", "!", True),
+    ("[[]x", "[x", True),
+    ("[a&&b]", "&", True),
+    ("[.]", "x", False),
+    ("[", "[", True),
+    ("{read,write}", "write", True),
+    ("{read,write}", "readwrite", False),
+    ("{read,w*}_file", "write_file", True),
+    ("{a,{b,c}d}", "cd", True),
+    ("{a,}b", "b", True),
+    ("a,b", "a,b", True),
+    ("}", "}", True),
+    ("a.b", "axb", False),
+    ("a+(b)", "a+(b)", True),
+    (r"\*", "*", True),
+    (r"\*", "x", False),
+    (r"\{a", "{a", True),
+    ("my:event", "my:event", True),
+    ("a*", "a\nb", True),
+]
+
+
+@pytest.mark.parametrize(("pattern", "identifier", "fits"), CASES)
+def test_a_pattern_fits_the_whole_identifier(pattern: str, identifier: str | None, fits: bool) -> None:
+    assert matches(pattern, identifier) is fits
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.text())
+def test_an_escaped_text_fits_itself_and_no_pattern_breaks_the_matcher(text: str) -> None:
+    literal = re.sub(r"([*?\[\]{}\\])", r"\\\1", text)
+    assert matches(literal, text)
+    try:
+        compiled(text)
+    except BadHandler as error:
+        assert text in error.message
