@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -13,7 +13,7 @@ from msgspec import Struct
 from cru.bundled.prompts import BASE, COMPACTION
 from cru.config.layers import Layer, environment_layer, read_layer, restrict
 from cru.config.merge import Settings, merge
-from cru.contexts.entries import new_id
+from cru.contexts.entries import Problem, new_id
 from cru.contexts.home import Home
 from cru.contexts.lines import LineFile, redactor
 from cru.contexts.settings import ContextSettings
@@ -27,7 +27,6 @@ from cru.engine.session import Session
 from cru.engine.settings import EngineSettings
 from cru.engine.settling import recurse
 from cru.events.bus import Bus
-from cru.events.extension import Extension
 from cru.events.journal import JournalLine
 from cru.events.payloads import ModelSelected, TodoChanged
 from cru.events.stamp import Origin
@@ -41,6 +40,9 @@ from cru.tools.builtin import BuiltIn
 from cru.tools.protocol import ToolSource
 from cru.tools.registry import Registry as Tools
 from cru.tools.settings import ToolSettings
+
+if TYPE_CHECKING:
+    from cru.events.extension import Extension
 
 SETTINGS: tuple[type[Struct], ...] = (ContextSettings, ModelSettings, PermissionSettings, EngineSettings, ToolSettings)
 API_TABLES: dict[str, dict[str, Any]] = {"api": API_KEYS, "models.*.api": API_KEYS}
@@ -124,33 +126,51 @@ def build(
     bus = Bus(Origin(store.session_id, new_id()[:8]))
     if watch is not None:
         watch(bus)
-    for text in (*(f"{start.home / p.file}{f':{p.line}' if p.line else ''}: {p.message}" for p in problems), *notices):
+    for text in (*(_placed(start.home, p) for p in problems), *notices):
         bus.stream.warn(text)
-    secrets = _secrets(settings, start.env)
-    redact = redactor(secrets) if secrets else None
+    redact = _redactor(settings, start.env)
     bus.sink = _Journal(LineFile(store.folder / "journal.jsonl", redact=redact))
-    tools = Tools([BuiltIn(settings.of(ToolSettings), reflection=about.reflection_enabled,
-                           reflection_limit=about.reflection_character_limit), *sources])  # fmt: skip
+    tools = Tools([_built_in(settings), *sources])
     voices = Voices(bus, settings, start)
     grants = Grants(start.home / "grants.json", start.root)
+    user_home = Path(start.env.get("HOME", "/"))
     gate = Gate(settings.of(PermissionSettings), layer_rules(layers), start.root, start.home, grants,
-                readable=(store.folder,), user_home=Path(start.env.get("HOME", "/")))  # fmt: skip
-    places = Places(start.home, start.root, start.cwd, Path(start.env.get("HOME", "/")), BASE)
+                readable=(store.folder,), user_home=user_home)  # fmt: skip
+    places = Places(start.home, start.root, start.cwd, user_home, BASE)
     parts = Parts(
         bus=bus, store=store, choose=voices.choose, tools=tools, gate=gate, asker=asker or Nobody(),
         recorder=Recorder(LineFile(store.folder / "trace.jsonl", limit_bytes=None, redact=redact), store.folder),
         settings=settings.of(EngineSettings), tool_settings=settings.of(ToolSettings), root=start.root,
-        env=_children_env(start), history=History(), services={}, username=about.username,
+        env=_children_env(start), history=History(), services=_services(bus, home, store, voices), username=about.username,
         sections=lambda: sections(store, places, about.username, about.reflection_enabled),
         compaction_prompt=_compaction_prompt(start.home),
     )  # fmt: skip
-    parts.services.update(_services(bus, home, store, voices))
-    bus.registry.on("turn:complete", recurse, owner="cru", where="recurse", priority=0)
-    for extension in (*INSTALLED, *extensions):
-        extension.register(bus)
+    _register(bus, (*INSTALLED, *extensions))
     for text in (*bus.registry.problems, *tools.problems, *_rule_problems(gate, grants, tools)):
         bus.stream.warn(text)
     return Built(Session(parts, command), settings, home, store, voices.close)
+
+
+def _register(bus: Bus, extensions: Iterable[Extension]) -> None:
+    """The built-in handlers first, then everybody's, in order."""
+    bus.registry.on("turn:complete", recurse, owner="cru", where="recurse", priority=0)
+    for extension in extensions:
+        extension.register(bus)
+
+
+def _placed(home: Path, problem: Problem) -> str:
+    """A problem of a file of the home folder; line 0 means the file as a whole."""
+    line = f":{problem.line}" if problem.line else ""
+    return f"{home / problem.file}{line}: {problem.message}"
+
+
+def _built_in(settings: Settings) -> BuiltIn:
+    about = settings.of(ContextSettings)
+    return BuiltIn(
+        settings.of(ToolSettings),
+        reflection=about.reflection_enabled,
+        reflection_limit=about.reflection_character_limit,
+    )
 
 
 def _rule_problems(gate: Gate, grants: Grants, tools: Tools) -> list[str]:
@@ -233,10 +253,12 @@ def _services(bus: Bus, home: Home, store: FileContext, voices: Voices) -> dict[
     }  # fmt: skip
 
 
-def _secrets(settings: Settings, env: Mapping[str, str]) -> list[str]:
+def _redactor(settings: Settings, env: Mapping[str, str]) -> Callable[[bytes], bytes] | None:
+    """What takes the keys out of records; None if there are none."""
     from cru.models.registry import secrets
 
-    return secrets(settings.of(ModelSettings), env)
+    known = secrets(settings.of(ModelSettings), env)
+    return redactor(known) if known else None
 
 
 def _children_env(start: Start) -> dict[str, str]:

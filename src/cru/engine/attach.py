@@ -26,6 +26,6 @@ def attach(name: str, cwd: Path) -> Attachment:
             f"cannot attach {name}: {len(data)} bytes, at most {LIMIT}", "name the file in the prompt instead"
         )
     try:
-        return Attachment(name, data.decode())
+        return Attachment(str(path), data.decode())  # resuming elsewhere finds the same file
     except UnicodeDecodeError as error:
         raise BadAttachment(f"cannot attach {name}: not UTF-8 text", "images are not available yet") from error

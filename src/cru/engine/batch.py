@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from cru.engine import permission, scribe, tool_call
+from cru.engine import added, permission, scribe, tool_call
 from cru.engine.guards import NUDGE, LoopGuard
 from cru.engine.parts import Parts
 from cru.engine.tool_call import Decided, Done
@@ -16,98 +16,91 @@ from cru.values.messages import ToolCall
 NOT_RUN = "not run: halted by {by}"
 
 
-async def run(parts: Parts, calls: tuple[ToolCall, ...], turn: Turn, coming: NextRequest, guard: LoopGuard) -> bool:
-    """Run a batch; True if a tool ended the turn. Raises Stop("halted") after every call has its result."""
+async def run(
+    parts: Parts, calls: tuple[ToolCall, ...], turn: Turn, coming: NextRequest, guard: LoopGuard
+) -> list[Done]:
+    """Run a batch; what came of each call. Raises Stop("halted") after every call has its result."""
     decided: list[Decided] = []
-    halted = ""
     for call in calls:
         made = await tool_call.decide(parts, call)
         decided.append(made)
-        if made.halts:
-            halted = made.by or "a hook"
-            break
-    if halted:
-        return await _halted(parts, calls, decided, halted, coming)
-    done, halted = await _run_all(parts, decided, coming)
+        if made.answer.halt:
+            await _not_run(parts, calls, decided)
+            raise Stop("halted", made.answer.reason or f"halted by {made.by or 'a hook'}")
+    done, halted = await _run_all(parts, decided)
+    for one in done:
+        coming.injects.extend(one.injects)
     guard.next_round()
     turn.results += len(done)
     outcome = await parts.bus.dispatch(ToolBatchCompleted(calls, turn.fuel, turn.fallback))
     turn.fuel, turn.fallback = outcome.payload.fuel, outcome.payload.fallback
-    coming.take(outcome.answer)
+    coming.take(added.texts(parts, outcome.answer), outcome.answer.inject)
     if outcome.answer.halt or halted:
-        raise Stop("halted", outcome.answer.reason or f"halted by {halted}")
+        raise Stop("halted", outcome.answer.reason or halted)
     await _mind_loops(parts, done, guard, coming)
-    return any(d.ends_turn for d in done)
+    return done
 
 
-async def _halted(
-    parts: Parts, calls: tuple[ToolCall, ...], decided: list[Decided], by: str, coming: NextRequest
-) -> bool:
-    """A halt while deciding: none runs, the one that was halted keeps its own words, the rest say who halted."""
-    last = decided[-1]
-    for call in calls:
-        if call is last.call:
-            await tool_call.run(parts, last)
+async def _not_run(parts: Parts, calls: tuple[ToolCall, ...], decided: list[Decided]) -> None:
+    """A halt while deciding: none runs. Who was refused keeps its own words, the rest say who halted."""
+    by = decided[-1].by or "a hook"
+    for at, call in enumerate(calls):
+        if at < len(decided) and not decided[at].runs:
+            await tool_call.run(parts, decided[at])
         else:
-            scribe.result(parts, call, NOT_RUN.format(by=by), True, which="halted")
-    raise Stop("halted", last.answer.reason or f"halted by {by}")
+            _left_out(parts, call, by)
 
 
-async def _run_all(parts: Parts, decided: list[Decided], coming: NextRequest) -> tuple[list[Done], str]:
+def _left_out(parts: Parts, call: ToolCall, by: str) -> None:
+    scribe.result(parts, call, NOT_RUN.format(by=by), True, which="halted")
+
+
+async def _run_all(parts: Parts, decided: list[Decided]) -> tuple[list[Done], str]:
+    """Those that may run at the same time do, then the others one by one. Also why the rest was left out, "" if nobody halted."""
     if len(decided) == 1:
         done = [await tool_call.run(parts, decided[0])]
-        coming_halt = _take(done[0], coming)
-        return done, coming_halt
-    finishing = asyncio.Lock()
-    together = [d for d in decided if not d.runs or (d.tool is not None and d.tool.parallel)]
-    tasks = [asyncio.create_task(tool_call.run(parts, d, finishing)) for d in together]
-    done, halted = [], ""
-    try:
-        for result in await _all(tasks):
-            done.append(result)
-            halted = _take(result, coming) or halted
-        for one in decided:
-            if one in together:
-                continue
-            if halted:
-                scribe.result(parts, one.call, NOT_RUN.format(by=halted), True, which="halted")
-                continue
-            result = await tool_call.run(parts, one, finishing)
-            done.append(result)
-            halted = _take(result, coming) or halted
-    finally:
-        for task in tasks:
-            task.cancel()
-    return done, halted
+    else:
+        finishing = asyncio.Lock()
+        together = [d for d in decided if not d.runs or (d.tool is not None and d.tool.parallel)]
+        done = await _all([asyncio.create_task(tool_call.run(parts, d, finishing)) for d in together])
+        for one in (d for d in decided if d not in together):
+            by = next((d.halted_by for d in done if d.answer.halt), "")
+            if by:
+                _left_out(parts, one.call, by)
+            else:
+                done.append(await tool_call.run(parts, one))
+    halting = next((d for d in done if d.answer.halt), None)
+    return done, "" if halting is None else halting.answer.reason or f"halted by {halting.halted_by}"
 
 
 async def _all(tasks: list[asyncio.Task[Done]]) -> list[Done]:
-    if not tasks:
-        return []
+    """All results; if one raises or this is cancelled, nothing is left running behind."""
     try:
         return list(await asyncio.gather(*tasks))
-    except asyncio.CancelledError:
+    except BaseException:
+        for task in tasks:
+            task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         raise
 
 
-def _take(done: Done, coming: NextRequest) -> str:
-    """Injects wait for the next request; context is in the result already. Returns who halted, if anybody did."""
-    if done.answer.inject is not None:
-        coming.injects.append(done.answer.inject)
-    return (done.answer.reason or "a hook") if done.answer.halt else ""
-
-
 async def _mind_loops(parts: Parts, done: list[Done], guard: LoopGuard, coming: NextRequest) -> None:
     for one in done:
-        step, count = guard.seen(one.call.name, one.call.arguments, one.content)
+        name, arguments = one.call.name, one.call.arguments
+        step, count = guard.seen(name, arguments, one.raw)
+        if not step:
+            continue
+        why = f"{name}: the same call gave the same result {count} times"
         if step == "nudge":
             coming.context.append(NUDGE.format(count=count))
-            parts.bus.stream.warn(f"{one.call.name}: the same call gave the same result {count} times")
+            parts.bus.stream.warn(why)
         elif step == "ask":
-            why = f"the same call gave the same result {count} times; go on?"
-            reply = await permission.ask(parts, Subject(one.call.name, "tool", one.call.arguments, why))
-            if reply is not None and reply.choice != "no":
-                guard.forgive(one.call.name, one.call.arguments, one.content)
-        elif step == "stop":
-            raise Stop("halted", f"loop: {one.call.name} gave the same result {count} times")
+            reply = await permission.ask(parts, Subject(name, "tool", arguments, f"{why}; go on?"))
+            if reply is None:
+                parts.bus.stream.warn(f"{why}; nobody can be asked")
+            elif reply.choice == "no":
+                raise Stop("halted", f"loop: {why}")
+            else:
+                guard.forgive(name, arguments, one.raw)
+        else:
+            raise Stop("halted", f"loop: {why}")

@@ -16,11 +16,15 @@ from cru.engine.errors import NothingToCompact
 from cru.engine.history import History, weight
 from cru.engine.parts import Parts, Voice
 from cru.engine.round import Reply
+from cru.engine.turn import Stop
 from cru.events.bus import purpose
 from cru.events.payloads import ContextOverflow, SessionCompacted
+from cru.events.stream import Notice
 from cru.values.entries import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 from cru.values.messages import Message, Request, Span
 
+Strategy = Literal["rolling", "full"]
+STRATEGIES = ("rolling", "full")
 LEAST = 4
 KEPT_LAST = 2
 BYTES_PER_TOKEN = 4
@@ -51,20 +55,37 @@ def fill(parts: Parts, voice: Voice, spans: Sequence[Span]) -> Fill:
     return Fill(used, limit)
 
 
+def warn_if_full(parts: Parts, voice: Voice, spans: Sequence[Span]) -> None:
+    """A note for those who want to know (-v) that the window fills up."""
+    now = fill(parts, voice, spans)
+    if now.limit and now.percent >= parts.settings.warn_threshold_percent:
+        text = f"the context fills {now.percent:.0f} % of the model's window ({now.used} of {now.limit} tokens)"
+        parts.bus.stream.tell(Notice("info", text))
+
+
 async def fit(parts: Parts, voice: Voice, spans: Sequence[Span], ref: str) -> bool:
     """Compact if it is time to, and allowed; True if the context was compacted."""
     now = fill(parts, voice, spans)
     settings = parts.settings
     if not now.limit or not settings.auto_compact or now.percent < settings.auto_compact_threshold:
         return False
-    return await compact(parts, voice, now, "rolling", ref)
+    return await _automatic(parts, voice, now, ref)
+
+
+async def _automatic(parts: Parts, voice: Voice, now: Fill, ref: str) -> bool:
+    """Without a summary nothing is dropped, and the leg goes on as it is."""
+    try:
+        return await compact(parts, voice, now, "rolling", ref)
+    except NothingToCompact as error:
+        parts.bus.stream.warn(f"not compacted: {error.message}")
+        return False
 
 
 async def rescue(parts: Parts, voice: Voice, ref: str) -> bool:
     """The provider says that the request is too large: compact once, if automatic compaction is on."""
     if not parts.settings.auto_compact:
         return False
-    return await compact(parts, voice, fill(parts, voice, parts.sections()), "rolling", ref)
+    return await _automatic(parts, voice, fill(parts, voice, parts.sections()), ref)
 
 
 async def manual(parts: Parts, voice: Voice) -> None:
@@ -72,32 +93,46 @@ async def manual(parts: Parts, voice: Voice) -> None:
     if len(parts.history.messages()) <= KEPT_LAST:
         raise NothingToCompact("two messages or fewer: nothing to compact")
     now = fill(parts, voice, parts.sections())
-    if not await compact(parts, voice, now, "full", "", trigger="manual"):
+    try:
+        done = await compact(parts, voice, now, "full", "", trigger="manual")
+    except Stop as stop:
+        raise NothingToCompact(f"the compaction was halted: {stop.reason}") from stop
+    if not done:
         raise NothingToCompact(
             "the compaction was skipped", "a handler of context:overflow cancelled it: see `cru trace`"
         )
 
 
-async def compact(
-    parts: Parts, voice: Voice, now: Fill, strategy: Literal["rolling", "full"], ref: str, trigger: str = "auto"
-) -> bool:
-    """Summarise and set an anchor; False if there is too little to drop or a handler cancelled."""
+async def compact(parts: Parts, voice: Voice, now: Fill, strategy: Strategy, ref: str, trigger: str = "auto") -> bool:
+    """Summarise and set an anchor; False if there is too little to drop or a handler cancelled. Raises Stop if one halted."""
     dropped, kept = split(parts.store.visible(), _share(parts, strategy), ref)
     if not dropped:
         return False
     payload = ContextOverflow(now.used, now.limit, round_(now.percent), strategy, parts.compaction_prompt, trigger)
     outcome = await parts.bus.dispatch(payload)
+    if outcome.answer.halt:
+        raise Stop("halted", outcome.answer.reason)
     if outcome.answer.stops:
         return False
-    if outcome.payload.strategy != strategy and outcome.payload.strategy == "full":
-        dropped, kept = split(parts.store.visible(), 100.0, ref)
+    if outcome.payload.strategy != strategy:
+        if outcome.payload.strategy not in STRATEGIES:
+            parts.bus.stream.warn(f"unknown strategy `{outcome.payload.strategy}`: rolling or full", outcome.by)
+        else:
+            dropped, kept = split(parts.store.visible(), _share(parts, outcome.payload.strategy), ref)
+    if not dropped:
+        return False
     result = outcome.answer.result
     summary = result if isinstance(result, str) and result else await _summary(parts, voice, dropped, outcome.payload)
+    # Rotating out of the middle of the log would lose the order in which older requests were made: only the head goes.
+    in_order = not kept or [e.id for e in parts.store.entries()[-len(kept) :]] == [e.id for e in kept]
     parts.store.transcript(dropped)
     parts.store.anchor("compaction", summary, [e.id for e in kept])
     parts.history = History(parts.store.visible())
-    parts.store.rotate()
-    await parts.bus.dispatch(SessionCompacted(summary, len(dropped), len(kept), trigger))
+    if in_order:
+        parts.store.rotate()
+    after = await parts.bus.dispatch(SessionCompacted(summary, len(dropped), len(kept), trigger))
+    if after.answer.halt:
+        raise Stop("halted", after.answer.reason)
     return True
 
 

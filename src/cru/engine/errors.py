@@ -4,7 +4,8 @@ EngineError
 ├── BadTransition   the leg tried to go where the table has no arrow (a defect of cru)
 ├── EmptyReply      the model said nothing, also after retries
 ├── NothingToResume the log has no unfinished prompt
-└── NothingToCompact
+├── NothingToCompact
+└── Interrupted     Ctrl-C ended an operation that is no turn (exit 130)
 """
 
 from __future__ import annotations
@@ -30,3 +31,7 @@ class NothingToResume(EngineError):
 
 class NothingToCompact(EngineError):
     pass
+
+
+class Interrupted(EngineError):
+    code = 130

@@ -27,9 +27,11 @@ class LoopGuard:
     def __init__(self) -> None:
         self._rounds: deque[list[Key]] = deque(maxlen=LOOP_WINDOW)
         self._warned: Counter[Key] = Counter()
+        self._now: set[Key] = set()
 
     def next_round(self) -> None:
         self._rounds.append([])
+        self._now.clear()
 
     def seen(self, name: str, arguments: str, result: str) -> tuple[Step, int]:
         """Take one finished call; says what to do now and how often it was seen."""
@@ -38,8 +40,9 @@ class LoopGuard:
             self.next_round()
         self._rounds[-1].append(key)
         count = sum(calls.count(key) for calls in self._rounds)
-        if count <= LOOP_MOST:
+        if count <= LOOP_MOST or key in self._now:  # one step a round: the model must see each
             return "", count
+        self._now.add(key)
         self._warned[key] += 1
         return STEPS[min(self._warned[key], len(STEPS)) - 1], count
 

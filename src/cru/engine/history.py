@@ -26,18 +26,19 @@ class History:
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._slots: list[Message | None] = []
         self._prompts: dict[str, tuple[int, Entry]] = {}
-        self._waiting: dict[str, int] = {}
-        self._context: dict[str, tuple[str, ...]] = {}
+        self._waiting: dict[str, tuple[int, ToolCall]] = {}
         self._holes = 0
         self._reply = -1
         self._reply_id = ""
         self.size = 0
+        self.count = 0
         for entry in entries:
             self.add(entry)
 
     def add(self, entry: Entry) -> None:
         """Take one more log entry."""
         kind = entry.entry_type
+        self.count += 1
         if kind == MESSAGE:
             self._message(entry)
         elif kind == TOOL_CALL:
@@ -51,20 +52,16 @@ class History:
         """What the model sees now."""
         if not self._holes:
             return tuple(self._slots)  # type: ignore[arg-type]
-        missing = {at: call_id for call_id, at in self._waiting.items()}
+        missing = {at: call.id for at, call in self._waiting.values()}
         filled = (
             Message("tool", INTERRUPTED, call_id=missing[at], is_error=True) if at in missing else slot
             for at, slot in enumerate(self._slots)
         )
         return tuple(slot for slot in filled if slot is not None)
 
-    def open_calls(self) -> list[str]:
-        """Ids of calls that have no result."""
-        return list(self._waiting)
-
-    def context_of(self, ref: str) -> tuple[str, ...]:
-        """What handlers have put beside a prompt so far."""
-        return self._context.get(ref, ())
+    def open_calls(self) -> list[ToolCall]:
+        """Calls that have no result."""
+        return [call for _, call in self._waiting.values()]
 
     def _put(self, index: int, message: Message | None) -> None:
         old = self._slots[index]
@@ -80,6 +77,8 @@ class History:
 
     def _message(self, entry: Entry) -> None:
         if _role(entry) == "assistant":
+            if entry.metadata.get("call"):  # what a call said: the model reads it as the call's result
+                return
             thinking = tuple(msgspec.convert(entry.metadata.get("thinking", ()), tuple[Thinking, ...]))
             message = Message("assistant", entry.content, thinking=thinking, ref=entry.id)
             self._reply = self._new(message)
@@ -101,7 +100,6 @@ class History:
         if data.get("blocked"):
             self._put(index, None)
             return
-        self._context[original.id] = tuple(data.get("context", ()))
         text = entry.content if data.get("rewritten") else original.content
         added = data.get("context", ())
         self._put(index, Message("user", "\n\n".join([text, *added]), ref=original.id))
@@ -117,20 +115,20 @@ class History:
         reply = self._slots[self._reply]
         assert reply is not None
         self._put(self._reply, msgspec.structs.replace(reply, calls=(*reply.calls, call)))
-        self._waiting[call.id] = self._new(None)
+        if call.id in self._waiting:  # the id is used again, and the earlier call never got a result
+            at, _ = self._waiting.pop(call.id)
+            self._put(at, Message("tool", INTERRUPTED, call_id=call.id, is_error=True))
+        self._waiting[call.id] = (self._new(None), call)
 
     def _result(self, entry: Entry) -> None:
         self._reply, self._reply_id = -1, ""
         failed = bool(entry.metadata.get("is_error"))
-        index = self._waiting.pop(entry.tool_call_id, None)
-        if index is None and not entry.tool_call_id and self._waiting:
-            call_id = next(iter(self._waiting))
-            index = self._waiting.pop(call_id)
-            self._put(index, Message("tool", entry.content, call_id=call_id, is_error=failed, ref=entry.id))
-        elif index is None:
+        call_id = entry.tool_call_id or next(iter(self._waiting), "")
+        if call_id not in self._waiting:
             self._new(Message("user", f"[result of {entry.from_ or 'a tool'}]\n{entry.content}", ref=entry.id))
-        else:
-            self._put(index, Message("tool", entry.content, call_id=entry.tool_call_id, is_error=failed, ref=entry.id))
+            return
+        at, _ = self._waiting.pop(call_id)
+        self._put(at, Message("tool", entry.content, call_id=call_id, is_error=failed, ref=entry.id))
 
 
 def weight(message: Message | None) -> int:

@@ -6,14 +6,13 @@ refusal carries the hook's name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
 
 from cru.contexts.entries import new_id
 from cru.engine.parts import Parts
-from cru.events.answers import PASS, Answer
+from cru.events.answers import PASS, Answer, add
 from cru.events.payloads import (
     InteractionCompleted,
     InteractionRequested,
@@ -22,7 +21,8 @@ from cru.events.payloads import (
 )
 from cru.permissions.asker import Reply, Subject
 from cru.permissions.gate import Verdict, how_to_allow
-from cru.tools.protocol import Tool
+from cru.tools.protocol import Access
+from cru.values.errors import CruError
 
 TOLD = {
     "policy": "Not allowed by policy: {reason}",
@@ -31,10 +31,12 @@ TOLD = {
     "timeout": "Nobody answered in time: {reason}",
     "error": "Refused because of an error: {reason}",
 }
+NOT_THERE = "nobody can be asked here; run cru on a terminal"
 
 
 class Leave(Struct, frozen=True):
-    """Granted or not, by whom, and why. which: "" if granted, else policy, hook, human, timeout or error."""
+    """Granted or not, by whom, and why. which: "" if granted, else policy, hook, human, timeout or error. `answer` is what the
+    handlers said meanwhile."""
 
     granted: bool
     by: str
@@ -48,85 +50,105 @@ class Leave(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True):
-    """What leave is asked for."""
+    """What leave is asked for. detail: what a rule's glob matches; origin: model, user, script or hook."""
 
-    tool: Tool
-    args: Mapping[str, Any]
+    name: str
+    kind: str
+    args: dict[str, Any]
     call_id: str
-    detail: str
+    detail: str = ""
+    paths: tuple[tuple[Access, str], ...] = ()
     origin: str = "model"
 
 
 def judge(parts: Parts, asked: Asked) -> Verdict:
     """Deny rules, mode and protected paths, before any hook's allow counts."""
-    tool = asked.tool
-    return parts.gate.judge(tool.spec.name, tool.kind, asked.detail, tool.paths(asked.args))
+    return parts.gate.judge(asked.name, asked.kind, asked.detail, asked.paths)
+
+
+def refusal(by: str, answer: Answer) -> Leave:
+    """A handler's own refusal, or that of a handler that failed."""
+    failed = "error" in answer.note.split("; ")
+    return Leave(False, by, "error" if failed else "hook", answer.reason, answer)
 
 
 async def leave(parts: Parts, asked: Asked, verdict: Verdict, answer: Answer, by: str) -> Leave:
     """Decide a call that no deny rule forbids. `answer` is what the hooks of `tool:before_call` said, `by` their owners."""
     if answer.decision == "ask":
-        decided = await _question(
-            parts, asked, Verdict("ask", answer.reason or f"{by} wants a person to decide", verdict.rule)
-        )
+        wanted = Verdict("ask", answer.reason or f"{by} wants a person to decide", verdict.rule)
+        decided = await _question(parts, asked, wanted, hook=True)
     elif answer.decision == "allow" and not (verdict.decision == "ask" and verdict.explicit):
         decided = Leave(True, by, reason=answer.reason)
     elif verdict.decision == "allow":
         decided = Leave(True, "policy", reason=verdict.why)
     else:
         decided = await _question(parts, asked, verdict)
-    await resolved(parts, asked, decided)
+    return await resolved(parts, asked, decided)
+
+
+async def resolved(parts: Parts, asked: Asked, decided: Leave) -> Leave:
+    """Announce who decided what; a halt there refuses the call."""
+    word = "allow" if decided.granted else "deny"
+    by = decided.by if decided.granted or decided.which == "hook" else decided.which
+    payload = PermissionResolved(asked.name, asked.kind, word, by, asked.call_id, decided.reason)
+    outcome = await parts.bus.dispatch(payload)
+    if outcome.answer.halt and not decided.answer.halt:
+        return Leave(False, outcome.by, "hook", outcome.answer.reason, add(decided.answer, outcome.answer))
     return decided
 
 
-async def resolved(parts: Parts, asked: Asked, decided: Leave) -> None:
-    word = "allow" if decided.granted else "deny"
-    by = decided.by if decided.granted or decided.which == "hook" else decided.which
-    await parts.bus.dispatch(
-        PermissionResolved(asked.tool.spec.name, asked.tool.kind, word, by, asked.call_id, decided.reason)
-    )
-
-
-async def _question(parts: Parts, asked: Asked, verdict: Verdict) -> Leave:
-    tool = asked.tool
-    paths = tuple(path for _, path in tool.paths(asked.args))
+async def _question(parts: Parts, asked: Asked, verdict: Verdict, hook: bool = False) -> Leave:
+    paths = tuple(path for _, path in asked.paths)
     request = PermissionRequested(
-        tool.spec.name, tool.kind, asked.detail, asked.call_id, verdict.why, dict(asked.args), paths
+        asked.name, asked.kind, asked.detail, asked.call_id, verdict.why, dict(asked.args), paths
     )
     outcome = await parts.bus.dispatch(request)
     answer = outcome.answer
     if answer.stops:
-        which = "error" if answer.note == "error" else "hook"
-        return Leave(False, outcome.by, which, answer.reason, answer)
+        return refusal(outcome.by, answer)
     if answer.decision == "allow" or answer.result == "allow":
         return Leave(True, outcome.by, reason=answer.reason, answer=answer)
     if answer.result == "deny":
         return Leave(False, outcome.by, "hook", answer.reason, answer)
-    return await _person(parts, asked, verdict, answer)
+    if answer.result is not None:
+        parts.bus.stream.warn(f"permission:requested: the result is allow or deny, not {answer.result!r}", outcome.by)
+    decided = await _person(parts, asked, verdict, hook)
+    return Leave(decided.granted, decided.by, decided.which, decided.reason, answer)
 
 
-async def _person(parts: Parts, asked: Asked, verdict: Verdict, answer: Answer) -> Leave:
-    name = asked.tool.spec.name
+async def _person(parts: Parts, asked: Asked, verdict: Verdict, hook: bool) -> Leave:
     if asked.origin == "user":
-        return Leave(True, "user", reason="the user ran it", answer=answer)
+        return Leave(True, "user", reason="the user ran it")
     if asked.origin == "script":
-        return Leave(False, "policy", "policy", f"{verdict.why}; a script may not answer for a person", answer)
-    rule = parts.gate.rule_for(name, asked.tool.kind, asked.detail, asked.tool.paths(asked.args))
-    subject = Subject(name, asked.tool.kind, asked.detail, verdict.why, rule)
-    reply = await ask(parts, subject)
+        return Leave(False, "policy", "policy", f"{verdict.why}; a script may not answer for a person")
+    rule = parts.gate.rule_for(asked.name, asked.kind, asked.detail, asked.paths)
+    subject = Subject(asked.name, asked.kind, asked.detail, verdict.why, rule)
+    try:
+        reply = await ask(parts, subject)
+    except TimeoutError:
+        return Leave(False, "timeout", "timeout", verdict.why)
+    except (CruError, OSError) as error:
+        return Leave(False, "error", "error", f"the question could not be asked: {error}")
     if reply is None:
-        return Leave(False, "policy", "policy", f"{verdict.why}; {how_to_allow(name, rule)}", answer)
+        way = NOT_THERE if hook else how_to_allow(asked.name, rule, asked.kind, verdict)
+        return Leave(False, "policy", "policy", f"{verdict.why}; {way}")
     if reply.choice == "no":
-        return Leave(False, parts.username, "human", reply.reason, answer)
-    parts.gate.remember(subject, reply)
-    return Leave(True, parts.username, reason=f"{reply.choice}", answer=answer)
+        return Leave(False, parts.username, "human", reply.reason)
+    try:
+        parts.gate.remember(subject, reply)
+    except CruError as error:  # the answer holds for this session all the same
+        parts.bus.stream.warn(str(error))
+    return Leave(True, parts.username, reason=f"{reply.choice}")
 
 
 async def ask(parts: Parts, subject: Subject) -> Reply | None:
-    """Ask a person through the asker port, with the two interaction events around it."""
+    """Ask a person through the asker port, with the two interaction events around it. Raises what the asker raises."""
     dialog = new_id()
     await parts.bus.dispatch(InteractionRequested(dialog, "permission", f"{subject.tool}: {subject.detail}"))
-    reply = await parts.asker.ask(subject)
-    response = reply.choice if reply is not None else "nobody"
-    await parts.bus.dispatch(InteractionCompleted(dialog, "permission", response))
+    response = "failed"
+    try:
+        reply = await parts.asker.ask(subject)
+        response = reply.choice if reply is not None else "nobody"
+    finally:
+        await parts.bus.dispatch(InteractionCompleted(dialog, "permission", response))
     return reply

@@ -1,11 +1,11 @@
-"""Receiving a prompt: log it, ask `message:received`, gather what travels with it, log what it became."""
+"""Receiving a prompt: ask `message:received`, gather what travels with it, log what it became."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from cru.contexts.inbox import InboxMessage
-from cru.engine import scribe
+from cru.engine import added, scribe
 from cru.engine.parts import Parts
 from cru.engine.turn import NextRequest, Prompt, stop_for
 from cru.events.answers import Answer
@@ -15,9 +15,9 @@ INBOX_OPEN = "[messages from other contexts]"
 INBOX_CLOSE = "[end of messages]"
 
 
-async def receive(parts: Parts, prompt: Prompt, coming: NextRequest) -> tuple[str, str]:
-    """Take a prompt in; returns (entry id, outgoing text). Raises Stop if it was cancelled or halted."""
-    ref = prompt.ref or scribe.prompt(parts, prompt).id
+async def receive(parts: Parts, prompt: Prompt, ref: str, coming: NextRequest) -> tuple[str, tuple[str, ...]]:
+    """Take in a prompt that is in the log as `ref`; returns the outgoing text and the context beside it. Raises Stop if it was
+    cancelled or halted."""
     payload = MessageReceived(prompt.text, prompt.attachments, parts.username, ref)
     outcome = await parts.bus.dispatch(payload)
     answer = outcome.answer
@@ -26,12 +26,12 @@ async def receive(parts: Parts, prompt: Prompt, coming: NextRequest) -> tuple[st
         raise stop_for(answer, "the prompt")
     text = around(answer, outcome.payload.content)
     text = "\n\n".join([*prompt.before, *_attached(text, outcome.payload.attachments), *prompt.after])
-    context = [*coming.context, *answer.context, *_files(parts, answer)]
-    coming.context.clear()
+    context = (*coming.context, *added.texts(parts, answer))
     with parts.store.inbox() as messages:
         text = _inbox(messages) + text
         scribe.resolved(parts, ref, prompt.text, text, context)
-    return ref, text
+    coming.context.clear()
+    return text, context
 
 
 def around(answer: Answer, text: str) -> str:
@@ -52,15 +52,3 @@ def _inbox(messages: Sequence[InboxMessage]) -> str:
         return ""
     lines = [f"[From: {m.from_}] {m.content}" for m in messages]
     return "\n".join([INBOX_OPEN, *lines, INBOX_CLOSE]) + "\n\n"
-
-
-def _files(parts: Parts, answer: Answer) -> list[str]:
-    """Context that handlers gave as files, relative to the project root; one that cannot be read is reported."""
-    texts = []
-    for name in answer.context_files:
-        path = parts.root / name
-        try:
-            texts.append(f"--- FILE {path} ---\n{path.read_text('utf-8', 'replace')}")
-        except OSError as error:
-            parts.bus.stream.warn(f"context file {path}: {error.strerror}")
-    return texts

@@ -125,13 +125,14 @@ class Recorder:
         return key
 
     def _store(self, path: Path, data: bytes) -> None:
+        if path.exists():
+            return
+        part = path.with_name(f"{path.name}.{os.getpid()}")  # a kill must not leave half a span under its name
         try:
-            fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        except FileExistsError:
-            return None
+            fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         except FileNotFoundError:
             self._spans.mkdir(parents=True, exist_ok=True)
-            return self._store(path, data)
+            fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with open(fd, "wb") as file:
             file.write(data)
-        return None
+        os.replace(part, path)

@@ -10,7 +10,7 @@ from cru.engine.attach import attach
 from cru.engine.history import PROMPT_SOURCES
 from cru.engine.turn import Prompt, Source
 from cru.events.payloads import Attachment
-from cru.values.entries import LEG_ENDED, MESSAGE, RESOLVED, Entry
+from cru.values.entries import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 
 GO_ON = "[Your last reply was cut off. Go on where it stopped.]"
 RETRY = ("error", "interrupted")
@@ -29,7 +29,8 @@ def unfinished(entries: Sequence[Entry], root: Path) -> Prompt | None:
     resolutions = [e for e in about if e.entry_type == RESOLVED]
     if any(e.metadata.get("blocked") for e in resolutions):
         return None
-    cut = bool(ended) and any(e.entry_type == MESSAGE and e.metadata.get("partial") for e in after)
+    last = _last_said(after)
+    cut = last is not None and _by_agent(last) and not _is_final(last)
     return Prompt(
         prompt.content,
         cast(Source, prompt.metadata.get("source", "user")),
@@ -39,6 +40,26 @@ def unfinished(entries: Sequence[Entry], root: Path) -> Prompt | None:
         before=(GO_ON,) if cut else (),
         model=str(prompt.metadata.get("model", "")),
     )
+
+
+def final_reply(entries: Sequence[Entry], ref: str) -> str | None:
+    """The text of the final reply to the prompt `ref`, None if there is none yet."""
+    at = next((i for i in range(len(entries) - 1, -1, -1) if entries[i].id == ref), len(entries))
+    last = _last_said(entries[at + 1 :])
+    return last.content if last is not None and _by_agent(last) and _is_final(last) else None
+
+
+def _last_said(entries: Sequence[Entry]) -> Entry | None:
+    return next((e for e in reversed(entries) if e.entry_type in (MESSAGE, TOOL_CALL, TOOL_RESULT)), None)
+
+
+def _by_agent(entry: Entry) -> bool:
+    return entry.entry_type == MESSAGE and entry.role in ("agent", "assistant")
+
+
+def _is_final(reply: Entry) -> bool:
+    """A whole reply that asked for no tools: neither broken off nor torn from its calls by a kill."""
+    return not reply.metadata.get("partial") and not reply.metadata.get("calls")
 
 
 def _is_prompt(entry: Entry) -> bool:

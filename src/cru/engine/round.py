@@ -18,7 +18,7 @@ from cru.values.messages import Request, Thinking, ToolCall, Usage
 
 
 class Reply(Struct):
-    """A reply as it grows; whole once `ended`. Its parts survive an interruption."""
+    """A reply as it grows; whole once `ended`. Its parts survive an interruption. model is provider:model."""
 
     text: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
@@ -27,6 +27,7 @@ class Reply(Struct):
     usage: Usage = Usage()
     reason: str = ""
     ended: bool = False
+    model: str = ""
 
     @property
     def content(self) -> str:
@@ -53,6 +54,7 @@ class Announced(Struct, frozen=True):
     answer: Answer
     prompt: str
     messages_by: str = ""
+    by: str = ""
 
 
 async def announce(parts: Parts, request: Request, prompt: str, number: int) -> Announced:
@@ -63,7 +65,7 @@ async def announce(parts: Parts, request: Request, prompt: str, number: int) -> 
     changed = after.messages is not request.messages and after.messages != request.messages
     if after is not payload:
         request = replace(request, model=after.model, parameters=after.parameters, messages=after.messages)
-    return Announced(request, outcome.answer, after.prompt, outcome.by if changed else "")
+    return Announced(request, outcome.answer, after.prompt, outcome.by if changed else "", outcome.by)
 
 
 async def send(parts: Parts, voice: Voice, request: Request, reply: Reply, **facts: Any) -> None:

@@ -79,7 +79,8 @@ def reply(
     entries: list[Entry] = []
     reply_id = new_id()
     if text or not calls:
-        first = {**shared, "reply": reply_id}
+        # how many calls follow, so that a log torn between them is known to be no final reply
+        first = {**shared, "reply": reply_id, **({"calls": len(calls)} if calls else {})}
         entries.append(entry(MESSAGE, text, from_=parts.store.name, to="user", role="agent", metadata=first))
     for call in calls:
         metadata = {"reply": reply_id} if entries else {**shared, "reply": reply_id}
@@ -90,6 +91,14 @@ def reply(
         )
     write(parts, *entries)
     return entries[0].id
+
+
+def said(parts: Parts, text: str, call_id: str, model: str) -> str:
+    """What a call (call_user) says in the agent's name. The model reads it as the call's result, people as a message."""
+    metadata = {"model": model, "call": call_id}
+    made = entry(MESSAGE, text, from_=parts.store.name, to="user", role="agent", metadata=metadata)
+    write(parts, made)
+    return made.id
 
 
 def result(parts: Parts, call: ToolCall, content: str, is_error: bool, **metadata: Any) -> str:
@@ -115,8 +124,7 @@ def leg_ended_and_continued(parts: Parts, ref: str, cause: str, prompt: Prompt) 
 
 def resolved_again(parts: Parts, ref: str, text: str, context: Sequence[str]) -> None:
     """`message:before_send` changed the prompt in the first round: a second resolution, the last one wins."""
-    before = parts.history.context_of(ref)
     metadata: dict[str, Any] = {"ref": ref, "rewritten": True}
-    if before or context:
-        metadata["context"] = [*before, *context]
+    if context:
+        metadata["context"] = list(context)
     write(parts, entry(RESOLVED, text, metadata=metadata))

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from cru.engine import compaction, settling
-from cru.engine.errors import NothingToResume
+from cru.engine import added, compaction, settling
+from cru.engine.errors import Interrupted, NothingToResume
 from cru.engine.history import History
 from cru.engine.leg import Leg, close_calls
 from cru.engine.parts import Parts
@@ -19,11 +19,13 @@ from cru.events.payloads import (
     Attachment,
     ContextCleared,
     ContextClearing,
+    InjectionPending,
     SessionEnded,
     SessionIdle,
     SessionStarted,
 )
 from cru.events.stream import Notice, StateChanged
+from cru.values.entries import Entry
 
 T = TypeVar("T")
 
@@ -38,7 +40,7 @@ class Session:
         self._queue: deque[Prompt] = deque()
         self._coming = NextRequest()
         self._running: asyncio.Task[Any] | None = None
-        self._seen: tuple[int, int] | None = None
+        self._seen: tuple[list[Entry], int] = ([], -1)
         self._turn: Turn | None = None
         self._opened = False
         self._ending = False
@@ -64,52 +66,67 @@ class Session:
         self._ending = True
         self.interrupt()
 
-    async def open(self, source: str = "startup") -> None:
-        """Announce the session, once."""
+    async def open(self, source: str = "startup") -> bool:
+        """Announce the session, once; True."""
         if self._opened:
-            return
+            return True
         self._opened = True
         self._refresh()
         store = self.parts.store
         payload = SessionStarted(store.name, str(store.folder), bool(store.entries()), source)
         outcome = await self.parts.bus.dispatch(payload)
-        self._coming.context.extend(outcome.answer.context)
+        self._coming.context.extend(added.texts(self.parts, outcome.answer))
+        return True
 
     async def run(self) -> LegResult | None:
         """Work the queue until idle, holding the context's lock; the result of the last leg, None if there was nothing."""
-        return await self._locked(None)
+        with self.parts.store.lock(self.command):
+            self._refresh()
+            return await self._work(None, "startup")
 
     async def resume(self) -> LegResult:
         """Go on with the last prompt that is not done. Raises NothingToResume."""
         with self.parts.store.lock(self.command):
             self._refresh()
-        prompt = unfinished(self.parts.store.entries(), self.parts.root)
-        if prompt is None:
-            raise NothingToResume("there is no unfinished prompt in this context", "cru -g 5 shows its last entries")
-        result = await self._locked(prompt)
-        assert result is not None
-        return result
+            prompt = unfinished(self.parts.store.visible(), self.parts.root)
+            if prompt is None:
+                raise NothingToResume(
+                    "there is no unfinished prompt in this context", "cru -g 5 shows its last entries"
+                )
+            result = await self._work(prompt, "resume")
+            assert result is not None
+            return result
 
     async def compact(self) -> None:
-        """`cru -z`."""
+        """`cru -z`. Raises NothingToCompact, ModelError and Interrupted."""
         with self.parts.store.lock(self.command):
-            await self.open()
             self._refresh()
-            voice = await self.parts.choose("")
-            await self._guarded(compaction.manual(self.parts, voice))
+            if await self._guarded(self._compact()) is None:
+                raise Interrupted("the compaction was interrupted")
+
+    async def _compact(self) -> bool:
+        await self.open()
+        voice = await self.parts.choose("")
+        await compaction.manual(self.parts, voice)
+        return True
 
     async def archive(self) -> None:
-        """`cru -a`: the model starts from nothing; the log keeps every line."""
-        parts, store = self.parts, self.parts.store
-        with store.lock(self.command):
-            await self.open()
+        """`cru -a`: the model starts from nothing; the log keeps every line. Raises Interrupted."""
+        with self.parts.store.lock(self.command):
             self._refresh()
-            await parts.bus.dispatch(ContextClearing(store.name))
-            store.transcript(store.visible())
-            store.anchor("archive", "", [])
-            store.rotate()
-            self._rebuild()
-            await parts.bus.dispatch(ContextCleared(store.name))
+            if await self._guarded(self._archive()) is None:
+                raise Interrupted("interrupted")
+
+    async def _archive(self) -> bool:
+        parts, store = self.parts, self.parts.store
+        await self.open()
+        await parts.bus.dispatch(ContextClearing(store.name))
+        store.transcript(store.visible())
+        store.anchor("archive", "", [])
+        store.rotate()
+        self._rebuild()
+        await parts.bus.dispatch(ContextCleared(store.name))
+        return True
 
     async def close(self, reason: str = "exit") -> None:
         """Announce the end, once. Raises nothing of a handler's."""
@@ -119,56 +136,76 @@ class Session:
         await self.parts.bus.close()
         self.parts.recorder.flush()
 
-    async def _locked(self, first: Prompt | None) -> LegResult | None:
-        with self.parts.store.lock(self.command):
-            await self.open("resume" if first is not None else "startup")
-            self._refresh()
-            close_calls(self.parts)
-            result: LegResult | None = None
-            prompt = first or self._dequeue()
+    async def _work(self, first: Prompt | None, source: str) -> LegResult | None:
+        """Turns until nothing is left to do. The lock is held."""
+        if await self._guarded(self.open(source)) is None:
+            self._drop("interrupted")
+            return LegResult("interrupted", reason="interrupted")
+        close_calls(self.parts)
+        result: LegResult | None = None
+        prompt = first or self._dequeue()
+        try:
             while prompt is not None:
                 result, prompt = await self._turns(prompt)
-            return result
+        except BaseException:  # a defect, or a log that cannot be written: the next run starts afresh
+            self.machine = Machine(self._moved)
+            raise
+        if self.parts.history.count == len(self.parts.store.visible()):  # nobody else wrote meanwhile
+            self._seen = self._look()
+        return result
 
-    async def _turns(self, prompt: Prompt | None) -> tuple[LegResult, Prompt | None]:
-        """Legs until idle; then `session:idle`, whose inject may start one more."""
-        assert prompt is not None
-        while prompt is not None:
-            turn = self._turn_of(prompt)
-            result, coming = await self._leg(prompt, turn)
-            prompt = coming
+    async def _turns(self, prompt: Prompt) -> tuple[LegResult, Prompt | None]:
+        """Legs until idle; the last result, and what `session:idle` or a late prompt starts after it."""
+        following: Prompt | None = prompt
+        while following is not None:
+            turn = self._turn_of(following)
+            result, following = await self._leg(following, turn)
         self.machine.to(State.IDLE)
+        return result, await self._idle(result, turn)
+
+    async def _idle(self, result: LegResult, turn: Turn) -> Prompt | None:
+        """Say once that the agent awaits input. A prompt that was queued meanwhile goes before an inject's own leg."""
         idle = await self._guarded(self.parts.bus.dispatch(SessionIdle(self.parts.store.name)))
-        wish = idle.answer.inject if idle is not None else None
-        if wish is not None and result.cause == "done" and settling.may_continue(self.parts, turn):
-            return result, Prompt(wish.content, "continuation", model=wish.model)
-        return result, None
+        if idle is None or self._ending:
+            self._drop("interrupted")
+            return None
+        wish = idle.answer.inject if result.cause == "done" else None
+        queued = self._dequeue()
+        if queued is not None:
+            return settling.joined(queued, [wish] if wish is not None else [])
+        if wish is None or not settling.may_continue(self.parts, turn):
+            return None
+        await self.parts.bus.dispatch(InjectionPending(wish.content, wish.position))
+        return Prompt(wish.content, "continuation", model=wish.model)
 
     async def _leg(self, prompt: Prompt, turn: Turn) -> tuple[LegResult, Prompt | None]:
         parts = self.parts
         parts.bus.source = prompt.source
         parts.bus.is_continuation = prompt.source in ("continuation", "recurse")
         leg = Leg(parts, self.machine, prompt, turn, self._coming)
-        parts.recorder.leg(turn.id, prompt.ref, prompt.source, parts.bus.origin.run_id)
-        self._running = asyncio.ensure_future(leg.run())
-        result: LegResult = await self._running
+        leg.begin()
+        parts.recorder.leg(turn.id, leg.ref, prompt.source, parts.bus.origin.run_id)
+        result = await self._guarded(leg.run()) or leg.interrupted()
         self.machine.to(State.SETTLING)
-        then = await self._guarded(settling.settle(parts, result, turn, self._coming, self._dequeue_next))
-        if then is None:
-            then = settling.Next(drained="interrupted")
-        if then.drained and self._queue:
-            parts.bus.stream.tell(Notice("warning", f"{len(self._queue)} queued prompts are dropped: {then.drained}"))
-            self._queue.clear()
+        settle = settling.settle(parts, result, turn, self._coming, self._dequeue)
+        then = await self._guarded(settle) or settling.Next(drained="interrupted")
+        if then.drained or self._ending:
+            self._drop(then.drained or "interrupted")
         parts.recorder.end(result.ref, result.cause, parts.bus.counts, result.error or result.reason)
         parts.bus.counts = {}
         parts.store.sync()
         return result, None if self._ending else then.prompt
 
-    def _dequeue_next(self) -> Prompt | None:
-        return self._dequeue()
-
     def _dequeue(self) -> Prompt | None:
-        return self._queue.popleft() if self._queue else None
+        return self._queue.popleft() if self._queue and not self._ending else None
+
+    def _drop(self, why: str) -> None:
+        """Let the queue go, with a note."""
+        count = len(self._queue)
+        if count:
+            self._queue.clear()
+            what = "1 queued prompt is" if count == 1 else f"{count} queued prompts are"
+            self.parts.bus.stream.tell(Notice("warning", f"{what} dropped: {why}"))
 
     async def _guarded(self, work: Coroutine[Any, Any, T]) -> T | None:
         """Run as a task that `interrupt` can end; None if it did."""
@@ -185,24 +222,25 @@ class Session:
     def _turn_of(self, prompt: Prompt) -> Turn:
         """A user's prompt starts a turn; continuations belong to the one that runs, limits and all."""
         if self._turn is None or prompt.source in ("user", "queue", "command"):
-            name = prompt.ref or f"{self.parts.bus.origin.run_id}-{len(self.parts.store.entries())}"
+            name = f"{self.parts.bus.origin.run_id}-{len(self.parts.store.entries())}"
             self._turn = Turn(name, self.parts.settings.fuel or -1)
         return self._turn
 
     def _refresh(self) -> None:
         for problem in self.parts.store.refresh():
             self.parts.bus.stream.warn(f"{problem.file}:{problem.line}: {problem.message}")
-        if self._seen != self._look():
+        entries, count = self._look()
+        if entries is not self._seen[0] or count != self._seen[1]:
             self._rebuild()
 
     def _rebuild(self) -> None:
         self.parts.history = History(self.parts.store.visible())
         self._seen = self._look()
 
-    def _look(self) -> tuple[int, int]:
+    def _look(self) -> tuple[list[Entry], int]:
         """Which list the store has now, and how long it is: another process may have added to it or replaced it."""
         entries = self.parts.store.entries()
-        return id(entries), len(entries)
+        return entries, len(entries)
 
     def _moved(self, old: State, new: State) -> None:
         self.parts.recorder.state(new.value)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from cru.engine import guards, scribe
+from cru.engine import added, guards, scribe
 from cru.engine.parts import Parts
 from cru.engine.turn import LegResult, NextRequest, Prompt, Source, Turn
 from cru.events.answers import Answer, Inject
@@ -20,7 +22,6 @@ class Next(Struct, frozen=True):
     """What follows a leg: another one, or idle. `drained` is why queued prompts were let go ("" = they were not)."""
 
     prompt: Prompt | None = None
-    same_turn: bool = False
     drained: str = ""
 
 
@@ -28,10 +29,15 @@ async def settle(
     parts: Parts, result: LegResult, turn: Turn, coming: NextRequest, dequeue: Callable[[], Prompt | None]
 ) -> Next:
     """The settling table of docs/turn.md. The log knows the leg's end, and the continuation, before anything else happens."""
-    answer = await _complete(parts, result, turn)
+    try:
+        answer = await _complete(parts, result, turn)
+    except asyncio.CancelledError:  # the leg is over all the same
+        scribe.leg_ended(parts, result.ref, result.cause)
+        coming.injects.clear()
+        raise
     injects = [*coming.injects, *([answer.inject] if answer.inject is not None else [])]
     coming.injects.clear()
-    coming.context.extend(answer.context)
+    coming.context.extend(added.texts(parts, answer))
     if answer.halt or result.cause in ("halted", "interrupted"):
         scribe.leg_ended(parts, result.ref, result.cause)
         return Next(drained=answer.reason or result.reason or result.cause)
@@ -40,7 +46,9 @@ async def settle(
     queued = dequeue()
     if queued is not None:
         scribe.leg_ended(parts, result.ref, result.cause)
-        return Next(_with(queued, injects))
+        for one in injects:
+            await parts.bus.dispatch(InjectionPending(one.content, one.position, False))
+        return Next(joined(queued, injects))
     if injects and may_continue(parts, turn):
         return await _continue(parts, result, turn, injects)
     scribe.leg_ended(parts, result.ref, result.cause)
@@ -85,14 +93,19 @@ async def _continue(parts: Parts, result: LegResult, turn: Turn, injects: list[I
         turn.recursions += 1
     prompt = Prompt(text, source, model=injects[-1].model)
     ref = scribe.leg_ended_and_continued(parts, result.ref, result.cause, prompt)
-    await parts.bus.dispatch(InjectionPending(text, injects[-1].position))
-    return Next(Prompt(text, source, ref=ref, model=prompt.model), same_turn=True)
+    pending = await parts.bus.dispatch(InjectionPending(text, injects[-1].position))
+    if pending.answer.halt:
+        scribe.blocked(parts, ref, pending.answer.reason)
+        return Next(drained=pending.answer.reason)
+    return Next(replace(prompt, ref=ref))
 
 
-def _with(queued: Prompt, injects: list[Inject]) -> Prompt:
+def joined(queued: Prompt, injects: list[Inject]) -> Prompt:
+    """A queued prompt with what handlers want said before and after its text."""
     before = tuple(i.content for i in injects if i.position == "user_prefix")
     after = tuple(i.content for i in injects if i.position == "user_suffix")
-    return Prompt(queued.text, queued.source, queued.attachments, before=before, after=after, model=queued.model)
+    model = next((i.model for i in reversed(injects) if i.model), queued.model)
+    return replace(queued, before=before, after=after, model=model)
 
 
 def recurse(event: Event) -> Answer | None:

@@ -13,11 +13,12 @@ from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from cru.engine import permission, scribe
+from cru.engine import added, permission, scribe
 from cru.engine.parts import Parts
 from cru.engine.permission import Asked, Leave
-from cru.events.answers import PASS, Answer, add
+from cru.events.answers import PASS, Answer, Inject, add
 from cru.events.payloads import OutputCached, ToolBeforeCall, ToolCalled, ToolCompleted, ToolFailed
 from cru.events.stream import ToolOutput
 from cru.tools.output import spill, wants_spill
@@ -26,89 +27,91 @@ from cru.values.messages import ToolCall
 
 
 class Decided(Struct, frozen=True):
-    """A call after deciding: either it may run, or `content` is its outcome already. which: as in `tool:failed`."""
+    """A call after deciding: either it may run, or `content` is its outcome already. which: as in `tool:failed`. `answer` is the
+    fold of all that handlers said, `injects` each dispatch's inject, `by` who decided."""
 
     call: ToolCall
     tool: Tool | None
     args: dict[str, Any]
     env: dict[str, str]
     answer: Answer = PASS
+    injects: tuple[Inject, ...] = ()
     by: str = ""
     runs: bool = False
     content: str = ""
     which: str = ""
 
-    @property
-    def halts(self) -> bool:
-        return self.answer.halt
-
 
 class Done(Struct, frozen=True):
-    """A finished call: what the model reads, and what handlers added on the way."""
+    """A finished call: what the model reads, what the tool gave (`raw`), what it says in the agent's name if it ended the turn
+    (`said`), and what handlers added on the way."""
 
     call: ToolCall
     content: str
     is_error: bool
     answer: Answer = PASS
+    injects: tuple[Inject, ...] = ()
     ends_turn: bool = False
+    raw: str = ""
+    said: str = ""
+    halted_by: str = ""
 
 
 async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> Decided:
-    """Everything up to the decision; raises nothing that a model or a hook may cause."""
+    """Everything up to the decision; raises nothing that a model, a hook or a tool may cause."""
     tool = parts.tools.find(call.name)
     args, problem, which = _read(parts, tool, call)
     kind = tool.kind if tool is not None else "tool"
     before = ToolBeforeCall(call.name, args, call.id, kind, {}, not problem, problem, origin)
     outcome = await parts.bus.dispatch(before)
     answer, args, by = outcome.answer, outcome.payload.args, outcome.by
-    made = Decided(call, tool, args, outcome.payload.env, answer, by)
+    if tool is not None and args is not before.args:
+        args, problem, which = _reread(parts, tool, args)
+    made = Decided(call, tool, args, outcome.payload.env, answer, _inject(answer), by)
+    asked = Asked(call.name, kind, args, call.id, origin=origin)
     if answer.stops:
-        refusal = Leave(False, by, "error" if answer.note == "error" else "hook", answer.reason)
-        return _refused(made, refusal)
-    if tool is None and answer.result is None:
-        return _outcome(made, problem, which)
-    if tool is None:
-        return _handled(made)
-    if args is not before.args:
-        problem = _problem(tool, args)
+        return _refused(made, await permission.resolved(parts, asked, permission.refusal(by, answer)))
     if problem and answer.result is None:
-        return _outcome(made, problem, "invalid")
-    return await _leave(
-        parts, made, tool, Asked(tool, args, call.id, tool.subject(args) if not problem else "", origin)
-    )
+        return _outcome(made, problem, which)
+    if tool is not None and not problem:
+        try:
+            asked = replace(asked, detail=tool.subject(args), paths=tuple(tool.paths(args)))
+        except Exception as error:  # noqa: BLE001  the boundary around tools: reported
+            return _outcome(made, _failure(parts, tool, error), "failed")
+    return await _leave(parts, made, asked)
 
 
-async def _leave(parts: Parts, made: Decided, tool: Tool, asked: Asked) -> Decided:
+async def _leave(parts: Parts, made: Decided, asked: Asked) -> Decided:
     verdict = permission.judge(parts, asked)
     if verdict.decision == "deny":
         refusal = Leave(False, "policy", "policy", verdict.why)
-        await permission.resolved(parts, asked, refusal)
-        return _refused(made, refusal)
+        return _refused(made, await permission.resolved(parts, asked, refusal))
     if made.answer.result is not None:
         return _handled(made)
     decided = await permission.leave(parts, asked, verdict, made.answer, made.by)
-    made = msgspec.structs.replace(made, answer=add(made.answer, decided.answer))
-    return msgspec.structs.replace(made, runs=True) if decided.granted else _refused(made, decided)
+    return replace(_with(made, decided), runs=True) if decided.granted else _refused(made, decided)
 
 
 async def run(parts: Parts, decided: Decided, finishing: asyncio.Lock | None = None) -> Done:
     """Run a decided call (or take its outcome), tell the handlers, log the result. One call finishes at a time."""
     started = time.perf_counter()
-    answer = decided.answer
-    if decided.runs and decided.tool is not None:
+    halted_by = decided.by
+    tool = decided.tool
+    if decided.runs and tool is not None:
         called = await parts.bus.dispatch(ToolCalled(decided.call.name, decided.args, decided.call.id))
-        answer = add(answer, called.answer)
+        decided = replace(
+            decided, answer=add(decided.answer, called.answer), injects=decided.injects + _inject(called.answer)
+        )
         if called.answer.halt:
+            halted_by = called.by
             result, which = Result(f"not run: halted by {called.by}", is_error=True), "halted"
         else:
-            result, which = await _run(parts, decided.tool, decided)
+            result, which = await _run(parts, tool, decided)
     else:
         result, which = Result(decided.content, bool(decided.which)), decided.which
     took = round((time.perf_counter() - started) * 1000, 3)
-    if finishing is None:
-        return await _finish(parts, decided, result, which, took, answer)
-    async with finishing:
-        return await _finish(parts, decided, result, which, took, answer)
+    async with finishing or asyncio.Lock():
+        return await _finish(parts, decided, result, which, took, halted_by)
 
 
 async def _run(parts: Parts, tool: Tool, decided: Decided) -> tuple[Result, str]:
@@ -124,38 +127,56 @@ async def _run(parts: Parts, tool: Tool, decided: Decided) -> tuple[Result, str]
     except ToolError as error:
         return Result(str(error), is_error=True), "failed"
     except Exception as error:  # noqa: BLE001  the boundary around tools: the model and the user read it
-        parts.bus.stream.warn(f"tool {tool.spec.name} failed: {type(error).__name__}: {error}", tool.source)
-        return Result(f"{type(error).__name__}: {error}", is_error=True), "failed"
+        return Result(_failure(parts, tool, error), is_error=True), "failed"
     return result, "failed" if result.is_error else ""
 
 
-async def _finish(parts: Parts, decided: Decided, result: Result, which: str, took: float, answer: Answer) -> Done:
+async def _finish(parts: Parts, decided: Decided, result: Result, which: str, took: float, halted_by: str) -> Done:
     call, args = decided.call, decided.args
     if result.is_error:
         failed = await parts.bus.dispatch(ToolFailed(call.name, args, result.content, which, call.id, took))
-        content, more = failed.payload.error, failed.answer
+        said, more, by = failed.payload.error, failed.answer, failed.by
     else:
         completed = await parts.bus.dispatch(ToolCompleted(call.name, args, result.content, call.id, took))
-        content, more = completed.payload.result, completed.answer
-    answer = add(answer, more)
-    content = await _spilled(parts, call, args, content, result.is_error)
-    content = "\n".join([content, *answer.context])
+        said, more, by = completed.payload.result, completed.answer, completed.by
+    content, spilled, spilled_by = await _spilled(parts, call, args, said)
+    answer = decided.answer
+    for other, owner in ((more, by), (spilled, spilled_by)):
+        if other.halt and not answer.halt:
+            halted_by = owner
+        answer = add(answer, other)
+    content = "\n".join([content, *added.texts(parts, answer)])
     scribe.result(parts, call, content, result.is_error, **({"which": which} if which else {}))
-    return Done(call, content, result.is_error, answer, result.ends_turn)
+    ends = result.ends_turn and not result.is_error
+    injects = decided.injects + _inject(more)
+    return Done(
+        call,
+        content,
+        result.is_error,
+        answer,
+        injects,
+        ends,
+        result.content,
+        said if ends else "",
+        halted_by or "a hook",
+    )
 
 
-async def _spilled(parts: Parts, call: ToolCall, args: dict[str, Any], content: str, is_error: bool) -> str:
-    if is_error or not wants_spill(content, parts.tool_settings):
-        return content
-    size, lines = len(content.encode()), content.count("\n") + 1
+async def _spilled(parts: Parts, call: ToolCall, args: dict[str, Any], content: str) -> tuple[str, Answer, str]:
+    """The content or its stub, what the handlers said, and who they were."""
+    if not wants_spill(content, parts.tool_settings):
+        return content, PASS, ""
+    size, lines = len(content.encode("utf-8", "replace")), content.count("\n") + 1
     outcome = await parts.bus.dispatch(OutputCached(call.name, args, content, size, lines))
-    if outcome.answer.stops:
-        return content
-    summary = outcome.answer.result if isinstance(outcome.answer.result, str) else outcome.payload.summary
-    return spill(parts.store.folder, call.id, call.name, content, parts.tool_settings, summary or None)
+    answer = outcome.answer
+    if answer.stops:
+        return content, Answer(halt=answer.halt, reason=answer.reason), outcome.by
+    summary = answer.result if isinstance(answer.result, str) else outcome.payload.summary
+    return spill(parts.store.folder, call.id, call.name, content, parts.tool_settings, summary or None), PASS, ""
 
 
 def _read(parts: Parts, tool: Tool | None, call: ToolCall) -> tuple[dict[str, Any], str, str]:
+    """The arguments, what is wrong with the call, and of which kind that is."""
     if tool is None:
         near = parts.tools.closest(call.name)
         hint = f"; did you mean `{near}`?" if near else ""
@@ -164,37 +185,57 @@ def _read(parts: Parts, tool: Tool | None, call: ToolCall) -> tuple[dict[str, An
         return tool.check(call.arguments), "", ""
     except ArgumentError as error:
         return _loose(call.arguments), f"bad arguments for {call.name}: {error}", "invalid"
+    except Exception as error:  # noqa: BLE001  the boundary around tools: reported
+        return _loose(call.arguments), _failure(parts, tool, error), "failed"
+
+
+def _reread(parts: Parts, tool: Tool, args: dict[str, Any]) -> tuple[dict[str, Any], str, str]:
+    """The same for arguments that a hook changed."""
+    by_hook = f"bad arguments for {tool.spec.name} (as changed by a hook)"
+    try:
+        return tool.check(msgspec.json.encode(args).decode()), "", ""
+    except ArgumentError as error:
+        return args, f"{by_hook}: {error}", "invalid"
+    except Exception as error:  # noqa: BLE001  not JSON, or a defect of the tool: reported
+        return args, f"{by_hook}: {_failure(parts, tool, error)}", "invalid"
+
+
+def _failure(parts: Parts, tool: Tool, error: Exception) -> str:
+    text = f"{type(error).__name__}: {error}"
+    parts.bus.stream.warn(f"tool {tool.spec.name} failed: {text}", tool.source)
+    return text
 
 
 def _loose(arguments: str) -> dict[str, Any]:
     """Arguments that do not fit, as far as they are a table at all; the raw text otherwise."""
     try:
         value = msgspec.json.decode(arguments)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return {"_raw": arguments}
     return value if isinstance(value, dict) else {"_raw": arguments}
 
 
-def _problem(tool: Tool, args: dict[str, Any]) -> str:
-    try:
-        tool.check(msgspec.json.encode(args).decode())
-    except ArgumentError as error:
-        return f"bad arguments for {tool.spec.name} (as changed by a hook): {error}"
-    return ""
+def _inject(answer: Answer) -> tuple[Inject, ...]:
+    return () if answer.inject is None else (answer.inject,)
 
 
 def _outcome(made: Decided, content: str, which: str) -> Decided:
-    return msgspec.structs.replace(made, content=content, which=which)
+    return replace(made, content=content, which=which)
+
+
+def _with(made: Decided, leave: Leave) -> Decided:
+    """The call with what was said while leave was asked for."""
+    if leave.answer is PASS or leave.answer is made.answer:
+        return made
+    return replace(made, answer=add(made.answer, leave.answer), injects=made.injects + _inject(leave.answer))
 
 
 def _refused(made: Decided, refusal: Leave) -> Decided:
-    return msgspec.structs.replace(
-        made, content=refusal.told(), which=refusal.which, answer=add(made.answer, refusal.answer)
-    )
+    return replace(_with(made, refusal), content=refusal.told(), which=refusal.which, by=refusal.by)
 
 
 def _handled(made: Decided) -> Decided:
     result = made.answer.result
     if isinstance(result, dict) and "content" in result:
         return _outcome(made, str(result["content"]), "failed" if result.get("is_error") else "")
-    return _outcome(made, result if isinstance(result, str) else msgspec.json.encode(result).decode(), "")
+    return _outcome(made, result if isinstance(result, str) else msgspec.json.encode(result, enc_hook=str).decode(), "")

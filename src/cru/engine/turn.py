@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Literal
 
 from msgspec import Struct, field
@@ -33,10 +34,10 @@ class NextRequest(Struct):
     context: list[str] = field(default_factory=list)
     injects: list[Inject] = field(default_factory=list)
 
-    def take(self, answer: Answer) -> None:
-        self.context.extend(answer.context)
-        if answer.inject is not None:
-            self.injects.append(answer.inject)
+    def take(self, texts: Iterable[str], inject: Inject | None) -> None:
+        self.context.extend(texts)
+        if inject is not None:
+            self.injects.append(inject)
 
     def drain(self) -> str:
         """Everything as one text, in order; empty afterwards."""

@@ -1,0 +1,157 @@
+"""Annotations in the comments above a Lua function: @handler, @hook, @tool, @param, @return, @command, @plugin.
+
+The grammar is that of the seeds and of crucible's parser of January 2026: a comment block directly above a function line, blank lines
+allowed, `---` or `--`. Unknown annotations and fields are problems with their line, never silence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+
+FUNCTION = re.compile(r"^\s*(local\s+)?function\s+([A-Za-z_][\w]*(?:[.:][A-Za-z_]\w*)*)\s*\(")
+ASSIGNED = re.compile(r"^\s*(local\s+)?([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\s*=\s*function\s*\(")
+COMMENT = re.compile(r"^\s*--+(?!\[)\s?(.*)$")
+MARK = re.compile(r"^\s*@([A-Za-z_.]+)\s*(.*)$")
+FIELD = re.compile(r"""([A-Za-z_]\w*)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\[[^\]]*\]|[^\s]+)""")
+PARAM = re.compile(r"""^(\w+)\s+(\{?[\w<>,]+\}?\??)\s*(.*)$""")
+
+# Annotation → the fields that it may have.
+KNOWN: dict[str, tuple[str, ...]] = {
+    "handler": ("event", "pattern", "priority", "on_error", "scope"),
+    "tool": ("name", "desc"),
+    "command": ("name", "desc", "hint"),
+    "plugin": ("watch",),
+    "param": (),
+    "return": (),
+    "description": (),
+}
+SYNONYMS = {"hook": "handler", "returns": "return", "desc": "description"}
+LATER = ("view", "view.handler")
+TYPES = {
+    "string": "string",
+    "number": "number",
+    "integer": "integer",
+    "boolean": "boolean",
+    "table": "object",
+    "object": "object",
+}
+
+
+class Param(Struct, frozen=True):
+    """One parameter of a tool or a command; `schema` is its JSON Schema."""
+
+    name: str
+    schema: dict[str, Any]
+    required: bool = True
+
+
+class Annotation(Struct, frozen=True):
+    """One annotation on a function. `function` is its path as written (`M.on_turn_complete`), `line` where it stands."""
+
+    kind: str
+    function: str
+    line: int
+    fields: dict[str, str] = {}
+    text: str = ""
+    params: tuple[Param, ...] = ()
+    local: bool = False
+
+
+class Found(Struct):
+    """What a source holds: annotations, and problems as (line, text, hint)."""
+
+    annotations: list[Annotation]
+    problems: list[tuple[int, str, str]]
+
+
+def parse(source: str) -> Found:
+    """All annotations of a Lua source, in order."""
+    found = Found([], [])
+    block: list[tuple[int, str]] = []
+    for number, line in enumerate(source.splitlines(), 1):
+        comment = COMMENT.match(line)
+        if comment is not None:
+            block.append((number, comment[1]))
+            continue
+        if not line.strip():
+            continue
+        if block:
+            _block(block, FUNCTION.match(line) or ASSIGNED.match(line), found)
+        block = []
+    return found
+
+
+def needs_module(source: str) -> bool:
+    """The source assigns `M.x` without ever declaring `local M` (as the seeds' Ralph loop does)."""
+    uses = re.search(r"^\s*(?:function\s+M[.:]|M\.\w+\s*=)", source, re.MULTILINE)
+    return uses is not None and re.search(r"^\s*(?:local\s+M\b|M\s*=)", source, re.MULTILINE) is None
+
+
+def _block(block: Sequence[tuple[int, str]], function: re.Match[str] | None, found: Found) -> None:
+    marks = [(number, match) for number, text in block if (match := MARK.match(text))]
+    if not marks:
+        return
+    if function is None:
+        if any(SYNONYMS.get(m[1], m[1]) in ("handler", "tool", "command") for _, m in marks):
+            found.problems.append(
+                (marks[0][0], f"@{marks[0][1][1]} stands above no function", "put it directly above one")
+            )
+        return
+    text = " ".join(t.strip() for _, t in block if t.strip() and not MARK.match(t))
+    params = tuple(p for number, m in marks if m[1] == "param" and (p := _param(m[2], number, found)))
+    for number, match in marks:
+        kind = SYNONYMS.get(match[1], match[1])
+        if kind in LATER:
+            found.problems.append((number, f"@{kind} is not available yet", ""))
+        elif kind not in KNOWN:
+            found.problems.append((number, f"unknown annotation @{match[1]}", _near(match[1], [*KNOWN, *SYNONYMS])))
+        elif kind not in ("param", "return", "description"):
+            fields = _fields(kind, match[2], number, found)
+            found.annotations.append(Annotation(kind, function[2], number, fields, text, params, bool(function[1])))
+
+
+def _fields(kind: str, text: str, number: int, found: Found) -> dict[str, str]:
+    fields: dict[str, str] = {}
+    if kind in ("tool", "command") and text and "=" not in text:
+        return {"name": text.split()[0].strip("\"'")}
+    for match in FIELD.finditer(text):
+        if match[1] not in KNOWN[kind]:
+            hint = _near(match[1], KNOWN[kind])
+            found.problems.append((number, f"@{kind} has no field `{match[1]}`", hint))
+            continue
+        fields[match[1]] = _unquoted(match[2])
+    return fields
+
+
+def _unquoted(text: str) -> str:
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
+        return re.sub(r"\\(.)", r"\1", text[1:-1])
+    return text
+
+
+def _param(text: str, number: int, found: Found) -> Param | None:
+    match = PARAM.match(text.strip())
+    if match is None:
+        found.problems.append((number, f"@param cannot be read: {text}", "@param name type[?] description"))
+        return None
+    kind, about = match[2], _unquoted(match[3].strip())
+    optional = kind.endswith("?") or "(optional)" in about
+    schema = _schema(kind.rstrip("?"))
+    return Param(match[1], {**schema, "description": about} if about else schema, not optional)
+
+
+def _schema(kind: str) -> dict[str, Any]:
+    array = re.match(r"^array<(\w+)>$|^\{(\w+)\}$", kind)
+    if array:
+        return {"type": "array", "items": _schema(array[1] or array[2])}
+    return {"type": TYPES[kind]} if kind in TYPES else {}
+
+
+def _near(word: str, known: Sequence[str]) -> str:
+    from cru.config.closest import did_you_mean
+
+    return did_you_mean(word, known)

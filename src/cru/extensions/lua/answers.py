@@ -1,0 +1,96 @@
+"""What a Lua handler returned, as our answer (the parse order of crucible 0.28, and what the seeds of cru add)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cru.events.answers import PASS, Answer, Change, Inject, Position
+from cru.events.catalog import Row
+from cru.extensions.lua.vocabulary import field_of
+from cru.namespace.host import BadArgument
+
+POSITIONS: dict[str, Position] = {"user_prefix": "user_prefix", "user_suffix": "user_suffix"}
+
+
+class Odd(Exception):
+    """The return value means nothing: warn and pass."""
+
+
+def answer(name: str, row: Row, raw: Any, sent: Mapping[str, Any]) -> Answer:
+    """The answer of a return value. `sent` is the event table as the handler got it. Raises BadArgument (the handler's failure)
+    for an inject without content, and Odd for a value that means nothing."""
+    if raw is None:
+        return PASS
+    if not isinstance(raw, Mapping):
+        raise Odd(f"returned {type(raw).__name__} {str(raw)[:40]!r}; a table or nil is understood")
+    if not raw:
+        return PASS
+    if "type" not in raw:
+        decided = _decision(raw)
+        if decided is not None:
+            return decided
+    if raw.get("cancelled") is True and row.kind == "gate" and "type" in raw:
+        return Answer(decision="deny", reason=str(raw.get("reason") or "cancelled"))
+    return _transform(name, row, raw, sent)
+
+
+def _decision(raw: Mapping[str, Any]) -> Answer | None:
+    if raw.get("inject") is not None and raw.get("inject") is not False:
+        return Answer(inject=_inject(raw["inject"], raw))
+    if raw.get("handled"):
+        result = raw.get("result")
+        return Answer(result=result if result is not None else "", halt=bool(raw.get("terminate")))
+    reason = raw.get("reason")
+    if raw.get("halt"):
+        return Answer(decision="deny", halt=True, reason=str(reason or "halted"))
+    if raw.get("cancel") or raw.get("deny"):
+        return Answer(decision="deny", reason=str(reason or "cancelled"))
+    if raw.get("allow"):
+        return Answer(decision="allow", reason=str(reason or ""))
+    if raw.get("ask"):
+        return Answer(decision="ask", reason=str(reason or ""))
+    if isinstance(raw.get("context"), str) and len(raw) == 1:
+        return Answer(context=(raw["context"],))
+    return None
+
+
+def _inject(value: Any, raw: Mapping[str, Any]) -> Inject:
+    model = raw.get("model") or ""
+    if isinstance(value, str | int | float) and not isinstance(value, bool):
+        return Inject(_text(value), model=str(model))
+    if not isinstance(value, Mapping):
+        raise BadArgument(f"inject must be a text or a table with content, not {type(value).__name__}")
+    content = value.get("content")
+    if not isinstance(content, str | int | float) or isinstance(content, bool):
+        raise BadArgument("inject without content", 'return {inject = {content = "…", position = "user_prefix"}}')
+    position = POSITIONS.get(str(value.get("position") or "user_prefix"))
+    if position is None:
+        raise BadArgument(f"inject: unknown position {value['position']!r}", f"one of {', '.join(POSITIONS)}")
+    return Inject(_text(content), position, str(value.get("model") or model))
+
+
+def _text(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _transform(name: str, row: Row, raw: Mapping[str, Any], sent: Mapping[str, Any]) -> Answer:
+    """Whatever differs from what was sent, flat or in `payload`, whichever changed."""
+    changes: dict[str, Change] = {}
+    before = sent["payload"]
+    inner = raw.get("payload")
+    if isinstance(inner, Mapping):
+        _differences(name, row, inner, before, changes)
+    _differences(name, row, {k: v for k, v in raw.items() if k in before or k in row.writable}, before, changes)
+    return Answer(changes=tuple(changes.values())) if changes else PASS
+
+
+def _differences(
+    name: str, row: Row, now: Mapping[str, Any], before: Mapping[str, Any], changes: dict[str, Change]
+) -> None:
+    for key, value in now.items():
+        if key in before and before[key] == value:
+            continue
+        field = field_of(name, key)
+        if field in row.writable or key in before:
+            changes[field] = Change(field, "merge" if field == "env" else "set", value)

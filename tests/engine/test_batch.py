@@ -1,0 +1,201 @@
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.engine.support import Ext, MadeTool, Person, World, always, payload
+
+from cru.events.answers import Answer, cancel, halt
+from cru.events.payloads import ToolCompleted, ToolFailed
+from cru.events.stamp import Event
+from cru.permissions.asker import Reply
+from cru.tools.protocol import Result
+
+THREE = "call: a {}\ncall: b {}\ncall: c {}\n---\ntext: end\n"
+
+
+def named(name: str, **more: Any) -> MadeTool:
+    return MadeTool(name, lambda _args: f"did {name}", **more)
+
+
+def gated(tmp_path: Path, script: str, *extensions: Ext, parallel: bool) -> tuple[World, list[str]]:
+    """Three tools that note when they begin and end; `a` takes longest."""
+    marks: list[str] = []
+
+    def tool(name: str, seconds: float) -> MadeTool:
+        async def work(_args: dict[str, Any]) -> str:
+            marks.append(f"+{name}")
+            await asyncio.sleep(seconds)
+            marks.append(f"-{name}")
+            return f"did {name}"
+
+        return MadeTool(name, work, parallel=parallel)
+
+    world = World(tmp_path, script, *extensions).tools(tool("a", 0.06), tool("b", 0.03), tool("c", 0.0))
+    return world, marks
+
+
+def test_parallel_tools_overlap_and_are_logged_as_they_finish_but_sent_in_the_models_order(tmp_path: Path) -> None:
+    world, marks = gated(tmp_path, THREE, parallel=True)
+    world.run("go")
+    assert marks[:3] == ["+a", "+b", "+c"]
+    assert world.results() == ["did c", "did b", "did a"]
+    assert [text for role, text in world.said() if role == "tool"] == ["did a", "did b", "did c"]
+
+
+def test_other_tools_run_one_after_another(tmp_path: Path) -> None:
+    world, marks = gated(tmp_path, THREE, parallel=False)
+    world.run("go")
+    assert marks == ["+a", "-a", "+b", "-b", "+c", "-c"]
+
+
+def test_all_calls_are_decided_before_any_runs(tmp_path: Path) -> None:
+    order: list[str] = []
+    ext = Ext({
+        "tool:before_call": lambda e: order.append(f"decide {payload(e).name}"),
+        "tool:called": lambda e: order.append(f"run {payload(e).name}"),
+    })  # fmt: skip
+    world, _ = gated(tmp_path, THREE, ext, parallel=False)
+    world.run("go")
+    assert order == ["decide a", "decide b", "decide c", "run a", "run b", "run c"]
+
+
+def test_handlers_hear_finished_calls_one_at_a_time(tmp_path: Path) -> None:
+    inside: list[int] = []
+    most: list[int] = []
+
+    async def slow(_event: Event) -> None:
+        inside.append(1)
+        most.append(len(inside))
+        await asyncio.sleep(0.01)
+        inside.pop()
+
+    world, _ = gated(tmp_path, THREE, Ext({"tool:completed": slow}), parallel=True)
+    world.run("go")
+    assert most == [1, 1, 1]
+
+
+@pytest.mark.parametrize("parallel", [True, False])
+def test_a_halt_while_deciding_lets_none_run(tmp_path: Path, parallel: bool) -> None:
+    ext = Ext([
+        ("tool:before_call", always(cancel("not a")), {"pattern": "a"}),
+        ("tool:before_call", always(halt("not b")), {"pattern": "b"}),
+    ])  # fmt: skip
+    world, marks = gated(tmp_path, THREE, ext, parallel=parallel)
+    result = world.run("go")
+    assert (result.cause, result.reason, marks) == ("halted", "not b", [])
+    assert world.results() == ["Blocked by ext: not a", "Blocked by ext: not b", "not run: halted by ext"]
+    assert len(world.sent) == 1
+
+
+def test_a_halt_while_running_lets_running_calls_finish_and_the_rest_not_start(tmp_path: Path) -> None:
+    script = "call: a {}\ncall: b {}\ncall: s {}\n---\ntext: end\n"
+    ext = Ext([("tool:completed", always(halt("that is enough")), {"pattern": "b"})])
+    world, marks = gated(tmp_path, script, ext, parallel=True)
+    found = [t for n in "ab" if (t := world.session.parts.tools.find(n)) is not None]
+    world.tools(*found, named("s"))
+    result = world.run("go")
+    assert (result.cause, result.reason) == ("halted", "that is enough")
+    assert marks == ["+a", "+b", "-b", "-a"]
+    assert world.results() == ["did b", "did a", "not run: halted by ext"]
+
+
+def test_a_call_that_ends_the_turn_does_not_keep_the_others_from_running_or_failing(tmp_path: Path) -> None:
+    def fail(_args: dict[str, Any]) -> Result:
+        raise ValueError("no")
+
+    world = World(tmp_path, THREE).tools(
+        MadeTool("a", fail), MadeTool("b", lambda _a: Result("over to you", ends_turn=True)), named("c")
+    )
+    result = world.run("go")
+    assert (result.cause, result.response) == ("done", "over to you")
+    assert world.results() == ["ValueError: no", "over to you", "did c"]
+    assert len(world.sent) == 1
+
+
+def test_a_failed_call_cannot_end_the_turn(tmp_path: Path) -> None:
+    world = World(tmp_path, THREE).tools(
+        MadeTool("a", lambda _a: Result("no", is_error=True, ends_turn=True)), named("b"), named("c")
+    )
+    assert world.run("go").response == "end"
+
+
+def test_call_ids_that_are_used_again_in_a_later_reply_are_paired_rightly(tmp_path: Path) -> None:
+    """`by: order` with a loop gives the same ids in every conversation."""
+    script = "by: order\nloop: yes\ncall: a {}\n---\ntext: end\n"
+    counts = iter(range(9))
+    for _ in range(2):  # a new process counts from the start: the same ids again
+        world = World(tmp_path, script).tools(MadeTool("a", lambda _args: f"result {next(counts)}"))
+        world.run("go")
+    ids = [e.tool_call_id for e in world.log("tool_call")]
+    assert ids[0] == ids[1]
+    assert [text for role, text in world.said() if role == "tool"] == ["result 0", "result 1"]
+
+
+def test_every_call_has_a_result_and_an_event(tmp_path: Path) -> None:
+    world = World(tmp_path, "call: a {}\ncall: nothing {}\ncall: b {}\n---\ntext: end\n").tools(named("a"), named("b"))
+    world.run("go")
+    assert [c.name for c in world.of(ToolCompleted)] == ["a", "b"]
+    assert [f.name for f in world.of(ToolFailed)] == ["nothing"]
+    assert {e.tool_call_id for e in world.log("tool_call")} == {e.tool_call_id for e in world.log("tool_result")}
+
+
+def loop(tmp_path: Path, person: Person | None, script: str = "") -> tuple[World, Any]:
+    script = script or "call: a {}\nrepeat: 12\n---\ntext: end\n"
+    world = World(tmp_path, script, asker=person).tools(named("a"))
+    return world, world.run("go")
+
+
+@pytest.mark.parametrize(
+    ("reply", "batches", "cause"),
+    [(None, 8, "halted"), (Reply("no"), 7, "halted"), (Reply("once"), 12, "done")],
+    ids=["nobody", "no", "yes"],
+)
+def test_the_same_call_over_and_over_is_nudged_then_asked_about_then_stopped(
+    tmp_path: Path, reply: Reply | None, batches: int, cause: str
+) -> None:
+    person = Person(reply)
+    world, result = loop(tmp_path, person)
+    assert (result.cause, len(world.results())) == (cause, batches)
+    nudges = [m for m in world.log("message") if "Do not repeat it" in m.content]
+    assert len(nudges) == 1 and "6 times" in nudges[0].content
+    assert len(person.questions) == 1
+    assert ("loop" in result.reason) is (cause == "halted")
+
+
+def test_many_equal_calls_in_one_reply_are_one_step(tmp_path: Path) -> None:
+    _, result = loop(tmp_path, None, "call: a {}\n" * 9 + "---\ntext: end\n")
+    assert result.cause == "done"
+
+
+def test_another_result_is_no_loop_and_context_of_hooks_does_not_hide_one(tmp_path: Path) -> None:
+    counts = iter(range(99))
+    script = "call: a {}\nrepeat: 12\n---\ntext: end\n"
+    world = World(tmp_path, script).tools(MadeTool("a", lambda _args: str(next(counts))))
+    assert world.run("go").cause == "done"
+    (tmp_path / "2").mkdir()
+    ext = Ext({"tool:completed": lambda _e: Answer(context=(f"tick {next(counts)}",))})
+    assert World(tmp_path / "2", script, ext).tools(named("a")).run("go").cause == "halted"
+
+
+@pytest.mark.parametrize(("empty", "cause"), [(2, "done"), (3, "error")])
+def test_an_empty_reply_is_asked_for_again_twice(tmp_path: Path, empty: int, cause: str) -> None:
+    script = f"by: order\nthink: hm\nrepeat: {empty}\n---\ntext: at last\n"
+    world = World(tmp_path, script)
+    result = world.run("go")
+    assert result.cause == cause
+    assert len(world.sent) == 3
+    assert world.sent[0] == world.sent[1] == world.sent[2]
+    assert ("empty reply" in result.error) is (cause == "error")
+
+
+def test_a_retry_after_an_empty_reply_does_not_add_context_twice(tmp_path: Path) -> None:
+    ext = Ext({
+        "message:received": always(Answer(context=("first",))),
+        "message:before_send": always(Answer(context=("second",))),
+    })  # fmt: skip
+    world = World(tmp_path, "by: order\ntext:  \n---\ntext: at last\n", ext)
+    world.run("go")
+    assert world.said() == [("user", "go\n\nfirst\n\nsecond")]

@@ -1,0 +1,87 @@
+"""Every live event of the catalog fires in a session; those that only the command fires are named with the reason."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from tests.engine.support import Ext, Person, World, always
+
+from cru.events.answers import add_context, cancel, inject
+from cru.events.catalog import BY_TYPE, CATALOG
+from cru.events.stream import Published
+from cru.permissions.asker import Reply
+
+BY_THE_COMMAND = {
+    "context:switched": "`cru -c` tells it to the session that it builds next",
+    "config:changed": "commands that write a setting",
+    "session:paused": "Ctrl-Z",
+    "session:resumed": "SIGCONT",
+}
+
+SCRIPT = """\
+by: order
+think: hm
+text: let me see
+call: bash {"command":"seq 1 9000"}
+call: nothing {}
+call: update_todos {"content":"- [ ] sweep"}
+call: send_message {"to":"other","content":"hello"}
+---
+text: done
+---
+text: and more
+---
+text: in short
+"""
+
+
+def fired(items: list[Published]) -> set[str]:
+    return {BY_TYPE[type(i.payload)].name for i in items if type(i.payload) in BY_TYPE}
+
+
+def play(tmp_path: Path, handlers: Any) -> World:
+    world = World(tmp_path, SCRIPT, Ext(handlers), asker=Person(Reply("once")))
+    world.built.home.open("other")
+
+    async def everything() -> None:
+        await world.asked("go")
+        await world.session.compact()
+        await world.session.archive()
+        await world.session.close()
+
+    asyncio.run(everything())
+    return world
+
+
+def test_every_live_event_fires(tmp_path: Path) -> None:
+    world = play(tmp_path, [("turn:complete", always(inject("more")), {"once": True})])
+    live = {row.name for row in CATALOG if row.live}
+    assert live - fired(world.items) - set(BY_THE_COMMAND) == set()
+    assert set(BY_THE_COMMAND) <= live
+
+
+def test_every_live_event_reaches_a_handler(tmp_path: Path) -> None:
+    heard: set[str] = set()
+    names = [row.name for row in CATALOG if row.live]
+    handlers: list[Any] = [(name, lambda e: heard.add(e.name)) for name in names]
+    play(tmp_path, [*handlers, ("turn:complete", always(inject("more")), {"once": True})])
+    assert set(names) - heard - set(BY_THE_COMMAND) == set()
+
+
+def test_what_an_event_cannot_take_is_dropped_with_a_warning_that_names_the_owner(tmp_path: Path) -> None:
+    ext = [("session:started", always(inject("x"))), ("leg:started", always(add_context("y")))]
+    world = World(tmp_path, "text: done\n", Ext(ext, "nosy"))
+    world.run("go")
+    assert world.said() == [("user", "go")]
+    assert sum("nosy" in text for text in world.notices()) == 2
+
+
+def test_a_message_to_another_context_may_be_cancelled(tmp_path: Path) -> None:
+    script = 'call: send_message {"to":"other","content":"hello"}\n---\ntext: done\n'
+    world = World(tmp_path, script, Ext({"inbox:sending": always(cancel("not to them"))}), settings={"mode": "trust"})
+    other = world.built.home.open("other")
+    world.run("go")
+    assert world.results() == ["Not sent: not to them"]
+    assert other.peek_inbox() == []

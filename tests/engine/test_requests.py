@@ -1,0 +1,174 @@
+"""What is sent: requests that grow only at their end, and a trace from which each can be rebuilt."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.engine.support import Ext, MadeTool, World, always, payload
+
+from cru.engine import rebuild
+from cru.engine.rebuild import NotInTrace, RequestLine
+from cru.events.answers import Answer, Change, Inject, add_context, transform
+from cru.events.stamp import Event
+from cru.models.scripted import Scripted
+
+FOUR = "loop: yes\ncall: ls {}\n---\ntext: looking\ncall: ls {}\ncall: nothing {}\n---\ntext: done\n"
+PROMPTS = ("one", "two", "three", "four")
+
+
+def common(a: bytes, b: bytes) -> int:
+    return next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+
+
+def hooks() -> Ext:
+    """Adds something on every road to the model."""
+    return Ext({
+        "message:received": lambda e: Answer(context=(f"beside {payload(e).content}",)),
+        "tool:completed": always(Answer(context=("seen",), inject=Inject("after the tools"))),
+        "agent:responded": always(add_context("responded")),
+        "message:before_send": lambda e: Answer(inject=Inject("later")) if payload(e).round == 2 else None,
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("extensions", [(), (hooks(),)], ids=["plain", "with hooks"])
+def test_consecutive_requests_share_every_byte_up_to_the_first_new_message(
+    tmp_path: Path, extensions: tuple[Ext, ...]
+) -> None:
+    world = World(tmp_path, FOUR, *extensions)
+    world.run(*PROMPTS)
+    assert len(world.sent) == 12
+    for before, after in zip(world.sent, world.sent[1:], strict=False):
+        end = before.rindex(b'],"turn":')
+        assert common(before, after) >= end, (before[end - 40 : end + 20], after[end - 40 : end + 20])
+
+
+def test_a_new_process_sends_the_same_prefix(tmp_path: Path) -> None:
+    first = World(tmp_path, FOUR, hooks())
+    first.run("one", "two")
+    second = World(tmp_path, "", hooks())
+    second.run("three")
+    before, after = first.sent[-1], second.sent[0]
+    assert common(before, after) >= before.rindex(b'],"turn":')
+
+
+def test_the_system_prompt_holds_for_a_leg_and_only_changed_sections_differ_in_the_next(tmp_path: Path) -> None:
+    script = 'call: update_todos {"content":"- [ ] sweep"}\n---\ntext: one\n---\ntext: two\n'
+    world = World(tmp_path, script)
+    world.run("one", "two")
+    first, second, third = (request.system for request in world.requests)
+    assert first == second
+    assert [s.name for s in third if s not in first] == ["todos"]
+    assert [s for s in third if s.name != "todos"] == list(first)
+
+
+def rebuilt(world: World) -> list[tuple[RequestLine, bool]]:
+    """Every recorded request, and whether it could be rebuilt to the byte."""
+    folder = world.built.store.folder
+    lines, problems = rebuild.read(folder / "trace.jsonl")
+    assert problems == []
+    found = []
+    model = Scripted(world.path / "script.txt")
+    for turn in rebuild.turns(lines):
+        for at in range(1, sum(line.kind == "request" for line in turn) + 1):
+            line = rebuild.request_line(turn, at)
+            made = rebuild.request(line, world.built.store.everything(), folder)
+            found.append((line, rebuild.body(line, made, model)[1]))
+    return found
+
+
+def squeeze(event: Event) -> Answer | None:
+    return transform(messages=[{"role": "user", "content": "short"}]) if payload(event).round == 2 else None
+
+
+@pytest.mark.parametrize(
+    "extension",
+    [
+        Ext({}),
+        hooks(),
+        Ext({"message:received": always(transform(content="rewritten"))}),
+        Ext({"message:before_send": always(transform(prompt="rewritten late"))}),
+        Ext({"message:before_send": squeeze}),
+        Ext({"message:before_send": always(Answer(changes=(Change("parameters", "merge", {"seed": 1}),)))}),
+        Ext({"tool:completed": always(transform(result="rewritten"))}),
+    ],
+    ids=["plain", "hooks", "prompt", "late prompt", "messages", "parameters", "result"],
+)
+def test_every_request_can_be_rebuilt_to_the_byte(tmp_path: Path, extension: Ext) -> None:
+    world = World(tmp_path, "by: order\n" + FOUR, extension)
+    world.run(*PROMPTS)
+    found = rebuilt(world)
+    assert [line.sha for line, _ in found] != []
+    assert len(found) == len(world.sent) and all(same for _, same in found)
+
+
+@pytest.mark.parametrize("strategy", ["rolling", "full"])
+def test_requests_before_and_after_compactions_can_be_rebuilt(tmp_path: Path, strategy: str) -> None:
+    settings = {"context_window_limit": 900, "auto_compact": True, "auto_compact_threshold": 50.0}
+    script = "by: order\nloop: yes\n" + "call: ls {}\nrepeat: 7\n---\ntext: done\n"
+    ext = Ext({
+        "context:overflow": lambda e: Answer(
+            result="the summary", changes=(Change("strategy", "set", strategy),)
+        ) if payload(e).trigger == "auto" else None
+    })  # fmt: skip
+    world = World(tmp_path, script, ext, settings=settings)
+    (tmp_path / "project" / ("a" * 200)).write_text("")
+    world.run(*PROMPTS)
+    assert len([e for e in world.log("anchor")]) >= 2
+    found = rebuilt(world)
+    assert len(found) == len(world.sent)
+    assert [line.n for line, same in found if not same] == []
+
+
+def test_the_trace_of_a_round_does_not_grow_with_the_history(tmp_path: Path) -> None:
+    script = "call: say {}\nrepeat: 200\n---\ntext: done\n"
+    counts = iter(range(999))
+    world = World(tmp_path, script, settings={"fuel": 0}).tools(MadeTool("say", lambda _a: f"number {next(counts)}"))
+    world.run("go")
+    assert len(world.sent) == 201
+    lines = (world.built.store.folder / "trace.jsonl").read_bytes().splitlines()
+    sizes = [len(line) for line in lines if b'"k":"request"' in line]
+    assert len(sizes) == 201
+    assert max(sizes[100:]) <= max(sizes[:10]) + 8
+
+
+def test_a_trace_torn_by_a_kill_is_read_up_to_the_tear(tmp_path: Path) -> None:
+    world = World(tmp_path, FOUR)
+    world.run("one")
+    file = world.built.store.folder / "trace.jsonl"
+    file.write_bytes(file.read_bytes()[:-20])
+    lines, problems = rebuild.read(file)
+    assert len(problems) == 1 and f"{file}:" in problems[0]
+    assert sum(line.kind == "request" for line in lines) == 3
+
+
+def test_a_request_that_is_not_in_the_trace_and_a_lost_span_are_explained(tmp_path: Path) -> None:
+    world = World(tmp_path, FOUR)
+    world.run("one")
+    folder = world.built.store.folder
+    [turn] = rebuild.turns(rebuild.read(folder / "trace.jsonl")[0])
+    with pytest.raises(NotInTrace, match="no request 9"):
+        rebuild.request_line(turn, 9)
+    for span in (folder / "spans").iterdir():
+        span.unlink()
+    with pytest.raises(NotInTrace, match="is gone"):
+        rebuild.request(rebuild.request_line(turn, 1), world.log(), folder)
+
+
+def test_the_request_is_in_the_trace_before_the_reply_comes(tmp_path: Path) -> None:
+    seen: list[int] = []
+    world = World(tmp_path, "delay: 1ms\ntext: hi\n")
+    trace = world.built.store.folder / "trace.jsonl"
+
+    def look(_item: Any) -> None:
+        seen.append(trace.read_bytes().count(b'"k":"request"'))
+
+    from cru.events.payloads import StreamingDelta
+
+    world.session.parts.bus.stream.subscribe(look, StreamingDelta)
+    world.run("go")
+    assert seen == [1]
+    kinds = [msgspec.json.decode(line)["k"] for line in trace.read_bytes().splitlines()]
+    assert kinds.index("request") < kinds.index("reply") < kinds.index("end")
