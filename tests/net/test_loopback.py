@@ -3,9 +3,10 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from tests.models.wire import Peer, drop, hang, open_stream, serve, status, stream
+from tests.models.wire import Peer, Step, Wire, drop, hang, open_stream, serve, status, stream
 
 from cru.net.errors import BadUrl, ConnectFailed, ConnectionLost, TimedOut, TooManyRedirects
+from cru.net.response import Fetched
 from cru.net.transport import Transport
 
 
@@ -173,3 +174,53 @@ def test_headers_are_not_sent_on_to_another_host() -> None:
                 await transport.close()
 
     asyncio.run(main())
+
+
+async def whole(step: Step, method: str, body: bytes = b"", *more: Step) -> tuple[Fetched, Wire]:
+    transport = Transport()
+    async with serve(step, *more) as wire:
+        try:
+            return await transport.request(method, wire.url, {"content-type": "text/plain", "a": "b"}, body), wire
+        finally:
+            await transport.close()
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"])
+def test_any_request_is_sent_whole_and_its_answer_read_whole(method: str) -> None:
+    fetched, wire = asyncio.run(whole(status(404, "no"), method, b"body"))
+    assert (fetched.status, fetched.body) == (404, b"no")
+    assert wire.requests[0].line == f"{method} /v1 HTTP/1.1"
+    assert wire.requests[0].body == b"body"
+
+
+def test_the_answer_to_head_has_no_body_whatever_length_it_names() -> None:
+    async def step(peer: Peer) -> None:
+        await peer.head(200, "content-length: 99\r\n")
+
+    fetched, _ = asyncio.run(whole(step, "HEAD"))
+    assert (fetched.status, fetched.body, fetched.headers["content-length"]) == (200, b"", "99")
+
+
+@pytest.mark.parametrize(
+    ("code", "method", "follows"),
+    [
+        (301, "POST", "GET"), (302, "POST", "GET"), (303, "PUT", "GET"), (303, "HEAD", "HEAD"), (302, "PUT", "PUT"),
+        (307, "POST", "POST"), (308, "POST", "POST"),
+    ],
+)  # fmt: skip
+def test_a_redirect_is_followed_as_browsers_do(code: int, method: str, follows: str) -> None:
+    there = status(200) if method == "HEAD" else status(200, "there")
+    fetched, wire = asyncio.run(whole(status(code, "", "location: /b\r\n"), method, b"body", there))
+    assert fetched.url.endswith("/b")
+    second = wire.requests[1]
+    assert second.line == f"{follows} /b HTTP/1.1"
+    kept = follows == method != "HEAD"
+    assert second.body == (b"body" if kept else b"")
+    assert ("content-type" in second.headers) is kept
+    assert second.headers["a"] == "b"
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "PATCH"])
+def test_an_empty_body_is_named_as_empty(method: str) -> None:
+    _, wire = asyncio.run(whole(status(200), method))
+    assert wire.requests[0].headers["content-length"] == "0"

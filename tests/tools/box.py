@@ -64,7 +64,7 @@ class Box:
 
 
 _CHILD = """
-import collections, json, resource, sys
+import collections, json, re, sys
 from pathlib import Path
 from cru.tools.protocol import ToolError
 from tests.tools.box import Box
@@ -75,7 +75,9 @@ try:
     text = box.call(name, **json.loads(args)).content
 except ToolError as error:
     text = f"ToolError: {error}"
-print(json.dumps([text[:5000], len(text), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss]))
+# Not ru_maxrss: that keeps the peak of the process that started this one.
+peak = int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+print(json.dumps([text[:5000], len(text), peak]))
 """
 
 

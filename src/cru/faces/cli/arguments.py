@@ -26,13 +26,15 @@ class Arguments:
         rest = list(words)
         while rest:
             word = rest.pop(0)
-            name, _, attached = word.partition("=")
+            name, mark, attached = word.partition("=")
             if word in switches:
                 self._given[word] = ""
-            elif name in values and (attached or rest):
+            elif name in values and (attached or (rest and not mark)):
                 self._given[name] = attached or rest.pop(0)
             elif not word.startswith("-") and len(self.words) < most:
                 self.words.append(word)
+            elif name in values:
+                raise self.wrong(f"{name} needs a value")
             else:
                 raise self.wrong(f"`cru {command}` does not take {word}")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 
+from cru.faces.cli.keyboard import typing
+from cru.faces.cli.terminal import one_line
 from cru.permissions.asker import Choice, Reply, Subject
 
 CHOICES: dict[str, Choice] = {
@@ -23,17 +25,33 @@ class TerminalAsker:
     async def ask(self, subject: Subject) -> Reply | None:
         """The person's answer; None if the terminal is gone."""
         async with self._turn:
-            while True:
-                self._write(question(subject))
-                line = await self._line()
-                if line is None:
-                    return None
-                reply = read_reply(line)
-                if reply is not None:
-                    return reply
+            self._forget_typed()
+            with typing(self._fd, lines=True):
+                return await self._ask(subject)
 
-    def _write(self, text: str) -> None:
-        os.write(self._fd, text.encode())
+    async def _ask(self, subject: Subject) -> Reply | None:
+        text = question(subject)
+        while True:
+            try:
+                os.write(self._fd, text.encode("utf-8", "replace"))
+            except OSError:
+                return None
+            line = await self._line()
+            if line is None:
+                return None
+            reply = read_reply(line, bool(subject.rule))
+            if reply is not None:
+                return reply
+            text = f"  {_choices(subject)} > "
+
+    def _forget_typed(self) -> None:
+        """What was typed before the question was there is no answer to it."""
+        import termios
+
+        try:
+            termios.tcflush(self._fd, termios.TCIFLUSH)
+        except termios.error:
+            pass  # no real terminal
 
     async def _line(self) -> str | None:
         """One line, read without blocking the loop; None at end of file."""
@@ -59,18 +77,24 @@ class TerminalAsker:
 
 
 def question(subject: Subject) -> str:
-    """What the person reads."""
-    detail = f": {subject.detail}" if subject.detail else ""
-    keep = f"\n  s, p and a keep the rule  {subject.rule}" if subject.rule else ""
-    choices = "y once, s session, p project, a always, n [reason] no" if subject.rule else "y once, n [reason] no"
-    return f"\r\n{subject.tool}{detail}\n  {subject.why}{keep}\n  {choices} > "
+    """What the person reads. Every text of the model is shown on one line with its control characters escaped, so that it can
+    neither hide a part of itself nor look like another question."""
+    detail = f": {one_line(subject.detail)}" if subject.detail else ""
+    keep = f"\n  s, p and a keep the rule  {one_line(subject.rule)}" if subject.rule else ""
+    return f"\r\n{one_line(subject.tool)}{detail}\n  {one_line(subject.why)}{keep}\n  {_choices(subject)} > "
 
 
-def read_reply(line: str) -> Reply | None:
-    """The answer in a line; None if it is none of the choices."""
+def _choices(subject: Subject) -> str:
+    return "y once, s session, p project, a always, n [reason] no" if subject.rule else "y once, n [reason] no"
+
+
+def read_reply(line: str, keeps: bool = True) -> Reply | None:
+    """The answer in a line; None if it is none of the choices. `keeps`: there is a rule that s, p and a would store."""
     word, _, reason = line.strip().partition(" ")
-    choice = CHOICES.get(word.lower())
-    return None if choice is None else Reply(choice, reason.strip())
+    choice = CHOICES.get(word.lower().rstrip(",:"))
+    if choice is None or (choice in ("session", "project", "always") and not keeps):
+        return None
+    return Reply(choice, reason.strip())
 
 
 def terminal_asker() -> TerminalAsker | None:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import signal
+import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from cru.app import Built, Start, build
+from cru.engine.turn import LegResult
 from cru.faces.cli import start as exits
 from cru.faces.cli.flags import Parsed
+from cru.faces.cli.keyboard import typing
+from cru.faces.cli.place import resume_command
+from cru.faces.cli.signals import Signals
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
+    from prompt_toolkit.history import History
+    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 GREETING = "cru in the context {name}. Ctrl-C stops an answer, Ctrl-D leaves, Alt-Enter starts a new line."
 
@@ -28,26 +35,97 @@ async def _chat(start: Start, parsed: Parsed) -> int:
 
     face = TextFace(parsed.has("verbose"))
     built = build(start, asker=asker_for(parsed), command=f"cru chat in {start.context}", watch=face.watch)
-    lines = _lines(start)
-    face.say(GREETING.format(name=start.context))
+    talk = Chat(built, face, start.home)
     try:
-        while True:
-            text = await _read(lines)
-            if text is None:
-                break
-            if text.strip():
-                await _turn(built, face, text)
+        with typing(sys.stdin.fileno(), lines=False):
+            face.say(GREETING.format(name=start.context))
+            await talk.run()
     finally:
-        await finish(built)
+        await finish(built, talk.signals)
         face.close()
-    face.say(f"resume with: cru -c {start.context}")
-    return exits.DONE
+    again = resume_command(parsed, start.context)
+    face.say(f"resume with: {again if talk.unfinished else again.removesuffix(' --resume')}")
+    return talk.signals.code
 
 
-def _lines(start: Start) -> PromptSession[str]:
+class Chat:
+    """Prompts and turns by turns. `unfinished` says whether the last turn ended in its middle."""
+
+    def __init__(self, built: Built, face: Any, home: os.PathLike[str]) -> None:
+        self.signals = Signals(built.session, self._leave)
+        self.unfinished = False
+        self._session = built.session
+        self._face = face
+        self._lines = _lines(history(os.path.join(home, "chat_history")), _keys(self.signals))
+        self._leaving = False
+
+    async def run(self) -> None:
+        while not self._leaving:
+            text = await self._read()
+            if text is None:
+                return
+            if text.strip():
+                await self._turn(text)
+
+    async def _read(self) -> str | None:
+        """The next prompt; None at Ctrl-D. Ctrl-C clears the line."""
+        while not self._leaving:
+            try:
+                return await self._lines.prompt_async("> ")
+            except KeyboardInterrupt:
+                continue
+            except EOFError:
+                return None
+        return None
+
+    async def _turn(self, text: str) -> None:
+        """One turn; its errors are shown and the chat goes on."""
+        from cru.faces.cli.one_shot import left_open, unfinished
+
+        # The line editor takes SIGINT for itself and gives it back to nobody.
+        self.signals.on_interrupt(self._session.interrupt)
+        self._session.submit(text)
+        try:
+            result: LegResult | None = await self._session.run()
+        except (CruError, OSError) as error:
+            self.unfinished = left_open(self._session, error)
+            message, hint = (error.message, error.hint) if isinstance(error, CruError) else (str(error), "")
+            exits.complain(message, hint)
+            return
+        if result is not None:
+            self.unfinished = unfinished(result)
+            self._face.result(result, 0)
+
+    def _leave(self) -> None:
+        """A signal asks the chat to end, with or without a turn."""
+        self._leaving = True
+        self._session.end()
+        if self._lines.app.is_running:
+            self._lines.app.exit(exception=EOFError)
+
+
+def history(path: str) -> History:
+    """What was typed before; private, and only kept in memory if the file cannot be written."""
+    from prompt_toolkit.history import FileHistory, InMemoryHistory
+
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(path)
+
+
+def _lines(history: History, keys: KeyBindings) -> PromptSession[str]:
+    """The line editor; it draws on stderr, so that standard output holds nothing but answers."""
     from prompt_toolkit import PromptSession
-    from prompt_toolkit.history import FileHistory
-    from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+    from prompt_toolkit.output import create_output
+
+    return PromptSession(history=history, key_bindings=keys, output=create_output(stdout=sys.stderr))
+
+
+def _keys(signals: Signals) -> KeyBindings:
+    from prompt_toolkit.application import in_terminal
+    from prompt_toolkit.key_binding import KeyBindings
 
     keys = KeyBindings()
 
@@ -55,31 +133,12 @@ def _lines(start: Start) -> PromptSession[str]:
     def _new_line(event: KeyPressEvent) -> None:
         event.current_buffer.insert_text("\n")
 
-    return PromptSession(history=FileHistory(str(start.home / "chat_history")), key_bindings=keys)
+    @keys.add("c-z")
+    def _suspend(event: KeyPressEvent) -> None:
+        async def stop() -> None:
+            async with in_terminal():
+                await signals.stop_and_go()
 
+        event.app.create_background_task(stop())
 
-async def _read(lines: PromptSession[str]) -> str | None:
-    """The next prompt; None at Ctrl-D. Ctrl-C clears the line."""
-    while True:
-        try:
-            return await lines.prompt_async("> ")
-        except KeyboardInterrupt:
-            continue
-        except EOFError:
-            return None
-
-
-async def _turn(built: Built, face: Any, text: str) -> None:
-    """One turn; its errors are shown and the chat goes on."""
-    loop = asyncio.get_running_loop()
-    session = built.session
-    loop.add_signal_handler(signal.SIGINT, session.interrupt)
-    try:
-        session.submit(text)
-        result = await session.run()
-        if result is not None:
-            face.result(result, 0)
-    except CruError as error:
-        exits.complain(error.message, error.hint)
-    finally:
-        loop.remove_signal_handler(signal.SIGINT)
+    return keys

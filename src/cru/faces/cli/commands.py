@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
 
+class Command:
+    """A module of this folder with a function `command(parsed, words) -> exit status`."""
 
-class Command(NamedTuple):
-    module: str
-    help: str
+    def __init__(self, module: str, help: str) -> None:
+        self.module, self.help = module, help
 
 
 COMMANDS: dict[str, Command] = {

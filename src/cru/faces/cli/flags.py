@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+TYPE_CHECKING = False  # typing and collections.abc cost more than all of `cru --help`
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 
-class Flag(NamedTuple):
+class Flag:
     """`args` are the names of its values; `quiet` means that the model is not called because of it; `kind` is op (carried out, in
     the order of this table), option, or later (known, not available yet)."""
 
-    short: str
-    long: str
-    args: tuple[str, ...]
-    quiet: bool
-    help: str
-    kind: str = "op"
+    __slots__ = ("args", "help", "kind", "long", "name", "quiet", "short")
 
-    @property
-    def name(self) -> str:
-        return self.long[2:]
+    def __init__(self, short: str, long: str, args: tuple[str, ...], quiet: bool, help: str, kind: str = "op") -> None:
+        self.short, self.long, self.args, self.quiet, self.help, self.kind = short, long, args, quiet, help, kind
+        self.name = long[2:]
 
 
 FLAGS: tuple[Flag, ...] = (
@@ -63,6 +59,7 @@ FLAGS: tuple[Flag, ...] = (
 # Other names of the same flags: those of chibi 0.4.
 SYNONYMS = {"--no-chibi": "--no-llm", "--force-chibi": "--force-llm"}
 BEFORE_COMMANDS = frozenset({"home", "switch-context", "transient-context", "verbose"})
+PATHS = ("PATH", "FILE", "TEXT|FILE")
 _BY_NAME = {name: flag for flag in FLAGS for name in (flag.short, flag.long) if name}
 
 
@@ -74,13 +71,16 @@ class UsageProblem(Exception):
         self.message, self.hint = message, hint
 
 
-class Parsed(NamedTuple):
-    """`given` holds each flag's values by long name without dashes, in the order of the command line; `words` is the prompt;
-    `literal` says that `--` came before the words."""
+class Parsed:
+    """`given` holds each flag's values, in the order of the command line; `words` is the prompt; `literal` says that `--` came
+    before the words."""
 
-    given: tuple[tuple[Flag, tuple[str, ...]], ...]
-    words: tuple[str, ...]
-    literal: bool = False
+    __slots__ = ("given", "literal", "words")
+
+    def __init__(
+        self, given: tuple[tuple[Flag, tuple[str, ...]], ...], words: tuple[str, ...], literal: bool = False
+    ) -> None:
+        self.given, self.words, self.literal = given, words, literal
 
     def has(self, name: str) -> bool:
         return any(flag.name == name for flag, _ in self.given)
@@ -118,8 +118,19 @@ def parse(argv: Sequence[str]) -> Parsed:
             values.append(rest.pop(0))
         if flag.kind == "later":
             raise UsageProblem(f"{flag.short}: not available yet")
+        _check_text(flag, values)
         given.append((flag, tuple(values)))
     return Parsed(tuple(given), ())
+
+
+def _check_text(flag: Flag, values: list[str]) -> None:
+    """Values that are no paths go into logs and requests, which are UTF-8."""
+    for kind, value in zip(flag.args, values, strict=True):
+        if kind not in PATHS and not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                raise UsageProblem(f"{flag.short or flag.long}: {value!a} is not UTF-8 text") from error
 
 
 def _find(word: str) -> tuple[Flag, str | None]:
@@ -132,6 +143,8 @@ def _find(word: str) -> tuple[Flag, str | None]:
         flag = _BY_NAME.get(SYNONYMS.get(name, name))
         if flag is not None and flag.args:
             return flag, value
+        if flag is not None:
+            raise UsageProblem(f"{flag.long} takes no value", f"{flag.long}: {flag.help}")
     short = _BY_NAME.get(name[:2])
     if not name.startswith("--") and short is not None and short.args:
         return short, name[2:]

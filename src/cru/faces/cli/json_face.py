@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import Any
 
 import msgspec
 
-from cru.engine.turn import LegResult
+from cru.engine.turn import Cause, LegResult
 from cru.events.bus import Bus
 from cru.events.catalog import BY_TYPE
 from cru.events.stream import EntryLogged, Notice, Published, StateChanged, ToolOutput
+from cru.faces.cli.terminal import Output, say
 
 VERSION = 1
+# Types of lines that are no events of the catalog.
 NAMES: dict[type[msgspec.Struct], str] = {
     Notice: "notice",
     ToolOutput: "tool:output",
     StateChanged: "state:changed",
     EntryLogged: "log:appended",
 }
+OUTPUT, RESULT = "output", "result"
 
 
 class JsonFace:
@@ -27,7 +28,12 @@ class JsonFace:
 
     def __init__(self) -> None:
         self._encode = msgspec.json.Encoder(enc_hook=repr).encode
-        self._gone = False
+        self._output = Output()
+
+    @property
+    def problem(self) -> str:
+        """Why standard output could not be written, "" if it could."""
+        return self._output.problem
 
     def watch(self, bus: Bus) -> None:
         bus.stream.subscribe(self._read)
@@ -35,11 +41,21 @@ class JsonFace:
     def close(self) -> None:
         return None
 
-    def result(self, result: LegResult, code: int) -> None:
-        self._write({"v": VERSION, "type": "result", "code": code, "payload": result})
+    def result(self, result: LegResult, code: int, resume: str = "") -> None:
+        """The last line. `resume` is the command that goes on with an unfinished turn."""
+        self._write({"v": VERSION, "type": RESULT, "code": code, "resume": resume, "payload": result})
+
+    def failed(self, message: str, hint: str, code: int) -> None:
+        """The last line of a run that came to no turn, or whose turn could not be ended."""
+        cause: Cause = "interrupted" if code > 128 else "error"
+        self.result(LegResult(cause, reason=message, error=message, hint=hint, code=code), code)
+
+    def output(self, text: str) -> None:
+        """What a flag such as -L prints."""
+        self._write({"v": VERSION, "type": OUTPUT, "payload": {"text": text}})
 
     def say(self, text: str) -> None:
-        print(text, file=sys.stderr)
+        say(text)
 
     def _read(self, item: Published) -> None:
         kind = type(item.payload)
@@ -51,16 +67,9 @@ class JsonFace:
         }
         if item.stamp is not None:
             line["stamp"] = item.stamp
-        if item.answer.decision != "none" or item.answer.note:
+        if item.answer.decision != "none" or item.answer.halt or item.answer.note:
             line["answer"] = {"decision": item.answer.decision, "halt": item.answer.halt, "reason": item.answer.reason}
         self._write(line)
 
     def _write(self, line: dict[str, Any]) -> None:
-        if self._gone:
-            return
-        data = self._encode(line) + b"\n"
-        try:
-            while data:
-                data = data[os.write(1, data) :]
-        except BrokenPipeError:
-            self._gone = True  # the reader has gone: the turn goes on, and is in the log
+        self._output.write(self._encode(line) + b"\n")

@@ -6,17 +6,12 @@ import sys
 
 
 def main() -> None:
-    """Entry point of the console script. Never returns: the process leaves with the run's exit status."""
+    """Entry point of the console script. Otherwise than for `--version` it leaves the process with the run's exit status."""
     argv = sys.argv[1:]
     if argv == ["--version"]:
         from cru import __version__
 
         print(f"cru {__version__}")
-        return
-    if argv[:1] in (["-h"], ["--help"]):
-        from cru.faces.cli.flags import usage
-
-        print(usage())
         return
     from cru.faces.cli.start import start
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from cru.faces.cli.arguments import Arguments
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.place import home_path
+from cru.faces.cli.terminal import say, show
 
 HELP = """\
 cru models                 providers, how each is named and which key it takes; embedded models that are there
@@ -28,8 +28,8 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         raise args.wrong(f"`cru models` does not take {' '.join(args.words)}")
     from cru.models.pull import pull
 
-    path = pull(args.words[1], folder, lambda text: print(text, file=sys.stderr))
-    print(path)
+    path = pull(args.words[1], folder, say)
+    show(str(path))
     return 0
 
 
@@ -38,7 +38,7 @@ def _list(folder: Path) -> int:
 
     for name, provider in PROVIDERS.items():
         key = getattr(provider, "key_variable", "") or "no key"
-        print(f"{name + ':MODEL':<24} {key:<20} {getattr(provider, 'base_url', '')}".rstrip())
+        show(f"{name + ':MODEL':<24} {key:<20} {getattr(provider, 'base_url', '')}".rstrip())
     for path in sorted(folder.glob("*.gguf")) if folder.is_dir() else []:
-        print(f"local:{path.stem:<14} {path}")
+        show(f"local:{path.stem:<14} {path}")
     return 0

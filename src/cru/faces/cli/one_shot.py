@@ -13,7 +13,9 @@ from cru.engine.session import Session
 from cru.engine.turn import LegResult
 from cru.faces.cli import start as exits
 from cru.faces.cli.flags import Parsed
+from cru.faces.cli.place import resume_command
 from cru.faces.cli.signals import Signals
+from cru.values.errors import CruError
 
 CODES = {"done": exits.DONE, "cancelled": exits.DENIED, "halted": exits.DENIED, "interrupted": exits.INTERRUPTED}
 
@@ -36,38 +38,53 @@ async def _one_shot(start: Start, parsed: Parsed, ask: Ask) -> int:
     built = build(start, asker=asker_for(parsed), command=f"cru -C {start.context}", watch=face.watch)
     signals = Signals(built.session)
     try:
-        for event in ask.events:
-            await built.session.parts.bus.dispatch(event)
-        if parsed.has("resume"):
-            result: LegResult | None = await built.session.resume()
-        else:
-            built.session.submit(ask.text, attachments=ask.attachments)
-            result = await built.session.run()
+        result = await _turn(built.session, parsed, ask)
+    except CruError as error:
+        if left_open(built.session, error):
+            error.hint = f"{error.hint}\nresume with: {resume_command(parsed, start.context)}".strip()
+        raise
     finally:
         await finish(built, signals)
         face.close()
-    assert result is not None
     code = signals.code or exit_code(result)
-    face.result(result, code)
-    if result.cause in ("error", "interrupted") and result.ref:
-        face.say(f"resume with: cru -C {start.context} --resume")
+    if face.problem:
+        exits.complain(f"standard output: {face.problem}", f"the answer is in the log: cru -G {start.context} 1")
+        code = code or exits.ERROR
+    face.result(result, code, resume_command(parsed, start.context) if unfinished(result) else "")
     return code
 
 
-def with_session(start: Start, parsed: Parsed, work: Callable[[Session], Coroutine[Any, Any, None]]) -> None:
-    """Build a session, do something with it, close it."""
+async def _turn(session: Session, parsed: Parsed, ask: Ask) -> LegResult:
+    for event in ask.events:
+        await session.parts.bus.dispatch(event)
+    if parsed.has("resume"):
+        return await session.resume()
+    session.submit(ask.text, attachments=ask.attachments)
+    result = await session.run()
+    assert result is not None
+    return result
 
-    async def run() -> None:
+
+def with_session(start: Start, parsed: Parsed, work: Callable[[Session], Coroutine[Any, Any, None]]) -> None:
+    """Build a session, do something with it, close it. Raises Interrupted if a signal ended it."""
+
+    async def run() -> int:
         face = face_for(parsed)
         built = build(start, asker=asker_for(parsed), command=f"cru -C {start.context}", watch=face.watch)
         signals = Signals(built.session)
         try:
             await work(built.session)
+        except CruError:
+            if not signals.code:
+                raise
         finally:
             await finish(built, signals)
             face.close()
+        return signals.code
 
-    asyncio.run(run())
+    code = asyncio.run(run())
+    if code:
+        raise exits.Interrupted(code)
 
 
 def announce(start: Start, parsed: Parsed, events: tuple[Struct, ...]) -> None:
@@ -86,6 +103,24 @@ async def finish(built: Built, signals: Signals | None = None) -> None:
         signals.remove()
     await built.session.close()
     await built.close()
+
+
+def left_open(session: Session, error: Exception) -> bool:
+    """Whether an error left a turn in its middle that `--resume` would go on with: the log knows."""
+    from cru.contexts.errors import ContextHeld
+    from cru.engine.resume import unfinished as last_prompt
+
+    if isinstance(error, ContextHeld):
+        return False  # what is open there is another process's
+    try:
+        return last_prompt(session.parts.store.visible(), session.parts.root) is not None
+    except CruError:
+        return True  # it is there, but something of it is gone
+
+
+def unfinished(result: LegResult) -> bool:
+    """Whether `--resume` would go on with it."""
+    return result.cause in ("error", "interrupted") and bool(result.ref)
 
 
 def exit_code(result: LegResult) -> int:

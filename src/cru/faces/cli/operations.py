@@ -5,15 +5,18 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from cru.contexts.home import Home
-from cru.contexts.store import FileContext
-from cru.engine.session import Session
 from cru.faces.cli.flags import Flag, Parsed, UsageProblem
 from cru.faces.cli.place import start_of
+from cru.faces.cli.terminal import say, show
+
+if TYPE_CHECKING:
+    from cru.contexts.home import Home
+    from cru.contexts.store import FileContext
+    from cru.engine.session import Session
 
 
 class Operations:
@@ -25,6 +28,7 @@ class Operations:
         self.name = name
         self.events: list[Struct] = []
         self._verbose = parsed.has("verbose")
+        self._json: Any = None
 
     def run(self, operations: list[tuple[Flag, tuple[str, ...]]]) -> None:
         for flag, values in operations:
@@ -33,16 +37,28 @@ class Operations:
     def say(self, text: str) -> None:
         """Diagnostics of flags that concern the current context: stderr, with -v."""
         if self._verbose:
-            print(f"[{text}]", file=sys.stderr)
+            say(f"[{text}]")
+
+    def show(self, text: str) -> None:
+        """What a flag was asked for: stdout, with --json as a line of its own."""
+        if not self.parsed.has("json"):
+            show(text)
+            return
+        if self._json is None:
+            from cru.faces.cli.json_face import JsonFace
+
+            self._json = JsonFace()
+        self._json.output(text)
 
     def store(self, name: str | None = None) -> FileContext:
-        """An existing context. Raises UsageProblem."""
+        """The context of the run, or another one that exists. Raises NoSuchContext."""
         wanted = self.name if name is None else self.home.resolve(name)
         if name is not None and not self.home.exists(wanted):
             from cru.config.closest import did_you_mean
+            from cru.contexts.errors import NoSuchContext
 
-            raise UsageProblem(
-                f"there is no context {wanted}", did_you_mean(wanted, self.home.names()) or "cru -L lists them"
+            raise NoSuchContext(
+                f"there is no context '{wanted}'", did_you_mean(wanted, self.home.names()) or "cru -L lists them"
             )
         return self.home.open(wanted)
 
@@ -81,12 +97,12 @@ def _archive_other(do: Operations, name: str) -> None:
         store.transcript(store.visible())
         store.anchor("archive", "", [])
         store.rotate()
-    print(f"Archived {store.name}")
+    do.show(f"Archived {store.name}")
 
 
 def _compact(do: Operations) -> None:
     do.with_session(do.name, lambda session: session.compact())
-    print(f"Compacted {do.name}")
+    do.show(f"Compacted {do.name}")
 
 
 def _compact_other(do: Operations, name: str) -> None:
@@ -95,12 +111,12 @@ def _compact_other(do: Operations, name: str) -> None:
         store.refresh()
         messages = [e for e in store.visible() if e.entry_type == "message"]
         if len(messages) <= 2:
-            print(f"{store.name}: two messages or fewer, nothing to compact")
+            do.show(f"{store.name}: two messages or fewer, nothing to compact")
             return
         store.transcript(messages)
         store.anchor("compaction", store.summary(), [])
         store.rotate()
-    print(f"Compacted {store.name}")
+    do.show(f"Compacted {store.name}")
 
 
 def _rename(do: Operations, new: str) -> None:
@@ -113,18 +129,24 @@ def _rename_other(do: Operations, old: str, new: str) -> None:
     name = do.home.resolve(old)
     do.home.rename(name, new)
     do.name = new if do.name == name else do.name
-    print(f"Renamed {name} to {new}")
+    do.show(f"Renamed {name} to {new}")
 
 
 def _prompt(do: Operations, text: str) -> None:
-    do.store().write_text("system_prompt.md", _text_or_file(text))
+    _write_prompt(do.store(), text, "cru -y")
     do.say(f"system prompt of {do.name} set")
 
 
 def _prompt_other(do: Operations, name: str, text: str) -> None:
     store = do.store(name)
-    store.write_text("system_prompt.md", _text_or_file(text))
-    print(f"System prompt of {store.name} set")
+    _write_prompt(store, text, "cru -Y")
+    do.show(f"System prompt of {store.name} set")
+
+
+def _write_prompt(store: FileContext, value: str, command: str) -> None:
+    text = _text_or_file(value)
+    with store.lock(command):
+        store.write_text("system_prompt.md", text)
 
 
 def _text_or_file(value: str) -> str:
@@ -143,7 +165,9 @@ def _username(do: Operations, name: str) -> None:
     from cru.config.edit import set_value
     from cru.events.payloads import ConfigChanged
 
-    set_value(do.store().folder / "local.toml", "username", name)
+    store = do.store()
+    with store.lock("cru -u"):
+        set_value(store.folder / "local.toml", "username", name)
     do.events.append(ConfigChanged("username", name))
     do.say(f"user name {name} saved for {do.name}")
 
@@ -155,13 +179,13 @@ def _transient_username(do: Operations, name: str) -> None:
 def _list_current(do: Operations) -> None:
     from cru.faces.cli.listing import about
 
-    print(about(do.home, do.store()))
+    do.show(about(do.home, do.store()))
 
 
 def _list_all(do: Operations) -> None:
     from cru.faces.cli.listing import contexts
 
-    print(contexts(do.home, do.name))
+    do.show(contexts(do.home, do.name))
 
 
 def _delete(do: Operations) -> None:
@@ -175,15 +199,16 @@ def _delete_other(do: Operations, name: str) -> None:
 def _confirmed_delete(do: Operations, name: str, what: str, sure: bool) -> None:
     """Ask on a terminal; without one only a context that was named is deleted."""
     if not do.home.exists(name):
-        print(f"There is no context {name}")
+        do.show(f"There is no context {name}")
         return
-    if sys.stdin is not None and sys.stdin.isatty():
-        sure = input(f"Delete {what}{name} with all its files? [y/N] ").strip().lower() in ("y", "yes")
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        print(f"Delete {what}{name} with all its files? [y/N] ", end="", file=sys.stderr, flush=True)
+        sure = sys.stdin.readline().strip().lower() in ("y", "yes")
     if not sure:
-        print("Aborted: nothing was deleted")
+        do.show("Aborted: nothing was deleted")
         return
     do.home.delete(name)
-    print(f"Deleted {name}")
+    do.show(f"Deleted {name}")
     if do.name == name:
         do.name = do.home.current
 
@@ -206,21 +231,21 @@ def _show(do: Operations, store: FileContext, count: str) -> None:
             f"{count} is not a number", "-g 5 shows the last five entries, -g -5 the first, -g 0 all"
         ) from error
     for problem in store.refresh():
-        print(f"cru: {problem.file}:{problem.line}: {problem.message}", file=sys.stderr)
+        say(f"cru: {store.folder / problem.file}:{problem.line}: {problem.message}")
     for line in log(store.entries(), number, do.parsed.has("verbose")):
-        print(line)
+        do.show(line)
 
 
 def _inspect(do: Operations, thing: str) -> None:
     from cru.faces.cli.listing import inspect
 
-    print(inspect(do.home, do.store(), thing))
+    do.show(inspect(do.home, do.store(), thing))
 
 
 def _inspect_other(do: Operations, name: str, thing: str) -> None:
     from cru.faces.cli.listing import inspect
 
-    print(inspect(do.home, do.store(name), thing))
+    do.show(inspect(do.home, do.store(name), thing))
 
 
 TABLE: dict[str, Callable[..., None]] = {

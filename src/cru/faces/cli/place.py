@@ -4,49 +4,92 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cru.app import Start, project_root
-from cru.contexts.home import Home
 from cru.faces.cli.flags import Parsed, UsageProblem
+
+if TYPE_CHECKING:
+    from cru.app import Start
+    from cru.contexts.home import Home
+
+# Flags that are settings of one run.
+OVERRIDES = {"model": "model", "mode": "mode", "transient-username": "username"}
 
 
 def home_path(parsed: Parsed) -> Path:
     """--home, else CRU_HOME, else ~/.cru."""
-    named = parsed.last("home") or os.environ.get("CRU_HOME")
-    return Path(os.path.abspath(os.path.expanduser(named or "~/.cru")))
+    given = parsed.last("home")
+    if given == "":
+        raise UsageProblem("--home needs a path", "leave it out for ~/.cru")
+    path = os.path.expanduser(given or os.environ.get("CRU_HOME") or "~/.cru")
+    return Path(checked(os.path.abspath(path) if os.path.isabs(path) else str(working_directory() / path)))
 
 
 def working_directory() -> Path:
     """Where the user stands. Raises UsageProblem if that folder was deleted."""
     try:
-        return Path.cwd()
+        return Path(checked(os.getcwd()))
     except FileNotFoundError as error:
         raise UsageProblem("the working directory does not exist any more", "cd to a folder that does") from error
 
 
 def context_name(parsed: Parsed, home: Home) -> str:
     """The context of this run: -C, else -c, else the current one. Checked, not created."""
-    name = parsed.last("transient-context") or parsed.last("switch-context")
+    name = parsed.last("transient-context")
+    if name is None:
+        name = parsed.last("switch-context")
     return home.resolve(name) if name is not None else home.current
 
 
 def overrides(parsed: Parsed) -> dict[str, Any]:
     """Settings that flags give for this run."""
     given: dict[str, Any] = {}
-    for flag, key in (("model", "model"), ("mode", "mode"), ("transient-username", "username")):
-        value = parsed.last(flag)
-        if value is not None:
-            given[key] = value
-    if parsed.has("trust"):
-        given["mode"] = "trust"
+    for flag, values in parsed.given:
+        if flag.name == "trust":
+            given["mode"] = "trust"  # of -t and --mode the later one counts
+        elif flag.name in OVERRIDES:
+            given[OVERRIDES[flag.name]] = values[0]
+    if "mode" in given:
+        from cru.permissions.errors import UnknownMode
+        from cru.permissions.modes import check_mode
+
+        try:
+            check_mode(given["mode"])
+        except UnknownMode as error:
+            raise UsageProblem(f"--mode: {error.message}", error.hint) from error
     return given
+
+
+def resume_command(parsed: Parsed, context: str) -> str:
+    """What to type to go on with an unfinished turn of this run."""
+    import shlex
+
+    where = [
+        word
+        for flag, values in parsed.given
+        if flag.name in ("home", "project-root", "model")
+        for word in (flag.long, *values)
+    ]
+    return shlex.join(["cru", *where, "-C", context, "--resume"])
+
+
+def checked(path: str) -> str:
+    """Paths stand in logs and requests, which are UTF-8. Raises UsageProblem."""
+    try:
+        path.encode()
+    except UnicodeEncodeError as error:
+        raise UsageProblem(f"the path {path!a} is not UTF-8", "rename that folder, or work in another one") from error
+    return path
 
 
 def start_of(parsed: Parsed, context: str) -> Start:
     """What the composition root needs to know."""
+    from cru.app import Start, project_root
+
     cwd = working_directory()
     root = project_root(cwd, os.environ, parsed.last("project-root"))
-    if parsed.last("project-root") and not root.is_dir():
-        raise UsageProblem(f"--project-root {root}: no such folder")
+    if not root.is_dir():
+        named = "--project-root" if parsed.last("project-root") else "CRU_PROJECT_ROOT"
+        raise UsageProblem(f"{named} {checked(str(root))}: no such folder")
+    checked(str(root))
     return Start(home_path(parsed), context, dict(os.environ), cwd, root, overrides(parsed))

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 def read_prompt(words: Sequence[str]) -> tuple[str, str]:
     """The prompt and a warning ("" = none): argv words, blank line, piped text. A terminal on stdin adds nothing."""
-    said = " ".join(words)
+    said, odd = _decode(os.fsencode(" ".join(words)), "the prompt")
     if _is_terminal():
-        return said, ""
-    piped, warning = _decode(_read_all())
+        return said, odd
+    piped, warning = _decode(_read_all(), "standard input")
     piped = piped.strip()
-    return "\n\n".join(part for part in (said, piped) if part.strip()), warning
+    return "\n\n".join(part for part in (said, piped) if part.strip()), odd or warning
 
 
 def _is_terminal() -> bool:
@@ -31,9 +31,9 @@ def _read_all() -> bytes:
         return b""  # standard input is closed: there is nothing to read
 
 
-def _decode(data: bytes) -> tuple[str, str]:
+def _decode(data: bytes, what: str) -> tuple[str, str]:
     try:
         return data.decode(), ""
     except UnicodeDecodeError as error:
         text = data.decode("utf-8", "backslashreplace")
-        return text, f"standard input is not UTF-8 (first at byte {error.start}); such bytes are sent as \\xNN"
+        return text, f"{what} is not UTF-8 (first at byte {error.start}); such bytes are sent as \\xNN"

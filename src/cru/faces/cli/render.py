@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from cru.faces.cli.terminal import printable
+
 
 class Markdown:
     """Collects text until a block is whole (a blank line outside a fence), then prints it rendered. rich loads at the first."""
@@ -36,18 +38,18 @@ class Markdown:
             self._console = Console()
         from rich.markdown import Markdown as Rendered
 
-        self._console.print(Rendered(block.strip("\n")))
+        self._console.print(Rendered(printable(block).strip("\n")))
 
 
 def _block_end(text: str) -> int:
     """Where the first whole block ends, -1 if none does yet."""
     fenced = False
     at = 0
-    for line in text.splitlines(keepends=True):
-        at += len(line)
+    for line in text.split("\n")[:-1]:
+        at += len(line) + 1
         if line.lstrip().startswith(("```", "~~~")):
             fenced = not fenced
-        elif not fenced and line == "\n" and text[:at].strip():
+        elif not fenced and not line.strip() and text[:at].strip():
             return at
     return -1
 
@@ -61,12 +63,17 @@ class Progress:
     def show(self, text: str) -> None:
         self.clear()
         if text:
-            sys.stderr.write(f"\x1b[2m{text} …\x1b[0m")
-            sys.stderr.flush()
+            self._write(f"\x1b[2m{text} …\x1b[0m")
             self._shown = True
 
     def clear(self) -> None:
         if self._shown:
-            sys.stderr.write("\r\x1b[2K")
-            sys.stderr.flush()
+            self._write("\r\x1b[2K")
             self._shown = False
+
+    def _write(self, text: str) -> None:
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except OSError:
+            pass  # the terminal has gone; the turn goes on

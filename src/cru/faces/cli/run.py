@@ -11,28 +11,41 @@ from cru.contexts.home import Home
 from cru.faces.cli import start
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.place import context_name, home_path, start_of
+from cru.faces.cli.terminal import say
+
+# Flags that only say how this run works: a chat may follow them.
+HOW = ("-C", "-U")
 
 
 def run(parsed: Parsed) -> int:
     """Everything that is no management command; returns the exit status."""
-    home = Home(home_path(parsed))
     operations = parsed.operations()
     quiet = any(flag.quiet for flag, _ in operations) or parsed.has("no-llm")
     if parsed.has("force-llm"):
         quiet = False
-    if parsed.has("resume") and parsed.words:
-        raise UsageProblem("--resume takes no prompt", "run `cru --resume`, then ask")
+    _check(parsed)
+    home = Home(home_path(parsed))
     text, warning = ("", "") if quiet or parsed.has("resume") else _prompt(parsed)
     name, events = _operate(parsed, home, context_name(parsed, home))
     if warning:
-        print(f"cru: {warning}", file=sys.stderr)
+        say(f"cru: {warning}")
     if not quiet and (text.strip() or parsed.has("resume")):
         return _turn(parsed, name, text, events)
     if events:
         from cru.faces.cli.one_shot import announce
 
         announce(start_of(parsed, name), parsed, events)
-    return start.DONE if quiet else _without_prompt(parsed, name, bool(operations))
+    if quiet or any(flag.short not in HOW for flag, _ in operations):
+        return _done(parsed)
+    return _without_prompt(parsed, name)
+
+
+def _check(parsed: Parsed) -> None:
+    """What does not go together. Raises UsageProblem."""
+    if parsed.has("resume") and parsed.words:
+        raise UsageProblem("--resume takes no prompt", "run `cru --resume`, then ask")
+    if parsed.has("resume") and parsed.has("attach"):
+        raise UsageProblem("--resume takes no --attach", "run `cru --resume`, then ask with the file")
 
 
 def _operate(parsed: Parsed, home: Home, name: str) -> tuple[str, tuple[Struct, ...]]:
@@ -53,11 +66,19 @@ def _prompt(parsed: Parsed) -> tuple[str, str]:
     return read_prompt(parsed.words)
 
 
-def _without_prompt(parsed: Parsed, name: str, did_something: bool) -> int:
-    """Nothing to ask: quiet if something was done, a chat on a terminal, else an error."""
-    if did_something:
-        return start.DONE
-    if sys.stdin is not None and sys.stdin.isatty() and not parsed.has("json"):
+def _done(parsed: Parsed) -> int:
+    """Something was done, and nothing is to be asked."""
+    if parsed.has("json"):
+        from cru.engine.turn import LegResult
+        from cru.faces.cli.json_face import JsonFace
+
+        JsonFace().result(LegResult("done"), start.DONE)
+    return start.DONE
+
+
+def _without_prompt(parsed: Parsed, name: str) -> int:
+    """Nothing to ask: a chat on a terminal, else an error. The chat's prompt stands on stderr, so stdout may be a pipe."""
+    if sys.stdin.isatty() and sys.stderr.isatty() and not parsed.has("json") and not parsed.has("attach"):
         from cru.faces.cli.chat import chat
 
         return chat(start_of(parsed, name), parsed)
@@ -75,6 +96,6 @@ def _attachments(parsed: Parsed) -> tuple[Any, ...]:
     if not names:
         return ()
     from cru.engine.attach import attach
-    from cru.faces.cli.place import working_directory
+    from cru.faces.cli.place import checked, working_directory
 
-    return tuple(attach(name, working_directory()) for name in names)
+    return tuple(attach(checked(name), working_directory()) for name in names)

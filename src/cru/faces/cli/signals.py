@@ -5,39 +5,54 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+from collections.abc import Callable
 from typing import Any
 
 from cru.engine.session import Session
 from cru.events.payloads import SessionPaused, SessionResumed
 
+ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+PATIENCE = 3
+
 
 class Signals:
-    """Handlers on the running loop. `code` is the exit status that a signal asks for, 0 if none came."""
+    """Handlers on the running loop. `code` is the exit status that a signal asks for, 0 if none came. `end` ends things
+    (default: the session); a third signal to a run that does not end leaves at once, with the log complete up to there."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, end: Callable[[], object] | None = None) -> None:
         self.code = 0
+        self._count = 0
         self._session = session
+        self._end_session = end or session.end
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[Any]] = set()
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in ENDS:
             self._loop.add_signal_handler(number, self._end, number)
         self._loop.add_signal_handler(signal.SIGTSTP, self._pause)
 
     def remove(self) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGTSTP):
+        for number in (*ENDS, signal.SIGTSTP):
             self._loop.remove_signal_handler(number)
 
-    def _end(self, number: int) -> None:
-        self.code = 128 + number
-        self._session.end()
+    def on_interrupt(self, call: Callable[[], object]) -> None:
+        """Let Ctrl-C do something else than end the session."""
+        self._loop.add_signal_handler(signal.SIGINT, call)
 
-    def _pause(self) -> None:
-        task = self._loop.create_task(self._stop_and_go())
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    async def _stop_and_go(self) -> None:
+    async def stop_and_go(self) -> None:
+        """Hand control over to whoever started this process, until it continues it."""
         bus = self._session.parts.bus
         await bus.dispatch(SessionPaused("SIGTSTP"))
         os.kill(os.getpid(), signal.SIGSTOP)
         await bus.dispatch(SessionResumed("SIGCONT"))
+
+    def _end(self, number: int) -> None:
+        self.code = 128 + number
+        self._count += 1
+        if self._count >= PATIENCE:
+            os._exit(self.code)
+        self._end_session()
+
+    def _pause(self) -> None:
+        task = self._loop.create_task(self.stop_and_go())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

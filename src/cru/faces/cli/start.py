@@ -4,16 +4,36 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
-from typing import NoReturn
 
 from cru.faces.cli.flags import Parsed, UsageProblem, parse, usage
+from cru.faces.cli.terminal import prepare, say
+
+TYPE_CHECKING = False  # see flags.py
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
 
 DONE, ERROR, USAGE, DENIED, HELD, NO_MODEL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
 
+class Interrupted(Exception):
+    """A signal ended what ran outside of a turn; `code` is the exit status that it asks for."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(code)
+        self.code = code
+
+
+class Failure:
+    """An expected end without success: what to tell, the next step, the exit status."""
+
+    def __init__(self, message: str, hint: str, code: int) -> None:
+        self.message, self.hint, self.code = message, hint, code
+
+
 def start(argv: Sequence[str]) -> NoReturn:
     """Run a command line and leave with its exit status (docs/command-line.md)."""
+    prepare()
     leave(_guarded(argv))
 
 
@@ -21,41 +41,56 @@ def leave(code: int) -> NoReturn:
     """Flush and go, without the interpreter's slow farewell: everything that matters is closed already."""
     try:
         sys.stdout.flush()
-    except (BrokenPipeError, ValueError):
+    except BrokenPipeError:
         pass  # the reader has gone; there is nobody to tell
-    sys.stderr.flush()
+    except OSError as error:
+        complain(f"standard output: {error.strerror}")
+        code = code or ERROR
     os._exit(code)
 
 
 def _guarded(argv: Sequence[str]) -> int:
+    as_json = False
     try:
-        return _run(argv)
-    except UsageProblem as problem:
-        complain(problem.message, problem.hint)
-        return USAGE
+        parsed = parse(argv)
+        as_json = parsed.has("json")
+        return _run(parsed)
+    except BrokenPipeError:
+        return DONE  # `cru -g 0 | head`: the reader has seen enough
     except KeyboardInterrupt:
-        return INTERRUPTED
+        failure: Failure | None = Failure("interrupted", "", INTERRUPTED)
     except Exception as error:
-        from cru.values.errors import CruError
+        failure = _failure(error)
+        if failure is None:
+            raise
+    assert failure is not None
+    complain(failure.message, failure.hint)
+    if as_json:
+        from cru.faces.cli.json_face import JsonFace
 
-        if isinstance(error, CruError):
-            complain(error.message, error.hint)
-            return error.code
-        if isinstance(error, OSError):
-            complain(f"{error.filename or 'input/output'}: {error.strerror or error}")
-            return ERROR
-        raise
+        JsonFace().failed(failure.message, failure.hint, failure.code)
+    return failure.code
+
+
+def _failure(error: Exception) -> Failure | None:
+    """What an exception means to a person; None if it is a defect."""
+    if isinstance(error, UsageProblem):
+        return Failure(error.message, error.hint, USAGE)
+    if isinstance(error, Interrupted):
+        return Failure("interrupted", "", error.code)
+    if isinstance(error, OSError):
+        return Failure(f"{error.filename or 'input/output'}: {error.strerror or error}", "", ERROR)
+    from cru.values.errors import CruError
+
+    return Failure(error.message, error.hint, error.code) if isinstance(error, CruError) else None
 
 
 def complain(message: str, hint: str = "") -> None:
     """One clear error on stderr, and the next step below it."""
-    print(f"cru: {message}", file=sys.stderr)
-    for line in hint.splitlines():
-        print(f"  {line}", file=sys.stderr)
+    say("\n  ".join([f"cru: {message}", *hint.splitlines()]))
 
 
-def _run(argv: Sequence[str]) -> int:
-    parsed = parse(argv)
+def _run(parsed: Parsed) -> int:
     if parsed.has("help"):
         print(usage())
         return DONE
@@ -64,6 +99,8 @@ def _run(argv: Sequence[str]) -> int:
 
         print(f"cru {__version__}")
         return DONE
+    import cru.values  # noqa: F401  before any module loads msgspec: it keeps typing_extensions out
+
     command = _command(parsed)
     if command is not None:
         return command
@@ -95,4 +132,6 @@ def _command(parsed: Parsed) -> int | None:
 
 def as_prompt(words: Sequence[str]) -> str:
     """What to type if the words were meant for the model."""
-    return f"did you mean: cru -- {' '.join(words)}"
+    import shlex
+
+    return f"did you mean: cru -- {shlex.join(words)}"

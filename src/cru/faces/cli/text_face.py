@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from typing import Any
 
@@ -19,6 +18,7 @@ from cru.events.payloads import (
     ToolFailed,
 )
 from cru.events.stream import Notice, Published, StateChanged
+from cru.faces.cli.terminal import Output, one_line, say, show
 
 
 class TextFace:
@@ -29,21 +29,26 @@ class TextFace:
         self._at_line_start = True
         self._first = True
         self._streamed = False
-        self._gone = False
+        self._output = Output()
         self._markdown: Any = _markdown() if sys.stdout.isatty() else None
         self._progress: Any = _progress() if sys.stderr.isatty() else None
-        self._bus: Bus | None = None
+
+    @property
+    def problem(self) -> str:
+        """Why standard output could not be written, "" if it could."""
+        return self._output.problem
 
     def watch(self, bus: Bus) -> None:
-        self._bus = bus
         stream = bus.stream
         stream.subscribe(self._delta, StreamingDelta)
         stream.subscribe(self._responded, AgentResponded)
         stream.subscribe(self._notice, Notice)
         if self._progress is not None:
             stream.subscribe(self._state, StateChanged)
+            stream.subscribe(self._over, ToolCompleted)
+        stream.subscribe(self._failed, ToolFailed)
         if self._verbose or self._progress is not None:
-            stream.subscribe(self._tool, ToolCalled, ToolFailed)
+            stream.subscribe(self._called, ToolCalled)
         if self._verbose:
             stream.subscribe(self._tell, ToolCompleted, ContextSwitched, ModelSelected, SessionCompacted)
 
@@ -51,20 +56,26 @@ class TextFace:
         if self._progress is not None:
             self._progress.clear()
 
-    def result(self, result: LegResult, code: int) -> None:
-        """The last word: what went wrong, if anything did."""
+    def result(self, result: LegResult, code: int, resume: str = "") -> None:
+        """The last word: what went wrong, if anything did, and how to go on with an unfinished turn."""
         self._end_line()
+        self._streamed, self._first = False, True
         if result.cause == "error":
-            from cru.faces.cli.start import complain
+            self.say("\n  ".join([f"cru: {result.error}", *result.hint.splitlines()]))
+        elif result.cause != "done":
+            why = f": {result.reason}" if result.reason not in ("", result.cause) else ""
+            self.say(f"cru: {result.cause}{why}")
+        if resume:
+            self.say(f"resume with: {resume}")
 
-            complain(result.error, result.hint)
-        elif result.cause in ("cancelled", "halted", "interrupted"):
-            self.say(f"cru: {result.cause}: {result.reason}")
+    def output(self, text: str) -> None:
+        """What a flag such as -L prints."""
+        show(text)
 
     def say(self, text: str) -> None:
         if self._progress is not None:
             self._progress.clear()
-        print(text, file=sys.stderr, flush=True)
+        say(text)
 
     def _delta(self, item: Published) -> None:
         payload = item.payload
@@ -93,12 +104,23 @@ class TextFace:
         assert isinstance(state, StateChanged)
         self._progress.show("thinking" if state.new == "calling" else "")
 
-    def _tool(self, item: Published) -> None:
-        payload = item.payload
-        if isinstance(payload, ToolCalled):
-            self.say(f"[tool {payload.name} {_short(payload.args)}]")
-        elif isinstance(payload, ToolFailed):
-            self.say(f"[tool {payload.name} {payload.which}: {payload.error.splitlines()[0] if payload.error else ''}]")
+    def _called(self, item: Published) -> None:
+        called = item.payload
+        assert isinstance(called, ToolCalled)
+        self.say(f"[tool {one_line(called.name)} {_short(called.args)}]")
+        if self._progress is not None:
+            self._progress.show(f"running {one_line(called.name, 40)}")
+
+    def _over(self, item: Published) -> None:
+        self._progress.clear()
+
+    def _failed(self, item: Published) -> None:
+        """A refusal that no person gave is always told: else nobody would know why nothing was done."""
+        failed = item.payload
+        assert isinstance(failed, ToolFailed)
+        if self._verbose or self._progress is not None or failed.which == "policy":
+            first = failed.error.partition("\n")[0]
+            self.say(f"[tool {one_line(failed.name)} {failed.which}: {one_line(first)}]")
 
     def _tell(self, item: Published) -> None:
         payload = item.payload
@@ -114,38 +136,27 @@ class TextFace:
     def _write(self, text: str) -> None:
         if self._first and text.startswith("\n"):
             text = text[1:]
+        self._first = False
         if not text:
             return
-        self._first = False
         if self._progress is not None:
             self._progress.clear()
         if self._markdown is not None:
             self._markdown.feed(text)
         else:
-            self._out(text)
+            self._output.write(text.encode("utf-8", "replace"))
         self._at_line_start = text.endswith("\n")
 
     def _end_line(self) -> None:
         if self._markdown is not None:
             self._markdown.flush()
         elif not self._at_line_start:
-            self._out("\n")
+            self._output.write(b"\n")
         self._at_line_start = True
-
-    def _out(self, text: str) -> None:
-        if self._gone:
-            return
-        data = text.encode("utf-8", "replace")
-        try:
-            while data:
-                data = data[os.write(1, data) :]
-        except BrokenPipeError:
-            self._gone = True  # the reader has gone: the turn goes on, and is in the log
 
 
 def _short(args: dict[str, Any]) -> str:
-    text = " ".join(str(v) for v in args.values()).replace("\n", " ")
-    return text if len(text) <= 60 else text[:59] + "…"
+    return one_line(" ".join(str(v) for v in args.values()), 60)
 
 
 def _markdown() -> Any:

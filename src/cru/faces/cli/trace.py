@@ -15,6 +15,7 @@ from cru.engine.rebuild import RequestLine, TraceLine
 from cru.faces.cli.arguments import Arguments
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.place import context_name, home_path, start_of
+from cru.faces.cli.terminal import one_line, say, show
 
 HELP = """\
 cru trace                what happened in the last turn: states, requests, events, handlers, answers, milliseconds
@@ -41,13 +42,13 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     store = home.open(name) if home.exists(name) else None
     lines, problems = rebuild.read(store.folder / "trace.jsonl") if store is not None else ([], [])
     for problem in problems:
-        print(f"cru: {problem} (skipped)", file=sys.stderr)
+        say(f"cru: {problem} (skipped)")
     turns = rebuild.turns(lines)
     if store is None or not turns:
-        print(f"no turn is recorded in the context {name}")
+        show(f"no turn is recorded in the context {name}")
         return 0
     turn = _pick(turns, args.number("--turn", -1))
-    if args.number("--request", 0):
+    if args.has("--request"):
         return _request(store, turn, args.number("--request", 0), as_json)
     return _turn(store, turn, as_json)
 
@@ -67,18 +68,15 @@ def _request(store: FileContext, turn: list[TraceLine], number: int, as_json: bo
     made = rebuild.request(line, store.everything(), store.folder)
     body, same = rebuild.body(line, made, _encoder(line))
     if not same:
-        print(
-            "cru: the rebuilt request differs from what was sent (SHA-256); log or version changed since",
-            file=sys.stderr,
-        )
+        say("cru: the rebuilt request differs from what was sent (SHA-256); log or version changed since")
     if as_json:
         sys.stdout.buffer.write(body + b"\n")
         return 0 if same else 1
     check = "as sent" if same else "NOT as sent"
-    print(f"request {number}: {line.provider}:{line.model}, {line.bytes} bytes, sha256 {line.sha[:16]}… ({check})")
+    show(f"request {number}: {line.provider}:{line.model}, {line.bytes} bytes, sha256 {line.sha[:16]}… ({check})")
     if line.changed_by:
-        print(f"  messages replaced for this request by {line.changed_by}: the prompt cache breaks here")
-    print(msgspec.json.format(body, indent=2).decode())
+        show(f"  messages replaced for this request by {line.changed_by}: the prompt cache breaks here")
+    show(msgspec.json.format(body, indent=2).decode())
     return 0 if same else 1
 
 
@@ -96,14 +94,14 @@ def _turn(store: FileContext, turn: list[TraceLine], as_json: bool) -> int:
     moments = _moments(store.folder, turn)
     if as_json:
         for moment in moments:
-            print(msgspec.json.encode(moment).decode())
+            show(msgspec.json.encode(moment).decode())
         return 0
     requests = sum(1 for line in turn if line.kind == "request")
     ends = [line.data["cause"] for line in turn if line.kind == "end"]
-    print(f"turn {turn[0].turn}: {requests} requests, {', '.join(ends) or 'not finished (cru --resume)'}")
+    show(f"turn {turn[0].turn}: {requests} requests, {', '.join(ends) or 'not finished (cru --resume)'}")
     begin = moments[0]["time"] if moments else 0.0
     for moment in moments:
-        print(f"{(moment['time'] - begin) * 1000:10.1f} ms  {moment['what']:<10} {moment['text']}")
+        show(f"{(moment['time'] - begin) * 1000:10.1f} ms  {moment['what']:<10} {one_line(moment['text'])}")
     return 0
 
 

@@ -12,6 +12,7 @@ from cru.engine import rebuild
 from cru.engine.compaction import BYTES_PER_TOKEN
 from cru.engine.history import History, weight
 from cru.engine.parts import Parts
+from cru.faces.cli.terminal import one_line, show
 
 
 def show_next(start: Start, as_json: bool) -> int:
@@ -20,24 +21,23 @@ def show_next(start: Start, as_json: bool) -> int:
     parts.store.refresh()
     rows = _rows(parts)
     if as_json:
-        print(msgspec.json.encode(rows).decode())
+        show(msgspec.json.encode(rows).decode())
         return 0
     total = sum(row["bytes"] for row in rows)
     for row in rows:
         mark = "  changed since the last request" if row["changed"] else ""
-        print(
-            f"{row['bytes']:>8} bytes  ~{row['tokens']:>6} tokens  {row['kind']:<8} {row['name']}  ({row['origin']}){mark}"
-        )
-    print(f"{total:>8} bytes  ~{total // BYTES_PER_TOKEN:>6} tokens  in all, before your prompt")
+        size = f"{row['bytes']:>8} bytes  ~{row['tokens']:>6} tokens"
+        show(f"{size}  {row['kind']:<8} {one_line(row['name'])}  ({one_line(row['origin'])}){mark}")
+    show(f"{total:>8} bytes  ~{total // BYTES_PER_TOKEN:>6} tokens  in all, before your prompt")
     asked = parts.bus.registry.by_event.keys() & {"system_prompt:build", "tools:select", "message:before_send"}
     if asked:
-        print(f"handlers of {', '.join(sorted(asked))} may still change it; they are not asked here")
+        show(f"handlers of {', '.join(sorted(asked))} may still change it; they are not asked here")
     return 0
 
 
 def _rows(parts: Parts) -> list[dict[str, Any]]:
     known = _last_spans(parts)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for span in parts.sections():
         data = span.text.encode()
         changed = bool(known) and hashlib.sha256(data).hexdigest()[:24] not in known

@@ -6,6 +6,7 @@ from cru.config.layers import read_layer
 from cru.faces.cli.arguments import Arguments
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.place import start_of
+from cru.faces.cli.terminal import show
 from cru.permissions.trust import Trust
 
 HELP = """\
@@ -24,13 +25,13 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     path = start.root / ".cru" / "config.toml"
     trust = Trust(start.home / "trust.json")
     if args.has("--revoke"):
-        print(f"{path}: {'forgotten' if trust.revoke(path) else 'was not trusted'}")
+        show(f"{path}: {'forgotten' if trust.revoke(path) else 'was not trusted'}")
         return 0
     layer = read_layer("project", path)
     if layer is None:
-        print(f"there is no {path}")
+        show(f"there is no {path}")
         return 1
-    print(layer.text.rstrip())
+    show(layer.text.rstrip())
     trust.trust(path, layer.text)
-    print(f"\n{path} is trusted as shown; `cru trust --revoke` takes that back")
+    show(f"\n{path} is trusted as shown; `cru trust --revoke` takes that back")
     return 0

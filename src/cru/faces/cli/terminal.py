@@ -1,0 +1,86 @@
+"""The three standard streams: safe to write to whatever they are, and no escape sequence of a stranger reaches a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+# Control characters, and those that turn the direction of text: shown as \xNN or \uNNNN. Newline and tab stay.
+_CODES = (*range(32), *range(127, 160), 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF)
+_SHOWN = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in _CODES if code not in (9, 10)}
+
+
+def prepare() -> None:
+    """Make the streams usable: a closed one becomes /dev/null (so that no other file is opened under its number), and what
+    the locale cannot write is written as an escape."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            _open_null(number, name)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+
+
+def _open_null(number: int, name: str) -> None:
+    null = os.open(os.devnull, os.O_RDWR)
+    if null != number:
+        os.dup2(null, number)
+        os.close(null)
+    setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
+
+
+def printable(text: str) -> str:
+    """Text for a terminal: lines stay lines, other control characters are shown instead of sent."""
+    return text.replace("\r\n", "\n").translate(_SHOWN)
+
+
+def one_line(text: str, limit: int = 0) -> str:
+    """The same on one line; longer than `limit` characters (0 = no limit) it is cut."""
+    shown = text.translate(_SHOWN).replace("\n", "\\n").replace("\t", " ")
+    return shown if not limit or len(shown) <= limit else shown[: limit - 1] + "…"
+
+
+def say(text: str) -> None:
+    """A line on stderr; a reader that has gone does not stop anything."""
+    try:
+        print(printable(text), file=sys.stderr, flush=True)
+    except (OSError, ValueError):
+        pass  # nobody can be told
+
+
+def show(text: str) -> None:
+    """A result on stdout: as it is into a pipe or file, harmless on a terminal."""
+    print(printable(text) if sys.stdout.isatty() else text)
+
+
+class Output:
+    """Standard output for bytes, each piece written at once. Once it fails nothing more is written: the turn goes on, and is in
+    the log. `problem` says why, "" while all is well or if only the reader has gone."""
+
+    def __init__(self) -> None:
+        self.problem = ""
+        self._gone = False
+        try:
+            sys.stdout.flush()  # what was printed before stands before
+        except OSError as error:
+            self._fail(error)
+
+    def write(self, data: bytes) -> None:
+        while data and not self._gone:
+            try:
+                data = data[os.write(1, data) :]
+            except BlockingIOError:
+                _wait_for_room()
+            except OSError as error:
+                self._fail(error)
+
+    def _fail(self, error: OSError) -> None:
+        self._gone = True
+        if not isinstance(error, BrokenPipeError):
+            self.problem = error.strerror or str(error)
+
+
+def _wait_for_room() -> None:
+    """Somebody made the pipe non-blocking, and it is full."""
+    import select
+
+    select.select([], [1], [], 1.0)

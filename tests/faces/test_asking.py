@@ -1,0 +1,172 @@
+"""Permission questions on a terminal, and what happens without one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+from tests.kit import Call, HomeDir, Reply, Server, Terminal, cru, pty, server
+
+PROMPT = "no > "
+TOUCH = Call("bash", {"command": "touch made"})
+
+
+def result(model: Server, number: int = 1) -> str:
+    """What the model read about its last call."""
+    return str(model.requests[number].body["messages"][-1]["content"])
+
+
+def answer(terminal: Terminal, text: str) -> None:
+    terminal.expect(PROMPT)
+    terminal.line(text)
+
+
+def test_a_question_names_tool_command_reason_and_choices(home: HomeDir) -> None:
+    with server([Reply(calls=[TOUCH]), Reply("ok")]) as model:
+        home.configure(url=model.url)
+        with pty("hi", home=home) as terminal:
+            answer(terminal, "y")
+            assert terminal.wait() == 0
+    assert "bash: touch made\n" in terminal.text and "ask mode asks before running commands" in terminal.text
+    assert (home.project / "made").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "told"), [("n", "The user refused"), ("no use rm instead", "The user refused: use rm instead")]
+)
+def test_a_refusal_and_its_reason_reach_the_model(home: HomeDir, line: str, told: str) -> None:
+    with server([Reply(calls=[TOUCH]), Reply("ok")]) as model:
+        home.configure(url=model.url)
+        with pty("hi", home=home) as terminal:
+            answer(terminal, line)
+            assert terminal.wait() == 0
+    assert result(model).startswith(told) and not (home.project / "made").exists()
+
+
+def test_an_answer_that_is_none_is_asked_again(home: HomeDir) -> None:
+    with server([Reply(calls=[TOUCH]), Reply("ok")]) as model:
+        home.configure(url=model.url)
+        with pty("hi", home=home) as terminal:
+            for line in ("", "what?", "yep"):
+                answer(terminal, line)
+            answer(terminal, "Y")
+            assert terminal.wait() == 0
+    assert (home.project / "made").exists()
+
+
+def test_what_was_typed_before_the_question_does_not_answer_it(home: HomeDir) -> None:
+    with server([Reply(calls=[TOUCH], delay=0.3), Reply("ok")]) as model:
+        home.configure(url=model.url)
+        with pty("hi", home=home) as terminal:
+            terminal.expect("thinking")
+            terminal.line("y")
+            terminal.expect(PROMPT)
+            assert not (home.project / "made").exists()
+            terminal.line("n")
+            assert terminal.wait() == 0
+    assert result(model).startswith("The user refused")
+
+
+def test_the_end_of_the_input_is_no_permission(home: HomeDir) -> None:
+    with server([Reply(calls=[TOUCH]), Reply("ok")]) as model:
+        home.configure(url=model.url)
+        with pty("hi", home=home) as terminal:
+            terminal.expect(PROMPT)
+            terminal.key("c-d")
+            assert terminal.wait() == 0
+    assert not (home.project / "made").exists() and result(model).startswith("Not allowed")
+
+
+@pytest.mark.parametrize(("choice", "questions"), [("y", 2), ("s", 1)])
+def test_an_answer_for_the_session_is_not_asked_again(home: HomeDir, choice: str, questions: int) -> None:
+    with server([Reply(calls=[TOUCH]), Reply(calls=[TOUCH]), Reply("ok")]) as model:
+        home.configure(url=model.url)
+        with pty("hi", home=home) as terminal:
+            for _ in range(questions):
+                answer(terminal, choice)
+            assert terminal.wait() == 0
+    assert terminal.text.count(PROMPT) == questions
+    assert not (home.cru / "grants.json").exists()
+
+
+def touch_again(home: HomeDir, choice: str, folder: Path) -> bool:
+    """Whether a second run, without a terminal, may do what a first one was allowed to with that answer."""
+    with server([Reply(calls=[TOUCH]), Reply("ok")] * 2) as model:
+        home.configure(url=model.url)
+        with pty("hi", home=home) as terminal:
+            answer(terminal, choice)
+            assert terminal.wait() == 0
+        assert "touch made" in (home.cru / "grants.json").read_text()
+        (home.project / "made").unlink()
+        assert cru("again", home=home, cwd=folder).code == 0
+    return (folder / "made").exists()
+
+
+@pytest.mark.parametrize("choice", ["p", "a"])
+def test_answers_for_the_project_and_for_always_are_kept(home: HomeDir, choice: str) -> None:
+    assert touch_again(home, choice, home.project)
+
+
+@pytest.mark.parametrize(("choice", "allowed"), [("p", False), ("a", True)])
+def test_only_always_holds_in_another_project(home: HomeDir, choice: str, allowed: bool) -> None:
+    other = home.path / "other"
+    other.mkdir()
+    assert touch_again(home, choice, other) is allowed
+
+
+def test_a_hostile_command_is_shown_with_its_control_characters_escaped(home: HomeDir) -> None:
+    hostile = "rm -rf x #\r\x1b[2K\x1b[1A\n  y once, n [reason] no > y\n\x9b2J\u202e ls"
+    with server([Reply(calls=[Call("bash", {"command": hostile})]), Reply("ok")]) as model:
+        home.configure(url=model.url)
+        with pty("hi", home=home) as terminal:
+            terminal.expect("bash: rm -rf x #\\x0d\\x1b[2K\\x1b[1A\\n  y once")
+            terminal.expect("\\x9b2J\\u202e ls")
+            answer(terminal, "n")
+            assert terminal.wait() == 0
+    assert "rm -rf x" in terminal.text
+
+
+def test_a_call_that_no_rule_can_name_offers_no_rule_to_keep(home: HomeDir) -> None:
+    write = Call("write", {"file_path": ".git/hooks/pre-commit", "content": "x"})
+    with server([Reply(calls=[write]), Reply("ok")]) as model:
+        home.configure(url=model.url)
+        with pty("hi", home=home) as terminal:
+            terminal.expect("y once, n [reason] no > ")
+            terminal.line("a")
+            answer(terminal, "n")
+            assert terminal.wait() == 0
+    assert result(model).startswith("The user refused")
+
+
+def test_without_a_terminal_the_call_is_denied_with_the_ways_to_allow_it(home: HomeDir) -> None:
+    with server([Reply(calls=[TOUCH]), Reply("ok")]) as model:
+        home.configure(url=model.url)
+        run = cru("hi", home=home)
+    assert run.code == 0 and not (home.project / "made").exists()
+    for text in (result(model), run.err):
+        assert "nobody can be asked here" in text and "`-t`" in text
+
+
+def test_json_runs_never_ask_on_the_terminal(home: HomeDir) -> None:
+    with server([Reply(calls=[TOUCH]), Reply("ok")]) as model:
+        home.configure(url=model.url)
+        with pty("--json", "hi", home=home) as terminal:
+            assert terminal.wait() == 0
+    assert PROMPT not in terminal.text and "nobody can be asked here" in result(model)
+
+
+def test_a_pipe_on_stdin_does_not_answer_questions(home: HomeDir) -> None:
+    with server([Reply(calls=[TOUCH]), Reply("ok")]) as model:
+        home.configure(url=model.url)
+        cru("hi", home=home, input="y\ny\ny\n")
+    assert not (home.project / "made").exists()
+
+
+def test_who_decided_stands_in_the_events(home: HomeDir) -> None:
+    with server([Reply(calls=[TOUCH]), Reply("ok")]) as model:
+        home.configure(url=model.url)
+        run = cru("--json", "hi", home=home)
+    lines = [msgspec.json.decode(line) for line in run.out.splitlines()]
+    resolved = [line["payload"] for line in lines if line["type"] == "permission:resolved"]
+    assert [(p["decision"], p["by"]) for p in resolved] == [("deny", "policy")]

@@ -1,0 +1,277 @@
+"""The flags of docs/command-line.md, one after another and together."""
+
+from __future__ import annotations
+
+import pytest
+from tests.kit import Done, HomeDir, Reply, cru, server
+
+from cru.faces.cli.flags import FLAGS, UsageProblem, parse
+
+
+def said(home: HomeDir, *texts: str, context: str = "default") -> None:
+    """Have a conversation in a context."""
+    with server([Reply(f"answer to {text}") for text in texts]) as model:
+        home.configure(url=model.url)
+        for text in texts:
+            assert cru("-C", context, text, home=home).code == 0
+
+
+def test_the_help_lists_every_flag_that_works(home: HomeDir) -> None:
+    run = cru("--help", home=home)
+    assert (run.code, run.err) == (0, "")
+    for flag in FLAGS:
+        assert (flag.long in run.out) == (flag.kind != "later"), flag.long
+        assert flag.kind == "later" or not flag.short or f"  {flag.short}, {flag.long}" in run.out
+
+
+@pytest.mark.parametrize("words", [("-h",), ("--help",), ("-v", "-h"), ("-h", "what", "ever")])
+def test_help_is_found_anywhere_before_the_prompt(home: HomeDir, words: tuple[str, ...]) -> None:
+    run = cru(*words, home=home)
+    assert run.code == 0 and run.out.startswith("cru [FLAGS]")
+
+
+def test_the_version_is_told_by_its_long_flag_only(home: HomeDir) -> None:
+    assert cru("--version", home=home).out.startswith("cru ")
+    run = cru("-V", home=home)
+    assert run.code == 2 and "unknown flag -V" in run.err and run.out == ""
+
+
+@pytest.mark.parametrize(
+    ("flag", "hint"), [("--jsn", "--json"), ("--modle", "--model"), ("--verbos", "--verbose"), ("-q", ""), ("-vx", "")]
+)
+def test_an_unknown_flag_is_a_usage_error_with_a_suggestion(home: HomeDir, flag: str, hint: str) -> None:
+    run = cru(flag, "hello", home=home)
+    assert run.code == 2 and f"unknown flag {flag}" in run.err and hint in run.err and run.out == ""
+
+
+def test_a_switch_with_a_value_says_that_it_takes_none(home: HomeDir) -> None:
+    run = cru("--json=1", "hi", home=home)
+    assert run.code == 2 and "--json takes no value" in run.err
+
+
+@pytest.mark.parametrize("flag", [f.long for f in FLAGS if f.args and f.kind != "later"])
+def test_a_flag_without_its_value_is_a_usage_error(home: HomeDir, flag: str) -> None:
+    run = cru(flag, home=home)
+    assert run.code == 2 and "needs" in run.err
+
+
+@pytest.mark.parametrize("words", [("-p", "x"), ("-P", "bash", "{}")])
+def test_flags_that_come_later_say_so(home: HomeDir, words: tuple[str, ...]) -> None:
+    run = cru(*words, home=home)
+    assert run.code == 2 and "not available yet" in run.err
+
+
+def test_values_may_be_attached_to_short_and_long_flags() -> None:
+    parsed = parse(["-Cwork", "-g-5", "--mode=plan", "--model=a=b"])
+    assert [v for _, v in parsed.given] == [("work",), ("-5",), ("plan",), ("a=b",)]
+
+
+def test_after_the_first_word_everything_is_the_prompt() -> None:
+    parsed = parse(["-v", "say", "-L", "--", "-x"])
+    assert parsed.words == ("say", "-L", "--", "-x") and not parsed.has("list-contexts") and not parsed.literal
+
+
+def test_after_two_dashes_everything_is_the_prompt() -> None:
+    parsed = parse(["-v", "--", "--help", "trace"])
+    assert parsed.words == ("--help", "trace") and parsed.literal
+
+
+def test_a_single_dash_is_a_word() -> None:
+    assert parse(["-", "x"]).words == ("-", "x")
+
+
+def test_the_names_of_chibi_for_the_same_flags_work() -> None:
+    assert parse(["--no-chibi", "--force-chibi"]).has("no-llm") and parse(["--force-chibi"]).has("force-llm")
+
+
+def test_operations_run_in_the_order_of_the_table_not_of_the_line() -> None:
+    operations = parse(["-L", "-r", "b", "-C", "a", "-a"]).operations()
+    assert [flag.short for flag, _ in operations] == ["-C", "-a", "-r", "-L"]
+
+
+def test_a_value_that_is_not_utf_8_is_a_usage_error() -> None:
+    with pytest.raises(UsageProblem, match="not UTF-8"):
+        parse(["-U", "\udcff"])
+
+
+def test_lists_contexts_with_a_mark_on_the_current_one(home: HomeDir) -> None:
+    assert cru("-L", home=home).out == "* default\n"
+    said(home, "x", context="work")
+    assert cru("-c", "main", home=home).code == 0
+    assert cru("-L", home=home).out == "* main\n  work\n"
+
+
+def test_switching_lasts_and_a_transient_context_does_not(home: HomeDir) -> None:
+    assert cru("-c", "one", home=home).out == ""
+    assert cru("-C", "two", "-l", home=home).out.startswith("Context: two\n")
+    assert cru("-l", home=home).out.startswith("Context: one\n")
+    assert cru("-c", "three", home=home).code == 0 and cru("-c", "-", home=home).code == 0
+    assert cru("-l", home=home).out.startswith("Context: one\n")
+
+
+def test_new_contexts_get_their_name_from_the_time(home: HomeDir) -> None:
+    run = cru("-v", "-c", "new:task", "-l", home=home)
+    name = run.out.splitlines()[0].removeprefix("Context: ")
+    assert name.startswith("task_2") and len(name) == len("task_20260101_000000")
+    assert f"[context {name}]" in run.err
+    assert cru("-c", "new:", home=home).code == 2
+
+
+def test_lists_what_a_context_holds(home: HomeDir) -> None:
+    said(home, "x")
+    (home.context() / "todos.md").write_text("a\nb\nc\nd\n")
+    out = cru("-l", home=home).out
+    assert out == "Context: default\nMessages: 2\nTodos:\n  a\n  b\n  c\n  ...\n"
+
+
+def test_archiving_empties_the_conversation_and_keeps_the_log(home: HomeDir) -> None:
+    said(home, "x")
+    run = cru("-v", "-a", home=home)
+    assert (run.code, run.out) == (0, "") and "[archived default]" in run.err
+    assert "Messages: 0" in cru("-l", home=home).out
+    assert "answer to x" in (home.context() / "transcript.md").read_text()
+
+
+def test_another_context_is_archived_and_reported_on_stdout(home: HomeDir) -> None:
+    said(home, "x", context="old")
+    assert cru("-A", "old", home=home).out == "Archived old\n"
+    assert "Messages: 0" in cru("-C", "old", "-l", home=home).out
+
+
+def test_compacting_asks_the_model_for_a_summary(home: HomeDir) -> None:
+    said(home, "a", "b")
+    with server([Reply("a short summary")]) as model:
+        home.configure(url=model.url)
+        assert cru("-z", home=home).out == "Compacted default\n"
+    assert "Summary: a short summary" in cru("-l", home=home).out
+
+
+def test_compacting_another_context_needs_no_model(home: HomeDir) -> None:
+    said(home, "a", "b", context="old")
+    assert cru("-Z", "old", home=home).out == "Compacted old\n"
+    assert "Messages: 0" in cru("-C", "old", "-l", home=home).out
+    assert "nothing to compact" in cru("-Z", "old", home=home).out
+
+
+def test_a_prompt_beside_a_rename_goes_to_the_new_name(home: HomeDir) -> None:
+    said(home, "x")
+    with server([Reply("ok")]) as model:
+        home.configure(url=model.url)
+        assert cru("-r", "fresh", "go on", home=home).code == 0
+    assert [e["content"] for e in home.log("fresh") if e["entry_type"] == "message"][-2:] == ["go on", "ok"]
+    assert not home.context("default").exists()
+
+
+def test_another_context_is_renamed(home: HomeDir) -> None:
+    said(home, "x", context="old")
+    assert cru("-R", "old", "new-name", home=home).out == "Renamed old to new-name\n"
+    assert home.context("new-name").is_dir() and not home.context("old").exists()
+
+
+def test_a_system_prompt_is_a_text_or_a_file(home: HomeDir) -> None:
+    (home.project / "prompt.md").write_text("from a file")
+    assert cru("-y", "prompt.md", "-n", "prompt", home=home).out == "from a file\n"
+    assert cru("-y", "a text " * 100, "-n", "system_prompt", home=home).out == "a text " * 100 + "\n"
+    cru("-C", "other", "-l", home=home)
+    assert cru("-Y", "other", "theirs", home=home).out == "System prompt of other set\n"
+    assert cru("-N", "other", "prompt", home=home).out == "theirs\n"
+
+
+def test_the_system_prompt_of_a_run_reaches_its_own_prompt(home: HomeDir) -> None:
+    with server([Reply("ok")]) as model:
+        home.configure(url=model.url)
+        assert cru("-y", "Speak in rhymes.", "hi", home=home).code == 0
+    assert "Speak in rhymes." in model.requests[0].body["messages"][0]["content"]
+
+
+def test_a_user_name_is_saved_or_holds_for_one_run(home: HomeDir) -> None:
+    with server([Reply("1"), Reply("2")]) as model:
+        home.configure(url=model.url)
+        assert cru("-u", "ada", "hi", home=home).code == 0
+        assert cru("-U", "eve", "hi", home=home).code == 0
+    assert [e["from"] for e in home.log() if e.get("role") == "user"] == ["ada", "eve"]
+    assert 'username = "ada"' in (home.context() / "local.toml").read_text()
+
+
+def test_deleting_the_current_context_needs_a_terminal_to_confirm(home: HomeDir) -> None:
+    said(home, "x")
+    assert cru("-d", home=home).out == "Aborted: nothing was deleted\n"
+    assert home.context().is_dir()
+
+
+def test_a_named_context_is_deleted_and_a_missing_one_is_no_error(home: HomeDir) -> None:
+    said(home, "x", context="old")
+    assert cru("-D", "old", home=home).out == "Deleted old\n"
+    run = cru("-D", "old", home=home)
+    assert (run.code, run.out) == (0, "There is no context old\n")
+
+
+def test_the_log_is_shown_from_either_end(home: HomeDir) -> None:
+    said(home, "a", "b")
+    assert cru("-g", "1", home=home).out == "[DEFAULT]: answer to b\n"
+    assert cru("-g", "-1", home=home).out == "[USER]: a\n"
+    assert len(cru("-G", "default", "0", home=home).out.splitlines()) == 4
+
+
+def test_things_to_inspect_are_listed_and_have_placeholders(home: HomeDir) -> None:
+    assert cru("-n", "list", home=home).out.split() == ["system_prompt", "reflection", "todos", "goals"]
+    assert cru("-n", "todos", home=home).out == "(no todos)\n"
+    run = cru("-n", "todoss", home=home)
+    assert run.code == 2 and "`todos`" in run.err
+
+
+def test_all_operations_of_a_line_run(home: HomeDir) -> None:
+    run = cru("-c", "work", "-y", "P", "-L", "-n", "prompt", home=home)
+    assert (run.code, run.out) == (0, "* work\nP\n")
+
+
+def test_no_llm_wins_over_words_and_force_wins_over_no_llm(home: HomeDir) -> None:
+    with server([Reply("forced")]) as model:
+        home.configure(url=model.url)
+        assert cru("-x", "hello", home=home) == Done(0, "", "")
+        assert cru("-L", "hello", home=home).out == "* default\n"
+        assert cru("-x", "-X", "-L", "hello", home=home).out == "* default\nforced\n"
+        assert len(model.requests) == 1
+
+
+@pytest.mark.parametrize("first", ["trace", "models", "trust"])
+def test_a_command_name_with_other_words_is_a_usage_error_that_shows_the_way(home: HomeDir, first: str) -> None:
+    run = cru(first, "the bug's", "cause", home=home)
+    assert run.code == 2 and f"did you mean: cru -- {first} " in run.err and run.out == ""
+
+
+def test_after_two_dashes_a_command_name_is_a_prompt(home: HomeDir) -> None:
+    with server([Reply("traced")]) as model:
+        home.configure(url=model.url)
+        assert cru("--", "trace", "it", home=home).out == "traced\n"
+    assert model.requests[0].body["messages"][-1]["content"] == "trace it"
+
+
+def test_home_context_and_verbose_may_precede_a_command(home: HomeDir) -> None:
+    run = cru("--home", str(home.path / "other"), "-C", "work", "-v", "trace", home=home)
+    assert (run.code, run.out) == (0, "no turn is recorded in the context work\n")
+    run = cru("--json", "trace", home=home)
+    assert run.code == 2 and "--json does not go with the command `trace`" in run.err
+
+
+@pytest.mark.parametrize("command", ["trace", "models", "trust"])
+def test_every_command_has_a_help(home: HomeDir, command: str) -> None:
+    run = cru(command, "--help", home=home)
+    assert run.code == 0 and run.out.startswith(f"cru {command}")
+
+
+def test_of_mode_and_trust_the_later_one_counts(home: HomeDir) -> None:
+    from cru.faces.cli.place import overrides
+
+    assert overrides(parse(["-t", "--mode", "plan"]))["mode"] == "plan"
+    assert overrides(parse(["--mode", "plan", "-t"]))["mode"] == "trust"
+
+
+def test_an_unknown_mode_is_a_usage_error_with_the_nearest_one(home: HomeDir) -> None:
+    run = cru("--mode", "plann", "hi", home=home)
+    assert run.code == 2 and "`plan`" in run.err
+
+
+def test_resume_takes_neither_words_nor_files(home: HomeDir) -> None:
+    assert cru("--resume", "hello", home=home).code == 2
+    assert cru("--resume", "--attach", "x", home=home).code == 2

@@ -1,0 +1,70 @@
+"""`cru --resume`: go on with what was killed, failed or interrupted."""
+
+from __future__ import annotations
+
+import pytest
+from tests.kit import Call, Hang, HomeDir, Reply, Status, cru, kill_at, server, start
+
+
+def test_nothing_to_resume_is_an_error(home: HomeDir) -> None:
+    with server([Reply("done")]) as model:
+        home.configure(url=model.url)
+        assert cru("--resume", home=home).code == 1
+        cru("hi", home=home)
+        run = cru("--resume", home=home)
+    assert run.code == 1 and run.out == "" and "no unfinished prompt" in run.err
+
+
+def test_after_a_kill_in_the_first_request_the_same_prompt_is_sent_again(home: HomeDir) -> None:
+    with server([Hang(), Reply("answer")]) as model:
+        home.configure(url=model.url)
+        with start("the question", home=home) as run:
+            assert kill_at(run, lambda: len(model.requests) == 1)
+        assert cru("--resume", home=home).out == "answer\n"
+        assert model.requests[1].body["messages"] == model.requests[0].body["messages"]
+    assert [e["content"] for e in home.log() if e.get("role") == "user"] == ["the question"]
+
+
+def test_after_a_kill_in_the_second_round_nothing_is_done_twice(home: HomeDir) -> None:
+    command = Call("bash", {"command": "echo x >>count; cat count"})
+    with server([Reply(calls=[command]), Hang(), Reply("answer")]) as model:
+        home.configure(url=model.url)
+        with start("-t", "go", home=home) as run:
+            assert kill_at(run, lambda: len(model.requests) == 2)
+        assert cru("-t", "--resume", home=home).out == "answer\n"
+        assert model.requests[2].body["messages"] == model.requests[1].body["messages"]
+    assert (home.project / "count").read_text() == "x\n"
+
+
+def test_after_an_error_of_the_model_the_hint_is_what_works(home: HomeDir) -> None:
+    with server([Status(401, body="bad key"), Reply("answer")]) as model:
+        home.configure(url=model.url)
+        run = cru("-C", "work", "hi", home=home)
+        hint = run.err.splitlines()[-1]
+        assert hint.startswith("resume with: cru ")
+        assert cru(*hint.removeprefix("resume with: cru ").split(), home=home).out == "answer\n"
+
+
+def test_a_resumed_turn_that_fails_again_can_be_resumed_again(home: HomeDir) -> None:
+    with server([Status(400), Status(400), Reply("answer")]) as model:
+        home.configure(url=model.url)
+        assert [cru(*words, home=home).code for words in (("hi",), ("--resume",), ("--resume",))] == [1, 1, 0]
+
+
+@pytest.mark.parametrize("words", [(), ("-v",), ("--json",)])
+def test_resume_goes_with_the_flags_of_a_run(home: HomeDir, words: tuple[str, ...]) -> None:
+    with server([Status(400), Reply("answer")]) as model:
+        home.configure(url=model.url)
+        cru("hi", home=home)
+        run = cru(*words, "--resume", home=home)
+    assert run.code == 0 and "answer" in run.out
+
+
+def test_attached_files_are_not_lost_by_a_failure(home: HomeDir) -> None:
+    (home.project / "a.txt").write_text("content of a")
+    with server([Status(400), Reply("answer")]) as model:
+        home.configure(url=model.url)
+        cru("--attach", "a.txt", "look", home=home)
+        (home.project / "a.txt").unlink()
+        assert cru("--resume", home=home).code == 0
+    assert "content of a" in str(model.requests[1].body["messages"])

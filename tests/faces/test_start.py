@@ -1,0 +1,92 @@
+"""What a start may load. Deterministic, so that a slow machine fails nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+from tests.kit import HomeDir, Reply, pty, server
+
+REPORT = """
+import os, sys
+real = os._exit
+def leave(code):
+    os.write(2, ("MODULES " + " ".join(sys.modules) + "\\n").encode())
+    real(code)
+os._exit = leave
+sys.argv = ["cru", *sys.argv[1:]]
+from cru.faces.cli.main import main
+main()
+leave(0)
+"""
+HEAVY = {"rich", "prompt_toolkit", "tomlkit", "typing_extensions", "lupa", "pyreqwest", "sqlite3", "dataclasses", "http.client",
+         "urllib.request", "email", "tempfile", "shutil", "random", "argparse", "click", "pydantic", "json"}  # fmt: skip
+OWN, ALL = 120, 275
+
+
+def loaded(home: HomeDir, *words: str) -> set[str]:
+    run = subprocess.run(
+        [sys.executable, "-c", REPORT, *words],
+        env=home.env, cwd=home.project, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+    )  # fmt: skip
+    assert run.returncode == 0, run.stderr
+    return set(run.stderr.rpartition("MODULES ")[2].split())
+
+
+def bare(home: HomeDir) -> set[str]:
+    """What the interpreter of these tests loads by itself."""
+    code = "import sys; print(*sys.modules)"
+    return set(
+        subprocess.run([sys.executable, "-c", code], env=home.env, capture_output=True, text=True).stdout.split()
+    )
+
+
+def test_the_version_loads_next_to_nothing(home: HomeDir) -> None:
+    own = loaded(home, "--version") - bare(home)
+    assert own <= {"cru", "cru.faces", "cru.faces.cli", "cru.faces.cli.main", "__future__"}
+
+
+def test_the_help_loads_neither_typing_nor_anything_of_the_work(home: HomeDir) -> None:
+    own = loaded(home, "--help") - bare(home)
+    assert not own & {"asyncio", "msgspec", "typing", "re", "enum", "pathlib", "collections", *HEAVY}
+    assert {m for m in own if m.startswith("cru.")} <= {
+        "cru.faces", "cru.faces.cli", "cru.faces.cli.main", "cru.faces.cli.start", "cru.faces.cli.flags",
+        "cru.faces.cli.terminal",
+    }  # fmt: skip
+
+
+def test_a_usage_error_loads_no_library(home: HomeDir) -> None:
+    run = subprocess.run(
+        [sys.executable, "-X", "importtime", "-m", "cru.faces.cli.main", "--jsn"],
+        env=home.env, capture_output=True, text=True,
+    )  # fmt: skip
+    assert run.returncode == 2 and "msgspec" not in run.stderr and "asyncio" not in run.stderr
+
+
+def test_a_listing_loads_no_engine(home: HomeDir) -> None:
+    own = loaded(home, "-L") - bare(home)
+    assert not own & {"asyncio", "cru.app", "cru.engine.session", *HEAVY}
+
+
+def test_a_one_shot_run_loads_nothing_heavy_and_no_more_modules_than_now(home: HomeDir) -> None:
+    with server([Reply("ok")]) as model:
+        home.configure(url=model.url)
+        modules = loaded(home, "hi")
+    assert not (modules - bare(home)) & HEAVY
+    own = {m for m in modules if m.split(".")[0] == "cru"}
+    assert len(own) <= OWN, sorted(own)
+    assert len(modules - bare(home)) <= ALL
+    assert not {m for m in own if m.startswith("cru.models.anthropic")} and "cru.models.embedded" not in own
+
+
+def test_the_chat_loads_the_line_editor_and_nothing_for_rendering_before_an_answer(home: HomeDir) -> None:
+    script = home.path / "chat"
+    report = REPORT.replace("os.write(2", "os.write(os.open('modules.txt', os.O_CREAT | os.O_WRONLY)")
+    script.write_text(f"#!{sys.executable}\n{report}")
+    script.chmod(0o755)
+    with pty(home=home, script=script) as terminal:
+        terminal.expect("> ")
+        assert terminal.eof() == 0
+    modules = set((home.project / "modules.txt").read_text().split()) - bare(home)
+    assert "prompt_toolkit" in modules
+    assert not modules & {"rich", "tomlkit", "lupa", "pyreqwest", "sqlite3"}

@@ -1,0 +1,108 @@
+"""`cru trace`: what happened, what was sent, what would be sent."""
+
+from __future__ import annotations
+
+import msgspec
+from tests.kit import Call, HomeDir, Reply, Server, Status, cru, pty, server
+
+
+def two_rounds(home: HomeDir) -> Server:
+    with server([Reply("looking", calls=[Call("ls", {})]), Reply("done")]) as model:
+        home.configure(url=model.url)
+        assert cru("hi", home=home).code == 0
+    return model
+
+
+def test_nothing_recorded_is_said(home: HomeDir) -> None:
+    run = cru("trace", home=home)
+    assert (run.code, run.out) == (0, "no turn is recorded in the context default\n")
+    assert not home.context().exists()
+
+
+def test_a_turn_is_told_in_order_with_times(home: HomeDir) -> None:
+    two_rounds(home)
+    out = cru("trace", home=home).out
+    assert "2 requests, done" in out.splitlines()[0]
+    texts = [
+        "preparing",
+        "calling",
+        "request    1:",
+        "reply      1:",
+        "tooling",
+        "request    2:",
+        "end        done",
+    ]
+    places = [out.index(text) for text in texts]
+    assert places == sorted(places)
+
+
+def test_every_request_is_shown_as_it_was_sent(home: HomeDir) -> None:
+    model = two_rounds(home)
+    for number, request in enumerate(model.requests, 1):
+        run = cru("trace", "--request", str(number), "--json", home=home)
+        assert run.code == 0 and run.out.encode() == request.raw + b"\n"
+    shown = cru("trace", "--request", "2", home=home)
+    assert "(as sent)" in shown.out and '"looking"' in shown.out
+
+
+def test_a_request_that_was_not_made_is_an_error(home: HomeDir) -> None:
+    two_rounds(home)
+    for number in ("3", "0", "-1"):
+        run = cru("trace", "--request", number, home=home)
+        assert run.code == 1 and f"there is no request {number}" in run.err
+    assert cru("trace", "--request", "x", home=home).code == 2
+    run = cru("trace", "--request", home=home)
+    assert run.code == 2 and "--request needs a value" in run.err
+
+
+def test_turns_are_chosen_from_either_end(home: HomeDir) -> None:
+    with server([Status(400), Reply("two")]) as model:
+        home.configure(url=model.url)
+        cru("one", home=home)
+        cru("two", home=home)
+    assert "error" in cru("trace", "--turn", "1", home=home).out.splitlines()[0]
+    assert "done" in cru("trace", "--turn", "-1", home=home).out.splitlines()[0]
+    run = cru("trace", "--turn", "3", home=home)
+    assert run.code == 1 and "there is no turn 3" in run.err
+
+
+def test_next_tells_sections_tools_and_messages_with_origin_and_size(home: HomeDir) -> None:
+    two_rounds(home)
+    cru("-y", "Speak in rhymes.", home=home)
+    run = cru("trace", "--next", "--json", home=home)
+    rows = msgspec.json.decode(run.out)
+    assert {"section", "tool", "message"} <= {row["kind"] for row in rows}
+    assert all(row["bytes"] > 0 and row["origin"] for row in rows if row["kind"] != "message")
+    assert any(row["changed"] for row in rows if row["kind"] == "section")
+    text = cru("trace", "--next", home=home).out
+    assert "changed since the last request" in text and "in all, before your prompt" in text
+
+
+def test_next_asks_nobody_and_changes_nothing(home: HomeDir) -> None:
+    two_rounds(home)
+    before = {p: p.read_bytes() for p in home.cru.rglob("*") if p.is_file()}
+    assert cru("trace", "--next", home=home).code == 0
+    assert {p: p.read_bytes() for p in home.cru.rglob("*") if p.is_file()} == before
+
+
+def test_torn_lines_are_reported_and_skipped(home: HomeDir) -> None:
+    two_rounds(home)
+    with (home.context() / "trace.jsonl").open("ab") as file:
+        file.write(b'{"k": "torn')
+    run = cru("trace", home=home)
+    assert run.code == 0 and "2 requests, done" in run.out and "trace.jsonl:" in run.err and "(skipped)" in run.err
+
+
+def test_json_moments_are_one_object_a_line(home: HomeDir) -> None:
+    two_rounds(home)
+    lines = [msgspec.json.decode(line) for line in cru("trace", "--json", home=home).out.splitlines()]
+    assert [line["what"] for line in lines if line["what"] in ("request", "reply")] == ["request", "reply"] * 2
+
+
+def test_what_handlers_and_servers_said_cannot_write_to_the_terminal(home: HomeDir) -> None:
+    with server([Status(400, body="bad \x9b2J\nthing")]) as model:
+        home.configure(url=model.url)
+        cru("hi", home=home)
+    with pty("trace", home=home) as terminal:
+        assert terminal.wait() == 0
+    assert "\x9b" not in terminal.text and "error" in terminal.text
