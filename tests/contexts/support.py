@@ -15,7 +15,7 @@ from cru.values.entries import Entry
 DATA = Path(__file__).parents[1] / "data" / "contexts"
 
 
-def fresh(tmp_path: Path, name: str = "work") -> FileContext:
+def fresh(tmp_path: Path, name: str = "desk") -> FileContext:
     return Home(tmp_path / "home").open(name)
 
 
@@ -25,7 +25,7 @@ def again(context: FileContext) -> FileContext:
 
 
 def said(text: str, key: str = "", **more: str) -> Entry:
-    return Entry(id=key or new_id(), timestamp=now(), from_="user", to="work", content=text, role="user", **more)  # type: ignore[arg-type]
+    return Entry(id=key or new_id(), timestamp=now(), from_="user", to="desk", content=text, role="user", **more)  # type: ignore[arg-type]
 
 
 def texts(entries: list[Entry]) -> list[str]:

@@ -29,7 +29,7 @@ def attempt(call, *args):
     return "written"
 
 home = Home(Path(sys.argv[1]) / "home")
-context = home.open("work")
+context = home.open("desk")
 context.append(Entry("first", 1, content="x" * 3000))
 context.write_text("todos.md", "old")
 ballast = open(Path(sys.argv[1]) / "ballast", "wb", buffering=0)
@@ -41,14 +41,14 @@ except OSError:
 out = {"big": attempt(context.append, Entry("lost", 1, content="y" * 200000))}
 out["text"] = attempt(context.write_text, "todos.md", "z" * 9000)
 out["todos"] = context.read_text("todos.md")
-out["send"] = attempt(home.send, message("a", "work", "m" * 9000))
+out["send"] = attempt(home.send, message("a", "desk", "m" * 9000))
 lines = LineFile(context.folder / "journal.jsonl")
 out["line"] = attempt(lines.write, b"l" * 9000 + b"\\n")
-out["state"] = attempt(home.switch, "work")
+out["state"] = attempt(home.switch, "desk")
 ballast.truncate(0)
 context.append(Entry("second", 2, content="fits"))
 lines.write(b"fits\\n")
-home.send(message("a", "work", "fits"))
+home.send(message("a", "desk", "fits"))
 out["entries"] = [e.id for e in context.entries()]
 later = FileContext(context.folder)
 out["problems"] = [p.line for p in later.refresh()]
@@ -115,7 +115,7 @@ def attempt(call, *args):
     return "written"
 
 home = Home(Path(sys.argv[1]))
-context = home.open("work")
+context = home.open("desk")
 out = {"problems": [p.message for p in context.refresh()], "entries": [e.content for e in context.entries()]}
 out["current"] = home.current
 out["summary"] = context.summary()
@@ -124,11 +124,11 @@ with context.inbox() as messages:
 out["append"] = attempt(context.append, Entry("a", 1))
 out["switch"] = attempt(home.switch, "other")
 out["open"] = attempt(home.open, "other")
-out["send"] = attempt(home.send, message("a", "work", "m"))
+out["send"] = attempt(home.send, message("a", "desk", "m"))
 out["text"] = attempt(context.write_text, "todos.md", "x")
 out["new"] = attempt(home.resolve, "new")
-out["rename"] = attempt(home.rename, "work", "other")
-out["delete"] = attempt(home.delete, "work")
+out["rename"] = attempt(home.rename, "desk", "other")
+out["delete"] = attempt(home.delete, "desk")
 print(json.dumps(out))
 """
 _DROP = ("setpriv", "--bounding-set=-dac_override,-dac_read_search", "--inh-caps=-dac_override,-dac_read_search")

@@ -19,7 +19,7 @@ def golden(tmp_path: Path, name: str) -> Home:
 def test_a_home_of_chibi_0_4_works_as_it_is(tmp_path: Path) -> None:
     home = golden(tmp_path, "chibi-0.4")
     assert home.prepare() == ()
-    assert (home.current, home.previous, home.names()) == ("work", None, ["default", "notes", "work"])
+    assert (home.current, home.previous, home.names()) == ("desk", None, ["default", "desk", "notes"])
     context = home.open(home.current)
     assert [p.line for p in context.refresh()] == [6]
     assert [e.entry_type for e in context.visible()] == [
@@ -36,14 +36,14 @@ def test_a_home_of_chibi_0_4_works_as_it_is(tmp_path: Path) -> None:
     assert [m.from_ for m in context.peek_inbox()] == ["notes"]
     assert home.reflection == "Be brief.\n"
     context.append(said("go on"))
-    assert texts(home.open("work").entries())[-1] == "go on"
+    assert texts(home.open("desk").entries())[-1] == "go on"
 
 
 def test_a_home_of_chibi_0_10_works_as_it_is(tmp_path: Path) -> None:
     home = golden(tmp_path, "chibi-0.10")
     assert home.prepare() == ()
-    assert (home.current, home.previous, home.names()) == ("work", "old-one", ["old-one", "work"])
-    context = home.open("work")
+    assert (home.current, home.previous, home.names()) == ("desk", "old-one", ["desk", "old-one"])
+    context = home.open("desk")
     assert context.refresh() == ()
     assert texts(context.visible()) == ["go on", "", '{"path":"a"}', "text of a", "done"]
     assert [e.entry_type for e in context.visible()][1] == "control_transfer"
@@ -55,8 +55,8 @@ def test_a_home_of_chibi_0_10_works_as_it_is(tmp_path: Path) -> None:
 def test_a_home_of_version_1_loads(tmp_path: Path) -> None:
     home = golden(tmp_path, "cru-1")
     assert home.prepare() == ()
-    assert (home.current, home.previous) == ("work", "default")
-    context = home.open("work")
+    assert (home.current, home.previous) == ("desk", "default")
+    context = home.open("desk")
     assert context.refresh() == ()
     assert context.session_id == "3f2b8c1e-5a6d-4e7f-8a9b-0c1d2e3f4a5b"
     assert texts(context.visible()) == ["keep me", "after the anchor"]
@@ -68,9 +68,9 @@ def test_a_home_of_version_1_loads(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["chibi-0.4", "chibi-0.10", "cru-1"])
 def test_reading_a_home_changes_no_line_of_its_logs(tmp_path: Path, name: str) -> None:
     home = golden(tmp_path, name)
-    before = (home.path / "contexts/work/context.jsonl").read_bytes()
-    context = home.open("work")
+    before = (home.path / "contexts/desk/context.jsonl").read_bytes()
+    context = home.open("desk")
     context.refresh()
     list(context.everything())
     context.append(said("x"))
-    assert (home.path / "contexts/work/context.jsonl").read_bytes().startswith(before)
+    assert (home.path / "contexts/desk/context.jsonl").read_bytes().startswith(before)

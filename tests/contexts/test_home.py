@@ -91,51 +91,51 @@ def test_processes_that_ask_at_the_same_moment_get_different_names(home: Home) -
 
 
 def test_opening_makes_folder_and_meta_and_keeps_the_session_id(home: Home) -> None:
-    context = home.open("work")
-    meta = read(home, "contexts/work/context_meta.json")
+    context = home.open("desk")
+    meta = read(home, "contexts/desk/context_meta.json")
     assert meta["session_id"] == context.session_id and isinstance(meta["created_at"], int) and meta["version"] == 1
     assert (context.folder.stat().st_mode & 0o777) == 0o700
-    home.rename("work", "play")
+    home.rename("desk", "play")
     assert home.open("play").session_id == context.session_id
-    assert home.open("work").session_id != context.session_id
+    assert home.open("desk").session_id != context.session_id
 
 
 def test_a_foreign_meta_file_keeps_its_keys(home: Home) -> None:
-    home.open("work")
-    path = home.path / "contexts/work/context_meta.json"
+    home.open("desk")
+    path = home.path / "contexts/desk/context_meta.json"
     path.write_text('{"created_at": 5, "last_combined_prompt": "x"}')
-    context = home.open("work")
-    meta = read(home, "contexts/work/context_meta.json")
+    context = home.open("desk")
+    meta = read(home, "contexts/desk/context_meta.json")
     assert (meta["created_at"], meta["last_combined_prompt"], meta["session_id"]) == (5, "x", context.session_id)
 
 
 def test_a_broken_meta_file_is_reported_and_kept(home: Home) -> None:
-    home.open("work")
-    path = home.path / "contexts/work/context_meta.json"
+    home.open("desk")
+    path = home.path / "contexts/desk/context_meta.json"
     path.write_text("{")
-    context = home.open("work")
+    context = home.open("desk")
     assert [p.file for p in context.refresh()] == ["context_meta.json"]
     assert path.with_name("context_meta.json.corrupt-1").read_text() == "{"
-    assert home.open("work").session_id == context.session_id
+    assert home.open("desk").session_id == context.session_id
 
 
 def test_an_open_of_a_named_context_reads_no_state(home: Home) -> None:
     home.path.mkdir()
     (home.path / "state.json").mkdir()
-    assert home.open("work").entries() == []
+    assert home.open("desk").entries() == []
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"contexts": 5}', '"x"', "\0"])
 def test_a_broken_state_is_reported_and_kept_when_it_is_overwritten(home: Home, text: str) -> None:
-    home.open("work")
-    for number, current in ((1, "default"), (2, "work")):  # what session.json remembers still counts
+    home.open("desk")
+    for number, current in ((1, "default"), (2, "desk")):  # what session.json remembers still counts
         (home.path / "state.json").write_text(text)
         problems = home.prepare()
         assert [p.file for p in problems] == ["state.json"] and home.current == current
         assert (home.path / "state.json").read_text() == text
-        home.switch("work")
+        home.switch("desk")
         assert (home.path / f"state.json.corrupt-{number}").read_text() == text
-        assert Home(home.path).current == "work"
+        assert Home(home.path).current == "desk"
 
 
 def test_names_in_the_state_that_are_no_names_are_ignored(home: Home) -> None:
@@ -269,14 +269,14 @@ def test_a_text_that_is_a_link_stays_a_link(home: Home, tmp_path: Path) -> None:
 
 
 def test_the_transcript_holds_what_people_and_the_agent_said(home: Home) -> None:
-    context = home.open("work")
+    context = home.open("desk")
     from cru.values.entries import Entry
 
     entries = [
         said("hi"),
-        Entry("2", 1, "work", "user", "hello", role="agent"),
-        Entry("3", 1, "work", "read", "{}", "tool_call"),
-        Entry("4", 1, "system", "work", "secret prompt", role="system"),
+        Entry("2", 1, "desk", "user", "hello", role="agent"),
+        Entry("3", 1, "desk", "read", "{}", "tool_call"),
+        Entry("4", 1, "system", "desk", "secret prompt", role="system"),
     ]
     context.transcript(entries)
     context.transcript([said("more")])
@@ -304,7 +304,7 @@ before = set(sys.modules)
 from cru.contexts.home import Home
 home = Home(Path(sys.argv[1]))
 begun = time.perf_counter()
-context = home.open("work")
+context = home.open("desk")
 context.refresh()
 context.visible()
 spent = time.perf_counter() - begun
@@ -316,7 +316,7 @@ print(sorted(m for m in sys.modules if m.startswith("cru.contexts.")))
 
 
 def test_opening_a_small_context_is_quick_and_loads_little(home: Home) -> None:
-    home.open("work").append(*(said("x" * 100) for _ in range(50)))
+    home.open("desk").append(*(said("x" * 100) for _ in range(50)))
     milliseconds, heavy, modules = run(_HOT, home.path).splitlines()
     assert float(milliseconds) < 20  # about 0.3 on a quiet machine
     assert heavy == "[]"

@@ -74,7 +74,7 @@ def test_bad_lines_are_named_and_skipped_and_alone_they_stay(tmp_path: Path) -> 
 def test_a_torn_line_does_not_swallow_the_next_message(tmp_path: Path) -> None:
     context = fresh(tmp_path)
     (context.folder / "inbox.jsonl").write_bytes(b'{"id":"1","fr')
-    Home(tmp_path / "home").send(message("a", "work", "whole"))
+    Home(tmp_path / "home").send(message("a", "desk", "whole"))
     assert [m.content for m in context.peek_inbox()] == ["whole"]
 
 

@@ -29,7 +29,7 @@ with FileContext(Path(sys.argv[1])).lock("cru hello"):
 def test_while_held_the_files_say_so_in_chibis_format(tmp_path: Path) -> None:
     context = fresh(tmp_path)
     home = Home(tmp_path / "home")
-    assert (home.status("work"), home.holder("work"), context.held) == ("none", None, False)
+    assert (home.status("desk"), home.holder("desk"), context.held) == ("none", None, False)
     with context.lock("cru hello"):
         assert context.held
         text = (context.folder / ".lock").read_text()
@@ -41,7 +41,7 @@ def test_while_held_the_files_say_so_in_chibis_format(tmp_path: Path) -> None:
             "command": "cru hello",
             "since": owner["since"],
         }
-        assert (home.status("work"), home.holder("work")) == ("active", owner)
+        assert (home.status("desk"), home.holder("desk")) == ("active", owner)
     assert not context.held
     assert not (context.folder / ".lock").exists() and not (context.folder / ".lock.json").exists()
 
@@ -87,10 +87,10 @@ def test_after_kill_9_of_the_holder_it_is_free_at_once(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
     with start(_HOLD, context.folder) as child:
         assert child.stdout and child.stdout.readline() == "held\n"
-        assert home.status("work") == "active"
+        assert home.status("desk") == "active"
         child.send_signal(signal.SIGKILL)
         child.wait(10)
-        assert home.status("work") == "stale"
+        assert home.status("desk") == "stale"
         with context.lock("mine"):
             assert int(msgspec.json.decode((context.folder / ".lock.json").read_bytes())["pid"]) == os.getpid()
 
@@ -119,21 +119,21 @@ def test_a_live_lock_of_another_host_is_respected(tmp_path: Path) -> None:
 def test_a_live_lock_of_a_chibi_process_is_respected_and_left(tmp_path: Path) -> None:
     context = fresh(tmp_path)
     (context.folder / ".lock").write_text(f"{now()}\n")
-    with pytest.raises(ContextHeld, match=r"another program: .*/work/\.lock") as caught:
+    with pytest.raises(ContextHeld, match=r"another program: .*/desk/\.lock") as caught:
         with context.lock("mine"):
             pass
     assert "45 seconds" in caught.value.hint
     assert (context.folder / ".lock").exists()
     home = Home(tmp_path / "home")
-    holder = home.holder("work")
-    assert home.status("work") == "active" and holder is not None and list(holder) == ["since"]
+    holder = home.holder("desk")
+    assert home.status("desk") == "active" and holder is not None and list(holder) == ["since"]
 
 
 @pytest.mark.parametrize("text", ["{old}", "", "soon", "9" * 30])
 def test_a_stale_or_unreadable_lock_is_taken_over(tmp_path: Path, text: str) -> None:
     context = fresh(tmp_path)
     (context.folder / ".lock").write_text(text.format(old=now() - 46))
-    assert Home(tmp_path / "home").status("work") == "stale"
+    assert Home(tmp_path / "home").status("desk") == "stale"
     with context.lock("mine"):
         assert abs(int((context.folder / ".lock").read_text()) - now()) <= 1
 
@@ -149,7 +149,7 @@ def test_the_remains_of_a_killed_run_do_not_make_chibis_newer_lock_ours(tmp_path
 
 def test_the_heartbeat_refreshes_the_lock_and_stops_at_once(tmp_path: Path) -> None:
     home = Home(tmp_path / "home", ContextSettings(lock_heartbeat_seconds=1))
-    context = home.open("work")
+    context = home.open("desk")
     before = threading.active_count()
     with context.lock("mine"):
         (context.folder / ".lock").write_text("0000000001")
@@ -182,8 +182,8 @@ def test_children_do_not_inherit_the_lock(tmp_path: Path) -> None:
 
 def test_a_context_deleted_meanwhile_cannot_be_locked(tmp_path: Path) -> None:
     context = fresh(tmp_path)
-    Home(tmp_path / "home").delete("work")
-    with pytest.raises(NoSuchContext, match="work"):
+    Home(tmp_path / "home").delete("desk")
+    with pytest.raises(NoSuchContext, match="desk"):
         with context.lock("mine"):
             pass
 
