@@ -128,9 +128,9 @@ def test_thinking_stays_with_its_reply() -> None:
     ],
 )
 def test_logs_of_other_programs_are_understood(sample: str, expected: list[str], tmp_path: Path) -> None:
-    folder = tmp_path / "work"
+    folder = tmp_path / "desk"
     folder.mkdir()
-    for file in (SAMPLES / sample / "contexts" / "work").iterdir():
+    for file in (SAMPLES / sample / "contexts" / "desk").iterdir():
         (folder / file.name).write_bytes(file.read_bytes())
     store = FileContext(folder)
     assert short(History(store.visible()).messages()) == expected

@@ -113,7 +113,9 @@ class Leg:
         _halt(selected.answer.halt, selected.answer.reason)
         wider = [name for name in selected.payload.tools if name not in names]
         if wider:
-            parts.bus.stream.warn(f"tools:select may only narrow: {', '.join(wider)} left out", selected.by)
+            parts.bus.stream.warn(
+                f"tools:select may only narrow: {', '.join(wider)} left out", selected.changed_by("tools")
+            )
         return spans, parts.tools.specs([n for n in selected.payload.tools if n in names])
 
     async def _system(self) -> tuple[Span, ...]:

@@ -66,9 +66,8 @@ def judge(parts: Parts, asked: Asked) -> Verdict:
     return parts.gate.judge(asked.name, asked.kind, asked.detail, asked.paths)
 
 
-def refusal(by: str, answer: Answer) -> Leave:
+def refusal(by: str, answer: Answer, failed: bool) -> Leave:
     """A handler's own refusal, or that of a handler that failed."""
-    failed = "error" in answer.note.split("; ")
     return Leave(False, by, "error" if failed else "hook", answer.reason, answer)
 
 
@@ -105,8 +104,9 @@ async def _question(parts: Parts, asked: Asked, verdict: Verdict, hook: bool = F
     outcome = await parts.bus.dispatch(request)
     answer = outcome.answer
     if answer.stops:
-        return refusal(outcome.by, answer)
-    if answer.decision == "allow" or answer.result == "allow":
+        return refusal(outcome.by, answer, outcome.failed)
+    allowed = answer.decision == "allow" and not verdict.explicit  # a rule that asks wants more than a hook's leave
+    if allowed or answer.result == "allow":
         return Leave(True, outcome.by, reason=answer.reason, answer=answer)
     if answer.result == "deny":
         return Leave(False, outcome.by, "hook", answer.reason, answer)

@@ -59,14 +59,17 @@ class Recorder:
         self._states: list[tuple[str, float]] = []
         self._count = 0
         self._turn = ""
-        self._started = time.perf_counter()
+        self.begin()
+
+    def begin(self) -> None:
+        """The clock of a leg starts."""
+        self._started, self._began = time.perf_counter(), time.time()
 
     def leg(self, turn: str, ref: str, source: str, run: str) -> None:
         """A leg begins; a new turn id starts the count of requests again."""
         if turn != self._turn:
             self._turn, self._count = turn, 0
-        self._started = time.perf_counter()
-        self._hold({"k": "leg", "v": 1, "turn": turn, "ref": ref, "source": source, "run": run, "time": time.time()})
+        self._hold({"k": "leg", "v": 1, "turn": turn, "ref": ref, "source": source, "run": run, "time": self._began})
 
     def state(self, name: str) -> None:
         self._states.append((name, round((time.perf_counter() - self._started) * 1000, 2)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import aclosing
 from typing import Any
 
 from msgspec import Struct, field
@@ -65,7 +66,9 @@ async def announce(parts: Parts, request: Request, prompt: str, number: int) -> 
     changed = after.messages is not request.messages and after.messages != request.messages
     if after is not payload:
         request = replace(request, model=after.model, parameters=after.parameters, messages=after.messages)
-    return Announced(request, outcome.answer, after.prompt, outcome.by if changed else "", outcome.by)
+    return Announced(
+        request, outcome.answer, after.prompt, outcome.changed_by("messages") if changed else "", outcome.by
+    )
 
 
 async def send(parts: Parts, voice: Voice, request: Request, reply: Reply, **facts: Any) -> None:
@@ -92,21 +95,22 @@ async def send(parts: Parts, voice: Voice, request: Request, reply: Reply, **fac
 async def _stream(parts: Parts, voice: Voice, body: bytes, reply: Reply) -> None:
     bus = parts.bus
     quiet = bool(FRAME.get().purpose)
-    async for delta in voice.model.stream(body):
-        if isinstance(delta, Text):
-            reply.text.append(delta.text)
-            if not quiet:
-                bus.offer(StreamingDelta(delta.text, len(reply.text)))
-        elif isinstance(delta, CallPart):
-            _call_part(reply, delta)
-        elif isinstance(delta, End):
-            reply.usage, reply.reason, reply.ended = delta.usage, delta.reason, True
-        elif isinstance(delta, Thought):
-            reply.thoughts.append(delta.text)
-            if not quiet:
-                bus.offer(AgentThinking(delta.text, len(reply.thoughts)))
-        elif isinstance(delta, ThoughtBlock):
-            reply.thinking.append(delta.block)
+    async with aclosing(voice.model.stream(body)) as deltas:  # an exception in here closes the connection at once
+        async for delta in deltas:
+            if isinstance(delta, Text):
+                reply.text.append(delta.text)
+                if not quiet:
+                    bus.offer(StreamingDelta(delta.text, len(reply.text)))
+            elif isinstance(delta, CallPart):
+                _call_part(reply, delta)
+            elif isinstance(delta, End):
+                reply.usage, reply.reason, reply.ended = delta.usage, delta.reason, True
+            elif isinstance(delta, Thought):
+                reply.thoughts.append(delta.text)
+                if not quiet:
+                    bus.offer(AgentThinking(delta.text, len(reply.thoughts)))
+            elif isinstance(delta, ThoughtBlock):
+                reply.thinking.append(delta.block)
     if not reply.ended:
         raise BrokenReply("the model's reply ended early", "try again")
 

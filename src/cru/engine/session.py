@@ -183,6 +183,7 @@ class Session:
         parts.bus.source = prompt.source
         parts.bus.is_continuation = prompt.source in ("continuation", "recurse")
         leg = Leg(parts, self.machine, prompt, turn, self._coming)
+        parts.recorder.begin()
         leg.begin()
         parts.recorder.leg(turn.id, leg.ref, prompt.source, parts.bus.origin.run_id)
         result = await self._guarded(leg.run()) or leg.interrupted()
@@ -228,7 +229,7 @@ class Session:
 
     def _refresh(self) -> None:
         for problem in self.parts.store.refresh():
-            self.parts.bus.stream.warn(f"{problem.file}:{problem.line}: {problem.message}")
+            self.parts.bus.stream.warn(f"{self.parts.store.folder / problem.file}:{problem.line}: {problem.message}")
         entries, count = self._look()
         if entries is not self._seen[0] or count != self._seen[1]:
             self._rebuild()

@@ -70,7 +70,7 @@ async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> Decided
     made = Decided(call, tool, args, outcome.payload.env, answer, _inject(answer), by)
     asked = Asked(call.name, kind, args, call.id, origin=origin)
     if answer.stops:
-        return _refused(made, await permission.resolved(parts, asked, permission.refusal(by, answer)))
+        return _refused(made, await permission.resolved(parts, asked, permission.refusal(by, answer, outcome.failed)))
     if problem and answer.result is None:
         return _outcome(made, problem, which)
     if tool is not None and not problem:

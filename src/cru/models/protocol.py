@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Protocol
 
 from cru.values.deltas import Delta
@@ -54,6 +54,6 @@ class Model(Protocol):
 
     def encode(self, request: Request) -> bytes: ...
 
-    def stream(self, body: bytes) -> AsyncIterator[Delta]: ...
+    def stream(self, body: bytes) -> AsyncGenerator[Delta, None]: ...
 
     async def close(self) -> None: ...
