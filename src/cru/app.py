@@ -31,6 +31,7 @@ from cru.events.journal import JournalLine
 from cru.events.payloads import ModelSelected, TodoChanged
 from cru.events.stamp import Origin
 from cru.events.stream import Notice
+from cru.extensions.settings import PluginSettings
 from cru.models.settings import API_KEYS, ModelSettings
 from cru.permissions.asker import Asker, Nobody
 from cru.permissions.gate import Gate
@@ -40,15 +41,22 @@ from cru.tools.builtin import BuiltIn
 from cru.tools.protocol import ToolSource
 from cru.tools.registry import Registry as Tools
 from cru.tools.settings import ToolSettings
+from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.events.extension import Extension
 
-SETTINGS: tuple[type[Struct], ...] = (ContextSettings, ModelSettings, PermissionSettings, EngineSettings, ToolSettings)
+SETTINGS: tuple[type[Struct], ...] = (
+    ContextSettings, ModelSettings, PermissionSettings, EngineSettings, ToolSettings, PluginSettings,
+)  # fmt: skip
 API_TABLES: dict[str, dict[str, Any]] = {"api": API_KEYS, "models.*.api": API_KEYS}
 
 # Extensions of every session of this process, beside those that a caller of `build` gives.
 INSTALLED: list[Extension] = []
+
+
+class BadExtension(CruError):
+    """Code that was to be registered raised."""
 
 
 class Start(Struct, frozen=True):
@@ -91,6 +99,9 @@ def _project_layer(start: Start, notices: list[str]) -> Layer | None:
     path = start.root / ".cru" / "config.toml"
     if path.parent == start.home or os.path.realpath(path.parent) == os.path.realpath(start.home):
         return None
+    if not os.path.realpath(path).startswith(os.path.realpath(start.root) + os.sep):
+        notices.append(f"{path} leads out of the project and is ignored")
+        return None
     project = read_layer("project", path)
     if project is None:
         return None
@@ -132,30 +143,46 @@ def build(
     bus.sink = _Journal(LineFile(store.folder / "journal.jsonl", redact=redact))
     tools = Tools([_built_in(settings), *sources])
     voices = Voices(bus, settings, start)
-    grants = Grants(start.home / "grants.json", start.root)
-    user_home = Path(start.env.get("HOME", "/"))
+    grants, user_home = Grants(start.home / "grants.json", start.root), Path(start.env.get("HOME", "/"))
     gate = Gate(settings.of(PermissionSettings), layer_rules(layers), start.root, start.home, grants,
                 readable=(store.folder,), user_home=user_home)  # fmt: skip
     places = Places(start.home, start.root, start.cwd, user_home, BASE)
     parts = Parts(
         bus=bus, store=store, choose=voices.choose, tools=tools, gate=gate, asker=asker or Nobody(),
-        recorder=Recorder(LineFile(store.folder / "trace.jsonl", limit_bytes=None, redact=redact), store.folder),
+        recorder=Recorder(LineFile(store.folder / "trace.jsonl", limit_bytes=None, redact=redact), store.folder, redact),
         settings=settings.of(EngineSettings), tool_settings=settings.of(ToolSettings), root=start.root,
         env=_children_env(start), history=History(), services=_services(bus, home, store, voices), username=about.username,
         sections=lambda: sections(store, places, about.username, about.reflection_enabled),
         compaction_prompt=_compaction_prompt(start.home),
     )  # fmt: skip
     _register(bus, (*INSTALLED, *extensions))
+    _plugins(parts, start, settings)
     for text in (*bus.registry.problems, *tools.problems, *_rule_problems(gate, grants, tools)):
         bus.stream.warn(text)
     return Built(Session(parts, command), settings, home, store, voices.close)
 
 
+def _plugins(parts: Parts, start: Start, settings: Settings) -> None:
+    """Plugins of the user and those that come with cru, if there are any; they are loaded when the session opens."""
+    folders = [("user", start.home / "plugins"), ("bundled", Path(__file__).parent / "bundled" / "plugins")]
+    config = settings.of(PluginSettings).plugins
+    if not config and not folders[0][1].is_dir():
+        return
+    from cru.extensions.manager import Extensions
+
+    extensions = Extensions(folders, config, start.home)
+    parts.opening.append(extensions.open)
+    parts.closing.append(extensions.close)
+
+
 def _register(bus: Bus, extensions: Iterable[Extension]) -> None:
-    """The built-in handlers first, then everybody's, in order."""
+    """The built-in handlers first, then everybody's, in order. Raises BadExtension."""
     bus.registry.on("turn:complete", recurse, owner="cru", where="recurse", priority=0)
     for extension in extensions:
-        extension.register(bus)
+        try:
+            extension.register(bus)
+        except (Exception, SystemExit) as error:  # the boundary around other people's code: told as what it is
+            raise BadExtension(f"{extension.owner} cannot be registered: {type(error).__name__}: {error}") from error
 
 
 def _placed(home: Path, problem: Problem) -> str:

@@ -18,6 +18,7 @@ BY_THE_COMMAND = {
     "config:changed": "commands that write a setting",
     "session:paused": "Ctrl-Z",
     "session:resumed": "SIGCONT",
+    "custom": "a script emits it: tests/programs/test_twins.py",
 }
 
 SCRIPT = """\

@@ -15,7 +15,7 @@ from tests.events.world import CALL, GATES, World, example
 from cru.events import answers as a
 from cru.events.answers import PASS, Answer, Change, Inject
 from cru.events.catalog import Row
-from cru.events.payloads import MessageReceived, ToolCalled, ToolsSelect
+from cru.events.payloads import MessageReceived, ToolBeforeCall, ToolCalled, ToolsSelect
 from cru.events.stamp import Event
 
 CALLED = ToolCalled("bash", {}, "c")
@@ -272,3 +272,27 @@ def test_an_answer_is_data_and_what_its_handler_does_to_it_later_changes_nothing
     outcome = world.send()
     args["command"] = "rm"
     assert outcome.payload.args == {"command": "true"}
+
+
+def test_a_payload_that_a_handler_changes_in_place_changes_nothing() -> None:
+    """Only an answer changes an event: neither the next handler, nor the outcome, nor an earlier Allow sees side effects."""
+    world = World()
+    seen: list[Any] = []
+
+    def meddle(event: Event) -> None:
+        assert isinstance(event.payload, ToolBeforeCall)
+        event.payload.args["command"] = "rm -rf /"
+        event.payload.env["X"] = "1"
+
+    def look(event: Event) -> None:
+        assert isinstance(event.payload, ToolBeforeCall)
+        seen.append(event.payload.args)
+
+    world.on("tool:before_call", lambda event: a.allow("fine"), "good")
+    world.on("tool:before_call", meddle, "bad")
+    world.on("tool:before_call", look, "last")
+    payload = ToolBeforeCall("bash", {"command": "true"}, "1")
+    outcome = world.send(payload)
+    assert (outcome.payload.args, outcome.payload.env, seen) == ({"command": "true"}, {}, [{"command": "true"}])
+    assert payload.args == {"command": "true"}
+    assert outcome.answer.decision == "allow"

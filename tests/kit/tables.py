@@ -9,6 +9,7 @@ from cru.engine import settings as engine
 from cru.engine.states import mermaid
 from cru.events.catalog import CATALOG
 from cru.faces.cli.flags import FLAGS
+from cru.extensions import settings as extensions
 from cru.models import settings as models
 from cru.permissions import settings as permissions
 from cru.permissions.modes import ABOUT, KINDS, MODES
@@ -43,7 +44,7 @@ def events() -> str:
 
 def settings() -> str:
     """docs/configuration.md: every setting of every room."""
-    docs = contexts.DOCS | models.DOCS | permissions.DOCS | engine.DOCS | tools.DOCS
+    docs = contexts.DOCS | models.DOCS | permissions.DOCS | engine.DOCS | tools.DOCS | extensions.DOCS
     return markdown(SETTINGS, docs)
 
 

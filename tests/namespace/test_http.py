@@ -124,7 +124,13 @@ def test_the_sessions_own_transport_is_used_if_it_is_lent(tmp_path: Path) -> Non
         lent.append(Transport())
         return lent[-1]
 
+    async def main() -> dict[str, Any]:
+        async with serve(status(200, "x")) as wire:
+            found = await http.get(wire.url)
+            await lent[0].close()
+            return found
+
     room.parts.services["transport"] = transport
-    assert ask(room, http.get, status(200, "x"))[0]["body"] == "x"
+    assert room(main)["body"] == "x"
     assert len(lent) == 1
     assert "transport" not in room.session.shared

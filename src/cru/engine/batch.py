@@ -56,21 +56,33 @@ def _left_out(parts: Parts, call: ToolCall, by: str) -> None:
 
 
 async def _run_all(parts: Parts, decided: list[Decided]) -> tuple[list[Done], str]:
-    """Those that may run at the same time do, then the others one by one. Also why the rest was left out, "" if nobody halted."""
-    if len(decided) == 1:
-        done = [await tool_call.run(parts, decided[0])]
-    else:
-        finishing = asyncio.Lock()
-        together = [d for d in decided if not d.runs or (d.tool is not None and d.tool.parallel)]
-        done = await _all([asyncio.create_task(tool_call.run(parts, d, finishing)) for d in together])
-        for one in (d for d in decided if d not in together):
-            by = next((d.halted_by for d in done if d.answer.halt), "")
-            if by:
+    """In the model's order; neighbours that may run at the same time do. Also why the rest was left out, "" if nobody halted."""
+    done: list[Done] = []
+    finishing = asyncio.Lock()
+    for together in _stretches(decided):
+        by = next((d.halted_by for d in done if d.answer.halt), "")
+        if by:
+            for one in together:
                 _left_out(parts, one.call, by)
-            else:
-                done.append(await tool_call.run(parts, one))
+        elif len(together) == 1:
+            done.append(await tool_call.run(parts, together[0]))
+        else:
+            done += await _all([asyncio.create_task(tool_call.run(parts, d, finishing)) for d in together])
     halting = next((d for d in done if d.answer.halt), None)
     return done, "" if halting is None else halting.answer.reason or f"halted by {halting.halted_by}"
+
+
+def _stretches(decided: list[Decided]) -> list[list[Decided]]:
+    """Calls that run side by side: a call whose tool must be alone ends a stretch, so that a read never overtakes a write."""
+    stretches: list[list[Decided]] = []
+    alone = True
+    for one in decided:
+        parallel = not one.runs or (one.tool is not None and one.tool.parallel)
+        if alone or not parallel:
+            stretches.append([])
+        stretches[-1].append(one)
+        alone = not parallel
+    return stretches
 
 
 async def _all(tasks: list[asyncio.Task[Done]]) -> list[Done]:

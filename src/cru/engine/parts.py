@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from cru.contexts.store import ContextStore
 from cru.engine.history import History
@@ -42,7 +42,8 @@ class Parts(Struct):
     """bus: the agent's bus · store: the context · choose: a model by name ("" = the configured one), made when first needed ·
     tools, gate, asker: hands and their leave · recorder: the trace · root: project root · env: environment of children ·
     sections: the system prompt · services: what built-in tools borrow · username: who prompts · offer_tools: whether tools go
-    into requests (None = as the model's adapter likes)."""
+    into requests (None = as the model's adapter likes) · opening, closing: what happens before `session:started` and after
+    `session:ended` (plugins are loaded and unloaded there)."""
 
     bus: Bus
     store: ContextStore
@@ -61,3 +62,5 @@ class Parts(Struct):
     username: str = "user"
     offer_tools: bool | None = None
     compaction_prompt: str = ""
+    opening: list[Callable[[Parts], Awaitable[None]]] = field(default_factory=list)
+    closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -62,7 +64,7 @@ def _guides(places: Places) -> Iterator[Span]:
             continue
         seen.add(folder)
         for name in GUIDE_NAMES:
-            text = _read(folder / name)
+            text = _read(folder / name, places.root if folder not in (places.user_home, places.home) else None)
             if text.strip():
                 yield _titled("guide", str(folder / name), f"{name} of {folder}", text)
                 break
@@ -81,10 +83,19 @@ def _titled(name: str, origin: str, title: str, text: str) -> Span:
     return Span(name, origin, f"--- {title} ---\n{text.strip()}" if text.strip() else "")
 
 
-def _read(path: Path) -> str:
-    """The text of an optional file; one that is there but cannot be read says so in its place."""
+def _read(path: Path, inside: Path | None = None) -> str:
+    """The text of an optional file; one that is there but cannot be read says so in its place. A project's file may not lead out
+    of the project (`inside`): a link in a foreign repository could name anything."""
+    if (
+        inside is not None
+        and path.is_symlink()
+        and not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(inside))
+    ):
+        return f"[{path} leads out of the project and is not read]"
     try:
-        with open(path, "rb") as file:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                return f"[{path} is no file and is not read]"
             data = file.read(GUIDE_LIMIT + 1)
     except (FileNotFoundError, NotADirectoryError):
         return ""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -50,8 +51,9 @@ class RequestLine(Struct, frozen=True, omit_defaults=True, tag_field="k", tag="r
 class Recorder:
     """Writes the trace of one context. Lines are held back until the next request or the leg's end, then go out at once."""
 
-    def __init__(self, lines: Lines, folder: Path) -> None:
+    def __init__(self, lines: Lines, folder: Path, redact: Callable[[bytes], bytes] | None = None) -> None:
         self._lines = lines
+        self._redact = redact
         self._spans = folder / "spans"
         self._known: set[str] = set()
         self._held: list[bytes] = []
@@ -124,6 +126,8 @@ class Recorder:
         key = hashlib.sha256(data).hexdigest()[:24]
         if key not in self._known:
             self._known.add(key)
+            if self._redact is not None:
+                data = self._redact(data)
             self._store(self._spans / key, data)
         return key
 

@@ -7,6 +7,7 @@ allow or ask → `tool:called` → run → `tool:completed` or `tool:failed` →
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
 from typing import Any
@@ -17,18 +18,20 @@ from msgspec.structs import replace
 
 from cru.engine import added, permission, scribe
 from cru.engine.parts import Parts
-from cru.engine.permission import Asked, Leave
+from cru.engine.permission import TOLD, Asked, Leave
 from cru.events.answers import PASS, Answer, Inject, add
 from cru.events.payloads import OutputCached, ToolBeforeCall, ToolCalled, ToolCompleted, ToolFailed
 from cru.events.stream import ToolOutput
 from cru.tools.output import spill, wants_spill
-from cru.tools.protocol import ArgumentError, Result, Running, Tool, ToolError, ToolTimeout
+from cru.tools.protocol import Access, ArgumentError, Result, Running, Tool, ToolError, ToolTimeout
 from cru.values.messages import ToolCall
+
+MOVED = "the path leads elsewhere now than when it was allowed"
 
 
 class Decided(Struct, frozen=True):
     """A call after deciding: either it may run, or `content` is its outcome already. which: as in `tool:failed`. `answer` is the
-    fold of all that handlers said, `injects` each dispatch's inject, `by` who decided."""
+    fold of all that handlers said, `injects` each dispatch's inject, `by` who decided, `places` where its paths led then."""
 
     call: ToolCall
     tool: Tool | None
@@ -40,6 +43,8 @@ class Decided(Struct, frozen=True):
     runs: bool = False
     content: str = ""
     which: str = ""
+    paths: tuple[tuple[Access, str], ...] = ()
+    places: tuple[str, ...] = ()
 
 
 class Done(Struct, frozen=True):
@@ -75,7 +80,7 @@ async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> Decided
         return _outcome(made, problem, which)
     if tool is not None and not problem:
         try:
-            asked = replace(asked, detail=tool.subject(args), paths=tuple(tool.paths(args)))
+            asked = replace(asked, detail=tool.subject(args), paths=tuple(tool.paths(args)), tool=tool)
         except Exception as error:  # noqa: BLE001  the boundary around tools: reported
             return _outcome(made, _failure(parts, tool, error), "failed")
     return await _leave(parts, made, asked)
@@ -89,7 +94,9 @@ async def _leave(parts: Parts, made: Decided, asked: Asked) -> Decided:
     if made.answer.result is not None:
         return _handled(made)
     decided = await permission.leave(parts, asked, verdict, made.answer, made.by)
-    return replace(_with(made, decided), runs=True) if decided.granted else _refused(made, decided)
+    if not decided.granted:
+        return _refused(made, decided)
+    return replace(_with(made, decided), runs=True, paths=asked.paths, places=_places(parts, asked.paths))
 
 
 async def run(parts: Parts, decided: Decided, finishing: asyncio.Lock | None = None) -> Done:
@@ -97,6 +104,8 @@ async def run(parts: Parts, decided: Decided, finishing: asyncio.Lock | None = N
     started = time.perf_counter()
     halted_by = decided.by
     tool = decided.tool
+    if decided.runs and tool is not None and _places(parts, decided.paths) != decided.places:
+        decided = replace(decided, runs=False, which="policy", content=TOLD["policy"].format(reason=MOVED))
     if decided.runs and tool is not None:
         called = await parts.bus.dispatch(ToolCalled(decided.call.name, decided.args, decided.call.id))
         decided = replace(
@@ -173,6 +182,11 @@ async def _spilled(parts: Parts, call: ToolCall, args: dict[str, Any], content: 
         return content, Answer(halt=answer.halt, reason=answer.reason), outcome.by
     summary = answer.result if isinstance(answer.result, str) else outcome.payload.summary
     return spill(parts.store.folder, call.id, call.name, content, parts.tool_settings, summary or None), PASS, ""
+
+
+def _places(parts: Parts, paths: tuple[tuple[Access, str], ...]) -> tuple[str, ...]:
+    """Where paths lead now, links followed: a call of the same reply may have put a link there since it was decided."""
+    return tuple(os.path.realpath(parts.root / os.path.expanduser(path)) for _, path in paths)
 
 
 def _read(parts: Parts, tool: Tool | None, call: ToolCall) -> tuple[dict[str, Any], str, str]:

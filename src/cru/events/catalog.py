@@ -237,7 +237,7 @@ CATALOG: tuple[Row, ...] = (
     _row("note:renamed", p.NoteRenamed, "observe", "a note has a new path", ident="new", live=False),
     _row("mcp:attached", p.McpAttached, "observe", "a server's tools arrived", ident="server", live=False),
     _row("tool:discovered", p.ToolDiscovered, "observe", "a tool arrived", scope="tree", ident="name", live=False),
-    _row("custom", p.Custom, "observe", "a script emitted it", ident="name", live=False),
+    _row("custom", p.Custom, "observe", "a script emitted it", ident="name", scope="tree"),
 )
 
 BY_NAME: dict[str, Row] = {row.name: row for row in CATALOG}

@@ -14,6 +14,7 @@ from cru.events.calling import cancelled_from_outside, checked, described, finis
 from cru.events.catalog import Row
 from cru.events.errors import BadAnswer
 from cru.events.journal import Heard
+from cru.events.payloads import detached
 from cru.events.registry import Group, Handler
 from cru.events.stamp import FRAME, Event, Frame, Stamp
 from cru.events.stream import Stream
@@ -95,15 +96,16 @@ class Chain:
     async def run(self, handlers: list[Handler]) -> None:
         """Every one gets the payload as it is now; changes and answers compose in order. Command hooks run at once,
         executables one after another, before any answer of theirs is looked at."""
-        event = Event(self.row, self.stamp, self.payload)
+        payload = self.payload
         if len(handlers) == 1:
-            self._compose(await self._call(handlers[0], event))
+            self._compose(await self._call(handlers[0], payload))
         elif handlers[0].lane == "executables":
-            self._compose(*[await self._call(handler, event) for handler in handlers])
+            self._compose(*[await self._call(handler, payload) for handler in handlers])
         else:
-            self._compose(*await asyncio.gather(*[self._call(handler, event) for handler in handlers]))
+            self._compose(*await asyncio.gather(*[self._call(handler, payload) for handler in handlers]))
 
-    async def _call(self, handler: Handler, event: Event) -> _Ran:
+    async def _call(self, handler: Handler, payload: Struct) -> _Ran:
+        event = Event(self.row, self.stamp, detached(payload))
         frame = self._frame
         inner = Frame(frame.owners | {handler.owner}, frame.depth + 1, self.stamp.dispatch_seq, frame.purpose)
         token = FRAME.set(inner)

@@ -5,9 +5,11 @@ Durations are milliseconds. A field that handlers may change is listed in the ca
 
 from __future__ import annotations
 
+from copy import deepcopy
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cru.values.messages import Message, Span, ToolCall, Usage
 
@@ -145,6 +147,9 @@ class PermissionRequested(Struct, frozen=True):
 
 
 class PermissionResolved(Struct, frozen=True):
+    """decision: allow or deny. by: policy (a rule, a mode, nobody to ask), human (a person was asked), timeout (nobody answered in
+    time), error (a handler or the question failed), user (they ran the call themselves, not the model), or a handler's owner."""
+
     tool: str
     kind: str
     decision: str
@@ -322,3 +327,19 @@ class Custom(Struct, frozen=True):
 
     name: str
     data: Any = None
+
+
+# Fields that can be changed in place, by payload; filled as payloads are met.
+_OPEN: dict[type[Struct], tuple[str, ...]] = {}
+
+
+def detached(payload: Struct) -> Struct:
+    """The payload with copies of whatever can be changed in place: only an answer changes an event, never a side effect."""
+    kind = type(payload)
+    fields = _OPEN.get(kind)
+    if fields is None:
+        hints = kind.__annotations__
+        fields = _OPEN[kind] = tuple(
+            f for f in kind.__struct_fields__ if str(hints[f]).startswith(("dict", "Any", "list"))
+        )
+    return replace(payload, **{field: deepcopy(getattr(payload, field)) for field in fields}) if fields else payload

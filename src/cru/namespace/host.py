@@ -40,13 +40,21 @@ class NotAvailable(NamespaceError):
     pass
 
 
+def invoke(function: Callable[..., Any], *args: Any) -> Any:
+    """How a plugin in Python is called: the result, or something to await for it."""
+    return function(*args)
+
+
 class Plugin(Struct):
-    """The extension that owns what is registered now. `folder` is where its code lies; `config` is `[plugins.NAME]`."""
+    """The extension that owns what is registered now. `folder` is where its code lies; `config` is `[plugins.NAME]`; `invoke` calls one
+    of its functions and gives the result, or something to await; `where` names the place that a function was written at."""
 
     name: str
     folder: Path
     dialect: str
     config: Mapping[str, Any] = {}
+    invoke: Callable[..., Any] = invoke
+    where: Callable[[Callable[..., Any]], str] = lambda function: ""
 
 
 class Session(Struct):

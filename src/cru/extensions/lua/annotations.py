@@ -140,14 +140,15 @@ def _param(text: str, number: int, found: Found) -> Param | None:
         return None
     kind, about = match[2], _unquoted(match[3].strip())
     optional = kind.endswith("?") or "(optional)" in about
-    schema = _schema(kind.rstrip("?"))
-    return Param(match[1], {**schema, "description": about} if about else schema, not optional)
+    made = schema(kind.rstrip("?"))
+    return Param(match[1], {**made, "description": about} if about else made, not optional)
 
 
-def _schema(kind: str) -> dict[str, Any]:
+def schema(kind: str) -> dict[str, Any]:
+    """The JSON Schema of a type word: string, number, integer, boolean, table, object, any, array<T>, {T}."""
     array = re.match(r"^array<(\w+)>$|^\{(\w+)\}$", kind)
     if array:
-        return {"type": "array", "items": _schema(array[1] or array[2])}
+        return {"type": "array", "items": schema(array[1] or array[2])}
     return {"type": TYPES[kind]} if kind in TYPES else {}
 
 

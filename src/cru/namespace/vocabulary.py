@@ -101,6 +101,11 @@ def whole(name: str, event: Event) -> dict[str, Any]:
     return table
 
 
+def sent(name: str, event: Event, table: dict[str, Any]) -> dict[str, Any]:
+    """What the handler was given, to compare with what came back: Python handlers may have changed the table in place."""
+    return {"payload": {**shown(name, event), "is_continuation": event.stamp.is_continuation}}
+
+
 def field_of(name: str, key: str) -> str:
     """Our field behind a key."""
     return word(name).keys.get(key, key)

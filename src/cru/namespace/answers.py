@@ -7,8 +7,8 @@ from typing import Any
 
 from cru.events.answers import PASS, Answer, Change, Inject, Position
 from cru.events.catalog import Row
-from cru.extensions.lua.vocabulary import field_of
 from cru.namespace.host import BadArgument
+from cru.namespace.vocabulary import field_of
 
 POSITIONS: dict[str, Position] = {"user_prefix": "user_prefix", "user_suffix": "user_suffix"}
 

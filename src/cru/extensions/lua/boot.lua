@@ -1,0 +1,303 @@
+-- The driver. Python calls start, resume and cancel with numbers and bytes; everything of an extension runs in a watched coroutine.
+-- host: the callbacks of Python (they never raise, and no finalizer calls one: the machine may be on its way out). chunks: the texts of pack.lua, patterns.lua and library.lua.
+
+local host, chunks = ...
+local sethook, traceback, getinfo = debug.sethook, debug.traceback, debug.getinfo
+local create, resume_, yield, status, close = coroutine.create, coroutine.resume, coroutine.yield, coroutine.status, coroutine.close
+local isyieldable = coroutine.isyieldable
+local error, pcall, type, tostring, rawget, rawset, setmetatable = error, pcall, type, tostring, rawget, rawset, setmetatable
+local getmetatable, next, load, match, package = debug.getmetatable, next, load, string.match, package
+
+local DONE, WAITING, FAILED = 0, 1, 2      -- how a run came back to Python
+local VALUES, NOTHING, WAIT, ERROR, STOP, NULLS, METHOD = 0, 1, 2, 3, 4, 5, 6  -- how Python answers a call
+local STEP = 10000                         -- instructions between two looks at the clock
+
+-- The time limit ----------------------------------------------------------------------------------------------------------------
+local killed = false                       -- the run that is going on is over: nothing may catch that
+local function hook()
+  local reason = not killed and host.expired()
+  if reason then killed = reason end
+  if killed then
+    sethook(hook, "", 1)                   -- every instruction from now on, so that pcall cannot go on
+    error(killed, 0)
+  end
+end
+local function guard(co)
+  sethook(co, hook, "", STEP)
+  return co
+end
+local function stop(reason)
+  killed = reason
+  sethook(hook, "", 1)
+  error(reason, 0)
+end
+
+-- Calls of Python ---------------------------------------------------------------------------------------------------------------
+local WAITS, RESUMED = {}, {}              -- what a waiting call yields, and what it is resumed with
+local P                                    -- pack.lua
+local finish
+local function method(name)
+  return function(self, ...)
+    local id = type(self) == "table" and P.objects[self]
+    if not id then error("call it with a colon: object:" .. name .. "(...)", 2) end
+    return finish(host.method(id, name, P.pack(...)))
+  end
+end
+local methods = setmetatable({}, { __index = function(t, name)
+  local f = method(name)
+  t[name] = f
+  return f
+end })
+function finish(tag, data)                 -- called in tail position: level 2 is the caller in the extension
+  if tag == WAIT then
+    if not isyieldable() then
+      host.forget()
+      error("this call waits, which is not possible here (in a comparison of sort, a replacement of gsub or a finalizer)", 2)
+    end
+    local token
+    token, tag, data = yield(WAITS)
+    if token ~= RESUMED then error("a coroutine that waits for the program was resumed", 2) end
+  end
+  if tag == VALUES then return P.values(data) end
+  if tag == NOTHING then return end
+  if tag == ERROR then
+    local value, as_it_was = P.values(data)
+    error(value, as_it_was and 0 or 2)
+  end
+  if tag == NULLS then return P.values_with_null(data) end
+  if tag == METHOD then return methods[data] end
+  if tag == STOP then return stop("the program stopped this call") end
+  error("not enough memory", 2)
+end
+
+-- Coroutines of extensions: watched, and a call that waits inside one waits for all that surround it ------------------------------
+local busy = setmetatable({}, { __mode = "k" })  -- coroutines that wait for Python
+local function pass(co, ok, first, ...)
+  if ok and first == WAITS then
+    if not isyieldable() then
+      host.forget()
+      return false, "this call waits, which is not possible here"
+    end
+    busy[co] = true
+    local token, tag, data = yield(WAITS)
+    busy[co] = nil
+    return pass(co, resume_(co, token, tag, data))
+  end
+  if killed then stop(killed) end
+  return ok, first, ...
+end
+local function resume(co, ...)
+  if busy[co] then return false, "cannot resume a coroutine that waits for the program" end
+  return pass(co, resume_(co, ...))
+end
+local function returned(co, ok, first, ...)
+  if ok then return first, ... end
+  if status(co) ~= "dead" then error(first, 3) end
+  close(co)
+  error(first, 0)
+end
+function coroutine.create(f) return guard(create(f)) end
+coroutine.resume = resume
+function coroutine.wrap(f)
+  local co = guard(create(f))
+  return function(...) return returned(co, resume(co, ...)) end
+end
+function coroutine.status(co) return busy[co] and "normal" or status(co) end
+
+-- Runs --------------------------------------------------------------------------------------------------------------------------
+local waiting = {}                         -- call -> its coroutine, while it waits
+local function place(co, message)          -- the file and the line of an error, with the whole name of the file
+  local short, line = match(type(message) == "string" and message or "", "^([^\n:]+):(%d+): ")
+  local found = short and short .. ":" .. line or ""
+  for level = 0, 100 do
+    local info = getinfo(co, level, "Sl")
+    if not info then break end
+    local here = info.short_src .. ":" .. info.currentline
+    if info.currentline > 0 and match(info.source, "^=%[cru") == nil and (found == "" or found == here) then
+      return (match(info.source, "^@(.*)") or info.short_src) .. ":" .. info.currentline
+    end
+  end
+  return found
+end
+
+local function said(err)                   -- the error as text; runs the extension's __tostring, in a watched coroutine
+  if type(err) == "string" then return err end
+  local meta = getmetatable(err)
+  if type(err) == "table" and type(rawget(err, "message")) == "string" then return err.message end
+  if meta and rawget(meta, "__tostring") or type(err) ~= "table" then
+    local ok, text = resume_(guard(create(tostring)), err)
+    if ok then return text end
+  end
+  return "(error object is a " .. type(err) .. " value)"
+end
+
+local function trail(co)                   -- traceback walks the whole stack: minutes for a runaway recursion
+  return getinfo(co, 500, "l") and "stack traceback:\n\t(deeper than 500 calls)" or traceback(co)
+end
+
+local function failure(co, err)
+  local where, trace = place(co, err), trail(co)
+  if err == killed and where ~= "" then err = where .. ": " .. err end
+  local ok, original = pcall(P.pack, err)
+  return FAILED, said(err), trace, where, ok and original or nil
+end
+
+local function drive(call, co, ok, ...)
+  if not ok then return failure(co, (...)) end
+  if status(co) == "dead" then             -- packed here, where no hook slows it down; the memory limit bounds it
+    local packed, data = pcall(P.pack, ...)
+    if packed then return DONE, data end
+    return FAILED, data, "", "", nil
+  end
+  if ... == WAITS then
+    waiting[call] = co
+    return WAITING, nil
+  end
+  close(co)
+  return FAILED, "attempt to yield from outside a coroutine", "", "", nil
+end
+
+local function ended(outer, ...)           -- `killed` belongs to the run that was going on
+  killed = outer
+  return ...
+end
+
+local function launch(call, ref, ...)
+  local outer, co = killed, create(P.refs[ref])
+  killed = false
+  sethook(co, hook, "", STEP)
+  return ended(outer, drive(call, co, resume_(co, ...)))
+end
+local function start(call, ref, data)
+  P.give_back(host.release)
+  return launch(call, ref, P.values(data))
+end
+
+local function go_on(call, tag, data)
+  local outer, co = killed, waiting[call]
+  killed, waiting[call] = false, nil
+  return ended(outer, drive(call, co, resume_(co, RESUMED, tag, data)))
+end
+
+local function cancel(call)
+  local outer, co = killed, waiting[call]
+  killed, waiting[call] = false, nil
+  if co then close(co) end
+  killed = outer
+end
+
+-- The globals of extensions: their own table, so that nothing that they do to it reaches the driver -------------------------------
+local G, E = {}, {}                        -- theirs, and the one of our own chunks
+for name, value in next, _G do G[name], E[name] = value, value end
+G._G, G.python = G, nil
+package.loaded._G, package.loaded.python = G, nil
+local function own(chunk, name) return load(chunk, "=[cru " .. name .. "]", "t", E) end
+P = own(chunks.pack, "pack")({
+  fetch_lazy = function(id) return finish(host.fetch(id)) end,
+  make_function = function(id, token)
+    return function(...)
+      local _ = token                      -- lives as long as this function
+      return finish(host.call(id, P.pack(...)))
+    end
+  end,
+}, getmetatable)
+P.object_meta.__index = function(proxy, name) return finish(host.read(P.objects[proxy], P.pack(name))) end
+P.object_meta.__newindex = function(proxy, name, value) return finish(host.assign(P.objects[proxy], P.pack(name, value))) end
+P.object_meta.__tostring = function(proxy) return "object: " .. P.objects[proxy] end
+own(chunks.patterns, "patterns")()
+local closed = false
+own(chunks.library, "library")(G, host, guard, function() return killed end, function() return closed end)
+local bare = _G
+for name in next, bare do bare[name] = nil end  -- the VM looks for `debug` here on every call, unprotected: it finds nothing
+
+-- The functions that Python calls by number, in the order of driver.BUILTINS --------------------------------------------------------
+local shared = { __index = G }
+local function environment(seed) return setmetatable(seed or {}, shared) end
+
+local names
+function names(path, tree, callable, resolve)  -- a table whose members Python makes when they are first used
+  local t, meta, wanted, itself = {}, {}, {}, nil
+  local prefix = path == "" and "" or path .. "."
+  for _, child in next, tree[path] do
+    if tree[prefix .. child] then
+      t[child] = names(prefix .. child, tree, callable, resolve)
+    else
+      wanted[child] = prefix .. child
+    end
+  end
+  function meta.__index(self, key)
+    local full = wanted[key]
+    if not full then return nil end
+    wanted[key] = nil
+    local value = resolve(full)
+    rawset(self, key, value)
+    return value
+  end
+  function meta.__newindex(self, key, value)
+    wanted[key] = nil
+    rawset(self, key, value)
+  end
+  function meta.__pairs(self)
+    local left = {}
+    for key in next, wanted do left[#left + 1] = key end
+    for _, key in next, left do local _ = self[key] end
+    return next, self, nil
+  end
+  if callable[path] then
+    function meta.__call(_, ...)
+      itself = itself or resolve(path)
+      return itself(...)
+    end
+  end
+  return setmetatable(t, meta)
+end
+
+local function install(tree, callable, bare, resolve, encode, decode)
+  local cru = names("", tree, callable, resolve)
+  local json = { encode = encode, decode = decode, null = P.null, array = P.array, empty_array = P.array({}) }
+  cru.json = rawget(cru, "json") or json
+  cru.json.null, cru.json.array = P.null, P.array
+  if rawget(cru, "oq") then cru.oq.null = P.null end
+  G.cru, G.crucible = cru, cru
+  for _, name in next, bare do
+    if rawget(cru, name) ~= nil then
+      G[name] = cru[name]
+    else
+      G[name] = function(...) return cru[name](...) end
+    end
+  end
+  package.preload.cjson = function() return json end
+  package.preload.json = package.preload.cjson
+  package.searchers[#package.searchers + 1] = function(name)  -- the last resort: require("graph") is cru.graph
+    local family = rawget(cru, name)
+    if type(family) == "table" then return function() return family end end
+    return "no family of names 'cru." .. tostring(name) .. "'"
+  end
+end
+
+local builtins = {
+  function(source, name, env)              -- load
+    local f, message = load(source, name, "t", env or environment())
+    if not f then error(message, 0) end
+    return f
+  end,
+  P.box,                                   -- hold
+  function(...) return ... end,            -- copy
+  rawget,                                  -- get
+  function(t, key, value) rawset(t, key, value) end,  -- set
+  function(t, key)                         -- open
+    local value = rawget(t, key)
+    return type(value) == "table" and P.box(value) or nil
+  end,
+  function(seed) return P.box(environment(seed)) end,  -- environment
+  function() return P.box(G) end,          -- globals
+  function(f)                              -- where
+    local info = getinfo(f, "S")
+    return info.source, info.linedefined
+  end,
+  function(path) package.path = path end,  -- path
+  install,
+}
+for n = 1, #builtins do P.reference(builtins[n]) end
+
+return start, go_on, cancel, P.release, function() closed = true end

@@ -1,0 +1,240 @@
+"""Values between Lua and Python: bytes in MessagePack, so that no object of one language ever gets into the other.
+
+| Lua | Python |
+|---|---|
+| nil, and `json.null` | None (None in a dict is an absent field; in a list it is `json.null`, so that the list keeps its length) |
+| boolean, integer, float | bool, int, float: 1 stays 1, 1.0 stays 1.0; an int beyond 64 bits becomes a float |
+| string | str; bytes that are not UTF-8 are kept as surrogate escapes (as in `os.fsdecode`), so that they survive both ways |
+| table 1..n, or marked by `json.array` | list; every list comes with that mark, so that `[]` stays a list |
+| other table | dict with str and int keys; a key of another type is an error |
+| function | LuaFunction; a Python callable is a Lua function; each comes back as what it was |
+| table with methods | Object |
+
+Deeper than 100 levels is an error, and so is a value that contains itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+from weakref import WeakValueDictionary
+
+from msgspec import Struct, msgpack
+
+from cru.namespace.host import NamespaceError, Object
+
+RAW, FUNCTION, TABLE, HOST, OBJECT, LAZY = range(1, 7)
+"""The extension codes of pack.lua."""
+
+
+class LuaError(NamespaceError):
+    """Lua code failed.
+
+    `message` as Lua says it, `where` is "file:line" or empty, `traceback` Lua's own, `original` the error object (a table is copied;
+    None where it is no data).
+
+    LuaError
+    ├── LuaTooSlow      it ran or waited longer than it may
+    └── LuaData         a value has no counterpart in the other language
+    """
+
+    def __init__(self, message: str, traceback: str = "", where: str = "", original: Any = ...) -> None:
+        super().__init__(message)
+        self.traceback = traceback
+        self.where = where
+        self.original = message if original is ... else original
+
+
+class LuaTooSlow(LuaError):
+    pass
+
+
+class LuaData(LuaError):
+    pass
+
+
+class Lazy:
+    """A field that becomes a real table when Lua first reads it. An untouched one comes back as the same Lazy, not as a copy."""
+
+    __slots__ = ("_make", "_value")
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make: Callable[[], Any] | None = make
+        self._value: Any = None
+
+    def get(self) -> Any:
+        """The value; made once."""
+        if self._make is not None:
+            self._value = self._make()
+            self._make = None
+        return self._value
+
+
+class HostFunction:
+    """A Python function as Lua calls it. `dialog`: it waits for a person, so its waiting is not limited."""
+
+    __slots__ = ("call", "dialog")
+
+    def __init__(self, call: Callable[..., Any], dialog: bool = False) -> None:
+        self.call = call
+        self.dialog = dialog
+
+
+class WithNull(Struct, frozen=True):
+    """A result in which null is to be read as `json.null`, not as nil."""
+
+    value: Any
+
+
+class Handle:
+    """A Lua value that Python holds: equal only to itself, let go in Lua when it is dropped here."""
+
+    __slots__ = ("__weakref__", "_dropped", "crossings", "id")
+    code = TABLE
+
+    def __init__(self, id: int, dropped: deque[tuple[int, int]]) -> None:
+        self.id = id
+        self.crossings = 0
+        self._dropped = dropped
+
+    def __del__(self) -> None:
+        self._dropped.append((self.id, self.crossings))
+
+
+class _Shield:
+    """Keeps msgspec from reading an Object that is also a Struct as a map."""
+
+    __slots__ = ("object",)
+
+    def __init__(self, object: Object) -> None:
+        self.object = object
+
+
+class Converter:
+    """The Python side of pack.lua. `function` and `table` make the handles of Lua's functions and tables."""
+
+    def __init__(self, function: Callable[[int], Handle], table: Callable[[int], Handle]) -> None:
+        self.hosts: dict[int, Any] = {}
+        self._last = 0
+        self._make = {FUNCTION: function, TABLE: table}
+        self._handles: WeakValueDictionary[int, Handle] = WeakValueDictionary()
+        self._encoder = msgpack.Encoder(enc_hook=self._outgoing)
+        self._results = msgpack.Decoder(ext_hook=self._incoming)
+        self._arguments = msgpack.Decoder(ext_hook=self._incoming_now)
+
+    def encode(self, *values: Any) -> bytes:
+        """The values one after the other, as `values` of pack.lua reads them. Raises LuaData."""
+        try:
+            return b"".join([self._encode(value) for value in values])
+        except RecursionError as error:
+            raise LuaData("data nested too deeply, or a value that contains itself") from error
+        except (TypeError, ValueError, OverflowError) as error:
+            raise LuaData(f"no data for Lua: {error}") from error
+
+    def results(self, data: bytes) -> list[Any]:
+        """What Lua returned; lazy fields that it did not touch are the same Lazy."""
+        values: list[Any] = self._results.decode(data)
+        return values
+
+    def arguments(self, data: bytes) -> list[Any]:
+        """What Lua gives to a Python function: no Lazy in it, and no None at the end."""
+        values: list[Any] = self._arguments.decode(data)
+        while values and values[-1] is None:
+            values.pop()
+        return values
+
+    def hold(self, value: Any) -> int:
+        """A number for a Python value, valid until Lua gives it back through `release`."""
+        self._last += 1
+        self.hosts[self._last] = value
+        return self._last
+
+    def release(self, id: int) -> None:
+        self.hosts.pop(id, None)
+
+    def _encode(self, value: Any) -> bytes:
+        if isinstance(value, (list, tuple, dict, Object)) and _has_object(value):
+            value = _shielded(value)
+        try:
+            return self._encoder.encode(value)
+        except (OverflowError, UnicodeEncodeError):
+            return self._encoder.encode(_plain(value))
+
+    def _outgoing(self, value: Any) -> Any:
+        kind = type(value)
+        if isinstance(value, Handle):
+            return _extension(value.code, value.id)
+        if isinstance(value, Lazy):
+            return _extension(LAZY, self.hold(value))
+        if kind is _Shield:
+            return _extension(OBJECT, self.hold(value.object))
+        if kind is HostFunction:
+            return _extension(HOST, self.hold(value))
+        for base in (str, int, float):
+            if isinstance(value, base):
+                return base(value)
+        if isinstance(value, os.PathLike):
+            return os.fspath(value)
+        if callable(value) and not isinstance(value, type):
+            return _extension(HOST, self.hold(HostFunction(value)))
+        raise TypeError(f"{kind.__name__} has no counterpart in Lua")
+
+    def _incoming(self, code: int, data: memoryview) -> Any:
+        if code == RAW:
+            return str(data, "utf-8", "surrogateescape")
+        id = int.from_bytes(data, "big")
+        if code in (FUNCTION, TABLE):
+            handle = self._handles.get(id)
+            if handle is None:
+                handle = self._handles[id] = self._make[code](id)
+            handle.crossings += 1
+            return handle
+        value = self.hosts[id]
+        return value.call if isinstance(value, HostFunction) else value
+
+    def _incoming_now(self, code: int, data: memoryview) -> Any:
+        value = self._incoming(code, data)
+        return value.get() if isinstance(value, Lazy) else value
+
+
+def _extension(code: int, id: int) -> msgpack.Ext:
+    return msgpack.Ext(code, id.to_bytes(8, "big"))
+
+
+def _has_object(value: Any) -> bool:
+    """Whether there is an Object in it (msgspec would read one that is a Struct as a map)."""
+    if isinstance(value, Object):
+        return True
+    for item in value.values() if isinstance(value, dict) else value:
+        if type(item) not in _SCALARS and isinstance(item, (list, tuple, dict, Object)) and _has_object(item):
+            return True
+    return False
+
+
+def _shielded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _shielded(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_shielded(item) for item in value]
+    return _Shield(value) if isinstance(value, Object) else value
+
+
+def _plain(value: Any) -> Any:
+    """The value with what msgspec refuses made bearable: integers beyond 64 bits, and text with surrogate escapes."""
+    if isinstance(value, dict):
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return float(value)
+    if isinstance(value, str) and not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode("utf-8", "surrogateescape")
+    return value
+
+
+_SCALARS = frozenset({str, int, float, bool, type(None), bytes})

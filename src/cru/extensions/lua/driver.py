@@ -1,0 +1,308 @@
+"""Runs Lua calls: the Python side of boot.lua.
+
+A call is one coroutine in Lua. A Python function that must wait makes it yield; whoever awaits the call awaits that function, then
+resumes it. A call that never waits never touches asyncio.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from time import perf_counter
+from typing import Any
+
+from cru.extensions.lua.convert import Converter, HostFunction, LuaError, LuaTooSlow, WithNull
+from cru.namespace.host import Object, Values
+from cru.values.errors import CruError
+
+DONE, WAITING, FAILED = range(3)
+VALUES, NOTHING, WAIT, ERROR, STOP, NULLS, METHOD, MEMORY = range(8)
+"""How a run comes back, and how a call of Python is answered: the numbers of boot.lua."""
+
+EXPECTED = (CruError, OSError, ValueError, TypeError)
+DEEPEST = 30
+SPARE = 256 << 10
+"""Bytes of Lua memory that must be free before anything is pushed: a push that fails would end the process."""
+
+
+class Call:
+    """One run of a Lua function. `budget` and `wait` are the seconds left (wait None: no limit, and each stretch between two waits
+    has the whole budget)."""
+
+    __slots__ = ("awaiting", "budget", "cause", "deadline", "dialog", "fatal", "full", "id", "longest", "wait")
+
+    def __init__(self, id: int, budget: float, wait: float | None) -> None:
+        self.id = id
+        self.budget = self.full = budget
+        self.wait = wait
+        self.longest = wait or 0.0
+        self.deadline = 0.0
+        self.awaiting: Any = None
+        self.dialog = False
+        self.fatal: BaseException | None = None
+        self.cause: BaseException | None = None
+
+
+class Desk:
+    """What Lua may call in Python. Its methods never raise: an exception that crosses Lua's frames is an object of Python in Lua."""
+
+    def __init__(self, converter: Converter, room: Callable[[int], bool], write: Callable[[str], None]) -> None:
+        self.converter = converter
+        self.current: Call | None = None
+        self.depth = 0
+        self._room = room
+        self._write = write
+
+    def callbacks(self) -> dict[str, Callable[..., Any]]:
+        return {
+            "call": self.call,
+            "method": self.method,
+            "read": self.read,
+            "assign": self.assign,
+            "fetch": self.fetch,
+            "release": self.converter.release,
+            "forget": self.forget,
+            "expired": self.expired,
+            "write": self.write,
+        }
+
+    def expired(self) -> bytes | None:
+        """Whether the run must end now, and why."""
+        call = self.current
+        if call is None:
+            return b"a finalizer ran too long"
+        if call.fatal is not None:
+            return b"the program stopped this call"
+        if perf_counter() > call.deadline:
+            return b"ran longer than %g s" % call.full
+        return None
+
+    def write(self, text: bytes) -> None:
+        try:
+            self._write(text.decode("utf-8", "replace"))
+        except BaseException as error:  # noqa: BLE001  nothing may be raised through Lua's frames
+            self._stop(error)
+
+    def forget(self) -> None:
+        """The call cannot wait here: drop what it would wait for."""
+        if self.current is not None:
+            _drop(self.current)
+
+    def call(self, id: int, data: bytes) -> Any:
+        return self._answer(self._call, id, data)
+
+    def method(self, id: int, name: bytes, data: bytes) -> Any:
+        return self._answer(self._method, id, name.decode(), data)
+
+    def read(self, id: int, data: bytes) -> Any:
+        return self._answer(self._read, id, data)
+
+    def assign(self, id: int, data: bytes) -> Any:
+        return self._answer(self._assign, id, data)
+
+    def fetch(self, id: int) -> Any:
+        return self._answer(lambda: self.converter.hosts[id].get())
+
+    def reply(self, value: Any) -> Any:
+        """A result, as Lua reads it: a number, or a number and bytes."""
+        if value is None:
+            return NOTHING
+        tag = VALUES
+        if isinstance(value, WithNull):
+            tag, data = NULLS, self.converter.encode(value.value)
+        elif isinstance(value, Values):
+            data = self.converter.encode(*value)
+        else:
+            data = self.converter.encode(value)
+        return (tag, data) if self._room(len(data)) else MEMORY
+
+    def failed(self, error: BaseException) -> Any:
+        """An error, as Lua reads it. What nobody foresaw is named with its type."""
+        if self.current is not None:
+            self.current.cause = error
+        as_it_was = isinstance(error, LuaError)
+        if isinstance(error, LuaError):
+            value = error.original
+        elif isinstance(error, CruError):
+            value = f"{error.message} ({error.hint})" if error.hint else error.message
+        elif isinstance(error, EXPECTED):
+            value = str(error) or type(error).__name__
+        else:
+            value = f"{type(error).__name__}: {error}"
+        data = self.converter.encode(value, as_it_was)
+        return (ERROR, data) if self._room(len(data)) else MEMORY
+
+    def _answer(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Time in Python is not the extension's own."""
+        call, begun = self.current, perf_counter()
+        try:
+            return self._replied(function(*args))
+        except Exception as error:  # noqa: BLE001  reported to Lua, where it is an ordinary error
+            return self.failed(error)
+        except BaseException as error:  # noqa: BLE001  raised again when Lua has come back
+            return self._stop(error)
+        finally:
+            if call is not None:
+                call.deadline += perf_counter() - begun
+
+    def _replied(self, value: Any) -> Any:
+        if hasattr(value, "__await__"):
+            if self.current is None:
+                value.close()
+                raise LuaError("this call waits, which is not possible in a finalizer")
+            self.current.awaiting = value
+            return WAIT
+        return value if type(value) is _Method else self.reply(value)
+
+    def _stop(self, error: BaseException) -> int:
+        if self.current is not None:
+            self.current.fatal = error
+        return STOP
+
+    def _call(self, id: int, data: bytes) -> Any:
+        function: HostFunction = self.converter.hosts[id]
+        if self.current is not None:
+            self.current.dialog = function.dialog
+        return function.call(*self.converter.arguments(data))
+
+    def _method(self, id: int, name: str, data: bytes) -> Any:
+        target: Object = self.converter.hosts[id]
+        if name not in target.METHODS:
+            raise LuaError(f"{type(target).__name__} has no method {name}")
+        if self.current is not None:
+            self.current.dialog = False
+        return getattr(target, name)(*self.converter.arguments(data))
+
+    def _read(self, id: int, data: bytes) -> Any:
+        target, name = self.converter.hosts[id], self.converter.arguments(data)[0]
+        if name in target.METHODS:
+            return _Method((METHOD, name.encode()))
+        if name in target.FIELDS:
+            return getattr(target, name)
+        getter = getattr(type(target), "__getitem__", None)
+        return getter(target, name) if getter is not None else None
+
+    def _assign(self, id: int, data: bytes) -> Any:
+        name, value = [*self.converter.arguments(data), None][:2]
+        target = self.converter.hosts[id]
+        kind = type(target)
+        if name in target.FIELDS and getattr(getattr(kind, name, None), "fset", None) is not None:
+            setattr(target, name, value)
+        elif hasattr(kind, "__setitem__"):
+            target[name] = value
+        else:
+            raise LuaError(f"{kind.__name__} has no field {name} that can be assigned")
+
+
+class _Method(tuple[Any, ...]):
+    """An answer that is ready."""
+
+
+class Driver:
+    """Starts calls, and sees them through. `start`, `go_on` and `cancel` are the functions of boot.lua."""
+
+    def __init__(self, desk: Desk, start: Any, go_on: Any, cancel: Any) -> None:
+        self.desk = desk
+        self._start, self._go_on, self._cancel = start, go_on, cancel
+        self._last = 0
+
+    def begin(self, ref: int, data: bytes, budget: float, wait: float | None) -> Any:
+        """Run until the end or the first wait: the results as a tuple, or something to await for them. Raises LuaError."""
+        self._last += 1
+        call = Call(self._last, budget, wait)
+        outcome = self._enter(call, self._start, ref, data)
+        if outcome[0] == WAITING:
+            return self._wait(call)
+        return tuple(self.desk.converter.results(outcome[1]))
+
+    async def _wait(self, call: Call) -> tuple[Any, ...]:
+        try:
+            while True:
+                answer = await self._awaited(call)
+                outcome = self._enter(call, self._go_on, *(answer if isinstance(answer, tuple) else (answer,)))
+                if outcome[0] != WAITING:
+                    return tuple(self.desk.converter.results(outcome[1]))
+        except BaseException:
+            call.budget = call.full
+            self._enter(call, self._cancel)
+            raise
+
+    async def _awaited(self, call: Call) -> Any:
+        """What the awaited function returned or raised, as Lua reads it."""
+        awaiting, call.awaiting = call.awaiting, None
+        try:
+            return self.desk.reply(await self._limited(call, awaiting))
+        except LuaTooSlow as error:
+            if error is call.fatal:
+                raise
+            return self._failed(call, error)
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            return self._failed(call, LuaError(f"cancelled {error}".strip()))
+        except Exception as error:  # noqa: BLE001  reported to Lua, where it is an ordinary error
+            return self._failed(call, error)
+
+    async def _limited(self, call: Call, awaiting: Any) -> Any:
+        if call.wait is None or call.dialog:
+            return await awaiting
+        begun = perf_counter()
+        try:
+            async with asyncio.timeout(max(call.wait, 0)) as clock:
+                return await awaiting
+        except TimeoutError as error:
+            if not clock.expired():
+                raise  # the function's own
+            call.fatal = LuaTooSlow(f"waited longer than {call.longest:g} s")
+            raise call.fatal from error
+        finally:
+            call.wait -= perf_counter() - begun
+
+    def _failed(self, call: Call, error: Exception) -> Any:
+        call.cause = error
+        return self.desk.failed(error)
+
+    def _enter(self, call: Call, function: Any, *args: Any) -> Any:
+        """One stretch of Lua, under the time limit: (DONE, bytes) or (WAITING, None). Raises what it failed with."""
+        desk = self.desk
+        if desk.depth >= DEEPEST:
+            raise LuaError(f"Lua and Python call each other more than {DEEPEST} times deep")
+        outer, desk.current = desk.current, call
+        desk.depth += 1
+        if call.wait is None:
+            call.budget = call.full
+        call.deadline = perf_counter() + call.budget
+        try:
+            outcome = function(call.id, *args)
+        except Exception as error:  # of lupa: the driver itself failed, for want of memory or of readable data
+            raise LuaError(str(error).partition("\n")[0]) from error
+        finally:
+            call.budget = call.deadline - perf_counter()
+            desk.current = outer
+            desk.depth -= 1
+        if outcome is None or outcome[0] == WAITING:
+            return outcome
+        _drop(call)
+        if call.fatal is not None and function is not self._cancel:
+            raise call.fatal
+        if outcome[0] == FAILED:
+            raise self._error(call, *outcome[1:])
+        return outcome
+
+    def _error(self, call: Call, message: bytes, trace: bytes, where: bytes, original: bytes | None) -> LuaError:
+        text = message.decode("utf-8", "replace")
+        kind = LuaTooSlow if call.budget < 0 and "ran longer than" in text else LuaError
+        lines = [line for line in trace.decode("utf-8", "replace").splitlines() if "[cru " not in line]
+        value = None if original is None else self.desk.converter.results(original)[0]
+        error = kind(text, "\n".join(lines), where.decode("utf-8", "replace"), value)
+        if call.cause is not None and str(call.cause) in text:
+            error.__cause__ = call.cause
+        return error
+
+
+def _drop(call: Call) -> None:
+    """Close what the call would have waited for: nobody will."""
+    awaiting, call.awaiting = call.awaiting, None
+    if awaiting is not None and hasattr(awaiting, "close"):
+        awaiting.close()

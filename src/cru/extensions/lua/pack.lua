@@ -1,0 +1,358 @@
+-- Values as bytes, both ways: MessagePack, so that nothing but bytes and small integers crosses between Lua and Python.
+-- Rules: tables 1..n and marked arrays are lists; other tables are maps with text or integer keys; integers and floats stay what they
+-- are; text that is not UTF-8 travels as extension RAW; what has an identity travels as its number (FUNCTION, TABLE, HOST, OBJECT, LAZY).
+
+local host, getmetatable = ...             -- host: make_function, fetch_lazy; getmetatable: the raw one
+local byte, sub, char, concat = string.byte, string.sub, string.char, table.concat
+local pack_, unpack_, utf8len, mathtype = string.pack, string.unpack, utf8.len, math.type
+local next, type, error, rawlen, rawset, setmetatable, tostring = next, type, error, rawlen, rawset, setmetatable, tostring
+
+local DEPTH = 100
+local RAW, FUNCTION, TABLE, HOST, OBJECT, LAZY = 1, 2, 3, 4, 5, 6
+local ARRAY, MAP, BOX = { __name = "array" }, { __name = "map" }, {}
+local null = debug.upvalueid(function() return host end, 1)  -- a light userdata: truthy, unique, and no table
+debug.setmetatable(null, { __name = "null", __tostring = function() return "null" end })
+
+-- Identities -------------------------------------------------------------------------------------------------------------------
+local refs, ids, crossings, last = {}, setmetatable({}, { __mode = "k" }), {}, 0  -- Lua values that Python holds
+local weak = { __mode = "k" }
+local host_ids = setmetatable({}, weak)    -- Lua function -> number of the Python callable behind it
+local objects = setmetatable({}, weak)     -- proxy -> number of the Python object behind it
+local lazies = setmetatable({}, weak)      -- table -> { key -> number of a value not fetched yet }
+
+local function reference(value)
+  local id = ids[value]
+  if not id then
+    last = last + 1
+    id = last
+    ids[value], refs[id], crossings[id] = id, value, 0
+  end
+  crossings[id] = crossings[id] + 1
+  return id
+end
+
+local function release(id, count)
+  local left = (crossings[id] or 0) - count
+  if left > 0 then crossings[id] = left return end
+  local value = refs[id]
+  if value ~= nil then ids[value] = nil end
+  refs[id], crossings[id] = nil, nil
+end
+
+local dead = {}                            -- numbers that Lua needs no more
+local TOKEN = { __gc = function(token) dead[#dead + 1] = token.id end }
+local function token(id) return setmetatable({ id = id }, TOKEN) end
+
+local OBJECT_META = { __name = "object", __metatable = "object" }
+OBJECT_META.__gc = function(proxy) dead[#dead + 1] = objects[proxy] end
+local function give_back(release)
+  if #dead == 0 then return end
+  local ids = dead
+  dead = {}
+  for i = 1, #ids do release(ids[i]) end
+end
+
+-- Writing ----------------------------------------------------------------------------------------------------------------------
+local FIXSTR, INT = {}, {}
+for n = 0, 31 do FIXSTR[n] = char(0xa0 + n) end
+for n = 0, 127 do INT[n] = char(n) end
+
+local out, size = {}, 0
+local write
+
+local function put(text) size = size + 1 out[size] = text end
+
+local function extension(code, id) return pack_(">BBi8", 0xd7, code, id) end
+
+local function text(value)
+  local length, at = #value, size + 1
+  if not utf8len(value) then
+    out[at] = pack_(">BI4B", 0xc9, length, RAW)
+  elseif length < 32 then
+    out[at] = FIXSTR[length]
+  else
+    out[at] = pack_(">BI4", 0xdb, length)
+  end
+  size = at + 1
+  out[size] = value
+end
+
+local function number(value)
+  size = size + 1
+  if mathtype(value) == "float" then
+    out[size] = pack_(">Bd", 0xcb, value)
+  else
+    out[size] = INT[value] or pack_(">Bi8", 0xd3, value)
+  end
+end
+
+local function is_list(value, meta)
+  local length = rawlen(value)
+  if meta == MAP or (length == 0 and meta ~= ARRAY) then return false end
+  local count = 0
+  for _ in next, value do
+    count = count + 1
+    if count > length then return false end
+  end
+  return count == length, length
+end
+
+local heads, heads_count = {}, 0           -- keys come again and again: text -> how it is written
+local function head(key)
+  local length = #key
+  if length > 31 or not utf8len(key) then return nil end
+  if heads_count > 2000 then heads, heads_count = {}, 0 end
+  local written = FIXSTR[length] .. key
+  heads[key], heads_count = written, heads_count + 1
+  return written
+end
+
+local function key_(key)
+  if type(key) == "string" then
+    text(key)
+  elseif mathtype(key) == "integer" then
+    number(key)
+  else
+    error("a table with a " .. type(key) .. " as key is no data (" .. tostring(key) .. ")", 0)
+  end
+end
+
+local function map(value, waiting, depth)
+  local slot, count = size + 1, 0
+  size = slot
+  for key, item in next, value do
+    local written = heads[key] or type(key) == "string" and head(key)
+    if written then
+      size = size + 1
+      out[size] = written
+    else
+      key_(key)
+    end
+    if type(item) == "string" then text(item) else write(item, depth) end
+    count = count + 1
+  end
+  for key, id in next, waiting or {} do
+    key_(key)
+    put(extension(LAZY, id))
+    count = count + 1
+  end
+  out[slot] = count < 16 and char(0x80 + count) or pack_(">BI4", 0xdf, count)
+end
+
+local function list(value, length, depth)
+  put(length < 16 and char(0x90 + length) or pack_(">BI4", 0xdd, length))
+  for i = 1, length do write(value[i], depth) end
+end
+
+local function table_(value, depth)
+  local meta = getmetatable(value)
+  if meta == OBJECT_META then return put(extension(OBJECT, objects[value])) end
+  if meta == BOX then return put(extension(TABLE, reference(value[1]))) end
+  if depth >= DEPTH then error("data nested deeper than " .. DEPTH .. " levels, or a table that contains itself", 0) end
+  local ordered, length = is_list(value, meta)
+  if ordered then
+    if meta and meta ~= ARRAY then value = { table.unpack(value, 1, length) } end
+    return list(value, length, depth + 1)
+  end
+  return map(value, lazies[value], depth + 1)
+end
+
+local function function_(value)
+  local id = host_ids[value]
+  if id then put(extension(HOST, id)) else put(extension(FUNCTION, reference(value))) end
+end
+
+local WRITE = {
+  ["nil"] = function() put("\xc0") end,
+  boolean = function(value) put(value and "\xc3" or "\xc2") end,
+  number = number, string = text, table = table_, ["function"] = function_,
+}
+
+function write(value, depth)
+  local writer = WRITE[type(value)]
+  if writer then return writer(value, depth) end
+  if value == null then return put("\xc0") end
+  error("a " .. type(value) .. " is no data (" .. tostring(value) .. ")", 0)
+end
+
+local function pack(...)                   -- any values -> one list, as bytes
+  size = 0
+  local count = select("#", ...)
+  put(pack_(">BI4", 0xdd, count))
+  if count == 1 then
+    write((...), 0)
+  elseif count > 1 then
+    local values = { ... }
+    for i = 1, count do write(values[i], 0) end
+  end
+  local bytes = concat(out, "", 1, size)
+  if size > 1000 then out = {} else for i = 1, size do out[i] = nil end end
+  return bytes
+end
+
+-- Reading ----------------------------------------------------------------------------------------------------------------------
+local READ, nothing, lazy = {}, nil, nil   -- nothing: what null is read as; lazy: the number of the lazy value just read
+local read
+
+local function deeper(depth)
+  if depth >= DEPTH then error("data nested deeper than " .. DEPTH .. " levels", 0) end
+  return depth + 1
+end
+
+local LAZY_META = { __name = "event" }
+local function fetch(t, key)
+  local waiting = lazies[t]
+  local id = waiting and waiting[key]
+  if not id then return nil end
+  local value = host.fetch_lazy(id)
+  waiting[key] = nil
+  rawset(t, key, value)
+  return value
+end
+LAZY_META.__index = fetch
+LAZY_META.__newindex = function(t, key, value)
+  local waiting = lazies[t]
+  if waiting then waiting[key] = nil end
+  rawset(t, key, value)
+end
+LAZY_META.__pairs = function(t)
+  local keys = {}
+  for key in next, lazies[t] or {} do keys[#keys + 1] = key end
+  for _, key in next, keys do fetch(t, key) end
+  return next, t, nil
+end
+
+local function read_map(s, i, count, depth)
+  depth = deeper(depth)
+  local t, waiting, tokens, key, value = {}, nil, nil, nil, nil
+  for _ = 1, count do
+    local b = byte(s, i)                   -- short text is read in place: a call would cost as much again
+    if b >= 0xa0 and b < 0xc0 then
+      local stop = i + b - 0xa0
+      key, i = sub(s, i + 1, stop), stop + 1
+    else
+      key, i = read(s, i, depth)
+      if type(key) ~= "string" then
+        if mathtype(key) ~= "integer" then error("a key of data must be text or an integer, not a " .. type(key), 0) end
+        setmetatable(t, MAP)
+      end
+    end
+    b = byte(s, i)
+    if b >= 0xa0 and b < 0xc0 then
+      local stop = i + b - 0xa0
+      value, i = sub(s, i + 1, stop), stop + 1
+    else
+      value, i = read(s, i, depth)
+    end
+    if lazy then
+      waiting, tokens = waiting or {}, tokens or {}
+      waiting[key], tokens[#tokens + 1], lazy = lazy, token(lazy), nil
+    else
+      t[key] = value
+    end
+  end
+  if waiting then
+    lazies[t] = setmetatable(waiting, { tokens = tokens })
+    setmetatable(t, LAZY_META)
+  end
+  return t, i
+end
+
+local function read_list(s, i, count, depth)
+  depth = deeper(depth)
+  local t, value = setmetatable({}, ARRAY), nil
+  for n = 1, count do
+    value, i = read(s, i, depth)
+    if value == nil then value = null end
+    t[n] = value
+  end
+  return t, i
+end
+
+local function object(id)
+  local proxy = setmetatable({}, OBJECT_META)
+  objects[proxy] = id
+  return proxy
+end
+
+local EXTENSION = {
+  [FUNCTION] = function(id) return refs[id] end,
+  [TABLE] = function(id) return refs[id] end,
+  [HOST] = function(id)
+    local f = host.make_function(id, token(id))
+    host_ids[f] = id
+    return f
+  end,
+  [OBJECT] = object,
+  [LAZY] = function(id) lazy = id return nil end,
+}
+
+local function format(fmt)
+  return function(s, i) return unpack_(fmt, s, i) end
+end
+READ[0xc0] = function(_, i) return nothing, i end
+READ[0xc2] = function(_, i) return false, i end
+READ[0xc3] = function(_, i) return true, i end
+for code, fmt in next, { [0xc4] = ">s1", [0xc5] = ">s2", [0xc6] = ">s4", [0xd9] = ">s1", [0xda] = ">s2", [0xdb] = ">s4", [0xcb] = ">d",
+  [0xcc] = ">I1", [0xcd] = ">I2", [0xce] = ">I4", [0xd0] = ">i1", [0xd1] = ">i2", [0xd2] = ">i4", [0xd3] = ">i8" } do
+  READ[code] = format(fmt)
+end
+READ[0xcf] = function(s, i)
+  local value = unpack_(">i8", s, i)
+  if value < 0 then value = value + 0x1p64 end   -- beyond an integer: a float, as Lua's own reader does
+  return value, i + 8
+end
+for code, sized in next, { [0xdc] = { ">I2", read_list }, [0xdd] = { ">I4", read_list }, [0xde] = { ">I2", read_map }, [0xdf] = { ">I4", read_map } } do
+  READ[code] = function(s, i, depth)
+    local count, after = unpack_(sized[1], s, i)
+    return sized[2](s, after, count, depth)
+  end
+end
+READ[0xd7] = function(s, i)
+  local code, id, after = unpack_(">Bi8", s, i)
+  return EXTENSION[code](id), after
+end
+
+function read(s, i, depth)
+  local b = byte(s, i)
+  if b >= 0xa0 and b < 0xc0 then
+    local stop = i + b - 0xa0
+    return sub(s, i + 1, stop), stop + 1
+  elseif b < 0x80 then
+    return b, i + 1
+  elseif b < 0x90 then
+    return read_map(s, i + 1, b - 0x80, depth)
+  elseif b < 0xa0 then
+    return read_list(s, i + 1, b - 0x90, depth)
+  elseif b >= 0xe0 then
+    return b - 256, i + 1
+  end
+  local reader = READ[b]
+  if not reader then error("data of a kind that Lua has not (a time stamp?)", 0) end
+  return reader(s, i + 1, depth)
+end
+
+local function from(s, i)
+  if i > #s then return end
+  local value, after = read(s, i, 0)
+  if after > #s then return value end
+  return value, from(s, after)
+end
+
+local function values(s)                   -- bytes -> the values, one after the other
+  nothing, lazy = nil, nil
+  return from(s, 1)
+end
+
+local function values_with_null(s)         -- the same, JSON null is the sentinel
+  nothing, lazy = null, nil
+  local value = read(s, 1, 0)
+  nothing = nil
+  return value
+end
+
+return {
+  pack = pack, values = values, values_with_null = values_with_null,
+  null = null, array = function(t) return setmetatable(t, ARRAY) end, box = function(t) return setmetatable({ t }, BOX) end,
+  refs = refs, reference = reference, release = release, give_back = give_back, objects = objects, object_meta = OBJECT_META,
+}

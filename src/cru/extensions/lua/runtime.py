@@ -1,0 +1,237 @@
+"""The Lua 5.4 machine of a session tree.
+
+Everything of an extension runs in a coroutine of its own, under a limit of run time, of waiting and of memory. What cannot be
+interrupted is one call of C: `os.execute`, `io.popen`, `table.sort` of millions. Pattern functions can (patterns.lua).
+The machine belongs to one thread: the one of the event loop.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+from cru.extensions.lua.convert import FUNCTION, Converter, Handle, LuaData, LuaError
+from cru.extensions.lua.driver import SPARE, Desk, Driver
+from cru.namespace.host import Values
+
+LOAD, HOLD, COPY, GET, SET, OPEN, ENVIRONMENT, GLOBALS, WHERE, PATH, INSTALL = range(1, 12)
+"""The builtins of boot.lua, in its order."""
+
+
+class LuaFunction(Handle):
+    """A function of Lua: `await function(1, 2)` gives what it returns (None, one value, or Values). Equal only to itself."""
+
+    __slots__ = ("vm",)
+    code = FUNCTION
+
+    def __init__(self, id: int, vm: LuaVM) -> None:
+        super().__init__(id, vm.dropped)
+        self.vm = vm
+
+    async def __call__(self, *args: Any) -> Any:
+        return _single(await self.vm.run(self, *args))
+
+    def start(self, *args: Any) -> Any:
+        """Call it now: what it returns, or, if it waits, something to await for that."""
+        outcome = self.vm.call_soon_ok(self, *args)
+        return _single(outcome) if isinstance(outcome, tuple) else _later(outcome)
+
+    async def detached(self, *args: Any) -> Any:
+        """Call it as work that may go on for ever: waiting is not limited, and each stretch between two waits has the whole run time."""
+        return _single(await self.vm.run_detached(self, *args))
+
+    @property
+    def where(self) -> str:
+        """The "file:line" of its definition."""
+        source, line = self.vm.finish(WHERE, self)
+        return f"{source.lstrip('@=')}:{line}"
+
+
+class LuaTable(Handle):
+    """A table of Lua, by reference: the environment of a chunk, or what a chunk returned."""
+
+    __slots__ = ("vm",)
+
+    def __init__(self, id: int, vm: LuaVM) -> None:
+        super().__init__(id, vm.dropped)
+        self.vm = vm
+
+    def get(self, key: str | int) -> Any:
+        """The value under the key (metatables are not asked): tables are copied, functions are LuaFunction."""
+        return self.vm.finish(GET, self, key)[0]
+
+    def open(self, key: str | int) -> LuaTable | None:
+        """The table under the key, by reference; None if there is none."""
+        table: LuaTable | None = self.vm.finish(OPEN, self, key)[0]
+        return table
+
+    def set(self, key: str | int, value: Any) -> None:
+        self.vm.finish(SET, self, key, value)
+
+
+class LuaVM:
+    """One machine. `memory_mb`: what Lua may hold; `run_seconds`: its own run time in one call; `wait_seconds`: waiting in one call
+    (not counted while a dialog is open). `print` takes what Lua prints; default: standard error. Raises LuaError without lupa."""
+
+    def __init__(
+        self,
+        *,
+        memory_mb: int = 256,
+        run_seconds: float = 1.0,
+        wait_seconds: float = 60.0,
+        print: Callable[[str], None] | None = None,
+    ) -> None:
+        self.run_seconds = run_seconds
+        self.wait_seconds = wait_seconds
+        self.dropped: deque[tuple[int, int]] = deque()
+        this = weakref.proxy(self)  # Lua holds the desk: what it holds must not hold the machine
+        self.converter = Converter(lambda id: LuaFunction(id, this.itself()), lambda id: LuaTable(id, this.itself()))
+        self._cap = memory_mb << 20
+        self._lua = _machine(self._cap)
+        desk = Desk(self.converter, lambda size: bool(this.room(size)), print or _to_standard_error)
+        start, go_on, cancel, self._release, self._close = _boot(self._lua, desk)
+        self._driver = Driver(desk, start, go_on, cancel)
+
+    def __del__(self) -> None:
+        """No finalizer of an extension may call Python while the machine goes."""
+        if hasattr(self, "_close"):
+            self._close()
+
+    def load(self, source: str | bytes, chunkname: str, env: dict[str, Any] | LuaTable | None = None) -> LuaFunction:
+        """The function of a text chunk. `chunkname` is "@file" (or the name in messages after "="); `env` holds its globals, behind
+        which the machine's lie; default: fresh ones. Raises LuaError with file and line."""
+        if not isinstance(env, LuaTable):
+            env = self.environment(env)
+        if chunkname[:1] not in ("@", "="):
+            chunkname = f"@{chunkname}"
+        try:
+            function: LuaFunction = self.finish(LOAD, source, chunkname, env)[0]
+        except LuaError as error:  # Lua shortens the name of the file in its message
+            line = error.message.partition(": ")[0].rpartition(":")[2]
+            error.where = f"{chunkname[1:]}:{line}" if line.isdigit() else chunkname[1:]
+            raise
+        return function
+
+    async def run(self, function: LuaFunction, *args: Any) -> tuple[Any, ...]:
+        """Call it, and wait for what it returns. Makes no task. Raises LuaError."""
+        outcome = self.call_soon_ok(function, *args)
+        return outcome if isinstance(outcome, tuple) else await outcome
+
+    async def run_detached(self, function: LuaFunction, *args: Any) -> tuple[Any, ...]:
+        """`run` for work that may go on for ever: see LuaFunction.detached."""
+        outcome = self._begin(function.id, args, None)
+        return outcome if isinstance(outcome, tuple) else await outcome
+
+    def call_soon_ok(self, function: LuaFunction, *args: Any) -> tuple[Any, ...] | Awaitable[tuple[Any, ...]]:
+        """Call it now: what it returns, or, if it waits, something to await for that. Raises LuaError."""
+        outcome: tuple[Any, ...] | Awaitable[tuple[Any, ...]] = self._begin(function.id, args, self.wait_seconds)
+        return outcome
+
+    def finish(self, builtin: int, *args: Any) -> tuple[Any, ...]:
+        """A builtin of boot.lua; they never wait."""
+        outcome: tuple[Any, ...] = self._begin(builtin, args, 0.0)
+        return outcome or (None,)
+
+    def table(self, value: Any) -> LuaTable:
+        """A new table in Lua, with a copy of this list or dict."""
+        table = self.finish(HOLD, value)[0]
+        if not isinstance(table, LuaTable):
+            raise LuaData(f"{type(value).__name__} makes no table")
+        return table
+
+    def environment(self, seed: dict[str, Any] | None = None) -> LuaTable:
+        """Globals for chunks: what they set lands here, what they do not find is looked up in the machine's globals."""
+        table: LuaTable = self.finish(ENVIRONMENT, seed or {})[0]
+        return table
+
+    def to_python(self, value: Any) -> Any:
+        """A copy of a table as list or dict; anything else as it is."""
+        return self.finish(COPY, value)[0] if isinstance(value, LuaTable) else value
+
+    def set_global(self, name: str, value: Any) -> None:
+        self.globals.set(name, value)
+
+    @property
+    def globals(self) -> LuaTable:
+        """The globals that all chunks share."""
+        table: LuaTable = self.finish(GLOBALS)[0]
+        return table
+
+    def set_path(self, templates: Iterable[str]) -> None:
+        """Where `require` looks: "folder/?.lua", in this order."""
+        self.finish(PATH, ";".join(templates))
+
+    def itself(self) -> LuaVM:
+        return self
+
+    def memory_used(self) -> int:
+        """Bytes that Lua holds now."""
+        return int(self._lua.get_memory_used())
+
+    def room(self, size: int) -> bool:
+        """Whether `size` bytes can be pushed. A push that fails outside of a protected call would end the process."""
+        if self._lua.get_memory_used() + 2 * size + SPARE < self._cap:
+            return True
+        self._lua.gccollect()
+        return bool(self._lua.get_memory_used() + 2 * size + SPARE < self._cap)
+
+    def _begin(self, ref: int, args: tuple[Any, ...], wait: float | None) -> Any:
+        while self.dropped:
+            self._release(*self.dropped.popleft())
+        data = self.converter.encode(*args)
+        if not self.room(len(data)):
+            raise LuaError("not enough memory")
+        return self._driver.begin(ref, data, self.run_seconds, wait)
+
+
+def _single(results: tuple[Any, ...]) -> Any:
+    """What a Python function would have returned."""
+    if len(results) > 1:
+        return Values(results)
+    return results[0] if results else None
+
+
+async def _later(outcome: Awaitable[tuple[Any, ...]]) -> Any:
+    return _single(await outcome)
+
+
+def _machine(cap: int) -> Any:
+    """A bare Lua 5.4. No object of Python that gets into it lets anything be read from it."""
+    import importlib
+
+    try:
+        lupa = importlib.import_module("lupa.lua54")
+    except ImportError as error:
+        raise LuaError("Lua extensions need the package lupa 2.8 or newer: pip install lupa") from error
+    return lupa.LuaRuntime(
+        encoding=None,
+        source_encoding="utf-8",
+        register_eval=False,
+        register_builtins=False,
+        unpack_returned_tuples=True,
+        attribute_handlers=(_denied, _denied),
+        max_memory=cap,
+    )
+
+
+def _boot(lua: Any, desk: Desk) -> Any:
+    """Load the files beside this one: what boot.lua returns."""
+    chunks = {}
+    for name in ("boot", "pack", "patterns", "library"):
+        with open(os.path.join(os.path.dirname(__file__), name + ".lua"), encoding="utf-8") as file:
+            chunks[name] = file.read()
+    callbacks = {name.encode(): function for name, function in desk.callbacks().items()}
+    texts = {name.encode(): text.encode() for name, text in chunks.items()}
+    return lua.compile(chunks["boot"], name=b"=[cru boot]", mode=b"t")(lua.table_from(callbacks), lua.table_from(texts))
+
+
+def _denied(*_: object) -> Any:
+    raise AttributeError("access denied")
+
+
+def _to_standard_error(text: str) -> None:
+    sys.stderr.write(text)

@@ -1,0 +1,81 @@
+"""Questions for the model, asked beside the conversation: one request, and an answer found in whatever text comes back."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import msgspec
+
+from cru.engine import round
+from cru.engine.round import Reply
+from cru.events.bus import purpose
+from cru.models.protocol import ModelError
+from cru.namespace.ask import Answer
+from cru.namespace.host import NamespaceError, host
+from cru.values.messages import Message, Request
+
+_FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
+_PROMPT = """Answer these questions by choosing. Reply with JSON only, one entry a question, indices counted from 0:
+{"answers": [{"selected": [0]}, {"other": "words of your own, if no choice fits"}]}
+
+"""
+
+
+async def reply(questions: list[dict[str, Any]]) -> tuple[Answer, ...]:
+    """The model's answers. Raises NamespaceError."""
+    found = _json(await _ask(_PROMPT + "\n\n".join(_shown(n, one) for n, one in enumerate(questions, 1))))
+    given = found.get("answers") if isinstance(found, dict) else None
+    listed = given if isinstance(given, list) else []
+    return tuple(_answer(one, listed[n] if n < len(listed) else None) for n, one in enumerate(questions))
+
+
+async def _ask(prompt: str) -> str:
+    here = host()
+    parts = here.session.parts
+    said = Reply()
+    with purpose("ask", here.plugin.name):
+        try:
+            voice = await parts.choose("")
+            request = Request(voice.model.name, (), (Message("user", prompt),), (), voice.parameters)
+            announced = await round.announce(parts, request, "", 0)
+            if announced.answer.stops:
+                raise NamespaceError(f"cru.ask.agent: the request was cancelled: {announced.answer.reason}")
+            entries = parts.store.entries()
+            facts = {"round": 0, "upto": entries[-1].id if entries else "", "messages": announced.request.messages}
+            await round.send(parts, voice, announced.request, said, **facts)
+        except ModelError as error:
+            raise NamespaceError(f"cru.ask.agent: {error.message}", error.hint) from error
+    return said.content
+
+
+def _shown(number: int, one: dict[str, Any]) -> str:
+    choices = "".join(f"\n  {n}: {label}" for n, label in enumerate(one["choices"]))
+    several = " (several may be chosen)" if one["multi_select"] else ""
+    return f"{number}. {one['header']}: {one['question']}{several}{choices}"
+
+
+def _json(text: str) -> Any:
+    """The first object in a fenced block, or anywhere. Raises NamespaceError if there is none."""
+    places = [match[1] for match in _FENCED.finditer(text)]
+    if "{" in text:
+        places.append(text[text.index("{") : text.rindex("}") + 1])
+    for place in places:
+        try:
+            return msgspec.json.decode(place)
+        except (msgspec.DecodeError, RecursionError):
+            continue
+    raise NamespaceError("cru.ask.agent: the model gave no answer in JSON", f"it said: {text[:200]}")
+
+
+def _answer(question: dict[str, Any], given: Any) -> Answer:
+    """A choice that exists, words of its own, or the first choice."""
+    if not isinstance(given, dict):
+        return Answer((0,))
+    count = len(question["choices"])
+    chosen = given.get("selected")
+    valid = [one for one in chosen if isinstance(one, int) and 0 <= one < count] if isinstance(chosen, list) else []
+    if valid:
+        return Answer(tuple(valid if question["multi_select"] else valid[:1]))
+    other = given.get("other")
+    return Answer(other=other) if isinstance(other, str) and other else Answer((0,))

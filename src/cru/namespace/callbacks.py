@@ -1,0 +1,93 @@
+"""Functions of extensions that are kept and called later, in the name of the plugin that gave them."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from cru.namespace.host import HOST, Host, Session, call, host
+from cru.values.errors import CruError
+
+if TYPE_CHECKING:
+    import asyncio
+
+KEPT_ERRORS = 100
+
+
+class Callback(Struct, frozen=True):
+    """A function and the host under which it was registered."""
+
+    function: Callable[..., Any]
+    host: Host
+
+    async def call(self, *args: Any) -> Any:
+        """Call it in its owner's name."""
+        token = HOST.set(self.host)
+        try:
+            return await call(self.function, *args)
+        finally:
+            HOST.reset(token)
+
+    async def guarded(self, context: str, *args: Any) -> Any:
+        """Call it; an error is reported and kept, and None comes back."""
+        try:
+            return await self.call(*args)
+        except Exception as error:  # noqa: BLE001  the boundary around code of an extension: reported
+            failed(self.host, error, context)
+            return None
+
+
+class Failure(Struct, frozen=True):
+    """One error of a plugin; `at` in monotonic seconds."""
+
+    plugin: str
+    error: str
+    context: str
+    at: float
+
+
+def callback(function: Callable[..., Any]) -> Callback:
+    return Callback(function, host())
+
+
+def failed(owner: Host, error: BaseException, context: str) -> None:
+    """Report an error of a plugin, and keep it for `cru.errors.recent`."""
+    text = str(error_value(error))
+    kept(owner.session).append(Failure(owner.plugin.name, text, context, time.monotonic()))
+    owner.session.parts.bus.stream.warn(f"{owner.plugin.name}: {context}: {text}", owner.plugin.name)
+
+
+def kept(session: Session) -> deque[Failure]:
+    """The last errors of the session, the oldest first."""
+    found: deque[Failure] = session.shared.setdefault("errors", deque(maxlen=KEPT_ERRORS))
+    return found
+
+
+def error_value(error: BaseException) -> Any:
+    """What an error is for an extension: the object that its own code raised, else the message."""
+    original = getattr(error, "original", None)
+    if original is not None:
+        return original
+    if isinstance(error, CruError):
+        return error.message
+    return str(error) or type(error).__name__
+
+
+def detach(session: Session, work: Callable[..., Coroutine[Any, Any, Any]], *args: Any) -> asyncio.Task[Any]:
+    """Run `work(*args)` beside everything else until the session closes. Events that it raises go to everybody, its owner too."""
+    import asyncio
+
+    from cru.events.stamp import FRAME, TOP
+
+    async def fresh() -> None:
+        FRAME.set(TOP)
+        await work(*args)
+
+    task = asyncio.get_running_loop().create_task(fresh())
+    session.tasks.add(task)
+    task.add_done_callback(session.tasks.discard)
+    return task

@@ -1,0 +1,84 @@
+"""`cru.check`: arguments of a plugin's own functions. A failing check raises `NAME: expected TYPE, got TYPE`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cru.namespace.arguments import array, lua_type, options, tostring
+from cru.namespace.host import BadArgument
+
+
+def string(value: Any, name: str, opts: dict[str, Any] | None = None) -> str | None:
+    """check.string(value, name, {optional}?) -> value. Raises BadArgument; with optional = true, nil passes.
+
+    Example: cru.check.string("x", "title") --> "x"
+    """
+    found: str | None = _typed("string", value, name, opts)
+    return found
+
+
+def number(value: Any, name: str, opts: dict[str, Any] | None = None) -> float | None:
+    """check.number(value, name, {min, max, optional}?) -> value. Raises BadArgument.
+
+    Example: pcall(cru.check.number, 7, "count", {max=5}) --> false
+    """
+    given = options("cru.check.number", opts, ("min", "max", "optional"))
+    found: float | None = _typed("number", value, name, {"optional": given.get("optional")})
+    if found is not None:
+        least, most = given.get("min"), given.get("max")
+        if least is not None and found < least:
+            raise BadArgument(f"{name}: must be >= {tostring(least)}, got {tostring(found)}")
+        if most is not None and found > most:
+            raise BadArgument(f"{name}: must be <= {tostring(most)}, got {tostring(found)}")
+    return found
+
+
+def boolean(value: Any, name: str, opts: dict[str, Any] | None = None) -> bool | None:
+    """check.boolean(value, name, {optional}?) -> value. Raises BadArgument.
+
+    Example: cru.check.boolean(true, "force") --> true
+    """
+    found: bool | None = _typed("boolean", value, name, opts)
+    return found
+
+
+def table(value: Any, name: str, opts: dict[str, Any] | None = None) -> Any:
+    """check.table(value, name, {optional}?) -> value. Raises BadArgument.
+
+    Example: pcall(cru.check.table, 1, "opts") --> false
+    """
+    return _typed("table", value, name, opts)
+
+
+def func(value: Any, name: str, opts: dict[str, Any] | None = None) -> Callable[..., Any] | None:
+    """check.func(value, name, {optional}?) -> value. Raises BadArgument.
+
+    Example: pcall(cru.check.func, 1, "callback") --> false
+    """
+    found: Callable[..., Any] | None = _typed("function", value, name, opts)
+    return found
+
+
+def one_of(value: Any, choices: list[Any], name: str, opts: dict[str, Any] | None = None) -> Any:
+    """check.one_of(value, choices, name, {optional}?) -> value. Raises BadArgument.
+
+    Example: cru.check.one_of("a", {"a", "b"}, "mode") --> "a"
+    """
+    given = options("cru.check.one_of", opts, ("optional",))
+    if value is None and given.get("optional"):
+        return None
+    known = array("cru.check.one_of", "choices", choices)
+    if not any(value == one and lua_type(value) == lua_type(one) for one in known):
+        listed = ", ".join(tostring(one) for one in known)
+        raise BadArgument(f"{name}: must be one of [{listed}], got {tostring(value)}")
+    return value
+
+
+def _typed(kind: str, value: Any, name: str, opts: dict[str, Any] | None) -> Any:
+    given = options(f"cru.check.{'func' if kind == 'function' else kind}", opts, ("optional",))
+    if value is None and given.get("optional"):
+        return None
+    if lua_type(value) != kind:
+        raise BadArgument(f"{name}: expected {kind}, got {lua_type(value)}")
+    return value

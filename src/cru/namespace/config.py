@@ -1,0 +1,70 @@
+"""`cru.config`: settings, and what `[plugins.NAME]` says. Where the notes and projects of a person lie is withheld."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cru.events.payloads import ConfigChanged
+from cru.namespace import data
+from cru.namespace.arguments import table, text
+from cru.namespace.host import host
+
+WITHHELD = frozenset(
+    ("kilns", "kiln_path", "session_kiln", "projects", "data_home", "agent_directories", "runtimepath", "api_key")
+)
+_CHANGED = "config"
+
+
+def get(key: str) -> Any:
+    """config.get(key) -> a setting by its name, or nil; if the part before the first dot names a plugin, what `[plugins.NAME]`
+    says: config.get("todo-list.default_file").
+
+    Example: cru.config.get("no such setting") --> nil
+    """
+    name, *path = text("cru.config.get", "key", key).split(".")
+    found: Any = _plugin(name)
+    if found is None:
+        return _settings().get(key) if key not in WITHHELD else None
+    for part in path:
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return dict(found) if isinstance(found, Mapping) else found
+
+
+async def set_(values: dict[str, Any]) -> None:
+    """config.set{key = value, ...}: for `config.get` of all plugins of this session; nothing is written to a file, and the engine
+    keeps its own settings. Announces `config:changed` for each key. Raises BadArgument.
+
+    Example: cru.config.set({greeting="hi"}) --> nil
+    """
+    given = table("cru.config.set", "values", values)
+    data.encode("cru.config.set", given)
+    session = host().session
+    session.shared.setdefault(_CHANGED, {}).update({str(k): v for k, v in given.items()})
+    for key, value in given.items():
+        await session.parts.bus.dispatch(ConfigChanged(str(key), value))
+
+
+def section(name: str) -> dict[str, Any] | None:
+    """config[NAME] -> the table `[plugins.NAME]`, or nil.
+
+    Example: cru.config["no such plugin"] --> nil
+    """
+    found = _plugin(name)
+    return None if found is None else dict(found)
+
+
+def _plugin(name: str) -> Mapping[str, Any] | None:
+    here = host()
+    if name == here.plugin.name:
+        return here.plugin.config
+    plugins = _settings().get("plugins")
+    found = plugins.get(name) if isinstance(plugins, Mapping) else None
+    return found if isinstance(found, Mapping) else None
+
+
+def _settings() -> dict[str, Any]:
+    """All settings in plain types, secrets masked, with what scripts changed."""
+    session = host().session
+    settings = session.parts.services.get("settings")
+    return {**(settings.as_dict() if settings is not None else {}), **session.shared.get(_CHANGED, {})}

@@ -1,0 +1,208 @@
+"""`cru.context`: what the model sees of the conversation, how large it is, and how to change that between prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from cru.engine import compaction
+from cru.engine.history import History
+from cru.engine.parts import Parts
+from cru.engine.resume import unfinished
+from cru.events.answers import PASS, Answer
+from cru.events.stamp import Event
+from cru.namespace.arguments import options, text, whole
+from cru.namespace.host import BadArgument, NamespaceError, Values, host
+from cru.namespace.ui import here
+from cru.values.entries import MESSAGE, TOOL_CALL, Entry
+from cru.values.errors import CruError
+
+ATTACH_LIMIT = 2000
+_ATTACHED = "attached"
+
+
+def estimate_tokens(words: str) -> int:
+    """context.estimate_tokens(text) -> its bytes divided by four, rounded up.
+
+    Example: cru.context.estimate_tokens("hello") --> 2
+    """
+    given = text("cru.context.estimate_tokens", "text", words)
+    return (len(given.encode("utf-8", "surrogateescape")) + 3) // 4
+
+
+async def usage(session_id: str | None = None) -> Values:
+    """context.usage(session_id) -> {messages, prompt_tokens, budget, percent}, or (nil, message). Tokens are estimated; a budget of 0
+    means that the model's window is not known.
+
+    Example: cru.context.usage(nil).messages --> 0
+    """
+    parts = host().session.parts
+    try:
+        here("cru.context.usage", session_id)
+        fill = compaction.fill(parts, await parts.choose(""), parts.sections())
+    except CruError as error:
+        return Values((None, error.message))
+    sections = sum(len(span.text) for span in parts.sections())
+    used = fill.used or (parts.history.size + sections) // compaction.BYTES_PER_TOKEN
+    percent = round(fill.percent, 1)
+    return Values(
+        (
+            {
+                "messages": len(parts.history.messages()),
+                "prompt_tokens": used,
+                "budget": fill.limit,
+                "percent": percent,
+            },
+            None,
+        )
+    )
+
+
+async def compact(session_id: str | None = None) -> Values:
+    """context.compact(session_id) -> true, or (nil, message): nothing to compact, a prompt is being answered, or the model failed.
+    The log keeps every line.
+
+    Example: cru.context.compact(nil) --> nil
+    """
+    parts = host().session.parts
+    try:
+        here("cru.context.compact", session_id)
+        _between_prompts(parts, "cru.context.compact")
+        with _held(parts):
+            await compaction.manual(parts, await parts.choose(""))
+    except CruError as error:
+        return Values((None, error.message))
+    return Values((True, None))
+
+
+def messages(session_id: str | None = None) -> Values:
+    """context.messages(session_id) -> {{role, content}, ...} as the model sees them; role is user, assistant or tool.
+
+    Example: #cru.context.messages(nil) --> 0
+    """
+    try:
+        here("cru.context.messages", session_id)
+    except BadArgument as error:
+        return Values((None, error.message))
+    found = host().session.parts.history.messages()
+    return Values(([{"role": one.role, "content": one.content} for one in found], None))
+
+
+def remove(session_id: str | None, which: dict[str, Any]) -> Values:
+    """context.remove(session_id, {type="all"} | {type="first"|"last", n=} | {type="indices", start=, ["end"]=}) -> how many messages the
+    model sees no more, or (nil, message). Indices count from 0, the end is not included. Calls and results go with their reply. The
+    log keeps every line. Not while a prompt is being answered.
+
+    Example: cru.context.remove(nil, {type="all"}) --> 0
+    """
+    parts = host().session.parts
+    try:
+        where = "cru.context.remove"
+        here(where, session_id)
+        given = options(where, which, ("type", "n", "start", "end"))
+        _between_prompts(parts, where)
+        entries = parts.store.visible()
+        said = [one for one in entries if one.entry_type == MESSAGE]
+        gone = _chosen(where, given, said)
+        if gone:
+            kept = _without(entries, {one.id for one in gone})
+            with _held(parts):
+                parts.store.anchor("compaction", parts.store.summary(), [one.id for one in kept])
+                parts.history = History(parts.store.visible())
+    except CruError as error:
+        return Values((None, error.message))
+    return Values((len(gone), None))
+
+
+def attach(session_id: str | None, words: str, opts: dict[str, Any] | None = None) -> Values | bool:
+    """context.attach(session_id, text, {key}?) -> true, or (false, reason). Adds the text to the next prompt; a key that was used before
+    adds nothing, and a session takes 2,000 characters in all.
+
+    Example: cru.context.attach(nil, "Today is Monday.", {key="day"}) --> true
+    """
+    where = "cru.context.attach"
+    try:
+        here(where, session_id)
+        given = text(where, "text", words)
+        key = options(where, opts, ("key",)).get("key")
+    except BadArgument as error:
+        return Values((False, error.message))
+    waiting = _attached()
+    if key is not None and key in waiting.keys:
+        return Values((False, f"`{key}` is attached already"))
+    if waiting.used + len(given) > ATTACH_LIMIT:
+        return Values((False, f"a session takes {ATTACH_LIMIT} characters, {ATTACH_LIMIT - waiting.used} are left"))
+    waiting.take(given, key)
+    return True
+
+
+class _Attached:
+    """What waits for the next prompt."""
+
+    def __init__(self) -> None:
+        self.keys: set[Any] = set()
+        self.used = 0
+        self._texts: list[str] = []
+
+    def take(self, words: str, key: Any) -> None:
+        self._texts.append(words)
+        self.used += len(words)
+        if key is not None:
+            self.keys.add(key)
+
+    def hand_over(self, _event: Event) -> Answer:
+        if not self._texts:
+            return PASS
+        texts, self._texts = tuple(self._texts), []
+        return Answer(context=texts)
+
+
+def _attached() -> _Attached:
+    session = host().session
+    found: _Attached | None = session.shared.get(_ATTACHED)
+    if found is None:
+        found = session.shared[_ATTACHED] = _Attached()
+        session.parts.bus.registry.on("message:received", found.hand_over, owner="cru", where="cru.context.attach")
+    return found
+
+
+def _between_prompts(parts: Parts, where: str) -> None:
+    if unfinished(parts.store.visible(), parts.root) is not None:
+        hint = "do it on turn:complete or session:idle"
+        raise NamespaceError(f"{where}: a prompt is being answered; {hint}", hint)
+
+
+def _held(parts: Parts) -> AbstractContextManager[None]:
+    """The context's lock, unless this session holds it already."""
+    return nullcontext() if getattr(parts.store, "held", False) else parts.store.lock("a script")
+
+
+def _chosen(where: str, given: dict[str, Any], said: Sequence[Entry]) -> Sequence[Entry]:
+    kind = given.get("type")
+    if kind == "all":
+        return said
+    if kind in ("first", "last"):
+        count = whole(where, "n", given.get("n", 1), 0)
+        return said[:count] if kind == "first" else said[max(0, len(said) - count) :]
+    if kind == "indices":
+        start, end = whole(where, "start", given.get("start"), 0), whole(where, "end", given.get("end"), 0)
+        return said[start:end]
+    raise BadArgument(f"{where}: unknown type `{kind}`", "types are all, first, last, indices")
+
+
+def _without(entries: Sequence[Entry], gone: set[str]) -> list[Entry]:
+    """The entries that stay: what refers to a message, and the calls and results of a reply, go with it."""
+    return list(_kept(entries, gone, set()))
+
+
+def _kept(entries: Sequence[Entry], gone: set[str], calls: set[str]) -> Iterator[Entry]:
+    replies = {one.metadata.get("reply", one.id) for one in entries if one.id in gone}
+    for one in entries:
+        if one.entry_type == TOOL_CALL and one.metadata.get("reply") in replies:
+            calls.add(one.tool_call_id)
+        elif one.entry_type == TOOL_CALL:
+            calls.discard(one.tool_call_id)
+        if one.id in gone or one.metadata.get("ref") in gone or (one.tool_call_id and one.tool_call_id in calls):
+            continue
+        yield one

@@ -1,0 +1,54 @@
+"""Dialogs with a person: the port that a face fills, and the one way to it. Nobody there means cancelled, at once."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+from cru.events.payloads import InteractionCompleted, InteractionRequested
+from cru.namespace.arguments import number
+from cru.namespace.host import host
+
+TIMEOUT = 300.0
+SERVICE = "dialogs"
+
+
+class Dialogs(Protocol):
+    """What a face lends as the service "dialogs"."""
+
+    async def show(self, kind: str, request: dict[str, Any]) -> dict[str, Any] | None:
+        """Ask a person; None if they cancelled, or nobody is there. What is asked and answered, by kind (indices from 0):
+
+        ask_batch   {id, questions = [{header, question, choices, multi_select, allow_other}]} → {answers = [{selected, other?}]}
+        edit        {content, format, hint?} → {modified}
+        show        {content, format, title?} → {}
+        popup       {title, entries = [{label, description?, data?}], allow_other} → {selected_index} or {other}
+        panel       {header, items, hints} → {selected = [index], other?}
+        """
+        ...
+
+
+async def show(kind: str, prompt: str, request: dict[str, Any], timeout_secs: Any = None) -> dict[str, Any] | None:
+    """Show a dialog between its two events; None for cancelled, timed out (0 and nil mean 300 s) and nobody there."""
+    import asyncio
+
+    from cru.contexts.entries import new_id
+
+    seconds = number(f"cru.ui.{kind}", "timeout_secs", TIMEOUT if timeout_secs is None else timeout_secs, 0) or TIMEOUT
+    parts = host().session.parts
+    dialogs: Dialogs | None = parts.services.get(SERVICE)
+    if dialogs is None:
+        return None
+    dialog = new_id()
+    await parts.bus.dispatch(InteractionRequested(dialog, kind, prompt))
+    response = "failed"
+    try:
+        async with asyncio.timeout(seconds) as clock:
+            found = await dialogs.show(kind, request)
+        response = "cancelled" if found is None else "answered"
+    except TimeoutError:
+        if not clock.expired():
+            raise
+        found, response = None, "timeout"
+    finally:
+        await parts.bus.dispatch(InteractionCompleted(dialog, kind, response))
+    return found

@@ -1,0 +1,105 @@
+"""`cru.emitter`: events between the parts of a plugin, apart from the bus. A listener that fails is reported, the others go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from msgspec import Struct
+
+from cru.namespace.arguments import function, tostring, whole
+from cru.namespace.callbacks import Callback, callback
+from cru.namespace.host import Object, host
+
+
+class _Listener(Struct, frozen=True):
+    id: int
+    call: Callback
+    owner: str
+    once: bool
+
+
+class Emitter(Object):
+    """Listeners by event. Ids count from 1 for each event and are never used again."""
+
+    METHODS = ("on", "once", "off", "emit", "emit_async", "count", "unregister_owner", "off_all")
+
+    def __init__(self) -> None:
+        self._listeners: dict[str, list[_Listener]] = {}
+        self._last: dict[str, int] = {}
+
+    def on(self, event: str, listener: Callable[..., Any], owner: str | None = None) -> int:
+        """Listen; gives the id for `off`. Raises BadArgument."""
+        return self._add(event, listener, owner, once=False)
+
+    def once(self, event: str, listener: Callable[..., Any], owner: str | None = None) -> int:
+        """Listen once; it is removed before it is called."""
+        return self._add(event, listener, owner, once=True)
+
+    def off(self, event: str, id: int) -> bool:
+        """Stop listening; False if there was no such listener."""
+        number = whole("emitter:off", "id", id)
+        return self._keep(tostring(event), lambda one: one.id != number)
+
+    async def emit(self, event: str, *args: Any) -> None:
+        """Call everybody who listens now, one after another."""
+        name = tostring(event)
+        for one in list(self._listeners.get(name, ())):
+            if one not in self._listeners.get(name, ()):
+                continue  # an earlier listener removed it
+            if one.once:
+                self.off(name, one.id)
+            await one.call.guarded(f"listener of {name}", *args)
+
+    async def emit_async(self, event: str, *args: Any) -> None:
+        """The same as `emit`: it too returns after the last listener."""
+        await self.emit(event, *args)
+
+    def count(self, event: str) -> int:
+        """How many listen."""
+        return len(self._listeners.get(tostring(event), ()))
+
+    def unregister_owner(self, owner: str) -> None:
+        """Remove every listener that was registered with this owner."""
+        for event in list(self._listeners):
+            self._keep(event, lambda one: one.owner != owner)
+
+    def off_all(self, event: str | None = None) -> None:
+        """Remove the listeners of one event, or all."""
+        for name in [tostring(event)] if event is not None else list(self._listeners):
+            self._listeners.pop(name, None)
+
+    def _add(self, event: str, listener: Callable[..., Any], owner: str | None, *, once: bool) -> int:
+        name = tostring(event)
+        function(f"emitter:{'once' if once else 'on'}", "fn", listener)
+        self._last[name] = number = self._last.get(name, 0) + 1
+        made = _Listener(number, callback(listener), owner if owner is not None else host().plugin.name, once)
+        self._listeners[name] = [*self._listeners.get(name, ()), made]
+        return number
+
+    def _keep(self, event: str, wanted: Callable[[_Listener], bool]) -> bool:
+        before = self._listeners.get(event, [])
+        kept = [one for one in before if wanted(one)]
+        if kept:
+            self._listeners[event] = kept
+        else:
+            self._listeners.pop(event, None)
+        return len(kept) < len(before)
+
+
+def new() -> Emitter:
+    """emitter.new() -> an emitter: e:on(event, fn, owner?) -> id, e:once, e:off(event, id), e:emit(event, ...), e:emit_async,
+    e:count(event), e:unregister_owner(owner), e:off_all(event?).
+
+    Example: cru.emitter.new():on("saved", function() end) --> 1
+    """
+    return Emitter()
+
+
+def global_() -> Emitter:
+    """emitter.global() -> the one emitter that all plugins of the session share.
+
+    Example: cru.emitter.global():count("nothing") --> 0
+    """
+    found: Emitter = host().session.shared.setdefault("emitter", Emitter())
+    return found

@@ -1,0 +1,181 @@
+"""Texts that hold data: which format a text is in, reading and writing JSON, YAML, TOML and TOON."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from cru.namespace import data
+from cru.namespace.host import BadArgument, NotAvailable
+
+MOST_NODES = 1_000_000
+_SECTION = re.compile(r"\[{1,2}[^\[\],:=]+\]{1,2}\s*(#.*)?")
+_ASSIGNMENT = re.compile(r"""(["'][^"']+["']|[A-Za-z0-9_.-]+)\s*=(?!=)\s*\S.*""")
+_TOON_HEAD = re.compile(r"[^\s:\[]*\[\d+[\t|]?\](\{[^}]*\})?:(\s.*)?")
+_YAML = re.compile(r"-(\s.*)?|[^\s].*:\s*[|>][+-]?\d?|\s+[^\s:][^:]*:(\s.*)?")
+_PAIR = re.compile(r"[^\s:][^:]*:(\s.*)?")
+
+
+def detect(text: str) -> str:
+    """json, toml, yaml or toon, by the looks of it; json if nothing fits."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
+    if not lines:
+        return "json"
+    first = lines[0].strip()
+    if any(_TOON_HEAD.fullmatch(line.strip()) for line in lines):
+        return "toon"
+    if first.startswith(("{", "[")):
+        return "toml" if _SECTION.fullmatch(first) and not _is_json(text) else "json"
+    if any(_SECTION.fullmatch(line.strip()) or _ASSIGNMENT.fullmatch(line.strip()) for line in lines):
+        return "toml"
+    if first.startswith("---") or any(_YAML.fullmatch(line.rstrip()) for line in lines):
+        return "yaml"
+    return "toon" if any(_PAIR.fullmatch(line) for line in lines) else "json"
+
+
+def read(where: str, text: str, name: str) -> Any:
+    """The value of a text in this format. Raises BadArgument; NotAvailable for YAML without its library."""
+    reader = _known(_READERS, name)
+    try:
+        return _plain(reader(text), [0])
+    except (ValueError, RecursionError) as error:
+        raise BadArgument(f"{where}: not {name}: {error}") from error
+
+
+def write(where: str, value: Any, name: str) -> str:
+    """The value as a text in this format. Raises BadArgument; NotAvailable for YAML without its library."""
+    writer = _known(_WRITERS, name)
+    data.check(where, value)
+    try:
+        written: str = writer(value)
+    except (ValueError, TypeError, RecursionError) as error:
+        raise BadArgument(f"{where}: cannot be written as {name}: {error}") from error
+    return written
+
+
+def _known(table: dict[str, Callable[..., Any]], name: str) -> Callable[..., Any]:
+    found = table.get(name) if isinstance(name, str) else None
+    if found is None:
+        raise BadArgument(f"Unknown format: {name}", f"formats are {', '.join(table)}")
+    return found
+
+
+def _is_json(text: str) -> bool:
+    try:
+        msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return False
+    return True
+
+
+def _plain(value: Any, count: list[int], depth: int = 0) -> Any:
+    """Data out of what a parser gave: dates become text, keys become text. A short YAML text may stand for a huge value."""
+    count[0] += 1
+    if count[0] > MOST_NODES or depth > data.DEPTH:
+        raise ValueError(f"more than {MOST_NODES} values, or more than {data.DEPTH} levels")
+    if isinstance(value, dict):
+        return {_name(key): _plain(inner, count, depth + 1) for key, inner in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return [_plain(one, count, depth + 1) for one in value]
+    if value is None or isinstance(value, (str, int, float)):
+        return value
+    return value.isoformat() if hasattr(value, "isoformat") else str(value)
+
+
+def _name(key: Any) -> str:
+    from cru.namespace.arguments import tostring
+
+    return key if isinstance(key, str) else "null" if key is None else tostring(_plain(key, [0]))
+
+
+def _read_json(text: str) -> Any:
+    return msgspec.json.decode(text)
+
+
+def _read_toml(text: str) -> Any:
+    import tomllib
+
+    return tomllib.loads(text)
+
+
+def _read_toon(text: str) -> Any:
+    from cru.namespace.toon_read import decode
+
+    return decode(text)
+
+
+def _read_yaml(text: str) -> Any:
+    yaml = _yaml()
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise ValueError(" ".join(str(error).split())) from error
+
+
+def _write_json(value: Any) -> str:
+    return data.encode("cru.oq.json", value).decode()
+
+
+def pretty(value: Any) -> str:
+    """JSON over several lines, two blanks a level."""
+    return msgspec.json.format(data.encode("cru.oq.json_pretty", value), indent=2).decode()
+
+
+def _write_toml(value: Any) -> str:
+    """TOML has no null: it becomes the text "null"."""
+    if value is None:
+        return "null"
+    if not isinstance(value, dict):
+        raise TypeError("a TOML document is a table with keys")
+    import tomlkit
+
+    return tomlkit.dumps(_named_null(value))
+
+
+def _named_null(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _named_null(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_named_null(one) for one in value]
+    return "null" if value is None else value
+
+
+def _write_toon(value: Any) -> str:
+    from cru.namespace.toon import encode
+
+    return encode(value)
+
+
+def _write_yaml(value: Any) -> str:
+    written: str = _yaml().safe_dump(value, sort_keys=False, allow_unicode=True, default_flow_style=False)
+    return written
+
+
+def _yaml() -> Any:
+    """PyYAML, which is not installed with cru."""
+    from importlib import import_module
+
+    try:
+        return import_module("yaml")
+    except ImportError as error:
+        raise NotAvailable("YAML is not available: PyYAML is not installed", "pip install pyyaml") from error
+
+
+_READERS: dict[str, Callable[[str], Any]] = {
+    "json": _read_json,
+    "yaml": _read_yaml,
+    "yml": _read_yaml,
+    "toml": _read_toml,
+    "toon": _read_toon,
+}
+_WRITERS: dict[str, Callable[[Any], str]] = {
+    "json": _write_json,
+    "json_pretty": pretty,
+    "yaml": _write_yaml,
+    "yml": _write_yaml,
+    "toml": _write_toml,
+    "toon": _write_toon,
+}

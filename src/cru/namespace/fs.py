@@ -1,0 +1,144 @@
+"""`cru.fs`: files. Paths are relative to the project root; every failure raises, naming the operation and the path."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cru.namespace.arguments import text
+from cru.namespace.host import NamespaceError, Values, host
+
+
+def read(path: str) -> str | Values:
+    """fs.read(path) -> text; (nil, message) if there is no such file. Bytes that are not UTF-8 survive reading and writing back.
+    Raises NamespaceError for everything else.
+
+    Example: cru.fs.read("no such file") --> nil
+    """
+    with _doing("read", path) as place:
+        try:
+            with open(place, encoding="utf-8", errors="surrogateescape", newline="") as file:
+                return file.read()
+        except (FileNotFoundError, NotADirectoryError) as error:
+            return Values((None, f"fs.read {path}: {error.strerror}"))
+
+
+def write(path: str, content: str) -> None:
+    """fs.write(path, text) replaces the file; missing folders are made. Raises NamespaceError.
+
+    Example: cru.fs.write("notes/today.md", "hello") --> nil
+    """
+    _put("write", path, content, "w")
+
+
+def append(path: str, content: str) -> None:
+    """fs.append(path, text); the file and missing folders are made. Raises NamespaceError.
+
+    Example: cru.fs.append("log.txt", "one line\\n") --> nil
+    """
+    _put("append", path, content, "a")
+
+
+def mkdir(path: str) -> None:
+    """fs.mkdir(path) makes a folder and those above it; no error if it is there. Raises NamespaceError.
+
+    Example: cru.fs.mkdir("a/b/c") --> nil
+    """
+    with _doing("mkdir", path) as place:
+        os.makedirs(place, exist_ok=True)
+
+
+def exists(path: str) -> bool:
+    """fs.exists(path) -> bool.
+
+    Example: cru.fs.exists("no such file") --> false
+    """
+    with _doing("exists", path) as place:
+        return os.path.exists(place)
+
+
+def is_file(path: str) -> bool:
+    """fs.is_file(path) -> bool.
+
+    Example: cru.fs.is_file(".") --> false
+    """
+    with _doing("is_file", path) as place:
+        return os.path.isfile(place)
+
+
+def is_dir(path: str) -> bool:
+    """fs.is_dir(path) -> bool.
+
+    Example: cru.fs.is_dir(".") --> true
+    """
+    with _doing("is_dir", path) as place:
+        return os.path.isdir(place)
+
+
+def remove(path: str) -> None:
+    """fs.remove(path): a file, a link, or a folder with everything in it. Raises NamespaceError, also if there is none.
+
+    Example: pcall(cru.fs.remove, "no such file") --> false
+    """
+    with _doing("remove", path) as place:
+        if os.path.isdir(place) and not os.path.islink(place):
+            import shutil
+
+            shutil.rmtree(place)
+        else:
+            os.remove(place)
+
+
+def list_(path: str = ".") -> list[str]:
+    """fs.list(path) -> the names (not paths) of a folder's entries, sorted. Raises NamespaceError.
+
+    Example: #cru.fs.list(".") >= 0 --> true
+    """
+    with _doing("list", path) as place:
+        return sorted(os.listdir(place))
+
+
+def copy(source: str, target: str) -> None:
+    """fs.copy(from, to): one file with its mode. Raises NamespaceError.
+
+    Example: pcall(cru.fs.copy, "no such file", "b") --> false
+    """
+    with _doing("copy", source) as place, _doing("copy to", target) as other:
+        import shutil
+
+        shutil.copy(place, other)
+
+
+def rename(old: str, new: str) -> None:
+    """fs.rename(old, new); a file of the new name is replaced. Raises NamespaceError.
+
+    Example: pcall(cru.fs.rename, "no such file", "b") --> false
+    """
+    with _doing("rename", old) as place, _doing("rename to", new) as other:
+        os.replace(place, other)
+
+
+def resolve(path: str) -> str:
+    """Where a path leads: relative ones from the project root."""
+    return os.path.join(host().session.parts.root, path)
+
+
+def _put(action: str, path: str, content: str, mode: str) -> None:
+    text(f"cru.fs.{action}", "content", content)
+    with _doing(action, path) as place:
+        os.makedirs(os.path.dirname(place) or ".", exist_ok=True)
+        with open(place, mode, encoding="utf-8", errors="surrogateescape", newline="") as file:
+            file.write(content)
+
+
+@contextmanager
+def _doing(action: str, path: str) -> Iterator[str]:
+    """The resolved path; what goes wrong with it says what was done and where."""
+    text(f"cru.fs.{action.partition(' ')[0]}", "path", path)
+    try:
+        yield resolve(path)
+    except OSError as error:
+        raise NamespaceError(f"fs.{action} {path}: {error.strerror or error}") from error
+    except ValueError as error:  # a NUL in the path, a lone surrogate
+        raise NamespaceError(f"fs.{action} {path!r}: {error}") from error

@@ -1,0 +1,105 @@
+"""Handlers of plugins: the event as a table, the context beside it, and the answer in what they return.
+
+Both languages see the same tables and return the same values; a function of Lua gets copies, and so does one of Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from inspect import isawaitable
+from typing import Any
+
+from cru.events.answers import PASS, Answer
+from cru.events.payloads import Custom
+from cru.events.stamp import Event
+from cru.namespace import answers, vocabulary
+from cru.namespace.host import HOST, Host, Object
+from cru.namespace.session_view import SessionView
+
+Returned = Answer | Awaitable[Answer | None] | None
+
+
+class Context(Object):
+    """What a handler gets first. `set` and `get` are shared along one dispatch, `emit` raises an event of one's own."""
+
+    METHODS = ("set", "get", "emit")
+    FIELDS = ("session", "session_id", "is_continuation", "handler_name", "priority")
+
+    def __init__(self, host: Host, event: Event, name: str, priority: int) -> None:
+        self._host = host
+        self._seq = event.stamp.dispatch_seq
+        self.session = SessionView(host)
+        self.session_id = event.stamp.session_id
+        self.is_continuation = event.stamp.is_continuation
+        self.handler_name = name
+        self.priority = priority
+
+    def set(self, key: str, value: Any = None) -> None:
+        self._chain()[key] = value
+
+    def get(self, key: str) -> Any:
+        return self._chain().get(key)
+
+    async def emit(self, name: str, payload: Any = None) -> None:
+        """Raise an event of one's own; those who listen to that name hear it before this returns."""
+        await self._host.session.parts.bus.dispatch(Custom(name, payload))
+
+    def _chain(self) -> dict[str, Any]:
+        """What the handlers of this dispatch share."""
+        shared: dict[str, Any] = self._host.session.shared
+        if shared.get("chain", (0,))[0] != self._seq:
+            shared["chain"] = (self._seq, {})
+        values: dict[str, Any] = shared["chain"][1]
+        return values
+
+
+class Handler:
+    """One function of a plugin, as the bus calls it."""
+
+    def __init__(self, host: Host, name: str, function: Callable[..., Any], priority: int, label: str) -> None:
+        self._host = host
+        self._name = name
+        self._function = function
+        self._priority = priority
+        self._label = label
+
+    def __call__(self, event: Event) -> Returned:
+        if self._stopped(event):
+            return Answer(note="a handler before it stopped the rest")
+        table = vocabulary.whole(self._name, event)
+        context = Context(self._host, event, self._label, self._priority)
+        token = HOST.set(self._host)
+        try:
+            result = self._host.plugin.invoke(self._function, context, table)
+        finally:
+            HOST.reset(token)
+        if isawaitable(result):
+            return self._waited(event, result, table)
+        return self._answer(event, result, table)
+
+    async def _waited(self, event: Event, waiting: Awaitable[Any], table: dict[str, Any]) -> Answer:
+        token = HOST.set(self._host)
+        try:
+            result = await waiting
+        finally:
+            HOST.reset(token)
+        return self._answer(event, result, table)
+
+    def _answer(self, event: Event, result: Any, table: dict[str, Any]) -> Answer:
+        if isinstance(result, Answer):
+            return result
+        try:
+            answer = answers.answer(self._name, event.row, result, vocabulary.sent(self._name, event, table))
+        except answers.Odd as odd:
+            stream = self._host.session.parts.bus.stream
+            stream.warn(f"{self._host.plugin.name} ({self._label}): {odd}", self._host.plugin.name)
+            return PASS
+        if answer.decision == "deny" and not answer.halt and event.row.name == "turn:complete":
+            self._host.session.shared["stopped"] = (
+                event.stamp.dispatch_seq
+            )  # crucible: only the handlers after it are stopped
+            return Answer(note=f"stops the rest: {answer.reason}")
+        return answer
+
+    def _stopped(self, event: Event) -> bool:
+        return bool(self._host.session.shared.get("stopped") == event.stamp.dispatch_seq)

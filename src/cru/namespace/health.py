@@ -1,0 +1,71 @@
+"""`cru.health`: what a plugin says about its own state, in its `health.lua`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct, field
+
+from cru.namespace.arguments import tostring
+from cru.namespace.host import host
+
+
+class _Report(Struct):
+    name: str
+    checks: list[dict[str, Any]] = field(default_factory=list)
+
+
+def start(name: str) -> None:
+    """health.start(name) begins a report.
+
+    Example: cru.health.start("demo") --> nil
+    """
+    host().session.shared["health"] = _Report(tostring(name))
+
+
+def ok(message: str) -> None:
+    """health.ok(message)
+
+    Example: cru.health.ok("found the program") --> nil
+    """
+    _add("ok", message, None)
+
+
+def info(message: str) -> None:
+    """health.info(message)
+
+    Example: cru.health.info("version 1.2") --> nil
+    """
+    _add("info", message, None)
+
+
+def warn(message: str, advice: Any = None) -> None:
+    """health.warn(message, advice?): advice is a text, or an array of texts.
+
+    Example: cru.health.warn("it is old", "update it") --> nil
+    """
+    _add("warn", message, advice)
+
+
+def error(message: str, advice: Any = None) -> None:
+    """health.error(message, advice?): only this makes the report unhealthy.
+
+    Example: cru.health.error("no such program", {"install it"}) --> nil
+    """
+    _add("error", message, advice)
+
+
+def get_results() -> dict[str, Any]:
+    """health.get_results() -> {name, healthy, checks = {{level, msg, advice}, ...}}, and the next report starts empty.
+
+    Example: cru.health.get_results().healthy --> true
+    """
+    report = host().session.shared.pop("health", None) or _Report(host().plugin.name)
+    healthy = all(one["level"] != "error" for one in report.checks)
+    return {"name": report.name, "healthy": healthy, "checks": report.checks}
+
+
+def _add(level: str, message: str, advice: Any) -> None:
+    here = host()
+    report = here.session.shared.setdefault("health", _Report(here.plugin.name))
+    report.checks.append({"level": level, "msg": tostring(message), "advice": advice})

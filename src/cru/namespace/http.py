@@ -1,0 +1,107 @@
+"""`cru.http`: requests to anywhere. Nothing here raises for what the network does: a failure is a table with `ok = false`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from cru.namespace.arguments import number, options, table, text, tostring
+from cru.namespace.host import BadArgument, host
+
+if TYPE_CHECKING:
+    from cru.net.transport import Transport
+
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
+TIMEOUT = 30.0
+_OPTIONS = ("headers", "body", "timeout")
+
+
+async def get(url: str, opts: dict[str, Any] | None = None) -> dict[str, Any]:
+    """http.get(url, {headers, body, timeout=30}?) -> {status, ok, headers, body}; header names in lower case, ok for 200 to 299.
+    If there is no answer: {ok=false, status=0, body="", headers={}, error}. Redirects are followed, ten at most. Raises
+    BadArgument only.
+
+    Example: cru.http.get("not a url").ok --> false
+    """
+    return await _send("cru.http.get", "GET", url, opts)
+
+
+async def post(url: str, opts: dict[str, Any] | None = None) -> dict[str, Any]:
+    """http.post(url, {headers, body, timeout}?) -> as get. The body is sent as it is.
+
+    Example: cru.http.post("not a url", {body="{}"}).status --> 0
+    """
+    return await _send("cru.http.post", "POST", url, opts)
+
+
+async def put(url: str, opts: dict[str, Any] | None = None) -> dict[str, Any]:
+    """http.put(url, opts?) -> as get.
+
+    Example: cru.http.put("not a url").ok --> false
+    """
+    return await _send("cru.http.put", "PUT", url, opts)
+
+
+async def patch(url: str, opts: dict[str, Any] | None = None) -> dict[str, Any]:
+    """http.patch(url, opts?) -> as get.
+
+    Example: cru.http.patch("not a url").ok --> false
+    """
+    return await _send("cru.http.patch", "PATCH", url, opts)
+
+
+async def delete(url: str, opts: dict[str, Any] | None = None) -> dict[str, Any]:
+    """http.delete(url, opts?) -> as get.
+
+    Example: cru.http.delete("not a url").ok --> false
+    """
+    return await _send("cru.http.delete", "DELETE", url, opts)
+
+
+async def request(opts: dict[str, Any]) -> dict[str, Any]:
+    """http.request{url, method="GET", headers, body, timeout} -> as get; also HEAD and OPTIONS.
+
+    Example: cru.http.request({url="not a url", method="HEAD"}).ok --> false
+    """
+    where = "cru.http.request"
+    given = options(where, opts, ("url", "method", *_OPTIONS))
+    method = tostring(given.pop("method", None) or "GET").upper()
+    if method not in METHODS:
+        raise BadArgument(f"{where}: unknown method `{method}`", f"methods are {', '.join(METHODS)}")
+    return await _send(where, method, given.pop("url", None), given)
+
+
+async def _send(where: str, method: str, url: Any, opts: Any) -> dict[str, Any]:
+    from cru.net.errors import NetError
+
+    text(where, "url", url)
+    given = options(where, opts, _OPTIONS)
+    headers = {str(k).lower(): tostring(v) for k, v in table(where, "headers", given.get("headers")).items()}
+    body = given.get("body")
+    data = b"" if body is None else tostring(body).encode("utf-8", "surrogateescape")
+    timeout = number(where, "timeout", given.get("timeout", TIMEOUT), 0)
+    try:
+        answer = await _transport().request(method, url, headers, data, timeout=timeout)
+    except (NetError, OSError) as error:
+        why = error.message if isinstance(error, NetError) else str(error)
+        return {"ok": False, "status": 0, "body": "", "headers": {}, "error": why}
+    return {
+        "status": answer.status,
+        "ok": 200 <= answer.status <= 299,
+        "headers": dict(answer.headers),
+        "body": answer.body.decode("utf-8", "surrogateescape"),
+    }
+
+
+def _transport() -> Transport:
+    """The session's transport, lent as the service "transport"; without one, a transport of the namespace's own."""
+    from cru.net.transport import Transport
+
+    session = host().session
+    lent: Callable[[], Transport] | None = session.parts.services.get("transport")
+    if lent is not None:
+        return lent()
+    if "transport" not in session.shared:
+        session.shared["transport"] = Transport()
+    found: Transport = session.shared["transport"]
+    return found

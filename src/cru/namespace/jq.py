@@ -1,0 +1,35 @@
+"""The jq language, through jaq. A filter is pure: it sees its input and nothing of this process."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from cru.namespace.host import BadArgument, NotAvailable
+
+# Builtins that would show the environment, write to the terminal, or end the process.
+_PRELUDE = (
+    "def env: {}; def debug: .; def debug(f): .; def stderr: .; def input: empty; def inputs: empty; "
+    'def halt: error("halt is not available"); def halt(f): halt; def halt_error: halt; def halt_error(f): halt; '
+)
+# An endless recursion in a function of the filter's own would overflow the stack, and end the process.
+_DEFINITION = re.compile(r"(?<![.$@\w])def(?=[\s#])")
+
+
+def query(where: str, text: bytes, code: str) -> list[Any]:
+    """Every result of the filter for one JSON text. Raises BadArgument; NotAvailable without the library."""
+    try:
+        import jaq
+    except ImportError as error:
+        raise NotAvailable("jq filters are not available: jaq-rs is not installed", "pip install jaq-rs") from error
+    if _DEFINITION.search(code):
+        raise BadArgument(f"{where}: a filter cannot define functions", "write the filter without `def`")
+    try:
+        return jaq.compile(_PRELUDE + code, ["ENV"]).run(text, text=True, vars={"ENV": {}})
+    except jaq.JaqError as error:
+        raise BadArgument(f"{where}: {_line(str(error))}") from error
+
+
+def _line(message: str) -> str:
+    """The first line, and the last that points at the place; the drawing between them shows the prelude."""
+    return message.strip().splitlines()[0].removeprefix("Error: ") if message.strip() else "the filter failed"

@@ -1,0 +1,35 @@
+"""`cru.json`. In Lua, `cru.json.null` stands for JSON's null; in Python it is None."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cru.namespace import data
+from cru.namespace.arguments import array as as_array
+from cru.namespace.arguments import text
+
+NULL = None
+
+
+def encode(value: Any) -> str:
+    """json.encode(value) -> string. Raises BadArgument for what is not data: functions, NaN, tables that hold themselves.
+
+    Example: cru.json.encode({a=1}) --> '{"a":1}'
+    """
+    return data.encode("cru.json.encode", value).decode()
+
+
+def decode(source: str) -> Any:
+    """json.decode(text) -> value. Raises BadArgument for what is not JSON.
+
+    Example: cru.json.decode('[1, 2]')[2] --> 2
+    """
+    return data.decode("cru.json.decode", text("cru.json.decode", "text", source))
+
+
+def array(value: Any = None) -> list[Any]:
+    """json.array(table?) -> the table, marked as an array: an empty one encodes as `[]`. Raises BadArgument for one with keys.
+
+    Example: cru.json.encode(cru.json.array({})) --> "[]"
+    """
+    return as_array("cru.json.array", "table", value)

@@ -1,0 +1,78 @@
+"""One JSON object in a file, read and changed as a whole: atomic, locked against other processes, never lost when broken."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import msgspec
+
+from cru.namespace.host import NamespaceError, host
+
+T = TypeVar("T")
+
+
+def load(path: Path) -> dict[str, Any]:
+    """The object; {} if there is no file. A file that holds no object is kept beside as `NAME.corrupt-N`, with a warning.
+    Raises NamespaceError if it cannot be read."""
+    try:
+        raw = path.read_bytes()
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise NamespaceError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        found = msgspec.json.decode(raw)
+        if not isinstance(found, dict):
+            raise msgspec.DecodeError("not an object")
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        _aside(path, str(error))
+        return {}
+    return found
+
+
+def update(path: Path, change: Callable[[dict[str, Any]], T]) -> T:
+    """Read, change, replace; gives what `change` gives. Raises NamespaceError if it cannot be written."""
+    from cru.contexts.atomic import replace_file
+
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with _locked(path):
+            value = load(path)
+            before = msgspec.json.encode(value)
+            result = change(value)
+            after = msgspec.json.encode(value)
+            if after != before:
+                replace_file(path, after)
+    except OSError as error:
+        raise NamespaceError(f"{path} cannot be written: {error.strerror}", "check the folder's permissions") from error
+    return result
+
+
+def _aside(path: Path, why: str) -> None:
+    from cru.contexts.atomic import set_aside
+
+    here = host()
+    try:
+        kept = f"kept as {set_aside(path, 'corrupt')}"
+    except OSError as error:
+        kept = f"cannot be kept aside: {error.strerror}"
+    here.session.parts.bus.stream.warn(f"{path} is not understood: {why}; {kept}", here.plugin.name)
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    try:
+        from fcntl import LOCK_EX, flock
+    except ImportError:  # no such locks on this system; the rename still keeps the file whole
+        yield
+        return
+    handle = os.open(f"{path}.lock", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        flock(handle, LOCK_EX)
+        yield
+    finally:
+        os.close(handle)

@@ -1,0 +1,76 @@
+"""`cru.log`, `cru.toast`, `cru.notify`: telling the person something. Everything goes to the stream that faces read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cru.events.stream import Notice
+from cru.namespace.arguments import lua_type, options, table, tostring
+from cru.namespace.host import BadArgument, host
+
+LEVELS = {"TRACE": 0, "DEBUG": 1, "INFO": 2, "WARN": 3, "ERROR": 4, "OFF": 5}
+_NAMES = {"trace": 0, "debug": 1, "info": 2, "warn": 3, "warning": 3, "error": 4, "off": 5}
+_OPTIONS = ("progress",)
+
+
+def log(level: str | int, message: Any = "") -> None:
+    """log(level, message). Levels debug, info, warn, error, or a number of `cru.log.levels`; an unknown one counts as info.
+    Warnings and errors are shown; info and debug with -v.
+
+    Example: cru.log("info", "started") --> nil
+    """
+    number = _NAMES.get(level.lower(), LEVELS["INFO"]) if isinstance(level, str) else level
+    if isinstance(number, bool) or not isinstance(number, (int, float)):
+        raise BadArgument(f"cru.log: level must be a name or a number, got {lua_type(level)}")
+    if number >= LEVELS["OFF"]:
+        return
+    here = host()
+    kind = "error" if number >= 4 else "warning" if number >= 3 else "info"
+    prefix = "debug: " if number < LEVELS["INFO"] else ""
+    here.session.parts.bus.stream.tell(Notice(kind, f"{prefix}{tostring(message)}", here.plugin.name))  # type: ignore[arg-type]
+
+
+def toast(message: Any) -> None:
+    """toast(message): a short note that everybody sees, the same as notify(message).
+
+    Example: cru.toast("done") --> nil
+    """
+    notify(message)
+
+
+def notify(message: Any, level: int | str | None = None, opts: dict[str, Any] | None = None) -> None:
+    """notify(message, level?=INFO, {progress={current,total}}?). Always shown, whatever the level.
+
+    Example: cru.notify("copying", 2, {progress={current=1, total=3}}) --> nil
+    """
+    given = options("cru.notify", opts, _OPTIONS)
+    text = tostring(message)
+    if given.get("progress") is not None:
+        progress = table("cru.notify", "progress", given["progress"])
+        text = f"{text} ({tostring(progress.get('current', 0))}/{tostring(progress.get('total', '?'))})"
+    number = _NAMES.get(level.lower(), 2) if isinstance(level, str) else level
+    here = host()
+    # a notice of level "info" is shown only with -v, and a toast is meant for everybody
+    kind = Notice("error" if isinstance(number, (int, float)) and number >= 4 else "warning", text, here.plugin.name)
+    here.session.parts.bus.stream.tell(kind)
+
+
+def notify_once(message: Any, level: int | str | None = None, opts: dict[str, Any] | None = None) -> bool:
+    """notify_once(message, level?, opts?) -> true the first time in a session, false when this text was shown before.
+
+    Example: cru.notify_once("please update") --> true
+    """
+    seen: set[str] = host().session.shared.setdefault("notified", set())
+    text = tostring(message)
+    if text in seen:
+        return False
+    seen.add(text)
+    notify(message, level, opts)
+    return True
+
+
+def messages() -> None:
+    """messages.toggle(), show(), hide(), clear(): accepted, and without effect: notes are printed in the order in which they come.
+
+    Example: cru.messages.clear() --> nil
+    """

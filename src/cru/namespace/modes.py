@@ -1,0 +1,157 @@
+"""`cru.modes`: modes of one's own. Each stands on `ask`, the built-in mode; its rules only decide what that would ask about, or refuse
+what it would allow. Built in are ask (also called normal), auto, plan and trust."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from cru.events.answers import PASS, Answer, Change
+from cru.events.stamp import Event
+from cru.namespace.arguments import options, table, text, texts
+from cru.namespace.host import BadArgument, Session, host
+from cru.namespace.tools import fitting
+from cru.permissions import glob
+from cru.permissions.modes import ABOUT, MODES, check_mode
+
+ALIASES = {"normal": "ask"}
+STANCES = ("ask", "allow", "deny")
+_BASE = "ask"
+
+
+class Mode(Struct, frozen=True):
+    """`tools` are globs of names (None = all); the lists hold rules `tool` or `tool:glob`."""
+
+    name: str
+    description: str = ""
+    tools: tuple[str, ...] | None = None
+    default: str = "ask"
+    allow: tuple[str, ...] = ()
+    deny: tuple[str, ...] = ()
+    ask: tuple[str, ...] = ()
+
+
+class _Modes(Struct):
+    own: dict[str, Mode]
+    current: str = ""
+
+
+def get(name: str) -> dict[str, Any] | None:
+    """modes[NAME] -> {description, ...}, or nil.
+
+    Example: cru.modes.plan.description --> "only reads"
+    """
+    found = _modes(host().session).own.get(name)
+    if found is not None:
+        rules = {"default": found.default, "allow": list(found.allow), "deny": list(found.deny), "ask": list(found.ask)}
+        tools = "*" if found.tools is None else list(found.tools)
+        return {"description": found.description, "tools": tools, "permissions": rules}
+    built_in = ALIASES.get(name, name)
+    return {"description": ABOUT[built_in], "tools": "*"} if built_in in MODES else None
+
+
+def set_(name: str, definition: dict[str, Any] | None = None) -> None:
+    """modes[NAME] = {description, tools = "*"|{globs}, permissions = "ask"|"allow"|"deny"|{default, allow, deny, ask}}; nil removes it.
+    The lists hold rules "tool" or "tool:glob"; deny beats ask beats allow. `get_session().mode = NAME` switches to it. Raises
+    BadArgument.
+
+    Example: pcall(function() cru.modes.review = {permissions="maybe"} end) --> false
+    """
+    where = f"cru.modes.{name}"
+    session = host().session
+    if name in MODES or name in ALIASES:
+        raise BadArgument(f"{where}: a built-in mode cannot be changed", "choose another name")
+    if definition is None:
+        if _modes(session).current == name:
+            switch(session, _BASE)
+        _modes(session).own.pop(name, None)
+        return
+    given = options(where, definition, ("description", "tools", "permissions"))
+    tools = given.get("tools", "*")
+    globs = None if tools == "*" else tuple(texts(where, "tools", tools))
+    rules = given.get("permissions", "ask")
+    rules = {"default": rules} if isinstance(rules, str) else table(where, "permissions", rules)
+    default = rules.get("default", "ask")
+    if default not in STANCES:
+        raise BadArgument(f"{where}: unknown permission `{default}`", f"it is {', '.join(STANCES)}")
+    lists = {kind: tuple(texts(where, kind, rules.get(kind))) for kind in ("allow", "deny", "ask")}
+    description = text(where, "description", given.get("description", ""))
+    _modes(session).own[name] = Mode(name, description, globs, default, **lists)
+
+
+def current(session: Session) -> str:
+    """The name of the mode that holds now."""
+    return _modes(session).current or session.parts.gate.mode
+
+
+def switch(session: Session, name: str) -> None:
+    """Change the mode. Raises UnknownMode."""
+    known = _modes(session)
+    if name in known.own:
+        session.parts.gate.mode = _BASE
+        known.current = name
+    else:
+        session.parts.gate.mode = check_mode(ALIASES.get(name, name))
+        known.current = ""
+
+
+def _modes(session: Session) -> _Modes:
+    found: _Modes | None = session.shared.get("modes")
+    if found is None:
+        made = found = session.shared["modes"] = _Modes({})
+        registry = session.parts.bus.registry
+        registry.on("tools:select", lambda event: _select(session, made, event), owner="cru", where="cru.modes")
+        registry.on(
+            "tool:before_call",
+            lambda event: _judge(session, made, event),
+            owner="cru",
+            where="cru.modes",
+            priority=1000,
+        )
+    return found
+
+
+def _active(session: Session, modes: _Modes) -> Mode | None:
+    """The mode of one's own that holds; a face may have changed the built-in mode since."""
+    return modes.own.get(modes.current) if session.parts.gate.mode == _BASE else None
+
+
+def _select(session: Session, modes: _Modes, event: Event) -> Answer:
+    mode = _active(session, modes)
+    if mode is None or mode.tools is None:
+        return PASS
+    names: tuple[str, ...] = event.payload.tools  # type: ignore[attr-defined]
+    return Answer(changes=(Change("tools", "set", fitting(names, mode.tools)),))
+
+
+def _judge(session: Session, modes: _Modes, event: Event) -> Answer:
+    mode = _active(session, modes)
+    if mode is None:
+        return PASS
+    call: Any = event.payload
+    subject = _subject(session, call)
+    about = f"{mode.name} mode"
+    if _hit(mode.deny, call.name, subject) or (mode.tools is not None and not fitting([call.name], mode.tools)):
+        return Answer(decision="deny", reason=f"{about} refuses `{call.name}`")
+    if _hit(mode.ask, call.name, subject):
+        return Answer(decision="ask", reason=f"{about} asks before `{call.name}`")
+    if _hit(mode.allow, call.name, subject) or mode.default == "allow":
+        return Answer(decision="allow", reason=about)
+    return Answer(decision="deny", reason=f"{about} refuses `{call.name}`") if mode.default == "deny" else PASS
+
+
+def _subject(session: Session, call: Any) -> str:
+    tool = session.parts.tools.find(call.name)
+    try:
+        return tool.subject(call.args) if tool is not None and call.valid else ""
+    except (KeyError, TypeError, ValueError):
+        return ""
+
+
+def _hit(rules: tuple[str, ...], name: str, subject: str) -> bool:
+    for rule in rules:
+        tool, colon, pattern = rule.partition(":")
+        if fitting([name], [tool]) and (not colon or glob.matches(glob.pieces(pattern), subject)):
+            return True
+    return False

@@ -1,0 +1,307 @@
+"""`cru.oil`: what a view consists of, as plain data. Faces draw it; nothing is drawn here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cru.namespace import oil_style
+from cru.namespace.arguments import array, function, lua_type, number, options, table, tostring, whole
+from cru.namespace.arguments import text as a_text
+from cru.namespace.host import BadArgument, Object, call
+
+CONTAINER = ("gap", "padding", "border", "justify", "align", "fg", "bg", "bold", "margin")
+_HINTS = {"table": "wrap data in a node, as in cru.oil.text(...)", "function": "call it, and pass what it returns"}
+
+
+class Node(Object):
+    """One node: `kind`, `props` and `children`; `with_style` and the others give a new one."""
+
+    METHODS = ("with_style", "with_padding", "with_border", "with_margin", "gap", "justify", "align")
+
+    def __init__(self, kind: str, props: dict[str, Any] | None = None, children: tuple[Node, ...] = ()) -> None:
+        self.kind, self.props, self.children = kind, props or {}, children
+
+    def as_data(self) -> dict[str, Any]:
+        """The node and all below it as plain data."""
+        return {"kind": self.kind, "props": self.props, "children": [one.as_data() for one in self.children]}
+
+    def with_style(self, style: dict[str, Any]) -> Node:
+        """Raises BadArgument for an unknown colour or a flag that is no boolean."""
+        return self._with(style={**self.props.get("style", {}), **oil_style.style("node:with_style", style)})
+
+    def with_padding(self, n: int) -> Node:
+        return self._with(padding=whole("node:with_padding", "n", n, 0))
+
+    def with_border(self, kind: str | bool | None = None) -> Node:
+        return self._with(border=oil_style.border(True if kind is None else kind))
+
+    def with_margin(self, n: int) -> Node:
+        return self._with(margin=whole("node:with_margin", "n", n, 0))
+
+    def gap(self, n: int) -> Node:
+        return self._with(gap=whole("node:gap", "n", n, 0))
+
+    def justify(self, how: str) -> Node:
+        return self._with(justify=oil_style.justify("node:justify", how))
+
+    def align(self, how: str) -> Node:
+        return self._with(align=oil_style.align("node:align", how))
+
+    def _with(self, **props: Any) -> Node:
+        return Node(self.kind, {**self.props, **props}, self.children)
+
+
+EMPTY = Node("empty")
+
+
+def text(content: Any = None, style: dict[str, Any] | None = None) -> Node:
+    """oil.text(content, style?) -> node; content is text, a number or nil. Style: fg, bg, bold, dim, italic, underline. Raises
+    BadArgument.
+
+    Example: cru.oil.text("hi", {fg="red"}) ~= nil --> true
+    """
+    where = "cru.oil.text"
+    if content is not None and lua_type(content) not in ("string", "number"):
+        raise BadArgument(f"{where}: content must be text or a number, got {lua_type(content)}")
+    return Node("text", _styled(where, {"text": "" if content is None else tostring(content)}, style))
+
+
+def col(*children: Any) -> Node:
+    """oil.col(props?, ...) -> node: children below each other; props: gap, padding, border, justify, align, fg, bg, bold, margin. A text
+    is a child, nil is none. Raises BadArgument for a table, number, boolean or function as a child.
+
+    Example: cru.oil.col({gap=1}, "a", "b") ~= nil --> true
+    """
+    return _container("col", children)
+
+
+def row(*children: Any) -> Node:
+    """oil.row(props?, ...) -> node: children beside each other, as col.
+
+    Example: cru.oil.row("a", cru.oil.spacer(), "b") ~= nil --> true
+    """
+    return _container("row", children)
+
+
+def fragment(*children: Any) -> Node:
+    """oil.fragment(...) -> node: an invisible group; what is no node and no text is dropped.
+
+    Example: cru.oil.fragment("a", 1) ~= nil --> true
+    """
+    kept = [one for one in children if isinstance(one, (Node, str))]
+    return Node("fragment", {}, tuple(node("cru.oil.fragment", one) for one in kept))
+
+
+def scrollback(_key: Any = None, *children: Any) -> Node:
+    """oil.scrollback(key, ...) -> the same as fragment.
+
+    Example: cru.oil.scrollback("log", "a") ~= nil --> true
+    """
+    return fragment(*children)
+
+
+def spacer() -> Node:
+    """oil.spacer() -> node: fills what is left.
+
+    Example: cru.oil.spacer() ~= nil --> true
+    """
+    return Node("spacer")
+
+
+def spinner(label: str | None = None) -> Node:
+    """oil.spinner(label?) -> node
+
+    Example: cru.oil.spinner("working") ~= nil --> true
+    """
+    return Node("spinner", {} if label is None else {"label": tostring(label)})
+
+
+def progress(value: float, width: int | None = None) -> Node:
+    """oil.progress(value, width=20) -> node; value is 0 to 1, and is kept within it. Raises BadArgument.
+
+    Example: cru.oil.progress(0.5) ~= nil --> true
+    """
+    where = "cru.oil.progress"
+    part = min(1.0, max(0.0, number(where, "value", value)))
+    return Node("progress", {"value": part, "width": 20 if width is None else whole(where, "width", width, 1)})
+
+
+def badge(label: str, style: dict[str, Any] | None = None) -> Node:
+    """oil.badge(label, style?) -> node. Raises BadArgument.
+
+    Example: cru.oil.badge("new", {fg="green"}) ~= nil --> true
+    """
+    return Node("badge", _styled("cru.oil.badge", {"label": tostring(label)}, style))
+
+
+def divider(char: str | None = None, width: int | None = None) -> Node:
+    """oil.divider(char="─", width=80) -> node
+
+    Example: cru.oil.divider("=", 10) ~= nil --> true
+    """
+    where = "cru.oil.divider"
+    drawn = "─" if char is None else a_text(where, "char", char)
+    return Node("divider", {"char": drawn, "width": 80 if width is None else whole(where, "width", width, 0)})
+
+
+def hr() -> Node:
+    """oil.hr() -> node: a line over the whole width.
+
+    Example: cru.oil.hr() ~= nil --> true
+    """
+    return Node("hr")
+
+
+def input(opts: dict[str, Any] | None = None) -> Node:
+    """oil.input{value="", cursor=0, placeholder?, focused=true} -> node. Raises BadArgument.
+
+    Example: cru.oil.input({value="x"}) ~= nil --> true
+    """
+    where = "cru.oil.input"
+    given = options(where, opts, ("value", "cursor", "placeholder", "focused"))
+    props = {
+        "value": tostring(given.get("value") or ""),
+        "cursor": whole(where, "cursor", given.get("cursor", 0), 0),
+        "focused": given.get("focused") is not False,
+    }
+    more = given.get("placeholder")
+    return Node("input", props if more is None else {**props, "placeholder": tostring(more)})
+
+
+def popup(items: list[Any], selected: int | None = None, max_visible: int | None = None) -> Node:
+    """oil.popup(items, selected=0, max_visible=10) -> node; items are texts or {label, desc, kind}, selected counts from 0.
+
+    Example: cru.oil.popup({"a", {label="b"}}) ~= nil --> true
+    """
+    where = "cru.oil.popup"
+    listed = [one if isinstance(one, dict) else {"label": tostring(one)} for one in array(where, "items", items)]
+    chosen = 0 if selected is None else whole(where, "selected", selected, 0)
+    most = 10 if max_visible is None else whole(where, "max_visible", max_visible, 1)
+    return Node("popup", {"items": listed, "selected": chosen, "max_visible": most})
+
+
+def bullet_list(items: list[Any]) -> Node:
+    """oil.bullet_list(texts) -> node
+
+    Example: cru.oil.bullet_list({"a", "b"}) ~= nil --> true
+    """
+    return Node("bullet_list", {"items": [tostring(one) for one in array("cru.oil.bullet_list", "items", items)]})
+
+
+def numbered_list(items: list[Any]) -> Node:
+    """oil.numbered_list(texts) -> node
+
+    Example: cru.oil.numbered_list({"a", "b"}) ~= nil --> true
+    """
+    return Node("numbered_list", {"items": [tostring(one) for one in array("cru.oil.numbered_list", "items", items)]})
+
+
+def kv(key: Any, value: Any) -> Node:
+    """oil.kv(key, value) -> node
+
+    Example: cru.oil.kv("name", "x") ~= nil --> true
+    """
+    return Node("kv", {"key": tostring(key), "value": tostring(value)})
+
+
+def when(condition: Any, child: Any) -> Node:
+    """oil.when(condition, node) -> the node, or nothing
+
+    Example: cru.oil.when(false, "a") ~= nil --> true
+    """
+    return node("cru.oil.when", child) if _truth("cru.oil.when", condition) else EMPTY
+
+
+def either(condition: Any, yes: Any, no: Any = None) -> Node:
+    """oil.either(condition, a, b) -> a or b; if_else is another word for it
+
+    Example: cru.oil.either(true, "a", "b") ~= nil --> true
+    """
+    return node("cru.oil.either", yes if _truth("cru.oil.either", condition) else no)
+
+
+async def each(items: list[Any], work: Callable[[Any, int], Any]) -> Node:
+    """oil.each(items, fn(item, index)) -> a fragment of what fn returns; the index counts from 1. Raises BadArgument.
+
+    Example: cru.oil.each({"a"}, function(item, i) return item end) ~= nil --> true
+    """
+    where = "cru.oil.each"
+    function(where, "fn", work)
+    made = [node(where, await call(work, one, n)) for n, one in enumerate(array(where, "items", items), 1)]
+    return Node("fragment", {}, tuple(made))
+
+
+async def maybe(value: Any, work: Callable[[Any], Any]) -> Node:
+    """oil.maybe(value, fn(value)) -> what fn returns; nothing for nil, and only for nil
+
+    Example: cru.oil.maybe(nil, function() error("never") end) ~= nil --> true
+    """
+    function("cru.oil.maybe", "fn", work)
+    return EMPTY if value is None else node("cru.oil.maybe", await call(work, value))
+
+
+async def match_state(key: Any, cases: dict[Any, Any]) -> Node:
+    """oil.match_state(key, {key = node or fn, _ = default}) -> the node of that key, else of `_`, else nothing
+
+    Example: cru.oil.match_state("on", {on="yes", _="no"}) ~= nil --> true
+    """
+    where = "cru.oil.match_state"
+    known = table(where, "cases", cases)
+    found = known.get(key, known.get("_"))
+    return node(where, await call(found) if callable(found) else found)
+
+
+def component(base: Callable[..., Any], defaults: dict[str, Any] | None = None) -> Callable[..., Any]:
+    """oil.component(fn(props, ...), defaults) -> a function; its first table is merged over the defaults and handed on as props
+
+    Example: type(cru.oil.component(function(props) return props.label end, {label="x"})) --> "function"
+    """
+    function("cru.oil.component", "fn", base)
+    start = table("cru.oil.component", "defaults", defaults)
+
+    async def made(*args: Any) -> Any:
+        own = bool(args) and isinstance(args[0], dict)
+        props = {**start, **(args[0] if own else {})}
+        return await call(base, props, *(args[1:] if own else args))
+
+    return made
+
+
+def node(where: str, value: Any) -> Node:
+    """A node; a text becomes one, nil is nothing. Raises BadArgument."""
+    if value is None:
+        return EMPTY
+    if isinstance(value, Node):
+        return value
+    if isinstance(value, str):
+        return Node("text", {"text": value})
+    raise BadArgument(f"{where}: a node or a text is wanted, got {lua_type(value)}")
+
+
+def _container(kind: str, children: tuple[Any, ...]) -> Node:
+    where = f"cru.oil.{kind}"
+    props: dict[str, Any] = {}
+    first = 1
+    if children and isinstance(children[0], dict) and (not children[0] or any(key in CONTAINER for key in children[0])):
+        props, children, first = oil_style.container(where, children[0]), children[1:], 2
+    made: list[Node] = []
+    for position, one in enumerate(children, first):
+        if one is None:
+            continue
+        if not isinstance(one, (Node, str)):
+            hint = _HINTS.get(lua_type(one), "turn it into text with tostring(...)")
+            raise BadArgument(f"{where}: child at position {position} has type '{lua_type(one)}'. {hint}")
+        made.append(node(where, one))
+    return Node(kind, props, tuple(made))
+
+
+def _styled(where: str, props: dict[str, Any], style: Any) -> dict[str, Any]:
+    found = oil_style.style(where, style)
+    return {**props, "style": found} if found else props
+
+
+def _truth(where: str, condition: Any) -> bool:
+    if condition is not None and not isinstance(condition, bool):
+        raise BadArgument(f"{where}: the condition must be a boolean, got {lua_type(condition)}")
+    return bool(condition)

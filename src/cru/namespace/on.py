@@ -1,0 +1,119 @@
+"""`cru.on`, `cru.once`, `cru.off`: listening to events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cru.events.errors import EventError
+from cru.events.registry import find
+from cru.namespace import vocabulary
+from cru.namespace.handlers import Handler
+from cru.namespace.host import BadArgument, host
+
+OPTIONS = ("pattern", "priority", "on_error", "scope", "name", "once", "hold")
+
+
+def on(event: str, first: Any, second: Any = None) -> int:
+    """on(event, function, {priority=100, pattern="glob"}?) -> id; the table may also come before the function. A name that is no
+    event is warned about, with the closest one, and taken as an event of one's own (`ctx:emit`).
+
+    Example: cru.on("turn:complete", function(ctx, event) return nil end) --> 1
+    """
+    return _register(event, first, second, once=False)
+
+
+def once(event: str, first: Any, second: Any = None) -> int:
+    """once(event, function, options?) -> id: as `on`, for one call.
+
+    Example: cru.once("session:started", function() end) --> 1
+    """
+    return _register(event, first, second, once=True)
+
+
+def off(id: int) -> bool:
+    """off(id) -> true if the handler was there.
+
+    Example: cru.off(12345) --> false
+    """
+    here = host()
+    mine: dict[int, list[int]] = here.session.shared.setdefault("handlers", {})
+    ids = mine.pop(id, [id])
+    return any([here.session.parts.bus.registry.off(one) for one in ids])
+
+
+def register(event: str, function: Callable[..., Any], options: dict[str, Any], label: str = "") -> int:
+    """Register a function for every event of ours that the name stands for; the id of the first."""
+    here = host()
+    registry = here.session.parts.bus.registry
+    where = options.pop("where", "") or here.plugin.where(function)
+    name = str(options.pop("name", "") or label or where)
+    priority = _priority(options.get("priority", 100))
+    handler = Handler(here, event, function, priority, name)
+    fields = {**options, "priority": priority, "where": where}
+    ids = []
+    for target, pattern in _targets(event, where):
+        given = {**fields, "pattern": pattern} if pattern else fields
+        try:
+            ids.append(registry.on(target, handler, owner=here.plugin.name, **given))
+        except EventError as error:
+            raise BadArgument(error.message, error.hint) from error
+    here.session.shared.setdefault("handlers", {})[ids[0]] = ids
+    return ids[0]
+
+
+def _register(event: str, first: Any, second: Any, once: bool) -> int:
+    if not isinstance(event, str):
+        raise BadArgument(
+            "cru.on: the first argument is the name of an event", 'cru.on("turn:complete", function(ctx, event) … end)'
+        )
+    function, options = (first, second) if callable(first) else (second, first)
+    if not callable(function):
+        raise BadArgument(f"cru.on({event!r}): there is no function", "cru.on(event, function, options)")
+    if options is not None and not isinstance(options, dict):
+        raise BadArgument(f"cru.on({event!r}): options must be a table")
+    given = dict(options or {})
+    for key in given:
+        if key not in OPTIONS:
+            from cru.config.closest import did_you_mean
+
+            raise BadArgument(f"cru.on({event!r}): unknown option `{key}`", did_you_mean(key, OPTIONS))
+    given["once"] = once or bool(given.get("once"))
+    return register(event, function, given)
+
+
+def _targets(event: str, where: str) -> list[tuple[str, str]]:
+    """Our events behind a name; for an event of one's own, the row of those, narrowed to the name."""
+    targets = []
+    for name in vocabulary.word(event).events:
+        try:
+            find(name)
+        except EventError:
+            _warn_unknown(event, where)
+            return [("custom", _literal(event))]
+        targets.append((name, ""))
+    return targets
+
+
+def _warn_unknown(event: str, where: str) -> None:
+    from cru.config.closest import closest
+
+    near = closest(event, vocabulary.known())
+    here = host()
+    hint = f"; did you mean `{near}`?" if near else ""
+    if near or ":" not in event:
+        text = (
+            f"{here.plugin.name} ({where}): `{event}` is no event of cru{hint} It is heard only if a script emits it."
+        )
+        here.session.parts.bus.stream.warn(text, here.plugin.name)
+
+
+def _literal(name: str) -> str:
+    """A pattern that matches just this name."""
+    return "".join(f"\\{c}" if c in "*?[]{}\\" else c for c in name)
+
+
+def _priority(value: Any) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadArgument(f"cru.on: priority must be a number, not {value!r}")
+    return int(value)

@@ -1,0 +1,153 @@
+"""`cru.options`: the settings of a plugin as a tree that a face can show and change. Values are kept over sessions, and given to the
+plugin's own `set` again each time the tree is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from cru.namespace import data, jsonfile
+from cru.namespace.arguments import lua_type, number, table, text, tostring
+from cru.namespace.callbacks import Callback
+from cru.namespace.host import HOST, BadArgument, Host, Session, host
+from cru.namespace.paths import component
+
+TYPES = ("group", "input", "select", "toggle", "range", "execute")
+INHERITED = ("get", "set", "func", "values", "disabled", "hidden")
+SHOWN = ("name", "desc", "values", "disabled", "hidden", "min", "max", "step", "order")
+ORDER = 100
+
+
+class Option(Struct, frozen=True):
+    """One option: its path from the root, its type, and its fields with what it inherits."""
+
+    path: tuple[str, ...]
+    type: str
+    fields: dict[str, Any]
+
+    @property
+    def info(self) -> dict[str, Any]:
+        return {"path": list(self.path), "name": self.path[-1] if self.path else "", "type": self.type}
+
+
+class Tree(Struct, frozen=True):
+    """The options of one plugin."""
+
+    host: Host
+    options: tuple[Option, ...]
+
+
+async def options(tree: dict[str, Any]) -> None:
+    """options{type="group", args={KEY = {type="input"|"select"|"toggle"|"range"|"execute"|"group", name, desc, get=fn(info),
+    set=fn(info, value), func=fn(info), values, min, max, disabled, hidden, order=100}}}. get, set, func, values, disabled and hidden
+    are inherited from the group; any field may be fn(info), info is {path, name, type}. Raises BadArgument.
+
+    Example: cru.options({type="group", args={loud={type="toggle", set=function(info, value) end}}}) --> nil
+    """
+    here = host()
+    found = tuple(_walk((), table("cru.options", "tree", tree), {}))
+    here.session.shared.setdefault("options", {})[here.plugin.name] = Tree(here, found)
+    saved = jsonfile.load(_path(here))
+    for option in found:
+        kept = saved.get(".".join(option.path))
+        if kept is not None and option.fields.get("set") is not None:
+            await Callback(option.fields["set"], here).guarded(f"option {'.'.join(option.path)}", option.info, kept)
+
+
+async def describe(session: Session, plugin: str) -> list[dict[str, Any]]:
+    """For faces: the options of a plugin in order, with {path, type, value} and the fields of SHOWN, functions called."""
+    tree = _tree(session, plugin)
+    made = []
+    for option in tree.options:
+        fields = {name: await _value(tree, option, option.fields.get(name)) for name in SHOWN}
+        given = {name: value for name, value in fields.items() if value is not None}
+        value = None if option.type in ("group", "execute") else await _value(tree, option, option.fields.get("get"))
+        made.append({"path": list(option.path), "type": option.type, "value": value, "order": ORDER, **given})
+    return sorted(made, key=lambda one: (len(one["path"]) > 1, one["path"][:-1], one["order"]))
+
+
+async def change(session: Session, plugin: str, path: str, value: Any = None) -> None:
+    """For faces: set an option by its dotted path, or run an `execute`. Raises BadArgument, and what the plugin raises."""
+    tree = _tree(session, plugin)
+    option = next((one for one in tree.options if ".".join(one.path) == path), None)
+    if option is None:
+        from cru.config.closest import did_you_mean
+
+        raise BadArgument(
+            f"{plugin} has no option `{path}`", did_you_mean(path, [".".join(o.path) for o in tree.options])
+        )
+    if await _value(tree, option, option.fields.get("disabled")):
+        raise BadArgument(f"the option `{path}` of {plugin} is disabled")
+    name = "func" if option.type == "execute" else "set"
+    work = option.fields.get(name)
+    if not callable(work):
+        raise BadArgument(f"the option `{path}` of {plugin} cannot be changed", f"it has no `{name}` function")
+    if option.type == "execute":
+        await Callback(work, tree.host).call(option.info)
+        return
+    await _fits(tree, option, path, value)
+    await Callback(work, tree.host).call(option.info, value)
+    token = HOST.set(tree.host)
+    try:
+        jsonfile.update(_path(tree.host), lambda all: all.__setitem__(path, value))
+    finally:
+        HOST.reset(token)
+
+
+def _walk(path: tuple[str, ...], given: dict[str, Any], above: dict[str, Any]) -> Iterator[Option]:
+    where = f"cru.options: {'.'.join(path) or 'the tree'}"
+    kind = given.get("type", "group" if "args" in given else None)
+    if kind not in TYPES:
+        from cru.config.closest import did_you_mean
+
+        hint = did_you_mean(tostring(kind), TYPES) or f"types are {', '.join(TYPES)}"
+        raise BadArgument(f"{where}: unknown type `{tostring(kind)}`", hint)
+    inherited = {name: given[name] for name in INHERITED if given.get(name) is not None}
+    fields = {**above, **given, **inherited}
+    if path:
+        yield Option(path, kind, fields)
+    if kind != "group":
+        return
+    below = {name: fields[name] for name in INHERITED if fields.get(name) is not None}
+    for key, inner in table(where, "args", given.get("args")).items():
+        yield from _walk((*path, text(where, "every key", key)), table(f"{where}.{key}", "the option", inner), below)
+
+
+async def _value(tree: Tree, option: Option, field: Any) -> Any:
+    return await Callback(field, tree.host).call(option.info) if callable(field) else field
+
+
+async def _fits(tree: Tree, option: Option, path: str, value: Any) -> None:
+    """That a value is of the option's type. Raises BadArgument."""
+    where = f"option {path}"
+    data.check(where, value)
+    if option.type == "toggle" and not isinstance(value, bool):
+        raise BadArgument(f"{where}: value must be a boolean, got {lua_type(value)}")
+    if option.type == "input":
+        text(where, "value", value)
+    if option.type == "range":
+        least, most = option.fields.get("min"), option.fields.get("max")
+        number(where, "value", value, least if isinstance(least, (int, float)) else None)
+        if isinstance(most, (int, float)) and value > most:
+            raise BadArgument(f"{where}: value must be at most {tostring(most)}, got {tostring(value)}")
+    if option.type == "select":
+        values = await _value(tree, option, option.fields.get("values"))
+        known = list(values or ())
+        if value not in known:
+            raise BadArgument(
+                f"{where}: value must be one of [{', '.join(map(tostring, known))}], got {tostring(value)}"
+            )
+
+
+def _tree(session: Session, plugin: str) -> Tree:
+    found: Tree | None = session.shared.get("options", {}).get(plugin)
+    if found is None:
+        raise BadArgument(f"the plugin {plugin} has no options")
+    return found
+
+
+def _path(owner: Host) -> Path:
+    return owner.session.home / "plugin-state" / component("cru.options", owner.plugin.name) / "options.json"

@@ -1,0 +1,93 @@
+"""`cru.popup`: entries to choose from, as plain tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cru.namespace import dialogs
+from cru.namespace.arguments import array, table, text, tostring, whole
+
+
+def entry(label: str, description: str | None = None) -> dict[str, Any]:
+    """popup.entry(label, description?) -> {label, description?}
+
+    Example: cru.popup.entry("Open").label --> "Open"
+    """
+    made = {"label": text("cru.popup.entry", "label", label)}
+    return made if description is None else {**made, "description": tostring(description)}
+
+
+def entry_with_data(label: str, description: str | None = None, data: Any = None) -> dict[str, Any]:
+    """popup.entry_with_data(label, description, data) -> {label, description?, data}
+
+    Example: cru.popup.entry_with_data("Open", nil, 7).data --> 7
+    """
+    return {**entry(label, description), "data": data}
+
+
+def request(title: str, entries: list[Any] | None = None) -> dict[str, Any]:
+    """popup.request(title, entries) -> {title, entries, allow_other = false}
+
+    Example: cru.popup.request("What?", {}).allow_other --> false
+    """
+    where = "cru.popup.request"
+    return {"title": text(where, "title", title), "entries": array(where, "entries", entries), "allow_other": False}
+
+
+def request_with_other(title: str, entries: list[Any] | None = None) -> dict[str, Any]:
+    """popup.request_with_other(title, entries) -> the same with allow_other = true
+
+    Example: cru.popup.request_with_other("What?", {}).allow_other --> true
+    """
+    return {**request(title, entries), "allow_other": True}
+
+
+def response_selected(index: int, entry: dict[str, Any]) -> dict[str, Any]:
+    """popup.response_selected(index, entry) -> {selected_index, selected_entry}
+
+    Example: cru.popup.response_selected(0, {label="a"}).selected_entry.label --> "a"
+    """
+    return {"selected_index": whole("cru.popup.response_selected", "index", index), "selected_entry": entry}
+
+
+def response_other(words: str) -> dict[str, Any]:
+    """popup.response_other(text) -> {other}
+
+    Example: cru.popup.response_other("neither").other --> "neither"
+    """
+    return {"other": text("cru.popup.response_other", "text", words)}
+
+
+def response_none() -> dict[str, Any]:
+    """popup.response_none() -> {}
+
+    Example: next(cru.popup.response_none()) --> nil
+    """
+    return {}
+
+
+async def show(request: dict[str, Any]) -> dict[str, Any]:
+    """popup.show(request) -> {selected_index, selected_entry} with the index from 0, {other}, or {} if nothing was chosen or nobody is
+    there. Raises BadArgument.
+
+    Example: next(cru.popup.show(cru.popup.request("What?", {"a"}))) --> nil
+    """
+    return await shown("cru.popup.show", request, None) or {}
+
+
+async def shown(where: str, request: dict[str, Any], timeout_secs: Any) -> dict[str, Any] | None:
+    """What a person chose; None for nothing. Raises BadArgument."""
+    given = table(where, "request", request)
+    entries = [
+        one if isinstance(one, dict) else {"label": tostring(one)}
+        for one in array(where, "entries", given.get("entries"))
+    ]
+    title = tostring(given.get("title") or "")
+    asked = {"title": title, "entries": entries, "allow_other": bool(given.get("allow_other"))}
+    found = await dialogs.show("popup", title, asked, timeout_secs)
+    if found is None:
+        return None
+    index = found.get("selected_index")
+    if isinstance(index, int) and 0 <= index < len(entries):
+        return response_selected(index, entries[index])
+    return response_other(found["other"]) if isinstance(found.get("other"), str) else None

@@ -1,0 +1,128 @@
+"""`cru.publish`, `cru.set_status`, `cru.statusline`: small facts that faces may show. They reach the stream as they change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec import Struct
+
+from cru.namespace import data
+from cru.namespace.arguments import number, options, text, tostring
+from cru.namespace.host import BadArgument, host
+from cru.namespace.ui import here
+
+PUBLISHED = ("targets", "session_title", "isolation")
+MOST_KEYS, MOST_CHARACTERS = 16, 256
+LEVELS = ("info", "warn", "error")
+
+
+class StatusChanged(Struct, frozen=True):
+    """What a plugin says about itself; an empty text takes it back. progress is 0 to 1, or None. place: "status" or "statusline"."""
+
+    owner: str
+    key: str
+    text: str
+    level: str = "info"
+    progress: float | None = None
+    place: str = "status"
+
+
+class FactPublished(Struct, frozen=True):
+    """One of PUBLISHED, with its JSON value."""
+
+    owner: str
+    key: str
+    value: Any
+
+
+def publish(key: str, value: Any = None) -> None:
+    """publish(key, value): keys are targets, session_title and isolation; any JSON value. Raises BadArgument.
+
+    Example: cru.publish("session_title", "A day at sea") --> nil
+    """
+    if key not in PUBLISHED:
+        from cru.config.closest import did_you_mean
+
+        raise BadArgument(f"cru.publish: unknown key `{tostring(key)}`", did_you_mean(tostring(key), PUBLISHED))
+    data.encode("cru.publish", value)
+    owner = host()
+    owner.session.shared.setdefault("published", {})[key] = value
+    owner.session.parts.bus.stream.tell(FactPublished(owner.plugin.name, key, value))
+
+
+def set_status(opts: dict[str, Any]) -> None:
+    """set_status{session?, key, text, level="info"|"warn"|"error", progress?}: one line of a plugin's own; progress is 0 to 1. Raises
+    BadArgument.
+
+    Example: cru.set_status({key="sync", text="syncing", progress=0.5}) --> nil
+    """
+    where = "cru.set_status"
+    given = options(where, opts, ("session", "key", "text", "level", "progress"))
+    here(where, given.get("session"))
+    level = given.get("level", "info")
+    if level not in LEVELS:
+        raise BadArgument(f"{where}: unknown level `{tostring(level)}`", f"levels are {', '.join(LEVELS)}")
+    progress = given.get("progress")
+    part = None if progress is None else min(1.0, number(where, "progress", progress, 0))
+    key, words = text(where, "key", given.get("key")), tostring(given.get("text") or "")
+    _tell(StatusChanged(host().plugin.name, key, words, level, part))
+
+
+def clear_status(opts: dict[str, Any]) -> None:
+    """clear_status{session?, key} takes a status back. Raises BadArgument.
+
+    Example: cru.clear_status({key="sync"}) --> nil
+    """
+    where = "cru.clear_status"
+    given = options(where, opts, ("session", "key"))
+    here(where, given.get("session"))
+    _tell(StatusChanged(host().plugin.name, text(where, "key", given.get("key")), ""))
+
+
+def statusline_set(session_id: str | None, key: str, value: Any) -> dict[str, Any]:
+    """statusline.set(session_id, key, value) -> {ok = true, value, unchanged}, or {ok = false, reason}. At most 16 keys of 256
+    characters each; a longer value is cut.
+
+    Example: cru.statusline.set(nil, "branch", "main").ok --> true
+    """
+    where = "cru.statusline.set"
+    try:
+        here(where, session_id)
+        text(where, "key", key)
+    except BadArgument as error:
+        return {"ok": False, "reason": error.message}
+    line = _line()
+    words = tostring(value)[:MOST_CHARACTERS]
+    if key not in line and len(line) >= MOST_KEYS:
+        return {"ok": False, "reason": f"a session takes {MOST_KEYS} keys"}
+    unchanged = line.get(key) == words
+    line[key] = words
+    if not unchanged:
+        _tell(StatusChanged(host().plugin.name, key, words, place="statusline"))
+    return {"ok": True, "value": words, "unchanged": unchanged}
+
+
+def statusline_clear(session_id: str | None, key: str) -> dict[str, Any]:
+    """statusline.clear(session_id, key) -> {ok = true, unchanged}, or {ok = false, reason}
+
+    Example: cru.statusline.clear(nil, "branch").ok --> true
+    """
+    where = "cru.statusline.clear"
+    try:
+        here(where, session_id)
+        text(where, "key", key)
+    except BadArgument as error:
+        return {"ok": False, "reason": error.message}
+    gone = _line().pop(key, None)
+    if gone is not None:
+        _tell(StatusChanged(host().plugin.name, key, "", place="statusline"))
+    return {"ok": True, "unchanged": gone is None}
+
+
+def _line() -> dict[str, str]:
+    found: dict[str, str] = host().session.shared.setdefault("statusline", {})
+    return found
+
+
+def _tell(change: StatusChanged) -> None:
+    host().session.parts.bus.stream.tell(change)

@@ -1,0 +1,147 @@
+"""`cru.service`: long-running work of a plugin, started again when it fails."""
+
+from __future__ import annotations
+
+from asyncio import Task
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from msgspec import Struct
+
+from cru.namespace.arguments import function, options, table, text, tostring
+from cru.namespace.callbacks import Callback, callback, detach
+from cru.namespace.host import host
+from cru.namespace.retry import retry
+
+_KEYS = ("name", "desc", "start", "stop", "health", "restart", "config")
+_RESTART = {"max_retries": 10, "base_delay": 1, "max_delay": 60}
+
+
+class _Service(Struct):
+    name: str
+    desc: str
+    start: Callback
+    stop: Callback | None = None
+    health: Callback | None = None
+    restart: dict[str, Any] = {}
+    config: dict[str, Any] = {}
+    task: Task[Any] | None = None
+
+    @property
+    def running(self) -> bool:
+        return self.task is not None and not self.task.done()
+
+
+def define(spec: dict[str, Any]) -> dict[str, Any]:
+    """service.define{name, desc, start = fn(config), stop?, health?, restart = {max_retries=10, base_delay=1, max_delay=60}, config =
+    {key = {default, secret}}} -> {desc, fn}. fn() starts it beside everything else, again after each error; an error table with
+    retryable = false ends that. A key's value comes from CRUCIBLE_NAME_KEY if it is secret, else from [plugins.NAME], else default.
+
+    Example: cru.service.define({name="demo", start=function() end}).desc --> ""
+    """
+    where = "cru.service.define"
+    given = options(where, spec, _KEYS)
+    name = text(where, "name", given.get("name"))
+    made = _Service(
+        name,
+        tostring(given.get("desc") or ""),
+        callback(function(where, "start", given.get("start"))),
+        _optional(where, "stop", given),
+        _optional(where, "health", given),
+        {**_RESTART, **table(where, "restart", given.get("restart"))},
+        table(where, "config", given.get("config")),
+    )
+    _services()[name] = made
+    return {"desc": made.desc, "fn": _starter(made)}
+
+
+async def status(name: str) -> dict[str, Any] | None:
+    """service.status(name) -> {running, healthy, name, desc}, or nil; healthy is nil without a health function, false if it fails.
+
+    Example: cru.service.status("no such service") --> nil
+    """
+    found = _services().get(text("cru.service.status", "name", name))
+    return None if found is None else await _status(found)
+
+
+async def list_() -> list[dict[str, Any]]:
+    """service.list() -> the status of every service.
+
+    Example: #cru.service.list() --> 0
+    """
+    return [await _status(one) for one in list(_services().values())]
+
+
+async def stop(name: str) -> bool:
+    """service.stop(name) -> true, or false if it was not running. Its stop function is called first.
+
+    Example: cru.service.stop("no such service") --> false
+    """
+    import asyncio
+
+    found = _services().get(text("cru.service.stop", "name", name))
+    if found is None or not found.running or found.task is None:
+        return False
+    if found.stop is not None:
+        await found.stop.guarded(f"stop of service {name}")
+    found.task.cancel()
+    await asyncio.wait([found.task])
+    return True
+
+
+def _starter(service: _Service) -> Callable[..., Awaitable[bool]]:
+    async def start(*_: Any) -> bool:
+        """True; false if it runs already."""
+        if service.running:
+            return False
+        service.task = detach(service.start.host.session, _run, service)
+        return True
+
+    return start
+
+
+async def _run(service: _Service) -> None:
+    values = {str(key): _value(service, str(key), one) for key, one in service.config.items()}
+
+    async def attempt() -> None:
+        await service.start.call(values)
+
+    async def again() -> None:
+        await retry(attempt, {**service.restart, "retryable": _retryable})
+
+    await Callback(again, service.start.host).guarded(f"service {service.name}")
+
+
+def _retryable(error: Any) -> bool:
+    return not (isinstance(error, dict) and error.get("retryable") is False)
+
+
+def _value(service: _Service, key: str, spec: Any) -> Any:
+    given = spec if isinstance(spec, dict) else {"default": spec}
+    owner = service.start.host
+    if given.get("secret"):
+        found = owner.session.parts.env.get(f"CRUCIBLE_{service.name}_{key}".upper().replace("-", "_"))
+        if found:
+            return found
+    configured = owner.plugin.config.get(key)
+    return given.get("default") if configured is None else configured
+
+
+async def _status(service: _Service) -> dict[str, Any]:
+    healthy: bool | None = None
+    if service.health is not None:
+        try:
+            healthy = bool(await service.health.call())
+        except Exception:  # noqa: BLE001  a health function that fails says that it is not healthy
+            healthy = False
+    return {"running": service.running, "healthy": healthy, "name": service.name, "desc": service.desc}
+
+
+def _optional(where: str, name: str, given: dict[str, Any]) -> Callback | None:
+    found = given.get(name)
+    return None if found is None else callback(function(where, name, found))
+
+
+def _services() -> dict[str, _Service]:
+    found: dict[str, _Service] = host().session.shared.setdefault("services", {})
+    return found

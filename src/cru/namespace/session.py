@@ -1,0 +1,209 @@
+"""`cru.get_session`, `cru.defaults` and the two hooks at the ends of a session."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from cru.events.answers import PASS, Answer, Change
+from cru.events.stamp import Event
+from cru.namespace import data, modes
+from cru.namespace.arguments import function, number, options, text, whole
+from cru.namespace.callbacks import callback
+from cru.namespace.host import BadArgument, Object, Session, host
+from cru.values.messages import Span
+
+_DEFAULTS = "defaults"
+KNOBS = ("system_prompt", "temperature", "max_tokens", "thinking_budget")
+FIXED = ("id", "workspace", "isolation", "model")
+
+
+class UnknownProperty(BadArgument, AttributeError):
+    """A session has no property of this name."""
+
+
+class SessionObject(Object):
+    """A session as scripts see it: id, workspace, isolation and model are fixed; the others may be assigned."""
+
+    METHODS = ("set_variable", "get_variable", "mark_first_message_sent")
+    FIELDS = (*FIXED, "mode", *KNOBS)
+
+    def __init__(self, session: Session) -> None:
+        object.__setattr__(self, "_session", session)
+
+    def __getattr__(self, name: str) -> Any:
+        session: Session = object.__getattribute__(self, "_session")
+        if name in KNOBS:
+            return _knobs(session).get(name)
+        if name == "mode":
+            return modes.current(session)
+        if name not in FIXED:
+            raise _unknown(name)
+        return _fixed(session, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        session: Session = object.__getattribute__(self, "_session")
+        if name == "mode":
+            modes.switch(session, text("session.mode", "mode", value))
+        elif name in KNOBS:
+            _turn(session, name, value)
+        elif name in FIXED:
+            raise BadArgument(f"session.{name} cannot be assigned")
+        else:
+            raise _unknown(name)
+
+    def set_variable(self, key: str, value: Any = None) -> None:
+        """Keep a JSON value for this run of the session; nil removes it."""
+        data.encode("session:set_variable", value)
+        _variables(self._session)[text("session:set_variable", "key", key)] = value
+
+    def get_variable(self, key: str) -> Any:
+        """A value that was kept, or nil."""
+        return _variables(self._session).get(text("session:get_variable", "key", key))
+
+    def mark_first_message_sent(self) -> None:
+        """Accepted; nothing here depends on it."""
+
+
+def get_session() -> SessionObject:
+    """get_session() -> the session: s.id, s.workspace, s.isolation, s.model; assignable s.mode, s.temperature (0 to 2), s.max_tokens,
+    s.thinking_budget, s.system_prompt; s:set_variable(key, value), s:get_variable(key). Unknown properties raise.
+
+    Example: cru.get_session().workspace == cru.paths.workspace() --> true
+    """
+    return SessionObject(host().session)
+
+
+def get_default(name: str) -> Any:
+    """defaults[NAME] -> what was assigned to it in this session, or nil.
+
+    Example: cru.defaults.temperature --> nil
+    """
+    return _knobs(host().session).get(_known(name))
+
+
+def set_default(name: str, value: Any = None) -> None:
+    """defaults[NAME] = value: system_prompt, temperature (0 to 2), max_tokens (more than 0), thinking_budget; nil takes it back. It
+    holds from the next request of this session on, system_prompt from the next prompt on. Raises BadArgument.
+
+    Example: pcall(function() cru.defaults.temperature = 3 end) --> false
+    """
+    _turn(host().session, _known(name), value)
+
+
+def on_session_start(work: Callable[[Any], Any], opts: dict[str, Any] | None = None) -> int:
+    """on_session_start(fn(session), {required}?) -> id. Called when the session opens; with required = true an error of fn is reported
+    as an error.
+
+    Example: cru.on_session_start(function(session) end) > 0 --> true
+    """
+    where = "cru.on_session_start"
+    made = callback(function(where, "fn", work))
+    required = bool(options(where, opts, ("required",)).get("required"))
+
+    async def started(_event: Event) -> Answer:
+        if required:
+            await made.call(SessionObject(made.host.session))
+        else:
+            await made.guarded("on_session_start", SessionObject(made.host.session))
+        return PASS
+
+    return _listen("session:started", started, where)
+
+
+def on_session_end(work: Callable[[Any], Any]) -> int:
+    """on_session_end(fn({reason, session_id})) -> id. Called when the session closes.
+
+    Example: cru.on_session_end(function(info) end) > 0 --> true
+    """
+    where = "cru.on_session_end"
+    made = callback(function(where, "fn", work))
+
+    async def ended(event: Event) -> Answer:
+        reason = getattr(event.payload, "reason", "")
+        await made.guarded("on_session_end", {"reason": reason, "session_id": made.host.session.parts.store.session_id})
+        return PASS
+
+    return _listen("session:ended", ended, where)
+
+
+def _listen(event: str, work: Any, where: str) -> int:
+    here = host()
+    return here.session.parts.bus.registry.on(event, work, owner=here.plugin.name, where=where)
+
+
+def _fixed(session: Session, name: str) -> Any:
+    if name == "id":
+        return session.parts.store.session_id
+    if name == "workspace":
+        return str(session.parts.root)
+    if name == "isolation":
+        return None
+    settings = session.parts.services.get("settings")
+    return settings.as_dict().get("model") if settings is not None else None
+
+
+def _variables(session: Session) -> dict[str, Any]:
+    found: dict[str, Any] = session.shared.setdefault("variables", {})
+    return found
+
+
+def _knobs(session: Session) -> dict[str, Any]:
+    """What was assigned. The first look registers the two handlers that make it so."""
+    found: dict[str, Any] | None = session.shared.get(_DEFAULTS)
+    if found is None:
+        found = session.shared[_DEFAULTS] = {}
+        registry = session.parts.bus.registry
+        knobs = found
+        registry.on(
+            "message:before_send", lambda _event: _parameters(knobs), owner="cru", where="cru.defaults", priority=0
+        )
+        registry.on(
+            "system_prompt:build", lambda event: _prompt(knobs, event), owner="cru", where="cru.defaults", priority=0
+        )
+    return found
+
+
+def _parameters(knobs: dict[str, Any]) -> Answer:
+    given: dict[str, Any] = {name: knobs[name] for name in ("temperature", "max_tokens") if name in knobs}
+    if "thinking_budget" in knobs:
+        given["reasoning"] = {"max_tokens": knobs["thinking_budget"]}
+    return Answer(changes=(Change("parameters", "merge", given),)) if given else PASS
+
+
+def _prompt(knobs: dict[str, Any], event: Event) -> Answer:
+    """The base section is replaced, all others stay."""
+    if "system_prompt" not in knobs:
+        return PASS
+    sections: tuple[Span, ...] = event.payload.sections  # type: ignore[attr-defined]
+    own = Span("base", "cru.defaults", knobs["system_prompt"])
+    return Answer(changes=(Change("sections", "set", [own, *(one for one in sections if one.name != "base")]),))
+
+
+def _turn(session: Session, name: str, value: Any) -> None:
+    where = f"cru.defaults.{name}"
+    if value is None:
+        _knobs(session).pop(name, None)
+        return
+    if name == "system_prompt":
+        text(where, "value", value)
+    elif name == "temperature":
+        if number(where, "value", value, 0) > 2:
+            raise BadArgument(f"{where}: value must be at most 2, got {value}")
+    else:
+        value = whole(where, "value", value, 1 if name == "max_tokens" else 0)
+    _knobs(session)[name] = value
+
+
+def _known(name: str) -> str:
+    if name in KNOBS:
+        return name
+    from cru.config.closest import did_you_mean
+
+    raise BadArgument(f"cru.defaults: unknown name `{name}`", did_you_mean(str(name), KNOBS))
+
+
+def _unknown(name: str) -> UnknownProperty:
+    from cru.config.closest import did_you_mean
+
+    return UnknownProperty(f"session: unknown property `{name}`", did_you_mean(name, SessionObject.FIELDS))

@@ -1,0 +1,77 @@
+"""`ctx.session`: the conversation as a handler sees it; what is dear to make is made when it is read."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from cru.namespace import state
+from cru.namespace.host import HOST, Host, Object
+
+TODO = re.compile(r"^\s*[-*]\s+\[([ xX])\]\s+(.*)$")
+
+
+class State(Object):
+    """`ctx.session.state`: the same values as `cru.state`."""
+
+    METHODS = ("get", "set", "clear")
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    def get(self, key: str) -> Any:
+        return self._in(state.get, key)
+
+    def set(self, key: str, value: Any = None) -> None:
+        self._in(state.set_, key, value)
+
+    def clear(self, key: str) -> None:
+        self._in(state.clear, key)
+
+    def _in(self, function: Any, *args: Any) -> Any:
+        token = HOST.set(self._host)
+        try:
+            return function(*args)
+        finally:
+            HOST.reset(token)
+
+
+class SessionView(Object):
+    """id, transcript ({role, content} each), message_count, todos ({text, done, line} each), state."""
+
+    FIELDS = ("id", "transcript", "message_count", "todos", "state", "mode")
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    @property
+    def id(self) -> str:
+        return self._host.session.parts.store.session_id
+
+    @property
+    def transcript(self) -> list[dict[str, Any]]:
+        return [{"role": m.role, "content": m.content} for m in self._host.session.parts.history.messages()]
+
+    @property
+    def message_count(self) -> int:
+        return len(self._host.session.parts.history.messages())
+
+    @property
+    def todos(self) -> list[dict[str, Any]]:
+        """Checkbox lines of the todo list, and of the last reply."""
+        replies = [m.content for m in self._host.session.parts.history.messages() if m.role == "assistant"]
+        texts = [self._host.session.parts.store.read_text("todos.md"), *replies[-1:]]
+        return [
+            {"text": match[2], "done": match[1] != " ", "line": number}
+            for text in texts
+            for number, line in enumerate(text.splitlines(), 1)
+            if (match := TODO.match(line))
+        ]
+
+    @property
+    def state(self) -> State:
+        return State(self._host)
+
+    @property
+    def mode(self) -> str:
+        return self._host.session.parts.gate.mode

@@ -1,0 +1,48 @@
+"""`cru.state`: values that belong to a context and survive a restart, in `plugin-state.json` beside its log."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cru.namespace import data, jsonfile
+from cru.namespace.arguments import text
+from cru.namespace.host import host
+
+FILE = "plugin-state.json"
+
+
+def set_(key: str, value: Any = None) -> None:
+    """state.set(key, value). Any JSON value; nil removes the key. Raises BadArgument for what is not data, NamespaceError if the
+    file cannot be written.
+
+    Example: cru.state.set("loop", {active=true}) --> nil
+    """
+    text("cru.state.set", "key", key)
+    data.encode("cru.state.set", value)
+    if value is None:
+        clear(key)
+        return
+    jsonfile.update(_path(), lambda all: all.__setitem__(key, value))
+
+
+def get(key: str) -> Any:
+    """state.get(key) -> the value, or nil. A table is a copy: changing it changes nothing until it is set again.
+
+    Example: cru.state.get("never set") --> nil
+    """
+    return jsonfile.load(_path()).get(text("cru.state.get", "key", key))
+
+
+def clear(key: str) -> None:
+    """state.clear(key) removes a value; no error if there is none.
+
+    Example: cru.state.clear("loop") --> nil
+    """
+    text("cru.state.clear", "key", key)
+    if (path := _path()).exists():
+        jsonfile.update(path, lambda all: all.pop(key, None))
+
+
+def _path() -> Path:
+    return host().session.parts.store.folder / FILE

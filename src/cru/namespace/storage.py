@@ -1,0 +1,88 @@
+"""`cru.storage`: texts by entity and key, kept for each plugin over all contexts in `plugin-state/NAME/storage.json`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from cru.namespace import jsonfile
+from cru.namespace.arguments import text, tostring
+from cru.namespace.host import host
+from cru.namespace.paths import component
+
+
+def set_(entity: str, key: str, value: str) -> bool:
+    """storage.set(entity, key, text) -> true. Numbers and booleans become text. Raises BadArgument, NamespaceError.
+
+    Example: cru.storage.set("user:1", "name", "Ada") --> true
+    """
+    where = "cru.storage.set"
+    text(where, "entity", entity)
+    text(where, "key", key)
+    kept = tostring(value) if isinstance(value, (int, float)) else text(where, "value", value)
+    text(where, "value", kept)
+    jsonfile.update(_path(), lambda all: _entity(all, entity).__setitem__(key, kept))
+    return True
+
+
+def get(entity: str, key: str) -> str | None:
+    """storage.get(entity, key) -> text or nil.
+
+    Example: cru.storage.get("user:1", "no such key") --> nil
+    """
+    return list_(entity).get(key)
+
+
+def list_(entity: str) -> dict[str, str]:
+    """storage.list(entity) -> {key = text}, empty if there is nothing.
+
+    Example: next(cru.storage.list("nobody")) --> nil
+    """
+    found: dict[str, str] = _all().get(text("cru.storage.list", "entity", entity), {})
+    return found
+
+
+def find(key: str, value: str) -> list[str]:
+    """storage.find(key, text) -> the entities that have this text under this key, in the order in which they were made.
+
+    Example: #cru.storage.find("name", "nobody at all") --> 0
+    """
+    wanted = tostring(value)
+    return [entity for entity, pairs in _all().items() if pairs.get(key) == wanted]
+
+
+def delete(entity: str, key: str) -> bool:
+    """storage.delete(entity, key) -> true if there was one.
+
+    Example: cru.storage.delete("nobody", "name") --> false
+    """
+    if key not in list_(entity):
+        return False
+
+    def drop(all: dict[str, Any]) -> bool:
+        pairs = all.get(entity, {})
+        found = pairs.pop(key, None) is not None
+        if not pairs:
+            all.pop(entity, None)
+        return found
+
+    return jsonfile.update(_path(), drop)
+
+
+def _all() -> dict[str, dict[str, str]]:
+    """Everything that this plugin keeps; what is not of this shape does not count."""
+    return {entity: pairs for entity, pairs in jsonfile.load(_path()).items() if isinstance(pairs, dict)}
+
+
+def _entity(all: dict[str, Any], entity: str) -> dict[str, str]:
+    found: Any = all.get(entity)
+    if not isinstance(found, dict):
+        found = all[entity] = {}
+    pairs: dict[str, str] = found
+    return pairs
+
+
+def _path() -> Path:
+    here = host()
+    name = component("cru.storage", here.plugin.name)
+    return here.session.home / "plugin-state" / name / "storage.json"

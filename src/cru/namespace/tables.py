@@ -1,0 +1,61 @@
+"""`cru.tbl_deep_extend` and `cru.tbl_get`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cru.namespace.arguments import lua_type, table
+from cru.namespace.host import BadArgument
+
+BEHAVIOURS = ("force", "keep")
+
+
+def tbl_deep_extend(behaviour: str, *tables: dict[Any, Any] | None) -> dict[Any, Any]:
+    """tbl_deep_extend("force"|"keep", t1, ...) -> a new table; with "force" later ones win, with "keep" earlier ones. Nested tables
+    with keys are merged, arrays replace each other. Raises BadArgument.
+
+    Example: cru.tbl_deep_extend("force", {a=1, b={c=1}}, {b={d=2}}).b.d --> 2
+    """
+    where = "cru.tbl_deep_extend"
+    if behaviour not in BEHAVIOURS:
+        raise BadArgument(f'{where}: the behaviour is "force" or "keep", got {behaviour!r}')
+    merged: dict[Any, Any] = {}
+    for given in tables:
+        _into(merged, table(where, "every argument", given), behaviour == "force")
+    return merged
+
+
+def tbl_get(value: Any, *keys: Any) -> Any:
+    """tbl_get(t, k1, k2, ...) -> the value at that path, nil if anything on the way is missing. Arrays count from 1. Raises
+    BadArgument if t is neither a table nor nil.
+
+    Example: cru.tbl_get({a={{b=3}}}, "a", 1, "b") --> 3
+    """
+    if value is not None and not isinstance(value, (dict, list, tuple)):
+        raise BadArgument(f"cru.tbl_get: t must be a table, got {lua_type(value)}")
+    found = value
+    for key in keys:
+        if isinstance(found, dict):
+            found = found.get(key)
+        elif isinstance(found, (list, tuple)):
+            index = (
+                isinstance(key, (int, float))
+                and not isinstance(key, bool)
+                and 1 <= key <= len(found)
+                and key == int(key)
+            )
+            found = found[int(key) - 1] if index else None
+        else:
+            return None
+    return found
+
+
+def _into(target: dict[Any, Any], source: dict[Any, Any], force: bool) -> None:
+    for key, value in source.items():
+        old = target.get(key)
+        if isinstance(value, dict) and (isinstance(old, dict) or old is None):
+            fresh: dict[Any, Any] = old if isinstance(old, dict) else {}
+            _into(fresh, value, force)
+            target[key] = fresh
+        elif force or old is None:
+            target[key] = value

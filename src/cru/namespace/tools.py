@@ -1,0 +1,149 @@
+"""`cru.tools`: the tools that the model has, for scripts. Every call goes the road of all calls: hooks hear it, rules and modes hold;
+where a rule would ask a person, a script is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from cru.contexts.entries import new_id
+from cru.engine import tool_call
+from cru.engine.history import History
+from cru.engine.parts import Parts
+from cru.events.answers import PASS, Answer, Change
+from cru.events.pattern import compiled
+from cru.events.stamp import Event
+from cru.namespace import data
+from cru.namespace.arguments import array, options, table, text, texts
+from cru.namespace.host import BadArgument, Values, host
+from cru.namespace.ui import here
+from cru.values.entries import Entry
+from cru.values.errors import CruError
+from cru.values.messages import ToolCall
+
+_NO_LIMIT = 1 << 60
+_ACTIVE = "active_tools"
+
+
+async def call(name: str, args: dict[str, Any] | None = None, opts: dict[str, Any] | None = None) -> Values:
+    """tools.call(name, args?, {session}?) -> (result text, nil), or (nil, message) if it was refused or failed. The result is whole,
+    and does not become part of the conversation.
+
+    Example: cru.tools.call("no_such_tool") --> nil
+    """
+    where = "cru.tools.call"
+    try:
+        here(where, options(where, opts, ("session",)).get("session"))
+        content, failed = await _run(text(where, "name", name), table(where, "args", args))
+    except CruError as error:
+        return Values((None, error.message))
+    return Values((None, content) if failed else (content, None))
+
+
+def list_() -> Values:
+    """tools.list() -> {{name, description, parameters}, ...}; parameters is a JSON schema.
+
+    Example: #cru.tools.list() > 0 --> true
+    """
+    specs = host().session.parts.tools.specs()
+    return Values(([msgspec.to_builtins(spec) for spec in specs], None))
+
+
+async def batch(calls: list[dict[str, Any]], opts: dict[str, Any] | None = None) -> Values:
+    """tools.batch({{tool, args}, ...}, {session}?) -> {{result} or {err}, ...} in the same order; they run at the same time.
+
+    Example: cru.tools.batch({{tool="no_such_tool"}})[1].result --> nil
+    """
+    import asyncio
+
+    where = "cru.tools.batch"
+    try:
+        here(where, options(where, opts, ("session",)).get("session"))
+        wanted = [table(where, "every call", one) for one in array(where, "calls", calls)]
+        named = [(text(where, "tool", one.get("tool")), table(where, "args", one.get("args"))) for one in wanted]
+    except BadArgument as error:
+        return Values((None, error.message))
+    done = await asyncio.gather(*(call(name, args) for name, args in named))
+    return Values(([{"result": found} if error is None else {"err": error} for found, error in done], None))
+
+
+def set_active(session_id: str | None, patterns: list[str] | None = None) -> Values:
+    """tools.set_active(session_id, {globs} | nil) -> true, or (nil, message). From the next prompt on the model is offered only the
+    tools that a glob fits; {} hides all, nil ends it. It can only narrow what is there.
+
+    Example: cru.tools.set_active(nil, nil) --> true
+    """
+    where = "cru.tools.set_active"
+    session = host().session
+    try:
+        here(where, session_id)
+        globs = None if patterns is None else texts(where, "patterns", patterns)
+        for one in globs or ():
+            compiled(one)
+    except CruError as error:
+        return Values((None, error.message))
+    if _ACTIVE not in session.shared:
+        session.parts.bus.registry.on(
+            "tools:select", _narrow(session.shared), owner="cru", where="cru.tools.set_active"
+        )
+    session.shared[_ACTIVE] = globs
+    return Values((True, None))
+
+
+def get_active(session_id: str | None = None) -> Values:
+    """tools.get_active(session_id) -> the globs that set_active gave, or nil.
+
+    Example: cru.tools.get_active(nil) --> nil
+    """
+    try:
+        here("cru.tools.get_active", session_id)
+    except BadArgument as error:
+        return Values((None, error.message))
+    return Values((host().session.shared.get(_ACTIVE), None))
+
+
+def fitting(names: Sequence[str], globs: Sequence[str]) -> list[str]:
+    """The names that one of the globs fits."""
+    return [name for name in names if any(compiled(one)(name) for one in globs)]
+
+
+def _narrow(shared: dict[str, Any]) -> Any:
+    def narrow(event: Event) -> Answer:
+        globs = shared.get(_ACTIVE)
+        if globs is None:
+            return PASS
+        names: tuple[str, ...] = event.payload.tools  # type: ignore[attr-defined]
+        return Answer(changes=(Change("tools", "set", fitting(names, globs)),))
+
+    return narrow
+
+
+async def _run(name: str, args: dict[str, Any]) -> tuple[str, bool]:
+    """What the tool gave, and whether that is an error."""
+    own = host().session.parts
+    asked = ToolCall(f"script_{new_id()[:8]}", name, data.encode("cru.tools.call", args).decode())
+    parts = _beside(own)
+    done = await tool_call.run(parts, await tool_call.decide(parts, asked, origin="script"))
+    return done.content, done.is_error
+
+
+def _beside(parts: Parts) -> Parts:
+    """The same session, where results are neither logged nor sent to the model, nor cut short."""
+    unlimited = replace(parts.tool_settings, tool_output_cache_threshold=_NO_LIMIT)
+    return replace(parts, store=_Unlogged(parts.store), history=History(), tool_settings=unlimited)
+
+
+class _Unlogged:
+    """A context's store that takes no entries."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def append(self, *entries: Entry) -> None:
+        pass

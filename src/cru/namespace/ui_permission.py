@@ -1,0 +1,61 @@
+"""`cru.ui.permission`: asks the person for leave, through the same asker as the engine's own questions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cru.engine import permission as engine
+from cru.namespace.arguments import options, table, text, texts, tostring
+from cru.namespace.host import BadArgument, Values, host
+from cru.namespace.ui import here
+from cru.permissions.asker import Subject
+from cru.values.errors import CruError
+
+_SCOPES = {"once": "once", "session": "session", "project": "project", "always": "user"}
+
+
+async def permission(session_id: str | None, opts: dict[str, Any], timeout_secs: Any = None) -> dict[str, Any] | Values:
+    """ui.permission(session_id, {action = {type="bash", tokens} | {type="read"|"write", segments} | {type="tool", name, args}}) ->
+    {kind = "permission", allowed, scope = "once"|"session"|"project"|"user", pattern?, reason?}; {kind = "cancelled"} where nobody
+    can be asked; (nil, message) for bad arguments.
+
+    Example: cru.ui.permission(nil, {action={type="bash", tokens={"ls"}}}).kind --> "cancelled"
+    """
+    import asyncio
+
+    where = "cru.ui.permission"
+    try:
+        here(where, session_id)
+        subject = _subject(where, options(where, opts, ("action", "diffs")))
+        async with asyncio.timeout(float(timeout_secs or 300)):
+            reply = await engine.ask(host().session.parts, subject)
+    except (CruError, OSError, ValueError) as error:
+        return Values((None, getattr(error, "message", str(error))))
+    except TimeoutError:
+        reply = None
+    if reply is None:
+        return {"kind": "cancelled"}
+    made: dict[str, Any] = {
+        "kind": "permission",
+        "allowed": reply.choice != "no",
+        "scope": _SCOPES.get(reply.choice, "once"),
+    }
+    return {**made, **({"reason": reply.reason} if reply.reason else {})}
+
+
+def _subject(where: str, given: dict[str, Any]) -> Subject:
+    action = table(where, "action", given.get("action"))
+    kind = action.get("type")
+    if kind == "bash":
+        return Subject("bash", "shell", " ".join(texts(where, "tokens", action.get("tokens"))), _why())
+    if kind in ("read", "write"):
+        path = "/".join(texts(where, "segments", action.get("segments")))
+        return Subject(kind, kind, path, _why())
+    if kind == "tool":
+        args = action.get("args")
+        return Subject(text(where, "name", action.get("name")), "tool", "" if args is None else tostring(args), _why())
+    raise BadArgument(f"{where}: unknown action `{tostring(kind)}`", "types are bash, read, write, tool")
+
+
+def _why() -> str:
+    return f"the plugin {host().plugin.name} asks"

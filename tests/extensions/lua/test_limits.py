@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import time
+
+import pytest
+from tests.extensions.lua.support import failure, run
+
+from cru.extensions.lua.convert import LuaError, LuaTooSlow
+from cru.extensions.lua.runtime import LuaVM
+
+RUNAWAY = {
+    "while": "while true do end",
+    "pcall loop": "while true do pcall(function() while true do end end) end",
+    "nested coroutine": "coroutine.wrap(function() while true do end end)()",
+    "pcall and coroutine": "while true do pcall(coroutine.wrap(function() while true do end end)) end",
+    "coroutine.resume": "while true do coroutine.resume(coroutine.create(function() while true do end end)) end",
+    "message handler": "xpcall(function() while true do end end, function() while true do end end)",
+    "close": "local x <close> = setmetatable({}, {__close = function() while true do end end}) while true do end",
+    "finalizer": "setmetatable({}, {__gc = function() while true do end end}) collectgarbage() while true do end",
+    "string.find": "local x = (('a'):rep(400)):find('.-.-.-.-b')",
+    "string.match": "local x = string.match(('a'):rep(100000), '(.-)(.-)b')",
+    "string.gsub": "local x = string.gsub(('a'):rep(100000), '.-.-b', '')",
+    "string.gmatch": "for _ in string.gmatch(('a'):rep(100000), '.-.-b') do end",
+    "host calls": "while true do print() end",
+}
+
+
+@pytest.mark.parametrize("source", RUNAWAY.values(), ids=RUNAWAY.keys())
+def test_a_runaway_ends_at_the_limit_and_the_machine_goes_on(source: str) -> None:
+    vm = LuaVM(run_seconds=0.1, print=lambda _: None)
+    begun = time.perf_counter()
+    error = failure(vm, source)
+    assert isinstance(error, LuaTooSlow)
+    assert "ran longer than 0.1 s" in error.message
+    assert error.where == "test.lua:1"
+    assert time.perf_counter() - begun < 1.5
+    assert run(vm, "return 1 + 1") == 2
+
+
+def test_memory_is_an_ordinary_error_and_the_machine_goes_on() -> None:
+    vm = LuaVM(memory_mb=16)
+    error = failure(vm, "local t = {} while true do t[#t + 1] = string.rep('x', 1e5) .. #t end")
+    assert "not enough memory" in error.message
+    assert run(vm, "return pcall(string.rep, 'x', 1e9)") == (False, "not enough memory")
+    assert run(vm, "return 1") == 1
+
+
+def test_a_machine_filled_to_the_brim_still_answers_with_errors() -> None:
+    vm = LuaVM(memory_mb=8)
+    failure(vm, "_G.hoard = {} while true do hoard[#hoard + 1] = {} end")
+    for size in (1, 10_000, 9 << 20):
+        try:
+            run(vm, "local t = ... return #t", "x" * size)
+        except LuaError as error:
+            assert "not enough memory" in error.message
+    with pytest.raises(LuaError, match="not enough memory"):
+        vm.set_global("x", 1)
+
+
+def test_what_python_returns_is_refused_when_it_does_not_fit() -> None:
+    vm = LuaVM(memory_mb=8)
+    assert run(vm, "return pcall(...)", lambda: "x" * (9 << 20)) == (False, "not enough memory")
+
+
+def test_deep_recursion_is_an_ordinary_error() -> None:
+    error = failure(LuaVM(run_seconds=5), "local function f() return f() + 1 end return f()")
+    assert "stack overflow" in error.message
+
+
+def test_lua_and_python_calling_each_other_for_ever_is_an_ordinary_error() -> None:
+    vm = LuaVM()
+    function = vm.load("return again()", "@again.lua")
+
+    def again() -> object:
+        return vm.call_soon_ok(function)
+
+    vm.set_global("again", again)
+    with pytest.raises(LuaError, match="deep"):
+        vm.call_soon_ok(function)
+
+
+def test_time_in_python_is_not_the_extensions_own() -> None:
+    vm = LuaVM(run_seconds=0.1)
+    assert run(vm, "local f = ... f() for _ = 1, 30000 do end return 1", lambda: time.sleep(0.2)) == 1
+
+
+def test_a_hundred_thousand_calls_leave_nothing_behind() -> None:
+    vm = LuaVM()
+    function = vm.load("local e, f = ... e.x = f return e", "@f.lua")
+    for _ in range(1000):
+        vm.call_soon_ok(function, {"a": 1})
+    run(vm, "collectgarbage() collectgarbage()")
+    before, held = vm.memory_used(), len(vm.converter.hosts)
+    for _ in range(100_000):
+        vm.call_soon_ok(function, {"a": 1})
+    run(vm, "collectgarbage() collectgarbage()")
+    assert vm.memory_used() - before < 20_000
+    assert len(vm.converter.hosts) == held
+
+
+def test_handles_do_not_pile_up() -> None:
+    vm = LuaVM()
+    function = vm.load("local f = ... return function() return f end", "@f.lua")
+    for _ in range(5000):
+        vm.call_soon_ok(function, len)
+    run(vm, "collectgarbage() collectgarbage()")
+    run(vm, "collectgarbage() collectgarbage()")
+    run(vm, "return 1")
+    assert len(vm.converter.hosts) < 10
+    assert vm.memory_used() < 2 << 20

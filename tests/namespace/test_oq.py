@@ -1,0 +1,215 @@
+"""oq: formats, TOON 3.0, and the jq language."""
+
+from __future__ import annotations
+
+import json
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cru.namespace import oq
+from cru.namespace.host import BadArgument, NotAvailable
+
+HAS_YAML = find_spec("yaml") is not None
+
+DETECT: list[tuple[str, str]] = [
+    ('{"a": 1}', "json"),
+    ("[1, 2]", "json"),
+    ("[1]", "json"),
+    ('["a"]', "json"),
+    ("", "json"),
+    ("hello", "json"),
+    ("[section]\na = 1", "toml"),
+    ("[section]", "toml"),
+    ("# note\n[[rows]]\na = 1", "toml"),
+    ("a = 1", "toml"),
+    ('"quoted key" = true', "toml"),
+    ("title = 'x'\n\n[owner]\nname = 'y'", "toml"),
+    ("---\na: 1", "yaml"),
+    ("- a\n- b", "yaml"),
+    ("text: |\n  more", "yaml"),
+    ("a:\n  b: 1", "yaml"),
+    ("a: 1\nb: two", "toon"),
+    ("tags[2]: a,b", "toon"),
+    ("[2]{id,name}:\n  1,a\n  2,b", "toon"),
+    ("rows[1]{a}:\n  1\nk: v", "toon"),
+]
+
+
+@pytest.mark.parametrize(("text", "format"), DETECT)
+def test_a_format_is_known_by_its_looks(text: str, format: str) -> None:
+    assert oq.detect(text) == format
+
+
+PARSE: list[tuple[str, Any]] = [
+    ('{"a": [1, 2.5, null]}', {"a": [1, 2.5, None]}),
+    ("a = 1\nd = 2020-01-02\n[b]\nc = 'x'", {"a": 1, "d": "2020-01-02", "b": {"c": "x"}}),
+    ("a: 1\nb: two", {"a": 1, "b": "two"}),
+    ("[2]{id,name}:\n  1,a\n  2,b", [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}]),
+]
+
+
+@pytest.mark.parametrize(("text", "value"), PARSE)
+def test_a_text_is_parsed_in_the_format_that_it_has(text: str, value: Any) -> None:
+    assert oq.parse(text) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "format"),
+    [("{", "json"), ("a = ", "toml"), ("a[2]: 1", "toon"), ("x", "toml"), ("[" * 5000, "json"), ("", "json")],
+)
+def test_a_text_that_is_not_what_it_is_called_raises(text: str, format: str) -> None:
+    with pytest.raises(BadArgument, match=f"not {format}"):
+        oq.parse_as(text, format)
+
+
+@pytest.mark.parametrize("format", ["xml", "", None, 1])
+def test_an_unknown_format_raises(format: Any) -> None:
+    for work in (lambda: oq.parse_as("x", format), lambda: oq.convert({}, format)):
+        with pytest.raises(BadArgument) as caught:
+            work()
+        assert caught.value.message == f"Unknown format: {format}"
+
+
+def test_values_are_written_in_every_format() -> None:
+    value = {"name": "x", "tags": ["a", "b"], "n": None}
+    assert oq.json(value) == '{"name":"x","tags":["a","b"],"n":null}'
+    assert json.loads(oq.json_pretty(value)) == value
+    assert oq.json_pretty([1]) == "[\n  1\n]"
+    assert oq.toml(value) == 'name = "x"\ntags = ["a", "b"]\nn = "null"\n'
+    assert oq.toml(None) == "null"
+    assert oq.toon(value) == "name: x\ntags[2]: a,b\nn: null"
+
+
+def test_convert_takes_a_value_or_a_text() -> None:
+    assert oq.convert({"a": 1}, "toml") == "a = 1\n"
+    assert oq.convert('{"a": {"b": [1]}}', "toon") == "a:\n  b[1]: 1"
+    assert oq.convert("a = 1", "json") == '{"a":1}'
+
+
+@pytest.mark.parametrize("function", [oq.json, oq.json_pretty, oq.toml, oq.toon, oq.yaml])
+def test_what_is_not_data_is_not_written(function: Any) -> None:
+    for value in (print, {"f": print}, float("nan")):
+        with pytest.raises(BadArgument):
+            function(value)
+
+
+def test_toml_needs_a_table_with_keys() -> None:
+    with pytest.raises(BadArgument, match="table with keys"):
+        oq.toml([1])
+
+
+def test_format_is_toon_and_leaves_plain_text_alone() -> None:
+    assert oq.format({"a": 1}, {"tool": "read"}) == "a: 1"
+    assert oq.format("text: as it is\n") == "text: as it is\n"
+    assert oq.format([{"a": 1}, {"a": 2}]) == "[2]{a}:\n  1\n  2"
+
+
+@pytest.mark.skipif(HAS_YAML, reason="PyYAML is installed")
+def test_without_its_library_yaml_is_not_available() -> None:
+    for work in (lambda: oq.yaml({}), lambda: oq.parse("- a")):
+        with pytest.raises(NotAvailable, match="pip install pyyaml"):
+            work()
+
+
+@pytest.mark.skipif(not HAS_YAML, reason="PyYAML is not installed")
+def test_yaml_is_read_and_written() -> None:
+    assert oq.yaml({"b": [1], "a": "é"}) == "b:\n- 1\na: é\n"
+    assert oq.parse("---\na: 2020-01-02\n1: [x]\n") == {"a": "2020-01-02", "1": ["x"]}
+    with pytest.raises(BadArgument, match="not yaml"):
+        oq.parse_as("a: [", "yaml")
+    bomb = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 9))
+    with pytest.raises(BadArgument, match="values"):
+        oq.parse_as(bomb, "yaml")
+
+
+TOON: list[tuple[Any, str]] = [
+    ({}, ""),
+    ({"a": {}}, "a:"),
+    ({"a": []}, "a[0]:"),
+    ([], "[0]:"),
+    ({"k": ["a", "b"]}, "k[2]: a,b"),
+    ({"k": [{"id": 1, "name": "x"}, {"name": "y,z", "id": 2}]}, 'k[2]{id,name}:\n  1,x\n  2,"y,z"'),
+    ({"k": [[1, 2], []]}, "k[2]:\n  - [2]: 1,2\n  - [0]:"),
+    ({"k": [{"rows": [{"a": 1}], "b": 2}]}, "k[1]:\n  - rows[1]{a}:\n      1\n    b: 2"),
+    ({"k": [1, {"a": 1}, "x", {}]}, "k[4]:\n  - 1\n  - a: 1\n  - x\n  -"),
+    ({"my key": "a:b"}, '"my key": "a:b"'),
+    (["", " x", "true", "1", "-", "a\nb"], '[6]: ""," x","true","1","-","a\\nb"'),
+    ([1.0, -0.0, 1e21, 1e-7, 0.5], "[5]: 1,0,1000000000000000000000,0.0000001,0.5"),
+    ("plain", "plain"),
+    (None, "null"),
+]
+
+
+@pytest.mark.parametrize(("value", "text"), TOON)
+def test_toon_is_written_as_its_specification_says(value: Any, text: str) -> None:
+    assert oq.toon(value) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a[3]: 1,2",
+        "a[1]{x,y}:\n  1",
+        "a:\n   b: 1",
+        "a:\n\tb: 1",
+        'a: "x',
+        'a: "\\q"',
+        "a: 1\n    b: 2",
+        "a[2]:\n  - 1\n\n  - 2",
+    ],
+)
+def test_broken_toon_is_refused_with_its_line(text: str) -> None:
+    with pytest.raises(BadArgument, match=r"not toon: line \d"):
+        oq.parse_as(text, "toon")
+
+
+DATA = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.text(st.characters(codec="utf-8", exclude_categories=["C"])),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text('abc 1:-[{"', max_size=5), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(DATA)
+def test_what_was_written_as_toon_is_read_back(value: Any) -> None:
+    assert oq.parse_as(oq.toon(value), "toon") == value
+
+
+QUERY: list[tuple[Any, str, Any]] = [
+    ({"a": {"b": 1}}, ".a.b", 1),
+    ([1, 2, 3], ".[1]", 2),
+    ([1, 2], ".[]", [1, 2]),
+    ([], ".[]", []),
+    ([[1]], ".[]", [1]),
+    ([{"n": 1}, {"n": 5}], "map(select(.n > 2) | .n)", [5]),
+    ({"b": 1, "a": 2}, "keys", ["a", "b"]),
+    ({"a": None}, '.a // "none"', "none"),
+    ({"a": "xyz"}, '.a | test("^x")', True),
+    ([1, 2], "{count: length, first: .[0]}", {"count": 2, "first": 1}),
+    ({1: "x"}, '.["1"]', "x"),
+    (None, "[env, $ENV]", [{}, {}]),
+    ({"def": 1}, ".def", 1),
+    (1, "debug", 1),
+    (1, "[inputs]", []),
+]
+
+
+@pytest.mark.parametrize(("value", "filter", "result"), QUERY)
+def test_query_speaks_jq(value: Any, filter: str, result: Any) -> None:
+    assert oq.query(value, filter) == result
+
+
+@pytest.mark.parametrize(
+    "filter",
+    [".[", "nope", "halt", "halt_error", '"x" | halt_error(1)', "error(\"x\")", ".a.b", "def f: f|f; f", '"\\(def f: f; f)"', "", None]
+)  # fmt: skip
+def test_a_filter_that_fails_raises_and_never_ends_the_process(filter: Any) -> None:
+    with pytest.raises(BadArgument, match=r"cru\.oq\.query"):
+        print(oq.query([1], filter))

@@ -1,0 +1,78 @@
+"""What a hostile model or a hostile repository tried once: each stays shut, through the real command."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from tests.kit import Call, Reply, cru, home, server
+
+
+def results(log: list[dict[str, object]]) -> list[str]:
+    return [str(e["content"]) for e in log if e["entry_type"] == "tool_result"]
+
+
+def test_a_link_made_by_a_call_of_the_same_reply_does_not_move_a_write(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    calls = [
+        Call("bash", {"command": f"ln -s {outside} link"}),
+        Call("write", {"file_path": "link/evil.txt", "content": "x"}),
+        Call("bash", {"command": "ln -s secret s"}),
+        Call("write", {"file_path": "s/evil.txt", "content": "x"}),
+    ]
+    rules = '[permissions]\nallow = ["bash:ln *"]\ndeny = ["write:secret/**"]\n'
+    with server([Reply(calls=calls), Reply("done")]) as model:
+        here = home(tmp_path, config=rules, url=model.url)
+        (here.project / "secret").mkdir()
+        done = cru("--mode", "auto", "go", home=here)
+    assert done.code == 0
+    assert list(outside.iterdir()) == []
+    assert list((here.project / "secret").iterdir()) == []
+    assert sum("leads elsewhere now" in text for text in results(here.log())) == 2
+
+
+def test_a_read_does_not_overtake_a_write_of_the_same_reply(tmp_path: Path) -> None:
+    calls = [Call("write", {"file_path": "n.txt", "content": "fresh"}), Call("read", {"file_path": "n.txt"})]
+    with server([Reply(calls=calls), Reply("done")]) as model:
+        here = home(tmp_path, url=model.url)
+        cru("-t", "go", home=here)
+    assert "fresh" in results(here.log())[1]
+
+
+def test_guides_that_lead_out_of_the_project_or_are_no_files_are_not_read(tmp_path: Path) -> None:
+    with server([Reply("one"), Reply("two")]) as model:
+        here = home(tmp_path, url=model.url)
+        (tmp_path / "private.txt").write_text("the crown jewels")
+        (here.project / "AGENTS.md").symlink_to(tmp_path / "private.txt")
+        assert cru("go", home=here).code == 0
+        assert b"crown jewels" not in model.requests[0].raw
+        assert b"leads out of the project" in model.requests[0].raw
+        (here.project / "AGENTS.md").unlink()
+        os.mkfifo(here.project / "AGENTS.md")
+        assert cru("go", home=here).code == 0
+        assert b"is no file" in model.requests[1].raw
+
+
+def test_trust_of_one_project_is_not_lent_to_another_by_a_link(tmp_path: Path) -> None:
+    with server([Reply(calls=[Call("bash", {"command": "touch PWNED"})]), Reply("done")]) as model:
+        here = home(tmp_path, url=model.url)
+        good = tmp_path / "good"
+        (good / ".cru").mkdir(parents=True)
+        (good / ".cru" / "config.toml").write_text('mode = "trust"\n')
+        assert cru("trust", home=here, cwd=good).code == 0
+        (here.project / ".cru").mkdir()
+        (here.project / ".cru" / "config.toml").symlink_to(good / ".cru" / "config.toml")
+        done = cru("go", home=here)
+    assert not (here.project / "PWNED").exists()
+    assert "leads out of the project" in done.err
+
+
+def test_a_key_in_a_guide_is_not_kept_in_the_records(tmp_path: Path) -> None:
+    with server([Reply("one")]) as model:
+        here = home(tmp_path, url=model.url)
+        (here.project / "AGENTS.md").write_text("our key is kit-key-12345678")
+        here.configure('api_key = "kit-key-12345678"\n', url=model.url)
+        assert cru("go", home=here).code == 0
+    records = [p.read_text() for p in here.context().rglob("*") if p.is_file() and p.name != "context.jsonl"]
+    assert not [text for text in records if "kit-key-12345678" in text]
