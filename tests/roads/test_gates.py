@@ -11,13 +11,27 @@ from pathlib import Path
 
 import pytest
 from msgspec import Struct
-from tests.kit import Call, HomeDir, Received, Reply, Status, cru, home, pty, server
+from tests.kit import Call, Done, HomeDir, Received, Reply, Status, cru, home, pty, server
 from tests.kit.server import Server
 
 LAUNCHER = Path(__file__).with_name("cru_with_toy.py")
 WORK = "do the WORK now"
 DENIAL = "no entry"
-DIALECTS = ("toy",)
+
+LUA = """
+cru.on("{gate}", function(ctx, event) return {{ {verb} = true, reason = "no entry" }} end, {{ priority = 50{pattern} }})
+"""
+PYTHON = """
+from cru import on
+
+on("{gate}", lambda ctx, event: {{"{verb}": True, "reason": "no entry"}}, {{"priority": 50{pattern}}})
+"""
+INJECT = {
+    "toy": "inject turn:complete: {text}\n",
+    "lua": 'cru.on("turn:complete", function() return {{ inject = "{text}" }} end, {{ priority = 10 }})\n',
+    "python": 'on("turn:complete", lambda ctx, event: {{"inject": "{text}"}}, {{"priority": 10}})\n',
+}
+DIALECTS = ("toy", "lua", "python")
 
 
 class Gate(Struct, frozen=True):
@@ -130,7 +144,7 @@ def _chat(here: HomeDir, model: Server, gate: Gate) -> None:
 
 
 def _continuation(here: HomeDir, model: Server, gate: Gate) -> None:
-    rules(here).write_text(rules(here).read_text() + f"inject turn:complete: {WORK}\n")
+    add_inject(here, WORK)
     done = run(here, gate, "hello")
     assert done.code == gate.code, done
     assert any(e["id"].startswith("msg-") for e in here.log())
@@ -180,7 +194,33 @@ def rules(here: HomeDir) -> Path:
     return here.path / "rules.toy"
 
 
-def run(here: HomeDir, gate: Gate, *argv: str, input: str | None = None):  # type: ignore[no-untyped-def]  # noqa: ANN201
+def shut(here: HomeDir, dialect: str, gate: str, row: Gate) -> None:
+    """Write the rule that shuts a gate, in a dialect. A script's cancel on turn:complete only stops the handlers after it."""
+    rules(here).write_text(f"deny {gate}{row.pattern}: {DENIAL}\n" if dialect == "toy" else "")
+    if dialect == "toy":
+        return
+    verb = "halt" if gate == "turn:complete" else "cancel"
+    plugins = here.cru / "plugins"
+    plugins.mkdir()
+    pattern = row.pattern.strip()
+    if dialect == "lua":
+        given = f', pattern = "{pattern}"' if pattern else ""
+        (plugins / "rules.lua").write_text(LUA.format(gate=gate, verb=verb, pattern=given))
+    else:
+        given = f', "pattern": "{pattern}"' if pattern else ""
+        (plugins / "rules.py").write_text(PYTHON.format(gate=gate, verb=verb, pattern=given))
+
+
+def add_inject(here: HomeDir, text: str) -> None:
+    """One more rule, in the dialect that is there: go on after each leg."""
+    found = [p for p in (here.cru / "plugins").glob("rules.*")] if (here.cru / "plugins").is_dir() else []
+    file = found[0] if found else rules(here)
+    file.write_text(
+        file.read_text() + INJECT[{".lua": "lua", ".py": "python"}.get(file.suffix, "toy")].format(text=text)
+    )
+
+
+def run(here: HomeDir, gate: Gate, *argv: str, input: str | None = None) -> Done:
     return cru(str(rules(here)), *gate.flags, *argv, home=here, input=input, script=LAUNCHER)
 
 
@@ -190,10 +230,9 @@ def test_a_shut_gate_stays_shut(tmp_path: Path, road: str, gate: str, dialect: s
     with server(answer(row)) as model:
         here = home(tmp_path, config="max_continuations = 1\n" + row.config, url=model.url)
         (here.project / "big.txt").write_text("words " * 1000)
-        lines = [f"deny {gate}{row.pattern}: {DENIAL}"]
+        shut(here, dialect, gate, row)
         if gate == "turn:complete":
-            lines.insert(0, "inject turn:complete: once more")
-        rules(here).write_text("\n".join(lines) + "\n")
+            add_inject(here, "once more")
         ROADS[road](here, model, row)
         row.held(here, model)
 
