@@ -18,6 +18,14 @@ LONG = "x" * 400
 SUMMARISED = Ext({"context:overflow": always(handled("the summary"))})
 
 
+class Bare(World):
+    """Without tools in the requests, so that the window is filled by the conversation alone."""
+
+    def __init__(self, path: Path, script: str, *extensions: Any, **more: Any) -> None:
+        super().__init__(path, script, *extensions, **more)
+        self.session.parts.offer_tools = False
+
+
 def talk(world: World, count: int) -> None:
     for number in range(count):
         world.run(f"question {number} {LONG}")
@@ -32,7 +40,7 @@ def asked(world: World) -> list[str]:
 
 
 def test_a_manual_compaction_makes_everything_a_summary_and_keeps_every_line(tmp_path: Path) -> None:
-    world = World(tmp_path, replies(2, more="text: in short\n---\ntext: afterwards\n"))
+    world = Bare(tmp_path, replies(2, more="text: in short\n---\ntext: afterwards\n"))
     talk(world, 2)
     before = [e.id for e in world.log()]
     asyncio.run(world.session.compact())
@@ -47,7 +55,7 @@ def test_a_manual_compaction_makes_everything_a_summary_and_keeps_every_line(tmp
 
 
 def test_two_messages_are_too_few(tmp_path: Path) -> None:
-    world = World(tmp_path, replies(1))
+    world = Bare(tmp_path, replies(1))
     talk(world, 1)
     with pytest.raises(NothingToCompact, match="two messages or fewer"):
         asyncio.run(world.session.compact())
@@ -63,7 +71,7 @@ def test_two_messages_are_too_few(tmp_path: Path) -> None:
     ],
 )
 def test_a_manual_compaction_that_fails_changes_nothing(tmp_path: Path, script: str, handler: Any, words: str) -> None:
-    world = World(tmp_path, replies(2, more=script))
+    world = Bare(tmp_path, replies(2, more=script))
     talk(world, 2)
     if handler is not None:
         world.session.parts.bus.registry.on(handler[0], always(handler[1]), owner="late")
@@ -76,7 +84,7 @@ def test_a_manual_compaction_that_fails_changes_nothing(tmp_path: Path, script: 
 
 def test_an_automatic_compaction_between_legs_answers_the_prompt(tmp_path: Path) -> None:
     script = replies(4, more="text: summed up\n---\ntext: the answer\n---\ntext: more\n")
-    world = World(tmp_path, script, settings=AUTO)
+    world = Bare(tmp_path, script, settings=AUTO)
     talk(world, 4)
     result = world.run(f"the question {LONG}")
     assert (result.cause, result.response) == ("done", "the answer")
@@ -88,7 +96,7 @@ def test_a_compaction_in_the_middle_of_a_leg_keeps_the_prompt_and_pairs_calls_wi
     calls = [f'call: bash {{"command":"echo {n} {LONG}"}}\n' for n in range(10)]
     script = "by: order\n" + "".join(f"{a}{b}---\n" for a, b in zip(calls[::2], calls[1::2], strict=True))
     script += "text: finished\n"
-    world = World(tmp_path, script, SUMMARISED, settings={**AUTO, "mode": "trust"})
+    world = Bare(tmp_path, script, SUMMARISED, settings={**AUTO, "mode": "trust"})
     result = world.run("the task")
     assert (result.cause, result.response) == ("done", "finished")
     assert len(world.of(SessionCompacted)) >= 1
@@ -99,7 +107,7 @@ def test_a_compaction_in_the_middle_of_a_leg_keeps_the_prompt_and_pairs_calls_wi
 
 
 def test_a_second_compaction_knows_the_first_summary_and_what_it_kept(tmp_path: Path) -> None:
-    world = World(tmp_path, replies(14), SUMMARISED, settings=AUTO)
+    world = Bare(tmp_path, replies(14), SUMMARISED, settings=AUTO)
     talk(world, 12)
     assert len(world.of(SessionCompacted)) >= 2
     kept = [set(e.metadata["keep"]) for e in world.log("anchor")]
@@ -113,7 +121,7 @@ def test_a_second_compaction_knows_the_first_summary_and_what_it_kept(tmp_path: 
 
 def test_the_text_to_summarise_begins_with_the_summary_so_far(tmp_path: Path) -> None:
     script = replies(2, more="text: first summary\n---\ntext: a\n---\ntext: b\n---\ntext: second summary\n")
-    world = World(tmp_path, script)
+    world = Bare(tmp_path, script)
     talk(world, 2)
     asyncio.run(world.session.compact())
     world.run("more", "and more")
@@ -127,7 +135,7 @@ def test_an_automatic_compaction_that_is_cancelled_or_makes_nothing_lets_the_leg
     tmp_path: Path, answer: Answer
 ) -> None:
     ext = Ext({"context:overflow": always(answer)})
-    world = World(
+    world = Bare(
         tmp_path, "by: order\n" + "text: fine\n---\n" * 4 + "text: \n---\ntext: the answer\n", ext, settings=AUTO
     )
     talk(world, 4)
@@ -138,7 +146,7 @@ def test_an_automatic_compaction_that_is_cancelled_or_makes_nothing_lets_the_leg
 
 
 def test_a_halt_of_the_compaction_ends_the_turn(tmp_path: Path) -> None:
-    world = World(tmp_path, replies(5), Ext({"context:overflow": always(halt("too big"))}), settings=AUTO)
+    world = Bare(tmp_path, replies(5), Ext({"context:overflow": always(halt("too big"))}), settings=AUTO)
     talk(world, 4)
     result = world.run(f"the question {LONG}")
     assert (result.cause, result.reason) == ("halted", "too big")
@@ -146,7 +154,7 @@ def test_a_halt_of_the_compaction_ends_the_turn(tmp_path: Path) -> None:
 
 def test_a_handler_may_change_strategy_and_prompt(tmp_path: Path) -> None:
     call, fields = once(transform(strategy="full", summary_prompt="Be brief."))
-    world = World(tmp_path, replies(7), Ext([("context:overflow", call, fields)]), settings=AUTO)
+    world = Bare(tmp_path, replies(7), Ext([("context:overflow", call, fields)]), settings=AUTO)
     talk(world, 4)
     world.run(f"the question {LONG}")
     assert asked(world) == ["the question"]
@@ -157,7 +165,7 @@ def test_a_request_that_the_provider_finds_too_large_is_compacted_and_asked_agai
     script = replies(
         5, more="error: 413 maximum context length exceeded\n---\ntext: summed up\n---\ntext: the answer\n"
     )
-    world = World(tmp_path, script, settings={"auto_compact": True})
+    world = Bare(tmp_path, script, settings={"auto_compact": True})
     talk(world, 5)
     result = world.run("the question")
     assert (result.cause, result.response) == ("done", "the answer")
@@ -165,7 +173,7 @@ def test_a_request_that_the_provider_finds_too_large_is_compacted_and_asked_agai
 
 
 def test_without_automatic_compaction_a_request_that_is_too_large_is_an_error(tmp_path: Path) -> None:
-    world = World(tmp_path, replies(5, more="error: 413 maximum context length exceeded\n"))
+    world = Bare(tmp_path, replies(5, more="error: 413 maximum context length exceeded\n"))
     talk(world, 5)
     assert world.run("the question").cause == "error"
     assert world.log("anchor") == []
@@ -173,20 +181,20 @@ def test_without_automatic_compaction_a_request_that_is_too_large_is_an_error(tm
 
 def test_a_section_that_a_handler_added_survives_a_compaction(tmp_path: Path) -> None:
     ext = Ext({"system_prompt:build": always(Answer(context=("house rules",)))})
-    world = World(tmp_path, replies(8), ext, SUMMARISED, settings=AUTO)
+    world = Bare(tmp_path, replies(8), ext, SUMMARISED, settings=AUTO)
     talk(world, 6)
     assert world.of(SessionCompacted)
     assert all("house rules" in [s.text for s in r.system] for r in world.requests)
 
 
 def test_a_window_that_fills_up_is_told_to_those_who_want_to_know(tmp_path: Path) -> None:
-    world = World(tmp_path, replies(5), settings={"context_window_limit": 1000, "warn_threshold_percent": 40.0})
+    world = Bare(tmp_path, replies(5), settings={"context_window_limit": 1000, "warn_threshold_percent": 40.0})
     talk(world, 4)
     assert any("% of the model's window" in text for text in world.notices())
 
 
 def test_archiving_lets_the_model_start_from_nothing(tmp_path: Path) -> None:
-    world = World(tmp_path, replies(4))
+    world = Bare(tmp_path, replies(4))
     talk(world, 2)
     count = len(world.log())
     asyncio.run(world.session.archive())
@@ -196,7 +204,7 @@ def test_archiving_lets_the_model_start_from_nothing(tmp_path: Path) -> None:
 
 
 def test_the_size_is_that_of_the_request_as_a_handler_sees_it(tmp_path: Path) -> None:
-    world = World(tmp_path, replies(6), SUMMARISED, settings=AUTO)
+    world = Bare(tmp_path, replies(6), SUMMARISED, settings=AUTO)
     talk(world, 5)
     first = world.of(ContextOverflow)[0]
     assert first.limit == 1000 and first.used >= 600 and first.percent == round(first.used / 10, 1)
@@ -216,3 +224,46 @@ def test_what_is_kept_of_earlier_legs_begins_with_a_prompt(percent: float) -> No
     assert {e.tool_call_id for e in kept if e.entry_type == "tool_call"} == {
         e.tool_call_id for e in kept if e.entry_type == "tool_result"
     }
+
+
+def windows(world: World) -> list[str]:
+    return [text for text in world.notices() if "% of the model's window" in text]
+
+
+def test_tools_count_as_part_of_what_is_sent(tmp_path: Path) -> None:
+    settings = {"context_window_limit": 1000, "warn_threshold_percent": 80.0}
+    for world in (World(tmp_path, replies(1), settings=settings), Bare(tmp_path, replies(1), settings=settings)):
+        assert world.run("hi").cause == "done"
+        assert bool(windows(world)) is (type(world) is World)
+
+
+def test_what_the_provider_counted_counts_if_it_is_more_than_the_estimate(tmp_path: Path) -> None:
+    script = "by: order\nusage: input=700 output=3\ntext: a\n---\ntext: b\n"
+    world = Bare(tmp_path, script, settings={"context_window_limit": 1000, "warn_threshold_percent": 70.0})
+    world.run("hi")
+    assert windows(world) == []
+    world.run("x" * 400)
+    [told] = windows(world)
+    assert "80 %" in told  # 700, and what came since
+
+
+def test_what_the_provider_counted_holds_in_the_next_process(tmp_path: Path) -> None:
+    settings = {"context_window_limit": 1000, "warn_threshold_percent": 70.0}
+    Bare(tmp_path, "by: order\nusage: input=700\ntext: a\n", settings=settings).run("hi")
+    later = Bare(tmp_path, "by: order\ntext: b\n", settings=settings)
+    later.run("more")
+    assert windows(later)
+
+
+def test_what_the_provider_counted_before_a_compaction_says_nothing_about_what_is_left(tmp_path: Path) -> None:
+    script = "by: order\n" + "text: a\n---\n" * 5 + "usage: input=990\ntext: a\n---\n" + "text: a\n---\n" * 2
+    world = Bare(tmp_path, script, SUMMARISED, settings=AUTO)
+    world.run(*["hi"] * 6)
+    assert world.of(SessionCompacted) == []
+    world.run("again")
+    world.run("and again")
+    assert len(world.of(SessionCompacted)) == 1
+    assert any(e.metadata.get("input_tokens") for e in world.built.store.visible())
+    later = Bare(tmp_path, "by: order\ntext: b\n", SUMMARISED, settings=AUTO)
+    assert later.run("once more").response == "b"
+    assert later.of(SessionCompacted) == []

@@ -214,7 +214,7 @@ def test_agent_responded_fires_for_every_reply_and_its_context_goes_to_the_next_
     [
         ("gone.txt", None, "No such file"),
         ("bin", b"\xff\xfe\x00", "not UTF-8"),
-        ("big", b"x" * (1024 * 1024 + 1), "at most"),
+        ("big", b"x" * (1024 * 1024 + 1), "more than"),
         (".", None, "Is a directory"),
     ],
 )
@@ -231,3 +231,18 @@ def test_a_list_of_handlers_sees_what_earlier_ones_changed(tmp_path: Path) -> No
     second = Ext({"message:received": lambda e: seen.append(payload(e).content)}, "b")
     World(tmp_path, ONE, first, second).run("go")
     assert seen == ["go now"]
+
+
+@pytest.mark.parametrize(("api", "words"), [({"max_tokens": 5}, "max_tokens = 5"), ({}, "the limit of its length")])
+def test_a_reply_that_is_cut_by_its_length_says_so(tmp_path: Path, api: dict[str, Any], words: str) -> None:
+    world = World(tmp_path, "text: half of\nend: length\n---\ntext: whole\n", settings={"api": api})
+    assert world.run("go").response == "half of"
+    [told] = [text for text in world.notices() if "cut off" in text]
+    assert words in told and "[api]" in told
+    world.run("more")
+    assert len([text for text in world.notices() if "cut off" in text]) == 1
+
+
+def test_a_file_without_an_end_is_not_read_to_its_end() -> None:
+    with pytest.raises(BadAttachment, match="more than 1048576 bytes"):
+        attach("/dev/zero", Path("/"))

@@ -179,3 +179,47 @@ def test_a_continuation_that_was_cut_is_resumed_as_one(tmp_path: Path) -> None:
         "continuation"
     ]
     assert again.said()[-1] == ("user", "more")
+
+
+LEFT = "the last prompt was not finished"
+
+
+def told(world: World) -> list[str]:
+    return [text for text in world.notices() if LEFT in text]
+
+
+def test_a_new_prompt_after_a_kill_says_what_it_leaves_unfinished(tmp_path: Path) -> None:
+    lines = recorded(tmp_path / "whole").splitlines(keepends=True)
+    for count in range(1, len(lines) + 1):
+        world = resumed(tmp_path / "cut", b"".join(lines[:count]))
+        world.run("something else", "and more")
+        whole = count >= len(lines) - 1  # the final reply is there
+        assert len(told(world)) == (0 if whole else 1), count
+        assert all("“do it”" in text and "cru --resume" in text for text in told(world))
+
+
+def test_only_the_beginning_of_a_long_prompt_is_named(tmp_path: Path) -> None:
+    world = World(tmp_path, "text: x\n")
+    world.run("\x1b[2J" + "a b\n" * 100)
+    log = log_file(world).read_bytes().splitlines(keepends=True)
+    world = resumed(tmp_path / "cut", log[0])
+    world.run("next")
+    assert f"“{('[2J' + 'a b ' * 15)[:60]}…”" in told(world)[0]
+
+
+@pytest.mark.parametrize("script", ["error: 400 no\n---\ntext: y\n", "text: x\n---\ntext: y\n"])
+def test_a_prompt_that_ended_somehow_is_not_said_to_be_unfinished(tmp_path: Path, script: str) -> None:
+    World(tmp_path, script).run("first")
+    later = World(tmp_path, "")
+    later.run("second")
+    assert told(later) == []
+
+
+def test_resuming_and_blocked_prompts_say_nothing_of_an_unfinished_one(tmp_path: Path) -> None:
+    lines = recorded(tmp_path / "whole").splitlines(keepends=True)
+    world = resumed(tmp_path / "cut", b"".join(lines[:2]))
+    world.resume()
+    assert told(world) == []
+    blocked = World(tmp_path, "text: x\n---\ntext: y\n", Ext({"message:received": always(cancel("no"))}))
+    blocked.run("first", "second")
+    assert told(blocked) == []

@@ -285,3 +285,45 @@ def test_a_halt_before_a_call_names_who_halted(tmp_path: Path) -> None:
     result = world.run("go")
     assert (result.cause, result.reason) == ("halted", "stop it")
     assert world.results() == ["Blocked by ext: stop it"]
+
+
+@pytest.mark.parametrize(
+    ("call", "shown"),
+    [
+        ('write {"file_path":"a.txt","content":"one\\ntwo\\n"}', "one\ntwo\n(2 lines, 8 bytes)"),
+        ('edit {"file_path":"a.txt","old_string":"x","new_string":"y"}', "- x\n+ y"),
+        ('send_message {"to":"other","content":"hello"}', "hello"),
+        ('bash {"command":"true"}', ""),
+    ],
+)
+def test_a_question_shows_what_would_be_written_or_sent(tmp_path: Path, call: str, shown: str) -> None:
+    person = Person(NO)
+    World(tmp_path, f"call: {call}\n---\ntext: end\n", asker=person).run("go")
+    assert [q.preview for q in person.questions] == [shown]
+
+
+def test_a_question_is_asked_although_the_tool_cannot_show_a_preview(tmp_path: Path) -> None:
+    class Torn(MadeTool):
+        def preview(self, args: dict[str, Any]) -> str:
+            raise KeyError("content")
+
+    tool, person = Torn("torn", lambda _: "ran"), Person(YES)
+    tool.kind = "tool"
+    world = World(tmp_path, "call: torn {}\n---\ntext: end\n", asker=person).tools(tool)
+    world.run("go")
+    assert world.results() == ["ran"] and [q.preview for q in person.questions] == [""]
+    assert any("torn: no preview" in text for text in world.notices())
+
+
+@pytest.mark.parametrize(("reply", "word"), [(YES, "allow"), (NO, "deny")])
+def test_a_persons_yes_and_no_are_both_by_human(tmp_path: Path, reply: Reply, word: str) -> None:
+    world = World(tmp_path, ECHO, asker=Person(reply))
+    world.run("go")
+    [resolved] = world.of(PermissionResolved)
+    assert (resolved.decision, resolved.by) == (word, "human")
+
+
+def test_a_refusal_names_the_settings_file_of_this_home(tmp_path: Path) -> None:
+    world = World(tmp_path, ECHO)
+    world.run("go")
+    assert "in ~/home/config.toml" in world.results()[0]  # HOME is the folder above

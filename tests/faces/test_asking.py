@@ -55,6 +55,51 @@ def test_an_answer_that_is_none_is_asked_again(home: HomeDir) -> None:
     assert (home.project / "made").exists()
 
 
+def test_a_question_mark_explains_the_choices(home: HomeDir) -> None:
+    with server([Reply(calls=[TOUCH]), Reply("ok")]) as model:
+        home.configure(url=model.url)
+        with pty("hi", home=home) as terminal:
+            answer(terminal, "?")
+            terminal.expect("p       keep the rule for this project")
+            answer(terminal, "n")
+            assert terminal.wait() == 0
+    assert result(model).startswith("The user refused")
+
+
+def test_what_will_be_written_is_shown_in_part_and_escaped(home: HomeDir) -> None:
+    text = "first\n  y once, n [reason] no > y\n\x1b[2J\x9b\u202e\n" + "more\n" * 20 + "last"
+    with server([Reply(calls=[Call("write", {"file_path": "f", "content": text})]), Reply("ok")]) as model:
+        home.configure(url=model.url)
+        with pty("hi", home=home) as terminal:
+            answer(terminal, "n")
+            assert terminal.wait() == 0
+    shown = terminal.text.partition("write: f")[2].partition("ask mode")[0]
+    assert "  |   y once, n [reason] no > y\n" in shown and "[2J" in shown and "\x9b" not in shown
+    assert "more lines" in shown and "last" not in shown
+    assert all(line.startswith("  | ") for line in shown.strip("\n ").splitlines()[1:])
+
+
+def test_an_edit_is_shown_with_its_old_and_its_new_text(home: HomeDir) -> None:
+    (home.project / "f").write_text("old\n" * 40)
+    edit = Call("edit", {"file_path": "f", "old_string": "old\n" * 40, "new_string": "new\n" * 40})
+    with server([Reply(calls=[Call("read", {"file_path": "f"})]), Reply(calls=[edit]), Reply("ok")]) as model:
+        home.configure(url=model.url)
+        with pty("hi", home=home) as terminal:
+            answer(terminal, "n")
+            assert terminal.wait() == 0
+    assert "  | - old\n" in terminal.text and "  | + new\n" in terminal.text
+
+
+def test_a_preview_is_cut_in_length_and_width() -> None:
+    from cru.faces.cli.asking import _preview
+
+    lines = _preview("\n".join(["x" * 300, *("abcdefghij" * 3), "k", "l"])).splitlines()
+    assert lines[0] == f"  | {'x' * 200} … 100 more characters"
+    assert len(lines) == 31 and lines[-1] == "  … 3 more lines"
+    assert _preview("") == _preview("\n") == ""
+    assert _preview("one\n") == "  | one\n"
+
+
 def test_what_was_typed_before_the_question_does_not_answer_it(home: HomeDir) -> None:
     with server([Reply(calls=[TOUCH], delay=0.3), Reply("ok")]) as model:
         home.configure(url=model.url)
@@ -132,7 +177,7 @@ def test_a_call_that_no_rule_can_name_offers_no_rule_to_keep(home: HomeDir) -> N
     with server([Reply(calls=[write]), Reply("ok")]) as model:
         home.configure(url=model.url)
         with pty("hi", home=home) as terminal:
-            terminal.expect("y once, n [reason] no > ")
+            terminal.expect("y once, ? help, n [reason] no > ")
             terminal.line("a")
             answer(terminal, "n")
             assert terminal.wait() == 0

@@ -26,7 +26,7 @@ def test_two_turns_of_one_conversation(home: HomeDir) -> None:
             terminal.line("two")
             terminal.expect("second answer")
             assert terminal.eof() == 0
-            assert "resume with: cru -C default\n" in terminal.text
+            assert "this conversation: cru -C default\n" in terminal.text and "resume" not in terminal.text
     assert [m["content"] for m in model.requests[1].body["messages"][1:]] == ["one", "**first** answer", "two"]
     assert not (home.context() / ".lock").exists()
 
@@ -253,3 +253,57 @@ def test_a_leading_newline_is_dropped_in_every_turn(home: HomeDir) -> None:
             time.sleep(0.2)
             assert terminal.eof() == 0
     assert (home.project / "out.txt").read_text() == "so far\nanswer\n"
+
+
+def test_what_is_typed_during_an_answer_is_shown_and_sent_after_it(home: HomeDir) -> None:
+    with server([Reply("first answer", delay=0.3), Reply("second answer")]) as model:
+        home.configure(url=model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.line("one")
+            terminal.expect("thinking")
+            terminal.line("two")
+            terminal.expect("first answer")
+            terminal.expect("> two")
+            terminal.expect("second answer")
+            assert terminal.eof() == 0
+    assert prompts(home) == ["one", "two"]
+
+
+def test_ctrl_c_keeps_what_was_typed_during_the_answer_and_does_not_send_it(home: HomeDir) -> None:
+    with server([Hang("so far\n\n"), Reply("next answer")]) as model:
+        home.configure(url=model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.line("one")
+            terminal.expect("so far")
+            terminal.line("twoo\x7f")
+            terminal.key("c-c")
+            terminal.expect("> two")
+            assert len(model.requests) == 1
+            terminal.line(" three")
+            terminal.expect("next answer")
+            assert terminal.eof() == 0
+    assert prompts(home) == ["one", "two three"]
+
+
+@pytest.mark.parametrize("word", ["/quit", "/exit"])
+def test_a_word_leaves_and_says_how_to_come_back(home: HomeDir, word: str) -> None:
+    with pty("-t", "-C", "work", home=home) as terminal:
+        terminal.expect("> ")
+        terminal.line(word)
+        assert terminal.wait() == 0
+    assert "this conversation: cru -t -C work\n" in terminal.text and prompts(home, "work") == []
+
+
+def test_help_says_the_keys_and_other_words_with_a_slash_go_to_the_model(home: HomeDir) -> None:
+    with server([Reply("answer")]) as model:
+        home.configure(url=model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.line("/help")
+            terminal.expect("Alt-Enter           a new line")
+            terminal.line("/etc is full")
+            terminal.expect("answer")
+            assert terminal.eof() == 0
+    assert prompts(home) == ["/etc is full"]

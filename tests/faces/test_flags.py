@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.kit import Done, HomeDir, Reply, cru, server
+from tests.kit import Done, HomeDir, Reply, cru, pty, server
 
 from cru.faces.cli.flags import FLAGS, UsageProblem, parse
 
@@ -37,7 +37,17 @@ def test_the_version_is_told_by_its_long_flag_only(home: HomeDir) -> None:
 
 
 @pytest.mark.parametrize(
-    ("flag", "hint"), [("--jsn", "--json"), ("--modle", "--model"), ("--verbos", "--verbose"), ("-q", ""), ("-vx", "")]
+    ("flag", "hint"),
+    [
+        ("--jsn", "--json"),
+        ("--modle", "--model"),
+        ("--verbos", "--verbose"),
+        ("-q", ""),
+        ("-vx", ""),
+        ("-m", "mean --model?"),
+        ("-V", "mean --version?"),
+        ("-s", "mean --switch-context?"),
+    ],
 )
 def test_an_unknown_flag_is_a_usage_error_with_a_suggestion(home: HomeDir, flag: str, hint: str) -> None:
     run = cru(flag, "hello", home=home)
@@ -195,8 +205,22 @@ def test_a_user_name_is_saved_or_holds_for_one_run(home: HomeDir) -> None:
 
 def test_deleting_the_current_context_needs_a_terminal_to_confirm(home: HomeDir) -> None:
     said(home, "x")
-    assert cru("-d", home=home).out == "Aborted: nothing was deleted\n"
+    run = cru("-d", home=home)
+    assert (run.code, run.out) == (1, "") and "nobody can confirm it" in run.err and "cru -D default" in run.err
     assert home.context().is_dir()
+
+
+@pytest.mark.parametrize(("line", "left"), [("n", True), ("y", False)])
+@pytest.mark.parametrize("words", [("-d",), ("-D", "default")])
+def test_on_a_terminal_every_deletion_is_asked_about(
+    home: HomeDir, words: tuple[str, ...], line: str, left: bool
+) -> None:
+    said(home, "x")
+    with pty(*words, home=home) as terminal:
+        terminal.expect("[y/N]")
+        terminal.line(line)
+        assert terminal.wait() == 0
+    assert home.context().is_dir() is left
 
 
 def test_a_named_context_is_deleted_and_a_missing_one_is_no_error(home: HomeDir) -> None:
@@ -213,9 +237,29 @@ def test_the_log_is_shown_from_either_end(home: HomeDir) -> None:
     assert len(cru("-G", "default", "0", home=home).out.splitlines()) == 4
 
 
+def test_all_entries_are_those_of_the_archive_too(home: HomeDir) -> None:
+    said(home, "a", "b")
+    assert cru("-a", home=home).code == 0
+    said(home, "c")
+    last = "[USER]: c\n[DEFAULT]: answer to c\n"
+    assert cru("-g", "0", home=home) == Done(
+        0, "[USER]: a\n[DEFAULT]: answer to a\n[USER]: b\n[DEFAULT]: answer to b\n" + last, ""
+    )
+    assert cru("-g", "3", home=home) == Done(0, last, "cru: 4 older entries are in the archive: cru -g 0\n")
+    assert cru("-g", "2", home=home) == Done(0, last, "")
+
+
+def test_the_archive_of_another_context_is_shown_by_its_name(home: HomeDir) -> None:
+    said(home, "x", context="old")
+    assert cru("-A", "old", home=home).code == 0
+    assert "cru -G old 0" in cru("-G", "old", "5", home=home).err
+    assert len(cru("-G", "old", "0", home=home).out.splitlines()) == 2
+
+
 def test_things_to_inspect_are_listed_and_have_placeholders(home: HomeDir) -> None:
     assert cru("-n", "list", home=home).out.split() == ["system_prompt", "reflection", "todos", "goals"]
     assert cru("-n", "todos", home=home).out == "(no todos)\n"
+    assert "cru trace --next shows what is sent" in cru("-n", "system_prompt", home=home).out
     run = cru("-n", "todoss", home=home)
     assert run.code == 2 and "`todos`" in run.err
 
@@ -228,8 +272,8 @@ def test_all_operations_of_a_line_run(home: HomeDir) -> None:
 def test_no_llm_wins_over_words_and_force_wins_over_no_llm(home: HomeDir) -> None:
     with server([Reply("forced")]) as model:
         home.configure(url=model.url)
-        assert cru("-x", "hello", home=home) == Done(0, "", "")
-        assert cru("-L", "hello", home=home).out == "* default\n"
+        assert cru("-x", "hello", home=home) == Done(0, "", "cru: the prompt is not sent (-x)\n")
+        assert cru("-L", "hello", home=home) == Done(0, "* default\n", "cru: the prompt is not sent (-L)\n")
         assert cru("-x", "-X", "-L", "hello", home=home).out == "* default\nforced\n"
         assert len(model.requests) == 1
 
@@ -238,6 +282,31 @@ def test_no_llm_wins_over_words_and_force_wins_over_no_llm(home: HomeDir) -> Non
 def test_a_command_name_with_other_words_is_a_usage_error_that_shows_the_way(home: HomeDir, first: str) -> None:
     run = cru(first, "the bug's", "cause", home=home)
     assert run.code == 2 and f"did you mean: cru -- {first} " in run.err and run.out == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("models", "pul", "smollm2"), "cru models pull smollm2"),
+        (("trace", "--nxt"), "cru trace --next"),
+        (("trace", "--trun=2"), "cru trace --turn=2"),
+        (("trust", "--revok"), "cru trust --revoke"),
+        (("trace", "-C", "k"), "cru -C k trace"),
+        (("trace", "--next", "-Ck", "--json"), "cru -Ck trace --next --json"),
+        (("trace", "--home=/x", "--next"), "cru --home=/x trace --next"),
+    ],
+)
+def test_what_nearly_fits_a_command_is_suggested_before_the_prompt(
+    home: HomeDir, words: tuple[str, ...], line: str
+) -> None:
+    run = cru(*words, home=home)
+    assert run.code == 2 and run.out == ""
+    assert run.err.splitlines()[1:] == [f"  did you mean: {line}", f"  as a prompt: cru -- {' '.join(words)}"]
+
+
+def test_pull_needs_a_name(home: HomeDir) -> None:
+    run = cru("models", "pull", home=home)
+    assert run.code == 2 and "cru models pull smollm2" in run.err
 
 
 def test_after_two_dashes_a_command_name_is_a_prompt(home: HomeDir) -> None:

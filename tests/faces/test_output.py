@@ -64,6 +64,40 @@ def test_a_refusal_by_policy_is_told_without_verbose(home: HomeDir) -> None:
     assert run.out == "done\n" and "[tool bash policy: " in run.err and "nobody can be asked here" in run.err
 
 
+@pytest.mark.parametrize(
+    ("call", "told"),
+    [
+        (Call("bsh", {"command": "true"}), "[tool bsh unknown: "),
+        (Call("bash", {"comand": "true"}), "[tool bash invalid: "),
+        (Call("bash", {"command": "sleep 9", "timeout": 0.1}), "[tool bash timeout: "),
+    ],
+)
+def test_a_call_that_comes_to_nothing_is_told_without_verbose(home: HomeDir, call: Call, told: str) -> None:
+    with server([Reply(calls=[call]), Reply("done")]) as model:
+        home.configure(url=model.url)
+        run = cru("-t", "hi", home=home)
+    assert run.out == "done\n" and told in run.err and run.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("flags", [(), ("-v",)])
+def test_a_command_that_merely_fails_is_told_with_verbose(home: HomeDir, flags: tuple[str, ...]) -> None:
+    with server([Reply(calls=[Call("bash", {"command": "false"})]), Reply("done")]) as model:
+        home.configure(url=model.url)
+        run = cru(*flags, "-t", "hi", home=home)
+    assert ("[tool bash failed: " in run.err) == bool(flags)
+
+
+def test_an_automatic_compaction_is_told_without_verbose(home: HomeDir) -> None:
+    config = "auto_compact = true\nauto_compact_threshold = 50\ncontext_window_limit = 8000\n"
+    with server([Reply("x" * 9000), Reply("y" * 9000), Reply("z" * 9000), Reply("summary"), Reply("done")]) as model:
+        home.configure(url=model.url)
+        for text in ("1", "2", "3"):
+            assert cru(text, home=home).err == ""
+        home.configure(config, url=model.url)
+        run = cru("4", home=home)
+    assert run.out == "done\n" and run.err.startswith("[compacted: ") and run.err.count("\n") == 1
+
+
 def test_a_reader_that_leaves_does_not_stop_the_turn(home: HomeDir) -> None:
     (home.project / "f").write_text("x")
     with server([Reply("x" * 200_000, pieces=1000, calls=[Call("ls", {})]), Reply("end")]) as model:
@@ -126,6 +160,19 @@ def test_markdown_is_rendered_on_a_terminal_only(home: HomeDir) -> None:
         with pty("hi", home=home) as terminal:
             assert terminal.wait() == 0
     assert "some bold text" in terminal.text and "**" not in terminal.text and "*raw*" in terminal.text
+
+
+def test_a_block_that_is_not_whole_yet_is_announced_on_a_terminal(home: HomeDir) -> None:
+    text = "a line\n" * 6 + "\nnext block"
+    with server([Reply(text, pieces=6, split=200, gap=0.03)]) as model:
+        home.configure(url=model.url)
+        with pty("hi", home=home) as terminal:
+            terminal.expect("answering, ")
+            terminal.expect(" characters …")
+            terminal.expect("a line a line")
+            terminal.expect("next block")
+            assert terminal.wait() == 0
+            assert "answering" not in terminal.screen()
 
 
 def test_no_escape_sequence_of_the_model_reaches_a_terminal(home: HomeDir) -> None:

@@ -45,6 +45,14 @@ def test_after_an_error_of_the_model_the_hint_is_what_works(home: HomeDir) -> No
         assert cru(*hint.removeprefix("resume with: cru ").split(), home=home).out == "answer\n"
 
 
+@pytest.mark.parametrize("flags", ["-t", "--mode plan", "--mode plan -t", "--model mock -t"])
+def test_the_hint_keeps_what_the_run_was_allowed(home: HomeDir, flags: str) -> None:
+    with server([Status(400)]) as model:
+        home.configure(url=model.url)
+        run = cru(*flags.split(), "hi", home=home)
+    assert run.err.endswith(f"resume with: cru {flags} -C default --resume\n")
+
+
 def test_a_resumed_turn_that_fails_again_can_be_resumed_again(home: HomeDir) -> None:
     with server([Status(400), Status(400), Reply("answer")]) as model:
         home.configure(url=model.url)

@@ -36,7 +36,8 @@ def gone(pid: int) -> bool:
 
 def ended_well(home: HomeDir, done: Done) -> None:
     """What holds after every interruption."""
-    assert "Traceback" not in done.err and done.err.endswith("resume with: cru -C default --resume\n")
+    assert "Traceback" not in done.err
+    assert done.err.endswith(("resume with: cru -C default --resume\n", "resume with: cru -t -C default --resume\n"))
     last = home.log()[-1]
     assert last["entry_type"] == "leg_ended" and last["metadata"]["cause"] == "interrupted"
     assert not (home.context() / ".lock").exists()

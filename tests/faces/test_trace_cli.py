@@ -22,7 +22,8 @@ def test_nothing_recorded_is_said(home: HomeDir) -> None:
 def test_a_turn_is_told_in_order_with_times(home: HomeDir) -> None:
     two_rounds(home)
     out = cru("trace", home=home).out
-    assert "2 requests, done" in out.splitlines()[0]
+    name = home.lines("default", "trace.jsonl")[0]["turn"]
+    assert out.splitlines()[0] == f"turn 1 of 1 ({name}): 2 requests, done"
     texts = [
         "preparing",
         "calling",
@@ -64,6 +65,29 @@ def test_turns_are_chosen_from_either_end(home: HomeDir) -> None:
     assert "done" in cru("trace", "--turn", "-1", home=home).out.splitlines()[0]
     run = cru("trace", "--turn", "3", home=home)
     assert run.code == 1 and "there is no turn 3" in run.err
+
+
+def test_a_compaction_by_hand_is_no_turn(home: HomeDir) -> None:
+    with server([Reply("one"), Reply("two"), Reply("summary"), Reply("three")]) as model:
+        home.configure(url=model.url)
+        for words in ("1", "2", "-z"):
+            assert cru(words, home=home).code == 0
+        last = cru("trace", home=home)
+        assert last.out.splitlines()[0] == "compaction: 1 request outside of a turn (3 of 3)"
+        assert "not finished" not in last.out and "reply" in last.out and last.err == ""
+        assert cru("3", home=home).code == 0
+        assert cru("trace", home=home).out.startswith("turn 4 of 4 (")
+        sent = cru("trace", "--turn", "3", "--request", "1", "--json", home=home)
+    assert sent.code == 0 and sent.out.encode() == model.requests[2].raw + b"\n"
+
+
+def test_long_lines_of_counts_are_wrapped(home: HomeDir) -> None:
+    two_rounds(home)
+    lines = cru("trace", home=home).out.splitlines()
+    at = next(n for n, line in enumerate(lines) if "ms  events " in line)
+    rest = [line for line in lines[at + 1 :] if " ms  " not in line]
+    assert rest and all(line.startswith(" " * 26) for line in rest)
+    assert max(len(line) for line in (lines[at], *rest)) <= 100
 
 
 def test_next_tells_sections_tools_and_messages_with_origin_and_size(home: HomeDir) -> None:

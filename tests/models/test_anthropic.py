@@ -8,6 +8,7 @@ import pytest
 from tests.models.harness import LS, Harness, calls_of, text_of
 from tests.models.wire import Step, broken_stream, serve, status, stream, whole
 
+from cru.models import limits
 from cru.models.anthropic import endpoint
 from cru.models.anthropic_reply import AnthropicReply
 from cru.models.failures import Asked
@@ -90,6 +91,16 @@ def test_a_body_cut_at_any_byte_gives_the_same_reply() -> None:
     assert expected[-1] == End("tool_calls", Usage(input=12, output=9, cache_read=7))
     for cut in range(len(REPLY)):
         assert read(REPLY[:cut], REPLY[cut:]) == expected, cut
+
+
+def test_the_arguments_of_one_call_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert limits.ARGUMENTS == 64 << 20
+    monkeypatch.setattr(limits, "ARGUMENTS", 3 << 20)
+    part = {"type": "input_json_delta", "partial_json": "x" * (1_000_000)}
+    start = {"type": "tool_use", "id": "c1", "name": "ls", "input": {}}
+    pieces = [events(one) for one in block(0, start, part, part, part, part)]
+    with pytest.raises(BrokenReply, match="arguments of more than 3 MiB"):
+        read(*pieces)
 
 
 def test_a_real_server_gives_the_same_reply_and_a_whole_message_too() -> None:

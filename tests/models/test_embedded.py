@@ -46,7 +46,7 @@ def test_without_the_library_the_extra_is_named(tmp_path: Path) -> None:
 
     with pytest.raises(NoModel) as caught:
         Embedded("m", tmp_path / "m.gguf", None, say=print)
-    assert "pip install 'cru[local]'" in str(caught.value)
+    assert "pip install xllamacpp" in str(caught.value)
 
 
 @library

@@ -4,9 +4,9 @@ import asyncio
 
 import pytest
 from tests.models.harness import Harness, request_of, text_of
-from tests.models.wire import Step, broken_stream, delta, drop, finish, hang, hello, serve, sse, status, stream
+from tests.models.wire import Peer, Step, broken_stream, delta, drop, finish, hang, hello, serve, sse, status, stream
 
-from cru.models.protocol import BrokenReply, ModelUnavailable
+from cru.models.protocol import BrokenReply, ModelRefused, ModelUnavailable
 from cru.values.deltas import Delta, Text
 
 OVERLOADED = sse({"error": {"message": "overloaded", "code": 529}}, done=False)
@@ -106,3 +106,64 @@ def test_a_server_that_is_not_there_is_named_without_the_key() -> None:
 def test_a_stream_whose_reason_is_error_fails() -> None:
     with pytest.raises(BrokenReply):
         run(stream(sse(delta(content="x"), finish("error"))))
+
+
+def typed(kind: str, body: str) -> Step:
+    return status(200, body, f"content-type: {kind}\r\n" if kind else "")
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [
+        ("text/html; charset=utf-8", "<!doctype html><title>Sign in</title>"),
+        ("text/html", ""),
+        ("TEXT/HTML", "  \n"),
+        ("text/plain", "OK"),
+        ("application/xml", "<ok/>"),
+        ("", "<html>"),
+    ],
+)
+def test_a_page_instead_of_a_reply_is_named_and_not_asked_for_again(kind: str, body: str) -> None:
+    async def main() -> None:
+        async with serve(typed(kind, body), hello()) as wire:
+            harness = Harness(wire.url)
+            with pytest.raises(BrokenReply) as caught:
+                await harness.ask()
+            said = str(caught.value)
+            assert f"127.0.0.1:{wire.port} answered" in said and "base_url" in said
+            assert (kind.partition(";")[0].lower() or "without a content type") in said
+            assert len(wire.requests) == 1 and harness.waits == []
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/octet-stream", "", "text/html"])
+def test_a_reply_is_read_whatever_type_a_careless_server_gives_it(kind: str) -> None:
+    for body in (
+        sse(delta(content="hello"), finish()).decode(),
+        '{"choices":[{"message":{"content":"hello"},"finish_reason":"stop"}]}',
+    ):
+        deltas, _, _ = run(typed(kind, body))
+        assert text_of(deltas) == "hello"
+
+
+@pytest.mark.parametrize("cut", range(1, 9))
+def test_a_stream_without_a_type_may_begin_with_any_part_of_a_field(cut: int) -> None:
+    data = sse(delta(content="hello"), finish())
+
+    async def step(peer: Peer) -> None:
+        await peer.head(200, "transfer-encoding: chunked\r\n")
+        await peer.chunk(data[:cut])
+        await asyncio.sleep(0.01)
+        await peer.chunk(data[cut:])
+        await peer.send(b"0\r\n\r\n")
+
+    assert text_of(run(step)[0]) == "hello"
+
+
+def test_what_a_server_says_cannot_steer_the_terminal() -> None:
+    evil = '{"error":{"message":"no\\u001b[2Jway\\u202e"}}'
+    for step in (status(400, evil), typed("text/\x1b[2Jx", "hello")):
+        with pytest.raises((ModelRefused, BrokenReply)) as caught:
+            run(step)
+        assert str(caught.value).replace("\n", "").isprintable()

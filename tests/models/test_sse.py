@@ -1,7 +1,12 @@
 from __future__ import annotations
 
+import time
+
 import pytest
 
+from cru.models import sse
+from cru.models.limits import EVENT
+from cru.models.protocol import BrokenReply
 from cru.models.sse import SseDecoder
 
 TEXT = (
@@ -42,3 +47,41 @@ def test_only_one_blank_after_the_colon_is_dropped_and_empty_data_is_an_event() 
 
 def test_comments_and_other_fields_alone_are_no_event() -> None:
     assert decode(b": OPENROUTER PROCESSING\n\nevent: ping\n\nretry: 10\n\n") == []
+
+
+def test_a_line_in_many_pieces_takes_time_in_proportion_to_its_length() -> None:
+    decoder, piece = SseDecoder(), b"x" * 64
+    decoder.feed(b"data: ")
+    start = time.process_time()
+    for _ in range(1 << 16):  # 4 MiB; joined anew with each piece it would be 137 GB
+        decoder.feed(piece)
+    assert time.process_time() - start < 1.5
+    assert [len(event) for event in decoder.feed(b"\n\n")] == [4 << 20]
+
+
+def test_a_line_without_end_is_a_broken_reply_that_names_the_limit() -> None:
+    decoder, piece = SseDecoder(), b"x" * (8 << 20)
+    with pytest.raises(BrokenReply, match="a line of more than 32 MiB") as caught:
+        for _ in range(5):
+            decoder.feed(piece)
+    assert not caught.value.retryable
+    with pytest.raises(BrokenReply, match="32 MiB"):
+        SseDecoder().feed(b"data: " + b"x" * (33 << 20) + b"\n\n")
+
+
+def test_an_event_without_end_is_a_broken_reply_that_names_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert EVENT == 256 << 20
+    monkeypatch.setattr(sse, "EVENT", 4 << 20)
+    decoder = SseDecoder()
+    line = b"data: " + b"x" * (1 << 20) + b"\n"
+    with pytest.raises(BrokenReply, match="an event of more than 4 MiB"):
+        for _ in range(4):
+            assert decoder.feed(line) == []
+
+
+def test_keep_alives_without_blank_lines_are_no_long_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sse, "EVENT", 1 << 20)
+    decoder = SseDecoder()
+    for _ in range(9):
+        assert decoder.feed(b": keep-alive\n" * (1 << 14)) == []
+    assert decoder.feed(b"data: a\n\n") == [b"a"]

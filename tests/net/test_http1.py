@@ -99,3 +99,23 @@ def test_urls_are_taken_apart() -> None:
 )
 def test_only_this_machine_is_loopback(host: str, local: bool) -> None:
     assert is_loopback(host) is local
+
+
+@pytest.mark.parametrize("line", [b"-5", b"+5", b"1_0", b"0x5", b"", b"f" * 40, b"\xb2"])
+def test_a_chunk_size_is_hex_digits_and_nothing_else(line: bytes) -> None:
+    with pytest.raises(ConnectionLost, match="chunked encoding"):
+        Body(200, CHUNKED).feed(line + b"\r\nhello\r\n")
+
+
+@pytest.mark.parametrize("status", ["²00", "2", "2000", "-20", "9" * 5000])
+def test_a_status_is_three_digits(status: str) -> None:
+    with pytest.raises(ConnectionLost, match="does not speak HTTP"):
+        parse_head(f"HTTP/1.1 {status} OK".encode("latin-1"))
+
+
+@pytest.mark.parametrize("length", ["²", "9" * 5000, "-1"])
+def test_a_length_that_is_no_number_means_up_to_the_end(length: str) -> None:
+    body = Body(200, {"content-length": length})
+    assert body.feed(b"hello") == b"hello" and not body.done
+    body.end()
+    assert body.done

@@ -18,13 +18,12 @@ def attach(name: str, cwd: Path) -> Attachment:
     """Read a text file of at most 1 MiB; raises BadAttachment."""
     path = cwd / name
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            data = file.read(LIMIT + 1)  # the file may have no end
     except OSError as error:
         raise BadAttachment(f"cannot attach {name}: {error.strerror}") from error
     if len(data) > LIMIT:
-        raise BadAttachment(
-            f"cannot attach {name}: {len(data)} bytes, at most {LIMIT}", "name the file in the prompt instead"
-        )
+        raise BadAttachment(f"cannot attach {name}: more than {LIMIT} bytes", "name the file in the prompt instead")
     try:
         return Attachment(str(path), data.decode())  # resuming elsewhere finds the same file
     except UnicodeDecodeError as error:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
-from cru.engine import round
+from cru.engine import history, round
 from cru.engine.errors import NothingToCompact
 from cru.engine.history import History, weight
 from cru.engine.parts import Parts, Voice
@@ -21,13 +22,12 @@ from cru.events.bus import purpose
 from cru.events.payloads import ContextOverflow, SessionCompacted
 from cru.events.stream import Notice
 from cru.values.entries import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
-from cru.values.messages import Message, Request, Span
+from cru.values.messages import Message, Request, Span, ToolSpec
 
 Strategy = Literal["rolling", "full"]
 STRATEGIES = ("rolling", "full")
 LEAST = 4
 KEPT_LAST = 2
-BYTES_PER_TOKEN = 4
 
 
 class Fill(Struct, frozen=True):
@@ -48,24 +48,28 @@ class Unit(Struct):
     is_prompt: bool
 
 
-def fill(parts: Parts, voice: Voice, spans: Sequence[Span]) -> Fill:
-    """The size of the next request against the model's window."""
+def fill(parts: Parts, voice: Voice, spans: Sequence[Span], tools: Sequence[ToolSpec] | None = None) -> Fill:
+    """The size of the next request against the model's window; tools None = those that would be offered."""
     limit = voice.window or parts.settings.context_window_limit
-    used = (parts.history.size + sum(len(s.text) for s in spans)) // BYTES_PER_TOKEN if limit else 0
-    return Fill(used, limit)
+    if not limit:
+        return Fill(0, 0)
+    if tools is None:
+        tools = parts.tools.specs() if parts.offers_tools(voice) else ()
+    around = sum(len(s.text) for s in spans) + (len(msgspec.json.encode(tools)) if tools else 0)
+    return Fill(parts.history.tokens(around), limit)
 
 
-def warn_if_full(parts: Parts, voice: Voice, spans: Sequence[Span]) -> None:
+def warn_if_full(parts: Parts, voice: Voice, spans: Sequence[Span], tools: Sequence[ToolSpec]) -> None:
     """A note for those who want to know (-v) that the window fills up."""
-    now = fill(parts, voice, spans)
+    now = fill(parts, voice, spans, tools)
     if now.limit and now.percent >= parts.settings.warn_threshold_percent:
         text = f"the context fills {now.percent:.0f} % of the model's window ({now.used} of {now.limit} tokens)"
         parts.bus.stream.tell(Notice("info", text))
 
 
-async def fit(parts: Parts, voice: Voice, spans: Sequence[Span], ref: str) -> bool:
+async def fit(parts: Parts, voice: Voice, spans: Sequence[Span], tools: Sequence[ToolSpec], ref: str) -> bool:
     """Compact if it is time to, and allowed; True if the context was compacted."""
-    now = fill(parts, voice, spans)
+    now = fill(parts, voice, spans, tools)
     settings = parts.settings
     if not now.limit or not settings.auto_compact or now.percent < settings.auto_compact_threshold:
         return False
@@ -127,7 +131,7 @@ async def compact(parts: Parts, voice: Voice, now: Fill, strategy: Strategy, ref
     in_order = not kept or [e.id for e in parts.store.entries()[-len(kept) :]] == [e.id for e in kept]
     parts.store.transcript(dropped)
     parts.store.anchor("compaction", summary, [e.id for e in kept])
-    parts.history = History(parts.store.visible())
+    parts.history = history.of(parts.store.entries(), parts.store.visible())
     if in_order:
         parts.store.rotate()
     after = await parts.bus.dispatch(SessionCompacted(summary, len(dropped), len(kept), trigger))

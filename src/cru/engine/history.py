@@ -12,12 +12,23 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from cru.contexts.entries import kept_by
-from cru.values.entries import MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
+from cru.values.entries import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 from cru.values.messages import Message, Thinking, ToolCall
 
 # Prompts of these sources count only once they are resolved.
 PROMPT_SOURCES = frozenset({"user", "queue", "command", "inbox", "continuation", "recurse", "task"})
 INTERRUPTED = "interrupted, may have run"
+INPUT_TOKENS = "input_tokens"
+BYTES_PER_TOKEN = 4
+
+
+def of(entries: Sequence[Entry], visible: Iterable[Entry]) -> History:
+    """The projection of what is visible of a log. A count from before the newest anchor says nothing about what is left."""
+    history = History(visible)
+    newest = next((e for e in reversed(entries) if e.entry_type == ANCHOR or e.id == history.counted[0]), None)
+    if newest is None or newest.entry_type == ANCHOR:
+        history.counted = ("", 0, 0)
+    return history
 
 
 class History:
@@ -32,6 +43,7 @@ class History:
         self._reply_id = ""
         self.size = 0
         self.count = 0
+        self.counted = ("", 0, 0)  # the newest reply with a count: its entry, the request's tokens, `size` at that time
         for entry in entries:
             self.add(entry)
 
@@ -39,6 +51,9 @@ class History:
         """Take one more log entry."""
         kind = entry.entry_type
         self.count += 1
+        tokens = entry.metadata.get(INPUT_TOKENS)
+        if isinstance(tokens, int):
+            self.counted = (entry.id, tokens, self.size)
         if kind == MESSAGE:
             self._message(entry)
         elif kind == TOOL_CALL:
@@ -62,6 +77,12 @@ class History:
     def open_calls(self) -> list[ToolCall]:
         """Calls that have no result."""
         return [call for _, call in self._waiting.values()]
+
+    def tokens(self, around: int) -> int:
+        """The size of the next request in tokens, `around` bytes of it beside the messages: as estimated, or as the provider
+        counted the last one and what came since, whichever is more."""
+        _, counted, then = self.counted
+        return max((self.size + around) // BYTES_PER_TOKEN, counted and counted + (self.size - then) // BYTES_PER_TOKEN)
 
     def _put(self, index: int, message: Message | None) -> None:
         old = self._slots[index]

@@ -78,11 +78,11 @@ class Leg:
         voice = await parts.choose(prompt.model)
         spans, tools = await self._build(voice, text)
         plan = Plan(voice, spans, tools, self.ref, text, not prompt.resolved, beside)
-        compaction.warn_if_full(parts, voice, spans)
+        compaction.warn_if_full(parts, voice, spans, tools)
         while True:
             self.rounds += 1
             plan.round = self.rounds
-            if await compaction.fit(parts, plan.voice, plan.spans, self.ref):
+            if await compaction.fit(parts, plan.voice, plan.spans, plan.tools, self.ref):
                 plan.spans = await self._system()
             calls = await self._respond(await self._call(plan))
             if not calls or await self._tools(calls):
@@ -107,8 +107,7 @@ class Leg:
         turn.fuel, turn.fallback = started.payload.fuel, started.payload.fallback
         _halt(started.answer.halt, started.answer.reason)
         spans = await self._system()
-        offered = parts.offer_tools if parts.offer_tools is not None else getattr(voice.model, "tools_by_default", True)
-        names = parts.tools.names() if offered else ()
+        names = parts.tools.names() if parts.offers_tools(voice) else ()
         selected = await parts.bus.dispatch(ToolsSelect(names))
         _halt(selected.answer.halt, selected.answer.reason)
         wider = [name for name in selected.payload.tools if name not in names]
@@ -144,6 +143,8 @@ class Leg:
                 self._machine.to(State.PREPARING)
                 plan.spans = await self._system()
                 continue
+            if reply.reason == "length":
+                _cut(parts, plan)
             if reply.parts or reply.content.strip():
                 return reply
             empty += 1
@@ -163,7 +164,7 @@ class Leg:
         """Log the reply, then tell the handlers."""
         self._machine.to(State.RESPONDING)
         calls = reply.calls(f"call_{self.ref[-8:]}_{self.rounds}")
-        entry = scribe.reply(self.parts, reply.content, calls, reply.thinking, self._model)
+        entry = scribe.reply(self.parts, reply.content, calls, reply.thinking, self._model, tokens=reply.usage.input)
         self._reply = None
         self._text = reply.content
         await self._responded(AgentResponded(reply.content, reply.content, not calls, calls, reply.usage, entry))
@@ -234,6 +235,12 @@ def close_calls(parts: Parts) -> None:
 def _halt(halts: bool, reason: str) -> None:
     if halts:
         raise Stop("halted", reason)
+
+
+def _cut(parts: Parts, plan: Plan) -> None:
+    most = plan.voice.parameters.get("max_tokens")
+    limit = f"max_tokens = {most}" if most else "the limit of its length"
+    parts.bus.stream.warn(f"the reply is cut off: it reached {limit}; `max_tokens` in [api] sets how long one may be")
 
 
 def _note(call: ToolCall) -> str:

@@ -64,3 +64,9 @@ class Parts(Struct):
     compaction_prompt: str = ""
     opening: list[Callable[[Parts], Awaitable[None]]] = field(default_factory=list)
     closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+
+    def offers_tools(self, voice: Voice) -> bool:
+        """Whether tools go into requests to this model: as the settings say, else as its adapter likes."""
+        if self.offer_tools is not None:
+            return self.offer_tools
+        return bool(getattr(voice.model, "tools_by_default", True))

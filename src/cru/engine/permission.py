@@ -21,7 +21,7 @@ from cru.events.payloads import (
 )
 from cru.permissions.asker import Reply, Subject
 from cru.permissions.gate import Verdict, how_to_allow
-from cru.tools.protocol import Access
+from cru.tools.protocol import Access, Tool
 from cru.values.errors import CruError
 
 TOLD = {
@@ -31,12 +31,13 @@ TOLD = {
     "timeout": "Nobody answered in time: {reason}",
     "error": "Refused because of an error: {reason}",
 }
+HUMAN = "human"
 NOT_THERE = "nobody can be asked here; run cru on a terminal"
 
 
 class Leave(Struct, frozen=True):
-    """Granted or not, by whom, and why. which: "" if granted, else policy, hook, human, timeout or error. `answer` is what the
-    handlers said meanwhile."""
+    """Granted or not, and why. by: policy, human, timeout, error, user (who ran it without the model), or the owner of a handler.
+    which: "" if granted, else policy, hook, human, timeout or error. `answer` is what the handlers said meanwhile."""
 
     granted: bool
     by: str
@@ -50,7 +51,7 @@ class Leave(Struct, frozen=True):
 
 
 class Asked(Struct, frozen=True):
-    """What leave is asked for. detail: what a rule's glob matches; origin: model, user, script or hook."""
+    """What leave is asked for. detail: what a rule's glob matches; origin: model, user, script or hook; tool gives the preview."""
 
     name: str
     kind: str
@@ -59,6 +60,7 @@ class Asked(Struct, frozen=True):
     detail: str = ""
     paths: tuple[tuple[Access, str], ...] = ()
     origin: str = "model"
+    tool: Tool | None = None
 
 
 def judge(parts: Parts, asked: Asked) -> Verdict:
@@ -122,7 +124,7 @@ async def _person(parts: Parts, asked: Asked, verdict: Verdict, hook: bool) -> L
     if asked.origin == "script":
         return Leave(False, "policy", "policy", f"{verdict.why}; a script may not answer for a person")
     rule = parts.gate.rule_for(asked.name, asked.kind, asked.detail, asked.paths)
-    subject = Subject(asked.name, asked.kind, asked.detail, verdict.why, rule)
+    subject = Subject(asked.name, asked.kind, asked.detail, verdict.why, rule, _preview(parts, asked))
     try:
         reply = await ask(parts, subject)
     except TimeoutError:
@@ -130,15 +132,27 @@ async def _person(parts: Parts, asked: Asked, verdict: Verdict, hook: bool) -> L
     except (CruError, OSError) as error:
         return Leave(False, "error", "error", f"the question could not be asked: {error}")
     if reply is None:
-        way = NOT_THERE if hook else how_to_allow(asked.name, rule, asked.kind, verdict)
+        way = NOT_THERE if hook else how_to_allow(asked.name, rule, asked.kind, verdict, parts.gate.settings_file)
         return Leave(False, "policy", "policy", f"{verdict.why}; {way}")
     if reply.choice == "no":
-        return Leave(False, parts.username, "human", reply.reason)
+        return Leave(False, HUMAN, "human", reply.reason)
     try:
         parts.gate.remember(subject, reply)
     except CruError as error:  # the answer holds for this session all the same
         parts.bus.stream.warn(str(error))
-    return Leave(True, parts.username, reason=f"{reply.choice}")
+    return Leave(True, HUMAN, reason=reply.choice)
+
+
+def _preview(parts: Parts, asked: Asked) -> str:
+    """What the tool shows of the call; tools need not have a `preview`."""
+    show = getattr(asked.tool, "preview", None)
+    if show is None:
+        return ""
+    try:
+        return str(show(asked.args))
+    except Exception as error:  # noqa: BLE001  the boundary around tools: the question is asked without it
+        parts.bus.stream.warn(f"tool {asked.name}: no preview: {type(error).__name__}: {error}")
+        return ""
 
 
 async def ask(parts: Parts, subject: Subject) -> Reply | None:

@@ -14,6 +14,7 @@ from cru.values.entries import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RES
 
 GO_ON = "[Your last reply was cut off. Go on where it stopped.]"
 RETRY = ("error", "interrupted")
+SHOWN = 60  # characters of a prompt in a notice
 
 
 def unfinished(entries: Sequence[Entry], root: Path) -> Prompt | None:
@@ -40,6 +41,21 @@ def unfinished(entries: Sequence[Entry], root: Path) -> Prompt | None:
         before=(GO_ON,) if cut else (),
         model=str(prompt.metadata.get("model", "")),
     )
+
+
+def left_behind(entries: Sequence[Entry]) -> str:
+    """The beginning of the last prompt if a kill ended its leg before there was a final reply, else ""."""
+    at = next((i for i in range(len(entries) - 1, -1, -1) if _is_prompt(entries[i])), -1)
+    if at < 0:
+        return ""
+    prompt = entries[at]
+    about = [e for e in entries[at + 1 :] if e.metadata.get("ref") == prompt.id]
+    if any(e.entry_type == LEG_ENDED or e.metadata.get("blocked") for e in about):
+        return ""
+    if final_reply(entries, prompt.id) is not None:
+        return ""
+    text = " ".join("".join(c for c in prompt.content[: SHOWN * 4] if c.isprintable() or c.isspace()).split())
+    return text if len(text) <= SHOWN else text[:SHOWN] + "…"
 
 
 def final_reply(entries: Sequence[Entry], ref: str) -> str | None:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from cru.contexts.entries import new_id
+from cru.engine.history import INPUT_TOKENS
 from cru.engine.parts import Parts
 from cru.engine.turn import Prompt
 from cru.events.stream import EntryLogged
@@ -68,10 +69,14 @@ def inject(parts: Parts, text: str) -> None:
 
 
 def reply(
-    parts: Parts, text: str, calls: Sequence[ToolCall], thinking: Sequence[Thinking], model: str, partial: str = ""
-) -> str:
-    """One reply of the model as one write: its text, then its calls. Returns the id of the first entry ("" if empty)."""
+    parts: Parts, text: str, calls: Sequence[ToolCall], thinking: Sequence[Thinking], model: str, *,
+    partial: str = "", tokens: int = 0,
+) -> str:  # fmt: skip
+    """One reply of the model as one write: its text, then its calls. `tokens`: the request's size as the provider counted it, 0 if
+    it did not. Returns the id of the first entry."""
     shared: dict[str, Any] = {"model": model}
+    if tokens:
+        shared[INPUT_TOKENS] = tokens
     if thinking:
         shared["thinking"] = [msgspec.to_builtins(t) for t in thinking]
     if partial:

@@ -7,12 +7,11 @@ from collections import deque
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from cru.engine import added, compaction, settling
+from cru.engine import added, compaction, history, settling
 from cru.engine.errors import Interrupted, NothingToResume
-from cru.engine.history import History
 from cru.engine.leg import Leg, close_calls
 from cru.engine.parts import Parts
-from cru.engine.resume import unfinished
+from cru.engine.resume import left_behind, unfinished
 from cru.engine.states import Machine, State
 from cru.engine.turn import LegResult, NextRequest, Prompt, Turn
 from cru.events.payloads import (
@@ -71,6 +70,8 @@ class Session:
         if self._opened:
             return True
         self._opened = True
+        for work in self.parts.opening:
+            await work(self.parts)
         self._refresh()
         store = self.parts.store
         payload = SessionStarted(store.name, str(store.folder), bool(store.entries()), source)
@@ -133,6 +134,8 @@ class Session:
         if self._opened:
             self._opened = False
             await self.parts.bus.dispatch(SessionEnded(reason))
+        for work in self.parts.closing:
+            await work()
         await self.parts.bus.close()
         self.parts.recorder.flush()
 
@@ -141,6 +144,11 @@ class Session:
         if await self._guarded(self.open(source)) is None:
             self._drop("interrupted")
             return LegResult("interrupted", reason="interrupted")
+        if first is None and self._queue and (text := left_behind(self.parts.store.visible())):
+            self.parts.bus.stream.warn(
+                f"the last prompt was not finished: “{text}”; it stays as it is (cru --resume goes on with it, before you ask "
+                "something else)"
+            )
         close_calls(self.parts)
         result: LegResult | None = None
         prompt = first or self._dequeue()
@@ -235,7 +243,7 @@ class Session:
             self._rebuild()
 
     def _rebuild(self) -> None:
-        self.parts.history = History(self.parts.store.visible())
+        self.parts.history = history.of(self.parts.store.entries(), self.parts.store.visible())
         self._seen = self._look()
 
     def _look(self) -> tuple[list[Entry], int]:

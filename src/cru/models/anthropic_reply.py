@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from cru.models.exchange import NOT_JSON, unfinished, unreadable
 from cru.models.failures import Asked, ErrorObject, as_object, from_object
+from cru.models.limits import Arguments
 from cru.values.deltas import CallPart, Delta, End, Text, Thought, ThoughtBlock
 from cru.values.messages import Thinking, Usage
 
@@ -76,6 +77,7 @@ class AnthropicReply:
         self._counts = _Usage()
         self._blocks: dict[int, _Block] = {}
         self._calls: dict[int, int] = {}
+        self._arguments = Arguments()
         self.done = False
 
     def read(self, data: bytes) -> list[Delta]:
@@ -150,13 +152,19 @@ class AnthropicReply:
         if delta.type == "text_delta":
             return [Text(delta.text)] if delta.text else []
         if delta.type == "input_json_delta":
-            slot = self._calls.get(index)
-            return [CallPart(slot, arguments=delta.partial_json)] if slot is not None and delta.partial_json else []
+            return self._part(index, delta.partial_json)
         block = self._blocks.get(index)
         if block is not None and block.type == "thinking":
             block.thinking += delta.thinking
             block.signature += delta.signature
         return [Thought(delta.thinking)] if delta.thinking else []
+
+    def _part(self, index: int, arguments: str) -> list[Delta]:
+        slot = self._calls.get(index)
+        if slot is None or not arguments:
+            return []
+        self._arguments.add(slot, arguments)
+        return [CallPart(slot, arguments=arguments)]
 
     def _stop(self, index: int) -> list[Delta]:
         """A whole reasoning block is kept as it came: it must be sent back with its signature."""

@@ -133,7 +133,7 @@ def _require_library() -> None:
     from importlib.util import find_spec
 
     if find_spec("xllamacpp") is None:
-        raise NoModel("local models need the library xllamacpp", "pip install 'cru[local]'")
+        raise NoModel("local models need the library xllamacpp", "pip install xllamacpp")
 
 
 def _load(path: Path, window: int) -> xllamacpp.Server:

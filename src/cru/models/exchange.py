@@ -22,6 +22,7 @@ NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError)
 _ERROR_BYTES = 65536
 _WHOLE_BYTES = 64 << 20
 _DRAIN_SECONDS = 0.1
+_FIELDS = (b"data", b"event", b"id", b"retry", b":")
 
 Sleep = Callable[[float], Awaitable[None]]
 Say = Callable[[str], None]
@@ -96,13 +97,26 @@ class Exchange:
         try:
             if response.status >= 300:
                 raise await self._refusal(response, asked_delay)
-            async with aclosing(_events(response, reader)) as batches:
+            async with aclosing(_events(response, reader, self._stranger)) as batches:
                 async for batch in batches:
                     for delta in batch:
                         yield delta
         finally:
             await response.chunks.aclose()
             await response.close()
+
+    def _stranger(self, kind: str) -> ModelError:
+        """The error for a good status with something else than a reply: a login page, a proxy, another service."""
+        from cru.net.urls import split
+
+        kind = "".join(char for char in kind[:80] if char.isprintable())
+        what = f"with {kind}" if kind else "without a content type"
+        error = BrokenReply(
+            f"{self.asked.provider}: {split(self._url).authority} answered {what}, which is no model's reply",
+            f"does base_url name the right server and path? The request went to {self._url.partition('?')[0]}",
+        )
+        error.retryable = False
+        return error
 
     async def _refusal(self, response: Response, asked_delay: list[float]) -> ModelError:
         from time import time
@@ -112,12 +126,19 @@ class Exchange:
         return from_status(self.asked, response.status, await response.read(_ERROR_BYTES))
 
 
-async def _events(response: Response, reader: Reader) -> AsyncGenerator[list[Delta], None]:
-    """The deltas of each chunk. A body that begins with `{` is a whole reply, whatever its content type says."""
+async def _events(
+    response: Response, reader: Reader, stranger: Callable[[str], ModelError]
+) -> AsyncGenerator[list[Delta], None]:
+    """The deltas of each chunk. A body that begins with `{` is a whole reply, and one that begins like events is a stream,
+    whatever its content type says; anything else of another type is nobody's reply."""
     decoder, first = SseDecoder(), True
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    known = kind == "text/event-stream" or kind.endswith("json")
     async for chunk in response.chunks:
         if first and (start := chunk.lstrip()):
             first = False
+            if not known and not _like_a_reply(start):
+                raise stranger(kind)
             if start.startswith(b"{"):
                 yield reader.whole(chunk + await response.read(_WHOLE_BYTES))
                 yield reader.end()
@@ -128,9 +149,17 @@ async def _events(response: Response, reader: Reader) -> AsyncGenerator[list[Del
             await _drain(response)
             yield reader.end()
             return
+    if first and kind and not known:
+        raise stranger(kind)
     for data in decoder.end():
         yield reader.read(data)
     yield reader.end()
+
+
+def _like_a_reply(start: bytes) -> bool:
+    """Whether a body may be JSON or events; a chunk may end in the middle of a field's name."""
+    begins = (b"{", b"\xef\xbb\xbf", *_FIELDS)
+    return any(start.startswith(one) or one.startswith(start) for one in begins)
 
 
 async def _drain(response: Response) -> None:

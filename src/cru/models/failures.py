@@ -119,7 +119,8 @@ def _words(asked: Asked, error: ErrorObject) -> str:
         text = f"{text} ({raw[:500]})"
     if asked.key:
         text = text.replace(asked.key, "***")
-    return " ".join(text[:1000].split())
+    text = "".join(char for char in text[:1000] if char.isprintable() or char.isspace())  # it goes to a terminal
+    return " ".join(text.split())
 
 
 def _key_hint(asked: Asked) -> str:

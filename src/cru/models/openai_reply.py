@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from cru.models.exchange import NOT_JSON, unfinished, unreadable
 from cru.models.failures import Asked, ErrorObject, as_object, from_object
+from cru.models.limits import Arguments
 from cru.values.deltas import CallPart, Delta, End, Text, Thought, ThoughtBlock
 from cru.values.messages import Thinking, Usage
 
@@ -151,6 +152,7 @@ class _Calls:
         self._slots: dict[int, int] = {}
         self._ids: list[str] = []
         self._named: set[int] = set()
+        self._arguments = Arguments()
 
     @property
     def count(self) -> int:
@@ -169,6 +171,7 @@ class _Calls:
             identity = self._ids[slot]
         else:
             identity = ""
+        self._arguments.add(slot, arguments)
         name = "" if slot in self._named else function.name or ""
         if name:
             self._named.add(slot)

@@ -115,6 +115,10 @@ def split_model(name: str, settings: ModelSettings, env: Mapping[str, str]) -> t
     A slash belongs to the id unless the part before it is a configured provider and no base_url is set: then `anthropic/x` is an
     id of OpenRouter as long as there is no ANTHROPIC_API_KEY."""
     before, colon, after = name.partition(":")
+    if colon and not after.strip():
+        raise NoModel(f"no model is named after the colon of `{name}`", "write it as PROVIDER:MODEL")
+    if colon and not before.strip():
+        raise NoModel(f"no provider is named before the colon of `{name}`", f"providers: {', '.join(PROVIDERS)}")
     if colon and before in PROVIDERS:
         return before, after
     if colon and before in LATER:
@@ -128,6 +132,17 @@ def split_model(name: str, settings: ModelSettings, env: Mapping[str, str]) -> t
         if not variable or env.get(variable):
             return before, name if before == OPENROUTER and "/" not in after else after  # its own openrouter/auto
     return "", name
+
+
+def refuse_misspelt(identity: str) -> None:
+    """Raises NoModel if a model id of no named provider begins with almost the name of one: it is no id to ask a server for."""
+    before, colon, _ = identity.partition(":")
+    if not colon or "/" in before:
+        return
+    from cru.config.closest import closest
+
+    if near := closest(before, PROVIDERS):
+        raise NoModel(f"there is no provider `{before}`", f"did you mean {near}:?")
 
 
 def secrets(settings: ModelSettings, env: Mapping[str, str]) -> list[str]:

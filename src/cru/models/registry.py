@@ -59,11 +59,13 @@ async def choose(
         window = alias.context_window or settings.models.get(identity, ModelAlias()).context_window
         return Choice(provider, identity, base_url, parameters, window, why)
 
-    provider, identity = providers.split_model(model, settings, env)
+    provider, identity = providers.split_model(model.strip(), settings, env)
     if provider in ("local", "scripted"):
         return chosen(provider, identity, _file(provider, identity, models_folder), source)
     base_url, why = _address(provider, settings, env)
     if base_url:
+        if not provider and not settings.base_url:
+            providers.refuse_misspelt(identity)
         provider = provider or providers.by_url(base_url)
         if not identity:
             raise NoModel(f"no model is named for {provider} ({why})", _choices(models_folder))
@@ -177,6 +179,7 @@ async def _unconfigured(
             found.provider.name, model, found.provider.base_url, f"{found.provider.name} answers on this machine"
         )
     if identity:
+        providers.refuse_misspelt(identity)
         offers = f"; {found.provider.name} here offers {', '.join(found.models[:8])}" if found else ""
         raise NoModel(f"no provider is configured for the model {identity!r}{offers}", _ways())
     for name in _pulled(models_folder):
@@ -208,7 +211,7 @@ def _ways() -> str:
     return (
         f"one of: 1. a key ({', '.join(KEY_VARIABLES[:3])}) and a model (CRU_MODEL or `model`); "
         "2. a server: `base_url`, or Ollama or LM Studio running on this machine; "
-        "3. a small model inside cru: pip install 'cru[local]' && cru models pull smollm2"
+        "3. a small model inside cru: pip install xllamacpp && cru models pull smollm2"
     )
 
 

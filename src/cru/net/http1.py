@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from cru.net.errors import BadUrl, ConnectionLost
 from cru.net.urls import Url
 
+_HEX = frozenset(b"0123456789abcdefABCDEF")
+
 
 def request(method: str, url: Url, headers: Mapping[str, str], body: bytes) -> bytes:
     """A whole request. Line breaks in header values are refused (they would start a new header)."""
     lines = [f"{method} {url.target} HTTP/1.1", f"host: {url.authority}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
-    if body or method == "POST":
+    if body or method in ("POST", "PUT", "PATCH"):
         lines.append(f"content-length: {len(body)}")
     if any("\r" in line or "\n" in line for line in lines):
         raise BadUrl("a request header holds a line break", "check the key and base_url settings for stray newlines")
@@ -23,7 +25,7 @@ def parse_head(head: bytes) -> tuple[int, dict[str, str]]:
     """Status and headers (names in lower case, the last of equal names wins) of `HTTP/1.1 200 OK…` up to the blank line."""
     first, *lines = head.decode("latin-1").split("\r\n")
     words = first.split(" ", 2)
-    if len(words) < 2 or not words[0].startswith("HTTP/1.") or not words[1].isdigit():
+    if len(words) < 2 or not words[0].startswith("HTTP/1.") or not (words[1].isdecimal() and len(words[1]) == 3):
         raise ConnectionLost(f"the server does not speak HTTP: {first[:80]!r}")
     headers: dict[str, str] = {}
     for line in lines:
@@ -38,14 +40,17 @@ class Body:
 
     `feed` returns payload; `done` says that the body is whole; `leftover` that bytes came after it."""
 
-    def __init__(self, status: int, headers: Mapping[str, str]) -> None:
+    def __init__(self, status: int, headers: Mapping[str, str], method: str = "") -> None:
         self._chunked = "chunked" in headers.get("transfer-encoding", "").lower()
         length = headers.get("content-length", "")
-        self._until_end = not self._chunked and not length.isdigit()
-        self._left = int(length) if length.isdigit() and not self._chunked else 0
+        counted = length.isdecimal() and len(length) < 20  # not isdigit: int() takes no "²", nor a number without end
+        self._until_end = not self._chunked and not counted
+        self._left = int(length) if counted and not self._chunked else 0
         self._buffer = b""
         self._in_trailer = False
-        self.done = status in (204, 304) or (not self._chunked and not self._until_end and self._left == 0)
+        self.done = (
+            method == "HEAD" or status in (204, 304) or (not self._chunked and not self._until_end and self._left == 0)
+        )
         self.leftover = False
 
     def feed(self, data: bytes) -> bytes:
@@ -91,9 +96,9 @@ class Body:
         if self._in_trailer:
             self.done = not line
             return
-        try:
-            size = int(line.partition(b";")[0], 16)
-        except ValueError:
-            raise ConnectionLost(f"the server broke the chunked encoding: {line[:40]!r}") from None
+        digits = line.partition(b";")[0].strip()
+        if not digits or not _HEX.issuperset(digits) or len(digits) > 16:  # int() would take a sign and underscores
+            raise ConnectionLost(f"the server broke the chunked encoding: {line[:40]!r}")
+        size = int(digits, 16)
         self._in_trailer = size == 0
         self._left = size + 2 if size else 0

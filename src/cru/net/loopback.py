@@ -39,10 +39,10 @@ class Loopback:
         data = request(method, url, headers, body)
         for connection in self._kept(url):
             try:  # the server may have closed a kept connection just now: then nothing was answered, so send it again
-                return await self._exchange(connection, url, data)
+                return await self._exchange(connection, method, url, data)
             except ConnectionLost:
                 continue
-        return await self._exchange(await self._connect(url), url, data)
+        return await self._exchange(await self._connect(url), method, url, data)
 
     async def close(self) -> None:
         for connections in self._idle.values():
@@ -74,14 +74,14 @@ class Loopback:
                 f"no connection to {where}: {error.strerror or error}", "is the server running?"
             ) from error
 
-    async def _exchange(self, connection: _Connection, url: Url, data: bytes) -> Response:
+    async def _exchange(self, connection: _Connection, method: str, url: Url, data: bytes) -> Response:
         try:
             connection.writer.write(data)
             status, headers = await self._head(connection)
         except BaseException:  # also when cancelled: the server must see that nobody waits any more
             connection.writer.close()
             raise
-        body = Body(status, headers)
+        body = Body(status, headers, method)
         keep = headers.get("connection", "").lower() != "close"
 
         async def close() -> None:

@@ -45,13 +45,22 @@ class Transport:
     ) -> Fetched:
         """GET a whole page: at most `limit_bytes` of it, within `timeout` seconds. `allow` is called with the URL of every hop
         and refuses it by raising. Headers are not sent on to another host. Raises NetError."""
-        import asyncio
+        return await self._whole("GET", url, dict(headers or {}), b"", limit_bytes, timeout, max_redirects, allow)
 
-        try:
-            async with asyncio.timeout(timeout):
-                return await self._follow(url, dict(headers or {}), limit_bytes, max_redirects, allow)
-        except TimeoutError as error:
-            raise TimedOut(f"no whole answer from {split(url).host} within {timeout:g} s") from error
+    async def request(
+        self,
+        method: str,
+        url: str,
+        headers: Mapping[str, str] | None = None,
+        body: bytes = b"",
+        *,
+        limit_bytes: int = 64 << 20,
+        timeout: float = 30.0,  # noqa: ASYNC109  (a limit on all hops together)
+        max_redirects: int = 10,
+    ) -> Fetched:
+        """Send any request and get the whole answer, whatever its status; limits as in `get`. After 301, 302 (a POST) and 303 the
+        redirect is followed with a GET, as browsers do. Raises NetError."""
+        return await self._whole(method, url, dict(headers or {}), body, limit_bytes, timeout, max_redirects, None)
 
     async def close(self) -> None:
         """Close what is idle. The transport can be used again."""
@@ -74,24 +83,40 @@ class Transport:
             self._remote = Remote(*self._limits)
         return await self._remote.send(method, url, headers, body)
 
+    async def _whole(
+        self, method: str, url: str, headers: dict[str, str], body: bytes, limit: int, seconds: float, hops: int,
+        allow: Callable[[str], None] | None,
+    ) -> Fetched:  # fmt: skip
+        import asyncio
+
+        try:
+            async with asyncio.timeout(seconds):
+                return await self._follow(method, url, headers, body, limit, hops, allow)
+        except TimeoutError as error:
+            raise TimedOut(f"no whole answer from {split(url).host} within {seconds:g} s") from error
+
     async def _follow(
-        self, url: str, headers: dict[str, str], limit: int, hops: int, allow: Callable[[str], None] | None
-    ) -> Fetched:
+        self, method: str, url: str, headers: dict[str, str], body: bytes, limit: int, hops: int,
+        allow: Callable[[str], None] | None,
+    ) -> Fetched:  # fmt: skip
         from urllib.parse import urljoin
 
         for _ in range(hops + 1):
             if allow is not None:
                 allow(url)
-            response = await self._send("GET", url, headers, b"")
+            response = await self._send(method, url, headers, body)
             try:
                 if response.status not in _REDIRECTS or "location" not in response.headers:
-                    body = await response.read(limit + 1)
-                    return Fetched(response.status, response.headers, body[:limit], url, len(body) > limit)
+                    read = await response.read(limit + 1)
+                    return Fetched(response.status, response.headers, read[:limit], url, len(read) > limit)
             finally:
                 await response.close()
             target = urljoin(url, response.headers["location"])
             if split(target).authority != split(url).authority:
                 headers = {}
+            if response.status == 303 or (response.status in (301, 302) and method == "POST"):
+                method, body = "HEAD" if method == "HEAD" else "GET", b""
+                headers = {name: value for name, value in headers.items() if name.lower() != "content-type"}
             if url.startswith("https:") and not target.startswith("https:"):
                 raise BadUrl(f"refused: {split(url).host} redirects from https to http")
             url = target

@@ -11,13 +11,15 @@ Choice = Literal["once", "session", "project", "always", "no"]
 
 class Subject(Struct, frozen=True):
     """What is asked about. kind: read, write, shell, fetch, message, memory, flow or tool; detail is what a rule's glob matches
-    (a command, a path, a URL); rule is the rule that the answers session, project and always would store."""
+    (a command, a path, a URL); rule is the rule that the answers session, project and always would store; preview shows what
+    would be written or sent: a few lines without control characters, "" if the detail says it all."""
 
     tool: str
     kind: str
     detail: str
     why: str = ""
     rule: str = ""
+    preview: str = ""
 
 
 class Reply(Struct, frozen=True):

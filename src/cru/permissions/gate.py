@@ -59,6 +59,7 @@ class Gate:
     ) -> None:
         user = resolve(user_home if user_home is not None else os.path.expanduser("~"))
         self._places = Places(resolve(root), resolve(home), user, tuple(resolve(folder) for folder in readable))
+        self._settings_file = os.path.join(home, "config.toml")
         self._grants = grants
         self._allow = _rules(rules, "allow")
         self._ask = _rules(rules, "ask")
@@ -72,6 +73,13 @@ class Gate:
     @mode.setter
     def mode(self, name: str) -> None:
         self._mode = check_mode(name)
+
+    @property
+    def settings_file(self) -> str:
+        """The file of the user's own rules, for hints: below the user's home it begins with `~`."""
+        user = self._places.user_home.rstrip("/")
+        inside = user and self._settings_file.startswith(f"{user}/")
+        return f"~{self._settings_file[len(user) :]}" if inside else self._settings_file
 
     def rules(self) -> tuple[Rule, ...]:
         """Every rule of every layer, for `unknown_tools` and for showing."""
@@ -154,8 +162,11 @@ class Gate:
     def _path(self, call: Call, one: Located) -> Verdict | None:
         if self._mode == "plan" and one.access == "write":
             return Verdict("deny", f"plan mode {ABOUT['plan']}, and this would change `{one.given}`")
-        if one.access == "write" and is_protected(one, self._places):
-            return Verdict("ask", f"`{one.given}` is protected: changing it always needs a question")
+        if is_protected(one, self._places):
+            if one.access == "write":
+                return Verdict("ask", f"`{one.given}` is protected: changing it always needs a question")
+            if not self._reaches(call, one):
+                return Verdict("ask", f"`{one.given}` is protected: reading it needs a question")
         if not is_outside(one, self._places):
             return None
         if self._reaches(call, one):
@@ -173,8 +184,10 @@ class Gate:
         return any(covers_path(rule, call, one, self._places) for rule in rules)
 
 
-def how_to_allow(tool: str, rule: str, kind: str = "", verdict: Verdict | None = None) -> str:
-    """What to tell when nobody can be asked: the ways to allow this call beforehand."""
+def how_to_allow(
+    tool: str, rule: str, kind: str = "", verdict: Verdict | None = None, file: str = "~/.cru/config.toml"
+) -> str:
+    """What to tell when nobody can be asked: the ways to allow this call beforehand. `file` holds the user's rules."""
     if verdict is not None and verdict.decision == "ask" and verdict.explicit:
         way = "run cru on a terminal, or take the rule out of [permissions] ask"
         return f"nobody can be asked here, and the rule `{verdict.rule}` wants a question; {way}"
@@ -183,7 +196,7 @@ def how_to_allow(tool: str, rule: str, kind: str = "", verdict: Verdict | None =
     ways = ["`--mode auto`"] if kind == "write" and rule else []
     ways.append("`-t`")
     if rule:
-        ways.append(f"`[permissions] allow = [{json.encode(rule).decode()}]` in ~/.cru/config.toml")
+        ways.append(f"`[permissions] allow = [{json.encode(rule).decode()}]` in {file}")
     listed = " or ".join(ways) if len(ways) < 3 else f"{', '.join(ways[:-1])}, or {ways[-1]}"
     return f"nobody can be asked here; allow `{tool}` with {listed}"
 

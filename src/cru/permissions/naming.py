@@ -35,7 +35,7 @@ def _command_rule(call: Call) -> str:
 
 
 def _path_rule(call: Call, places: Places) -> str:
-    """Inside the project the files of the same folder, outside only this file."""
+    """In a folder of the project its files; outside, and directly in the root (where settings of all kinds lie), this file only."""
     if len({one.real for one in call.paths}) != 1:
         return ""
     one = call.paths[0]
@@ -43,5 +43,10 @@ def _path_rule(call: Call, places: Places) -> str:
         return ""
     if not is_inside(one.real, places.root):
         return f"{call.tool}:{escape(one.real)}"
-    folder = one.real.rpartition("/")[0][len(places.root.rstrip("/")) + 1 :]
-    return f"{call.tool}:{escape(folder)}/*" if folder else f"{call.tool}:*"
+    inner = one.real[len(places.root.rstrip("/")) + 1 :]
+    if inner.partition("/")[0] == "~":  # a folder of that name; in a rule it is the user's home
+        return f"{call.tool}:{escape(one.real)}"
+    folder, _, name = inner.rpartition("/")
+    if folder:
+        return f"{call.tool}:{escape(folder)}/*"
+    return f"{call.tool}:{escape(name)}" if name else ""

@@ -69,6 +69,12 @@ class BuiltInTool:
     def paths(self, args: Mapping[str, Any]) -> Iterable[tuple[Access, str]]:
         return [(self._row.access, self.subject(args))] if self._row.access else []
 
+    def preview(self, args: Mapping[str, Any]) -> str:
+        """What a question shows of the call, "" for most tools; `args` as `check` gave them."""
+        from cru.tools.preview import preview
+
+        return preview(self.spec.name, args)
+
     async def run(self, args: dict[str, Any], running: Running) -> Result:
         from importlib import import_module
 

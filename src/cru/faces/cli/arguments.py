@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Sequence
 
-from cru.faces.cli.flags import UsageProblem
+from cru.faces.cli.flags import BEFORE_COMMANDS, UsageProblem, find
 from cru.faces.cli.start import as_prompt
 
 
 class Arguments:
-    """Parsed words after a command's name; raises UsageProblem with `did you mean: cru -- …`. `words` are the plain ones."""
+    """Parsed words after a command's name; raises UsageProblem with the nearest line that would do, and `cru -- …`. `words` are
+    the plain ones, of which the first is one of `verbs`."""
 
     def __init__(
         self,
@@ -18,9 +20,11 @@ class Arguments:
         *,
         values: Sequence[str] = (),
         switches: Sequence[str] = (),
+        verbs: Sequence[str] = (),
         most: int = 0,
     ) -> None:
         self._all = (command, *words)
+        self._known = (*values, *switches, *verbs)
         self._given: dict[str, str] = {}
         self.words: list[str] = []
         rest = list(words)
@@ -36,7 +40,9 @@ class Arguments:
             elif name in values:
                 raise self.wrong(f"{name} needs a value")
             else:
-                raise self.wrong(f"`cru {command}` does not take {word}")
+                raise self.unknown(word)
+        if verbs and self.words and self.words[0] not in verbs:
+            raise self.unknown(self.words[0])
 
     def has(self, name: str) -> bool:
         return name in self._given
@@ -47,6 +53,35 @@ class Arguments:
             return int(self._given.get(name, default))
         except ValueError as error:
             raise self.wrong(f"{name} needs a number, not {self._given[name]}") from error
+
+    def unknown(self, word: str) -> UsageProblem:
+        """The error for a word that the command does not know; the nearest line that it does know comes first."""
+        message = f"`cru {self._all[0]}` does not take {word}"
+        near = self._flags_first(word) or self._nearest(word)
+        if near is None:
+            return self.wrong(message)
+        return UsageProblem(
+            message, f"did you mean: {shlex.join(near)}\nas a prompt: {shlex.join(('cru', '--', *self._all))}"
+        )
+
+    def _nearest(self, word: str) -> list[str] | None:
+        from cru.config.closest import closest
+
+        name, mark, value = word.partition("=")
+        near = closest(name, self._known)
+        return ["cru", *(near + mark + value if w == word else w for w in self._all)] if near else None
+
+    def _flags_first(self, word: str) -> list[str] | None:
+        """The line with a flag that belongs before the command moved there."""
+        try:
+            flag, attached = find(word)
+        except UsageProblem:
+            return None
+        if flag.name not in BEFORE_COMMANDS:
+            return None
+        at = self._all.index(word)
+        end = at + 1 + (0 if attached is not None else len(flag.args))
+        return ["cru", *self._all[at:end], *self._all[:at], *self._all[end:]]
 
     def wrong(self, message: str) -> UsageProblem:
         return UsageProblem(message, as_prompt(self._all))

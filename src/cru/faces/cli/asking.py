@@ -9,10 +9,23 @@ from cru.faces.cli.keyboard import typing
 from cru.faces.cli.terminal import one_line
 from cru.permissions.asker import Choice, Reply, Subject
 
+KEEPING = ("s", "p", "a")
 CHOICES: dict[str, Choice] = {
     "y": "once", "yes": "once", "once": "once", "s": "session", "session": "session", "p": "project", "project": "project",
     "a": "always", "always": "always", "n": "no", "no": "no",
 }  # fmt: skip
+
+
+HELP = {
+    "y": "allow this call, once",
+    "s": "keep the rule until this cru ends",
+    "p": "keep the rule for this project",
+    "a": "keep the rule everywhere",
+    "n": "refuse; what follows is the reason, for the model",
+    "Ctrl-C": "refuse, and stop the answer",
+}
+# A preview comes short already (an edit: 12 lines of the old text and of the new); this holds for whoever made it longer.
+PREVIEW_LINES, PREVIEW_COLUMNS = 30, 200
 
 
 class TerminalAsker:
@@ -42,7 +55,7 @@ class TerminalAsker:
             reply = read_reply(line, bool(subject.rule))
             if reply is not None:
                 return reply
-            text = f"  {_choices(subject)} > "
+            text = (_help(subject) if line.strip() == "?" else "") + f"  {_choices(subject)} > "
 
     def _forget_typed(self) -> None:
         """What was typed before the question was there is no answer to it."""
@@ -81,11 +94,33 @@ def question(subject: Subject) -> str:
     neither hide a part of itself nor look like another question."""
     detail = f": {one_line(subject.detail)}" if subject.detail else ""
     keep = f"\n  s, p and a keep the rule  {one_line(subject.rule)}" if subject.rule else ""
-    return f"\r\n{one_line(subject.tool)}{detail}\n  {one_line(subject.why)}{keep}\n  {_choices(subject)} > "
+    seen = _preview(getattr(subject, "preview", ""))
+    return f"\r\n{one_line(subject.tool)}{detail}\n{seen}  {one_line(subject.why)}{keep}\n  {_choices(subject)} > "
+
+
+def _preview(text: str) -> str:
+    """The first lines of what will be written or sent, each behind a bar: no line of it looks like the question's own."""
+    lines = text.rstrip("\n").split("\n") if text.strip() else []
+    shown = [f"  | {_cut(line)}\n" for line in lines[:PREVIEW_LINES]]
+    rest = len(lines) - PREVIEW_LINES
+    if rest > 0:
+        shown.append(f"  … {rest} more line{'s' if rest > 1 else ''}\n")
+    return "".join(shown)
+
+
+def _cut(line: str) -> str:
+    rest = len(line) - PREVIEW_COLUMNS
+    return one_line(line[:PREVIEW_COLUMNS]) + (f" … {rest} more characters" if rest > 0 else "")
 
 
 def _choices(subject: Subject) -> str:
-    return "y once, s session, p project, a always, n [reason] no" if subject.rule else "y once, n [reason] no"
+    keeps = "s session, p project, a always, " if subject.rule else ""
+    return f"y once, {keeps}? help, n [reason] no"
+
+
+def _help(subject: Subject) -> str:
+    """What each choice means."""
+    return "".join(f"  {key:<7} {what}\n" for key, what in HELP.items() if subject.rule or key not in KEEPING)
 
 
 def read_reply(line: str, keeps: bool = True) -> Reply | None:

@@ -11,8 +11,8 @@ from cru.app import Built, Start, build
 from cru.engine.turn import LegResult
 from cru.faces.cli import start as exits
 from cru.faces.cli.flags import Parsed
-from cru.faces.cli.keyboard import typing
-from cru.faces.cli.place import resume_command
+from cru.faces.cli.keyboard import typed, typing
+from cru.faces.cli.place import chat_command, resume_command
 from cru.faces.cli.signals import Signals
 from cru.values.errors import CruError
 
@@ -21,7 +21,16 @@ if TYPE_CHECKING:
     from prompt_toolkit.history import History
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
-GREETING = "cru in the context {name}. Ctrl-C stops an answer, Ctrl-D leaves, Alt-Enter starts a new line."
+GREETING = (
+    "cru in the context {name}. Ctrl-C stops an answer, Ctrl-D leaves, Alt-Enter starts a new line, /help says more."
+)
+LEAVING = ("/quit", "/exit")
+HELP = """\
+Enter               sends what you typed                 Up, Down    what you typed before
+Alt-Enter           a new line in it                     Ctrl-R      searches there
+Ctrl-C              stops an answer; clears the line     Ctrl-Z      stops cru until `fg`
+Ctrl-D, /quit, /exit  leave; the conversation is kept
+What you type while an answer runs stands in the line when it ends. Other words that begin with / go to the model."""
 
 
 def chat(start: Start, parsed: Parsed) -> int:
@@ -43,8 +52,10 @@ async def _chat(start: Start, parsed: Parsed) -> int:
     finally:
         await finish(built, talk.signals)
         face.close()
-    again = resume_command(parsed, start.context)
-    face.say(f"resume with: {again if talk.unfinished else again.removesuffix(' --resume')}")
+    if talk.unfinished:
+        face.say(f"resume with: {resume_command(parsed, start.context)}")
+    else:
+        face.say(f"this conversation: {chat_command(parsed, start.context)}")
     return talk.signals.code
 
 
@@ -58,20 +69,24 @@ class Chat:
         self._face = face
         self._lines = _lines(history(os.path.join(home, "chat_history")), _keys(self.signals))
         self._leaving = False
+        self._ahead = ""
 
     async def run(self) -> None:
         while not self._leaving:
             text = await self._read()
-            if text is None:
+            if text is None or text.strip() in LEAVING:
                 return
-            if text.strip():
+            if text.strip() == "/help":
+                self._face.say(HELP)
+            elif text.strip():
                 await self._turn(text)
 
     async def _read(self) -> str | None:
-        """The next prompt; None at Ctrl-D. Ctrl-C clears the line."""
+        """The next prompt; None at Ctrl-D. Ctrl-C clears the line. What was typed before an answer was stopped stands in it."""
         while not self._leaving:
+            ahead, self._ahead = self._ahead, ""
             try:
-                return await self._lines.prompt_async("> ")
+                return await self._lines.prompt_async("> ", default=ahead)
             except KeyboardInterrupt:
                 continue
             except EOFError:
@@ -83,7 +98,7 @@ class Chat:
         from cru.faces.cli.one_shot import left_open, unfinished
 
         # The line editor takes SIGINT for itself and gives it back to nobody.
-        self.signals.on_interrupt(self._session.interrupt)
+        self.signals.on_interrupt(self._interrupt)
         self._session.submit(text)
         try:
             result: LegResult | None = await self._session.run()
@@ -95,6 +110,11 @@ class Chat:
         if result is not None:
             self.unfinished = unfinished(result)
             self._face.result(result, 0)
+
+    def _interrupt(self) -> None:
+        """Ctrl-C: nothing that was typed before it is sent by itself."""
+        self._ahead += typed(sys.stdin.fileno())
+        self._session.interrupt()
 
     def _leave(self) -> None:
         """A signal asks the chat to end, with or without a turn."""

@@ -108,7 +108,7 @@ def parse(argv: Sequence[str]) -> Parsed:
             return Parsed(tuple(given), tuple(rest[1:]), True)
         if not word.startswith("-") or word == "-":
             return Parsed(tuple(given), tuple(rest))
-        flag, attached = _find(rest.pop(0))
+        flag, attached = find(rest.pop(0))
         values = [attached] if attached is not None else []
         while len(values) < len(flag.args):
             if not rest:
@@ -133,8 +133,8 @@ def _check_text(flag: Flag, values: list[str]) -> None:
                 raise UsageProblem(f"{flag.short or flag.long}: {value!a} is not UTF-8 text") from error
 
 
-def _find(word: str) -> tuple[Flag, str | None]:
-    """The flag of an argument and the value attached to it (-Dname, --mode=auto), if any."""
+def find(word: str) -> tuple[Flag, str | None]:
+    """The flag of an argument and the value attached to it (-Dname, --mode=auto), if any. Raises UsageProblem."""
     name = SYNONYMS.get(word, word)
     if name in _BY_NAME:
         return _BY_NAME[name], None
@@ -148,10 +148,19 @@ def _find(word: str) -> tuple[Flag, str | None]:
     short = _BY_NAME.get(name[:2])
     if not name.startswith("--") and short is not None and short.args:
         return short, name[2:]
+    near = _near(name)
+    raise UsageProblem(f"unknown flag {word}", f"did you mean {near}?" if near else "cru --help lists all flags")
+
+
+def _near(name: str) -> str | None:
+    """The flag that was probably meant: for an unknown letter a long flag that begins with it, first of all one without a letter
+    of its own."""
+    if len(name) == 2:
+        found = [f for f in FLAGS if f.name[0] == name[1].lower() and f.kind != "later"]
+        return min(found, key=lambda f: bool(f.short)).long if found else None
     from cru.config.closest import closest
 
-    near = closest(name, [n for n in _BY_NAME if n.startswith("--")] if name.startswith("--") else list(_BY_NAME))
-    raise UsageProblem(f"unknown flag {word}", f"did you mean {near}?" if near else "cru --help lists all flags")
+    return closest(name, [n for n in _BY_NAME if n.startswith("--")] if name.startswith("--") else list(_BY_NAME))
 
 
 USAGE = """\

@@ -3,13 +3,15 @@ answer runs, so that nothing typed meanwhile spoils the output; the chat's promp
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 
 @contextmanager
 def typing(fd: int, lines: bool) -> Iterator[None]:
-    """Change it for the block, if `fd` is a terminal. Ctrl-C and Ctrl-Z work in both."""
+    """Change it for the block, if `fd` is a terminal. Ctrl-C and Ctrl-Z work in both; Ctrl-C throws away what was typed at a
+    question, and nothing else."""
     import termios
 
     try:
@@ -18,7 +20,8 @@ def typing(fd: int, lines: bool) -> Iterator[None]:
         yield
         return
     shown = termios.ICANON | termios.ECHO
-    local = before[3] | shown if lines else before[3] & ~shown
+    keep = termios.NOFLSH
+    local = (before[3] | shown) & ~keep if lines else before[3] & ~shown | keep
     termios.tcsetattr(fd, termios.TCSADRAIN, [*before[:3], local, *before[4:]])
     try:
         yield
@@ -27,3 +30,28 @@ def typing(fd: int, lines: bool) -> Iterator[None]:
             termios.tcsetattr(fd, termios.TCSADRAIN, before)
         except termios.error:
             pass  # the terminal has gone
+
+
+def typed(fd: int) -> str:
+    """What was typed up to now and nobody has read: its lines, without keys that are no text; "" if there is nothing."""
+    import select
+
+    data = b""
+    try:
+        while select.select([fd], [], [], 0)[0] and (more := os.read(fd, 4096)):
+            data += more
+    except OSError:
+        pass  # the terminal has gone
+    return _text(data.decode("utf-8", "replace").replace("\r", "\n"))
+
+
+def _text(keys: str) -> str:
+    import re
+
+    text = ""
+    for key in re.sub(r"\x1b(\[[0-9;]*[@-~]|O.|.)?", "", keys):
+        if key in "\x7f\b":
+            text = text[:-1]
+        elif key == "\n" or key.isprintable():
+            text += key
+    return text.rstrip("\n")

@@ -14,6 +14,8 @@ FIRST_LINES = 3
 SHORT_ARGS = 60
 THINGS = {"system_prompt": "system_prompt.md", "prompt": "system_prompt.md", "todos": "todos.md", "goals": "goals.md"}
 
+NONE = {"system_prompt.md": "(no system prompt of its own; cru trace --next shows what is sent)"}
+
 
 def contexts(home: Home, current: str) -> str:
     """All names, sorted; `* ` marks the current one, then who holds it."""
@@ -44,12 +46,16 @@ def _first(text: str) -> list[str]:
 def log(entries: Sequence[Entry], count: int, verbose: bool) -> Iterator[str]:
     """The last (count > 0), the first (count < 0) or all entries, as a person reads them."""
     sent = {e.metadata.get("ref"): e for e in entries if e.entry_type == RESOLVED}
-    shown = [
-        e for e in entries if e.entry_type in (MESSAGE, TOOL_CALL, TOOL_RESULT) or (verbose and e.entry_type == ANCHOR)
-    ]
+    shown = spoken(entries, verbose)
     part = shown[-count:] if count > 0 else shown[:-count] if count < 0 else shown
     for entry in part:
         yield from _lines(entry, sent.get(entry.id), verbose)
+
+
+def spoken(entries: Sequence[Entry], verbose: bool) -> list[Entry]:
+    """The entries that a person reads."""
+    kinds = (MESSAGE, TOOL_CALL, TOOL_RESULT, ANCHOR) if verbose else (MESSAGE, TOOL_CALL, TOOL_RESULT)
+    return [e for e in entries if e.entry_type in kinds]
 
 
 def _lines(entry: Entry, resolved: Entry | None, verbose: bool) -> Iterator[str]:
@@ -95,6 +101,4 @@ def inspect(home: Home, store: FileContext, thing: str) -> str:
 
         known = [*THINGS, "reflection", "list"]
         raise UsageProblem(f"cannot inspect {thing}", did_you_mean(thing, known) or f"one of {', '.join(known)}")
-    return (
-        store.read_text(THINGS[thing]) or f"(no {'system prompt' if thing in ('prompt', 'system_prompt') else thing})"
-    )
+    return store.read_text(THINGS[thing]) or NONE.get(THINGS[thing], f"(no {thing})")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cru.faces.cli.arguments import Arguments
-from cru.faces.cli.flags import Parsed
+from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.place import home_path
 from cru.faces.cli.terminal import say, show
 
@@ -17,15 +17,15 @@ cru models pull smollm2    fetch the embedded model (98 MB) into the home folder
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
-    args = Arguments("models", words, switches=("--help", "-h"), most=2)
+    args = Arguments("models", words, switches=("--help", "-h"), verbs=("pull",), most=2)
     folder = home_path(parsed) / "models"
     if args.has("--help") or args.has("-h"):
         print(HELP, end="")
         return 0
     if not args.words:
         return _list(folder)
-    if args.words[0] != "pull" or len(args.words) != 2:
-        raise args.wrong(f"`cru models` does not take {' '.join(args.words)}")
+    if len(args.words) != 2:
+        raise UsageProblem("`cru models pull` needs a name", "cru models pull smollm2")
     from cru.models.pull import pull
 
     path = pull(args.words[1], folder, say)

@@ -12,11 +12,16 @@ from msgspec import Struct
 from cru.faces.cli.flags import Flag, Parsed, UsageProblem
 from cru.faces.cli.place import start_of
 from cru.faces.cli.terminal import say, show
+from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.contexts.home import Home
     from cru.contexts.store import FileContext
     from cru.engine.session import Session
+
+
+class NotConfirmed(CruError):
+    """Something that a person must confirm, and nobody is there."""
 
 
 class Operations:
@@ -197,16 +202,20 @@ def _delete_other(do: Operations, name: str) -> None:
 
 
 def _confirmed_delete(do: Operations, name: str, what: str, sure: bool) -> None:
-    """Ask on a terminal; without one only a context that was named is deleted."""
+    """Ask on a terminal; without one only a context that was named is deleted. Raises NotConfirmed."""
     if not do.home.exists(name):
         do.show(f"There is no context {name}")
         return
     if sys.stdin.isatty() and sys.stderr.isatty():
         print(f"Delete {what}{name} with all its files? [y/N] ", end="", file=sys.stderr, flush=True)
         sure = sys.stdin.readline().strip().lower() in ("y", "yes")
-    if not sure:
-        do.show("Aborted: nothing was deleted")
-        return
+        if not sure:
+            do.show("Aborted: nothing was deleted")
+            return
+    elif not sure:
+        raise NotConfirmed(
+            f"{name} is not deleted: nobody can confirm it without a terminal", f"cru -D {name} deletes it unasked"
+        )
     do.home.delete(name)
     do.show(f"Deleted {name}")
     if do.name == name:
@@ -222,7 +231,8 @@ def _log_other(do: Operations, name: str, count: str) -> None:
 
 
 def _show(do: Operations, store: FileContext, count: str) -> None:
-    from cru.faces.cli.listing import log
+    """All entries (0) are those of the archive too; where it hides what was asked for, that is said."""
+    from cru.faces.cli.listing import log, spoken
 
     try:
         number = int(count)
@@ -230,10 +240,24 @@ def _show(do: Operations, store: FileContext, count: str) -> None:
         raise UsageProblem(
             f"{count} is not a number", "-g 5 shows the last five entries, -g -5 the first, -g 0 all"
         ) from error
-    for problem in store.refresh():
+    verbose = do.parsed.has("verbose")
+    problems = store.refresh()
+    entries = list(store.everything()) if number == 0 else store.entries()
+    for problem in (*problems, *store.refresh()):
         say(f"cru: {store.folder / problem.file}:{problem.line}: {problem.message}")
-    for line in log(store.entries(), number, do.parsed.has("verbose")):
+    for line in log(entries, number, verbose):
         do.show(line)
+    here = len(spoken(entries, verbose))
+    if here < abs(number):
+        archived = len(spoken(list(store.everything()), verbose)) - here
+        if archived:
+            what = "1 older entry is" if archived == 1 else f"{archived} older entries are"
+            say(f"cru: {what} in the archive: {_all_of(do, store)}")
+
+
+def _all_of(do: Operations, store: FileContext) -> str:
+    """The command that shows everything of a context."""
+    return "cru -g 0" if store.name == do.home.current else f"cru -G {store.name} 0"
 
 
 def _inspect(do: Operations, thing: str) -> None:

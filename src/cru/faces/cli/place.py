@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # Flags that are settings of one run.
 OVERRIDES = {"model": "model", "mode": "mode", "transient-username": "username"}
+# Flags that a run's continuation needs too.
+KEPT = ("home", "project-root", "model", "mode", "trust")
 
 
 def home_path(parsed: Parsed) -> Path:
@@ -62,15 +64,20 @@ def overrides(parsed: Parsed) -> dict[str, Any]:
 
 def resume_command(parsed: Parsed, context: str) -> str:
     """What to type to go on with an unfinished turn of this run."""
+    return _same_again(parsed, "-C", context, "--resume")
+
+
+def chat_command(parsed: Parsed, context: str) -> str:
+    """What to type to go on with the conversation of this run."""
+    return _same_again(parsed, "-C", context)
+
+
+def _same_again(parsed: Parsed, *words: str) -> str:
+    """A command line that works in the same place and the same way."""
     import shlex
 
-    where = [
-        word
-        for flag, values in parsed.given
-        if flag.name in ("home", "project-root", "model")
-        for word in (flag.long, *values)
-    ]
-    return shlex.join(["cru", *where, "-C", context, "--resume"])
+    kept = [word for flag, values in parsed.given if flag.name in KEPT for word in (flag.short or flag.long, *values)]
+    return shlex.join(["cru", *kept, *words])
 
 
 def checked(path: str) -> str:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from cru.faces.cli.terminal import printable
 
 
 class Markdown:
-    """Collects text until a block is whole (a blank line outside a fence), then prints it rendered. rich loads at the first."""
+    """Collects text until a block is whole (a blank line outside a fence), then prints it rendered. rich loads at the first.
+    `before` is called before anything is printed."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: Callable[[], object]) -> None:
         self._pending = ""
+        self._before = before
         self._console: Any = None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is text that is not printed yet."""
+        return bool(self._pending.strip())
 
     def feed(self, text: str) -> None:
         self._pending += text
@@ -38,6 +46,7 @@ class Markdown:
             self._console = Console()
         from rich.markdown import Markdown as Rendered
 
+        self._before()
         self._console.print(Rendered(printable(block).strip("\n")))
 
 
@@ -54,6 +63,9 @@ def _block_end(text: str) -> int:
     return -1
 
 
+ERASE = "\r\x1b[2K"
+
+
 class Progress:
     """One line on stderr that goes away again."""
 
@@ -61,14 +73,17 @@ class Progress:
         self._shown = False
 
     def show(self, text: str) -> None:
-        self.clear()
-        if text:
-            self._write(f"\x1b[2m{text} …\x1b[0m")
-            self._shown = True
+        """Replace it; "" is no line."""
+        if not text:
+            self.clear()
+            return
+        away = ERASE if self._shown else ""
+        self._shown = True
+        self._write(f"{away}\x1b[2m{text} …\x1b[0m")
 
     def clear(self) -> None:
         if self._shown:
-            self._write("\r\x1b[2K")
+            self._write(ERASE)
             self._shown = False
 
     def _write(self, text: str) -> None:

@@ -25,6 +25,8 @@ def run(parsed: Parsed) -> int:
         quiet = False
     _check(parsed)
     home = Home(home_path(parsed))
+    if quiet and parsed.words:
+        say(f"cru: the prompt is not sent ({_silencer(parsed)})")
     text, warning = ("", "") if quiet or parsed.has("resume") else _prompt(parsed)
     name, events = _operate(parsed, home, context_name(parsed, home))
     if warning:
@@ -38,6 +40,11 @@ def run(parsed: Parsed) -> int:
     if quiet or any(flag.short not in HOW for flag, _ in operations):
         return _done(parsed)
     return _without_prompt(parsed, name)
+
+
+def _silencer(parsed: Parsed) -> str:
+    """The first flag because of which the model is not called."""
+    return next(flag.short for flag, _ in parsed.given if flag.quiet or flag.name == "no-llm")
 
 
 def _check(parsed: Parsed) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from cru.engine.turn import LegResult
@@ -20,6 +21,9 @@ from cru.events.payloads import (
 from cru.events.stream import Notice, Published, StateChanged
 from cru.faces.cli.terminal import Output, one_line, say, show
 
+# Why a call came to nothing, as far as nobody else says so.
+ALWAYS_TOLD = frozenset({"policy", "hook", "unknown", "invalid", "timeout"})
+
 
 class TextFace:
     """Streams text as it comes. On a terminal Markdown is rendered block by block, and stderr shows what is going on."""
@@ -30,8 +34,9 @@ class TextFace:
         self._first = True
         self._streamed = False
         self._output = Output()
-        self._markdown: Any = _markdown() if sys.stdout.isatty() else None
+        self._answered = 0
         self._progress: Any = _progress() if sys.stderr.isatty() else None
+        self._markdown: Any = _markdown(self.close) if sys.stdout.isatty() else None
 
     @property
     def problem(self) -> str:
@@ -47,12 +52,14 @@ class TextFace:
             stream.subscribe(self._state, StateChanged)
             stream.subscribe(self._over, ToolCompleted)
         stream.subscribe(self._failed, ToolFailed)
+        stream.subscribe(self._compacted, SessionCompacted)
         if self._verbose or self._progress is not None:
             stream.subscribe(self._called, ToolCalled)
         if self._verbose:
-            stream.subscribe(self._tell, ToolCompleted, ContextSwitched, ModelSelected, SessionCompacted)
+            stream.subscribe(self._tell, ToolCompleted, ContextSwitched, ModelSelected)
 
     def close(self) -> None:
+        """The progress line goes away."""
         if self._progress is not None:
             self._progress.clear()
 
@@ -115,10 +122,11 @@ class TextFace:
         self._progress.clear()
 
     def _failed(self, item: Published) -> None:
-        """A refusal that no person gave is always told: else nobody would know why nothing was done."""
+        """What a person did not decide is always told: else nobody would know why nothing was done. A command that merely failed
+        is told only with -v and on a terminal."""
         failed = item.payload
         assert isinstance(failed, ToolFailed)
-        if self._verbose or self._progress is not None or failed.which == "policy":
+        if self._verbose or self._progress is not None or failed.which in ALWAYS_TOLD:
             first = failed.error.partition("\n")[0]
             self.say(f"[tool {one_line(failed.name)} {failed.which}: {one_line(first)}]")
 
@@ -130,7 +138,12 @@ class TextFace:
             self.say(f"[context {payload.new}]")
         elif isinstance(payload, ModelSelected):
             self.say(f"[model {payload.provider}:{payload.model}, {payload.why}]")
-        elif isinstance(payload, SessionCompacted):
+
+    def _compacted(self, item: Published) -> None:
+        """What nobody asked for is always told."""
+        payload = item.payload
+        assert isinstance(payload, SessionCompacted)
+        if self._verbose or payload.trigger == "auto":
             self.say(f"[compacted: {payload.dropped} entries summarised, {payload.kept} kept]")
 
     def _write(self, text: str) -> None:
@@ -139,15 +152,23 @@ class TextFace:
         self._first = False
         if not text:
             return
-        if self._progress is not None:
-            self._progress.clear()
         if self._markdown is not None:
-            self._markdown.feed(text)
+            self._render(text)
         else:
+            self.close()
             self._output.write(text.encode("utf-8", "replace"))
         self._at_line_start = text.endswith("\n")
 
+    def _render(self, text: str) -> None:
+        """Whole blocks are printed; meanwhile the progress line says that something comes."""
+        self._answered += len(text)
+        self._markdown.feed(text)
+        if self._progress is not None:
+            self._progress.show(f"answering, {self._answered} characters" if self._markdown.waiting else "")
+
     def _end_line(self) -> None:
+        self.close()
+        self._answered = 0
         if self._markdown is not None:
             self._markdown.flush()
         elif not self._at_line_start:
@@ -159,10 +180,10 @@ def _short(args: dict[str, Any]) -> str:
     return one_line(" ".join(str(v) for v in args.values()), 60)
 
 
-def _markdown() -> Any:
+def _markdown(before: Callable[[], object]) -> Any:
     from cru.faces.cli.render import Markdown
 
-    return Markdown()
+    return Markdown(before)
 
 
 def _progress() -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,11 @@ from cru.faces.cli.flags import Parsed
 from cru.faces.cli.place import context_name, home_path, start_of
 from cru.faces.cli.terminal import one_line, say, show
 
+WIDTH, MARGIN = 100, " " * 26
 HELP = """\
 cru trace                what happened in the last turn: states, requests, events, handlers, answers, milliseconds
-cru trace --turn N       the same of an earlier turn (1 = the oldest that is recorded, -1 = the last)
+cru trace --turn N       the same of an earlier turn (1 = the oldest that is recorded, -1 = the last); a compaction by hand has
+                         a number too
 cru trace --request N    exactly what was sent in the turn's Nth request
 cru trace --next         what would be sent now: every section with origin and size
 cru trace --json         any of these as JSON
@@ -43,23 +46,34 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     lines, problems = rebuild.read(store.folder / "trace.jsonl") if store is not None else ([], [])
     for problem in problems:
         say(f"cru: {problem} (skipped)")
-    turns = rebuild.turns(lines)
+    turns = _turns(lines)
     if store is None or not turns:
         show(f"no turn is recorded in the context {name}")
         return 0
-    turn = _pick(turns, args.number("--turn", -1))
+    at = _pick(turns, args.number("--turn", -1))
     if args.has("--request"):
-        return _request(store, turn, args.number("--request", 0), as_json)
-    return _turn(store, turn, as_json)
+        return _request(store, turns[at], args.number("--request", 0), as_json)
+    return _turn(store, turns[at], f"{at + 1} of {len(turns)}", as_json)
 
 
-def _pick(turns: list[list[TraceLine]], number: int) -> list[TraceLine]:
+def _turns(lines: list[TraceLine]) -> list[list[TraceLine]]:
+    """Turns in order, the oldest first; what was asked of a model outside of any (`cru -z`) stands between them."""
+    found: dict[str, list[TraceLine]] = {}
+    outside = 0
+    for line in lines:
+        if not line.turn and line.kind == "request" and line.data["n"] == 1:
+            outside += 1
+        found.setdefault(line.turn or f"#{outside}", []).append(line)
+    return list(found.values())
+
+
+def _pick(turns: list[list[TraceLine]], number: int) -> int:
     at = number - 1 if number > 0 else len(turns) + number
     if number == 0 or not 0 <= at < len(turns):
         raise rebuild.NotInTrace(
             f"there is no turn {number}", f"{len(turns)} are recorded, the oldest is 1, the last -1"
         )
-    return turns[at]
+    return at
 
 
 def _request(store: FileContext, turn: list[TraceLine], number: int, as_json: bool) -> int:
@@ -90,19 +104,30 @@ def _encoder(line: RequestLine) -> Any:
     return build(choice, ModelSettings(), {}, Transport())
 
 
-def _turn(store: FileContext, turn: list[TraceLine], as_json: bool) -> int:
+def _turn(store: FileContext, turn: list[TraceLine], place: str, as_json: bool) -> int:
     moments = _moments(store.folder, turn)
     if as_json:
         for moment in moments:
             show(msgspec.json.encode(moment).decode())
         return 0
-    requests = sum(1 for line in turn if line.kind == "request")
-    ends = [line.data["cause"] for line in turn if line.kind == "end"]
-    show(f"turn {turn[0].turn}: {requests} requests, {', '.join(ends) or 'not finished (cru --resume)'}")
+    show(_headline(turn, place))
     begin = moments[0]["time"] if moments else 0.0
     for moment in moments:
-        show(f"{(moment['time'] - begin) * 1000:10.1f} ms  {moment['what']:<10} {one_line(moment['text'])}")
+        text = one_line(moment["text"])
+        if moment["what"] == "events":
+            text = textwrap.fill(text, WIDTH, initial_indent=MARGIN, subsequent_indent=MARGIN).lstrip()
+        show(f"{(moment['time'] - begin) * 1000:10.1f} ms  {moment['what']:<10} {text}")
     return 0
+
+
+def _headline(turn: list[TraceLine], place: str) -> str:
+    requests = [line for line in turn if line.kind == "request"]
+    count = f"{len(requests)} request{'' if len(requests) == 1 else 's'}"
+    if not turn[0].turn:
+        purposes = dict.fromkeys(line.data.get("purpose") or "requests" for line in requests)
+        return f"{', '.join(purposes)}: {count} outside of a turn ({place})"
+    ends = [line.data["cause"] for line in turn if line.kind == "end"]
+    return f"turn {place} ({turn[0].turn}): {count}, {', '.join(ends) or 'not finished (cru --resume)'}"
 
 
 def _moments(folder: Path, turn: list[TraceLine]) -> list[dict[str, Any]]:
@@ -149,6 +174,8 @@ def _reply(data: dict[str, Any]) -> str:
 
 def _journalled(folder: Path, runs: set[str], found: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Dispatches with handlers, out of the journal, as far as they lie within the turn."""
+    if not runs:
+        return []
     first, last = min(m["time"] for m in found), _last(found, 0.0)
     made: list[dict[str, Any]] = []
     for path in (folder / "journal.jsonl.1", folder / "journal.jsonl"):

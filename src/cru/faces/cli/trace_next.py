@@ -9,8 +9,7 @@ import msgspec
 
 from cru.app import Start, build
 from cru.engine import rebuild
-from cru.engine.compaction import BYTES_PER_TOKEN
-from cru.engine.history import History, weight
+from cru.engine.history import BYTES_PER_TOKEN, History, weight
 from cru.engine.parts import Parts
 from cru.faces.cli.terminal import one_line, show
 

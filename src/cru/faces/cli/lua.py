@@ -1,0 +1,121 @@
+"""`cru lua`: evaluate Lua inside a session, with the whole namespace."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+from cru.app import Start, build
+from cru.contexts.home import Home
+from cru.engine.session import Session
+from cru.faces.cli.arguments import Arguments
+from cru.faces.cli.flags import Parsed, UsageProblem
+from cru.faces.cli.one_shot import asker_for, face_for, finish
+from cru.faces.cli.place import context_name, home_path, start_of, working_directory
+from cru.faces.cli.signals import Signals
+from cru.faces.cli.start import Interrupted
+from cru.faces.cli.terminal import printable, show
+
+HELP = """\
+cru lua '=EXPRESSION'    evaluate it and print the values
+cru lua FILE             run a file
+cru lua 'code'           run code; what it returns is printed
+The plugins are loaded, and everything happens in the current context (-C NAME before it: in another one).
+"""
+RUN_SECONDS = 60.0
+"""Lua's own run time; waiting (for a command, for the network) does not count."""
+EXPRESSION = b"return "
+ONE_WORD = re.compile(r"[\w./~-]+")
+
+
+def command(parsed: Parsed, words: tuple[str, ...]) -> int:
+    """The management command; raises UsageProblem if the words do not fit it."""
+    args = Arguments("lua", words, switches=("--help", "-h"), most=1)
+    if args.has("--help") or args.has("-h"):
+        print(HELP, end="")
+        return 0
+    if not args.words:
+        raise UsageProblem("`cru lua` needs code or a file", "cru lua '=1 + 1'")
+    source, name, folder = _chunk(args)
+    start = start_of(parsed, context_name(parsed, Home(home_path(parsed))))
+    code = asyncio.run(_within(start, parsed, lambda session: _evaluate(session, source, name, folder, start.home)))
+    if code:
+        raise Interrupted(code)
+    return 0
+
+
+async def _within(start: Start, parsed: Parsed, work: Callable[[Session], Coroutine[Any, Any, None]]) -> int:
+    """Work in a session; the exit status that a signal asked for, 0 if none came."""
+    face = face_for(parsed)
+    built = build(start, asker=asker_for(parsed), command=f"cru -C {start.context}", watch=face.watch)
+    task = asyncio.current_task()
+    assert task is not None
+    signals = Signals(built.session, end=task.cancel)
+    _leave_at_the_second()
+    try:
+        await built.session.open()
+        await work(built.session)
+    except asyncio.CancelledError:
+        task.uncancel()
+    finally:
+        await finish(built, signals)
+        face.close()
+    return signals.code
+
+
+def _leave_at_the_second() -> None:
+    """Code that neither ends nor waits keeps the loop, and with it the first signal, waiting: a second one leaves at once."""
+    came: list[int] = []
+
+    def handle(number: int, _: object) -> None:
+        came.append(number)
+        if len(came) > 1:
+            os._exit(128 + number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, handle)  # beside the loop's own, which hears of it too
+
+
+def _chunk(args: Arguments) -> tuple[bytes, str, Path]:
+    """The source, the name of the chunk, and the folder where its modules lie."""
+    word, here = args.words[0], working_directory()
+    if word.startswith("="):
+        return EXPRESSION + word[1:].encode(), "=(command line)", here
+    file = here / Path(word).expanduser()
+    if len(word) < 4096 and "\n" not in word and file.is_file():
+        return file.read_bytes(), f"@{word}", file.parent
+    if ONE_WORD.fullmatch(word):
+        raise args.wrong(f"{word} is neither a file nor code of Lua")
+    return word.encode(), "=(command line)", here
+
+
+async def _evaluate(session: Session, source: bytes, name: str, folder: Path, home: Path) -> None:
+    """Run it and print the values. Raises LuaError with Lua's traceback as the hint."""
+    from cru.extensions.lua.convert import LuaError
+    from cru.extensions.testing.guest import close, guest, hosted, machine
+    from cru.namespace import host
+    from cru.namespace.inspect import inspect
+
+    path = [str(place / shape) for place in (folder, home / "plugins") for shape in ("?.lua", "?/init.lua")]
+    here = host.Session(session.parts, home)
+    with hosted(here, guest("lua", folder)):
+        try:
+            vm = machine(path, _print, RUN_SECONDS)
+            values = await vm.run(vm.load(source, name, vm.globals))
+            for value in values or ((None,) if source.startswith(EXPRESSION) else ()):
+                show(inspect(value))
+        except LuaError as error:
+            error.hint = error.traceback
+            raise
+        finally:
+            await close(here)
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(printable(text) if sys.stdout.isatty() else text)

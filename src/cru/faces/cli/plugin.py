@@ -1,0 +1,265 @@
+"""`cru plugin`: which plugins there are, a new one, their tests, their health (docs/plugin-tests.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from cru.faces.cli.arguments import Arguments
+from cru.faces.cli.flags import Parsed, UsageProblem
+from cru.faces.cli.place import home_path, start_of, working_directory
+from cru.faces.cli.terminal import one_line, printable, say, show
+from cru.values.errors import CruError
+
+if TYPE_CHECKING:
+    from cru.app import Built, Start
+    from cru.extensions.manager import Extensions, Loaded
+
+HELP = """\
+cru plugin list               every plugin: name, language, state, layer, file; its handlers, tools or error
+cru plugin list --json        the same as JSON
+cru plugin new NAME           a new plugin in the home folder's plugins/, in Lua (--python: in Python)
+cru plugin test DIR | NAME    run tests/*_test.lua and *_test.lua of a plugin
+cru plugin health [NAME]      run the checks that plugins bring (health.lua)
+"""
+SWITCHES: dict[str, tuple[str, ...]] = {"list": ("--json",), "new": ("--lua", "--python"), "test": (), "health": ()}
+"""What follows each verb."""
+NAMED: dict[str, tuple[int, int]] = {"list": (0, 0), "new": (1, 1), "test": (1, 1), "health": (0, 1)}
+"""How many words follow it, at least and at most."""
+T = TypeVar("T")
+
+
+class NoPlugin(CruError):
+    """There is none of that name."""
+
+
+def command(parsed: Parsed, words: tuple[str, ...]) -> int:
+    """The management command; raises UsageProblem if the words do not fit it."""
+    verb = words[0] if words and words[0] in SWITCHES else ""
+    known = SWITCHES[verb] if verb else SWITCHES["list"]
+    args = Arguments("plugin", words, switches=(*known, "--help", "-h"), verbs=tuple(SWITCHES), most=3)
+    if args.has("--help") or args.has("-h"):
+        print(HELP, end="")
+        return 0
+    names = args.words[1:]
+    least, most = NAMED[verb or "list"]
+    if len(names) > most:
+        raise args.wrong(f"`cru plugin {verb}` does not take {names[most]}")
+    if len(names) < least:
+        raise UsageProblem(f"`cru plugin {verb}` needs a name", f"cru plugin {verb} NAME")
+    if verb == "new":
+        from cru.faces.cli.plugin_new import new
+
+        if args.has("--lua") and args.has("--python"):
+            raise UsageProblem("--lua and --python do not go together", f"cru plugin new {names[0]} --lua")
+        return new(home_path(parsed), names[0], "python" if args.has("--python") else "lua")
+    if verb == "test":
+        return _test(parsed, names[0])
+    if verb == "health":
+        return _health(parsed, names[0] if names else "")
+    return _list(parsed, args.has("--json"))
+
+
+# list ---------------------------------------------------------------------------------------------------------------------------
+
+
+def _list(parsed: Parsed, as_json: bool) -> int:
+    async def work(built: Built, extensions: Extensions) -> list[dict[str, Any]]:
+        return [_row(one, built) for one in sorted(extensions.plugins, key=lambda p: p.found.name)]
+
+    rows = _with_plugins(start_of(parsed, _context(parsed)), work)
+    if as_json:
+        import msgspec
+
+        show(msgspec.json.encode(rows).decode())
+        return 0
+    if not rows:
+        show("there are no plugins; `cru plugin new NAME` makes one")
+    for row in rows:
+        show(f"{row['name']:<20} {row['language']:<7} {row['state']:<9} {row['layer']:<8} {row['file']}")
+        for key in ("handlers", "tools"):
+            if row[key]:
+                show(f"  {key + ':':<10} {', '.join(row[key])}")
+        if row["error"]:
+            show(f"  {'error:':<10} {one_line(row['error'])}")
+    return 0
+
+
+def _row(one: Loaded, built: Built) -> dict[str, Any]:
+    parts, found = built.session.parts, one.found
+    events = [h.event for handlers in parts.bus.registry.by_event.values() for h in handlers if h.owner == found.name]
+    tools = [name for name in parts.tools.names() if getattr(parts.tools.find(name), "source", "") == found.name]
+    return {
+        "name": found.name, "language": found.kind, "state": one.state, "layer": found.layer, "handlers": sorted(events),
+        "tools": sorted(tools), "file": str(found.files[0]), "error": one.error,
+    }  # fmt: skip
+
+
+# test ---------------------------------------------------------------------------------------------------------------------------
+
+
+def _test(parsed: Parsed, word: str) -> int:
+    from cru.extensions.testing.runner import Report, files_of
+
+    folder = _folder(parsed, word)
+    files = files_of(folder)
+    report = Report()
+    for file in files:
+        report += asyncio.run(_tested(parsed, _shown(file), folder))
+    for problem in report.errors:
+        show(f"failed: {' / '.join(part for part in (problem.suite, problem.name) if part) or 'the file itself'}")
+        place = f"{problem.where}: " if problem.where else ""
+        show(f"  {place}{printable(problem.error)}".replace("\n", "\n  "))
+    if not report.passed + report.failed + report.pending:
+        say(f"cru: no tests found in {folder}\n  tests are describe and it in tests/NAME_test.lua")
+    show(f"{report.passed} passed, {report.failed} failed, {report.pending} pending")
+    return 0 if not report.failed and report.passed + report.pending else 1
+
+
+async def _tested(parsed: Parsed, file: Path, folder: Path) -> Any:
+    """One file, in a session and a home of its own: no test sees or changes anybody's conversations."""
+    import tempfile
+
+    from cru.app import Start, build
+    from cru.extensions.testing.runner import run_file
+
+    with tempfile.TemporaryDirectory(prefix="cru-test-") as home:
+        start = Start(Path(home), "default", dict(os.environ), working_directory(), folder)
+        built = build(start, watch=lambda bus: _notices(bus.stream, say))
+        try:
+            return await run_file(file, folder, built.session.parts, Path(home), _print)
+        finally:
+            await built.session.close()
+            await built.close()
+
+
+def _folder(parsed: Parsed, word: str) -> Path:
+    """The plugin's folder, by path or by name. Raises NoPlugin."""
+    plugins = home_path(parsed) / "plugins"
+    for folder in (working_directory() / word, plugins / word):
+        if folder.is_dir():
+            return Path(os.path.abspath(folder))
+    raise _no_plugin(word, [entry.name for entry in plugins.iterdir() if entry.is_dir()] if plugins.is_dir() else [])
+
+
+def _no_plugin(word: str, known: list[str]) -> NoPlugin:
+    from cru.config.closest import did_you_mean
+
+    return NoPlugin(
+        f"there is no plugin {word}", did_you_mean(word, known) or "cru plugin list shows those that are there"
+    )
+
+
+def _shown(file: Path) -> Path:
+    """A file as a person here would name it."""
+    here = working_directory()
+    return file.relative_to(here) if file.is_relative_to(here) else file
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(printable(text) if sys.stdout.isatty() else text)
+
+
+# health -------------------------------------------------------------------------------------------------------------------------
+
+
+def _health(parsed: Parsed, name: str) -> int:
+    async def work(built: Built, extensions: Extensions) -> int:
+        from cru.extensions.testing.health import check
+        from cru.namespace.host import Session
+
+        session = extensions.session or Session(built.session.parts, extensions.home)
+        chosen = [one for one in extensions.plugins if name in ("", one.found.name)]
+        if name and not chosen:
+            raise _no_plugin(name, [one.found.name for one in extensions.plugins])
+        ran, healthy = False, True
+        for one in chosen:
+            checks = None if one.state == "disabled" else await check(one, session)
+            ran = ran or bool(checks)
+            healthy = _report(one, checks) and healthy
+        if not chosen:
+            show("there are no plugins")
+        return 0 if ran and healthy else 1
+
+    return _with_plugins(start_of(parsed, _context(parsed)), work)
+
+
+def _report(one: Loaded, checks: list[Any] | None) -> bool:
+    """Print what a plugin said; whether nothing of it is an error."""
+    if not checks:
+        why = (
+            "it is disabled"
+            if one.state == "disabled"
+            else "it has no health.lua"
+            if checks is None
+            else "no check said anything"
+        )
+        show(f"{one.found.name}: nothing to report, {why}")
+        return True
+    show(one.found.name)
+    for check in checks:
+        show(f"  {check.level:<6} {one_line(check.text)}")
+        for advice in check.advice:
+            show(f"  {'':<6} {one_line(advice)}")
+    return all(check.level != "error" for check in checks)
+
+
+# a session with its plugins -------------------------------------------------------------------------------------------------------
+
+
+def _context(parsed: Parsed) -> str:
+    from cru.contexts.home import Home
+    from cru.faces.cli.place import context_name
+
+    return context_name(parsed, Home(home_path(parsed)))
+
+
+def _with_plugins(start: Start, work: Callable[[Built, Extensions], Awaitable[T]]) -> T:
+    """Load the plugins into a session in which no turn runs, and do something with them."""
+
+    async def run() -> T:
+        from cru.app import build
+
+        told: list[tuple[str, str]] = []
+        built = build(start, watch=lambda bus: _notices(bus.stream, lambda text, owner="": told.append((text, owner))))
+        extensions = _extensions(built, start)
+        try:
+            if extensions.session is None:
+                await extensions.open(built.session.parts)
+            broken = {one.found.name for one in extensions.plugins if one.error}
+            for text, owner in told:
+                if owner not in broken:
+                    say(text)
+            return await work(built, extensions)
+        finally:
+            await built.session.close()
+            await built.close()
+
+    return asyncio.run(run())
+
+
+def _extensions(built: Built, start: Start) -> Extensions:
+    """Those of the session; one without a folder of plugins has none, then those that come with cru and are off."""
+    import cru
+    from cru.extensions.manager import Extensions
+
+    for opening in built.session.parts.opening:
+        owner = getattr(opening, "__self__", None)
+        if isinstance(owner, Extensions):
+            return owner
+    return Extensions([("bundled", Path(cru.__file__).parent / "bundled" / "plugins")], {}, start.home)
+
+
+def _notices(stream: Any, tell: Callable[..., None]) -> None:
+    from cru.events.stream import Notice, Published
+
+    def notice(item: Published) -> None:
+        assert isinstance(item.payload, Notice)
+        if item.payload.level != "info":
+            tell(f"cru: {item.payload.text}", item.payload.owner)
+
+    stream.subscribe(notice, Notice)

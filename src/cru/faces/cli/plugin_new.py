@@ -1,0 +1,147 @@
+"""`cru plugin new`: a plugin that works at once, to begin with."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from cru.faces.cli.flags import UsageProblem
+from cru.faces.cli.terminal import show
+from cru.values.errors import CruError
+
+NAME = re.compile(r"[a-z][a-z0-9_-]*")
+
+LUA = """\
+-- NAME: a plugin of cru, loaded when a session begins. `cru plugin test NAME` runs its tests, `cru plugin list` shows
+-- whether it is active. What `[plugins.NAME]` in config.toml says is read by cru.config.get("NAME.key").
+
+local M = {}
+
+-- A handler hears an event. It may answer with a table: cancel or change what is about to happen, inject a prompt, add
+-- context; nil lets everything go on. docs/events.md lists the events with their fields and answers.
+-- @handler event="tool:completed" pattern="*" priority=100
+function M.on_tool_completed(ctx, event)
+  M.seen = (M.seen or 0) + 1
+  cru.log("info", cru.fmt("NAME: {name} is tool call number {seen}", { name = event.name, seen = M.seen }))
+  return nil
+end
+
+-- A tool is offered to the model. It gets one table of arguments; a text or a table is its result, and a table with
+-- `error` a failure that the model can read.
+--- Counts the words of a text.
+-- @tool name="IDENT_count"
+-- @param text string The text to count
+function M.count(args)
+  local count = 0
+  for _ in args.text:gmatch("%S+") do count = count + 1 end
+  return { words = count }
+end
+
+return M
+"""
+LUA_TEST = """\
+-- The plugin is required by the name of its folder. test_mocks replaces http, fs and the like by stand-ins.
+describe("NAME", function()
+  local plugin = require("NAME")
+
+  before_each(function()
+    test_mocks.setup()
+    plugin.seen = nil
+  end)
+
+  it("counts words", function()
+    assert.equal(3, plugin.count({ text = "one two  three" }).words)
+    assert.equal(0, plugin.count({ text = "" }).words)
+  end)
+
+  it("hears tools, and lets everything go on", function()
+    assert.is_nil(plugin.on_tool_completed({}, { name = "shell" }))
+    assert.equal(1, plugin.seen)
+  end)
+end)
+"""
+HEALTH = """\
+-- What `cru plugin health NAME` prints.
+return {
+  check = function()
+    cru.health.start("NAME")
+    if cru.shell.which("git") then
+      cru.health.ok("git is there")
+    else
+      cru.health.warn("git is missing", "install git")
+    end
+  end,
+}
+"""
+PYTHON = '''\
+"""NAME: a plugin of cru, loaded when a session begins. `cru plugin list` shows whether it is active.
+
+`setup(cru)` is called once a session; what `[plugins.NAME]` in config.toml says is read by `cru.config.get("NAME.key")`.
+"""
+
+seen: list[str] = []
+
+
+def setup(cru):
+    """Register handlers. Each hears an event, and may answer with a dict: cancel or change what is about to happen, inject a
+    prompt, add context; None lets everything go on. docs/events.md lists the events with their fields and answers."""
+    cru.on("tool:completed", on_tool_completed, {"priority": 100})
+
+
+def on_tool_completed(ctx, event):
+    seen.append(event["name"])
+
+
+def health(cru):
+    """What `cru plugin health NAME` prints."""
+    cru.health.ok(f"{len(seen)} tool calls were seen")
+'''
+PYTHON_TEST = '''\
+"""Run it with `pytest`."""
+
+import importlib.util
+from pathlib import Path
+
+
+def plugin():
+    spec = importlib.util.spec_from_file_location("plugin", Path(__file__).parent.parent / "__init__.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_tool_calls_are_seen_and_go_on():
+    under_test = plugin()
+    assert under_test.on_tool_completed(None, {"name": "shell"}) is None
+    assert under_test.seen == ["shell"]
+'''
+FILES: dict[str, dict[str, str]] = {
+    "lua": {"init.lua": LUA, "tests/NAME_test.lua": LUA_TEST, "health.lua": HEALTH},
+    "python": {"__init__.py": PYTHON, "tests/test_IDENT.py": PYTHON_TEST},
+}
+"""Of each language, what is written: NAME is the plugin's name, IDENT the same as an identifier."""
+
+
+class PluginThere(CruError):
+    """Nothing is overwritten."""
+
+
+def new(home: Path, name: str, language: str) -> int:
+    """Write the files, and say what to do next. Raises UsageProblem for a bad name, PluginThere and OSError."""
+    if not NAME.fullmatch(name):
+        raise UsageProblem(f"{name!r} is no name for a plugin", "a small letter, then small letters, digits, - and _")
+    plugins = home / "plugins"
+    for taken in (plugins / name, plugins / f"{name}.lua", plugins / f"{name}.py"):
+        if taken.exists() or taken.is_symlink():
+            raise PluginThere(f"{taken} is there already", "choose another name, or move it away")
+    for path, text in FILES[language].items():
+        file = plugins / name / _named(path, name)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(_named(text, name), "utf-8")
+        show(str(file))
+    show(f"try it: cru plugin {'test' if language == 'lua' else 'health'} {name}")
+    return 0
+
+
+def _named(text: str, name: str) -> str:
+    return text.replace("NAME", name).replace("IDENT", name.replace("-", "_"))

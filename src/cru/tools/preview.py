@@ -1,0 +1,53 @@
+"""What a question shows of a call before it runs: what would be written or sent, short enough to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+LINES = 12
+WIDTH = 160
+
+
+def preview(tool: str, args: Mapping[str, Any]) -> str:
+    """A few lines without control characters; "" where the subject of the call says it all."""
+    if tool == "write":
+        return _written(str(args["content"]))
+    if tool == "edit":
+        return _edited(args)
+    if tool == "send_message":
+        return _begin(str(args["content"]), "")
+    return ""
+
+
+def _written(content: str) -> str:
+    size = len(content.encode("utf-8", "replace"))
+    if not content:
+        return "(0 lines, 0 bytes)"
+    count = len(content.splitlines())
+    return f"{_begin(content, '')}\n({count} {'line' if count == 1 else 'lines'}, {size} bytes)"
+
+
+def _edited(args: Mapping[str, Any]) -> str:
+    parts = [_begin(str(args["old_string"]), "- ")]
+    if args["new_string"]:
+        parts.append(_begin(str(args["new_string"]), "+ "))
+    if args.get("replace_all"):
+        parts.append("(everywhere in the file)")
+    return "\n".join(parts)
+
+
+def _begin(text: str, mark: str) -> str:
+    """The first lines, each behind the mark, and how many more there are."""
+    lines = text.splitlines() or [""]
+    shown = [mark + _plain(line) for line in lines[:LINES]]
+    if len(lines) > LINES:
+        shown.append(f"{mark}… {len(lines) - LINES} more lines")
+    return "\n".join(shown)
+
+
+def _plain(line: str) -> str:
+    """A line as it is safe to show: nothing in it may move the cursor or turn the text around."""
+    cut = line[:WIDTH].replace("\t", "    ")
+    told = "".join(char if char.isprintable() else "�" for char in cut)
+    return f"{told}… ({len(line) - WIDTH} more characters)" if len(line) > WIDTH else told
