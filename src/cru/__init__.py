@@ -1,3 +1,30 @@
-"""cru: a command-line agent whose every step is an event that people can program."""
+"""cru: a command-line agent whose every step is an event that people can program.
+
+`from cru import on, fs, state` gives the names of the namespace, the same as in Lua. Names that are also rooms of the program, such as
+`tools`, come from `cru.namespace.python`.
+"""
+
+from __future__ import annotations
 
 __version__ = "0.1.0"
+
+# The modules in this package: never names of the namespace.
+ROOMS = frozenset(
+    {
+        "app", "bundled", "config", "contexts", "engine", "events", "extensions", "faces", "models", "namespace", "net",
+        "permissions", "tools", "values",
+    }
+)  # fmt: skip
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    """A name of the namespace, loaded when it is first asked for."""
+    if name in ROOMS or name.startswith("_"):
+        raise AttributeError(f"module 'cru' has no attribute {name!r}")
+    from cru.namespace.python import NAMESPACE
+
+    return getattr(NAMESPACE, name)

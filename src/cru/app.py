@@ -78,6 +78,7 @@ class Built(Struct):
     home: Home
     store: FileContext
     close: Callable[[], Any]
+    extensions: Any = None
 
 
 def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
@@ -143,36 +144,37 @@ def build(
     bus.sink = _Journal(LineFile(store.folder / "journal.jsonl", redact=redact))
     tools = Tools([_built_in(settings), *sources])
     voices = Voices(bus, settings, start)
-    grants, user_home = Grants(start.home / "grants.json", start.root), Path(start.env.get("HOME", "/"))
-    gate = Gate(settings.of(PermissionSettings), layer_rules(layers), start.root, start.home, grants,
-                readable=(store.folder,), user_home=user_home)  # fmt: skip
-    places = Places(start.home, start.root, start.cwd, user_home, BASE)
+    gate, odd = _gate(start, settings, layers, store, tools)
+    places = Places(start.home, start.root, start.cwd, _user_home(start), BASE)
     parts = Parts(
         bus=bus, store=store, choose=voices.choose, tools=tools, gate=gate, asker=asker or Nobody(),
         recorder=Recorder(LineFile(store.folder / "trace.jsonl", limit_bytes=None, redact=redact), store.folder, redact),
         settings=settings.of(EngineSettings), tool_settings=settings.of(ToolSettings), root=start.root,
-        env=_children_env(start), history=History(), services=_services(bus, home, store, voices), username=about.username,
+        env=_children_env(start), history=History(), services=_services(bus, home, store, voices, settings),
+        username=about.username,
         sections=lambda: sections(store, places, about.username, about.reflection_enabled),
         compaction_prompt=_compaction_prompt(start.home),
     )  # fmt: skip
+    parts.services.update(_leave(gate))
     _register(bus, (*INSTALLED, *extensions))
-    _plugins(parts, start, settings)
-    for text in (*bus.registry.problems, *tools.problems, *_rule_problems(gate, grants, tools)):
+    plugins = _plugins(parts, start, settings)
+    for text in (*bus.registry.problems, *tools.problems, *odd):
         bus.stream.warn(text)
-    return Built(Session(parts, command), settings, home, store, voices.close)
+    return Built(Session(parts, command), settings, home, store, voices.close, plugins)
 
 
-def _plugins(parts: Parts, start: Start, settings: Settings) -> None:
+def _plugins(parts: Parts, start: Start, settings: Settings) -> Any:
     """Plugins of the user and those that come with cru, if there are any; they are loaded when the session opens."""
     folders = [("user", start.home / "plugins"), ("bundled", Path(__file__).parent / "bundled" / "plugins")]
     config = settings.of(PluginSettings).plugins
     if not config and not folders[0][1].is_dir():
-        return
+        return None
     from cru.extensions.manager import Extensions
 
     extensions = Extensions(folders, config, start.home)
     parts.opening.append(extensions.open)
     parts.closing.append(extensions.close)
+    return extensions
 
 
 def _register(bus: Bus, extensions: Iterable[Extension]) -> None:
@@ -200,14 +202,38 @@ def _built_in(settings: Settings) -> BuiltIn:
     )
 
 
-def _rule_problems(gate: Gate, grants: Grants, tools: Tools) -> list[str]:
-    """What is odd about rules and grants: names of no tool, an unreadable file."""
+def _user_home(start: Start) -> Path:
+    return Path(start.env.get("HOME", "/"))
+
+
+def _gate(
+    start: Start, settings: Settings, layers: list[Layer], store: FileContext, tools: Tools
+) -> tuple[Gate, list[str]]:
+    """The gate, and what is odd about rules and grants: names of no tool, an unreadable file."""
+    grants = Grants(start.home / "grants.json", start.root)
+    rules = layer_rules(layers)
+    chosen = settings.of(PermissionSettings)
+    readable = (store.folder / "tool_cache",)
+    gate = Gate(chosen, rules, start.root, start.home, grants, readable=readable, user_home=_user_home(start))
     problems = [str(p) for p in grants.problems]
     if gate.rules():
         from cru.permissions.rules import unknown_tools
 
         problems += [str(p) for p in unknown_tools(gate.rules(), tools.names())]
-    return problems
+    return gate, problems
+
+
+def _leave(gate: Gate) -> dict[str, Any]:
+    """What tools ask while they run: whether a redirect, or a file that a search met, is denied by a rule."""
+
+    def may_fetch(url: str) -> str:
+        verdict = gate.judge("fetch", "fetch", url)
+        return verdict.why if verdict.decision == "deny" else ""
+
+    def may_read(path: str) -> bool:
+        return gate.judge("read", "read", path, [("read", path)]).decision != "deny"
+
+    return {"may_fetch": may_fetch, "may_read": may_read}
 
 
 class Voices:
@@ -268,7 +294,7 @@ class _Journal:
         self._lines.write(self._encode(line) + b"\n")
 
 
-def _services(bus: Bus, home: Home, store: FileContext, voices: Voices) -> dict[str, Any]:
+def _services(bus: Bus, home: Home, store: FileContext, voices: Voices, settings: Settings) -> dict[str, Any]:
     async def fetch(url: str, **limits: Any) -> Any:
         return await voices.transport().get(url, {}, **limits)
 
@@ -277,6 +303,7 @@ def _services(bus: Bus, home: Home, store: FileContext, voices: Voices) -> dict[
 
     return {
         "store": store, "home": home, "send": sender(bus, home, store.name), "fetch": fetch, "todos_changed": todos_changed,
+        "settings": settings, "transport": voices.transport,
     }  # fmt: skip
 
 

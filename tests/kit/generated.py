@@ -21,6 +21,7 @@ GENERATORS: dict[str, Generator] = {
     "events": tables.events,
     "flags": tables.flags,
     "modes": tables.modes,
+    "namespace": tables.namespace,
     "settings": tables.settings,
     "states": tables.states,
 }

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from tests.namespace.examples import docs, example
+
 from cru.app import SETTINGS
 from cru.config.reference import markdown
 from cru.contexts import settings as contexts
 from cru.engine import settings as engine
 from cru.engine.states import mermaid
 from cru.events.catalog import CATALOG
-from cru.faces.cli.flags import FLAGS
 from cru.extensions import settings as extensions
+from cru.faces.cli.flags import FLAGS
 from cru.models import settings as models
+from cru.namespace.names import INDEXED, LATER, NAMES
 from cru.permissions import settings as permissions
 from cru.permissions.modes import ABOUT, KINDS, MODES
 from cru.tools import settings as tools
@@ -60,3 +63,21 @@ def modes() -> str:
         cells = " | ".join(table.get(kind, "") for kind in KINDS)
         rows.append(f"| `{name}` | {cells} | {ABOUT[name]} |")
     return "\n".join(rows)
+
+
+def namespace() -> str:
+    """docs/namespace.md: every name, what it does, and its example."""
+    lines: list[str] = []
+    family = ""
+    for name in sorted(NAMES, key=lambda n: ("." in n or any(o.startswith(f"{n}.") for o in NAMES), n)):
+        own = name.partition(".")[0] if "." in name or any(o.startswith(f"{name}.") for o in NAMES) else "cru"
+        if own != family:
+            family = own
+            lines += ["", f"## {family}", ""]
+        said, text = docs(NAMES[name])[0], example(name)
+        lines.append(f"- **`{name}`** {said}  \n  `{text.expression} --> {text.value}`")
+    lines += ["", "## Tables with keys", ""]
+    for path, pair in INDEXED.items():
+        lines += [f"- **`{path}`** {docs(target)[0]}  \n  `{docs(target)[1]}`" for target in pair if target]
+    lines += ["", "## Not available yet", "", ", ".join(f"`{name}`" for name in sorted(LATER)) + "."]
+    return "\n".join(lines).strip()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from cru.events.answers import PASS, Answer, Change, Inject, Position
 from cru.events.catalog import Row
 from cru.namespace.host import BadArgument
+from cru.namespace.lazy import Lazy, made, stored
 from cru.namespace.vocabulary import field_of
 
 POSITIONS: dict[str, Position] = {"user_prefix": "user_prefix", "user_suffix": "user_suffix"}
@@ -17,8 +18,11 @@ class Odd(Exception):
     """The return value means nothing: warn and pass."""
 
 
-def answer(name: str, row: Row, raw: Any, sent: Mapping[str, Any]) -> Answer:
-    """The answer of a return value. `sent` is the event table as the handler got it. Raises BadArgument (the handler's failure)
+Sent = Callable[[], Mapping[str, Any]]
+
+
+def answer(name: str, row: Row, raw: Any, sent: Sent) -> Answer:
+    """The answer of a return value. `sent` makes the payload as the handler got it. Raises BadArgument (the handler's failure)
     for an inject without content, and Odd for a value that means nothing."""
     if raw is None:
         return PASS
@@ -74,23 +78,36 @@ def _text(value: str | float) -> str:
     return value if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _transform(name: str, row: Row, raw: Mapping[str, Any], sent: Mapping[str, Any]) -> Answer:
+def _transform(name: str, row: Row, raw: Mapping[str, Any], sent: Sent) -> Answer:
     """Whatever differs from what was sent, flat or in `payload`, whichever changed."""
     changes: dict[str, Change] = {}
-    before = sent["payload"]
-    inner = raw.get("payload")
+    before = sent()
+    inner = dict(stored(raw)).get("payload")
     if isinstance(inner, Mapping):
         _differences(name, row, inner, before, changes)
-    _differences(name, row, {k: v for k, v in raw.items() if k in before or k in row.writable}, before, changes)
+    _differences(name, row, {k: v for k, v in stored(raw) if k in before or k in row.writable}, before, changes)
     return Answer(changes=tuple(changes.values())) if changes else PASS
 
 
 def _differences(
     name: str, row: Row, now: Mapping[str, Any], before: Mapping[str, Any], changes: dict[str, Change]
 ) -> None:
-    for key, value in now.items():
-        if key in before and before[key] == value:
+    for key, value in stored(now):
+        if isinstance(value, Lazy) or (key in before and _same(made(before[key]), value)):
             continue
         field = field_of(name, key)
         if field in row.writable or key in before:
             changes[field] = Change(field, "merge" if field == "env" else "set", value)
+
+
+def _same(before: Any, now: Any) -> bool:
+    """Equal, where an absent key counts as null: Lua knows no other null in a table."""
+    return bool(before == now) or (
+        isinstance(before, (dict, list)) and bool(_without_null(before) == _without_null(now))
+    )
+
+
+def _without_null(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_null(item) for key, item in value.items() if item is not None}
+    return [_without_null(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -32,6 +32,10 @@ class Callback(Struct, frozen=True):
         finally:
             HOST.reset(token)
 
+    def detached(self) -> Callback:
+        """The same for work that may go on for ever: the waiting of a function of Lua is limited otherwise."""
+        return Callback(getattr(self.function, "detached", self.function), self.host)
+
     async def guarded(self, context: str, *args: Any) -> Any:
         """Call it; an error is reported and kept, and None comes back."""
         try:

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from cru.engine import compaction
-from cru.engine.history import History
+from cru.engine.history import BYTES_PER_TOKEN, History
 from cru.engine.parts import Parts
 from cru.engine.resume import unfinished
 from cru.events.answers import PASS, Answer
@@ -44,7 +44,7 @@ async def usage(session_id: str | None = None) -> Values:
     except CruError as error:
         return Values((None, error.message))
     sections = sum(len(span.text) for span in parts.sections())
-    used = fill.used or (parts.history.size + sections) // compaction.BYTES_PER_TOKEN
+    used = fill.used or (parts.history.size + sections) // BYTES_PER_TOKEN
     percent = round(fill.percent, 1)
     return Values(
         (

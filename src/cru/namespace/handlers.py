@@ -9,9 +9,11 @@ from collections.abc import Awaitable, Callable
 from inspect import isawaitable
 from typing import Any
 
+from msgspec.structs import replace
+
 from cru.events.answers import PASS, Answer
 from cru.events.payloads import Custom
-from cru.events.stamp import Event
+from cru.events.stamp import FRAME, Event
 from cru.namespace import answers, vocabulary
 from cru.namespace.host import HOST, Host, Object
 from cru.namespace.session_view import SessionView
@@ -41,8 +43,14 @@ class Context(Object):
         return self._chain().get(key)
 
     async def emit(self, name: str, payload: Any = None) -> None:
-        """Raise an event of one's own; those who listen to that name hear it before this returns."""
-        await self._host.session.parts.bus.dispatch(Custom(name, payload))
+        """Raise an event of one's own; those who listen to that name hear it before this returns, the same plugin too. At most 16
+        events deep."""
+        frame = FRAME.get()
+        token = FRAME.set(replace(frame, owners=frame.owners - {self._host.plugin.name}))
+        try:
+            await self._host.session.parts.bus.dispatch(Custom(name, payload))
+        finally:
+            FRAME.reset(token)
 
     def _chain(self) -> dict[str, Any]:
         """What the handlers of this dispatch share."""
@@ -74,22 +82,22 @@ class Handler:
         finally:
             HOST.reset(token)
         if isawaitable(result):
-            return self._waited(event, result, table)
-        return self._answer(event, result, table)
+            return self._waited(event, result)
+        return self._answer(event, result)
 
-    async def _waited(self, event: Event, waiting: Awaitable[Any], table: dict[str, Any]) -> Answer:
+    async def _waited(self, event: Event, waiting: Awaitable[Any]) -> Answer:
         token = HOST.set(self._host)
         try:
             result = await waiting
         finally:
             HOST.reset(token)
-        return self._answer(event, result, table)
+        return self._answer(event, result)
 
-    def _answer(self, event: Event, result: Any, table: dict[str, Any]) -> Answer:
+    def _answer(self, event: Event, result: Any) -> Answer:
         if isinstance(result, Answer):
             return result
         try:
-            answer = answers.answer(self._name, event.row, result, vocabulary.sent(self._name, event, table))
+            answer = answers.answer(self._name, event.row, result, lambda: vocabulary.sent(self._name, event))
         except answers.Odd as odd:
             stream = self._host.session.parts.bus.stream
             stream.warn(f"{self._host.plugin.name} ({self._label}): {odd}", self._host.plugin.name)

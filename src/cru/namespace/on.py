@@ -18,7 +18,7 @@ def on(event: str, first: Any, second: Any = None) -> int:
     """on(event, function, {priority=100, pattern="glob"}?) -> id; the table may also come before the function. A name that is no
     event is warned about, with the closest one, and taken as an event of one's own (`ctx:emit`).
 
-    Example: cru.on("turn:complete", function(ctx, event) return nil end) --> 1
+    Example: cru.on("turn:complete", function(ctx, event) return nil end) > 0 --> true
     """
     return _register(event, first, second, once=False)
 
@@ -26,7 +26,7 @@ def on(event: str, first: Any, second: Any = None) -> int:
 def once(event: str, first: Any, second: Any = None) -> int:
     """once(event, function, options?) -> id: as `on`, for one call.
 
-    Example: cru.once("session:started", function() end) --> 1
+    Example: cru.once("session:started", function() end) > 0 --> true
     """
     return _register(event, first, second, once=True)
 

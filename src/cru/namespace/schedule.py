@@ -25,7 +25,7 @@ def spawn(work: Callable[[], Any]) -> None:
 
     Example: cru.spawn(function() end) --> nil
     """
-    made = callback(function("cru.spawn", "fn", work))
+    made = callback(function("cru.spawn", "fn", work)).detached()
     detach(made.host.session, made.guarded, "spawned function")
 
 
@@ -42,7 +42,7 @@ def schedule(opts: float | dict[str, Any], work: Callable[[], Any]) -> int:
         every = given.get("every", given.get("interval"))
     if number(where, "every", every) <= 0:
         raise BadArgument(f"{where}: every must be more than 0, got {every}")
-    made = callback(function(where, "fn", work))
+    made = callback(function(where, "fn", work)).detached()
     all = _schedules()
     if len(all.live) >= MOST:
         raise NamespaceError(

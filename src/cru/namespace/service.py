@@ -45,7 +45,7 @@ def define(spec: dict[str, Any]) -> dict[str, Any]:
     made = _Service(
         name,
         tostring(given.get("desc") or ""),
-        callback(function(where, "start", given.get("start"))),
+        callback(function(where, "start", given.get("start"))).detached(),
         _optional(where, "stop", given),
         _optional(where, "health", given),
         {**_RESTART, **table(where, "restart", given.get("restart"))},

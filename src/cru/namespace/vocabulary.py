@@ -13,7 +13,9 @@ import msgspec
 from msgspec import Struct
 
 from cru.events.catalog import BY_NAME, Row
+from cru.events.payloads import Custom
 from cru.events.stamp import Event
+from cru.namespace.lazy import Lazy, LazyDict, made
 
 
 class Word(Struct, frozen=True):
@@ -47,22 +49,26 @@ WORDS: dict[str, Word] = {
 }
 
 # Fields that are worked out, by our event.
-EXTRA: dict[str, Callable[[Event, dict[str, Any]], dict[str, Any]]] = {
-    "turn:complete": lambda event, fields: {
+EXTRA: dict[str, Callable[[Event], dict[str, Any]]] = {
+    "turn:complete": lambda event: {
         "session_id": event.stamp.session_id,
-        "response_length": len(fields["response"]),
+        "response_length": len(getattr(event.payload, "response")),  # noqa: B009  the payload's type is the row's
         "is_continuation": event.stamp.is_continuation,
     },
-    "session:started": lambda event, fields: {
+    "session:started": lambda event: {
         "session_id": event.stamp.session_id,
-        "config": {"session_id": event.stamp.session_id, "folder": fields["folder"]},
+        "config": {"session_id": event.stamp.session_id, "folder": getattr(event.payload, "folder", "")},
     },
-    "session:paused": lambda event, fields: {"session_id": event.stamp.session_id},
-    "session:resumed": lambda event, fields: {"session_id": event.stamp.session_id},
+    "session:paused": lambda event: {"session_id": event.stamp.session_id},
+    "session:resumed": lambda event: {"session_id": event.stamp.session_id},
 }
 
 RESERVED = ("type", "event_type", "summary")
 SUMMARY = 200
+BIG_TEXT = 64 << 10
+BIG_LIST = 16
+"""From this length on a field is made only when it is read."""
+_PLAIN = (str, int, float, bool, type(None))
 
 
 def word(name: str) -> Word:
@@ -76,12 +82,16 @@ def known() -> list[str]:
 
 
 def shown(name: str, event: Event) -> dict[str, Any]:
-    """The payload as a script that listens to `name` sees it: plain data, shared with nobody."""
-    fields: dict[str, Any] = msgspec.to_builtins(event.payload)
+    """The payload as a script that listens to `name` sees it: plain data, shared with nobody; what is big is Lazy. The data of an
+    event of one's own stand flat beside its name."""
+    payload = event.payload
+    fields = {field: _shown(getattr(payload, field)) for field in payload.__struct_fields__}
+    if isinstance(payload, Custom) and isinstance(payload.data, dict):
+        fields = {**made(fields["data"]), **fields}
     said = word(name)
     extra = EXTRA.get(event.row.name)
     if extra is not None:
-        fields.update(extra(event, fields))
+        fields.update(extra(event))
     renamed = {key: fields.get(field) for key, field in said.keys.items()}
     return renamed if said.only else {**fields, **renamed}
 
@@ -90,20 +100,44 @@ def whole(name: str, event: Event) -> dict[str, Any]:
     """The event table: flat fields, `payload` with the same data, and what every event has."""
     flat = shown(name, event)
     row: Row = event.row
-    ident = str(getattr(event.payload, row.ident)) if row.ident else None
-    text = msgspec.json.encode(flat, enc_hook=repr)[:SUMMARY].decode("utf-8", "ignore")
-    table = {key: value for key, value in flat.items() if key not in RESERVED}
+    again = event.stamp.is_continuation
+    table = LazyDict({key: value for key, value in flat.items() if key not in RESERVED} if "type" in flat else flat)
     table.update(
-        type=name, event_type=name, summary=text, name=table.get("name", name), identifier=ident,
-        timestamp_ms=int(event.stamp.timestamp * 1000), is_continuation=event.stamp.is_continuation,
-        payload={**shown(name, event), "is_continuation": event.stamp.is_continuation},
+        type=name, event_type=name, summary=Lazy(lambda: _summary(flat)), name=flat.get("name", name),
+        identifier=str(getattr(event.payload, row.ident)) if row.ident else None,
+        timestamp_ms=int(event.stamp.timestamp * 1000), is_continuation=again,
+        payload=Lazy(lambda: LazyDict(flat, is_continuation=again)),
     )  # fmt: skip
     return table
 
 
-def sent(name: str, event: Event, table: dict[str, Any]) -> dict[str, Any]:
-    """What the handler was given, to compare with what came back: Python handlers may have changed the table in place."""
-    return {"payload": {**shown(name, event), "is_continuation": event.stamp.is_continuation}}
+def sent(name: str, event: Event) -> dict[str, Any]:
+    """`payload` as the handler was given it, made anew: a handler in Python may have changed its own in place."""
+    return {**shown(name, event), "is_continuation": event.stamp.is_continuation}
+
+
+def _shown(value: Any) -> Any:
+    kind = type(value)
+    if kind in _PLAIN:
+        return Lazy(lambda: value) if kind is str and len(value) > BIG_TEXT else value
+    return Lazy(lambda: msgspec.to_builtins(value)) if _big(value) else msgspec.to_builtins(value)
+
+
+def _big(value: Any) -> bool:
+    """Whether a list is long, or a text in a table is; cheap, so only the first level of a table is looked at."""
+    if isinstance(value, (list, tuple)):
+        return len(value) > BIG_LIST or any(len(getattr(item, "content", "")) > BIG_TEXT for item in value)
+    if isinstance(value, dict):
+        return len(value) > BIG_LIST or any(isinstance(item, str) and len(item) > BIG_TEXT for item in value.values())
+    return False
+
+
+def _summary(flat: Mapping[str, Any]) -> str:
+    """The beginning of the payload as JSON; what is big is left out."""
+    short = {
+        key: value[:SUMMARY] if type(value) is str else value for key, value in flat.items() if type(value) is not Lazy
+    }
+    return msgspec.json.encode(short, enc_hook=repr)[:SUMMARY].decode("utf-8", "ignore")
 
 
 def field_of(name: str, key: str) -> str:

@@ -90,6 +90,51 @@ class Answer(Object, Struct):
         return Answer(self.header + other.header)
 
 
+class Dial(Object):
+    METHODS = ("half",)
+    FIELDS = ("heat",)
+
+    def __init__(self) -> None:
+        object.__setattr__(self, "_heat", 0)
+
+    def __getattr__(self, name: str) -> Any:
+        if name != "heat":
+            raise BadArgument(f"no such knob: {name}")
+        return object.__getattribute__(self, "_heat")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name != "heat":
+            raise BadArgument(f"no such knob: {name}")
+        object.__setattr__(self, "_heat", value)
+
+    def half(self) -> Any:
+        return self.heat // 2
+
+
+KNOBS: dict[str, Any] = {}
+
+
+def knob(name: str) -> Any:
+    return KNOBS.get(name)
+
+
+def turn(name: str, value: Any = None) -> None:
+    KNOBS[name] = value
+
+
+def same(one: Any, other: Any) -> bool:
+    return one is other
+
+
+def tools() -> dict[str, Any]:
+    return {"double": lambda n: n * 2, "later": lambda n: _soon(n)}
+
+
+async def _soon(value: Any) -> Any:
+    await asyncio.sleep(0)
+    return value
+
+
 def answers() -> list[Answer]:
     return [Answer("one"), Answer("two")]
 
@@ -113,7 +158,10 @@ NAMES = {
         "twice": "twice",
         "kind": "kind",
         "answers": "answers",
+        "dial": "Dial",
+        "same": "same",
+        "tools": "tools",
         "inspect": "kind",
-        "later.thing": "not_there",
     }.items()
-} | {"later.module": "cru.namespace.not_there:x"}
+}
+LATER = ("later.thing", "later.module")

@@ -17,7 +17,7 @@ from cru.extensions.lua.runtime import LuaVM
 
 def machine(**options: Any) -> LuaVM:
     vm = LuaVM(**options)
-    install(vm, family.NAMES)
+    install(vm, family.NAMES, not_yet=family.LATER)
     return vm
 
 
@@ -67,7 +67,8 @@ def test_errors_of_python_are_lua_errors_at_the_callers_line(tmp_path: Path) -> 
     assert isinstance(error.__cause__, FileNotFoundError)
     assert run(VM, "return select(2, pcall(cru.bad))") == "that will not do (give a number)"
     assert "KeyError" in failure(VM, "cru.bug()").message
-    assert "missing 1 required" in failure(VM, "cru.http.get()").message
+    assert "takes 1 positional argument" in failure(VM, "cru.kind(1, 2)").message
+    assert run(VM, "return cru.kind()") == "NoneType"
 
 
 def test_an_error_of_lua_passes_through_python_as_it_was() -> None:
@@ -235,3 +236,44 @@ def test_a_target_without_a_package_is_a_module_of_the_namespace() -> None:
     vm = LuaVM()
     install(vm, {"error": "host:NamespaceError", "one": "host:Values"})
     assert run(vm, "return cru.one({7})") == 7
+
+
+def test_null_and_the_levels_of_the_log_are_values() -> None:
+    vm = LuaVM()
+    install(vm)
+    assert run(vm, "return cru.json.null == cru.oq.null, cru.log.levels.WARN, tostring(cru.json.null)") == (
+        True,
+        3,
+        "null",
+    )
+    assert run(vm, "return cru.json.encode({1, cru.json.null})") == "[1,null]"
+    assert run(vm, "return require('cjson').decode('null') == cru.json.null") is True
+
+
+def test_names_that_are_not_available_yet_say_so_when_they_are_called() -> None:
+    vm = LuaVM()
+    install(vm)
+    assert failure(vm, "cru.vault.search('x')").message.endswith("cru.vault.search is not available yet")
+    assert failure(vm, "graph.find({}, 'x')").message.endswith("cru.graph.find is not available yet")
+
+
+def test_the_keys_of_some_tables_belong_to_functions() -> None:
+    vm = LuaVM()
+    install(vm, family.NAMES, indexed={"knobs": (f"{family.HERE}:knob", f"{family.HERE}:turn"),
+                                       "http": (f"{family.HERE}:knob", "")})  # fmt: skip
+    assert run(vm, "cru.knobs.heat = 3 return cru.knobs.heat, cru.knobs.other") == (3, None)
+    assert run(vm, "cru.knobs.heat = nil return cru.knobs.heat") is None
+    assert run(vm, "return cru.http.heat, type(cru.http.get)") == (None, "function")
+    assert "cru.http.heat cannot be assigned" in failure(vm, "cru.http.heat = 1").message
+    assert run(vm, "cru.http.get = function() return 'mock' end return cru.http.get()") == "mock"
+
+
+def test_an_object_may_take_assignments_itself() -> None:
+    assert run(VM, "local d = cru.dial() d.heat = 4 return d.heat, d:half()") == (4, 2)
+    assert "no such knob" in failure(VM, "return cru.dial().colour").message
+    assert "no such knob" in failure(VM, "cru.dial().colour = 1").message
+
+
+def test_objects_and_functions_of_python_come_back_as_what_they_are() -> None:
+    assert run(VM, "local d = cru.dial() return cru.same(d, d), cru.same(d, cru.dial())") == (True, False)
+    assert run(VM, "local t = cru.tools() return t.double(4), t.later(5), cru.same(t.double, t.double)") == (8, 5, True)

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.extensions.lua.support import failure, run
 
-from cru.extensions.lua.convert import Lazy, LuaData, LuaError
+from cru.extensions.lua.convert import LuaData, LuaError
 from cru.extensions.lua.runtime import LuaFunction, LuaTable, LuaVM
+from cru.namespace.lazy import Lazy
 
 VM = LuaVM()
 ECHO = VM.load("return ...", "@echo.lua")

@@ -59,7 +59,7 @@ function finish(tag, data)                 -- called in tail position: level 2 i
     if token ~= RESUMED then error("a coroutine that waits for the program was resumed", 2) end
   end
   if tag == VALUES then return P.values(data) end
-  if tag == NOTHING then return end
+  if tag == NOTHING then return nil end  -- one value: tostring(f()) works
   if tag == ERROR then
     local value, as_it_was = P.values(data)
     error(value, as_it_was and 0 or 2)
@@ -215,25 +215,29 @@ local shared = { __index = G }
 local function environment(seed) return setmetatable(seed or {}, shared) end
 
 local names
-function names(path, tree, callable, resolve)  -- a table whose members Python makes when they are first used
+function names(path, tree, callable, keyed, resolve)  -- a table whose members Python makes when they are first used
   local t, meta, wanted, itself = {}, {}, {}, nil
-  local prefix = path == "" and "" or path .. "."
+  local prefix, other = path == "" and "" or path .. ".", keyed[path]
   for _, child in next, tree[path] do
     if tree[prefix .. child] then
-      t[child] = names(prefix .. child, tree, callable, resolve)
+      t[child] = names(prefix .. child, tree, callable, keyed, resolve)
     else
       wanted[child] = prefix .. child
     end
   end
   function meta.__index(self, key)
     local full = wanted[key]
-    if not full then return nil end
+    if not full then
+      if other then return other.get(key) end
+      return nil
+    end
     wanted[key] = nil
     local value = resolve(full)
     rawset(self, key, value)
     return value
   end
   function meta.__newindex(self, key, value)
+    if other and not wanted[key] then return other.put(key, value) end
     wanted[key] = nil
     rawset(self, key, value)
   end
@@ -252,8 +256,8 @@ function names(path, tree, callable, resolve)  -- a table whose members Python m
   return setmetatable(t, meta)
 end
 
-local function install(tree, callable, bare, resolve, encode, decode)
-  local cru = names("", tree, callable, resolve)
+local function install(tree, callable, keyed, bare, resolve, encode, decode)
+  local cru = names("", tree, callable, keyed, resolve)
   local json = { encode = encode, decode = decode, null = P.null, array = P.array, empty_array = P.array({}) }
   cru.json = rawget(cru, "json") or json
   cru.json.null, cru.json.array = P.null, P.array

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from cru.extensions.lua.convert import HostFunction, WithNull
 from cru.extensions.lua.runtime import INSTALL, LuaVM
-from cru.namespace.host import BadArgument, NotAvailable, Object
+from cru.namespace.host import BadArgument, Object
+from cru.namespace.names import CONSTANTS, INDEXED, LATER, NAMES, later
 
 BARE = ("http", "fs", "shell", "oq", "paths", "graph", "mcp", "inspect", "ask", "popup", "ui")
 """Families that are global names as well."""
@@ -31,21 +32,33 @@ DIALOGS = frozenset(
 """Names that wait for a person: their waiting is not limited."""
 
 
-def install(vm: LuaVM, names: Mapping[str, str]) -> None:
+def install(
+    vm: LuaVM,
+    names: Mapping[str, str] = NAMES,
+    *,
+    constants: Mapping[str, str] = CONSTANTS,
+    indexed: Mapping[str, tuple[str, str]] = INDEXED,
+    not_yet: Collection[str] = LATER,
+) -> None:
     """Make `cru` (and `crucible`, the same table), the bare globals and the modules `cjson` and `json`. `names` maps dotted names to
-    "module:attribute" (a module without a dot is one of `cru.namespace`);
-    a name that is also the beginning of others is a table that can be called."""
+    "module:attribute" (a module without a dot is one of `cru.namespace`); a name that is also the beginning of others is a table that
+    can be called. The other tables are those of `cru.namespace.names`; null itself is put in by Lua."""
+    targets = {**dict.fromkeys(not_yet, ""), **{n: t for n, t in constants.items() if not n.endswith(".null")}, **names}
 
     def resolve(name: str) -> Any:
-        return _resolved(name, names[name])
+        return _resolved(name, targets[name])
 
-    tree = _tree(names)
+    tree = _tree(targets)
+    for path in indexed:
+        tree.setdefault(path, [])
+        tree[""] = [*tree[""], *([] if path in tree[""] else [path])]
     callable_tables = {path: True for path in tree if path in names}
+    keyed = {path: _index(path, read, assign) for path, (read, assign) in indexed.items()}
     bare = [name for name in BARE if name in tree[""]]
-    vm.finish(INSTALL, tree, callable_tables, bare, resolve, _encode, _decode)
+    vm.finish(INSTALL, tree, callable_tables, keyed, bare, resolve, _encode, _decode)
 
 
-def _tree(names: Mapping[str, str]) -> dict[str, list[str]]:
+def _tree(names: Iterable[str]) -> dict[str, list[str]]:
     """Each table's path (the root is "") with its members."""
     tree: dict[str, list[str]] = {"": []}
     for name in names:
@@ -59,24 +72,39 @@ def _tree(names: Mapping[str, str]) -> dict[str, list[str]]:
 
 
 def _resolved(name: str, target: str) -> Any:
-    """The function or value behind a name. One that is not there yet becomes a function that says so."""
-    import importlib
-
-    module, _, attribute = target.partition(":")
-    try:
-        value = getattr(importlib.import_module(module if "." in module else f"cru.namespace.{module}"), attribute)
-    except (ModuleNotFoundError, AttributeError) as error:
-        value = _missing(name, error)
+    """The function or value behind a name; one that is not available yet becomes a function that says so."""
+    value = _found(target) if target else _later(name)
     if callable(value) and not isinstance(value, Object):
         return HostFunction(value, name in DIALOGS)
     return value
 
 
-def _missing(name: str, cause: Exception) -> Callable[..., Any]:
-    def missing(*_: Any) -> Any:
-        raise NotAvailable(f"cru.{name} is not available yet") from cause
+def _found(target: str) -> Any:
+    import importlib
 
-    return missing
+    module, _, attribute = target.partition(":")
+    return getattr(importlib.import_module(module if "." in module else f"cru.namespace.{module}"), attribute)
+
+
+def _later(name: str) -> Callable[..., Any]:
+    def not_yet(*_: Any) -> Any:
+        raise later(name)
+
+    return not_yet
+
+
+def _index(path: str, read: str, assign: str) -> dict[str, Any]:
+    """How the other keys of a table are read and assigned."""
+
+    def get(key: Any) -> Any:
+        return _found(read)(key)
+
+    def put(key: Any, value: Any = None) -> None:
+        if not assign:
+            raise BadArgument(f"cru.{path}.{key} cannot be assigned", f"cru.{path}.set{{…}}")
+        _found(assign)(key, value)
+
+    return {"get": get, "put": put}
 
 
 def _encode(value: Any = None) -> str:

@@ -24,6 +24,7 @@ from weakref import WeakValueDictionary
 from msgspec import Struct, msgpack
 
 from cru.namespace.host import NamespaceError, Object
+from cru.namespace.lazy import Lazy, stored
 
 RAW, FUNCTION, TABLE, HOST, OBJECT, LAZY = range(1, 7)
 """The extension codes of pack.lua."""
@@ -55,31 +56,25 @@ class LuaData(LuaError):
     pass
 
 
-class Lazy:
-    """A field that becomes a real table when Lua first reads it. An untouched one comes back as the same Lazy, not as a copy."""
-
-    __slots__ = ("_make", "_value")
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make: Callable[[], Any] | None = make
-        self._value: Any = None
-
-    def get(self) -> Any:
-        """The value; made once."""
-        if self._make is not None:
-            self._value = self._make()
-            self._make = None
-        return self._value
-
-
 class HostFunction:
-    """A Python function as Lua calls it. `dialog`: it waits for a person, so its waiting is not limited."""
+    """A Python function as Lua calls it. `dialog`: it waits for a person, so its waiting is not limited; `least`: how many arguments
+    it must have."""
 
-    __slots__ = ("call", "dialog")
+    __slots__ = ("call", "dialog", "least")
 
     def __init__(self, call: Callable[..., Any], dialog: bool = False) -> None:
         self.call = call
         self.dialog = dialog
+        self.least = least(call)
+
+
+def least(function: Callable[..., Any]) -> int:
+    """How many arguments must be given by position, as far as the function says it: in Lua those that are left out are nil."""
+    inner = getattr(function, "__func__", function)
+    code = getattr(inner, "__code__", None)
+    if code is None:
+        return 0
+    return int(code.co_argcount) - len(inner.__defaults__ or ()) - (inner is not function)
 
 
 class WithNull(Struct, frozen=True):
@@ -138,12 +133,12 @@ class Converter:
         values: list[Any] = self._results.decode(data)
         return values
 
-    def arguments(self, data: bytes) -> list[Any]:
-        """What Lua gives to a Python function: no Lazy in it, and no None at the end."""
+    def arguments(self, data: bytes, least: int = 0) -> list[Any]:
+        """What Lua gives to a Python function: no Lazy in it, and no None at the end beyond the `least` that must be given."""
         values: list[Any] = self._arguments.decode(data)
-        while values and values[-1] is None:
+        while len(values) > least and values[-1] is None:
             values.pop()
-        return values
+        return values + [None] * (least - len(values)) if len(values) < least else values
 
     def hold(self, value: Any) -> int:
         """A number for a Python value, valid until Lua gives it back through `release`."""
@@ -207,7 +202,7 @@ def _has_object(value: Any) -> bool:
     """Whether there is an Object in it (msgspec would read one that is a Struct as a map)."""
     if isinstance(value, Object):
         return True
-    for item in value.values() if isinstance(value, dict) else value:
+    for item in dict.values(value) if isinstance(value, dict) else value:
         if type(item) not in _SCALARS and isinstance(item, (list, tuple, dict, Object)) and _has_object(item):
             return True
     return False
@@ -215,7 +210,7 @@ def _has_object(value: Any) -> bool:
 
 def _shielded(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _shielded(item) for key, item in value.items()}
+        return {key: _shielded(item) for key, item in stored(value)}
     if isinstance(value, (list, tuple)):
         return [_shielded(item) for item in value]
     return _Shield(value) if isinstance(value, Object) else value
@@ -224,7 +219,7 @@ def _shielded(value: Any) -> Any:
 def _plain(value: Any) -> Any:
     """The value with what msgspec refuses made bearable: integers beyond 64 bits, and text with surrogate escapes."""
     if isinstance(value, dict):
-        return {_plain(key): _plain(item) for key, item in value.items()}
+        return {_plain(key): _plain(item) for key, item in stored(value)}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if isinstance(value, int) and not -(2**63) <= value < 2**64:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-from cru.extensions.lua.convert import Converter, HostFunction, LuaError, LuaTooSlow, WithNull
+from cru.extensions.lua.convert import Converter, HostFunction, LuaError, LuaTooSlow, WithNull, least
 from cru.namespace.host import Object, Values
 from cru.values.errors import CruError
 
@@ -146,7 +146,7 @@ class Desk:
                 call.deadline += perf_counter() - begun
 
     def _replied(self, value: Any) -> Any:
-        if hasattr(value, "__await__"):
+        if hasattr(type(value), "__await__"):
             if self.current is None:
                 value.close()
                 raise LuaError("this call waits, which is not possible in a finalizer")
@@ -163,7 +163,7 @@ class Desk:
         function: HostFunction = self.converter.hosts[id]
         if self.current is not None:
             self.current.dialog = function.dialog
-        return function.call(*self.converter.arguments(data))
+        return function.call(*self.converter.arguments(data, function.least))
 
     def _method(self, id: int, name: str, data: bytes) -> Any:
         target: Object = self.converter.hosts[id]
@@ -171,7 +171,8 @@ class Desk:
             raise LuaError(f"{type(target).__name__} has no method {name}")
         if self.current is not None:
             self.current.dialog = False
-        return getattr(target, name)(*self.converter.arguments(data))
+        method = getattr(target, name)
+        return method(*self.converter.arguments(data, least(method)))
 
     def _read(self, id: int, data: bytes) -> Any:
         target, name = self.converter.hosts[id], self.converter.arguments(data)[0]
@@ -179,14 +180,15 @@ class Desk:
             return _Method((METHOD, name.encode()))
         if name in target.FIELDS:
             return getattr(target, name)
-        getter = getattr(type(target), "__getitem__", None)
+        getter = getattr(type(target), "__getitem__", None) or getattr(type(target), "__getattr__", None)
         return getter(target, name) if getter is not None else None
 
     def _assign(self, id: int, data: bytes) -> Any:
         name, value = [*self.converter.arguments(data), None][:2]
         target = self.converter.hosts[id]
         kind = type(target)
-        if name in target.FIELDS and getattr(getattr(kind, name, None), "fset", None) is not None:
+        own = "__setattr__" in vars(kind)
+        if own or (name in target.FIELDS and getattr(getattr(kind, name, None), "fset", None) is not None):
             setattr(target, name, value)
         elif hasattr(kind, "__setitem__"):
             target[name] = value

@@ -208,9 +208,10 @@ function OPS.frontier(m, k, i, item)
 end
 function OPS.back(m, k, i, item)
   local capture = m[item.index]
-  if item.index > m.level or item.index < 1 or type(capture[2]) ~= "number" then
+  if item.index > m.level or item.index < 1 or capture[2] == nil then
     error("invalid capture index %" .. item.index .. " in pattern", 0)
   end
+  if capture[2] == "position" then return nil end  -- as in C: never found again
   local again = sub(m.s, capture[1], capture[2])
   if sub(m.s, i, i + #again - 1) == again then return try(m, k + 1, i + #again) end
   return nil

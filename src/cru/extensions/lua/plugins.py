@@ -22,22 +22,24 @@ from cru.namespace.on import register
 
 # Keeps every file's environment and what it returned, so that functions can be found by the path that an annotation stands above.
 KEEPER = """
+local type, next, rawget, ipairs, loaded = type, next, rawget, ipairs, package.loaded
+local gmatch, match = string.gmatch, string.match
 local kept = {}
 local function run(chunk, file, stem, env)
   local result = chunk()
   kept[file] = { env = env, result = result }
   if result == nil and type(rawget(env, "M")) == "table" and next(env.M) ~= nil then result = env.M end
-  if result ~= nil then package.loaded[stem] = result end
+  if result ~= nil then loaded[stem] = result end
   return type(result)
 end
 local function find(file, path)
   local it = kept[file]
   local value = it.env
-  for part in path:gmatch("[^.:]+") do value = type(value) == "table" and value[part] or nil end
+  for part in gmatch(path, "[^.:]+") do value = type(value) == "table" and value[part] or nil end
   if value ~= nil then return value end
-  local rest = path:match("^[^.:]+[.:](.+)$") or path
+  local rest = match(path, "^[^.:]+[.:](.+)$") or path
   value = it.result
-  for part in rest:gmatch("[^.:]+") do value = type(value) == "table" and value[part] or nil end
+  for part in gmatch(rest, "[^.:]+") do value = type(value) == "table" and value[part] or nil end
   return value
 end
 local function spec(file)

@@ -167,7 +167,8 @@ USAGE = """\
 cru [FLAGS] [PROMPT…]        ask; the answer is streamed to standard output
 … | cru [FLAGS] [PROMPT…]    the piped text follows the prompt
 cru                          on a terminal: a chat
-cru trace | models | trust   see `cru COMMAND --help`
+cru trace | models | trust | plugin | lua
+                             see `cru COMMAND --help`
 cru -- PROMPT…               everything after -- is the prompt
 
 """

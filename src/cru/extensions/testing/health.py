@@ -1,0 +1,97 @@
+"""What a plugin says about its own state: its `health.lua`, or the function `health` that it returned (docs/plugin-tests.md)."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from cru.extensions.lua.runtime import LuaVM
+from cru.extensions.manager import Loaded
+from cru.extensions.testing.guest import hosted, search_path
+from cru.namespace import health
+from cru.namespace.host import Plugin, Session, call
+from cru.values.errors import CruError
+
+# What a plugin returned is kept under its name.
+RETURNED = """
+local spec = package.loaded[...]
+local health = type(spec) == "table" and rawget(spec, "health")
+if type(health) == "table" then health = rawget(health, "check") end
+return type(health) == "function" and health or nil
+"""
+
+
+class Check(Struct, frozen=True):
+    """One line of a report: level ok, info, warn or error; `advice` says what to do."""
+
+    level: str
+    text: str
+    advice: tuple[str, ...] = ()
+
+
+async def check(loaded: Loaded, session: Session) -> list[Check] | None:
+    """Run a plugin's checks; None if it has none. Whatever is raised in them is an error of the report."""
+    if loaded.error:
+        return [Check("error", loaded.error)]
+    if loaded.plugin is None:
+        return None
+    with hosted(session, loaded.plugin):
+        try:
+            function = await _function(loaded, loaded.plugin)
+            if function is None:
+                return None
+            health.start(loaded.found.name)
+            await call(function)
+        except Exception as error:  # noqa: BLE001  the boundary around code of a plugin: reported
+            health.error(_told(error))
+        return [_line(one) for one in health.get_results()["checks"]]
+
+
+async def _function(loaded: Loaded, plugin: Plugin) -> Callable[..., Any] | None:
+    """The function that checks, whatever the plugin's language."""
+    vm = getattr(getattr(plugin.invoke, "__self__", None), "vm", None)  # the machine that the plugin runs in
+    if not isinstance(vm, LuaVM):
+        return _python(loaded.found.name)
+    file = loaded.found.folder / "health.lua"
+    single = loaded.found.files[0].parent == loaded.found.folder and loaded.found.files[0].stem == loaded.found.name
+    if single or not file.is_file() or file in loaded.found.files:
+        return _callable((await vm.run(vm.load(RETURNED, "=[cru health]"), loaded.found.name) or (None,))[0])
+    vm.set_path(search_path(loaded.found.folder))
+    said = (await vm.run(vm.load(file.read_text("utf-8"), f"@{file}")) or (None,))[0]
+    function = _callable(said.get("check") if isinstance(said, Mapping) else said)
+    if function is None:
+        raise CruError(f"{file} returns no function `check`", "return { check = function() ... end }")
+    return function
+
+
+def _python(name: str) -> Callable[..., Any] | None:
+    """`health(cru)` of a Python plugin."""
+    import cru
+    from cru.extensions.python.plugins import PRIVATE
+
+    function = getattr(sys.modules.get(PRIVATE.format(name=name)), "health", None)
+    return (lambda: function(cru)) if callable(function) else None
+
+
+def _callable(value: Any) -> Callable[..., Any] | None:
+    return value if callable(value) else None
+
+
+def _line(one: Mapping[str, Any]) -> Check:
+    advice = one["advice"]
+    texts = advice if isinstance(advice, (list, tuple)) else [] if advice is None else [advice]
+    return Check(one["level"], one["msg"], tuple(t if isinstance(t, str) else _json(t) for t in texts))
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value, enc_hook=repr).decode()
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, CruError):
+        return f"{error.message} ({error.hint})" if error.hint else error.message
+    return f"{type(error).__name__}: {error}"

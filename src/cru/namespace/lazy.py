@@ -1,0 +1,78 @@
+"""Big fields of events, made only when a handler reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+
+class Lazy:
+    """A value that is made when it is first read. In Lua it is a field that becomes a real table then; an untouched one comes back as
+    the same Lazy, not as a copy."""
+
+    __slots__ = ("_make", "_value")
+
+    def __init__(self, make: Callable[[], Any]) -> None:
+        self._make: Callable[[], Any] | None = make
+        self._value: Any = None
+
+    def get(self) -> Any:
+        """The value; made once."""
+        if self._make is not None:
+            self._value = self._make()
+            self._make = None
+        return self._value
+
+
+class LazyDict(dict[str, Any]):
+    """A dict whose Lazy values are made when they are read, for handlers in Python. `stored` gives them as they are."""
+
+    def __getitem__(self, key: str) -> Any:
+        value = super().__getitem__(key)
+        if isinstance(value, Lazy):
+            value = self[key] = value.get()
+        return value
+
+    def __iter__(self) -> Iterator[str]:  # its being there makes dict(x) and {**x} read through __getitem__
+        return super().__iter__()
+
+    def __eq__(self, other: object) -> bool:
+        return dict(self.items()) == other
+
+    __hash__ = None
+
+    def get(self, key: str, default: Any = None) -> Any:
+        return self[key] if key in self else default  # noqa: SIM401  that is what this is
+
+    def pop(self, key: str, *default: Any) -> Any:
+        value = super().pop(key, *default)
+        return value.get() if isinstance(value, Lazy) else value
+
+    def setdefault(self, key: str, default: Any = None) -> Any:
+        super().setdefault(key, default)
+        return self[key]
+
+    def items(self) -> Any:
+        self._make()
+        return super().items()
+
+    def values(self) -> Any:
+        self._make()
+        return super().values()
+
+    def copy(self) -> dict[str, Any]:
+        return dict(self.items())
+
+    def _make(self) -> None:
+        for key in self:
+            self[key]
+
+
+def stored(values: Mapping[Any, Any]) -> Iterable[tuple[Any, Any]]:
+    """Keys and values as they are kept: what nobody has read is still a Lazy."""
+    return dict.items(values) if isinstance(values, LazyDict) else values.items()
+
+
+def made(value: Any) -> Any:
+    """The value itself."""
+    return value.get() if isinstance(value, Lazy) else value

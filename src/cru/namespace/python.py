@@ -1,0 +1,99 @@
+"""The namespace in Python: `from cru import on, state`, or the whole of it as `NAMESPACE`, which `setup(cru)` of a plugin gets.
+
+The same functions as in Lua. An async one is awaited; several return values come as a tuple; nil is None. Names that are also rooms of
+the program (`tools`, `config`, `permissions`) come from here: `from cru.namespace.python import tools`. A name that is a word of Python
+gets an underscore: `emitter.global_()`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cru.namespace.names import CONSTANTS, INDEXED, LATER, NAMES, later
+
+_TARGETS = {**CONSTANTS, **NAMES}
+_FAMILIES = {name.rpartition(".")[0] for name in (*_TARGETS, *LATER)} | set(INDEXED)
+
+
+class Family:
+    """A part of the namespace: names are attributes, and `family["key"]` reads the keys that belong to nobody."""
+
+    def __init__(self, path: str) -> None:
+        object.__setattr__(self, "_path", path)
+
+    def __getattr__(self, name: str) -> Any:
+        path: str = object.__getattribute__(self, "_path")
+        full = f"{path}.{name.removesuffix('_')}" if path else name.removesuffix("_")
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if full in _FAMILIES:
+            return Family(full)
+        if full in _TARGETS:
+            return _found(_TARGETS[full])
+        if full in LATER:
+            return _not_yet(full)
+        if path in INDEXED:
+            return self[name]
+        raise AttributeError(_unknown(full), name=name, obj=self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+    def __getitem__(self, key: str) -> Any:
+        return _found(self._indexed(key)[0])(key)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        assign = self._indexed(key)[1]
+        if not assign:
+            raise AttributeError(f"cru.{self}.{key} cannot be assigned")
+        _found(assign)(key, value)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        path = str(self)
+        if path not in NAMES:
+            raise TypeError(f"cru.{path} is no function")
+        return _found(NAMES[path])(*args, **named)
+
+    def __dir__(self) -> list[str]:
+        prefix = f"{self}." if str(self) else ""
+        return sorted({n[len(prefix) :].partition(".")[0] for n in (*_TARGETS, *INDEXED) if n.startswith(prefix)})
+
+    def __str__(self) -> str:
+        path: str = object.__getattribute__(self, "_path")
+        return path
+
+    def __repr__(self) -> str:
+        return f"<names of cru{'.' if str(self) else ''}{self}>"
+
+    def _indexed(self, key: str) -> tuple[str, str]:
+        if str(self) not in INDEXED:
+            raise AttributeError(f"cru.{self}.{key} cannot be assigned or looked up by key")
+        return INDEXED[str(self)]
+
+
+NAMESPACE = Family("")
+
+
+def __getattr__(name: str) -> Any:
+    return getattr(NAMESPACE, name)
+
+
+def _found(target: str) -> Any:
+    import importlib
+
+    module, _, attribute = target.partition(":")
+    return getattr(importlib.import_module(f"cru.namespace.{module}"), attribute)
+
+
+def _not_yet(name: str) -> Any:
+    def not_yet(*_: Any, **__: Any) -> Any:
+        raise later(name)
+
+    return not_yet
+
+
+def _unknown(name: str) -> str:
+    from cru.config.closest import did_you_mean
+
+    hint = did_you_mean(name, sorted({*_TARGETS, *LATER, *_FAMILIES}))
+    return f"there is no cru.{name}{f'; {hint}' if hint else ''}"

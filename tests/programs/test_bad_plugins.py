@@ -1,0 +1,197 @@
+"""What is wrong in a plugin stays in the plugin: it is told on standard error, nothing is lost, and the turn goes on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.kit import Call, Done, HomeDir, Received, Reply, cru, home, server
+
+GOOD = 'cru.on("turn:complete", function() cru.toast("the good one runs") end)'
+BIG = 10_000_000
+
+
+def run(tmp_path: Path, plugins: dict[str, str], *replies: Reply) -> tuple[Done, HomeDir, list[Received]]:
+    """One turn with these plugins (file name → source) and a good one beside them."""
+    with server(replies or (Reply("all is well"),)) as model:
+        here = home(tmp_path)
+        here.configure('mode = "trust"\n', model.url)
+        (here.cru / "plugins").mkdir()
+        for name, source in {**plugins, "zz_good.lua": GOOD}.items():
+            (here.cru / "plugins" / name).write_text(source)
+        done = cru("hello", home=here)
+    assert (done.code, done.out) == (0, "all is well\n"), done
+    assert "the good one runs" in done.err
+    assert [e["content"] for e in here.log() if e.get("role") == "user" and e["entry_type"] == "message"] == ["hello"]
+    return done, here, model.requests
+
+
+def told(tmp_path: Path, plugins: dict[str, str], *replies: Reply) -> str:
+    return run(tmp_path, plugins, *replies)[0].err
+
+
+# name → (file, source, what is said)
+NOT_LOADED: dict[str, tuple[str, str, tuple[str, ...]]] = {
+    "a syntax error in Lua": ("bad.lua", "local x = 1\nlocal y = = 2\n", ("bad.lua:2:", "unexpected symbol near '='")),
+    "a syntax error in Python": ("bad.py", "x = 1\ny = = 2\n", ("bad.py:2", "SyntaxError")),
+    "an error while loading Lua": ("bad.lua", "\nerror('broken')", ("bad.lua:2", "broken")),
+    "an error while loading Python": ("bad.py", "\nraise ValueError('broken')", ("bad.py:2", "ValueError: broken")),
+    "an exit while loading Python": ("bad.py", "import sys\nsys.exit(3)", ("bad.py:2", "SystemExit")),
+    "an annotation without an event": (
+        "bad.lua", "-- @handler priority=5\nfunction f() end", ("bad.lua:1", "no event"),
+    ),
+    "an unknown field of an annotation": (
+        "bad.lua", '\n-- @handler event="turn:complete" priorty=5\nfunction f() end', ("bad.lua:2", "priorty", "priority"),
+    ),
+    "an unknown annotation": (
+        "bad.lua", '-- @handlr event="turn:complete"\nfunction f() end', ("bad.lua:1", "@handlr", "handler"),
+    ),
+    "an annotation above nothing": (
+        "bad.lua", '-- @handler event="turn:complete"\nlocal x = 1', ("bad.lua:1", "stands above no function"),
+    ),
+    "wrong argument types in Lua": ("bad.lua", "cru.on(5, 6)", ("bad.lua:1", "name of an event")),
+    "wrong argument types in Python": ("bad.py", "from cru import on\non(5, 6)", ("bad.py:2", "name of an event")),
+    "no function in Lua": ("bad.lua", 'cru.on("turn:complete")', ("bad.lua:1", "no function")),
+    "an unknown option": (
+        "bad.lua", 'cru.on("turn:complete", function() end, {priorty = 1})', ("bad.lua:1", "priorty", "priority"),
+    ),
+    "an unknown name in Python": ("bad.py", "import cru\ncru.state.gett('x')", ("bad.py:2", "state.get")),
+    "an unknown name in Lua": ("bad.lua", "\ncru.state.gett('x')", ("bad.lua:2", "gett")),
+    "a loop that never ends": ("bad.lua", "while true do end", ("bad.lua:1", "ran longer than 1 s")),
+    "recursion that never ends": ("bad.lua", "local function f() return 1 + f() end\nf()", ("bad.lua:1", "stack overflow")),
+    "an error that is a table": ("bad.lua", "error({code = 7})", ("error object is a table",)),
+    "an error that is nil": ("bad.lua", "error(nil)", ("nil",)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", NOT_LOADED)
+def test_it_is_not_loaded_and_says_why(tmp_path: Path, what: str) -> None:
+    name, source, words = NOT_LOADED[what]
+    err = told(tmp_path, {name: source})
+    assert "plugin bad is not loaded" in err
+    assert [word for word in words if word not in err] == [], err
+
+
+def handler(body: str) -> str:
+    return f'cru.on("message:received", function(ctx, event)\n{body}\nend)'
+
+
+# name → (the body of a handler of message:received, what is said)
+FAILING: dict[str, tuple[str, tuple[str, ...]]] = {
+    "it returns a number": ("return 5", ("bad", "5", "a table or nil is understood")),
+    "it returns a text": ("return 'x'", ("bad", "a table or nil is understood")),
+    "an inject without content": ("return {inject = {position = 'user_prefix'}}", ("bad.lua:1", "inject without content")),
+    "a table that holds itself": ("local t = {} t.t = t return t", ("bad.lua", "contains itself")),
+    "it calls nothing": ("local x = nil x()", ("bad.lua:2", "attempt to call a nil value")),
+    "an error that is a table": ("error({code = 7})", ("bad.lua", "error object is a table")),
+    "an error that is a table with a message": ("error({message = 'out of paper'})", ("bad.lua", "out of paper")),
+    "an error that is a number": ("error(7)", ("bad.lua", "7")),
+    "an error that is nil": ("error()", ("bad.lua", "nil")),
+    "recursion that never ends": ("local function f() return 1 + f() end return f()", ("bad.lua", "stack overflow")),
+    "a loop that never ends": ("while true do end", ("bad.lua", "ran longer than 1 s")),
+    "a wrong type in a field": ("return {type = event.type, content = {1}}", ("bad.lua:1", "content")),
+    "a key that is no data": ("return {[{}] = 1}", ("bad.lua", "as key is no data")),
+    "a wrong argument": ("cru.fs.read({})", ("bad.lua:2", "cru.fs.read", "string")),
+    "state that is no data": ("cru.state.set('f', function() end)", ("bad.lua:2", "is not data")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FAILING)
+def test_a_handler_that_fails_changes_nothing(tmp_path: Path, what: str) -> None:
+    body, words = FAILING[what]
+    done, _, requests = run(tmp_path, {"bad.lua": handler(body)})
+    assert [word for word in words if word not in done.err] == [], done.err
+    assert requests[0].body["messages"][-1]["content"] == "hello"
+
+
+PYTHON_BODIES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "it raises": ("raise ValueError('broken')", ("bad.py:3", "ValueError: broken")),
+    "it exits": ("import sys; sys.exit(3)", ("bad.py:3", "SystemExit")),
+    "it returns a number": ("return 5", ("a table or nil is understood",)),
+    "an inject without content": ("return {'inject': {}}", ("inject without content",)),
+    "recursion that never ends": ("return on_message(ctx, event)", ("RecursionError",)),
+    "a wrong type in a field": ("event['content'] = [1]; return event", ("content",)),
+}
+
+
+@pytest.mark.parametrize("what", PYTHON_BODIES)
+def test_a_handler_in_python_that_fails_changes_nothing(tmp_path: Path, what: str) -> None:
+    body, words = PYTHON_BODIES[what]
+    source = f"from cru import on\ndef on_message(ctx, event):\n    {body}\non('message:received', on_message)\n"
+    done, _, requests = run(tmp_path, {"bad.py": source})
+    assert [word for word in words if word not in done.err] == [], done.err
+    assert requests[0].body["messages"][-1]["content"] == "hello"
+
+
+def test_an_unknown_event_is_told_with_its_place_and_the_closest_name(tmp_path: Path) -> None:
+    err = told(tmp_path, {"bad.lua": '\ncru.on("turn:complet", function() end)'})
+    assert "bad.lua:2" in err
+    assert "did you mean `turn:complete`?" in err
+    annotated = '\n-- @handler event="turn:complet"\nfunction f() end'
+    (tmp_path / "again").mkdir()
+    err = told(tmp_path / "again", {"bad.lua": annotated})
+    assert "bad.lua:2" in err
+    assert "did you mean `turn:complete`?" in err
+
+
+def test_a_guard_that_fails_denies_the_call_and_says_whose_it_is(tmp_path: Path) -> None:
+    guard = 'cru.on("tool:before_call", function(ctx, event)\n  error("no idea")\nend)'
+    replies = (Reply(calls=(Call("bash", {"command": "echo ran > ran.txt"}),)), Reply("all is well"))
+    done, here, requests = run(tmp_path, {"bad.lua": guard}, *replies)
+    assert "bad.lua:2: no idea" in done.err
+    assert "the handler of bad failed" in requests[1].body["messages"][-1]["content"]
+    assert not (here.project / "ran.txt").exists()
+
+
+@pytest.mark.parametrize("name", ["bad.lua", "bad.py"])
+def test_a_tool_that_fails_is_a_failed_call(tmp_path: Path, name: str) -> None:
+    sources = {
+        "bad.lua": "return {tools = {mend = {desc = 'x', fn = function(args)\n  error('no glue')\nend}}}",
+        "bad.py": "def mend(args):\n    raise ValueError('no glue')\nTOOLS = {'mend': {'desc': 'x', 'fn': mend}}",
+    }
+    replies = (Reply(calls=(Call("mend"),)), Reply("all is well"))
+    _, _, requests = run(tmp_path, {name: sources[name]}, *replies)
+    assert "no glue" in requests[1].body["messages"][-1]["content"]
+
+
+def test_ten_megabytes_come_through_whole(tmp_path: Path) -> None:
+    body = (
+        f'local text = string.rep("x", {BIG})\ncru.state.set("big", text)\ncru.toast("kept " .. #cru.state.get("big"))'
+    )
+    done, here, _ = run(tmp_path, {"big.lua": handler(body)})
+    assert f"kept {BIG}" in done.err
+    assert (here.context() / "plugin-state.json").stat().st_size > BIG
+
+
+def test_a_global_of_one_plugin_is_not_one_of_another(tmp_path: Path) -> None:
+    one = 'count = 5\n_G.shared = 1\nstring.own = 1\ncru.on("turn:complete", function() cru.toast("count is " .. count) end)'
+    two = 'cru.on("turn:complete", function() cru.toast("two sees " .. type(count)) end)'
+    err = told(tmp_path, {"one.lua": one, "two.lua": two})
+    assert "count is 5" in err
+    assert "two sees nil" in err
+
+
+def test_a_plugin_that_breaks_the_globals_breaks_no_handler(tmp_path: Path) -> None:
+    source = "for _, name in ipairs{'pcall', 'error', 'type', 'next'} do _G[name] = nil end\nstring.format = nil"
+    done, _, requests = run(tmp_path, {"aa.lua": source})
+    assert requests[0].body["messages"][-1]["content"] == "hello"
+    assert "not loaded" not in done.err
+
+
+def test_a_broken_state_file_is_kept_beside_and_told(tmp_path: Path) -> None:
+    with server((Reply("all is well"),)) as model:
+        here = home(tmp_path)
+        here.configure("", model.url)
+        (here.cru / "plugins").mkdir()
+        (here.cru / "plugins" / "keep.lua").write_text(
+            handler('cru.toast("was " .. tostring(cru.state.get("n")))\ncru.state.set("n", 1)')
+        )
+        here.context().mkdir(parents=True)
+        (here.context() / "plugin-state.json").write_text('{"n": 1')
+        done = cru("hello", home=here)
+    assert (done.code, done.out) == (0, "all is well\n")
+    assert "was nil" in done.err
+    assert "plugin-state.json is not understood" in done.err
+    [kept] = here.context().glob("plugin-state.json.corrupt*")
+    assert kept.read_text() == '{"n": 1'
+    assert (here.context() / "plugin-state.json").read_text() == '{"n":1}'
