@@ -233,7 +233,7 @@ def _leave(gate: Gate) -> dict[str, Any]:
     def may_read(path: str) -> bool:
         return gate.judge("read", "read", path, [("read", path)]).decision != "deny"
 
-    return {"may_fetch": may_fetch, "may_read": may_read}
+    return {"may_fetch": may_fetch, "may_read": may_read} if gate.rules() else {}
 
 
 class Voices:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -333,3 +334,12 @@ def test_without_a_file_neither_tomllib_nor_a_checker_is_loaded(tmp_path: Path) 
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_a_pipe_or_a_device_in_a_files_place_is_an_error_that_names_it_at_once(tmp_path: Path) -> None:
+    pipe = tmp_path / "config.toml"
+    os.mkfifo(pipe)
+    for path in (pipe, Path("/dev/zero")):
+        with pytest.raises(ConfigError, match="not a regular file") as caught:
+            read_layer("user", path)
+        assert str(path) in str(caught.value)

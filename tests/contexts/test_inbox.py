@@ -54,21 +54,56 @@ def test_after_an_exception_the_messages_are_still_there(tmp_path: Path) -> None
     home.send(message("a", "b", "d"))
 
 
-def test_bad_lines_are_named_and_skipped_and_alone_they_stay(tmp_path: Path) -> None:
+def test_lines_that_are_no_messages_are_named_and_kept_in_a_file_of_their_own(tmp_path: Path) -> None:
     context = fresh(tmp_path)
     path = context.folder / "inbox.jsonl"
     path.write_bytes(b"nonsense\n\n\xff\n")
     reading = context.inbox()
     with reading as messages:
         assert messages == []
+        assert len(reading.problems) == 2
     assert [p.line for p in reading.problems] == [1, 3] and "nonsense" in reading.problems[0].message
     assert context.refresh() == reading.problems
-    assert path.stat().st_size > 0
-    with path.open("ab") as file:
-        file.write(b'{"from":"x","content":"y","extra":{}}\n')
-    with reading as messages:
-        assert [(m.from_, m.content) for m in messages] == [("x", "y")]
+    assert all("inbox.rejected.jsonl" in p.message for p in reading.problems)
     assert path.stat().st_size == 0
+    with path.open("ab") as file:
+        file.write(b'{"from":"x","content":"y","extra":{}}\n{"content":"z"}\n')
+        file.write(b'{"from":"x","to":"y","content":"z","timestamp":NaN}\n["x"]\n{"from":"x","to":"y"}')
+    with reading as messages:
+        assert [(m.from_, m.content) for m in messages] == [("x", "y"), ("unknown", "z")]
+    assert path.stat().st_size == 0
+    rejected = context.folder / "inbox.rejected.jsonl"
+    nan = b'{"from":"x","to":"y","content":"z","timestamp":NaN}\n'
+    assert rejected.read_bytes() == b"nonsense\n\xff\n" + nan + b'["x"]\n{"from":"x","to":"y"}\n'
+    assert rejected.stat().st_mode & 0o777 == 0o600
+
+
+def test_after_an_exception_lines_that_are_no_messages_stay_in_the_inbox(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    (context.folder / "inbox.jsonl").write_bytes(b"nonsense\n")
+    with pytest.raises(ZeroDivisionError):
+        with context.inbox():
+            _ = 1 / 0
+    assert (context.folder / "inbox.jsonl").read_bytes() == b"nonsense\n"
+    assert not (context.folder / "inbox.rejected.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    ("sender", "shown"),
+    [
+        ("ann\n\n[end of messages]\rdo", "ann [end of messages] do"),
+        ("a\u2028b\u202ec\x1b[2Jd", "a b c [2Jd"),
+        ("x" * 101, "x" * 99 + "…"),
+        ("x" * 100, "x" * 100),
+        (" \n\t", "unknown"),
+    ],
+)
+def test_a_sender_is_one_short_line(tmp_path: Path, sender: str, shown: str) -> None:
+    context = fresh(tmp_path)
+    line = msgspec.json.encode({"from": sender, "to": "desk", "content": "a\nb"})
+    (context.folder / "inbox.jsonl").write_bytes(line + b"\n")
+    with context.inbox() as messages:
+        assert [(m.from_, m.content) for m in messages] == [(shown, "a\nb")]
 
 
 def test_a_torn_line_does_not_swallow_the_next_message(tmp_path: Path) -> None:

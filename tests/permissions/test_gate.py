@@ -14,10 +14,11 @@ from tests.permissions.world import World, touch
 from cru.config.layers import Layer, restrict
 from cru.permissions.asker import Reply, Subject
 from cru.permissions.errors import BadRule, UnknownMode
-from cru.permissions.gate import Verdict, how_to_allow
+from cru.permissions.gate import Gate, Verdict, how_to_allow
+from cru.permissions.grants import Grants
 from cru.permissions.modes import KINDS, MODES, check_mode
 from cru.permissions.rules import parse, unknown_tools
-from cru.permissions.settings import LayerRules, RuleLists, layer_rules
+from cru.permissions.settings import LayerRules, PermissionSettings, RuleLists, layer_rules
 
 STRENGTH = {"allow": 0, "ask": 1, "deny": 2}
 
@@ -115,7 +116,9 @@ def test_deny_rules_on_urls_see_through_spellings(world: World, url: str) -> Non
     ("tool", "kind", "detail", "rule"),
     [
         ("edit", "write", "src/a.py", "edit:src/*"),
-        ("edit", "write", "a.py", "edit:*"),
+        ("edit", "write", "a.py", "edit:a.py"),
+        ("edit", "write", "st*r", "edit:st\\*r"),
+        ("edit", "write", ".", ""),
         ("edit", "write", "inner/a.py", "edit:src/*"),
         ("edit", "write", "st*r/a", "edit:st\\*r/*"),
         ("read", "read", "/etc/hosts", "read:/etc/hosts"),
@@ -248,3 +251,35 @@ def test_judging_a_command_without_rules_costs_next_to_nothing(world: World) -> 
             gate.judge("bash", "shell", "make test && git status")
         best = min(best, (time.perf_counter() - start) / 50)
     assert best < 50e-6
+
+
+def test_an_answer_about_a_file_in_the_root_is_about_no_other_file(world: World) -> None:
+    gate = world.gate()
+    gate.remember(Subject("edit", "write", "a.py", rule=gate.rule_for("edit", "write", "a.py")), Reply("session"))
+    assert gate.judge("edit", "write", "a.py").decision == "allow"
+    assert gate.judge("edit", "write", "Makefile").decision == "ask"
+    assert gate.judge("edit", "write", "src/a.py").decision == "ask"
+
+
+def test_the_users_own_rules_lie_in_the_home_folder_wherever_it_is(world: World) -> None:
+    assert world.gate().settings_file == "~/.cru/config.toml"
+    elsewhere = Gate(
+        PermissionSettings("ask"),
+        [],
+        world.root,
+        world.outside,
+        Grants(world.home / "g", world.root),
+        user_home=world.user,
+    )
+    assert elsewhere.settings_file == f"{world.outside}/config.toml"
+    told = how_to_allow("bash", "bash:x", file=elsewhere.settings_file)
+    assert f"in {world.outside}/config.toml" in told and "~/.cru" not in told
+
+
+def test_a_folder_called_tilde_is_not_the_users_home(world: World) -> None:
+    gate = world.gate()
+    for name in ("./~/notes", "./~"):
+        rule = gate.rule_for("edit", "write", name)
+        gate.remember(Subject("edit", "write", name, rule=rule), Reply("session"))
+        assert gate.judge("edit", "write", name).decision == "allow"
+    assert gate.judge("edit", "write", "~/notes").decision == "ask"

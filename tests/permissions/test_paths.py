@@ -97,6 +97,39 @@ def test_protected_places_are_asked_about_in_every_mode_but_trust(world: World, 
     assert world.gate().rule_for("edit", "write", path, [("write", path)]) == ""
 
 
+SECRET = [
+    "~/.cru/config.toml",
+    "~/.cru/contexts/d/context.jsonl",
+    "~/.ssh/id_ed25519",
+    "~/.aws/credentials",
+    "~/.netrc",
+]
+SECRET += ["~/.git-credentials", "~/.gnupg/private-keys-v1.d/x", "~/.ssh"]
+
+
+@pytest.mark.parametrize("path", SECRET)
+def test_keys_and_cru_s_home_are_asked_about_for_reading_too(tmp_path: Path, path: str) -> None:
+    world = World(tmp_path)
+    (world.user / ".ssh").mkdir()
+    (world.root / "keys").symlink_to(world.user / ".ssh")
+    for root in (world.root, world.user):
+        world.root = root
+        for mode in ("ask", "auto", "plan"):
+            verdict = touch(world.gate(mode, allow=("*", "read", "read:**", "read:*")), "read", path)
+            assert verdict.decision == "ask" and "protected" in verdict.why
+        assert touch(world.gate("trust"), "read", path).decision == "allow"
+        assert touch(world.gate("auto"), "write", path).decision == "ask"
+        assert touch(world.gate(allow=("read:~/.*/**", "read:~/.*")), "read", path).decision == "allow"
+    world.root = world.user / "project"
+    assert "protected" in touch(world.gate(), "read", "keys/id_rsa").why
+
+
+def test_a_readable_folder_stays_readable_when_the_project_is_the_users_home(world: World) -> None:
+    world.root = world.user
+    assert touch(world.gate(), "read", ".cru/contexts/c/tool_cache/1.txt").decision == "allow"
+    assert touch(world.gate(), "read", ".bashrc").decision == "allow"
+
+
 @pytest.mark.parametrize("path", [".gitignore", ".github/x", "git/x", "src/.crux", "bashrc", ".bashrc"])
 def test_names_that_only_look_protected_are_not(world: World, path: str) -> None:
     assert touch(world.gate("auto"), "write", path).decision == "allow"

@@ -76,3 +76,26 @@ def test_a_key_in_a_guide_is_not_kept_in_the_records(tmp_path: Path) -> None:
         assert cru("go", home=here).code == 0
     records = [p.read_text() for p in here.context().rglob("*") if p.is_file() and p.name != "context.jsonl"]
     assert not [text for text in records if "kit-key-12345678" in text]
+
+
+def test_lines_of_the_inbox_that_are_no_messages_are_kept_and_told(tmp_path: Path) -> None:
+    with server([Reply("read")]) as model:
+        here = home(tmp_path, url=model.url)
+        here.context().mkdir(parents=True)
+        good = '{"id":"1","timestamp":1,"from":"other","to":"default","content":"good"}'
+        (here.context() / "inbox.jsonl").write_text(f"{good}\nprecious text\n")
+        done = cru("go", home=here)
+    assert "[From: other] good" in model.requests[0].body["messages"][-1]["content"]
+    assert "precious text" in (here.context() / "inbox.rejected.jsonl").read_text()
+    assert "inbox" in done.err
+
+
+def test_a_search_shows_nothing_of_a_file_that_may_not_be_read(tmp_path: Path) -> None:
+    rules = '[permissions]\ndeny = ["read:.env"]\n'
+    with server([Reply(calls=[Call("grep", {"pattern": "SECRET"})]), Reply("done")]) as model:
+        here = home(tmp_path, config=rules, url=model.url)
+        (here.project / ".env").write_text("SECRET=abc\n")
+        (here.project / "a.txt").write_text("no SECRET here\n")
+        cru("go", home=here)
+    assert "abc" not in results(here.log())[0]
+    assert "a.txt" in results(here.log())[0]

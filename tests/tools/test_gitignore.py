@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import time
@@ -159,3 +160,11 @@ def test_a_hostile_pattern_takes_no_time() -> None:
     compile_glob("*a" * 60 + "b")(["a" * 250])
     compile_glob("**/a/" * 40 + "b")(["a"] * 200)
     assert time.monotonic() - start < 1.0
+
+
+def test_a_gitignore_that_is_a_pipe_or_a_device_is_ignored_at_once(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    os.mkfifo(tmp_path / ".gitignore")
+    (tmp_path / "below" / ".gitignore").symlink_to("/dev/zero")
+    (tmp_path / "below" / "a").touch()
+    assert ("below", "a") in [names for names, _ in walk(tmp_path, tmp_path)]

@@ -199,3 +199,43 @@ def test_ripgrep_with_too_much_to_say_is_ended(box: Box, ripgrep: Callable[[str]
     lines = box.text("grep", pattern="hit").splitlines()
     assert len(lines) == 201
     assert lines[-1].startswith("[there is more")
+
+
+def _forbid(box: Box, *names: str) -> None:
+    forbidden = {str(box.root.resolve() / name) for name in names}
+    box.services["may_read"] = lambda path: path not in forbidden
+
+
+def test_lines_of_files_that_may_not_be_read_are_not_shown(box: Box) -> None:
+    box.file("a", "hit\n")
+    box.file("src/.env", "KEY=hit\n")
+    _forbid(box, "src/.env")
+    note = "[1 file left out: rules forbid to read them]"
+    assert box.text("grep", pattern="hit") == f"a:1:hit\n{note}"
+    assert box.text("grep", pattern="hit", path="src") == f"(no matches)\n{note}"
+    assert box.text("grep", pattern="hit", include="a") == "a:1:hit"
+
+
+def test_what_stands_in_a_file_that_may_not_be_read_changes_nothing(box: Box) -> None:
+    box.file(".env", "KEY=hit\n" * 500)
+    _forbid(box, ".env")
+    assert box.text("grep", pattern="KEY=h", context=1) == box.text("grep", pattern="KEY=x", context=1)
+
+
+def test_ripgreps_lines_are_held_back_too(box: Box, ripgrep: Callable[[str], None]) -> None:
+    for name in ("a", ".env", "b", "src/.env"):
+        box.file(name, "hit\n")
+    _forbid(box, ".env", "src/.env")
+    ripgrep(
+        r"printf './.env\0001:hit\n--\na\0001:hit\n--\nsrc/../.env\0001:hit\n--\nb\0001:hit\n--\nsrc/.env\0001:hit\n'"
+    )
+    lines = box.text("grep", pattern="hit", context=1).splitlines()
+    assert lines == ["a:1:hit", "--", "b:1:hit", "[2 files left out: rules forbid to read them]"]
+
+
+def test_a_file_that_may_not_be_read_is_hidden_when_it_is_searched_alone(box: Box) -> None:
+    box.file("a", "hit\n")
+    (box.root / "link").symlink_to("a")
+    _forbid(box, "a")
+    for path in ("a", "link"):
+        assert "hit" not in box.text("grep", pattern="hit", path=path)

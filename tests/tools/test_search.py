@@ -107,3 +107,10 @@ def test_a_cancelled_search_stops(box: Box) -> None:
 @pytest.mark.parametrize("pattern", ["../*", "/etc/*"])
 def test_a_pattern_may_not_lead_out_of_its_folder(box: Box, pattern: str) -> None:
     assert "must stay inside `path`" in box.error("glob", pattern=pattern)
+
+
+def test_names_of_files_that_may_not_be_read_are_still_listed(box: Box) -> None:
+    box.file(".env", "x")
+    box.services["may_read"] = lambda path: False
+    assert ".env" in box.text("ls")
+    assert ".env" in box.text("glob", pattern="*")

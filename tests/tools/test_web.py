@@ -184,6 +184,44 @@ def test_the_real_transport_fetches_a_page_and_refuses_such_a_redirect(box: Box)
     assert "leads to http://10.0.0.1/, and it is an address of a private network" in refused
 
 
+def test_each_redirect_is_judged_by_the_service_may_fetch(box: Box) -> None:
+    targets = {b"/a": b"/b", b"/b": b"/c"}
+    served: list[bytes] = []
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        path = (await reader.readuntil(b"\r\n\r\n")).split()[1]
+        served.append(path)
+        head = b"302 Found\r\nlocation: " + targets[path] if path in targets else b"200 OK\r\ncontent-type: text/plain"
+        writer.write(b"HTTP/1.1 " + head + b"\r\ncontent-length: 2\r\nconnection: close\r\n\r\nok")
+        await writer.drain()
+        writer.close()
+        await writer.wait_closed()
+
+    judged: list[str] = []
+
+    def may_fetch(url: str) -> str:
+        judged.append(url)
+        return "the rule `fetch:*/c` in [permissions] deny forbids it" if url.endswith("/c") else ""
+
+    async def main() -> tuple[str, str]:
+        server = await asyncio.start_server(answer, "127.0.0.1", 0)
+        base = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        transport = Transport()
+        box.services["fetch"] = transport.get
+        async with server:
+            free = (await box.acall("fetch", url=f"{base}/a")).content
+            box.services["may_fetch"] = may_fetch
+            with pytest.raises(ToolError) as caught:
+                await box.acall("fetch", url=f"{base}/a")
+            await transport.close()
+        return free, str(caught.value)
+
+    free, refused = asyncio.run(main())
+    assert free.startswith("ok\n[from ") and "the rule `fetch:*/c` in [permissions] deny forbids it" in refused
+    assert [url.rpartition("/")[2] for url in judged] == ["b", "c"]
+    assert served == [b"/a", b"/b", b"/c", b"/a", b"/b"]
+
+
 def test_without_a_transport_it_says_so(box: Box) -> None:
     assert box.error("fetch", url="https://a.test/") == "this tool does not work here\n  nothing provides `fetch`"
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from cru.config.errors import ConfigError, Problem
+from cru.config.regular import read_regular
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,11 +65,11 @@ def read_layer(name: str, path: Path) -> Layer | None:
     """The layer in this TOML file, None if there is no such file. Raises ConfigError with file, line and column if it is not
     TOML, not UTF-8, or cannot be read. An untrusted project's layer must go through `restrict`."""
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise ConfigError([Problem(f"cannot be read: {error.strerror}", str(path))]) from error
+        raise ConfigError([Problem(f"cannot be read: {error.strerror or error}", str(path))]) from error
     try:
         text = data.decode()
     except UnicodeDecodeError as error:

@@ -6,6 +6,8 @@ import errno
 import os
 from pathlib import Path
 
+from cru.config.regular import open_regular
+
 PRIVATE = 0o600
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 
@@ -67,7 +69,7 @@ def create_file(path: Path, data: bytes, *, sync: bool) -> bool:
 
 def append_lines(path: Path, data: bytes, *, sync: bool = False) -> None:
     """Append whole lines; they start on a fresh line even if the file ends in a torn one. Raises OSError."""
-    fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, PRIVATE)
+    fd = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, PRIVATE)
     try:
         write_all(fd, fresh_line(fd) + data)
         if sync:

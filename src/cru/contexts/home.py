@@ -6,6 +6,7 @@ import os
 import time
 from pathlib import Path
 
+from cru.config.regular import read_regular
 from cru.contexts.entries import Problem
 from cru.contexts.errors import BadName, NameTaken, NoSuchContext, TooLong, unreadable, unwritable, writing
 from cru.contexts.inbox import InboxMessage, deliver
@@ -146,7 +147,7 @@ class Home:
     def reflection(self) -> str:
         """What the agent noted across contexts; "" if nothing."""
         try:
-            return (self.path / REFLECTION).read_bytes().decode("utf-8", "replace")
+            return read_regular(self.path / REFLECTION).decode("utf-8", "replace")
         except FileNotFoundError:
             return ""
         except OSError as error:

@@ -11,16 +11,19 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
+from cru.config.regular import open_regular, read_regular
 from cru.contexts.atomic import PRIVATE, append_lines
 from cru.contexts.entries import BROKEN, Problem, new_id, now, why
 from cru.contexts.errors import ContextHeld, unreadable, unwritable, writing
 
-INBOX, GUARD = "inbox.jsonl", ".inbox.lock"
+INBOX, REJECTED, GUARD = "inbox.jsonl", "inbox.rejected.jsonl", ".inbox.lock"
 PATIENCE = 10.0
+LONGEST_NAME = 100
 
 
 class InboxMessage(Struct, frozen=True):
-    """One message, as it stands on disk. `timestamp` is in unix seconds."""
+    """One message, as it stands on disk; read, `from_` and `to` are one line of at most 100 characters each. `timestamp` is in
+    unix seconds."""
 
     from_: str = field(name="from")
     to: str
@@ -66,32 +69,30 @@ def deliver(folder: Path, letter: InboxMessage) -> None:
 
 def peek(folder: Path) -> tuple[list[InboxMessage], list[Problem]]:
     """What lies in the inbox now; nothing is locked or changed."""
-    try:
-        return _parse((folder / INBOX).read_bytes())
-    except FileNotFoundError:
-        return [], []
-    except OSError as error:
-        raise unreadable(folder / INBOX, error) from error
+    messages, problems, _ = _read(folder / INBOX)
+    return messages, problems
 
 
 class InboxReading:
-    """`with` it to get the messages; writers wait meanwhile. A clean exit empties the inbox if it held at least one message;
-    after an exception everything stays. `problems` names the lines that were no messages; `report` is given them too."""
+    """`with` it to get the messages; writers wait meanwhile. A clean exit empties the inbox, and lines that were no messages
+    are then in `inbox.rejected.jsonl`; after an exception everything stays. `problems` names these lines as soon as the block
+    begins; `report` is given them too."""
 
     def __init__(self, folder: Path, report: Callable[[Iterable[Problem]], object] = tuple) -> None:
         self._folder = folder
         self._report = report
         self._guard_fd = -1
         self._read_any = False
+        self._rejected = b""
         self.problems: tuple[Problem, ...] = ()
 
     def __enter__(self) -> list[InboxMessage]:
-        self._read_any, self.problems = False, ()
+        self._read_any, self._rejected, self.problems = False, b"", ()
         if not self._filled():
             return []
         self._guard_fd = _guard(self._folder)
         try:
-            messages, problems = peek(self._folder)
+            messages, problems, self._rejected = _read(self._folder / INBOX)
         except BaseException:
             self._release()
             raise
@@ -101,7 +102,10 @@ class InboxReading:
 
     def __exit__(self, kind: object, *_: object) -> None:
         try:
-            if kind is None and self._read_any:
+            if kind is None and self._rejected:
+                with writing(self._folder / REJECTED):
+                    append_lines(self._folder / REJECTED, self._rejected)
+            if kind is None and (self._read_any or self._rejected):
                 with writing(self._folder / INBOX):
                     os.truncate(self._folder / INBOX, 0)
         finally:
@@ -119,29 +123,50 @@ class InboxReading:
             self._guard_fd = -1
 
 
-def _parse(data: bytes) -> tuple[list[InboxMessage], list[Problem]]:
+def one_line(name: str) -> str:
+    """A name from outside as it may be shown: one line of at most 100 characters, without what cannot be seen."""
+    start = name[: 10 * LONGEST_NAME]
+    text = " ".join("".join(char if char.isprintable() else " " for char in start).split())
+    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"
+
+
+def _read(path: Path) -> tuple[list[InboxMessage], list[Problem], bytes]:
+    """The messages, what is wrong, and the lines that are no messages. Raises StoreUnreadable."""
+    try:
+        return _parse(read_regular(path))
+    except FileNotFoundError:
+        return [], [], b""
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def _parse(data: bytes) -> tuple[list[InboxMessage], list[Problem], bytes]:
     messages: list[InboxMessage] = []
     problems: list[Problem] = []
+    rejected: list[bytes] = []
     for number, line in enumerate(data.split(b"\n"), 1):
         if not line or line.isspace():
             continue
         try:
-            m = _decoder.decode(line)
-        except BROKEN as error:
+            messages.append(_message(_decoder.decode(line)))
+        except (*BROKEN, OverflowError) as error:
             shown = line[:80].decode("utf-8", "replace")
-            problems.append(Problem(INBOX, number, f"not a message, skipped: {why(error)}: {shown}"))
-        else:
-            messages.append(
-                InboxMessage(m.from_ or "unknown", m.to or "", m.content, m.id or "", int(m.timestamp or 0))
-            )
-    return messages, problems
+            text = f"not a message, goes to {REJECTED}: {why(error)}: {shown}"
+            problems.append(Problem(INBOX, number, text))
+            rejected.append(line + b"\n")
+    return messages, problems, b"".join(rejected)
+
+
+def _message(found: _Loose) -> InboxMessage:
+    sender, to = one_line(found.from_ or "") or "unknown", one_line(found.to or "")
+    return InboxMessage(sender, to, found.content, found.id or "", int(found.timestamp or 0))
 
 
 def _guard(folder: Path) -> int:
     """The exclusive lock, as a file descriptor whose closing releases it. A program that never lets go is named."""
     path = folder / GUARD
     try:
-        fd = os.open(path, os.O_RDWR | os.O_CREAT, PRIVATE)
+        fd = open_regular(path, os.O_RDWR | os.O_CREAT, PRIVATE)
     except OSError as error:
         raise unwritable(path, error) from error
     try:

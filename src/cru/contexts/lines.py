@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from cru.config.regular import open_regular
 from cru.contexts.atomic import PRIVATE, fresh_line, write_all
 from cru.contexts.errors import writing
 
@@ -61,7 +62,7 @@ class LineFile:
             self._fd = -1
 
     def _open(self) -> None:
-        self._fd = os.open(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, PRIVATE)
+        self._fd = open_regular(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, PRIVATE)
         self._size = os.fstat(self._fd).st_size
         self._torn = bool(fresh_line(self._fd))
 

@@ -17,6 +17,7 @@ from threading import Event, Thread
 import msgspec
 from msgspec import Struct
 
+from cru.config.regular import read_regular
 from cru.contexts.atomic import PRIVATE
 from cru.contexts.entries import now
 from cru.contexts.errors import ContextHeld, NoSuchContext, unwritable
@@ -104,7 +105,7 @@ class ContextLock:
     def _sign(self, folder: int, beat: int) -> None:
         try:
             os.pwrite(beat, b"%d" % now(), 0)
-            owner = os.open(OWNER, os.O_CREAT | os.O_TRUNC | os.O_WRONLY, PRIVATE, dir_fd=folder)
+            owner = os.open(OWNER, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NONBLOCK, PRIVATE, dir_fd=folder)
             try:
                 os.write(owner, msgspec.json.encode(Holder(os.getpid(), os.uname().nodename, self._command, now())))
             finally:
@@ -126,7 +127,7 @@ class ContextLock:
 def look(folder: Path, heartbeat: int) -> Sight | None:
     """What the lock files of a context say; None if there is no `.lock`. Takes and changes nothing."""
     try:
-        text = (folder / LOCK).read_bytes()
+        text = read_regular(folder / LOCK)
     except FileNotFoundError:
         return None
     except OSError:
@@ -154,7 +155,7 @@ def _holder(path: Path, beat: int | None, heartbeat: int) -> Holder | None:
     """Who signed; None if the signature is missing, broken, or older than `.lock`, which then is another program's."""
     try:
         signed = path.stat().st_mtime
-        holder = msgspec.json.decode(path.read_bytes(), type=Holder)
+        holder = msgspec.json.decode(read_regular(path), type=Holder)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     return holder if beat is None or beat - signed <= heartbeat else None

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from threading import Lock
 
+from cru.config.regular import open_regular
 from cru.contexts.atomic import PRIVATE, read_range, write_all
 from cru.contexts.entries import BROKEN, Problem, decode, decode_lines, encode, kept_by, mend
 from cru.contexts.errors import unreadable, writing
@@ -75,9 +76,9 @@ class Log:
     def _open(self) -> None:
         """Open the file that is there now; for reading only if it must be."""
         try:
-            fd, writable = os.open(self.path, os.O_RDWR | os.O_APPEND), True
+            fd, writable = open_regular(self.path, os.O_RDWR | os.O_APPEND), True
         except OSError:
-            fd, writable = os.open(self.path, os.O_RDONLY), False
+            fd, writable = open_regular(self.path), False
         self._swap(fd, writable)
 
     def _swap(self, fd: int, writable: bool) -> None:
@@ -150,7 +151,7 @@ class Log:
         self.refresh()
         with writing(self.path):
             if not self._writable:
-                self._swap(os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, PRIVATE), True)
+                self._swap(open_regular(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, PRIVATE), True)
                 self._refresh()
             start = self._offset
             torn = bool(self._rest)

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from cru.config.regular import read_regular
 from cru.contexts.atomic import create_file, replace_file, set_aside
 from cru.contexts.entries import Problem, new_id, now, why
 from cru.contexts.errors import unreadable, writing
@@ -40,7 +41,7 @@ def session_id(folder: Path) -> tuple[str, tuple[Problem, ...]]:
 def _read(path: Path) -> dict[str, Any]:
     """The file as it is; {} if there is none."""
     try:
-        data = path.read_bytes()
+        data = read_regular(path)
     except FileNotFoundError:
         return {}
     except OSError as error:

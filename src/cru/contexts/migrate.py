@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from cru.config.regular import read_regular
 from cru.contexts.atomic import create_file
 from cru.contexts.entries import BROKEN, Problem, decode_lines, encode, mend, why
 from cru.contexts.errors import MigrationFailed, unreadable, writing
@@ -55,7 +56,7 @@ def migrate(folder: Path) -> tuple[Problem, ...]:
 
 def _read(path: Path) -> _OldContext:
     try:
-        return msgspec.json.decode(path.read_bytes(), type=_OldContext, strict=False)
+        return msgspec.json.decode(read_regular(path), type=_OldContext, strict=False)
     except OSError as error:
         raise unreadable(path, error) from error
     except BROKEN as error:
@@ -87,7 +88,7 @@ def _derived_id(text: str) -> str:
 
 def _starts_with(log: Path, entries: list[Entry]) -> bool:
     try:
-        found, _ = decode_lines(log.read_bytes(), 1)
+        found, _ = decode_lines(read_regular(log), 1)
     except OSError as error:
         raise unreadable(log, error) from error
     return [e.id for e in found[: len(entries)]] == [e.id for e in entries]

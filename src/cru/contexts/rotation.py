@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from cru.config.regular import open_regular
 from cru.contexts.atomic import append_lines, read_range, replace_file
 from cru.contexts.entries import BROKEN, decode, kept_by
 from cru.contexts.errors import writing
@@ -58,7 +59,7 @@ def _decoded(line: bytes) -> Entry | None:
 def _ends_with(path: Path, data: bytes) -> bool:
     """Whether an earlier rotation, killed half-way, has archived exactly this already."""
     try:
-        fd = os.open(path, os.O_RDONLY)
+        fd = open_regular(path)
     except FileNotFoundError:
         return False
     try:

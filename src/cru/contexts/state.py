@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from cru.config.regular import read_regular
 from cru.contexts.atomic import replace_file, set_aside
 from cru.contexts.entries import Problem, now, why
 from cru.contexts.errors import reason, writing
@@ -76,7 +77,7 @@ def save(home: Path, current: str, previous: str | None, *, add: str = "", drop:
 
 def _read(path: Path) -> tuple[dict[str, Any], list[Problem]]:
     try:
-        raw = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        raw = msgspec.json.decode(read_regular(path), type=dict[str, Any])
     except FileNotFoundError:
         return {}, []
     except OSError as error:

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Literal, Protocol
 
+from cru.config.regular import read_regular
 from cru.contexts.entries import Problem, decode_lines, new_id, now, role_of, summary_of
 from cru.contexts.errors import ContextError, unreadable, writing
 from cru.contexts.inbox import InboxMessage, InboxReading, peek
@@ -219,7 +220,7 @@ class FileContext:
 
     def _bytes(self, name: str) -> bytes:
         try:
-            return (self.folder / name).read_bytes()
+            return read_regular(self.folder / name)
         except FileNotFoundError:
             return b""
         except OSError as error:

@@ -30,6 +30,8 @@ async def receive(parts: Parts, prompt: Prompt, ref: str, coming: NextRequest) -
     with parts.store.inbox() as messages:
         text = _inbox(messages) + text
         scribe.resolved(parts, ref, prompt.text, text, context)
+    for problem in parts.store.refresh():  # lines of the inbox that are no messages
+        parts.bus.stream.warn(f"{parts.store.folder / problem.file}:{problem.line}: {problem.message}")
     coming.context.clear()
     return text, context
 

@@ -11,6 +11,7 @@ from cru.namespace import vocabulary
 from cru.namespace.handlers import Handler
 from cru.namespace.host import BadArgument, host
 
+NO_LIMIT = 86_400.0
 OPTIONS = ("pattern", "priority", "on_error", "scope", "name", "once", "hold")
 
 
@@ -51,6 +52,8 @@ def register(event: str, function: Callable[..., Any], options: dict[str, Any], 
     priority = _priority(options.get("priority", 100))
     handler = Handler(here, event, function, priority, name)
     fields = {**options, "priority": priority, "where": where}
+    if here.plugin.dialect == "lua":
+        fields["limit"] = NO_LIMIT  # the machine has its own, which stands still while a dialog is open
     ids = []
     for target, pattern in _targets(event, where):
         given = {**fields, "pattern": pattern} if pattern else fields

@@ -120,7 +120,16 @@ def _shown(value: Any) -> Any:
     kind = type(value)
     if kind in _PLAIN:
         return Lazy(lambda: value) if kind is str and len(value) > BIG_TEXT else value
-    return Lazy(lambda: msgspec.to_builtins(value)) if _big(value) else msgspec.to_builtins(value)
+    return Lazy(lambda: _copied(value)) if _big(value) else _copied(value)
+
+
+def _copied(value: Any) -> Any:
+    """Lists and dicts of one's own; records become dicts, and what is no data stays what it is."""
+    if isinstance(value, (list, tuple)):
+        return [_copied(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    return _copied(msgspec.to_builtins(value)) if isinstance(value, Struct) else value
 
 
 def _big(value: Any) -> bool:

@@ -39,7 +39,7 @@ def _path_rule(call: Call, places: Places) -> str:
     if len({one.real for one in call.paths}) != 1:
         return ""
     one = call.paths[0]
-    if one.access == "write" and is_protected(one, places):
+    if is_protected(one, places):
         return ""
     if not is_inside(one.real, places.root):
         return f"{call.tool}:{escape(one.real)}"

@@ -32,7 +32,6 @@ PROTECTED_AT_HOME = (
     ".login",
     ".pam_environment",
     ".profile",
-    ".ssh/",
     ".tcshrc",
     ".xprofile",
     ".zlogin",
@@ -42,6 +41,9 @@ PROTECTED_AT_HOME = (
     ".zshrc",
     "library/launchagents/",
 )
+
+# What lets its reader log in elsewhere: reading it needs a question too.
+SECRET_AT_HOME = (".aws/", ".git-credentials", ".gnupg/", ".netrc", ".ssh/")
 
 
 class Located(Struct, frozen=True):
@@ -112,18 +114,30 @@ def is_outside(one: Located, places: Places) -> bool:
 
 
 def is_protected(one: Located, places: Places) -> bool:
-    """Whether writing here may change what cru, git or a shell does."""
+    """Whether writing here may change what cru, git or a shell does; or reading here give away keys or other conversations."""
+    if one.access == "read":
+        if any(is_inside(one.real, folder) for folder in places.readable):
+            return False
+        return any(_secret(path, places) for path in {one.real, one.lexical})
     return any(_protected(path, places) for path in {one.real, one.lexical})
 
 
+def _secret(path: str, places: Places) -> bool:
+    return is_inside(path, places.home) or _is_at_home(path, places, SECRET_AT_HOME)
+
+
 def _protected(path: str, places: Places) -> bool:
-    if is_inside(path, places.home):
+    if _secret(path, places):
         return True
     if is_inside(path, places.root):
         inner = path[len(places.root.rstrip("/")) :].casefold().split("/")
         if not PROTECTED_NAMES.isdisjoint(inner):
             return True
+    return _is_at_home(path, places, PROTECTED_AT_HOME)
+
+
+def _is_at_home(path: str, places: Places, listed: tuple[str, ...]) -> bool:
     if not is_inside(path, places.user_home):
         return False
     own = path[len(places.user_home.rstrip("/")) + 1 :].casefold()
-    return any(own == name.rstrip("/") or (name.endswith("/") and own.startswith(name)) for name in PROTECTED_AT_HOME)
+    return any(own == name.rstrip("/") or (name.endswith("/") and own.startswith(name)) for name in listed)

@@ -12,26 +12,50 @@ KEYWORDS = _names("if then else elif fi for while until do done case esac in fun
 
 # Commands whose arguments are commands, or that change what later words mean.
 WRAPPERS = _names(
-    ". alias builtin busybox chroot command coproc doas enable env eval exec flock hash ionice nice nohup nsenter parallel "
-    "pkexec runuser script setpriv setsid source ssh stdbuf su sudo systemd-run timeout trap unalias unshare watch xargs"
+    ". alias at batch bind builtin busybox bwrap capsh cgexec chroot chrt command compgen complete coproc daemonize "
+    "dbus-run-session doas enable entr env eval exec expect faketime fakeroot fc firejail flock hash i386 ionice jobs linux32 "
+    "linux64 logsave ltrace machinectl nice nohup nsenter numactl parallel pkexec prlimit proot rlwrap rsh run0 runuser "
+    "screen script setarch setpriv setsid sg shopt source ssh start-stop-daemon stdbuf strace su sudo systemd-inhibit "
+    "systemd-run taskset time timeout tmux trap unalias unbuffer unshare valgrind watch x86_64 xargs xvfb-run"
 )
-SHELLS = _names("sh bash dash zsh ksh mksh fish ash csh tcsh pwsh powershell cmd")
+SHELLS = _names("sh bash rbash dash zsh ksh mksh yash fish ash csh tcsh nu xonsh pwsh powershell cmd")
 
-# Options that make a program run other commands.
+# Builtins that set variables or take names of them: `a[$(rm x)]` is such a name, and the shell runs what stands in it.
+SETTERS = _names("declare export getopts let local mapfile read readarray readonly set typeset unset wait")
+
+# Builtins that take such names with these options only.
+NAMING = {"printf": ("-v",), "test": ("-v", "-R"), "[": ("-v", "-R")}
+
+# Options that make a program run other commands. A letter counts inside a group of letters too.
 RUNS_COMMANDS = {
     "find": _names("-exec -execdir -ok -okdir"),
     "fd": _names("-x -X --exec --exec-batch"),
+    "git": _names("--exec --extcmd --open-files-in-pager --receive-pack --tool --upload-pack"),
+    "go": _names("-exec -toolexec -vettool"),
+    "man": _names("-P -H --pager --html"),
+    "rg": _names("--pre --hostname-bin"),
+    "rsync": _names("-e --rsh --rsync-path"),
+    "sort": _names("--compress-program"),
+    "split": _names("--filter"),
+    "tar": _names(
+        "-F -I --checkpoint-action --info-script --new-volume-script --rmt-command --rsh-command --to-command "
+        "--use-compress-program"
+    ),
 }
 
-# Programs that run code from their arguments: an allow rule may name them, a deny rule looks into their words.
-INTERPRETERS = _names("python python3 perl ruby node php lua awk gawk mawk osascript deno bun make ed vim tclsh ")
+# Programs that run code from their arguments: an allow rule may name them, a deny rule looks into their words. A version
+# behind the name changes nothing (`python3.11`).
+INTERPRETERS = _names(
+    "python pypy ipython perl ruby node nodejs php lua luajit awk gawk mawk nawk osascript deno bun make gmake ninja ed vi vim "
+    "nvim ex emacs sed gsed tclsh wish m4 gdb sqlite npx bunx uvx pipx poetry conda man tar bsdtar rsync split sort rg zip"
+)
 
-# Programs of which an answer may allow "PROGRAM WORD *".
+# Programs whose own options may stand between their name and the word that says what they do.
+SUBCOMMANDED = _names("git docker podman kubectl helm npm pnpm yarn cargo pip uv go gh aws gcloud terraform systemctl")
+
+# Programs of which an answer may allow "PROGRAM WORD *": none of these words takes an option that names a file to write or a
+# program to run.
 SUBCOMMANDS = {
-    "cargo": _names("bench build check clippy doc fmt test tree"),
-    "git": _names("add blame branch commit diff log ls-files show stash status"),
-    "go": _names("build fmt list test vet"),
-    "npm": _names("ls outdated test"),
-    "pip": _names("check freeze list show"),
-    "uv": _names("lock sync tree"),
+    "git": _names("add branch commit ls-files status"),
+    "go": _names("fmt"),
 }

@@ -13,7 +13,7 @@ from cru.config.errors import Problem
 from cru.permissions import glob
 from cru.permissions.errors import BadRule
 from cru.permissions.modes import KINDS
-from cru.permissions.paths import Call, Located, Places, is_inside, resolve
+from cru.permissions.paths import Call, Located, Places, is_inside, is_protected, resolve
 
 _FOLD = sys.platform in ("darwin", "win32")  # names of files are the same in either case
 
@@ -78,6 +78,8 @@ def _covers_command(rules: Sequence[Rule], call: Call) -> Rule | None:
     found = next((rule for rule in rules if rule.pieces == (call.detail.strip(),)), None)
     if found is not None:
         return found
+    if call.command.opaque:
+        return None
     for words in call.command.parts:
         text = allowed_text(words)
         found = next((rule for rule in rules if _fits(rule.pieces, text)), None)
@@ -93,9 +95,11 @@ def _fits(pattern: glob.Pieces, text: str) -> bool:
 
 def covers_path(rule: Rule, call: Call, one: Located, places: Places) -> bool:
     """Whether an allow rule covers this path. Only where it really leads counts, and only a glob that begins with `/` or `~`
-    reaches outside the project."""
+    reaches outside the project, or to what is protected from reading."""
     named = call.kind in ("read", "write") and _names(rule, call)
     if not (named or rule.tool == one.access) or (rule.tool == "read" and one.access == "write"):
+        return False
+    if one.access == "read" and not (rule.pattern or "").startswith(("/", "~")) and is_protected(one, places):
         return False
     if rule.pattern is None:
         return is_inside(one.real, places.root)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cru.config.regular import read_regular
 from cru.tools.patterns import Parts, Segment, fits, parts, segment
 
 
@@ -55,7 +56,7 @@ def above(start: Path, root: Path) -> tuple[Ignores, tuple[str, ...]]:
 
 def read_rules(path: Path) -> tuple[Rule, ...]:
     try:
-        text = path.read_bytes().decode("utf-8-sig", "surrogateescape")
+        text = read_regular(path).decode("utf-8-sig", "surrogateescape")
     except OSError:
         return ()
     return tuple(rule for line in text.split("\n") if (rule := parse(line)))

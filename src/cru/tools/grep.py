@@ -6,8 +6,10 @@ be interrupted, but a child can be ended.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from cru.tools.arguments import Grep
@@ -15,17 +17,64 @@ from cru.tools.paths import printable, resolve, status
 from cru.tools.patterns import braces, compile_glob
 from cru.tools.process import Ended, run
 from cru.tools.protocol import ArgumentError, Result, Running, ToolError, ToolTimeout
-from cru.tools.scan import MATCHES, Job
+from cru.tools.scan import MATCHES, Job, files
 from cru.tools.settings import Options
 from cru.tools.shell import find_program
+from cru.tools.walk import Stopped, deadline
 
 WIDTH = 500
 OUTPUT = 2 * 1024 * 1024
 SECONDS = 60.0
 
 
+class _Hidden:
+    """Files whose lines are not shown: `may_read` says which files may be read. They are counted whether or not something was
+    found in them, since what is found in a file says what stands in it."""
+
+    def __init__(self, root: str, may_read: Callable[[str], bool]) -> None:
+        self._root = root
+        self._may_read = may_read
+        self._known: dict[str, bool] = {}
+        self._whole = True
+
+    def __contains__(self, shown: str) -> bool:
+        path = os.path.realpath(os.path.join(self._root, shown))
+        known = self._known.get(path)
+        if known is None:
+            known = self._known[path] = not self._may_read(path)
+        return known
+
+    async def count(self, job: Job) -> None:
+        """Look at every file that is searched, in a thread."""
+        stopped = False
+        late = deadline(SECONDS)
+
+        def look() -> None:
+            try:
+                for shown, _ in files(job, lambda: stopped or late()):
+                    _ = shown in self
+            except Stopped:
+                self._whole = False
+
+        try:
+            await asyncio.to_thread(look)
+        finally:
+            stopped = True
+
+    def note(self) -> list[str]:
+        """The line that says how many there are; none if there are none."""
+        count = sum(self._known.values())
+        least = "" if self._whole else "at least "
+        said = f"[{least}{count:,} {'file' if count == 1 else 'files'} left out: rules forbid to read them]"
+        return [said] if count else []
+
+
 async def grep(args: Grep, running: Running, options: Options) -> Result:
     job = _job(args, running.root)
+    may_read: Callable[[str], bool] = running.services.get("may_read") or _everything
+    hidden = _Hidden(job.root, may_read)
+    if may_read is not _everything:
+        await hidden.count(job)
     ripgrep = find_program("rg", running.env.get("PATH", ""))
     ended = await _search(_ripgrep(ripgrep, job), running) if ripgrep else None
     if ended is None or (ended.code > 1 and not _refused(ended) and "\0" not in ended.output):
@@ -34,11 +83,16 @@ async def grep(args: Grep, running: Running, options: Options) -> Result:
         raise ArgumentError(f"`pattern`: not a regular expression: {_complaint(ended.output)}")
     if ended.timed_out:
         raise ToolTimeout(
-            f"the search took longer than {SECONDS:g} s; give a smaller `path` or an `include`", _show(ended, options)
+            f"the search took longer than {SECONDS:g} s; give a smaller `path` or an `include`",
+            _show(ended, options, hidden),
         )
     if ended.code and ended.output and "\0" not in ended.output:
         raise ToolError(f"the search failed: {ended.output[:500].strip()}")
-    return Result(_show(ended, options))
+    return Result(_show(ended, options, hidden))
+
+
+def _everything(path: str) -> bool:
+    return True
 
 
 def _job(args: Grep, root: Path) -> Job:
@@ -93,7 +147,7 @@ def _complaint(output: str) -> str:
     return " ".join(output.partition("regex parse error:")[2].split())[:500]
 
 
-def _show(ended: Ended, options: Options) -> str:
+def _show(ended: Ended, options: Options, hidden: _Hidden) -> str:
     """`path:12:text` for a match, `path-11-text` for a line beside it."""
     room = options.settings.tool_output_cache_threshold - 200  # for the note at the end
     shown: list[str] = []
@@ -103,17 +157,21 @@ def _show(ended: Ended, options: Options) -> str:
         path, found, rest = line.partition("\0")
         number = rest[: len(rest) - len(rest.lstrip("0123456789"))]
         if found and number:
+            if path in hidden:
+                continue
             sign, text = rest[len(number)], rest[len(number) + 1 :].rstrip("\r")
             matches += sign == ":"
             cut = f"{text[:WIDTH]} [line cut]" if len(text) > WIDTH else text
             line = f"{printable(path.removeprefix('./'))}{sign}{number}{sign}{cut}"
-        elif line != "--":
+        elif line != "--" or not shown or shown[-1] == "--":
             continue
         room -= len(line) + 1
         if matches > MATCHES or room < 0:
             more = True
             break
         shown.append(line)
+    if shown and shown[-1] == "--":
+        shown.pop()
     if more:
         shown.append("[there is more; give a narrower `pattern`, `path` or `include`]")
-    return "\n".join(shown) or "(no matches)"
+    return "\n".join([*(shown or ["(no matches)"]), *hidden.note()])

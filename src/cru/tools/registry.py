@@ -19,6 +19,23 @@ class Registry:
         for source in sources:
             for tool in source.tools():
                 self._add(tool)
+        self._offer()
+
+    def add(self, tool: Tool) -> None:
+        """One more tool, from a plugin; as for sources, a name that is taken goes to the newcomer and is mentioned."""
+        self._add(tool)
+        self._offer()
+
+    def drop(self, source: str) -> int:
+        """Take away everything of a source; how many tools."""
+        gone = [name for name, tool in self._tools.items() if tool.source == source]
+        for name in gone:
+            del self._tools[name]
+        self._offer()
+        return len(gone)
+
+    def _offer(self) -> None:
+        self._specs.clear()
         self._offered = tuple(name for name, tool in self._tools.items() if not _hidden(tool))
 
     def _add(self, tool: Tool) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from cru.tools.patterns import compile_glob
-from cru.tools.walk import walk
+from cru.tools.walk import never, walk
 
 MATCHES = 200
 LARGEST = 64 * 1024 * 1024
@@ -42,7 +42,7 @@ def main() -> None:
         out.flush()
         sys.exit(2)
     found = False
-    for shown, path in _files(job):
+    for shown, path in files(job):
         for line in _matches(path, wanted, job.context):
             if line != b"--":
                 out.write(shown.encode("utf-8", "surrogateescape") + b"\0")
@@ -54,14 +54,14 @@ def main() -> None:
     sys.exit(0 if found else 1)
 
 
-def _files(job: Job) -> Iterator[tuple[str, Path]]:
-    """(the name to print, the file)."""
-    path = Path(os.path.realpath(job.path))
+def files(job: Job, stop: Callable[[], bool] = never) -> Iterator[tuple[str, Path]]:
+    """(the name to print, the file). Raises Stopped when `stop()` is true."""
+    path = Path(os.path.realpath(os.path.join(job.root, job.path)))
     if path.is_file():
         yield job.path, path
         return
     included = _included(job.include)
-    for names, entry in walk(path, Path(job.root)):
+    for names, entry in walk(path, Path(job.root), stop):
         if included(Path(job.path, *names).parts) and entry.is_file(follow_symlinks=False):
             yield os.path.normpath(Path(job.path, *names)), Path(entry.path)
 

@@ -26,11 +26,14 @@ async def fetch(args: Fetch, running: Running, options: Options) -> Result:
     """A status other than 2xx is an error that keeps the beginning of the body."""
     host = _host(args.url)
     get = service(running, "fetch")
+    may_fetch = running.services.get("may_fetch")
 
     def allow(url: str) -> None:
-        """Leave was given for one address: a redirect may not lead from it into a private network."""
-        why = sensitive(url)
-        if why and _host(url) != host:
+        """Leave was given for one address: a redirect may not lead from it into a private network, nor where a rule forbids."""
+        if url == args.url:
+            return
+        why = (sensitive(url) if _host(url) != host else "") or (may_fetch(url) if may_fetch else "")
+        if why:
             raise ToolError(f"{args.url} leads to {url}, and {why}", "call `fetch` with that address if it is meant")
 
     try:

@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cru.tools.builtin import BuiltIn
+from cru.tools.preview import LINES, WIDTH
+
+TOOLS = {tool.spec.name: tool for tool in BuiltIn().tools()}
+
+
+@pytest.mark.parametrize(
+    ("tool", "args", "shown"),
+    [
+        ("write", {"file_path": "a", "content": "one\ntwo\n"}, "one\ntwo\n(2 lines, 8 bytes)"),
+        ("write", {"file_path": "a", "content": "ü"}, "ü\n(1 line, 2 bytes)"),
+        ("write", {"file_path": "a", "content": ""}, "(0 lines, 0 bytes)"),
+        ("edit", {"file_path": "a", "old_string": "x\ny", "new_string": "z"}, "- x\n- y\n+ z"),
+        ("edit", {"file_path": "a", "old_string": "x", "new_string": ""}, "- x"),
+        (
+            "edit",
+            {"file_path": "a", "old_string": "x", "new_string": "y", "replace_all": True},
+            "- x\n+ y\n(everywhere in the file)",
+        ),
+        ("send_message", {"to": "b", "content": "hello\nyou"}, "hello\nyou"),
+        ("bash", {"command": "ls"}, ""),
+        ("read", {"file_path": "a"}, ""),
+    ],
+)
+def test_a_preview_shows_what_would_be_written_or_sent(tool: str, args: dict[str, Any], shown: str) -> None:
+    assert TOOLS[tool].preview(args) == shown
+
+
+def test_a_preview_is_short_and_says_what_it_leaves_out() -> None:
+    long = TOOLS["write"].preview({"content": "x\n" * 500}).splitlines()
+    assert (len(long), long[-2:]) == (LINES + 2, [f"… {500 - LINES} more lines", "(500 lines, 1000 bytes)"])
+    wide = TOOLS["send_message"].preview({"content": "x" * 100_000})
+    assert len(wide) < WIDTH + 50 and wide.endswith(f"({100_000 - WIDTH} more characters)")
+
+
+@pytest.mark.parametrize(
+    "evil", ["\x1b[2K\x1b[1A", "\x1b]0;t\x07", "a\rb", "\x9b31m", "\u202egpj.exe", "a\x00b", "\u2028", "\x08"]
+)
+def test_nothing_in_a_preview_moves_the_cursor_or_turns_the_text_around(evil: str) -> None:
+    shown = TOOLS["edit"].preview({"old_string": evil, "new_string": evil})
+    assert all(char.isprintable() or char == "\n" for char in shown)
+    assert all(line[:2] in ("- ", "+ ") for line in shown.splitlines())
