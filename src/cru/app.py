@@ -135,20 +135,20 @@ def build(
     home = Home(start.home, about)
     problems = home.prepare()
     store = home.open(start.context)
-    bus = Bus(Origin(store.session_id, new_id()[:8]))
-    if watch is not None:
-        watch(bus)
+    bus = _bus(store, watch)
     for text in (*(_placed(start.home, p) for p in problems), *notices):
         bus.stream.warn(text)
     redact = _redactor(settings, start.env)
-    bus.sink = _Journal(LineFile(store.folder / "journal.jsonl", redact=redact))
+    journal = LineFile(store.folder / "journal.jsonl", redact=redact)
+    trace = LineFile(store.folder / "trace.jsonl", limit_bytes=None, redact=redact)
+    bus.sink = _Journal(journal)
     tools = Tools([_built_in(settings), *sources])
     voices = Voices(bus, settings, start)
     gate, odd = _gate(start, settings, layers, store, tools)
     places = Places(start.home, start.root, start.cwd, _user_home(start), BASE)
     parts = Parts(
         bus=bus, store=store, choose=voices.choose, tools=tools, gate=gate, asker=asker or Nobody(),
-        recorder=Recorder(LineFile(store.folder / "trace.jsonl", limit_bytes=None, redact=redact), store.folder, redact),
+        recorder=Recorder(trace, store.folder, redact),
         settings=settings.of(EngineSettings), tool_settings=settings.of(ToolSettings), root=start.root,
         env=_children_env(start), history=History(), services=_services(bus, home, store, voices, settings),
         username=about.username,
@@ -160,7 +160,25 @@ def build(
     plugins = _plugins(parts, start, settings)
     for text in (*bus.registry.problems, *tools.problems, *odd):
         bus.stream.warn(text)
-    return Built(Session(parts, command), settings, home, store, voices.close, plugins)
+    return Built(Session(parts, command), settings, home, store, _closing(voices, store, journal, trace), plugins)
+
+
+def _bus(store: FileContext, watch: Callable[[Bus], None] | None) -> Bus:
+    bus = Bus(Origin(store.session_id, new_id()[:8]))
+    if watch is not None:
+        watch(bus)
+    return bus
+
+
+def _closing(voices: Voices, *files: FileContext | LineFile) -> Callable[[], Any]:
+    """What ends a session's hold on connections and files."""
+
+    async def close() -> None:
+        await voices.close()
+        for file in files:
+            file.close()
+
+    return close
 
 
 def _plugins(parts: Parts, start: Start, settings: Settings) -> Any:

@@ -41,7 +41,7 @@ class Terminal:
         with warnings.catch_warnings():
             # Python >= 3.12 warns of a fork beside the model server's thread; the child only replaces itself.
             warnings.simplefilter("ignore", DeprecationWarning)
-            self._child = pexpect.spawn(argv[0], argv[1:], env=dict(env), cwd=str(cwd), **settings)
+            self._child = pexpect.spawn(argv[0], argv[1:], use_poll=True, env=dict(env), cwd=str(cwd), **settings)
         self._child.delaybeforesend = None
         self._screen = Screen(ROWS, COLUMNS)
         self._seen = 0
