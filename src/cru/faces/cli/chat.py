@@ -44,6 +44,7 @@ async def _chat(start: Start, parsed: Parsed) -> int:
 
     face = TextFace(parsed.has("verbose"))
     built = build(start, asker=asker_for(parsed), command=f"cru chat in {start.context}", watch=face.watch)
+    exits.loaded()
     talk = Chat(built, face, start.home)
     try:
         with typing(sys.stdin.fileno(), lines=False):

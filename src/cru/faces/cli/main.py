@@ -13,6 +13,9 @@ def main() -> None:
 
         print(f"cru {__version__}")
         return
+    import gc
+
+    gc.disable()  # nothing that is loaded at start becomes garbage; start.loaded turns it on again
     from cru.faces.cli.start import start
 
     start(argv)

@@ -36,6 +36,7 @@ def one_shot(start: Start, parsed: Parsed, ask: Ask) -> int:
 async def _one_shot(start: Start, parsed: Parsed, ask: Ask) -> int:
     face = face_for(parsed)
     built = build(start, asker=asker_for(parsed), command=f"cru -C {start.context}", watch=face.watch)
+    exits.loaded()
     signals = Signals(built.session)
     try:
         result = await _turn(built.session, parsed, ask)
@@ -71,6 +72,7 @@ def with_session(start: Start, parsed: Parsed, work: Callable[[Session], Corouti
     async def run() -> int:
         face = face_for(parsed)
         built = build(start, asker=asker_for(parsed), command=f"cru -C {start.context}", watch=face.watch)
+        exits.loaded()
         signals = Signals(built.session)
         try:
             await work(built.session)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 
@@ -35,6 +36,12 @@ def start(argv: Sequence[str]) -> NoReturn:
     """Run a command line and leave with its exit status (docs/command-line.md)."""
     prepare()
     leave(_guarded(argv))
+
+
+def loaded() -> None:
+    """The start is over: what was loaded stays for good, and from now on garbage is collected again (main.py turned it off)."""
+    gc.freeze()
+    gc.enable()
 
 
 def leave(code: int) -> NoReturn:
@@ -126,6 +133,7 @@ def _command(parsed: Parsed) -> int | None:
     if wrong:
         raise UsageProblem(f"{wrong[0].long} does not go with the command `{name}`", as_prompt(parsed.words))
     module = import_module(f"cru.faces.cli.{COMMANDS[name].module}")
+    loaded()
     code: int = module.command(parsed, parsed.words[1:])
     return code
 
