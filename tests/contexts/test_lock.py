@@ -175,8 +175,9 @@ def test_children_do_not_inherit_the_lock(tmp_path: Path) -> None:
     with context.lock("mine"):
         child = start("import sys; sys.stdin.read()")
     with child:
+        assert child.poll() is None
         with context.lock("again"):
-            pass
+            assert context.held
         child.communicate("", timeout=10)
 
 

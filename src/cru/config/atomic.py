@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -35,6 +37,22 @@ def replace(path: Path, data: bytes, mode: int = 0o600) -> None:
             pass
         raise
     _sync_folder(folder)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Keep other processes out while a file is read, changed and replaced: an exclusive flock on `PATH.lock`. Raises OSError."""
+    try:
+        from fcntl import LOCK_EX, flock
+    except ImportError:  # no such locks on this system; the rename still keeps the file whole
+        yield
+        return
+    handle = os.open(f"{path}.lock", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        flock(handle, LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _sync_folder(folder: str) -> None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,11 +34,12 @@ def load(path: Path) -> dict[str, Any]:
 
 def update(path: Path, change: Callable[[dict[str, Any]], T]) -> T:
     """Read, change, replace; gives what `change` gives. Raises NamespaceError if it cannot be written."""
+    from cru.config.atomic import locked
     from cru.contexts.atomic import replace_file
 
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with _locked(path):
+        with locked(path):
             value = load(path)
             before = msgspec.json.encode(value)
             result = change(value)
@@ -61,18 +60,3 @@ def _aside(path: Path, why: str) -> None:
     except OSError as error:
         kept = f"cannot be kept aside: {error.strerror}"
     here.session.parts.bus.stream.warn(f"{path} is not understood: {why}; {kept}", here.plugin.name)
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    try:
-        from fcntl import LOCK_EX, flock
-    except ImportError:  # no such locks on this system; the rename still keeps the file whole
-        yield
-        return
-    handle = os.open(f"{path}.lock", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        flock(handle, LOCK_EX)
-        yield
-    finally:
-        os.close(handle)

@@ -130,10 +130,7 @@ def _value(service: _Service, key: str, spec: Any) -> Any:
 async def _status(service: _Service) -> dict[str, Any]:
     healthy: bool | None = None
     if service.health is not None:
-        try:
-            healthy = bool(await service.health.call())
-        except Exception:  # noqa: BLE001  a health function that fails says that it is not healthy
-            healthy = False
+        healthy = bool(await service.health.guarded(f"health of the service {service.name}"))
     return {"running": service.running, "healthy": healthy, "name": service.name, "desc": service.desc}
 
 

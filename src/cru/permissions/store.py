@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
@@ -73,11 +71,11 @@ def _keep_aside(path: Path, why: str) -> Problem:
 
 def update(path: Path, kind: type[T], change: Callable[[T], T]) -> tuple[T, Problem | None]:
     """Read, change and replace the file under a lock. Raises NotStored if it cannot be written or must not be."""
-    from cru.config.atomic import replace
+    from cru.config.atomic import locked, replace
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(path):
+        with locked(path):
             value, problem = load(path, kind)
             if problem is not None and path.exists():
                 raise NotStored(f"{path}: {problem.message}", problem.hint)
@@ -86,18 +84,3 @@ def update(path: Path, kind: type[T], change: Callable[[T], T]) -> tuple[T, Prob
     except OSError as error:
         raise NotStored(f"{path} cannot be written: {error.strerror}", "check the folder's permissions") from error
     return value, problem
-
-
-@contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    try:
-        from fcntl import LOCK_EX, flock
-    except ImportError:  # no such locks on this system; the rename still keeps the file whole
-        yield
-        return
-    handle = os.open(f"{path}.lock", os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        flock(handle, LOCK_EX)
-        yield
-    finally:
-        os.close(handle)
