@@ -9,6 +9,7 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 
 from cru.contexts.store import ContextStore
+from cru.engine.commands import Commands
 from cru.engine.history import History
 from cru.engine.recorder import Recorder
 from cru.engine.settings import EngineSettings
@@ -43,7 +44,7 @@ class Parts(Struct):
     tools, gate, asker: hands and their leave · recorder: the trace · root: project root · env: environment of children ·
     sections: the system prompt · services: what built-in tools borrow · username: who prompts · offer_tools: whether tools go
     into requests (None = as the model's adapter likes) · opening, closing: what happens before `session:started` and after
-    `session:ended` (plugins are loaded and unloaded there)."""
+    `session:ended` (plugins are loaded and unloaded there) · commands: what `/name` may be."""
 
     bus: Bus
     store: ContextStore
@@ -64,6 +65,7 @@ class Parts(Struct):
     compaction_prompt: str = ""
     opening: list[Callable[[Parts], Awaitable[None]]] = field(default_factory=list)
     closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+    commands: Commands = field(default_factory=Commands)
 
     def offers_tools(self, voice: Voice) -> bool:
         """Whether tools go into requests to this model: as the settings say, else as its adapter likes."""

@@ -44,6 +44,8 @@ def _prompt(parts: Parts, prompt: Prompt) -> Entry:
         metadata["attachments"] = [a.path for a in prompt.attachments]
     if prompt.model:
         metadata["model"] = prompt.model
+    if prompt.command:
+        metadata["command"] = prompt.command
     made = entry(MESSAGE, prompt.text, from_=parts.username, to=parts.store.name, role="user", metadata=metadata)
     # A continuation carries an id that says so to readers of the log; it is an ordinary message otherwise.
     return msgspec.structs.replace(made, id=f"msg-{made.id}") if prompt.source in CONTINUING else made

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from cru.engine import added, compaction, history, settling
 from cru.engine.errors import Interrupted, NothingToResume
 from cru.engine.leg import Leg, close_calls
 from cru.engine.parts import Parts
+from cru.engine.queue import Queue
 from cru.engine.resume import left_behind, unfinished
 from cru.engine.states import Machine, State
 from cru.engine.turn import LegResult, NextRequest, Prompt, Turn
@@ -18,12 +19,13 @@ from cru.events.payloads import (
     Attachment,
     ContextCleared,
     ContextClearing,
+    Custom,
     InjectionPending,
     SessionEnded,
     SessionIdle,
     SessionStarted,
 )
-from cru.events.stream import Notice, StateChanged
+from cru.events.stream import CommandSaid, Notice, StateChanged
 from cru.values.entries import Entry
 
 T = TypeVar("T")
@@ -36,22 +38,21 @@ class Session:
         self.parts = parts
         self.command = command
         self.machine = Machine(self._moved)
-        self._queue: deque[Prompt] = deque()
+        self._queue = Queue()
         self._coming = NextRequest()
         self._running: asyncio.Task[Any] | None = None
         self._seen: tuple[list[Entry], int] = ([], -1)
         self._turn: Turn | None = None
         self._opened = False
-        self._ending = False
+        self._holding = False
 
     @property
     def busy(self) -> bool:
         return self.machine.state is not State.IDLE
 
-    def submit(self, text: str, *, attachments: tuple[Attachment, ...] = (), command: bool = False) -> None:
-        """Queue a user prompt; `run` takes it. While a turn runs it waits and becomes the next turn."""
-        source = "queue" if self.busy else "command" if command else "user"
-        self._queue.append(Prompt(text, source, attachments))  # type: ignore[arg-type]
+    def submit(self, text: str, *, attachments: tuple[Attachment, ...] = ()) -> None:
+        """Queue what a user typed, a prompt or a command; `run` takes it. While a turn runs it waits and comes next."""
+        self._queue.put(Prompt(text, "queue" if self.busy else "user", attachments))
 
     def interrupt(self) -> bool:
         """End whatever runs now (Ctrl-C, /stop); False if nothing does."""
@@ -62,7 +63,7 @@ class Session:
 
     def end(self) -> None:
         """Interrupt, and start nothing more: what is queued is dropped with a note."""
-        self._ending = True
+        self._queue.closed = True
         self.interrupt()
 
     async def open(self, source: str = "startup") -> bool:
@@ -80,14 +81,20 @@ class Session:
         return True
 
     async def run(self) -> LegResult | None:
-        """Work the queue until idle, holding the context's lock; the result of the last leg, None if there was nothing."""
-        with self.parts.store.lock(self.command):
+        """Work the queue until idle, holding the context's lock; the result of the last leg, None if there was none. Raises
+        UnknownCommand and what a command raises; what is queued behind it stays queued."""
+        asked = len(self._queue)
+        while (named := self._queue.command()) and self.parts.commands.only_reads(named[0]):
+            await self._obey()
+        if asked and not self._queue:
+            return None
+        with self._locked():
             self._refresh()
             return await self._work(None, "startup")
 
     async def resume(self) -> LegResult:
         """Go on with the last prompt that is not done. Raises NothingToResume."""
-        with self.parts.store.lock(self.command):
+        with self._locked():
             self._refresh()
             prompt = unfinished(self.parts.store.visible(), self.parts.root)
             if prompt is None:
@@ -100,7 +107,7 @@ class Session:
 
     async def compact(self) -> None:
         """`cru -z`. Raises NothingToCompact, ModelError and Interrupted."""
-        with self.parts.store.lock(self.command):
+        with self._locked():
             self._refresh()
             if await self._guarded(self._compact()) is None:
                 raise Interrupted("the compaction was interrupted")
@@ -113,7 +120,7 @@ class Session:
 
     async def archive(self) -> None:
         """`cru -a`: the model starts from nothing; the log keeps every line. Raises Interrupted."""
-        with self.parts.store.lock(self.command):
+        with self._locked():
             self._refresh()
             if await self._guarded(self._archive()) is None:
                 raise Interrupted("interrupted")
@@ -151,10 +158,11 @@ class Session:
             )
         close_calls(self.parts)
         result: LegResult | None = None
-        prompt = first or self._dequeue()
+        prompt = first or await self._next()
         try:
             while prompt is not None:
                 result, prompt = await self._turns(prompt)
+                prompt = prompt or await self._next()
         except BaseException:  # a defect, or a log that cannot be written: the next run starts afresh
             self.machine = Machine(self._moved)
             raise
@@ -174,11 +182,11 @@ class Session:
     async def _idle(self, result: LegResult, turn: Turn) -> Prompt | None:
         """Say once that the agent awaits input. A prompt that was queued meanwhile goes before an inject's own leg."""
         idle = await self._guarded(self.parts.bus.dispatch(SessionIdle(self.parts.store.name)))
-        if idle is None or self._ending:
+        if idle is None or self._queue.closed:
             self._drop("interrupted")
             return None
         wish = idle.answer.inject if result.cause == "done" else None
-        queued = self._dequeue()
+        queued = self._queue.prompt()
         if queued is not None:
             return settling.joined(queued, [wish] if wish is not None else [])
         if wish is None or not settling.may_continue(self.parts, turn):
@@ -196,23 +204,56 @@ class Session:
         parts.recorder.leg(turn.id, leg.ref, prompt.source, parts.bus.origin.run_id)
         result = await self._guarded(leg.run()) or leg.interrupted()
         self.machine.to(State.SETTLING)
-        settle = settling.settle(parts, result, turn, self._coming, self._dequeue)
+        settle = settling.settle(parts, result, turn, self._coming, self._queue.prompt)
         then = await self._guarded(settle) or settling.Next(drained="interrupted")
-        if then.drained or self._ending:
+        if then.drained or self._queue.closed:
             self._drop(then.drained or "interrupted")
         parts.recorder.end(result.ref, result.cause, parts.bus.counts, result.error or result.reason)
         parts.bus.counts = {}
         parts.store.sync()
-        return result, None if self._ending else then.prompt
+        return result, None if self._queue.closed else then.prompt
 
-    def _dequeue(self) -> Prompt | None:
-        return self._queue.popleft() if self._queue and not self._ending else None
+    async def _next(self) -> Prompt | None:
+        """The next prompt of the queue, after the commands before it."""
+        while self._queue.command() is not None:
+            prompt = await self._obey()
+            if prompt is not None:
+                return prompt
+        return self._queue.prompt()
+
+    async def _obey(self) -> Prompt | None:
+        """Run the command at the head of the queue; the prompt that it gives. Raises UnknownCommand, Interrupted, and what the
+        command raises; it is gone from the queue then."""
+        named, typed = self._queue.command(), self._queue.take()
+        assert named is not None
+        command, rest = self.parts.commands.find(named[0]), named[1]
+        said = await self._guarded(command.run(rest))
+        if said is None:
+            raise Interrupted(f"/{command.name} was interrupted")
+        if said.message:
+            self.parts.bus.stream.tell(CommandSaid(command.name, said.message))
+        await self.parts.bus.dispatch(Custom(f"command:{command.name}", {"args": rest}))
+        if not said.prompt:
+            return None
+        return Prompt(said.prompt, "command", typed.attachments, model=said.model, command=typed.text)
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the context's lock; a command that runs under it may ask for it again."""
+        if self._holding:
+            yield
+            return
+        with self.parts.store.lock(self.command):
+            self._holding = True
+            try:
+                yield
+            finally:
+                self._holding = False
 
     def _drop(self, why: str) -> None:
         """Let the queue go, with a note."""
-        count = len(self._queue)
+        count = self._queue.clear()
         if count:
-            self._queue.clear()
             what = "1 queued prompt is" if count == 1 else f"{count} queued prompts are"
             self.parts.bus.stream.tell(Notice("warning", f"{what} dropped: {why}"))
 

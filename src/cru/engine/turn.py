@@ -16,7 +16,8 @@ Source = Literal["user", "queue", "command", "inbox", "continuation", "recurse",
 
 class Prompt(Struct, frozen=True):
     """One prompt on its way into a leg. `ref` is its log entry if it is there already (--resume), `resolved` whether it was
-    decided then; `before` and `after` are injects that travel with it; `model` holds for this leg only."""
+    decided then; `before` and `after` are injects that travel with it; `model` holds for this leg only; `command` is what was typed if
+    a command gave it."""
 
     text: str
     source: Source = "user"
@@ -26,6 +27,7 @@ class Prompt(Struct, frozen=True):
     before: tuple[str, ...] = ()
     after: tuple[str, ...] = ()
     model: str = ""
+    command: str = ""
 
 
 class NextRequest(Struct):

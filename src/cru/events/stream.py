@@ -34,6 +34,14 @@ class ToolOutput(Struct, frozen=True):
     text: str
 
 
+class CommandSaid(Struct, frozen=True):
+    """What a command shows to the person who typed it; `is_error` for what went wrong."""
+
+    command: str
+    text: str
+    is_error: bool = False
+
+
 class StateChanged(Struct, frozen=True):
     """The leg went from one state to another (docs/turn.md)."""
 

@@ -59,12 +59,13 @@ class Plugin(Struct):
 
 class Session(Struct):
     """What all plugins of a session tree share. `tasks` are background tasks, cancelled when the session closes; `shared` holds what
-    families of names keep for the session, by family."""
+    families of names keep for the session, by family; `owned` says how to take back what a plugin registered there, by its name."""
 
     parts: Parts
     home: Path
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
     shared: dict[str, Any] = field(default_factory=dict)
+    owned: dict[str, list[Callable[[], Any]]] = field(default_factory=dict)
 
 
 class Host(Struct, frozen=True):
@@ -72,6 +73,11 @@ class Host(Struct, frozen=True):
 
     session: Session
     plugin: Plugin
+
+    def own(self, undo: Callable[[], Any]) -> None:
+        """Remember how to take back what the plugin just registered; it is called when the plugin is unloaded, the last one first.
+        It may be called when the thing has gone already."""
+        self.session.owned.setdefault(self.plugin.name, []).append(undo)
 
 
 HOST: ContextVar[Host] = ContextVar("cru_host")

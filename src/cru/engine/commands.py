@@ -1,0 +1,84 @@
+"""Commands: `/name args` where a prompt could stand. A person asks for them; one may show text, change things, or give a prompt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from msgspec import Struct
+
+from cru.engine.errors import UnknownCommand
+
+# A first word with one slash, in front. `/usr/bin is missing` and ` /leading space` are prompts.
+SHAPE = re.compile(r"/([A-Za-z][\w-]*)(?:\s+(.*))?\Z", re.DOTALL)
+
+
+class Said(Struct, frozen=True):
+    """What a command leaves: text for the person, and a prompt for the model ("" = none; `model` holds for that prompt only)."""
+
+    message: str = ""
+    prompt: str = ""
+    model: str = ""
+
+
+class Command(Struct, frozen=True):
+    """One command. `run` gets what stands behind its name, as typed. `reads` says that it changes nothing of the context: it needs no lock
+    and works while another process holds it. `hint` shows the arguments: `[text]`. Errors are CruErrors."""
+
+    name: str
+    about: str
+    run: Callable[[str], Coroutine[Any, Any, Said]]
+    owner: str = "cru"
+    hint: str = ""
+    reads: bool = False
+    where: str = ""
+
+
+class Commands:
+    """All commands of a session, by name."""
+
+    def __init__(self) -> None:
+        self._all: dict[str, Command] = {}
+
+    def add(self, command: Command) -> str:
+        """The problem ("" = none): a name that is taken stays with whom it belongs to."""
+        taken = self._all.get(command.name)
+        if taken is not None:
+            return f"/{command.name} of {command.owner} is left out: {taken.owner} has a command of that name"
+        if SHAPE.match(f"/{command.name}") is None or " " in command.name:
+            return f"/{command.name} of {command.owner} is left out: a command's name is letters, digits, - and _"
+        self._all[command.name] = command
+        return ""
+
+    def drop(self, owner: str) -> int:
+        """Take away everything of an owner; how many commands."""
+        gone = [name for name, command in self._all.items() if command.owner == owner]
+        for name in gone:
+            del self._all[name]
+        return len(gone)
+
+    def all(self) -> tuple[Command, ...]:
+        """In alphabetical order."""
+        return tuple(self._all[name] for name in sorted(self._all))
+
+    def only_reads(self, name: str) -> bool:
+        """Whether a command of that name is there and changes nothing."""
+        return name in self._all and self._all[name].reads
+
+    def find(self, name: str) -> Command:
+        """Raises UnknownCommand with the closest name."""
+        found = self._all.get(name)
+        if found is None:
+            from cru.config.closest import closest
+
+            near = closest(name, self._all)
+            hint = f"did you mean `/{near}`?" if near else "`/help` lists them"
+            raise UnknownCommand(f"unknown command `/{name}`", f"{hint} A space before the slash makes it a prompt.")
+        return found
+
+
+def split(text: str) -> tuple[str, str] | None:
+    """(name, the rest) of a text that is a command; None if it is a prompt."""
+    match = SHAPE.match(text.rstrip())
+    return None if match is None else (match[1], match[2] or "")

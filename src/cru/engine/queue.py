@@ -1,0 +1,39 @@
+"""What users typed and nobody has taken yet: prompts and commands, in order."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from cru.engine.commands import split
+from cru.engine.turn import Prompt
+
+
+class Queue:
+    """First in, first out. `closed` means that nothing more is started."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Prompt] = deque()
+        self.closed = False
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def put(self, prompt: Prompt) -> None:
+        self._waiting.append(prompt)
+
+    def command(self) -> tuple[str, str] | None:
+        """The name and the rest of the command at the head; None if there is none."""
+        return split(self._waiting[0].text) if self._waiting and not self.closed else None
+
+    def prompt(self) -> Prompt | None:
+        """Take the prompt at the head; None also if a command stands there."""
+        return self.take() if self._waiting and not self.closed and self.command() is None else None
+
+    def take(self) -> Prompt:
+        return self._waiting.popleft()
+
+    def clear(self) -> int:
+        """Let everything go; how many."""
+        count = len(self._waiting)
+        self._waiting.clear()
+        return count
