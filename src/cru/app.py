@@ -18,20 +18,22 @@ from cru.contexts.home import Home
 from cru.contexts.lines import LineFile, redactor
 from cru.contexts.settings import ContextSettings
 from cru.contexts.store import FileContext
+from cru.engine.commands import Command, Commands
 from cru.engine.history import History
 from cru.engine.mail import sender
-from cru.engine.parts import Parts, Voice
+from cru.engine.parts import Parts
 from cru.engine.prompt import Places, sections
 from cru.engine.recorder import Recorder
 from cru.engine.session import Session
 from cru.engine.settings import EngineSettings
 from cru.engine.settling import recurse
+from cru.engine.voices import Voices
 from cru.events.bus import Bus
 from cru.events.journal import JournalLine
-from cru.events.payloads import ModelSelected, TodoChanged
+from cru.events.payloads import TodoChanged
 from cru.events.stamp import Origin
-from cru.events.stream import Notice
-from cru.extensions.settings import PluginSettings
+from cru.extensions.packages import installed
+from cru.extensions.settings import PATH_VARIABLES, PLUGIN_KEYS, PluginSettings
 from cru.models.settings import API_KEYS, ModelSettings
 from cru.permissions.asker import Asker, Nobody
 from cru.permissions.gate import Gate
@@ -49,7 +51,7 @@ if TYPE_CHECKING:
 SETTINGS: tuple[type[Struct], ...] = (
     ContextSettings, ModelSettings, PermissionSettings, EngineSettings, ToolSettings, PluginSettings,
 )  # fmt: skip
-API_TABLES: dict[str, dict[str, Any]] = {"api": API_KEYS, "models.*.api": API_KEYS}
+API_TABLES: dict[str, dict[str, Any]] = {"api": API_KEYS, "models.*.api": API_KEYS, "plugins": PLUGIN_KEYS}
 
 # Extensions of every session of this process, beside those that a caller of `build` gives.
 INSTALLED: list[Extension] = []
@@ -143,24 +145,24 @@ def build(
     trace = LineFile(store.folder / "trace.jsonl", limit_bytes=None, redact=redact)
     bus.sink = _Journal(journal)
     tools = Tools([_built_in(settings), *sources])
-    voices = Voices(bus, settings, start)
+    voices = Voices(bus, settings.of(ModelSettings), start.env, start.home / "models")
     gate, odd = _gate(start, settings, layers, store, tools)
     places = Places(start.home, start.root, start.cwd, _user_home(start), BASE)
     parts = Parts(
         bus=bus, store=store, choose=voices.choose, tools=tools, gate=gate, asker=asker or Nobody(),
         recorder=Recorder(trace, store.folder, redact),
         settings=settings.of(EngineSettings), tool_settings=settings.of(ToolSettings), root=start.root,
-        env=_children_env(start), history=History(), services=_services(bus, home, store, voices, settings),
-        username=about.username,
-        sections=lambda: sections(store, places, about.username, about.reflection_enabled),
+        env=_children_env(start), history=History(),
+        services=_services(bus, home, store, voices, settings) | _leave(gate, asker),
+        username=about.username, sections=lambda: sections(store, places, about.username, about.reflection_enabled),
         compaction_prompt=_compaction_prompt(start.home),
     )  # fmt: skip
-    parts.services.update(_leave(gate))
     _register(bus, (*INSTALLED, *extensions))
     plugins = _plugins(parts, start, settings)
     for text in (*bus.registry.problems, *tools.problems, *odd):
         bus.stream.warn(text)
-    return Built(Session(parts, command), settings, home, store, _closing(voices, store, journal, trace), plugins)
+    session = _session(parts, command, voices)
+    return Built(session, settings, home, store, _closing(voices, store, journal, trace), plugins)
 
 
 def _bus(store: FileContext, watch: Callable[[Bus], None] | None) -> Bus:
@@ -182,17 +184,42 @@ def _closing(voices: Voices, *files: FileContext | LineFile) -> Callable[[], Any
 
 
 def _plugins(parts: Parts, start: Start, settings: Settings) -> Any:
-    """Plugins of the user and those that come with cru, if there are any; they are loaded when the session opens."""
-    folders = [("user", start.home / "plugins"), ("bundled", Path(__file__).parent / "bundled" / "plugins")]
-    config = settings.of(PluginSettings).plugins
-    if not config and not folders[0][1].is_dir():
+    """All plugins, if there may be any; they are loaded when the session opens."""
+    chosen = settings.of(PluginSettings)
+    said = chosen.plugins or chosen.runtimepath or any(start.env.get(name) for name in PATH_VARIABLES)
+    folders = (start.home / "plugins", start.root / ".cru" / "plugins")
+    if not (said or any(os.path.isdir(folder) for folder in folders) or installed(start.home)):
         return None
     from cru.extensions.manager import Extensions
 
-    extensions = Extensions(folders, config, start.home)
+    extensions = Extensions(plugin_places(start, settings), chosen.plugins, start.home)
     parts.opening.append(extensions.open)
     parts.closing.append(extensions.close)
+    parts.services["plugins"] = extensions
     return extensions
+
+
+def plugin_places(start: Start, settings: Settings) -> Any:
+    """Where plugins are looked for (cru.extensions.places.Places)."""
+    from cru.extensions.places import Places
+
+    chosen = settings.of(PluginSettings)
+    return Places(start.home, start.root, start.env, chosen.runtimepath, chosen.plugins)
+
+
+def _session(parts: Parts, command: str, voices: Voices) -> Session:
+    """A session with the built-in commands; they are loaded when the first command is typed. The service `face` gives the face that
+    the user sits at (cru.commands.desk.Face)."""
+    session = Session(parts, command)
+
+    def commands() -> Iterable[Command]:
+        from cru.commands.builtin import built_in
+        from cru.commands.desk import Desk, NoFace
+
+        return built_in(Desk(session, voices, parts.services.get("face", NoFace)()))
+
+    parts.commands = Commands(commands)
+    return session
 
 
 def _register(bus: Bus, extensions: Iterable[Extension]) -> None:
@@ -241,8 +268,9 @@ def _gate(
     return gate, problems
 
 
-def _leave(gate: Gate) -> dict[str, Any]:
-    """What tools ask while they run: whether a redirect, or a file that a search met, is denied by a rule."""
+def _leave(gate: Gate, asker: Asker | None) -> dict[str, Any]:
+    """What tools ask while they run: whether a redirect, or a file that a search met, is denied by a rule. Whoever asks a person for
+    leave may `show` dialogs, too."""
 
     def may_fetch(url: str) -> str:
         verdict = gate.judge("fetch", "fetch", url)
@@ -251,54 +279,8 @@ def _leave(gate: Gate) -> dict[str, Any]:
     def may_read(path: str) -> bool:
         return gate.judge("read", "read", path, [("read", path)]).decision != "deny"
 
-    return {"may_fetch": may_fetch, "may_read": may_read} if gate.rules() else {}
-
-
-class Voices:
-    """Chooses models by name and makes each adapter once, when it is first asked for."""
-
-    def __init__(self, bus: Bus, settings: Settings, start: Start) -> None:
-        self._bus = bus
-        self._settings = settings
-        self._start = start
-        self._made: dict[str, Voice] = {}
-        self._transport: Any = None
-
-    async def choose(self, name: str) -> Voice:
-        """The voice of a model name, "" = the configured one. Raises NoModel."""
-        if name in self._made:
-            return self._made[name]
-        from cru.models.registry import build as build_model
-        from cru.models.registry import choose
-
-        wanted = self._settings.of(ModelSettings)
-        if name:
-            wanted = msgspec.structs.replace(wanted, model=name)
-        env = self._start.env
-        choice = await choose(wanted, env, self._start.home / "models", self._say)
-        model = build_model(choice, wanted, env, self.transport(), say=self._say)
-        voice = Voice(model, choice.parameters, choice.context_window or 0, choice.base_url)
-        self._made[name] = self._made[model.name] = voice
-        await self._bus.dispatch(ModelSelected(choice.provider, choice.model, choice.why))
-        return voice
-
-    def transport(self) -> Any:
-        """One HTTP transport for the session, made on the loop's thread when first needed."""
-        if self._transport is None:
-            from cru.net.transport import Transport
-
-            self._transport = Transport()
-        return self._transport
-
-    async def close(self) -> None:
-        """Close every connection."""
-        for voice in {id(v): v for v in self._made.values()}.values():
-            await voice.model.close()
-        if self._transport is not None:
-            await self._transport.close()
-
-    def _say(self, text: str) -> None:
-        self._bus.stream.tell(Notice("warning", text))
+    dialogs = {"dialogs": asker} if hasattr(asker, "show") else {}
+    return {**dialogs, "may_fetch": may_fetch, "may_read": may_read} if gate.rules() else dialogs
 
 
 class _Journal:

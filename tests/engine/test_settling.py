@@ -94,6 +94,12 @@ def test_a_queued_prompt_goes_before_a_continuation_and_takes_the_inject_along(
     assert [p.is_continuation for p in world.of(InjectionPending)] == [False]
 
 
+def test_turn_complete_says_how_much_waits_behind_it(tmp_path: Path) -> None:
+    world = World(tmp_path, LOOP)
+    both(world, "one", "two", "three")
+    assert [complete.queued for complete in world.of(TurnComplete)] == [2, 1, 0]
+
+
 def test_a_prompt_submitted_while_a_leg_runs_has_the_source_queue(tmp_path: Path) -> None:
     world = World(tmp_path, LOOP)
     world.session.parts.bus.registry.on(

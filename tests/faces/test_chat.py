@@ -294,16 +294,3 @@ def test_a_word_leaves_and_says_how_to_come_back(home: HomeDir, word: str) -> No
         terminal.line(word)
         assert terminal.wait() == 0
     assert "this conversation: cru -t -C work\n" in terminal.text and prompts(home, "work") == []
-
-
-def test_help_says_the_keys_and_other_words_with_a_slash_go_to_the_model(home: HomeDir) -> None:
-    with server([Reply("answer")]) as model:
-        home.configure(url=model.url)
-        with pty(home=home) as terminal:
-            terminal.expect("> ")
-            terminal.line("/help")
-            terminal.expect("Alt-Enter           a new line")
-            terminal.line("/etc is full")
-            terminal.expect("answer")
-            assert terminal.eof() == 0
-    assert prompts(home) == ["/etc is full"]

@@ -18,6 +18,7 @@ Generator = Callable[[], str]
 
 # Name of a part → what writes it.
 GENERATORS: dict[str, Generator] = {
+    "commands": tables.commands,
     "events": tables.events,
     "flags": tables.flags,
     "modes": tables.modes,

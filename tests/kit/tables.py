@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.namespace.examples import docs, example
 
 from cru.app import SETTINGS
+from cru.commands.builtin import TABLE
 from cru.config.reference import markdown
 from cru.contexts import settings as contexts
 from cru.engine import settings as engine
@@ -27,6 +28,14 @@ def flags() -> str:
         text = f"{flag.help} (not available yet)" if flag.kind == "later" else flag.help
         values = " ".join(flag.args).replace("|", "\\|")
         rows.append(f"| {names} | {values} | {'quiet' if flag.quiet and flag.kind == 'op' else ''} | {text} |")
+    return "\n".join(rows)
+
+
+def commands() -> str:
+    """docs/commands.md: the built-in commands."""
+    rows = ["| command | what it does |", "|---|---|"]
+    for row in TABLE:
+        rows.append(f"| `{f'/{row.name} {row.hint}'.rstrip()}` | {row.about} |")
     return "\n".join(rows)
 
 

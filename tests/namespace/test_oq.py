@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -11,9 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cru.namespace import oq
-from cru.namespace.host import BadArgument, NotAvailable
-
-HAS_YAML = find_spec("yaml") is not None
+from cru.namespace.host import BadArgument
 
 DETECT: list[tuple[str, str]] = [
     ('{"a": 1}', "json"),
@@ -108,14 +105,6 @@ def test_format_is_toon_and_leaves_plain_text_alone() -> None:
     assert oq.format([{"a": 1}, {"a": 2}]) == "[2]{a}:\n  1\n  2"
 
 
-@pytest.mark.skipif(HAS_YAML, reason="PyYAML is installed")
-def test_without_its_library_yaml_is_not_available() -> None:
-    for work in (lambda: oq.yaml({}), lambda: oq.parse("- a")):
-        with pytest.raises(NotAvailable, match="pip install pyyaml"):
-            work()
-
-
-@pytest.mark.skipif(not HAS_YAML, reason="PyYAML is not installed")
 def test_yaml_is_read_and_written() -> None:
     assert oq.yaml({"b": [1], "a": "é"}) == "b:\n- 1\na: é\n"
     assert oq.parse("---\na: 2020-01-02\n1: [x]\n") == {"a": "2020-01-02", "1": ["x"]}

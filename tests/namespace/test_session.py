@@ -215,7 +215,7 @@ def test_the_session_object_shows_what_is_fixed(tmp_path: Path) -> None:
     def look() -> None:
         s = session.get_session()
         assert (s.id, s.workspace, s.isolation) == (room.parts.store.session_id, str(room.root), None)
-        assert (s.mode, s.temperature) == ("ask", None)
+        assert (s.mode, s.temperature, s.interactive) == ("ask", None, False)
         for name in session.FIXED:
             with pytest.raises(BadArgument, match="cannot be assigned"):
                 setattr(s, name, "x")

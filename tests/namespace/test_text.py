@@ -125,6 +125,35 @@ def test_an_unknown_option_is_reported_with_the_closest_known_one(tmp_path: Path
     assert room.notices()[-1] == "cru.check.string: unknown option `optoinal`; did you mean `optional`?"
 
 
+def test_settings_are_the_defaults_with_what_is_given(tmp_path: Path) -> None:
+    room, defaults = Room(tmp_path), {"limit": 20, "tag": "DONE", "loud": False}
+    assert room(check.settings, None, defaults) == defaults
+    assert room(check.settings, {"limit": 0.5, "loud": True}, defaults) == {"limit": 0.5, "tag": "DONE", "loud": True}
+    assert defaults["limit"] == 20
+    assert room(check.settings, {"limti": 5, "colour": 1}, defaults) == defaults
+    assert room.notices()[-2:] == [
+        "[plugins.demo] limti: no such setting; did you mean `limit`?",
+        "[plugins.demo] colour: no such setting; settings are limit, loud, tag",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"limit": "5"}, "limit: expected number, got string"),
+        ({"limit": True}, "limit: expected number, got boolean"),
+        ({"limit": -1}, "limit: must be 0 or more, got -1"),
+        ({"limit": float("nan")}, "limit: must be 0 or more, got nan"),
+        ({"loud": 1}, "loud: expected boolean, got number"),
+        ({"tag": ["x"]}, "tag: expected string, got table"),
+    ],
+)
+def test_a_setting_of_another_type_is_refused(tmp_path: Path, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(BadArgument) as caught:
+        Room(tmp_path)(check.settings, given, {"limit": 20, "tag": "DONE", "loud": False})
+    assert caught.value.message == f"[plugins.demo] {message}"
+
+
 EXTEND: list[tuple[str, list[Any], dict[str, Any]]] = [
     ("force", [{"a": 1}, {"a": 2}], {"a": 2}),
     ("keep", [{"a": 1}, {"a": 2}], {"a": 1}),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from tests.namespace.support import Room
 
+from cru.events.stream import FactPublished, StatusChanged
 from cru.namespace import oil, options, publish, service
 from cru.namespace.host import BadArgument, host
 from cru.namespace.oil_markup import markup
@@ -88,10 +89,10 @@ def test_facts_and_status_reach_the_stream(tmp_path: Path) -> None:
     room(publish.publish, "session_title", "A day at sea")
     room(publish.set_status, {"key": "sync", "text": "syncing", "level": "warn", "progress": 3})
     room(publish.clear_status, {"key": "sync"})
-    assert room.world.of(publish.FactPublished) == [publish.FactPublished("demo", "session_title", "A day at sea")]
-    assert room.world.of(publish.StatusChanged) == [
-        publish.StatusChanged("demo", "sync", "syncing", "warn", 1.0),
-        publish.StatusChanged("demo", "sync", ""),
+    assert room.world.of(FactPublished) == [FactPublished("demo", "session_title", "A day at sea")]
+    assert room.world.of(StatusChanged) == [
+        StatusChanged("demo", "sync", "syncing", "warn", 1.0),
+        StatusChanged("demo", "sync", ""),
     ]
 
 

@@ -61,6 +61,19 @@ NOT_LOADED: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "recursion that never ends": ("bad.lua", "local function f() return 1 + f() end\nf()", ("bad.lua:1", "stack overflow")),
     "an error that is a table": ("bad.lua", "error({code = 7})", ("error object is a table",)),
     "an error that is nil": ("bad.lua", "error(nil)", ("nil",)),
+    "tools that are no table in Lua": ("bad.lua", "return {tools = 5}", ("tools", "table")),
+    "tools that are no table in Python": ("bad.py", "TOOLS = 5", ("tools", "table")),
+    "a setup that fails in Lua": ("bad.lua", "return {setup = function()\nerror('no oil') end}", ("bad.lua:2", "no oil")),
+    "a setup that fails in Python": ("bad.py", "def setup(cru):\n    raise ValueError('no oil')", ("bad.py:2", "no oil")),
+    "a parameter that cannot be read": ("bad.lua", "-- @tool\n-- @param\nfunction f() end", ("bad.lua:2", "@param")),
+    "a priority that is no number": (
+        "bad.lua", '-- @handler event="turn:complete" priority=high\nfunction f() end', ("bad.lua:1", "priority", "high"),
+    ),
+    "a module that is missing in Lua": ("bad.lua", "\nrequire('no_such_module')", ("bad.lua:2", "no_such_module")),
+    "a module that is missing in Python": ("bad.py", "\nimport no_such_module", ("bad.py:2", "no_such_module")),
+    "no text at all in Lua": ("bad.lua", "\0\1\2", ("bad.lua",)),
+    "no text at all in Python": ("bad.py", "x = 1\0", ("bad.py",)),
+    "a wait outside of any function": ("bad.lua", "coroutine.yield(1)", ("yield",)),
 }  # fmt: skip
 
 
@@ -92,6 +105,13 @@ FAILING: dict[str, tuple[str, tuple[str, ...]]] = {
     "a wrong type in a field": ("return {type = event.type, content = {1}}", ("bad.lua:1", "content")),
     "a key that is no data": ("return {[{}] = 1}", ("bad.lua", "as key is no data")),
     "a wrong argument": ("cru.fs.read({})", ("bad.lua:2", "cru.fs.read", "string")),
+    "a table too deep": ("local t = {} for i = 1, 100000 do t = {t = t} end return t", ("bad.lua", "deeper than 100 levels")),
+    "an error that cannot be shown": (
+        "error(setmetatable({}, {__tostring = function() error('again') end}))", ("bad.lua", "error object is a table"),
+    ),
+    "an error that is a function": ("error(print)", ("bad.lua", "function")),
+    "more memory than there is": ("local t = string.rep('x', 300 * 1024 * 1024)", ("bad.lua", "not enough memory")),
+    "it yields": ("coroutine.yield(5)", ("bad.lua", "yield")),
     "state that is no data": ("cru.state.set('f', function() end)", ("bad.lua:2", "is not data")),
 }  # fmt: skip
 
@@ -110,6 +130,15 @@ PYTHON_BODIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "it returns a number": ("return 5", ("a table or nil is understood",)),
     "an inject without content": ("return {'inject': {}}", ("inject without content",)),
     "recursion that never ends": ("return on_message(ctx, event)", ("RecursionError",)),
+    "it raises what is no Exception": ("raise BaseException('base')", ("bad.py:2", "base")),
+    "it stops an iteration": ("raise StopIteration", ("bad.py:3", "StopIteration")),
+    "it cancels itself": ("import asyncio; raise asyncio.CancelledError", ("bad.py:2", "CancelledError")),
+    "it returns a list": ("return [1]", ("a table or nil is understood",)),
+    "it returns an object": ("return object()", ("a table or nil is understood",)),
+    "it is a generator": ("yield 5", ("a table or nil is understood",)),
+    "a set as text": ("return {'content': {1, 2}}", ("content",)),
+    "state that holds itself": ("import cru; t = {}; t['t'] = t; cru.state.set('t', t)", ("bad.py:3", "holds itself")),
+    "a wrong argument": ("import cru; cru.fs.read({})", ("bad.py:3", "cru.fs.read", "string")),
     "a wrong type in a field": ("event['content'] = [1]; return event", ("content",)),
 }
 
@@ -121,6 +150,20 @@ def test_a_handler_in_python_that_fails_changes_nothing(tmp_path: Path, what: st
     done, _, requests = run(tmp_path, {"bad.py": source})
     assert [word for word in words if word not in done.err] == [], done.err
     assert requests[0].body["messages"][-1]["content"] == "hello"
+
+
+@pytest.mark.xfail(strict=True, reason="bytes become text in base64")
+def test_bytes_are_no_text(tmp_path: Path) -> None:
+    source = "from cru import on\non('message:received', lambda ctx, event: {'content': b'x'})\n"
+    done, _, requests = run(tmp_path, {"bad.py": source})
+    assert "content" in done.err
+    assert requests[0].body["messages"][-1]["content"] == "hello"
+
+
+@pytest.mark.xfail(strict=True, reason="GeneratorExit passes the boundary around a plugin's code")
+def test_leaving_a_generator_that_is_none_is_a_failure(tmp_path: Path) -> None:
+    source = "from cru import on\ndef f(ctx, event):\n    raise GeneratorExit\non('message:received', f)\n"
+    assert "GeneratorExit" in told(tmp_path, {"bad.py": source})
 
 
 def test_an_unknown_event_is_told_with_its_place_and_the_closest_name(tmp_path: Path) -> None:
@@ -154,6 +197,24 @@ def test_a_tool_that_fails_is_a_failed_call(tmp_path: Path, name: str) -> None:
     assert "no glue" in requests[1].body["messages"][-1]["content"]
 
 
+LONG = {
+    "long.lua": f'local long = string.rep("x", {BIG})\n'
+    'cru.on("message:received", function() return {context = long} end)\n'
+    'return {tools = {long = {desc = "x", fn = function() return long end}}}',
+    "long.py": f'import cru\nlong = "x" * {BIG}\n'
+    'cru.on("message:received", lambda ctx, event: {"context": long})\n'
+    'TOOLS = {"long": {"desc": "x", "fn": lambda args: long}}',
+}
+
+
+@pytest.mark.parametrize("name", LONG)
+def test_ten_megabytes_reach_the_model_as_context_and_the_disk_as_a_result(tmp_path: Path, name: str) -> None:
+    _, here, requests = run(tmp_path, {name: LONG[name]}, Reply(calls=(Call("long"),)), Reply("all is well"))
+    assert len(requests[0].body["messages"][-1]["content"]) >= BIG
+    assert len(requests[1].body["messages"][-1]["content"]) < BIG
+    assert max(file.stat().st_size for file in (here.context() / "tool_cache").iterdir()) >= BIG
+
+
 def test_ten_megabytes_come_through_whole(tmp_path: Path) -> None:
     body = (
         f'local text = string.rep("x", {BIG})\ncru.state.set("big", text)\ncru.toast("kept " .. #cru.state.get("big"))'
@@ -178,20 +239,62 @@ def test_a_plugin_that_breaks_the_globals_breaks_no_handler(tmp_path: Path) -> N
     assert "not loaded" not in done.err
 
 
-def test_a_broken_state_file_is_kept_beside_and_told(tmp_path: Path) -> None:
+NEEDY = """
+cru.on("turn:complete", function()
+  cru.toast(("needs %d things: "):format(3) .. table.concat({#cru.fs.list("."), cru.json.encode({1})}, " "))
+end)
+"""
+SHARED = pytest.mark.xfail(strict=True, reason="plugins share _G, the tables of the library and the tables of cru")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "cru = nil",
+        "crucible = 5",
+        "debug = nil",
+        "package.loaded.cjson = 5\npackage.path = nil",
+        pytest.param("_G.cru = nil", marks=SHARED),
+        "for name in pairs(_G) do rawset(_G, name, nil) end",
+        pytest.param("cru.on = nil", marks=SHARED),
+        pytest.param("cru.fs.list = nil", marks=SHARED),
+        pytest.param("setmetatable(cru, {__index = function() error('mine') end})", marks=SHARED),
+        pytest.param("table.concat = nil", marks=SHARED),
+        pytest.param("getmetatable('').__index = nil", marks=SHARED),
+    ],
+)
+def test_what_a_plugin_does_to_the_globals_leaves_others_alone(tmp_path: Path, source: str) -> None:
+    err = told(tmp_path, {"aa.lua": source, "needy.lua": NEEDY})
+    assert "needs 3 things: 0 [1]" in err
+
+
+BROKEN = {
+    "state.lua": 'cru.on("message:received", function()\n'
+    'cru.toast("was " .. tostring(cru.state.get("n")))\ncru.state.set("n", 1) end)',
+    "state.py": "from cru import on, state, toast\ndef f(ctx, event):\n"
+    '    toast("was " + ("nil" if state.get("n") is None else "1"))\n    state.set("n", 1)\non("message:received", f)',
+    "storage.lua": 'cru.on("message:received", function()\n'
+    'cru.toast("was " .. tostring(cru.storage.get("n", "n")))\ncru.storage.set("n", "n", 1) end)',
+    "storage.py": "from cru import on, storage, toast\ndef f(ctx, event):\n"
+    '    toast("was " + (storage.get("n", "n") or "nil"))\n    storage.set("n", "n", 1)\non("message:received", f)',
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_broken_file_is_kept_beside_and_told(tmp_path: Path, name: str) -> None:
     with server((Reply("all is well"),)) as model:
         here = home(tmp_path)
         here.configure("", model.url)
         (here.cru / "plugins").mkdir()
-        (here.cru / "plugins" / "keep.lua").write_text(
-            handler('cru.toast("was " .. tostring(cru.state.get("n")))\ncru.state.set("n", 1)')
-        )
-        here.context().mkdir(parents=True)
-        (here.context() / "plugin-state.json").write_text('{"n": 1')
+        (here.cru / "plugins" / f"keep.{name.rpartition('.')[2]}").write_text(BROKEN[name])
+        of_state = here.context() / "plugin-state.json"
+        file = of_state if name.startswith("state") else here.cru / "plugin-state" / "keep" / "storage.json"
+        file.parent.mkdir(parents=True)
+        file.write_text('{"n": 1')
         done = cru("hello", home=here)
     assert (done.code, done.out) == (0, "all is well\n")
     assert "was nil" in done.err
-    assert "plugin-state.json is not understood" in done.err
-    [kept] = here.context().glob("plugin-state.json.corrupt*")
+    assert f"{file.name} is not understood" in done.err
+    [kept] = file.parent.glob(f"{file.name}.corrupt*")
     assert kept.read_text() == '{"n": 1'
-    assert (here.context() / "plugin-state.json").read_text() == '{"n":1}'
+    assert file.read_text() == ('{"n":1}' if file == of_state else '{"n":{"n":"1"}}')

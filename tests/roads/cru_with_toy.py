@@ -2,17 +2,42 @@
 """The real command with the toy dialect in it: everything but the list of extensions is as installed.
 
 usage: cru_with_toy.py RULES ARG…     (RULES is a file in the toy dialect's language)
+
+A file of the same name that ends in .queue holds a prompt that is queued while the first turn runs.
 """
 
 import sys
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
 from tests.programs.toy_dialect import Toy
 
 from cru import app
+from cru.events.stream import Published, StateChanged
 from cru.faces.cli.start import start
 
-app.INSTALLED.append(Toy("toy", Path(sys.argv[1]).read_text()))
+
+def queued(text: str) -> None:
+    from cru.faces.cli import one_shot
+
+    def build(*args: Any, **named: Any) -> app.Built:
+        built = app.build(*args, **named)
+        waiting = [text]
+
+        def submit(item: Published) -> None:
+            if waiting and built.session.busy:
+                built.session.submit(waiting.pop())
+
+        built.session.parts.bus.stream.subscribe(submit, StateChanged)
+        return built
+
+    one_shot.build = build  # type: ignore[attr-defined]
+
+
+rules = Path(sys.argv[1])
+app.INSTALLED.append(Toy("toy", rules.read_text()))
+if rules.with_suffix(".queue").exists():
+    queued(rules.with_suffix(".queue").read_text())
 start(sys.argv[2:])

@@ -107,7 +107,7 @@ class Check:
     def _table(self, value: dict[str, Any], table: Mapping[str, Any], path: Path) -> dict[str, Any]:
         out: dict[str, Any] = {}
         for key, item in value.items():
-            kind = table.get(key)
+            kind = table.get(key, table.get("*"))
             if kind is None:
                 self._unknown((*path, key), table)
             elif isinstance(kind, Mapping):

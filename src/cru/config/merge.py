@@ -79,8 +79,8 @@ class Settings:
 
 def merge(structs: Sequence[type[Struct]], layers: Sequence[Layer], *, tables: Tables | None = None) -> Settings:
     """Checked settings out of layers, weakest first; tables merge key by key, lists replace each other (but see JOINED).
-    `tables` names the keys of free tables and their types: {"api": {"temperature": float, "reasoning.effort": str},
-    "models.*.api": …}. Raises ConfigError with everything that is wrong."""
+    `tables` names the keys of free tables and their types, "*" any other key: {"api": {"temperature": float,
+    "reasoning.effort": str}, "models.*.api": …}. Raises ConfigError with everything that is wrong."""
     values: dict[type[Struct], Struct] = {}
     warnings: list[Problem] = []
     given = [layer for layer in layers if layer.data]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
+from functools import cached_property
 from typing import Any
 
 from msgspec import Struct
@@ -24,7 +25,8 @@ class Said(Struct, frozen=True):
 
 class Command(Struct, frozen=True):
     """One command. `run` gets what stands behind its name, as typed. `reads` says that it changes nothing of the context: it needs no lock
-    and works while another process holds it. `hint` shows the arguments: `[text]`. Errors are CruErrors."""
+    and works while another process holds it. `at_once` says that it does not wait for what runs. `hint` shows the arguments: `[text]`.
+    Errors are CruErrors."""
 
     name: str
     about: str
@@ -32,14 +34,19 @@ class Command(Struct, frozen=True):
     owner: str = "cru"
     hint: str = ""
     reads: bool = False
+    at_once: bool = False
     where: str = ""
 
 
 class Commands:
-    """All commands of a session, by name."""
+    """All commands of a session, by name. `first` gives those that are there from the start, when one is first asked for."""
 
-    def __init__(self) -> None:
-        self._all: dict[str, Command] = {}
+    def __init__(self, first: Callable[[], Iterable[Command]] = tuple) -> None:
+        self._first = first
+
+    @cached_property
+    def _all(self) -> dict[str, Command]:
+        return {command.name: command for command in self._first()}
 
     def add(self, command: Command) -> str:
         """The problem ("" = none): a name that is taken stays with whom it belongs to."""
@@ -50,6 +57,11 @@ class Commands:
             return f"/{command.name} of {command.owner} is left out: a command's name is letters, digits, - and _"
         self._all[command.name] = command
         return ""
+
+    def remove(self, name: str, owner: str) -> None:
+        """Take one command of an owner away, if it is there."""
+        if name in self._all and self._all[name].owner == owner:
+            del self._all[name]
 
     def drop(self, owner: str) -> int:
         """Take away everything of an owner; how many commands."""
@@ -66,6 +78,10 @@ class Commands:
         """Whether a command of that name is there and changes nothing."""
         return name in self._all and self._all[name].reads
 
+    def at_once(self, name: str) -> bool:
+        """Whether a command of that name is there and does not wait for what runs."""
+        return name in self._all and self._all[name].at_once
+
     def find(self, name: str) -> Command:
         """Raises UnknownCommand with the closest name."""
         found = self._all.get(name)
@@ -73,8 +89,8 @@ class Commands:
             from cru.config.closest import closest
 
             near = closest(name, self._all)
-            hint = f"did you mean `/{near}`?" if near else "`/help` lists them"
-            raise UnknownCommand(f"unknown command `/{name}`", f"{hint} A space before the slash makes it a prompt.")
+            hint = f"did you mean `/{near}`?" if near else "`/help` lists all"
+            raise UnknownCommand(f"unknown command `/{name}`", f"{hint}\na space before the slash makes it a prompt")
         return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -44,7 +44,8 @@ class Parts(Struct):
     tools, gate, asker: hands and their leave · recorder: the trace · root: project root · env: environment of children ·
     sections: the system prompt · services: what built-in tools borrow · username: who prompts · offer_tools: whether tools go
     into requests (None = as the model's adapter likes) · opening, closing: what happens before `session:started` and after
-    `session:ended` (plugins are loaded and unloaded there) · commands: what `/name` may be."""
+    `session:ended` (plugins are loaded and unloaded there) · between: what happens while idle, before something is taken from the
+    queue (changed plugins are loaded anew) · commands: what `/name` may be."""
 
     bus: Bus
     store: ContextStore
@@ -65,6 +66,7 @@ class Parts(Struct):
     compaction_prompt: str = ""
     opening: list[Callable[[Parts], Awaitable[None]]] = field(default_factory=list)
     closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+    between: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     commands: Commands = field(default_factory=Commands)
 
     def offers_tools(self, voice: Voice) -> bool:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from cru.engine.attach import attach
 from cru.engine.history import PROMPT_SOURCES
 from cru.engine.turn import Prompt, Source
 from cru.events.payloads import Attachment
@@ -83,4 +82,9 @@ def _is_prompt(entry: Entry) -> bool:
 
 
 def _attachments(metadata: dict[str, Any], root: Path) -> tuple[Attachment, ...]:
-    return tuple(attach(path, root) for path in metadata.get("attachments", ()))
+    paths = metadata.get("attachments", ())
+    if not paths:
+        return ()
+    from cru.engine.attach import attach
+
+    return tuple(attach(path, root) for path in paths)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from cru.engine import added, compaction, history, settling
+from cru.engine.commands import Said, split
 from cru.engine.errors import Interrupted, NothingToResume
 from cru.engine.leg import Leg, close_calls
 from cru.engine.parts import Parts
@@ -27,6 +28,7 @@ from cru.events.payloads import (
 )
 from cru.events.stream import CommandSaid, Notice, StateChanged
 from cru.values.entries import Entry
+from cru.values.errors import CruError
 
 T = TypeVar("T")
 
@@ -45,13 +47,21 @@ class Session:
         self._turn: Turn | None = None
         self._opened = False
         self._holding = False
+        self._hurried: set[asyncio.Task[None]] = set()
 
     @property
     def busy(self) -> bool:
         return self.machine.state is not State.IDLE
 
     def submit(self, text: str, *, attachments: tuple[Attachment, ...] = ()) -> None:
-        """Queue what a user typed, a prompt or a command; `run` takes it. While a turn runs it waits and comes next."""
+        """Queue what a user typed, a prompt or a command; `run` takes it. While something runs it waits and comes next; a command
+        like /stop does not wait."""
+        named = split(text) if self._running is not None else None
+        if named is not None and self.parts.commands.at_once(named[0]):
+            task = asyncio.ensure_future(self._hurry(*named))
+            self._hurried.add(task)
+            task.add_done_callback(self._hurried.discard)
+            return
         self._queue.put(Prompt(text, "queue" if self.busy else "user", attachments))
 
     def interrupt(self) -> bool:
@@ -60,6 +70,10 @@ class Session:
             return False
         self._running.cancel()
         return True
+
+    def stop(self) -> tuple[bool, int]:
+        """Interrupt, and let the queue go (/stop): whether something ran, and how many prompts and commands waited."""
+        return self.interrupt(), self._queue.clear()
 
     def end(self) -> None:
         """Interrupt, and start nothing more: what is queued is dropped with a note."""
@@ -85,16 +99,18 @@ class Session:
         UnknownCommand and what a command raises; what is queued behind it stays queued."""
         asked = len(self._queue)
         while (named := self._queue.command()) and self.parts.commands.only_reads(named[0]):
+            if await self._guarded(self.open()) is None:
+                raise Interrupted(f"/{named[0]} was interrupted")
             await self._obey()
         if asked and not self._queue:
             return None
-        with self._locked():
+        with self.locked():
             self._refresh()
             return await self._work(None, "startup")
 
     async def resume(self) -> LegResult:
         """Go on with the last prompt that is not done. Raises NothingToResume."""
-        with self._locked():
+        with self.locked():
             self._refresh()
             prompt = unfinished(self.parts.store.visible(), self.parts.root)
             if prompt is None:
@@ -107,7 +123,7 @@ class Session:
 
     async def compact(self) -> None:
         """`cru -z`. Raises NothingToCompact, ModelError and Interrupted."""
-        with self._locked():
+        with self.locked():
             self._refresh()
             if await self._guarded(self._compact()) is None:
                 raise Interrupted("the compaction was interrupted")
@@ -120,7 +136,7 @@ class Session:
 
     async def archive(self) -> None:
         """`cru -a`: the model starts from nothing; the log keeps every line. Raises Interrupted."""
-        with self._locked():
+        with self.locked():
             self._refresh()
             if await self._guarded(self._archive()) is None:
                 raise Interrupted("interrupted")
@@ -138,6 +154,7 @@ class Session:
 
     async def close(self, reason: str = "exit") -> None:
         """Announce the end, once. Raises nothing of a handler's."""
+        await asyncio.gather(*self._hurried)
         if self._opened:
             self._opened = False
             await self.parts.bus.dispatch(SessionEnded(reason))
@@ -204,7 +221,7 @@ class Session:
         parts.recorder.leg(turn.id, leg.ref, prompt.source, parts.bus.origin.run_id)
         result = await self._guarded(leg.run()) or leg.interrupted()
         self.machine.to(State.SETTLING)
-        settle = settling.settle(parts, result, turn, self._coming, self._queue.prompt)
+        settle = settling.settle(parts, result, turn, self._coming, self._queue)
         then = await self._guarded(settle) or settling.Next(drained="interrupted")
         if then.drained or self._queue.closed:
             self._drop(then.drained or "interrupted")
@@ -215,6 +232,8 @@ class Session:
 
     async def _next(self) -> Prompt | None:
         """The next prompt of the queue, after the commands before it."""
+        for work in self.parts.between if self._queue else ():
+            await self._guarded(work())
         while self._queue.command() is not None:
             prompt = await self._obey()
             if prompt is not None:
@@ -226,19 +245,32 @@ class Session:
         command raises; it is gone from the queue then."""
         named, typed = self._queue.command(), self._queue.take()
         assert named is not None
-        command, rest = self.parts.commands.find(named[0]), named[1]
-        said = await self._guarded(command.run(rest))
+        work = self._carry_out(*named)
+        said = await (work if self.parts.commands.at_once(named[0]) else self._guarded(work))
         if said is None:
-            raise Interrupted(f"/{command.name} was interrupted")
-        if said.message:
-            self.parts.bus.stream.tell(CommandSaid(command.name, said.message))
-        await self.parts.bus.dispatch(Custom(f"command:{command.name}", {"args": rest}))
+            raise Interrupted(f"/{named[0]} was interrupted")
         if not said.prompt:
             return None
         return Prompt(said.prompt, "command", typed.attachments, model=said.model, command=typed.text)
 
+    async def _carry_out(self, name: str, rest: str) -> Said:
+        """Run a command, show what it says, and let scripts hear of it."""
+        command = self.parts.commands.find(name)
+        said = await command.run(rest)
+        if said.message:
+            self.parts.bus.stream.tell(CommandSaid(command.name, said.message))
+        await self.parts.bus.dispatch(Custom(f"command:{command.name}", {"args": rest}))
+        return said
+
+    async def _hurry(self, name: str, rest: str) -> None:
+        """A command beside what runs; its error is shown as what it says."""
+        try:
+            await self._carry_out(name, rest)
+        except CruError as error:
+            self.parts.bus.stream.tell(CommandSaid(name, str(error), is_error=True))
+
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def locked(self) -> Iterator[None]:
         """Hold the context's lock; a command that runs under it may ask for it again."""
         if self._holding:
             yield
@@ -260,13 +292,15 @@ class Session:
     async def _guarded(self, work: Coroutine[Any, Any, T]) -> T | None:
         """Run as a task that `interrupt` can end; None if it did."""
         task: asyncio.Task[T] = asyncio.ensure_future(work)
-        self._running = task
+        around, self._running = self._running, task
         try:
             return await task
         except asyncio.CancelledError:
             if not task.cancelled():
                 task.cancel()
                 raise
+        finally:
+            self._running = around
         return None
 
     def _turn_of(self, prompt: Prompt) -> Turn:

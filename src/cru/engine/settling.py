@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.engine import added, guards, scribe
 from cru.engine.parts import Parts
+from cru.engine.queue import Queue
 from cru.engine.turn import LegResult, NextRequest, Prompt, Source, Turn
 from cru.events.answers import Answer, Inject
 from cru.events.payloads import InjectionPending, TurnComplete
@@ -25,12 +25,10 @@ class Next(Struct, frozen=True):
     drained: str = ""
 
 
-async def settle(
-    parts: Parts, result: LegResult, turn: Turn, coming: NextRequest, dequeue: Callable[[], Prompt | None]
-) -> Next:
+async def settle(parts: Parts, result: LegResult, turn: Turn, coming: NextRequest, queue: Queue) -> Next:
     """The settling table of docs/turn.md. The log knows the leg's end, and the continuation, before anything else happens."""
     try:
-        answer = await _complete(parts, result, turn)
+        answer = await _complete(parts, result, turn, len(queue))
     except asyncio.CancelledError:  # the leg is over all the same
         scribe.leg_ended(parts, result.ref, result.cause)
         coming.injects.clear()
@@ -43,7 +41,7 @@ async def settle(
         return Next(drained=answer.reason or result.reason or result.cause)
     if result.cause != "done" or answer.stops:
         injects = []
-    queued = dequeue()
+    queued = queue.prompt()
     if queued is not None:
         scribe.leg_ended(parts, result.ref, result.cause)
         for one in injects:
@@ -70,7 +68,7 @@ def may_continue(parts: Parts, turn: Turn) -> bool:
     return True
 
 
-async def _complete(parts: Parts, result: LegResult, turn: Turn) -> Answer:
+async def _complete(parts: Parts, result: LegResult, turn: Turn, queued: int) -> Answer:
     recurse = result.recurse
     if recurse is not None and turn.recursions >= parts.settings.max_recursion_depth:
         parts.bus.stream.warn(f"recurse: the limit of {turn.recursions} is reached (setting max_recursion_depth)")
@@ -79,8 +77,8 @@ async def _complete(parts: Parts, result: LegResult, turn: Turn) -> Answer:
     if stuck:
         parts.bus.stream.warn(f"no progress: the same reply {stuck + 1} times and no new tool result")
     payload = TurnComplete(
-        result.cause, result.response, result.ref, result.rounds, turn.continuations, stuck, result.error, recurse
-    )
+        result.cause, result.response, result.ref, result.rounds, turn.continuations, stuck, result.error, recurse, queued,
+    )  # fmt: skip
     outcome = await parts.bus.dispatch(payload)
     return outcome.answer
 

@@ -105,7 +105,8 @@ class Chain:
             self._compose(*await asyncio.gather(*[self._call(handler, payload) for handler in handlers]))
 
     async def _call(self, handler: Handler, payload: Struct) -> _Ran:
-        event = Event(self.row, self.stamp, detached(payload))
+        copies = getattr(handler.call, "copies", False)
+        event = Event(self.row, self.stamp, payload if copies else detached(payload))
         frame = self._frame
         inner = Frame(frame.owners | {handler.owner}, frame.depth + 1, self.stamp.dispatch_seq, frame.purpose)
         token = FRAME.set(inner)

@@ -28,8 +28,8 @@ class Stamp(Struct, frozen=True):
 
 
 class Event(Struct, frozen=True):
-    """What a handler is called with. Read only, tables in the payload too: a change is an answer. Adapters hand copies to
-    other people's code."""
+    """What a handler is called with. Read only, tables in the payload too: a change is an answer. A handler
+    with an attribute `copies` hands copies to other people's code by itself; the others get one."""
 
     row: Row
     stamp: Stamp

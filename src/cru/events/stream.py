@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -40,6 +40,25 @@ class CommandSaid(Struct, frozen=True):
     command: str
     text: str
     is_error: bool = False
+
+
+class StatusChanged(Struct, frozen=True):
+    """What a plugin says about itself; an empty text takes it back. progress is 0 to 1, or None. place: "status" or "statusline"."""
+
+    owner: str
+    key: str
+    text: str
+    level: str = "info"
+    progress: float | None = None
+    place: str = "status"
+
+
+class FactPublished(Struct, frozen=True):
+    """A fact that a plugin tells faces, with its JSON value; None takes it back."""
+
+    owner: str
+    key: str
+    value: Any
 
 
 class StateChanged(Struct, frozen=True):

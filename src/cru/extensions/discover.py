@@ -1,88 +1,201 @@
-"""Which files are plugins, and in which language (docs/extensions.md, "Files in one folder")."""
+"""Which files of one folder are plugins, and in which language (docs/extensions.md, "Which files are plugins")."""
 
 from __future__ import annotations
 
 import os
+import stat
 from pathlib import Path
 from typing import Literal
 
+import msgspec
 from msgspec import Struct
 
+from cru.extensions.errors import BadManifest
+from cru.extensions.manifest import Manifest, manifest_file, read_manifest
+
 Kind = Literal["lua", "python"]
-MANIFESTS = ("plugin.yaml", "plugin.yml", "manifest.yaml", "manifest.yml")
+Layer = Literal["path", "user", "runtime", "project", "package", "bundled"]
 SKIPPED = ("lua", "tests", "__pycache__", "node_modules")
+NOT_YET = {"fennel": "Fennel is not available yet", "executable": "executable plugins are not available yet"}
 
 
 class Found(Struct, frozen=True):
-    """One plugin: its name, its language, the files that are run in this order, and the folder of its helpers."""
+    """One plugin: its name, its language, the files that are run in this order, and the folder of its helpers.
+
+    `problem` says why it cannot be loaded ("" = it can), `trusted` is False for one of a project that nobody accepted, and `enabled`
+    is what its manifest and the settings say together; only one with all three in order is loaded. `module` is what to import of an
+    installed package; it has no files to run then, and `files` only tells where it is."""
 
     name: str
     kind: Kind
     files: tuple[Path, ...]
     folder: Path
-    layer: str = "user"
+    layer: Layer = "user"
+    manifest: Manifest | None = None
+    problem: str = ""
+    trusted: bool = True
+    enabled: bool = True
+    module: str = ""
+
+    @property
+    def loadable(self) -> bool:
+        return self.enabled and self.trusted and not self.problem
 
 
-def discover(folder: Path, layer: str) -> tuple[list[Found], list[str]]:
-    """The plugins of one folder, sorted by name, and what is odd about the rest."""
-    found: dict[str, Found] = {}
-    problems: list[str] = []
+def discover(folder: Path, layer: Layer) -> tuple[list[Found], list[str]]:
+    """The plugins of one folder, sorted by name, and what is odd about the rest. A missing folder has none."""
     try:
         entries = sorted(os.scandir(folder), key=lambda e: e.name)
     except (FileNotFoundError, NotADirectoryError):
         return [], []
     except OSError as error:
-        return [], [f"{folder}: {error.strerror}"]
+        return [], [f"{folder} cannot be read: {error.strerror}"]
+    found: list[Found] = []
+    problems: list[str] = []
     for entry in entries:
-        if entry.name.startswith((".", "__")) or entry.name.endswith(".disabled"):
-            continue
-        made = _folder(Path(entry.path), problems) if entry.is_dir() else _file(Path(entry.path), problems)
-        if made is None:
-            continue
-        if made.name in found:
-            other = found.pop(made.name)
-            problems.append(
-                f"two plugins are called {made.name}: {other.files[0]} and {made.files[0]}; neither is loaded"
-            )
-            continue
-        found[made.name] = Found(made.name, made.kind, made.files, made.folder, layer)
-    return list(found.values()), problems
+        if not skipped(entry.name) and (made := _entry(Path(entry.path), problems)) is not None:
+            found.append(msgspec.structs.replace(made, layer=layer))
+    return once_each(found), problems
+
+
+def strangers(folder: Path) -> list[Found]:
+    """What in a project's folder looks like plugins. Nothing is opened and no link followed: nobody has accepted it."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda e: e.name)
+    except OSError:  # whoever judged the folder has said so
+        return []
+    found: dict[str, Found] = {}
+    for entry in entries:
+        name, suffix = os.path.splitext(entry.name)
+        is_folder = entry.is_dir(follow_symlinks=False)
+        if not skipped(entry.name) and (is_folder or suffix in (".lua", ".py")):
+            path = Path(entry.path)
+            kind: Kind = "python" if suffix == ".py" or (is_folder and (path / "__init__.py").exists()) else "lua"
+            one = Found(entry.name if is_folder else name, kind, (path,), folder, "project", trusted=False)
+            found.setdefault(one.name, one)
+    return list(found.values())
+
+
+def skipped(name: str) -> bool:
+    """Whether an entry of a folder of plugins is none by its name."""
+    return name.startswith((".", "__")) or name.endswith(".disabled")
+
+
+def once_each(found: list[Found]) -> list[Found]:
+    """Sorted by name; those of one place that share a name become one that cannot be loaded and names all of them."""
+    by_name: dict[str, list[Found]] = {}
+    for one in found:
+        by_name.setdefault(one.name, []).append(one)
+    return [_one(name, by_name[name]) for name in sorted(by_name)]
+
+
+def _one(name: str, same: list[Found]) -> Found:
+    if len(same) == 1:
+        return same[0]
+    files = tuple(one.files[0] for one in same)
+    listed = " and ".join(str(file) for file in files)
+    problem = f"two plugins are called {name}: {listed}; neither is loaded"
+    return msgspec.structs.replace(same[0], files=files, problem=problem)
+
+
+def _entry(path: Path, problems: list[str]) -> Found | None:
+    try:
+        if not stat.S_ISDIR(path.stat().st_mode):
+            return _file(path, problems)
+        if not path.parent.resolve().is_relative_to(path.resolve()):
+            return _folder(path, problems)
+        problems.append(f"{path} leads to a folder that it lies in")
+    except OSError as error:
+        problems.append(f"{path}: {'a link to nothing' if isinstance(error, FileNotFoundError) else error.strerror}")
+    return None
 
 
 def _file(path: Path, problems: list[str]) -> Found | None:
     if path.suffix == ".lua":
         return Found(path.stem, "lua", (path,), path.parent)
     if path.suffix == ".fnl":
-        problems.append(f"{path}: Fennel is not available yet")
+        problems.append(f"{path}: {NOT_YET['fennel']}")
     elif os.access(path, os.X_OK):
-        problems.append(f"{path}: executable plugins are not available yet")
+        problems.append(f"{path}: {NOT_YET['executable']}")
     elif path.suffix == ".py":
         return Found(path.stem, "python", (path,), path.parent)
     return None
 
 
 def _folder(path: Path, problems: list[str]) -> Found | None:
-    if (path / "init.lua").is_file():
-        return Found(path.name, "lua", (path / "init.lua",), path)
-    if (path / path.name).is_file() and os.access(path / path.name, os.X_OK):
-        problems.append(f"{path / path.name}: executable plugins are not available yet")
+    file = manifest_file(path)
+    if file is not None:
+        return _declared(path, file)
+    mains = _mains(path)
+    if len(mains) > 1:
+        return _broken(
+            path, mains[0], f"both {mains[0]} and {mains[1].name} could be run; remove one, or name it in plugin.yaml"
+        )
+    if not mains:
+        files = tuple(_scan(path, problems))
+        return Found(path.name, "lua", files, path) if files else None
+    why = _not_yet(mains[0])
+    if why:
+        problems.append(f"{mains[0]}: {why}")
         return None
-    if (path / "__init__.py").is_file():
-        return Found(path.name, "python", (path / "__init__.py",), path)
-    if any((path / name).is_file() for name in MANIFESTS):
-        problems.append(f"{path}: there is a manifest, but no init.lua")
-        return None
-    files = tuple(_scan(path, problems))
-    return Found(path.name, "lua", files, path) if files else None
+    return Found(path.name, _kind(mains[0]), (mains[0],), path)
+
+
+def _declared(path: Path, file: Path) -> Found:
+    """A folder with a manifest, which decides: its `main`, else the one file that is run by its name."""
+    try:
+        said = read_manifest(file)
+    except BadManifest as error:
+        return _broken(path, file, f"{error.message} ({error.hint})" if error.hint else error.message)
+    mains = [path / said.main] if said.main else _mains(path)
+    made = Found(said.name, _kind(mains[0] if mains else file), (mains[0] if mains else file,), path, manifest=said)
+    return msgspec.structs.replace(made, problem=_wrong_main(said, file, mains))
+
+
+def _wrong_main(said: Manifest, file: Path, mains: list[Path]) -> str:
+    """Why the file that a manifest names or implies cannot be run; "" if it can."""
+    if not mains:
+        return f"{file}: main: there is no init.lua beside it"
+    if len(mains) > 1:
+        return f"{file}: main: both {mains[0].name} and {mains[1].name} could be run; name one"
+    if not mains[0].is_file():
+        return f"{file}: main: there is no file {said.main}"
+    why = _not_yet(mains[0])
+    return f"{mains[0]}: {why}" if why else ""
+
+
+def _mains(path: Path) -> list[Path]:
+    """What of a plugin's folder is run because of its name."""
+    own = path / path.name
+    named = [path / name for name in ("init.lua", "init.fnl", "__init__.py") if (path / name).is_file()]
+    return [*named, own] if own.is_file() and os.access(own, os.X_OK) else named
+
+
+def _not_yet(main: Path) -> str:
+    return (
+        NOT_YET["fennel"] if main.suffix == ".fnl" else "" if main.suffix in (".lua", ".py") else NOT_YET["executable"]
+    )
+
+
+def _kind(main: Path) -> Kind:
+    return "python" if main.suffix == ".py" else "lua"
+
+
+def _broken(path: Path, file: Path, problem: str) -> Found:
+    return Found(path.name, "lua", (file,), path, problem=problem)
 
 
 def _scan(path: Path, problems: list[str]) -> list[Path]:
-    """Every Lua file below, but for helpers and tests."""
+    """Every Lua file below, but for helpers and tests. Links to folders are not followed."""
     files: list[Path] = []
-    for root, folders, names in os.walk(path):
+
+    def odd(error: OSError) -> None:
+        problems.append(f"{error.filename} cannot be read: {error.strerror}")
+
+    for root, folders, names in os.walk(path, onerror=odd):
         folders[:] = sorted(f for f in folders if f not in SKIPPED and not f.startswith("."))
         files += [
             Path(root, name) for name in sorted(names) if name.endswith(".lua") and not name.endswith("_test.lua")
         ]
-        problems += [f"{Path(root, n)}: Fennel is not available yet" for n in names if n.endswith(".fnl")]
+        problems += [f"{Path(root, n)}: {NOT_YET['fennel']}" for n in names if n.endswith(".fnl")]
     return files

@@ -1,7 +1,11 @@
 """What can go wrong with plugins.
 
 ExtensionError
-└── PluginFailed   a plugin could not be loaded; nothing of it stays
+├── PluginFailed   a plugin could not be loaded; nothing of it stays
+├── BadManifest    a manifest that cannot be read or breaks a rule
+├── CommandFailed  a plugin's command failed, or said so
+├── NoPlugin       there is none of that name
+└── StaysLoaded    another plugin depends on it
 """
 
 from __future__ import annotations
@@ -14,4 +18,20 @@ class ExtensionError(CruError):
 
 
 class PluginFailed(ExtensionError):
+    pass
+
+
+class BadManifest(ExtensionError):
+    pass
+
+
+class CommandFailed(ExtensionError):
+    pass
+
+
+class NoPlugin(ExtensionError):
+    pass
+
+
+class StaysLoaded(ExtensionError):
     pass

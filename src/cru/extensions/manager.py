@@ -1,21 +1,31 @@
-"""All plugins of a session: found, loaded when the session opens, unloaded when it closes.
+"""All plugins of a session: found, loaded when the session opens, loaded anew when asked for or changed, unloaded.
 
-Each plugin owns what it registers; one that fails to load leaves nothing behind, is reported, and the rest goes on.
+Each plugin owns what it registers: the ledger (`Host.own`) says how to take it back. One that fails to load leaves nothing behind, is
+reported, and the rest goes on.
 """
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cru.engine.parts import Parts
-from cru.extensions.discover import Found, discover
-from cru.namespace.host import HOST, Host, Plugin, Session
+from cru.events.stream import Notice
+from cru.extensions.discover import Found
+from cru.extensions.errors import NoPlugin, PluginFailed, StaysLoaded
+from cru.extensions.places import Places
+from cru.extensions.stamp import Stamp, stamp_of
+from cru.namespace.callbacks import cancel, failed
+from cru.namespace.host import HOST, Host, Plugin, Session, call
 from cru.values.errors import CruError
+
+EXPECTED = (CruError, OSError, SyntaxError, UnicodeDecodeError)
+ROUNDS = 3
+"""How often the ledger is worked off: code that is being unloaded may register once more."""
 
 
 class Language(Protocol):
@@ -27,92 +37,299 @@ class Language(Protocol):
 
 
 class Loaded(Struct):
-    """One plugin and how it is: active, disabled or error (with the message)."""
+    """One plugin and how it is: active, disabled, untrusted or error (with the message and, if it is known, the traceback). `stamp` is
+    what it was found as."""
 
     found: Found
     state: str
     error: str = ""
+    trace: str = ""
     plugin: Plugin | None = None
+    stamp: Stamp = ()
+
+    @property
+    def name(self) -> str:
+        return self.found.name
+
+    @property
+    def is_off(self) -> bool:
+        """It came with cru, and nobody has turned it on."""
+        return self.found.layer == "bundled" and self.state == "disabled"
 
 
 class Extensions(Struct):
-    """The plugins of one session. `folders` are searched in order, the first of a name wins; bundled ones need `enabled = true`."""
+    """The plugins of one session: those that `places` finds."""
 
-    folders: list[tuple[str, Path]]
+    places: Places
     config: Mapping[str, Any]
     home: Path
     plugins: list[Loaded] = field(default_factory=list)
     session: Session | None = None
+    languages: dict[str, Language] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
 
     def any(self) -> bool:
         """Whether there may be a plugin at all: nothing of this room is loaded otherwise."""
-        return any(
-            found for layer, folder in self.folders for found in discover(folder, layer)[0] if self._wanted(found)
-        )
+        return any(found.loadable for found in self.places.find()[0])
 
     async def open(self, parts: Parts) -> None:
         """Load every plugin that is wanted."""
         self.session = Session(parts, self.home)
-        languages: dict[str, Language] = {}
-        for found in self._found(parts):
-            if not self._wanted(found):
-                self.plugins.append(Loaded(found, "disabled"))
-                continue
-            if found.kind not in languages:
-                languages[found.kind] = _language(found.kind, self, parts)
-            await self._load(languages[found.kind], found, parts)
+        if self.watching:
+            parts.between.append(self.refresh)
+        for found in self._find():
+            self._keep(await self._load(found), report=True)
 
     async def close(self) -> None:
-        """End what plugins left running."""
+        """Let plugins say good-bye, the last one first, and end what they left running."""
         if self.session is None:
             return
-        tasks = list(self.session.tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        for one in reversed(self.plugins):
+            if one.plugin is not None:
+                await self._leave(Host(self.session, one.plugin))
+        await cancel(self.session)
 
-    def _found(self, parts: Parts) -> list[Found]:
-        chosen: dict[str, Found] = {}
-        for layer, folder in self.folders:
-            plugins, problems = discover(folder, layer)
-            for text in problems:
-                parts.bus.stream.warn(text)
-            for found in plugins:
-                chosen.setdefault(found.name, found)
-        return list(chosen.values())
+    # at run time ------------------------------------------------------------------------------------------------------------------
 
-    def _wanted(self, found: Found) -> bool:
-        own = self.config.get(found.name)
-        enabled = own.get("enabled") if isinstance(own, Mapping) else None
-        return enabled is True if found.layer == "bundled" else enabled is not False
+    async def reload(self, name: str) -> None:
+        """Unload, and load from the files as they are now. Raises NoPlugin, StaysLoaded, and PluginFailed: it is left inert then."""
+        one = self.of(name)
+        self._may_go(one)
+        found = next((found for found in self._find() if found.name == name), None)
+        await self._unload(one)
+        if found is None:
+            self.plugins.remove(one)
+            raise NoPlugin(f"the plugin {name} is gone: it is unloaded", f"it was {one.found.files[0]}")
+        self._keep(await self._load(found))
+        self._check(name)
 
-    async def _load(self, language: Language, found: Found, parts: Parts) -> None:
+    async def reload_all(self) -> list[str]:
+        """Unload all, the last one first, and load those that are there now; the names of the active ones. The others are reported."""
+        for one in reversed(self.plugins):
+            await self._unload(one)
+        self.plugins.clear()
+        for found in self._find():
+            self._keep(await self._load(found), report=True)
+        return [one.name for one in self.plugins if one.state == "active"]
+
+    async def disable(self, name: str) -> None:
+        """For this session. Raises NoPlugin and StaysLoaded."""
+        one = self.of(name)
+        self._may_go(one)
+        self._switch(name, on=False)
+        await self._unload(one)
+        self._keep(Loaded(replace(one.found, enabled=False), "disabled", stamp=one.stamp))
+
+    async def enable(self, name: str) -> None:
+        """For this session. Raises NoPlugin and PluginFailed."""
+        if self.of(name).state == "active":
+            return
+        self._switch(name, on=True)
+        await self.reload(name)
+
+    async def refresh(self) -> None:
+        """Load, reload and unload what came, changed and went since the last time; one notice each."""
+        now = {found.name: found for found in self._find()}
+        for one in list(self.plugins):
+            found = now.pop(one.name, None)
+            stamp = stamp_of(found) if found is not None else ()
+            if stamp != one.stamp:
+                one.stamp = stamp
+                await self._changed(one, found)
+        for found in now.values():
+            self._keep(await self._load(found), report=True)
+            self._tell(found.name, "is new and is loaded")
+
+    async def _changed(self, one: Loaded, found: Found | None) -> None:
+        try:
+            self._may_go(one)
+        except StaysLoaded as error:
+            self._session.parts.bus.stream.warn(f"the files of {one.name} have changed, but {error.message}", one.name)
+            return
+        was = one.state
+        await self._unload(one)
+        if found is None:
+            self.plugins.remove(one)
+            self._session.parts.bus.stream.tell(
+                Notice("info", f"the plugin {one.name} is gone and is unloaded", one.name)
+            )
+            return
+        self._keep(await self._load(found), report=True)
+        self._tell(one.name, "has changed and is loaded anew" if was == "active" else "has changed and is loaded")
+
+    def of(self, name: str) -> Loaded:
+        """The plugin of that name. Raises NoPlugin with the closest one."""
+        for one in self.plugins:
+            if one.name == name:
+                return one
+        from cru.config.closest import did_you_mean
+
+        raise NoPlugin(f"there is no plugin {name}", did_you_mean(name, [one.name for one in self.plugins]))
+
+    @property
+    def watching(self) -> bool:
+        return self.config.get("watch") is True
+
+    # one plugin -------------------------------------------------------------------------------------------------------------------
+
+    @property
+    def _session(self) -> Session:
         assert self.session is not None
-        own = self.config.get(found.name)
-        config = {k: v for k, v in own.items() if k != "enabled"} if isinstance(own, Mapping) else {}
-        plugin = language.plugin(found, config)
-        host = Host(self.session, plugin)
+        return self.session
+
+    def _find(self) -> list[Found]:
+        """All plugins in the order in which they are loaded; what is odd about the rest is told once."""
+        plugins, problems = self.places.find()
+        for text in problems:
+            if text not in self.told:
+                self.told.add(text)
+                self._session.parts.bus.stream.warn(text)
+        return plugins
+
+    async def _load(self, found: Found) -> Loaded:
+        """Run it. Whatever goes wrong, nothing of it stays then."""
+        made = Loaded(found, "active", stamp=stamp_of(found) if self.watching else ())
+        if not found.trusted or not found.enabled:
+            made.state = "disabled" if found.trusted else "untrusted"
+            return made
+        host: Host | None = None
+        try:
+            self._may_come(found)
+            language = self._language(found.kind)
+            host = Host(self._session, language.plugin(found, self._config(found.name)))
+            token = HOST.set(host)
+            try:
+                await language.load(found, host)
+            finally:
+                HOST.reset(token)
+            made.plugin = host.plugin
+        except BaseException as error:
+            if host is not None:
+                await self._take_back(host)
+            if not isinstance(error, EXPECTED):
+                raise
+            made.state, made.error, made.trace = "error", str(error), _trace(error, found.folder)
+        return made
+
+    async def _unload(self, one: Loaded) -> None:
+        """Take back all that it registered. It is inert afterwards, whatever fails."""
+        plugin, one.plugin = one.plugin, None
+        if plugin is None:
+            return
+        one.state, one.error = "error", "it was interrupted while it was loaded anew"
+        host = Host(self._session, plugin)
+        try:
+            await self._leave(host)
+        finally:
+            await self._take_back(host)
+
+    async def _leave(self, host: Host) -> None:
+        """Its own functions for the end (`on_unload`, `teardown`), in its name. One that fails is reported."""
         token = HOST.set(host)
         try:
-            await language.load(found, host)
-            self.plugins.append(Loaded(found, "active", plugin=plugin))
-        except (CruError, OSError, SyntaxError, UnicodeDecodeError) as error:
-            self._failed(found, str(error), parts)
+            for function in reversed(host.plugin.leaving):
+                await _guarded(host, "on_unload", host.plugin.invoke, function)
         finally:
             HOST.reset(token)
 
-    def _failed(self, found: Found, text: str, parts: Parts) -> None:
-        parts.bus.registry.drop_owner(found.name)
-        parts.tools.drop(found.name)
-        self.plugins.append(Loaded(found, "error", text))
-        parts.bus.stream.warn(f"plugin {found.name} is not loaded: {text}", found.name)
+    async def _take_back(self, host: Host) -> None:
+        """Work off the ledger, the last entry first; then look whether anything is left."""
+        session, name = self._session, host.plugin.name
+        for _ in range(ROUNDS):
+            for undo in reversed(session.owned.pop(name, {}).values()):
+                await _guarded(host, "unloading", undo)
+        session.parts.bus.registry.drop_owner(name)
+        session.parts.tools.drop(name)
+        session.parts.commands.drop(name)
+        await cancel(session, name)
+
+    def _keep(self, made: Loaded, report: bool = False) -> None:
+        """Put it into the list, in the place of the one before."""
+        names = [one.name for one in self.plugins]
+        if made.name in names:
+            self.plugins[names.index(made.name)] = made
+        else:
+            self.plugins.append(made)
+        if report and made.error:
+            self._session.parts.bus.stream.warn(f"plugin {made.name} is not loaded: {made.error}", made.name)
+
+    def _check(self, name: str) -> None:
+        """Raises PluginFailed if it could not be loaded."""
+        one = self.of(name)
+        if one.state == "untrusted":
+            raise PluginFailed(
+                f"the plugin {name} belongs to a project that is not trusted", "`cru trust` shows its files"
+            )
+        if one.error:
+            raise PluginFailed(f"the plugin {name} is not loaded: {one.error}", one.trace)
+
+    def _tell(self, name: str, what: str) -> None:
+        """An info notice, if it went well."""
+        if self.of(name).state == "active":
+            self._session.parts.bus.stream.tell(Notice("info", f"the plugin {name} {what}", name))
+
+    def _may_go(self, one: Loaded) -> None:
+        """Raises StaysLoaded if an active plugin needs it."""
+        above = [other.name for other in self.plugins if other.state == "active" and one.name in _needs(other.found)]
+        if one.state == "active" and above:
+            verb = "depends" if len(above) == 1 else "depend"
+            raise StaysLoaded(
+                f"{', '.join(above)} {verb} on the plugin {one.name}", f"`/plugin disable {above[-1]}` first"
+            )
+
+    def _may_come(self, found: Found) -> None:
+        """Raises PluginFailed for one that cannot be loaded, or whose dependency is not there."""
+        if found.problem:
+            raise PluginFailed(found.problem)
+        active = {one.name for one in self.plugins if one.state == "active"}
+        for name in _needs(found):
+            if name not in active:
+                raise PluginFailed(
+                    f"it depends on the plugin {name}, which is not active", "`cru plugin list` says why"
+                )
+
+    def _config(self, name: str) -> dict[str, Any]:
+        own = self.config.get(name)
+        return {k: v for k, v in own.items() if k != "enabled"} if isinstance(own, Mapping) else {}
+
+    def _switch(self, name: str, on: bool) -> None:
+        said = self.places.config
+        self.places = replace(self.places, config={**said, name: {**said.get(name, {}), "enabled": on}})
+
+    def _language(self, kind: str) -> Language:
+        if kind not in self.languages:
+            if kind == "lua":
+                from cru.extensions.lua.plugins import LuaPlugins
+
+                self.languages[kind] = LuaPlugins(self.places.search(), self._session.parts)
+            else:
+                from cru.extensions.python.plugins import PythonPlugins
+
+                self.languages[kind] = PythonPlugins()
+        return self.languages[kind]
 
 
-def _language(kind: str, extensions: Extensions, parts: Parts) -> Language:
-    if kind == "lua":
-        from cru.extensions.lua.plugins import LuaPlugins
+async def _guarded(host: Host, context: str, function: Any, *args: Any) -> None:
+    try:
+        await call(function, *args)
+    except Exception as error:  # noqa: BLE001  the boundary around a plugin that goes: reported, the rest goes on
+        failed(host, error, context)
 
-        return LuaPlugins(extensions.folders, parts)
-    from cru.extensions.python.plugins import PythonPlugins
 
-    return PythonPlugins()
+def _needs(found: Found) -> tuple[str, ...]:
+    said = found.manifest.dependencies if found.manifest is not None else ()
+    return tuple(one.name for one in said if not one.optional)
+
+
+def _trace(error: BaseException, folder: Path) -> str:
+    """What the language says about the way to the error, from the plugin's first line on."""
+    cause = error.__cause__
+    said: str = getattr(error, "traceback", "")
+    if said or cause is None:
+        return said
+    import traceback
+
+    way = cause.__traceback__
+    while way is not None and not way.tb_frame.f_code.co_filename.startswith(str(folder)):
+        way = way.tb_next
+    return "".join(traceback.format_exception(type(cause), cause, way)).rstrip()

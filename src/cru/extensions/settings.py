@@ -1,7 +1,8 @@
-"""The settings of plugins: `[plugins.NAME]`, free tables but for `enabled`."""
+"""The settings of plugins: where they are looked for, `[plugins] watch`, and `[plugins.NAME]`, free tables but for `enabled`."""
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from msgspec import Struct
@@ -9,9 +10,22 @@ from msgspec import Struct
 
 class PluginSettings(Struct, frozen=True):
     plugins: dict[str, Any] = {}
+    runtimepath: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        for folder in self.runtimepath:
+            if not os.path.isabs(os.path.expanduser(folder)):
+                raise ValueError(f"`{folder}` must be a full path, or begin with ~")
+
+
+# Lists of folders with plugins, with `:` between; searched before all others.
+PATH_VARIABLES = ("CRU_PLUGIN_PATH", "CRUCIBLE_PLUGIN_PATH")
+
+# What `[plugins]` may hold; "*" is any other name.
+PLUGIN_KEYS: dict[str, Any] = {"watch": bool, "*": {"enabled": bool, "*": Any}}
 
 DOCS: dict[str, str] = {
     "plugins": "`[plugins.NAME]`: what the plugin NAME reads as its configuration; `enabled = false` leaves it out, `enabled = true` "
-    "turns on one that comes with cru",
+    "turns on one that comes with cru. `[plugins] watch = true`: changed plugins are loaded anew before the next prompt",
+    "runtimepath": "folders whose `plugins/` is searched too, after that of the home folder",
 }

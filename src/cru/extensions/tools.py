@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from inspect import isawaitable
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
+from cru.extensions.errors import PluginFailed
 from cru.namespace.host import HOST, Host, NamespaceError
 from cru.tools.protocol import Access, ArgumentError, Kind, Result, Running, ToolError
 from cru.values.messages import ToolSpec
@@ -15,6 +18,77 @@ from cru.values.messages import ToolSpec
 TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,), "number": (int, float), "integer": (int,), "boolean": (bool,), "object": (dict,), "array": (list,),
 }  # fmt: skip
+WORDS = {name: name for name in TYPES if name != "array"} | {"table": "object"}
+"""Type words of plugins → those of JSON Schema; every other word means anything."""
+
+
+class Param(Struct, frozen=True):
+    """One parameter of a tool or a command; `schema` is its JSON Schema."""
+
+    name: str
+    schema: dict[str, Any]
+    required: bool = True
+
+
+def param(name: str, kind: str, about: str, optional: bool = False) -> Param:
+    """Of a type word: string, number, integer, boolean, table, object, any, array<T>, {T}; with ? behind it, it may be left out."""
+    made = _schema(kind.rstrip("?"))
+    return Param(name, {**made, "description": about} if about else made, not (optional or kind.endswith("?")))
+
+
+def _schema(kind: str) -> dict[str, Any]:
+    array = re.match(r"^array<(\w+)>$|^\{(\w+)\}$", kind)
+    if array:
+        return {"type": "array", "items": _schema(array[1] or array[2])}
+    return {"type": WORDS[kind]} if kind in WORDS else {}
+
+
+def params(what: str, said: Any) -> tuple[Param, ...]:
+    """Of a list of {name, type?, desc?, optional?}. Raises PluginFailed."""
+    made = []
+    for one in said or ():
+        if not isinstance(one, Mapping) or not isinstance(one.get("name"), str):
+            raise PluginFailed(
+                f"{what}: every parameter is a table with a name", '{name = "path", type = "string", desc = "…"}'
+            )
+        kind, about = str(one.get("type") or "any"), str(one.get("desc") or "")
+        made.append(param(one["name"], kind, about, bool(one.get("optional"))))
+    return tuple(made)
+
+
+def table(what: str, said: Any) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    """The entries of a plugin's `tools`, `commands` or `services`: name → table. Raises PluginFailed."""
+    if not said:
+        return
+    if not isinstance(said, Mapping) or not all(isinstance(one, Mapping) for one in said.values()):
+        raise PluginFailed(f"`{what}` must be a table of tables: name = {{desc, …, fn}}")
+    for name, one in said.items():
+        yield str(name), one
+
+
+def add_tools(host: Host, said: Any) -> None:
+    """The tools of a plugin's table: name → {desc, params, fn}. One without a function is left out. Raises PluginFailed."""
+    for name, one in table("tools", said):
+        if callable(one.get("fn")):
+            add_tool(host, name, str(one.get("desc") or ""), params(f"the tool {name}", one.get("params")), one["fn"])
+        else:
+            host.problem(f"the tool {name} is left out: it has no function `fn`")
+
+
+def add_tool(host: Host, name: str, about: str, params: tuple[Param, ...], function: Callable[..., Any]) -> None:
+    """Offer a function to the model. A name that is taken stays with whom it belongs to, and the plugin is told."""
+    schema = {
+        "type": "object",
+        "properties": {p.name: p.schema for p in params},
+        "required": [p.name for p in params if p.required],
+        "additionalProperties": False,
+    }
+    tools = host.session.parts.tools
+    problem = tools.add(PluginTool(host, name, about, schema, function))
+    if problem:
+        host.problem(problem)
+        return
+    host.own(lambda: tools.drop(host.plugin.name), "tools")
 
 
 class PluginTool:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from cru.events.answers import PASS, Answer, Change, Inject, Position
 from cru.events.catalog import Row
 from cru.namespace.host import BadArgument
-from cru.namespace.lazy import Lazy, made, stored
+from cru.namespace.lazy import Lazy, stored
 from cru.namespace.vocabulary import field_of
 
 POSITIONS: dict[str, Position] = {"user_prefix": "user_prefix", "user_suffix": "user_suffix"}
@@ -18,11 +18,8 @@ class Odd(Exception):
     """The return value means nothing: warn and pass."""
 
 
-Sent = Callable[[], Mapping[str, Any]]
-
-
-def answer(name: str, row: Row, raw: Any, sent: Sent) -> Answer:
-    """The answer of a return value. `sent` makes the payload as the handler got it. Raises BadArgument (the handler's failure)
+def answer(name: str, row: Row, raw: Any, sent: Mapping[str, Any]) -> Answer:
+    """The answer of a return value. `sent` is the payload as the handler got it. Raises BadArgument (the handler's failure)
     for an inject without content, and Odd for a value that means nothing."""
     if raw is None:
         return PASS
@@ -78,36 +75,28 @@ def _text(value: str | float) -> str:
     return value if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _transform(name: str, row: Row, raw: Mapping[str, Any], sent: Sent) -> Answer:
-    """Whatever differs from what was sent, flat or in `payload`, whichever changed."""
+def _transform(name: str, row: Row, raw: Mapping[str, Any], sent: Mapping[str, Any]) -> Answer:
+    """Whatever differs from what was sent, in `payload` or flat, whichever changed."""
     changes: dict[str, Change] = {}
-    before = sent()
-    inner = dict(stored(raw)).get("payload")
-    if isinstance(inner, Mapping):
-        _differences(name, row, inner, before, changes)
-    _differences(name, row, {k: v for k, v in stored(raw) if k in before or k in row.writable}, before, changes)
+    inner = dict.get(raw, "payload") if isinstance(raw, dict) else raw.get("payload")
+    for now in (inner, raw) if isinstance(inner, Mapping) else (raw,):
+        for key, value in stored(now):
+            if type(value) is Lazy or (key in sent and _same(sent[key], value)):
+                continue
+            field = field_of(name, key)
+            if key in sent or field in row.writable:
+                changes[field] = Change(field, "merge" if field == "env" else "set", value)
     return Answer(changes=tuple(changes.values())) if changes else PASS
 
 
-def _differences(
-    name: str, row: Row, now: Mapping[str, Any], before: Mapping[str, Any], changes: dict[str, Change]
-) -> None:
-    for key, value in stored(now):
-        if isinstance(value, Lazy) or (key in before and _same(made(before[key]), value)):
-            continue
-        field = field_of(name, key)
-        if field in row.writable or key in before:
-            changes[field] = Change(field, "merge" if field == "env" else "set", value)
-
-
 def _same(before: Any, now: Any) -> bool:
-    """Equal, where an absent key counts as null: Lua knows no other null in a table."""
-    return bool(before == now) or (
-        isinstance(before, (dict, list)) and bool(_without_null(before) == _without_null(now))
-    )
-
-
-def _without_null(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _without_null(item) for key, item in value.items() if item is not None}
-    return [_without_null(item) for item in value] if isinstance(value, (list, tuple)) else value
+    """Equal, where an absent key counts as null: Lua knows no other null in a table. What a handler was given it may have changed."""
+    if type(before) is Lazy:
+        before = before.make()
+    if before == now:
+        return True
+    if isinstance(before, dict) and isinstance(now, dict):
+        return all(_same(before.get(key), now.get(key)) for key in before.keys() | now.keys())
+    if isinstance(before, list) and isinstance(now, (list, tuple)):
+        return len(before) == len(now) and all(map(_same, before, now))
+    return False

@@ -81,8 +81,9 @@ def error_value(error: BaseException) -> Any:
     return str(error) or type(error).__name__
 
 
-def detach(session: Session, work: Callable[..., Coroutine[Any, Any, Any]], *args: Any) -> asyncio.Task[Any]:
-    """Run `work(*args)` beside everything else until the session closes. Events that it raises go to everybody, its owner too."""
+def detach(owner: Host, work: Callable[..., Coroutine[Any, Any, Any]], *args: Any) -> asyncio.Task[Any]:
+    """Run `work(*args)` beside everything else until the plugin is unloaded or the session closes. Events that it raises go to
+    everybody, its owner too."""
     import asyncio
 
     from cru.events.stamp import FRAME, TOP
@@ -91,7 +92,20 @@ def detach(session: Session, work: Callable[..., Coroutine[Any, Any, Any]], *arg
         FRAME.set(TOP)
         await work(*args)
 
+    session, name = owner.session, owner.plugin.name
     task = asyncio.get_running_loop().create_task(fresh())
-    session.tasks.add(task)
-    task.add_done_callback(session.tasks.discard)
+    session.tasks[task] = name
+    task.add_done_callback(lambda done: session.tasks.pop(done, None))
+    owner.own(lambda: cancel(session, name), "tasks")
     return task
+
+
+async def cancel(session: Session, owner: str | None = None) -> None:
+    """End the background tasks of a plugin, or of all, and wait for them; not the one that asks for it."""
+    import asyncio
+
+    asking = asyncio.current_task()
+    ended = [task for task, name in session.tasks.items() if owner in (None, name) and task is not asking]
+    for task in ended:
+        task.cancel()
+    await asyncio.gather(*ended, return_exceptions=True)

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from cru.namespace.arguments import array, lua_type, options, tostring
-from cru.namespace.host import BadArgument
+from cru.namespace.host import BadArgument, host
+from cru.namespace.log import log
 
 
 def string(value: Any, name: str, opts: dict[str, Any] | None = None) -> str | None:
@@ -73,6 +74,27 @@ def one_of(value: Any, choices: list[Any], name: str, opts: dict[str, Any] | Non
         listed = ", ".join(tostring(one) for one in known)
         raise BadArgument(f"{name}: must be one of [{listed}], got {tostring(value)}")
     return value
+
+
+def settings(given: dict[str, Any] | None, defaults: dict[str, Any]) -> dict[str, Any]:
+    """check.settings(given, defaults) -> a new table: the defaults of a plugin with what `[plugins.NAME]` says instead. A key that has
+    no default is warned about, with the closest one. Raises BadArgument for another type than the default's, and a number below 0.
+
+    Example: cru.check.settings({limit=5}, {limit=20, tag="DONE"}).limit --> 5
+    """
+    section = f"[plugins.{host().plugin.name}]"
+    found = dict(defaults)
+    for key, value in dict(given or {}).items():
+        if key not in defaults:
+            from cru.config.closest import did_you_mean
+
+            near = did_you_mean(str(key), defaults) or f"settings are {', '.join(sorted(map(str, defaults)))}"
+            log("warn", f"{section} {key}: no such setting; {near}")
+            continue
+        found[key] = _typed(lua_type(defaults[key]), value, f"{section} {key}", None)
+        if lua_type(value) == "number" and not value >= 0:
+            raise BadArgument(f"{section} {key}: must be 0 or more, got {tostring(value)}")
+    return found
 
 
 def _typed(kind: str, value: Any, name: str, opts: dict[str, Any] | None) -> Any:

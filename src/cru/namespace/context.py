@@ -128,12 +128,13 @@ def attach(session_id: str | None, words: str, opts: dict[str, Any] | None = Non
         key = options(where, opts, ("key",)).get("key")
     except BadArgument as error:
         return Values((False, error.message))
-    waiting = _attached()
+    waiting, owner = _attached(), host()
     if key is not None and key in waiting.keys:
         return Values((False, f"`{key}` is attached already"))
     if waiting.used + len(given) > ATTACH_LIMIT:
         return Values((False, f"a session takes {ATTACH_LIMIT} characters, {ATTACH_LIMIT - waiting.used} are left"))
-    waiting.take(given, key)
+    waiting.take(owner.plugin.name, given, key)
+    owner.own(lambda: waiting.drop(owner.plugin.name), _ATTACHED)
     return True
 
 
@@ -141,20 +142,26 @@ class _Attached:
     """What waits for the next prompt."""
 
     def __init__(self) -> None:
-        self.keys: set[Any] = set()
+        self.keys: dict[Any, str] = {}
         self.used = 0
-        self._texts: list[str] = []
+        self._texts: list[tuple[str, str]] = []
 
-    def take(self, words: str, key: Any) -> None:
-        self._texts.append(words)
+    def take(self, owner: str, words: str, key: Any) -> None:
+        self._texts.append((owner, words))
         self.used += len(words)
         if key is not None:
-            self.keys.add(key)
+            self.keys[key] = owner
+
+    def drop(self, owner: str) -> None:
+        """Forget what a plugin attached and nobody has read yet; its keys may be used again."""
+        self.used -= sum(len(words) for name, words in self._texts if name == owner)
+        self._texts = [one for one in self._texts if one[0] != owner]
+        self.keys = {key: name for key, name in self.keys.items() if name != owner}
 
     def hand_over(self, _event: Event) -> Answer:
         if not self._texts:
             return PASS
-        texts, self._texts = tuple(self._texts), []
+        texts, self._texts = tuple(words for _, words in self._texts), []
         return Answer(context=texts)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any, Protocol
 
-from cru.events.payloads import InteractionCompleted, InteractionRequested
+from cru.events.payloads import InteractionCompleted, InteractionRequested, SessionPaused, SessionResumed
 from cru.namespace.arguments import number
 from cru.namespace.host import host
 
@@ -16,7 +18,8 @@ class Dialogs(Protocol):
     """What a face lends as the service "dialogs"."""
 
     async def show(self, kind: str, request: dict[str, Any]) -> dict[str, Any] | None:
-        """Ask a person; None if they cancelled, or nobody is there. What is asked and answered, by kind (indices from 0):
+        """Ask a person, one dialog at a time; None if they cancelled, or nobody is there. Called for the plugin that asks (`host()`);
+        cancelled with its task, it leaves a clean screen. What is asked and answered, by kind (indices from 0):
 
         ask_batch   {id, questions = [{header, question, choices, multi_select, allow_other}]} → {answers = [{selected, other?}]}
         edit        {content, format, hint?} → {modified}
@@ -52,3 +55,14 @@ async def show(kind: str, prompt: str, request: dict[str, Any], timeout_secs: An
     finally:
         await parts.bus.dispatch(InteractionCompleted(dialog, kind, response))
     return found
+
+
+@asynccontextmanager
+async def handed_over(paused: str, resumed: str) -> AsyncIterator[None]:
+    """For a face in the middle of a dialog: control is somebody else's for the block, and this is how it went and came back."""
+    bus = host().session.parts.bus
+    await bus.dispatch(SessionPaused(paused))
+    try:
+        yield
+    finally:
+        await bus.dispatch(SessionResumed(resumed))

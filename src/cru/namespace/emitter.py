@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+from weakref import WeakSet
 
 from msgspec import Struct
 
 from cru.namespace.arguments import function, tostring, whole
 from cru.namespace.callbacks import Callback, callback
-from cru.namespace.host import Object, host
+from cru.namespace.host import Host, Object, host
 
 
 class _Listener(Struct, frozen=True):
@@ -75,7 +76,13 @@ class Emitter(Object):
         self._last[name] = number = self._last.get(name, 0) + 1
         made = _Listener(number, callback(listener), owner if owner is not None else host().plugin.name, once)
         self._listeners[name] = [*self._listeners.get(name, ()), made]
+        _watched(self, made.call.host)
         return number
+
+    def drop(self, plugin: str) -> None:
+        """Remove every listener that a plugin registered, whatever owner it gave."""
+        for event in list(self._listeners):
+            self._keep(event, lambda one: one.call.host.plugin.name != plugin)
 
     def _keep(self, event: str, wanted: Callable[[_Listener], bool]) -> bool:
         before = self._listeners.get(event, [])
@@ -85,6 +92,18 @@ class Emitter(Object):
         else:
             self._listeners.pop(event, None)
         return len(kept) < len(before)
+
+
+def _watched(emitter: Emitter, here: Host) -> None:
+    """Its listeners go with the plugin; the emitter itself may go before."""
+    all: WeakSet[Emitter] = here.session.shared.setdefault("emitters", WeakSet())
+    all.add(emitter)
+
+    def take_back() -> None:
+        for one in list(all):
+            one.drop(here.plugin.name)
+
+    here.own(take_back, "listeners")
 
 
 def new() -> Emitter:

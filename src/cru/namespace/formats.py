@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from cru.namespace import data
-from cru.namespace.host import BadArgument, NotAvailable
+from cru.namespace.host import BadArgument
 
 MOST_NODES = 1_000_000
 _SECTION = re.compile(r"\[{1,2}[^\[\],:=]+\]{1,2}\s*(#.*)?")
@@ -37,7 +37,7 @@ def detect(text: str) -> str:
 
 
 def read(where: str, text: str, name: str) -> Any:
-    """The value of a text in this format. Raises BadArgument; NotAvailable for YAML without its library."""
+    """The value of a text in this format. Raises BadArgument."""
     reader = _known(_READERS, name)
     try:
         return _plain(reader(text), [0])
@@ -46,7 +46,7 @@ def read(where: str, text: str, name: str) -> Any:
 
 
 def write(where: str, value: Any, name: str) -> str:
-    """The value as a text in this format. Raises BadArgument; NotAvailable for YAML without its library."""
+    """The value as a text in this format. Raises BadArgument."""
     writer = _known(_WRITERS, name)
     data.check(where, value)
     try:
@@ -108,7 +108,8 @@ def _read_toon(text: str) -> Any:
 
 
 def _read_yaml(text: str) -> Any:
-    yaml = _yaml()
+    import yaml
+
     try:
         return yaml.safe_load(text)
     except yaml.YAMLError as error:
@@ -150,18 +151,10 @@ def _write_toon(value: Any) -> str:
 
 
 def _write_yaml(value: Any) -> str:
-    written: str = _yaml().safe_dump(value, sort_keys=False, allow_unicode=True, default_flow_style=False)
+    import yaml
+
+    written: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, default_flow_style=False)
     return written
-
-
-def _yaml() -> Any:
-    """PyYAML, which is not installed with cru."""
-    from importlib import import_module
-
-    try:
-        return import_module("yaml")
-    except ImportError as error:
-        raise NotAvailable("YAML is not available: PyYAML is not installed", "pip install pyyaml") from error
 
 
 _READERS: dict[str, Callable[[str], Any]] = {

@@ -5,7 +5,8 @@ Both languages see the same tables and return the same values; a function of Lua
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cached_property
 from inspect import isawaitable
 from typing import Any
 
@@ -30,11 +31,14 @@ class Context(Object):
     def __init__(self, host: Host, event: Event, name: str, priority: int) -> None:
         self._host = host
         self._seq = event.stamp.dispatch_seq
-        self.session = SessionView(host)
         self.session_id = event.stamp.session_id
         self.is_continuation = event.stamp.is_continuation
         self.handler_name = name
         self.priority = priority
+
+    @cached_property
+    def session(self) -> SessionView:
+        return SessionView(self._host)
 
     def set(self, key: str, value: Any = None) -> None:
         self._chain()[key] = value
@@ -64,6 +68,8 @@ class Context(Object):
 class Handler:
     """One function of a plugin, as the bus calls it."""
 
+    copies = True
+
     def __init__(self, host: Host, name: str, function: Callable[..., Any], priority: int, label: str) -> None:
         self._host = host
         self._name = name
@@ -74,7 +80,7 @@ class Handler:
     def __call__(self, event: Event) -> Returned:
         if self._stopped(event):
             return Answer(note="a handler before it stopped the rest")
-        table = vocabulary.whole(self._name, event)
+        table, sent = vocabulary.whole(self._name, event)
         context = Context(self._host, event, self._label, self._priority)
         token = HOST.set(self._host)
         try:
@@ -82,22 +88,22 @@ class Handler:
         finally:
             HOST.reset(token)
         if isawaitable(result):
-            return self._waited(event, result)
-        return self._answer(event, result)
+            return self._waited(event, result, sent)
+        return self._answer(event, result, sent) if result is not None else None
 
-    async def _waited(self, event: Event, waiting: Awaitable[Any]) -> Answer:
+    async def _waited(self, event: Event, waiting: Awaitable[Any], sent: Mapping[str, Any]) -> Answer:
         token = HOST.set(self._host)
         try:
             result = await waiting
         finally:
             HOST.reset(token)
-        return self._answer(event, result)
+        return self._answer(event, result, sent)
 
-    def _answer(self, event: Event, result: Any) -> Answer:
+    def _answer(self, event: Event, result: Any, sent: Mapping[str, Any]) -> Answer:
         if isinstance(result, Answer):
             return result
         try:
-            answer = answers.answer(self._name, event.row, result, lambda: vocabulary.sent(self._name, event))
+            answer = answers.answer(self._name, event.row, result, sent)
         except answers.Odd as odd:
             stream = self._host.session.parts.bus.stream
             stream.warn(f"{self._host.plugin.name} ({self._label}): {odd}", self._host.plugin.name)

@@ -6,7 +6,7 @@ Both languages set the host around every call into an extension; outside of one,
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Mapping
 from contextvars import ContextVar
 from inspect import isawaitable
 from pathlib import Path
@@ -47,7 +47,8 @@ def invoke(function: Callable[..., Any], *args: Any) -> Any:
 
 class Plugin(Struct):
     """The extension that owns what is registered now. `folder` is where its code lies; `config` is `[plugins.NAME]`; `invoke` calls one
-    of its functions and gives the result, or something to await; `where` names the place that a function was written at."""
+    of its functions and gives the result, or something to await; `where` names the place that a function was written at; `leaving` are
+    its own functions to call before it is unloaded; `problems` is what was odd about what it registered."""
 
     name: str
     folder: Path
@@ -55,17 +56,23 @@ class Plugin(Struct):
     config: Mapping[str, Any] = {}
     invoke: Callable[..., Any] = invoke
     where: Callable[[Callable[..., Any]], str] = lambda function: ""
+    leaving: list[Callable[..., Any]] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+
+Undo = Callable[[], Any]
 
 
 class Session(Struct):
-    """What all plugins of a session tree share. `tasks` are background tasks, cancelled when the session closes; `shared` holds what
-    families of names keep for the session, by family; `owned` says how to take back what a plugin registered there, by its name."""
+    """What all plugins of a session tree share. `tasks` are background tasks with the plugin that started each, cancelled when it is
+    unloaded or the session closes; `shared` holds what families of names keep for the session, by family; `owned` is the ledger: how
+    to take back what a plugin registered, by its name and by what it is."""
 
     parts: Parts
     home: Path
-    tasks: set[asyncio.Task[Any]] = field(default_factory=set)
+    tasks: dict[asyncio.Task[Any], str] = field(default_factory=dict)
     shared: dict[str, Any] = field(default_factory=dict)
-    owned: dict[str, list[Callable[[], Any]]] = field(default_factory=dict)
+    owned: dict[str, dict[Hashable, Undo]] = field(default_factory=dict)
 
 
 class Host(Struct, frozen=True):
@@ -74,10 +81,27 @@ class Host(Struct, frozen=True):
     session: Session
     plugin: Plugin
 
-    def own(self, undo: Callable[[], Any]) -> None:
+    def own(self, undo: Undo, key: Hashable = None) -> None:
         """Remember how to take back what the plugin just registered; it is called when the plugin is unloaded, the last one first.
-        It may be called when the thing has gone already."""
-        self.session.owned.setdefault(self.plugin.name, []).append(undo)
+        It may be called when the thing has gone already, and may give something to await. A family of names that can find all that a
+        plugin has there records one undo for it, under its `key`: ten thousand handlers are one entry."""
+        self.session.owned.setdefault(self.plugin.name, {}).setdefault(undo if key is None else key, undo)
+
+    def listen(self, event: str, call: Callable[..., Any], **fields: Any) -> int:
+        """Register a handler with the bus in the plugin's name; its id. Raises EventError. What will have no effect is told at once."""
+        registry = self.session.parts.bus.registry
+        said = len(registry.problems)
+        id = registry.on(event, call, owner=self.plugin.name, **fields)
+        self.own(lambda: registry.drop_owner(self.plugin.name), "handlers")
+        for text in registry.problems[said:]:
+            self.problem(text)
+        del registry.problems[said:]
+        return id
+
+    def problem(self, text: str) -> None:
+        """Tell the person what is odd about the plugin, and keep it for the list of plugins."""
+        self.plugin.problems.append(text)
+        self.session.parts.bus.stream.warn(f"{self.plugin.name}: {text}", self.plugin.name)
 
 
 HOST: ContextVar[Host] = ContextVar("cru_host")

@@ -7,20 +7,20 @@ from typing import Any
 
 
 class Lazy:
-    """A value that is made when it is first read. In Lua it is a field that becomes a real table then; an untouched one comes back as
-    the same Lazy, not as a copy."""
+    """A value that is made when it is first read. `small`: what it is made of, if that may as well be sent to another language at
+    once."""
 
-    __slots__ = ("_make", "_value")
+    __slots__ = ("_value", "make", "small")
 
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make: Callable[[], Any] | None = make
+    def __init__(self, make: Callable[[], Any], small: Any = None) -> None:
+        self.make = make
+        self.small = small
         self._value: Any = None
 
     def get(self) -> Any:
-        """The value; made once."""
-        if self._make is not None:
-            self._value = self._make()
-            self._make = None
+        """The value; made once. `make()` makes another."""
+        if self._value is None:
+            self._value = self.make()
         return self._value
 
 

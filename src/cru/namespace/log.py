@@ -60,11 +60,18 @@ def notify_once(message: Any, level: int | str | None = None, opts: dict[str, An
 
     Example: cru.notify_once("please update") --> true
     """
-    seen: set[str] = host().session.shared.setdefault("notified", set())
-    text = tostring(message)
+    here = host()
+    seen: dict[str, str] = here.session.shared.setdefault("notified", {})
+    text, name = tostring(message), here.plugin.name
     if text in seen:
         return False
-    seen.add(text)
+    seen[text] = name
+
+    def take_back() -> None:
+        for mine in [text for text, owner in seen.items() if owner == name]:
+            del seen[mine]
+
+    here.own(take_back, "notified")
     notify(message, level, opts)
     return True
 

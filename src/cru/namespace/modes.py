@@ -11,6 +11,7 @@ from cru.events.answers import PASS, Answer, Change
 from cru.events.stamp import Event
 from cru.namespace.arguments import options, table, text, texts
 from cru.namespace.host import BadArgument, Session, host
+from cru.namespace.layers import Layers
 from cru.namespace.tools import fitting
 from cru.permissions import glob
 from cru.permissions.modes import ABOUT, MODES, check_mode
@@ -33,7 +34,7 @@ class Mode(Struct, frozen=True):
 
 
 class _Modes(Struct):
-    own: dict[str, Mode]
+    own: Layers
     current: str = ""
 
 
@@ -65,7 +66,7 @@ def set_(name: str, definition: dict[str, Any] | None = None) -> None:
     if definition is None:
         if _modes(session).current == name:
             switch(session, _BASE)
-        _modes(session).own.pop(name, None)
+        _modes(session).own.remove(name)
         return
     given = options(where, definition, ("description", "tools", "permissions"))
     tools = given.get("tools", "*")
@@ -77,7 +78,15 @@ def set_(name: str, definition: dict[str, Any] | None = None) -> None:
         raise BadArgument(f"{where}: unknown permission `{default}`", f"it is {', '.join(STANCES)}")
     lists = {kind: tuple(texts(where, kind, rules.get(kind))) for kind in ("allow", "deny", "ask")}
     description = text(where, "description", given.get("description", ""))
-    _modes(session).own[name] = Mode(name, description, globs, default, **lists)
+    known, here = _modes(session), host()
+    known.own.set(here.plugin.name, name, Mode(name, description, globs, default, **lists))
+
+    def take_back() -> None:
+        known.own.drop(here.plugin.name)
+        if known.current and known.current not in known.own:
+            switch(session, _BASE)
+
+    here.own(take_back, "modes")
 
 
 def current(session: Session) -> str:
@@ -99,7 +108,7 @@ def switch(session: Session, name: str) -> None:
 def _modes(session: Session) -> _Modes:
     found: _Modes | None = session.shared.get("modes")
     if found is None:
-        made = found = session.shared["modes"] = _Modes({})
+        made = found = session.shared["modes"] = _Modes(Layers())
         registry = session.parts.bus.registry
         registry.on("tools:select", lambda event: _select(session, made, event), owner="cru", where="cru.modes")
         registry.on(

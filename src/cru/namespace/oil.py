@@ -17,7 +17,7 @@ _HINTS = {"table": "wrap data in a node, as in cru.oil.text(...)", "function": "
 class Node(Object):
     """One node: `kind`, `props` and `children`; `with_style` and the others give a new one."""
 
-    METHODS = ("with_style", "with_padding", "with_border", "with_margin", "gap", "justify", "align")
+    METHODS = ("with_style", "with_padding", "with_border", "with_margin", "gap", "justify", "align", "as_data")
 
     def __init__(self, kind: str, props: dict[str, Any] | None = None, children: tuple[Node, ...] = ()) -> None:
         self.kind, self.props, self.children = kind, props or {}, children

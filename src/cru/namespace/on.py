@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from cru.events.errors import EventError
 from cru.events.registry import find
 from cru.namespace import vocabulary
 from cru.namespace.handlers import Handler
-from cru.namespace.host import BadArgument, host
+from cru.namespace.host import BadArgument, Host, host
 
+F = TypeVar("F", bound=Callable[..., Any])
+FORGET = 256
 NO_LIMIT = 86_400.0
 OPTIONS = ("pattern", "priority", "on_error", "scope", "name", "once", "hold")
 
 
-def on(event: str, first: Any, second: Any = None) -> int:
+def on(event: str, first: Any = None, second: Any = None) -> Any:
     """on(event, function, {priority=100, pattern="glob"}?) -> id; the table may also come before the function. A name that is no
-    event is warned about, with the closest one, and taken as an event of one's own (`ctx:emit`).
+    event is warned about, with the closest one, and taken as an event of one's own (`ctx:emit`). In Python it is a decorator too:
+    `@on("turn:complete")`, `@on("tool:before_call", {"pattern": "bash"})`.
 
     Example: cru.on("turn:complete", function(ctx, event) return nil end) > 0 --> true
     """
     return _register(event, first, second, once=False)
 
 
-def once(event: str, first: Any, second: Any = None) -> int:
+def once(event: str, first: Any = None, second: Any = None) -> Any:
     """once(event, function, options?) -> id: as `on`, for one call.
 
     Example: cru.once("session:started", function() end) > 0 --> true
@@ -38,15 +41,13 @@ def off(id: int) -> bool:
     Example: cru.off(12345) --> false
     """
     here = host()
-    mine: dict[int, list[int]] = here.session.shared.setdefault("handlers", {})
-    ids = mine.pop(id, [id])
+    ids = _several(here).pop(id, [id])
     return any([here.session.parts.bus.registry.off(one) for one in ids])
 
 
 def register(event: str, function: Callable[..., Any], options: dict[str, Any], label: str = "") -> int:
     """Register a function for every event of ours that the name stands for; the id of the first."""
     here = host()
-    registry = here.session.parts.bus.registry
     where = options.pop("where", "") or here.plugin.where(function)
     name = str(options.pop("name", "") or label or where)
     priority = _priority(options.get("priority", 100))
@@ -58,20 +59,31 @@ def register(event: str, function: Callable[..., Any], options: dict[str, Any], 
     for target, pattern in _targets(event, where):
         given = {**fields, "pattern": pattern} if pattern else fields
         try:
-            ids.append(registry.on(target, handler, owner=here.plugin.name, **given))
+            ids.append(here.listen(target, handler, **given))
         except EventError as error:
             raise BadArgument(error.message, error.hint) from error
-    here.session.shared.setdefault("handlers", {})[ids[0]] = ids
+    if len(ids) > 1:
+        _several(here)[ids[0]] = ids
     return ids[0]
 
 
-def _register(event: str, first: Any, second: Any, once: bool) -> int:
+def _several(here: Host) -> dict[int, list[int]]:
+    """The handlers behind an id that stands for more than one; now and then without those that are gone."""
+    found: dict[int, list[int]] = here.session.shared.setdefault("handlers", {})
+    if len(found) % FORGET == FORGET - 1:
+        registry = here.session.parts.bus.registry
+        for id in [id for id, ids in found.items() if not any(map(registry.has, ids))]:
+            del found[id]
+    return found
+
+
+def _register(event: str, first: Any, second: Any, once: bool) -> Any:
     if not isinstance(event, str):
         raise BadArgument(
             "cru.on: the first argument is the name of an event", 'cru.on("turn:complete", function(ctx, event) … end)'
         )
     function, options = (first, second) if callable(first) else (second, first)
-    if not callable(function):
+    if not callable(function) and (second is not None or host().plugin.dialect != "python"):
         raise BadArgument(f"cru.on({event!r}): there is no function", "cru.on(event, function, options)")
     if options is not None and not isinstance(options, dict):
         raise BadArgument(f"cru.on({event!r}): options must be a table")
@@ -82,7 +94,17 @@ def _register(event: str, first: Any, second: Any, once: bool) -> int:
 
             raise BadArgument(f"cru.on({event!r}): unknown option `{key}`", did_you_mean(key, OPTIONS))
     given["once"] = once or bool(given.get("once"))
+    if not callable(function):
+        return _decorator(event, given)
     return register(event, function, given)
+
+
+def _decorator(event: str, options: dict[str, Any]) -> Callable[[F], F]:
+    def decorate(function: F) -> F:
+        register(event, function, dict(options))
+        return function
+
+    return decorate
 
 
 def _targets(event: str, where: str) -> list[tuple[str, str]]:
@@ -105,10 +127,7 @@ def _warn_unknown(event: str, where: str) -> None:
     here = host()
     hint = f"; did you mean `{near}`?" if near else ""
     if near or ":" not in event:
-        text = (
-            f"{here.plugin.name} ({where}): `{event}` is no event of cru{hint} It is heard only if a script emits it."
-        )
-        here.session.parts.bus.stream.warn(text, here.plugin.name)
+        here.problem(f"{where}: `{event}` is no event of cru{hint} It is heard only if a script emits it.")
 
 
 def _literal(name: str) -> str:

@@ -49,7 +49,9 @@ async def options(tree: dict[str, Any]) -> None:
     """
     here = host()
     found = tuple(_walk((), table("cru.options", "tree", tree), {}))
-    here.session.shared.setdefault("options", {})[here.plugin.name] = Tree(here, found)
+    trees: dict[str, Tree] = here.session.shared.setdefault("options", {})
+    trees[here.plugin.name] = Tree(here, found)
+    here.own(lambda: trees.pop(here.plugin.name, None), "options")
     saved = jsonfile.load(_path(here))
     for option in found:
         kept = saved.get(".".join(option.path))

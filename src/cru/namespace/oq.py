@@ -45,7 +45,7 @@ def json_pretty(value: Any) -> str:
 
 
 def yaml(value: Any) -> str:
-    """oq.yaml(value) -> YAML. Raises BadArgument; NotAvailable without PyYAML.
+    """oq.yaml(value) -> YAML. Raises BadArgument.
 
     Example: pcall(cru.oq.yaml, function() end) --> false
     """

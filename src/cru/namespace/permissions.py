@@ -41,11 +41,7 @@ def on_request(work: Callable[[dict[str, Any]], Any], opts: dict[str, Any] | Non
         }
         return _verdict(where, await made.call(request))
 
-    here = host()
-    registry = here.session.parts.bus.registry
-    return registry.on(
-        "permission:requested", requested, owner=here.plugin.name, where=where, on_error="deny", **fields
-    )
+    return host().listen("permission:requested", requested, where=where, on_error="deny", **fields)
 
 
 def _verdict(where: str, found: Any) -> Answer:

@@ -4,35 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import Struct
-
+from cru.events.stream import FactPublished, StatusChanged
 from cru.namespace import data
 from cru.namespace.arguments import number, options, text, tostring
 from cru.namespace.host import BadArgument, host
+from cru.namespace.layers import Layers
 from cru.namespace.ui import here
 
 PUBLISHED = ("targets", "session_title", "isolation")
 MOST_KEYS, MOST_CHARACTERS = 16, 256
 LEVELS = ("info", "warn", "error")
-
-
-class StatusChanged(Struct, frozen=True):
-    """What a plugin says about itself; an empty text takes it back. progress is 0 to 1, or None. place: "status" or "statusline"."""
-
-    owner: str
-    key: str
-    text: str
-    level: str = "info"
-    progress: float | None = None
-    place: str = "status"
-
-
-class FactPublished(Struct, frozen=True):
-    """One of PUBLISHED, with its JSON value."""
-
-    owner: str
-    key: str
-    value: Any
 
 
 def publish(key: str, value: Any = None) -> None:
@@ -46,8 +27,16 @@ def publish(key: str, value: Any = None) -> None:
         raise BadArgument(f"cru.publish: unknown key `{tostring(key)}`", did_you_mean(tostring(key), PUBLISHED))
     data.encode("cru.publish", value)
     owner = host()
-    owner.session.shared.setdefault("published", {})[key] = value
-    owner.session.parts.bus.stream.tell(FactPublished(owner.plugin.name, key, value))
+    facts: Layers = owner.session.shared.setdefault("published", Layers())
+    facts.set(owner.plugin.name, key, value)
+    tell = owner.session.parts.bus.stream.tell
+
+    def take_back() -> None:
+        for gone in facts.drop(owner.plugin.name):
+            tell(FactPublished(owner.plugin.name, str(gone), facts.get(gone)))
+
+    owner.own(take_back, "published")
+    tell(FactPublished(owner.plugin.name, key, value))
 
 
 def set_status(opts: dict[str, Any]) -> None:
@@ -65,7 +54,7 @@ def set_status(opts: dict[str, Any]) -> None:
     progress = given.get("progress")
     part = None if progress is None else min(1.0, number(where, "progress", progress, 0))
     key, words = text(where, "key", given.get("key")), tostring(given.get("text") or "")
-    _tell(StatusChanged(host().plugin.name, key, words, level, part))
+    _status(StatusChanged(host().plugin.name, key, words, level, part))
 
 
 def clear_status(opts: dict[str, Any]) -> None:
@@ -76,7 +65,7 @@ def clear_status(opts: dict[str, Any]) -> None:
     where = "cru.clear_status"
     given = options(where, opts, ("session", "key"))
     here(where, given.get("session"))
-    _tell(StatusChanged(host().plugin.name, text(where, "key", given.get("key")), ""))
+    _status(StatusChanged(host().plugin.name, text(where, "key", given.get("key")), ""))
 
 
 def statusline_set(session_id: str | None, key: str, value: Any) -> dict[str, Any]:
@@ -96,7 +85,7 @@ def statusline_set(session_id: str | None, key: str, value: Any) -> dict[str, An
     if key not in line and len(line) >= MOST_KEYS:
         return {"ok": False, "reason": f"a session takes {MOST_KEYS} keys"}
     unchanged = line.get(key) == words
-    line[key] = words
+    line.set(host().plugin.name, key, words)
     if not unchanged:
         _tell(StatusChanged(host().plugin.name, key, words, place="statusline"))
     return {"ok": True, "value": words, "unchanged": unchanged}
@@ -113,15 +102,38 @@ def statusline_clear(session_id: str | None, key: str) -> dict[str, Any]:
         text(where, "key", key)
     except BadArgument as error:
         return {"ok": False, "reason": error.message}
-    gone = _line().pop(key, None)
+    gone = _line().remove(key)
     if gone is not None:
         _tell(StatusChanged(host().plugin.name, key, "", place="statusline"))
     return {"ok": True, "unchanged": gone is None}
 
 
-def _line() -> dict[str, str]:
-    found: dict[str, str] = host().session.shared.setdefault("statusline", {})
+def _line() -> Layers:
+    here = host()
+    found: Layers = here.session.shared.setdefault("statusline", Layers())
+    owner, tell = here.plugin.name, here.session.parts.bus.stream.tell
+
+    def take_back() -> None:
+        for key in found.drop(owner):
+            tell(StatusChanged(owner, str(key), found.get(key, ""), place="statusline"))
+
+    here.own(take_back, "statusline")
     return found
+
+
+def _status(change: StatusChanged) -> None:
+    """Show it, and remember which keys of the plugin say something."""
+    here = host()
+    shown: set[str] = here.session.shared.setdefault("status", {}).setdefault(change.owner, set())
+    (shown.add if change.text else shown.discard)(change.key)
+    tell = here.session.parts.bus.stream.tell
+
+    def take_back() -> None:
+        for key in sorted(here.session.shared["status"].pop(change.owner, ())):
+            tell(StatusChanged(change.owner, key, ""))
+
+    here.own(take_back, "status")
+    tell(change)
 
 
 def _tell(change: StatusChanged) -> None:

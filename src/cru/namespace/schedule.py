@@ -26,7 +26,7 @@ def spawn(work: Callable[[], Any]) -> None:
     Example: cru.spawn(function() end) --> nil
     """
     made = callback(function("cru.spawn", "fn", work)).detached()
-    detach(made.host.session, made.guarded, "spawned function")
+    detach(made.host, made.guarded, "spawned function")
 
 
 def schedule(opts: float | dict[str, Any], work: Callable[[], Any]) -> int:
@@ -49,7 +49,7 @@ def schedule(opts: float | dict[str, Any], work: Callable[[], Any]) -> int:
             f"{where}: {MOST} schedules are live already", "cancel one with cru.schedule.cancel(handle)"
         )
     all.last = handle = all.last + 1
-    task = all.live[handle] = detach(made.host.session, _again, made, every)
+    task = all.live[handle] = detach(made.host, _again, made, every)
     task.add_done_callback(lambda _: all.live.pop(handle, None))
     return handle
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asyncio import Task
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
@@ -51,8 +51,16 @@ def define(spec: dict[str, Any]) -> dict[str, Any]:
         {**_RESTART, **table(where, "restart", given.get("restart"))},
         table(where, "config", given.get("config")),
     )
-    _services()[name] = made
-    return {"desc": made.desc, "fn": _starter(made)}
+    all, owner = _services(), made.start.host
+    all[name] = made
+
+    async def take_back() -> None:
+        for one in [one for one in all.values() if one.start.host.plugin.name == owner.plugin.name]:
+            await _ended(one)
+            del all[one.name]
+
+    owner.own(take_back, "services")
+    return {"desc": made.desc, "fn": Starter(made)}
 
 
 async def status(name: str) -> dict[str, Any] | None:
@@ -77,27 +85,42 @@ async def stop(name: str) -> bool:
 
     Example: cru.service.stop("no such service") --> false
     """
-    import asyncio
-
     found = _services().get(text("cru.service.stop", "name", name))
-    if found is None or not found.running or found.task is None:
-        return False
-    if found.stop is not None:
-        await found.stop.guarded(f"stop of service {name}")
-    found.task.cancel()
-    await asyncio.wait([found.task])
-    return True
+    return found is not None and await _ended(found)
 
 
-def _starter(service: _Service) -> Callable[..., Awaitable[bool]]:
-    async def start(*_: Any) -> bool:
-        """True; false if it runs already."""
-        if service.running:
+async def begin(name: str, desc: str, work: Callable[..., Any]) -> None:
+    """Start a service that a plugin's table names: one that `define` made, or a function, which is not started again if it fails."""
+    if isinstance(work, Starter):
+        await work()
+        return
+    start = work if hasattr(work, "detached") else lambda _config: work()  # Lua drops what a function does not take
+    await define({"name": name, "desc": desc, "start": start, "restart": {"max_retries": 0}})["fn"]()
+
+
+class Starter:
+    """The function that `define` gives: true; false if it runs already."""
+
+    def __init__(self, service: _Service) -> None:
+        self._service = service
+
+    async def __call__(self, *_: Any) -> bool:
+        if self._service.running:
             return False
-        service.task = detach(service.start.host.session, _run, service)
+        self._service.task = detach(self._service.start.host, _run, self._service)
         return True
 
-    return start
+
+async def _ended(service: _Service) -> bool:
+    import asyncio
+
+    if not service.running or service.task is None:
+        return False
+    if service.stop is not None:
+        await service.stop.guarded(f"stop of service {service.name}")
+    service.task.cancel()
+    await asyncio.wait([service.task])
+    return True
 
 
 async def _run(service: _Service) -> None:

@@ -11,11 +11,13 @@ from cru.namespace import data, modes
 from cru.namespace.arguments import function, number, options, text, whole
 from cru.namespace.callbacks import callback
 from cru.namespace.host import BadArgument, Object, Session, host
+from cru.namespace.layers import Layers
+from cru.permissions.asker import Nobody
 from cru.values.messages import Span
 
 _DEFAULTS = "defaults"
 KNOBS = ("system_prompt", "temperature", "max_tokens", "thinking_budget")
-FIXED = ("id", "workspace", "isolation", "model")
+FIXED = ("id", "workspace", "isolation", "model", "interactive")
 
 
 class UnknownProperty(BadArgument, AttributeError):
@@ -23,7 +25,7 @@ class UnknownProperty(BadArgument, AttributeError):
 
 
 class SessionObject(Object):
-    """A session as scripts see it: id, workspace, isolation and model are fixed; the others may be assigned."""
+    """A session as scripts see it: id, workspace, isolation, model and interactive are fixed; the others may be assigned."""
 
     METHODS = ("set_variable", "get_variable", "mark_first_message_sent")
     FIELDS = (*FIXED, "mode", *KNOBS)
@@ -66,8 +68,9 @@ class SessionObject(Object):
 
 
 def get_session() -> SessionObject:
-    """get_session() -> the session: s.id, s.workspace, s.isolation, s.model; assignable s.mode, s.temperature (0 to 2), s.max_tokens,
-    s.thinking_budget, s.system_prompt; s:set_variable(key, value), s:get_variable(key). Unknown properties raise.
+    """get_session() -> the session: s.id, s.workspace, s.isolation, s.model, s.interactive (whether a person sits at a terminal);
+    assignable s.mode, s.temperature (0 to 2), s.max_tokens, s.thinking_budget, s.system_prompt; s:set_variable(key, value),
+    s:get_variable(key). Unknown properties raise.
 
     Example: cru.get_session().workspace == cru.paths.workspace() --> true
     """
@@ -128,8 +131,7 @@ def on_session_end(work: Callable[[Any], Any]) -> int:
 
 
 def _listen(event: str, work: Any, where: str) -> int:
-    here = host()
-    return here.session.parts.bus.registry.on(event, work, owner=here.plugin.name, where=where)
+    return host().listen(event, work, where=where)
 
 
 def _fixed(session: Session, name: str) -> Any:
@@ -139,6 +141,8 @@ def _fixed(session: Session, name: str) -> Any:
         return str(session.parts.root)
     if name == "isolation":
         return None
+    if name == "interactive":
+        return not isinstance(session.parts.asker, Nobody)
     settings = session.parts.services.get("settings")
     return settings.as_dict().get("model") if settings is not None else None
 
@@ -148,11 +152,11 @@ def _variables(session: Session) -> dict[str, Any]:
     return found
 
 
-def _knobs(session: Session) -> dict[str, Any]:
+def _knobs(session: Session) -> Layers:
     """What was assigned. The first look registers the two handlers that make it so."""
-    found: dict[str, Any] | None = session.shared.get(_DEFAULTS)
+    found: Layers | None = session.shared.get(_DEFAULTS)
     if found is None:
-        found = session.shared[_DEFAULTS] = {}
+        found = session.shared[_DEFAULTS] = Layers()
         registry = session.parts.bus.registry
         knobs = found
         registry.on(
@@ -164,26 +168,26 @@ def _knobs(session: Session) -> dict[str, Any]:
     return found
 
 
-def _parameters(knobs: dict[str, Any]) -> Answer:
-    given: dict[str, Any] = {name: knobs[name] for name in ("temperature", "max_tokens") if name in knobs}
+def _parameters(knobs: Layers) -> Answer:
+    given: dict[str, Any] = {name: knobs.get(name) for name in ("temperature", "max_tokens") if name in knobs}
     if "thinking_budget" in knobs:
-        given["reasoning"] = {"max_tokens": knobs["thinking_budget"]}
+        given["reasoning"] = {"max_tokens": knobs.get("thinking_budget")}
     return Answer(changes=(Change("parameters", "merge", given),)) if given else PASS
 
 
-def _prompt(knobs: dict[str, Any], event: Event) -> Answer:
+def _prompt(knobs: Layers, event: Event) -> Answer:
     """The base section is replaced, all others stay."""
     if "system_prompt" not in knobs:
         return PASS
     sections: tuple[Span, ...] = event.payload.sections  # type: ignore[attr-defined]
-    own = Span("base", "cru.defaults", knobs["system_prompt"])
+    own = Span("base", "cru.defaults", knobs.get("system_prompt"))
     return Answer(changes=(Change("sections", "set", [own, *(one for one in sections if one.name != "base")]),))
 
 
 def _turn(session: Session, name: str, value: Any) -> None:
     where = f"cru.defaults.{name}"
     if value is None:
-        _knobs(session).pop(name, None)
+        _knobs(session).remove(name)
         return
     if name == "system_prompt":
         text(where, "value", value)
@@ -192,7 +196,9 @@ def _turn(session: Session, name: str, value: Any) -> None:
             raise BadArgument(f"{where}: value must be at most 2, got {value}")
     else:
         value = whole(where, "value", value, 1 if name == "max_tokens" else 0)
-    _knobs(session)[name] = value
+    here, knobs = host(), _knobs(session)
+    knobs.set(here.plugin.name, name, value)
+    here.own(lambda: knobs.drop(here.plugin.name), _DEFAULTS)
 
 
 def _known(name: str) -> str:

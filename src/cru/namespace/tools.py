@@ -18,7 +18,8 @@ from cru.events.pattern import compiled
 from cru.events.stamp import Event
 from cru.namespace import data
 from cru.namespace.arguments import array, options, table, text, texts
-from cru.namespace.host import BadArgument, Values, host
+from cru.namespace.host import BadArgument, Host, Values, host
+from cru.namespace.layers import Layers
 from cru.namespace.ui import here
 from cru.values.entries import Entry
 from cru.values.errors import CruError
@@ -77,7 +78,6 @@ def set_active(session_id: str | None, patterns: list[str] | None = None) -> Val
     Example: cru.tools.set_active(nil, nil) --> true
     """
     where = "cru.tools.set_active"
-    session = host().session
     try:
         here(where, session_id)
         globs = None if patterns is None else texts(where, "patterns", patterns)
@@ -85,11 +85,12 @@ def set_active(session_id: str | None, patterns: list[str] | None = None) -> Val
             compiled(one)
     except CruError as error:
         return Values((None, error.message))
-    if _ACTIVE not in session.shared:
-        session.parts.bus.registry.on(
-            "tools:select", _narrow(session.shared), owner="cru", where="cru.tools.set_active"
-        )
-    session.shared[_ACTIVE] = globs
+    owner, active = host(), _active(host())
+    if globs is None:
+        active.remove(_ACTIVE)
+    else:
+        active.set(owner.plugin.name, _ACTIVE, globs)
+        owner.own(lambda: active.drop(owner.plugin.name), _ACTIVE)
     return Values((True, None))
 
 
@@ -102,7 +103,7 @@ def get_active(session_id: str | None = None) -> Values:
         here("cru.tools.get_active", session_id)
     except BadArgument as error:
         return Values((None, error.message))
-    return Values((host().session.shared.get(_ACTIVE), None))
+    return Values((_active(host()).get(_ACTIVE), None))
 
 
 def fitting(names: Sequence[str], globs: Sequence[str]) -> list[str]:
@@ -110,9 +111,19 @@ def fitting(names: Sequence[str], globs: Sequence[str]) -> list[str]:
     return [name for name in names if any(compiled(one)(name) for one in globs)]
 
 
-def _narrow(shared: dict[str, Any]) -> Any:
+def _active(owner: Host) -> Layers:
+    """The globs that plugins gave. The first look registers the handler that heeds them."""
+    found: Layers | None = owner.session.shared.get(_ACTIVE)
+    if found is None:
+        found = owner.session.shared[_ACTIVE] = Layers()
+        registry = owner.session.parts.bus.registry
+        registry.on("tools:select", _narrow(found), owner="cru", where="cru.tools.set_active")
+    return found
+
+
+def _narrow(active: Layers) -> Any:
     def narrow(event: Event) -> Answer:
-        globs = shared.get(_ACTIVE)
+        globs = active.get(_ACTIVE)
         if globs is None:
             return PASS
         names: tuple[str, ...] = event.payload.tools  # type: ignore[attr-defined]

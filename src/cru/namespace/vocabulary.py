@@ -7,6 +7,7 @@ of that name unless the row says otherwise.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache, partial
 from typing import Any
 
 import msgspec
@@ -15,7 +16,7 @@ from msgspec import Struct
 from cru.events.catalog import BY_NAME, Row
 from cru.events.payloads import Custom
 from cru.events.stamp import Event
-from cru.namespace.lazy import Lazy, LazyDict, made
+from cru.namespace.lazy import Lazy, LazyDict
 
 
 class Word(Struct, frozen=True):
@@ -67,10 +68,11 @@ RESERVED = ("type", "event_type", "summary")
 SUMMARY = 200
 BIG_TEXT = 64 << 10
 BIG_LIST = 16
-"""From this length on a field is made only when it is read."""
-_PLAIN = (str, int, float, bool, type(None))
+"""Beyond this length a field is sent only when it is read."""
+_SHORT = frozenset({int, float, bool, type(None)})
 
 
+@cache
 def word(name: str) -> Word:
     """The word of a name; one of our own names stands for itself."""
     return WORDS.get(name) or Word((name,))
@@ -82,45 +84,44 @@ def known() -> list[str]:
 
 
 def shown(name: str, event: Event) -> dict[str, Any]:
-    """The payload as a script that listens to `name` sees it: plain data, shared with nobody; what is big is Lazy. The data of an
-    event of one's own stand flat beside its name."""
+    """The payload as a script that listens to `name` sees it: plain data, shared with nobody; tables and long texts are Lazy. The data
+    of an event of one's own stand flat beside its name."""
     payload = event.payload
-    fields = {field: _shown(getattr(payload, field)) for field in payload.__struct_fields__}
-    if isinstance(payload, Custom) and isinstance(payload.data, dict):
-        fields = {**made(fields["data"]), **fields}
+    fields = {
+        field: value if type(value := getattr(payload, field)) in _SHORT else _shown(value)
+        for field in payload.__struct_fields__
+    }
+    if type(payload) is Custom and isinstance(payload.data, dict):
+        fields = {**{key: _shown(value) for key, value in payload.data.items()}, **fields}
     said = word(name)
     extra = EXTRA.get(event.row.name)
     if extra is not None:
-        fields.update(extra(event))
+        fields.update({key: _shown(value) for key, value in extra(event).items()})
+    if not said.keys:
+        return fields
     renamed = {key: fields.get(field) for key, field in said.keys.items()}
     return renamed if said.only else {**fields, **renamed}
 
 
-def whole(name: str, event: Event) -> dict[str, Any]:
-    """The event table: flat fields, `payload` with the same data, and what every event has."""
+def whole(name: str, event: Event) -> tuple[LazyDict, dict[str, Any]]:
+    """The event table: flat fields, `payload` with the same data, and what every event has; and these data apart, which nobody
+    changes."""
     flat = shown(name, event)
     row: Row = event.row
-    again = event.stamp.is_continuation
+    flat["is_continuation"] = event.stamp.is_continuation
     table = LazyDict({key: value for key, value in flat.items() if key not in RESERVED} if "type" in flat else flat)
     table.update(
         type=name, event_type=name, summary=Lazy(lambda: _summary(flat)), name=flat.get("name", name),
         identifier=str(getattr(event.payload, row.ident)) if row.ident else None,
-        timestamp_ms=int(event.stamp.timestamp * 1000), is_continuation=again,
-        payload=Lazy(lambda: LazyDict(flat, is_continuation=again)),
+        timestamp_ms=int(event.stamp.timestamp * 1000), payload=Lazy(lambda: LazyDict(flat)),
     )  # fmt: skip
-    return table
-
-
-def sent(name: str, event: Event) -> dict[str, Any]:
-    """`payload` as the handler was given it, made anew: a handler in Python may have changed its own in place."""
-    return {**shown(name, event), "is_continuation": event.stamp.is_continuation}
+    return table, flat
 
 
 def _shown(value: Any) -> Any:
-    kind = type(value)
-    if kind in _PLAIN:
-        return Lazy(lambda: value) if kind is str and len(value) > BIG_TEXT else value
-    return Lazy(lambda: _copied(value)) if _big(value) else _copied(value)
+    if type(value) in _SHORT or (type(value) is str and len(value) <= BIG_TEXT):
+        return value
+    return Lazy(partial(_copied, value), None if _big(value) else value)
 
 
 def _copied(value: Any) -> Any:
@@ -133,19 +134,22 @@ def _copied(value: Any) -> Any:
 
 
 def _big(value: Any) -> bool:
-    """Whether a list is long, or a text in a table is; cheap, so only the first level of a table is looked at."""
+    """Whether a list is long, a text, or a text in a table is; cheap, so only the first level of a table is looked at."""
     if isinstance(value, (list, tuple)):
         return len(value) > BIG_LIST or any(len(getattr(item, "content", "")) > BIG_TEXT for item in value)
     if isinstance(value, dict):
-        return len(value) > BIG_LIST or any(isinstance(item, str) and len(item) > BIG_TEXT for item in value.values())
-    return False
+        return len(value) > BIG_LIST or any([type(item) is str and len(item) > BIG_TEXT for item in value.values()])
+    return type(value) is str
 
 
 def _summary(flat: Mapping[str, Any]) -> str:
     """The beginning of the payload as JSON; what is big is left out."""
-    short = {
-        key: value[:SUMMARY] if type(value) is str else value for key, value in flat.items() if type(value) is not Lazy
-    }
+    short = {}
+    for key, value in flat.items():
+        if type(value) is not Lazy:
+            short[key] = value[:SUMMARY] if type(value) is str else value
+        elif value.small is not None:
+            short[key] = value.small
     return msgspec.json.encode(short, enc_hook=repr)[:SUMMARY].decode("utf-8", "ignore")
 
 

@@ -9,6 +9,7 @@ class PermissionError_(CruError):
     """PermissionError_
     ├── BadRule      a rule that cannot be read (also a ValueError, so that settings report its place)
     ├── UnknownMode  no such mode (exit 2; also a ValueError)
+    ├── NotAccepted  a folder that cannot be trusted as a whole: a link leads out of it, …
     └── NotStored    grants.json or trust.json cannot be written, or is of a newer version
     """
 
@@ -19,6 +20,10 @@ class BadRule(PermissionError_, ValueError):
 
 class UnknownMode(PermissionError_, ValueError):
     code = 2
+
+
+class NotAccepted(PermissionError_):
+    pass
 
 
 class NotStored(PermissionError_):

@@ -1,4 +1,4 @@
-"""Which project files a person has accepted, by content: a changed file is a stranger again."""
+"""Which project files and folders a person has accepted, by content: what has changed is a stranger again."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cru.config.errors import Problem
+    from cru.permissions.snapshot import Snapshot
 
 
 class Trust:
-    """The accepted files of one home folder; `problems` says what was wrong with trust.json."""
+    """What was accepted, by one home folder; `problems` says what was wrong with trust.json.
+
+    Of an accepted folder a copy is kept in `trusted/` beside trust.json, and the copy is what is used: nothing can change between
+    the look at a folder and its use, however late."""
 
     def __init__(self, path: Path) -> None:
         self.problems: list[Problem] = []
@@ -24,16 +28,17 @@ class Trust:
     def is_trusted(self, path: Path, content: bytes | str | None = None) -> bool:
         """Whether this file was accepted with this content. Pass what was read, so that what is judged is what is used; without
         it the file is read here. A missing file is not trusted."""
-        known, problem = load(self._path, TrustFile)
-        if problem is not None:
-            self.problems.append(problem)
-        digest = known.files.get(_key(path))
+        digest = self._digest_of(path)
         if digest is None:
             return False
         try:
             return _digest(path.read_bytes() if content is None else content) == digest
         except OSError:
             return False
+
+    def is_known(self, path: Path) -> bool:
+        """Whether this file or folder was accepted with any content."""
+        return self._digest_of(path) is not None
 
     def trust(self, path: Path, content: bytes | str | None = None) -> None:
         """Accept a file with the content that the person has seen. Raises NotStored if it cannot be read or noted."""
@@ -43,14 +48,51 @@ class Trust:
             raise NotStored(f"{path} cannot be read: {error.strerror}") from error
         update(self._path, TrustFile, lambda old: TrustFile(files={**old.files, _key(path): digest}))
 
+    def trust_folder(self, seen: Snapshot) -> None:
+        """Accept a folder as the person has seen it, and keep the copy. Raises NotStored."""
+        import shutil
+
+        listing = seen.listing
+        copy = self._copy(seen.folder, _digest(listing))
+        try:
+            shutil.rmtree(copy.parent, ignore_errors=True)  # copies of what was accepted before
+            seen.copy_to(copy)
+        except OSError as error:
+            raise NotStored(f"{copy} cannot be written: {error.strerror}", "check the folder's permissions") from error
+        self.trust(seen.folder, listing)
+
+    def trusted_copy(self, folder: Path, inside: Path) -> Path | None:
+        """The copy of a folder that is still as it was accepted, None if it is not. Raises NotAccepted if it cannot be judged."""
+        if not self.is_known(folder):
+            return None
+        from cru.permissions.snapshot import take
+
+        listing = take(folder, inside).listing
+        copy = self._copy(folder, _digest(listing))
+        return copy if self.is_trusted(folder, listing) and copy.is_dir() else None
+
     def revoke(self, path: Path) -> bool:
-        """Forget a file; False if it was not accepted. Raises NotStored."""
+        """Forget a file or folder; False if it was not accepted. Raises NotStored."""
+        import shutil
+
         key = _key(path)
-        known, _ = load(self._path, TrustFile)
-        if key not in known.files:
+        if not self.is_known(path):
             return False
         update(self._path, TrustFile, lambda old: TrustFile(files={k: v for k, v in old.files.items() if k != key}))
+        shutil.rmtree(self._copy(path, "").parent, ignore_errors=True)
         return True
+
+    def _digest_of(self, path: Path) -> str | None:
+        known, problem = load(self._path, TrustFile)
+        if problem is not None:
+            self.problems.append(problem)
+        return known.files.get(_key(path))
+
+    def _copy(self, folder: Path, digest: str) -> Path:
+        """`trusted/PROJECT-…/DIGEST`: a person who reads it in a message sees which project it is."""
+        key = _key(folder)
+        project = os.path.basename(os.path.dirname(os.path.dirname(key)))
+        return self._path.parent / "trusted" / f"{project}-{_digest(os.fsencode(key))[:8]}" / (digest[:16] or "none")
 
 
 def _key(path: Path) -> str:

@@ -21,10 +21,15 @@ class Registry:
                 self._add(tool)
         self._offer()
 
-    def add(self, tool: Tool) -> None:
-        """One more tool, from a plugin; as for sources, a name that is taken goes to the newcomer and is mentioned."""
+    def add(self, tool: Tool) -> str:
+        """One more tool, from a plugin; the problem ("" = none): a name that is taken stays with whom it belongs to."""
+        taken = self._tools.get(tool.spec.name)
+        if taken is not None:
+            whose = "cru itself" if taken.source == "built-in" else taken.source
+            return f"the tool {tool.spec.name} of {tool.source} is left out: {whose} has one of that name"
         self._add(tool)
         self._offer()
+        return ""
 
     def drop(self, source: str) -> int:
         """Take away everything of a source; how many tools."""

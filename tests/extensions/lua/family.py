@@ -6,8 +6,6 @@ import asyncio
 from contextvars import ContextVar
 from typing import Any
 
-from msgspec import Struct
-
 from cru.namespace.host import BadArgument, Object, Values, call
 
 WHO: ContextVar[str] = ContextVar("who", default="nobody")
@@ -65,11 +63,13 @@ def kind(value: Any) -> str:
     return type(value).__name__
 
 
-class Answer(Object, Struct):
+class Answer(Object):
     METHODS = ("text", "wait", "add")
     FIELDS = ("header", "mood")
-    header: str
-    secret: str = "hidden"
+
+    def __init__(self, header: str) -> None:
+        self.header = header
+        self.secret = "hidden"
 
     @property
     def mood(self) -> str:

@@ -11,7 +11,7 @@ from tests.extensions.lua.support import failure, run
 
 from cru.extensions.lua.convert import LuaData, LuaError
 from cru.extensions.lua.runtime import LuaFunction, LuaTable, LuaVM
-from cru.namespace.lazy import Lazy
+from cru.namespace.lazy import Lazy, LazyDict
 
 VM = LuaVM()
 ECHO = VM.load("return ...", "@echo.lua")
@@ -189,32 +189,76 @@ def test_a_table_is_held_by_reference() -> None:
     assert VM.to_python(table)["c"] == [1]
 
 
-def test_a_lazy_field_is_made_on_first_access_and_once() -> None:
+def test_a_lazy_field_of_an_event_is_made_on_first_access_and_once() -> None:
     made: list[int] = []
 
     def make() -> list[str]:
         made.append(1)
         return ["m"]
 
-    lazy = Lazy(make)
-    assert run(VM, "local e = ... return e.a, rawlen(e)", {"a": 1, "messages": lazy}) == (1, 0)
+    assert run(VM, "local e = ... return e.a, rawlen(e)", LazyDict(a=1, messages=Lazy(make))) == (1, 0)
     assert made == []
-    assert run(VM, "local e = ... return e.messages[1], e.messages[1]", {"messages": lazy}) == ("m", "m")
+    assert run(VM, "local e = ... return e.messages[1], e.messages[1]", LazyDict(messages=Lazy(make))) == ("m", "m")
     assert made == [1]
 
 
-def test_an_untouched_lazy_field_comes_back_untouched_and_a_touched_one_as_data() -> None:
-    lazy, other = Lazy(lambda: ["m"]), Lazy(lambda: [1])
-    event = run(VM, "local e = ... e.other[2] = 2 return e", {"a": 1, "messages": lazy, "other": other})
-    assert event["messages"] is lazy
-    assert event["other"] == [1, 2]
+@pytest.mark.parametrize(
+    ("change", "back"),
+    [
+        ("", {}),
+        ("local _ = e.small", {"small": {"x": 1}}),
+        ("e.small.x = 2", {"small": {"x": 2}}),
+        ("e.big[2] = 3", {"big": ["m", 3]}),
+        ("e.a = 2 e.b = 'b' e.c = nil", {"a": 2}),
+        ("e.new = {y = 1}", {"new": {"y": 1}}),
+        ("e.inner.x = 2", {"inner": {"x": 2}}),
+    ],
+)
+def test_a_returned_event_is_what_differs_and_its_type(change: str, back: dict[str, Any]) -> None:
+    inner = LazyDict(x=1, y=Lazy(lambda: ["y"]))
+    event = LazyDict(
+        type="t",
+        a=1,
+        b="b",
+        c=True,
+        small=Lazy(lambda: None, {"x": 1}),
+        big=Lazy(lambda: ["m"]),
+        inner=Lazy(lambda: inner),
+    )
+    assert run(VM, f"local e = ... {change} return e", event) == {"type": "t", **back}
 
 
-def test_a_lazy_field_can_be_walked_replaced_and_given_to_python() -> None:
-    lazy = Lazy(lambda: ["m"])
-    assert run(VM, "local n = 0 for k in pairs(...) do n = n + 1 end return n", {"a": 1, "messages": lazy}) == 2
-    assert run(VM, "local e = ... e.messages = 5 return e", {"messages": lazy}) == {"messages": 5}
-    assert run(VM, "local e, f = ... return f(e)", {"messages": lazy}, lambda event: event["messages"]) == ["m"]
+@pytest.mark.parametrize("source", ["return {e}", "return nil, 1, {e = e}", "return f(e)"])
+def test_an_event_that_goes_elsewhere_is_whole(source: str) -> None:
+    event = LazyDict(a=1, small=Lazy(lambda: None, {"x": 1}), big=Lazy(lambda: ["m"]))
+    found = run(VM, f"local e, f = ... {source}", event, lambda given: [given])
+    whole = {"a": 1, "small": {"x": 1}, "big": ["m"]}
+    assert found in ([whole], (None, 1, {"e": whole}))
+
+
+@pytest.mark.parametrize("walk", ["for k in pairs(e) do", "for k in next, e do"])
+def test_a_walk_meets_every_field_of_an_event(walk: str) -> None:
+    event = LazyDict(a=1, small=Lazy(lambda: None, {}), big=Lazy(lambda: ["m"]))
+    assert run(VM, f"local e, n = ..., 0 {walk} n = n + 1 end return n", event) == 3
+
+
+def test_a_field_that_is_no_mere_data_is_held_only_while_it_is_used() -> None:
+    vm = LuaVM()
+    before = len(vm.converter.hosts)
+    for _ in range(50):
+        assert (
+            run(vm, "local e = ... return e.a", LazyDict(a=1, f=Lazy(lambda: len, len), n=Lazy(lambda: 2**70, 2**70)))
+            == 1
+        )
+    assert run(
+        vm, "local e = ... return e.f('abc'), e.n", LazyDict(f=Lazy(lambda: len, len), n=Lazy(lambda: 2**70))
+    ) == (
+        3,
+        float(2**70),
+    )
+    run(vm, "collectgarbage() collectgarbage()")
+    run(vm, "return 1")
+    assert len(vm.converter.hosts) == before
 
 
 def test_one_dict_in_two_places_makes_two_tables() -> None:

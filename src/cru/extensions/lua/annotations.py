@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 from msgspec import Struct
+
+from cru.extensions.tools import Param, param
 
 FUNCTION = re.compile(r"^\s*(local\s+)?function\s+([A-Za-z_][\w]*(?:[.:][A-Za-z_]\w*)*)\s*\(")
 ASSIGNED = re.compile(r"^\s*(local\s+)?([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\s*=\s*function\s*\(")
@@ -31,22 +32,6 @@ KNOWN: dict[str, tuple[str, ...]] = {
 }
 SYNONYMS = {"hook": "handler", "returns": "return", "desc": "description"}
 LATER = ("view", "view.handler")
-TYPES = {
-    "string": "string",
-    "number": "number",
-    "integer": "integer",
-    "boolean": "boolean",
-    "table": "object",
-    "object": "object",
-}
-
-
-class Param(Struct, frozen=True):
-    """One parameter of a tool or a command; `schema` is its JSON Schema."""
-
-    name: str
-    schema: dict[str, Any]
-    required: bool = True
 
 
 class Annotation(Struct, frozen=True):
@@ -138,18 +123,8 @@ def _param(text: str, number: int, found: Found) -> Param | None:
     if match is None:
         found.problems.append((number, f"@param cannot be read: {text}", "@param name type[?] description"))
         return None
-    kind, about = match[2], _unquoted(match[3].strip())
-    optional = kind.endswith("?") or "(optional)" in about
-    made = schema(kind.rstrip("?"))
-    return Param(match[1], {**made, "description": about} if about else made, not optional)
-
-
-def schema(kind: str) -> dict[str, Any]:
-    """The JSON Schema of a type word: string, number, integer, boolean, table, object, any, array<T>, {T}."""
-    array = re.match(r"^array<(\w+)>$|^\{(\w+)\}$", kind)
-    if array:
-        return {"type": "array", "items": schema(array[1] or array[2])}
-    return {"type": TYPES[kind]} if kind in TYPES else {}
+    about = _unquoted(match[3].strip())
+    return param(match[1], match[2], about, "(optional)" in about)
 
 
 def _near(word: str, known: Sequence[str]) -> str:

@@ -145,7 +145,7 @@ end
 local function drive(call, co, ok, ...)
   if not ok then return failure(co, (...)) end
   if status(co) == "dead" then             -- packed here, where no hook slows it down; the memory limit bounds it
-    local packed, data = pcall(P.pack, ...)
+    local packed, data = pcall(P.pack_answer, ...)
     if packed then return DONE, data end
     return FAILED, data, "", "", nil
   end
@@ -193,7 +193,7 @@ G._G, G.python = G, nil
 package.loaded._G, package.loaded.python = G, nil
 local function own(chunk, name) return load(chunk, "=[cru " .. name .. "]", "t", E) end
 P = own(chunks.pack, "pack")({
-  fetch_lazy = function(id) return finish(host.fetch(id)) end,
+  fetch = function(id, key) return finish(host.fetch(id, key)) end,
   make_function = function(id, token)
     return function(...)
       local _ = token                      -- lives as long as this function
@@ -205,6 +205,7 @@ P.object_meta.__index = function(proxy, name) return finish(host.read(P.objects[
 P.object_meta.__newindex = function(proxy, name, value) return finish(host.assign(P.objects[proxy], P.pack(name, value))) end
 P.object_meta.__tostring = function(proxy) return "object: " .. P.objects[proxy] end
 own(chunks.patterns, "patterns")()
+G.next = P.next
 local closed = false
 own(chunks.library, "library")(G, host, guard, function() return killed end, function() return closed end)
 local bare = _G

@@ -9,6 +9,9 @@
 | other table | dict with str and int keys; a key of another type is an error |
 | function | LuaFunction; a Python callable is a Lua function; each comes back as what it was |
 | table with methods | Object |
+| event | LazyDict: a field in it that is a table, or Lazy, becomes a real table when it is read |
+
+An event that a function of Lua returns comes back as a dict of what differs from what was sent, and its `type`.
 
 Deeper than 100 levels is an error, and so is a value that contains itself.
 """
@@ -24,9 +27,9 @@ from weakref import WeakValueDictionary
 from msgspec import Struct, msgpack
 
 from cru.namespace.host import NamespaceError, Object
-from cru.namespace.lazy import Lazy, stored
+from cru.namespace.lazy import Lazy, LazyDict, stored
 
-RAW, FUNCTION, TABLE, HOST, OBJECT, LAZY = range(1, 7)
+RAW, FUNCTION, TABLE, HOST, OBJECT, EVENT, SMALL, LAZY = range(1, 9)
 """The extension codes of pack.lua."""
 
 
@@ -98,15 +101,6 @@ class Handle:
         self._dropped.append((self.id, self.crossings))
 
 
-class _Shield:
-    """Keeps msgspec from reading an Object that is also a Struct as a map."""
-
-    __slots__ = ("object",)
-
-    def __init__(self, object: Object) -> None:
-        self.object = object
-
-
 class Converter:
     """The Python side of pack.lua. `function` and `table` make the handles of Lua's functions and tables."""
 
@@ -116,8 +110,9 @@ class Converter:
         self._make = {FUNCTION: function, TABLE: table}
         self._handles: WeakValueDictionary[int, Handle] = WeakValueDictionary()
         self._encoder = msgpack.Encoder(enc_hook=self._outgoing)
-        self._results = msgpack.Decoder(ext_hook=self._incoming)
-        self._arguments = msgpack.Decoder(ext_hook=self._incoming_now)
+        self._events = msgpack.Encoder(enc_hook=self._field)
+        self._data = msgpack.Encoder()
+        self._decoder = msgpack.Decoder(ext_hook=self._incoming)
 
     def encode(self, *values: Any) -> bytes:
         """The values one after the other, as `values` of pack.lua reads them. Raises LuaData."""
@@ -129,13 +124,13 @@ class Converter:
             raise LuaData(f"no data for Lua: {error}") from error
 
     def results(self, data: bytes) -> list[Any]:
-        """What Lua returned; lazy fields that it did not touch are the same Lazy."""
-        values: list[Any] = self._results.decode(data)
+        """What Lua returned."""
+        values: list[Any] = self._decoder.decode(data)
         return values
 
     def arguments(self, data: bytes, least: int = 0) -> list[Any]:
-        """What Lua gives to a Python function: no Lazy in it, and no None at the end beyond the `least` that must be given."""
-        values: list[Any] = self._arguments.decode(data)
+        """What Lua gives to a Python function, with no None at the end beyond the `least` that must be given."""
+        values = self.results(data)
         while len(values) > least and values[-1] is None:
             values.pop()
         return values + [None] * (least - len(values)) if len(values) < least else values
@@ -150,21 +145,34 @@ class Converter:
         self.hosts.pop(id, None)
 
     def _encode(self, value: Any) -> bytes:
-        if isinstance(value, (list, tuple, dict, Object)) and _has_object(value):
-            value = _shielded(value)
+        event = type(value) is LazyDict
+        encoder = self._events if event else self._encoder
         try:
-            return self._encoder.encode(value)
+            data = encoder.encode(value)
         except (OverflowError, UnicodeEncodeError):
-            return self._encoder.encode(_plain(value))
+            data = encoder.encode(_plain(value))
+        return _HEAD + self.hold(value).to_bytes(8, "big") + data if event else data
+
+    def _field(self, value: Any) -> Any:
+        """A field of an event: what is small goes along as bytes that Lua reads when it needs them; if it is no mere data, Lua asks
+        for it like for what is big."""
+        if type(value) is not Lazy:
+            return self._outgoing(value)
+        if value.small is not None:
+            try:
+                return msgpack.Ext(SMALL, self._data.encode(value.small))
+            except (TypeError, ValueError, OverflowError, RecursionError):
+                pass  # it is told when it is read
+        return _LATER
 
     def _outgoing(self, value: Any) -> Any:
         kind = type(value)
+        if isinstance(value, Object):
+            return _extension(OBJECT, self.hold(value))
         if isinstance(value, Handle):
             return _extension(value.code, value.id)
-        if isinstance(value, Lazy):
-            return _extension(LAZY, self.hold(value))
-        if kind is _Shield:
-            return _extension(OBJECT, self.hold(value.object))
+        if kind is Lazy:
+            return value.get()
         if kind is HostFunction:
             return _extension(HOST, self.hold(value))
         for base in (str, int, float):
@@ -189,31 +197,9 @@ class Converter:
         value = self.hosts[id]
         return value.call if isinstance(value, HostFunction) else value
 
-    def _incoming_now(self, code: int, data: memoryview) -> Any:
-        value = self._incoming(code, data)
-        return value.get() if isinstance(value, Lazy) else value
-
 
 def _extension(code: int, id: int) -> msgpack.Ext:
     return msgpack.Ext(code, id.to_bytes(8, "big"))
-
-
-def _has_object(value: Any) -> bool:
-    """Whether there is an Object in it (msgspec would read one that is a Struct as a map)."""
-    if isinstance(value, Object):
-        return True
-    for item in dict.values(value) if isinstance(value, dict) else value:
-        if type(item) not in _SCALARS and isinstance(item, (list, tuple, dict, Object)) and _has_object(item):
-            return True
-    return False
-
-
-def _shielded(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _shielded(item) for key, item in stored(value)}
-    if isinstance(value, (list, tuple)):
-        return [_shielded(item) for item in value]
-    return _Shield(value) if isinstance(value, Object) else value
 
 
 def _plain(value: Any) -> Any:
@@ -232,4 +218,5 @@ def _plain(value: Any) -> Any:
     return value
 
 
-_SCALARS = frozenset({str, int, float, bool, type(None), bytes})
+_HEAD = bytes((0xD7, EVENT))
+_LATER = msgpack.Ext(LAZY, b"\0")

@@ -13,6 +13,7 @@ from typing import Any
 
 from cru.extensions.lua.convert import Converter, HostFunction, LuaError, LuaTooSlow, WithNull, least
 from cru.namespace.host import Object, Values
+from cru.namespace.lazy import made
 from cru.values.errors import CruError
 
 DONE, WAITING, FAILED = range(3)
@@ -100,8 +101,8 @@ class Desk:
     def assign(self, id: int, data: bytes) -> Any:
         return self._answer(self._assign, id, data)
 
-    def fetch(self, id: int) -> Any:
-        return self._answer(lambda: self.converter.hosts[id].get())
+    def fetch(self, id: int, key: bytes) -> Any:
+        return self._answer(self._fetch, id, key.decode())
 
     def reply(self, value: Any) -> Any:
         """A result, as Lua reads it: a number, or a number and bytes."""
@@ -173,6 +174,10 @@ class Desk:
             self.current.dialog = False
         method = getattr(target, name)
         return method(*self.converter.arguments(data, least(method)))
+
+    def _fetch(self, id: int, key: str) -> Any:
+        """A field of an event; each table that Lua makes of it is its own."""
+        return made(dict.get(self.converter.hosts[id], key))
 
     def _read(self, id: int, data: bytes) -> Any:
         target, name = self.converter.hosts[id], self.converter.arguments(data)[0]

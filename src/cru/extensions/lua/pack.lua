@@ -1,14 +1,15 @@
 -- Values as bytes, both ways: MessagePack, so that nothing but bytes and small integers crosses between Lua and Python.
 -- Rules: tables 1..n and marked arrays are lists; other tables are maps with text or integer keys; integers and floats stay what they
--- are; text that is not UTF-8 travels as extension RAW; what has an identity travels as its number (FUNCTION, TABLE, HOST, OBJECT, LAZY).
+-- are; text that is not UTF-8 travels as extension RAW; what has an identity travels as its number (FUNCTION, TABLE, HOST, OBJECT).
+-- An EVENT is a number and a map, in which a field may be SMALL (bytes, read when the field is) or LAZY (Python is asked for it then).
 
-local host, getmetatable = ...             -- host: make_function, fetch_lazy; getmetatable: the raw one
+local host, getmetatable = ...             -- host: make_function, fetch; getmetatable: the raw one
 local byte, sub, char, concat = string.byte, string.sub, string.char, table.concat
 local pack_, unpack_, utf8len, mathtype = string.pack, string.unpack, utf8.len, math.type
 local next, type, error, rawlen, rawset, setmetatable, tostring = next, type, error, rawlen, rawset, setmetatable, tostring
 
 local DEPTH = 100
-local RAW, FUNCTION, TABLE, HOST, OBJECT, LAZY = 1, 2, 3, 4, 5, 6
+local RAW, FUNCTION, TABLE, HOST, OBJECT, EVENT, SMALL, LAZY = 1, 2, 3, 4, 5, 6, 7, 8
 local ARRAY, MAP, BOX = { __name = "array" }, { __name = "map" }, {}
 local null = debug.upvalueid(function() return host end, 1)  -- a light userdata: truthy, unique, and no table
 debug.setmetatable(null, { __name = "null", __tostring = function() return "null" end })
@@ -18,7 +19,7 @@ local refs, ids, crossings, last = {}, setmetatable({}, { __mode = "k" }), {}, 0
 local weak = { __mode = "k" }
 local host_ids = setmetatable({}, weak)    -- Lua function -> number of the Python callable behind it
 local objects = setmetatable({}, weak)     -- proxy -> number of the Python object behind it
-local lazies = setmetatable({}, weak)      -- table -> { key -> number of a value not fetched yet }
+local events = setmetatable({}, weak)      -- table of an event -> { id, what was sent, what waits to be read: true or bytes }
 
 local function reference(value)
   local id = ids[value]
@@ -117,24 +118,22 @@ local function key_(key)
   end
 end
 
-local function map(value, waiting, depth)
+local function map(value, sent, depth)     -- sent: write only what differs from it; a table in an event may have been changed in place
   local slot, count = size + 1, 0
   size = slot
   for key, item in next, value do
-    local written = heads[key] or type(key) == "string" and head(key)
-    if written then
-      size = size + 1
-      out[size] = written
-    else
-      key_(key)
+    local kind = type(item)
+    if not sent or kind == "table" or item ~= sent[key] or key == "type" then
+      local written = heads[key] or type(key) == "string" and head(key)
+      if written then
+        size = size + 1
+        out[size] = written
+      else
+        key_(key)
+      end
+      if kind == "string" then text(item) else write(item, depth, sent) end
+      count = count + 1
     end
-    if type(item) == "string" then text(item) else write(item, depth) end
-    count = count + 1
-  end
-  for key, id in next, waiting or {} do
-    key_(key)
-    put(extension(LAZY, id))
-    count = count + 1
   end
   out[slot] = count < 16 and char(0x80 + count) or pack_(">BI4", 0xdf, count)
 end
@@ -144,7 +143,8 @@ local function list(value, length, depth)
   for i = 1, length do write(value[i], depth) end
 end
 
-local function table_(value, depth)
+local read_all
+local function table_(value, depth, changed)
   local meta = getmetatable(value)
   if meta == OBJECT_META then return put(extension(OBJECT, objects[value])) end
   if meta == BOX then return put(extension(TABLE, reference(value[1]))) end
@@ -154,7 +154,9 @@ local function table_(value, depth)
     if meta and meta ~= ARRAY then value = { table.unpack(value, 1, length) } end
     return list(value, length, depth + 1)
   end
-  return map(value, lazies[value], depth + 1)
+  local event = events[value]
+  if event and not changed then read_all(value) end
+  return map(value, event and changed and event.sent, depth + 1)
 end
 
 local function function_(value)
@@ -168,30 +170,32 @@ local WRITE = {
   number = number, string = text, table = table_, ["function"] = function_,
 }
 
-function write(value, depth)
+function write(value, depth, changed)      -- changed: of an event only what differs from what was sent
   local writer = WRITE[type(value)]
-  if writer then return writer(value, depth) end
+  if writer then return writer(value, depth, changed) end
   if value == null then return put("\xc0") end
   error("a " .. type(value) .. " is no data (" .. tostring(value) .. ")", 0)
 end
 
-local function pack(...)                   -- any values -> one list, as bytes
+local function written(changed, ...)
   size = 0
   local count = select("#", ...)
   put(pack_(">BI4", 0xdd, count))
   if count == 1 then
-    write((...), 0)
+    write((...), 0, changed)
   elseif count > 1 then
     local values = { ... }
-    for i = 1, count do write(values[i], 0) end
+    for i = 1, count do write(values[i], 0, changed) end
   end
   local bytes = concat(out, "", 1, size)
   if size > 1000 then out = {} else for i = 1, size do out[i] = nil end end
   return bytes
 end
+local function pack(...) return written(false, ...) end  -- any values -> one list, as bytes
+local function pack_answer(...) return written(true, ...) end  -- the same of what a call returned
 
 -- Reading ----------------------------------------------------------------------------------------------------------------------
-local READ, nothing, lazy = {}, nil, nil   -- nothing: what null is read as; lazy: the number of the lazy value just read
+local READ, nothing, lazy = {}, nil, nil   -- nothing: what null is read as; lazy: the field just read waits (true or bytes)
 local read
 
 local function deeper(depth)
@@ -199,32 +203,35 @@ local function deeper(depth)
   return depth + 1
 end
 
-local LAZY_META = { __name = "event" }
-local function fetch(t, key)
-  local waiting = lazies[t]
-  local id = waiting and waiting[key]
-  if not id then return nil end
-  local value = host.fetch_lazy(id)
-  waiting[key] = nil
+local EVENT_META = { __name = "event" }
+local function read_field(t, key)
+  local event = events[t]
+  local waits = event and event.waiting[key]
+  if not waits then return nil end
+  local value
+  if waits == true then value = host.fetch(event.id, key) else value = read(waits, 1, 1) end
+  event.waiting[key] = nil
   rawset(t, key, value)
   return value
 end
-LAZY_META.__index = fetch
-LAZY_META.__newindex = function(t, key, value)
-  local waiting = lazies[t]
-  if waiting then waiting[key] = nil end
+function read_all(t)
+  local keys = {}
+  for key in next, events[t].waiting do keys[#keys + 1] = key end
+  for _, key in next, keys do read_field(t, key) end
+end
+EVENT_META.__index = read_field
+EVENT_META.__newindex = function(t, key, value)
+  if events[t] then events[t].waiting[key] = nil end
   rawset(t, key, value)
 end
-LAZY_META.__pairs = function(t)
-  local keys = {}
-  for key in next, lazies[t] or {} do keys[#keys + 1] = key end
-  for _, key in next, keys do fetch(t, key) end
+EVENT_META.__pairs = function(t)
+  if events[t] then read_all(t) end
   return next, t, nil
 end
 
-local function read_map(s, i, count, depth)
+local function read_map(s, i, count, depth, sent, waiting)  -- sent, waiting: of an event
   depth = deeper(depth)
-  local t, waiting, tokens, key, value = {}, nil, nil, nil, nil
+  local t, key, value = {}, nil, nil
   for _ = 1, count do
     local b = byte(s, i)                   -- short text is read in place: a call would cost as much again
     if b >= 0xa0 and b < 0xc0 then
@@ -244,18 +251,24 @@ local function read_map(s, i, count, depth)
     else
       value, i = read(s, i, depth)
     end
-    if lazy then
-      waiting, tokens = waiting or {}, tokens or {}
-      waiting[key], tokens[#tokens + 1], lazy = lazy, token(lazy), nil
+    if sent and lazy then
+      waiting[key], lazy = lazy, nil
+    elseif sent then
+      t[key], sent[key] = value, value
     else
       t[key] = value
     end
   end
-  if waiting then
-    lazies[t] = setmetatable(waiting, { tokens = tokens })
-    setmetatable(t, LAZY_META)
-  end
   return t, i
+end
+
+local function read_event(id, s, i)
+  local event = setmetatable({ id = id, sent = {}, waiting = {} }, TOKEN)
+  local b, count, t = byte(s, i), nil, nil
+  if b < 0x90 then count, i = b - 0x80, i + 1 else count, i = unpack_(b == 0xde and ">I2" or ">I4", s, i + 1) end
+  t, i = read_map(s, i, count, 0, event.sent, event.waiting)
+  events[t] = event
+  return setmetatable(t, EVENT_META), i
 end
 
 local function read_list(s, i, count, depth)
@@ -284,8 +297,23 @@ local EXTENSION = {
     return f
   end,
   [OBJECT] = object,
-  [LAZY] = function(id) lazy = id return nil end,
 }
+local function read_extension(s, i, length)
+  local code = byte(s, i)
+  local after = i + 1 + length
+  if code == SMALL then
+    lazy = sub(s, i + 1, after - 1)
+  elseif code == LAZY then
+    lazy = true
+  elseif code == EVENT then
+    return read_event(unpack_(">i8", s, i + 1), s, after)
+  elseif EXTENSION[code] then
+    return EXTENSION[code](unpack_(">i8", s, i + 1)), after
+  else
+    error("data of a kind that Lua has not (a time stamp?)", 0)
+  end
+  return nil, after
+end
 
 local function format(fmt)
   return function(s, i) return unpack_(fmt, s, i) end
@@ -308,9 +336,14 @@ for code, sized in next, { [0xdc] = { ">I2", read_list }, [0xdd] = { ">I4", read
     return sized[2](s, after, count, depth)
   end
 end
-READ[0xd7] = function(s, i)
-  local code, id, after = unpack_(">Bi8", s, i)
-  return EXTENSION[code](id), after
+for code, length in next, { [0xd4] = 1, [0xd5] = 2, [0xd6] = 4, [0xd7] = 8, [0xd8] = 16 } do
+  READ[code] = function(s, i) return read_extension(s, i, length) end
+end
+for code, fmt in next, { [0xc7] = ">I1", [0xc8] = ">I2", [0xc9] = ">I4" } do
+  READ[code] = function(s, i)
+    local length, at = unpack_(fmt, s, i)
+    return read_extension(s, at, length)
+  end
 end
 
 function read(s, i, depth)
@@ -328,7 +361,7 @@ function read(s, i, depth)
     return b - 256, i + 1
   end
   local reader = READ[b]
-  if not reader then error("data of a kind that Lua has not (a time stamp?)", 0) end
+  if not reader then error("data of a kind that Lua has not", 0) end
   return reader(s, i + 1, depth)
 end
 
@@ -352,7 +385,11 @@ local function values_with_null(s)         -- the same, JSON null is the sentine
 end
 
 return {
-  pack = pack, values = values, values_with_null = values_with_null,
+  pack = pack, pack_answer = pack_answer, values = values, values_with_null = values_with_null,
   null = null, array = function(t) return setmetatable(t, ARRAY) end, box = function(t) return setmetatable({ t }, BOX) end,
+  next = function(t, key)
+    if key == nil and events[t] then read_all(t) end
+    return next(t, key)
+  end,
   refs = refs, reference = reference, release = release, give_back = give_back, objects = objects, object_meta = OBJECT_META,
 }

@@ -8,74 +8,59 @@ from typing import Any
 
 from cru.engine.parts import Parts
 from cru.events.stream import Notice
+from cru.extensions.commands import add_command, add_commands, start_services
 from cru.extensions.discover import Found
 from cru.extensions.errors import PluginFailed
 from cru.extensions.lua import annotations as notes
-from cru.extensions.lua.annotations import Annotation, Param
+from cru.extensions.lua.annotations import Annotation
 from cru.extensions.lua.bridge import install
 from cru.extensions.lua.convert import HostFunction
 from cru.extensions.lua.runtime import LuaFunction, LuaVM
-from cru.extensions.tools import PluginTool
+from cru.extensions.tools import add_tool, add_tools
 from cru.namespace.host import Host, Plugin, call
 from cru.namespace.names import NAMES
 from cru.namespace.on import register
 
-# Keeps every file's environment and what it returned, so that functions can be found by the path that an annotation stands above.
-KEEPER = """
-local type, next, rawget, ipairs, loaded = type, next, rawget, ipairs, package.loaded
-local gmatch, match = string.gmatch, string.match
-local kept = {}
-local function run(chunk, file, stem, env)
-  local result = chunk()
-  kept[file] = { env = env, result = result }
-  if result == nil and type(rawget(env, "M")) == "table" and next(env.M) ~= nil then result = env.M end
-  if result ~= nil then loaded[stem] = result end
-  return type(result)
-end
-local function find(file, path)
-  local it = kept[file]
-  local value = it.env
-  for part in gmatch(path, "[^.:]+") do value = type(value) == "table" and value[part] or nil end
-  if value ~= nil then return value end
-  local rest = match(path, "^[^.:]+[.:](.+)$") or path
-  value = it.result
-  for part in gmatch(rest, "[^.:]+") do value = type(value) == "table" and value[part] or nil end
-  return value
-end
-local function spec(file)
-  local result, said = kept[file].result, {}
-  if type(result) ~= "table" then return nil end
-  for _, key in ipairs { "tools", "commands", "setup", "on_load" } do said[key] = rawget(result, key) end
-  return said
-end
-return { run = run, find = find, spec = spec }
-"""
 RUN_FIELDS = ("on_error", "scope")
+SPEC = ("tools", "commands", "services", "setup", "on_load", "on_unload")
+"""The fields that are read of the table that a file returns."""
 
 
 class LuaPlugins:
-    """One machine for all plugins of a session tree, started with the first of them."""
+    """One machine for all plugins of a session tree, started with the first of them. What each has in it is in plugins.lua."""
 
-    def __init__(self, folders: list[tuple[str, Path]], parts: Parts) -> None:
+    def __init__(self, folders: list[str], parts: Parts) -> None:
         stream = parts.bus.stream
         self.vm = LuaVM(print=lambda text: stream.tell(Notice("info", text.rstrip("\n"), "lua")))
         install(self.vm, {name: f"cru.namespace.{target}" for name, target in NAMES.items()})
-        self._search = [str(folder / shape) for _, folder in folders for shape in ("?.lua", "?/init.lua")]
-        self._keeper: dict[str, LuaFunction] = {}
+        self.vm.set_path([f"{folder}/{shape}" for folder in folders for shape in ("?.lua", "?/init.lua")])
+        rooms = self.vm.load(Path(__file__).with_suffix(".lua").read_text("utf-8"), "=[cru plugins]")
+        self._rooms: dict[str, LuaFunction] = self.vm.call_soon_ok(rooms)[0]  # type: ignore[index]  # it never waits
 
     def plugin(self, found: Found, config: Mapping[str, Any]) -> Plugin:
         return Plugin(found.name, found.folder, "lua", config, self._invoke, _where)
 
     async def load(self, found: Found, host: Host) -> None:
         """Run the files of a plugin and register what they declare. Raises LuaError and PluginFailed."""
-        if not self._keeper:
-            self._keeper = (await self.vm.run(self.vm.load(KEEPER, "=[cru plugins]")))[0]
-        own = [str(found.folder / "lua" / "?.lua")] if found.files[0].name == "init.lua" else []
-        self.vm.set_path([*own, *self._search])
-        for file in found.files:
-            await self._file(file, found, host)
+        name = found.name
+        await self._room("open", name, _own_modules(found))
+        host.own(lambda: self._room("close", name))
+        specs: list[Mapping[str, Any]] = []
+        try:
+            for file in found.files:
+                specs += await self._file(file, found, host)
+        finally:
+            await self._room("opened", name)
+        for spec in specs:
+            await start_services(host, spec.get("services"))
+        host.plugin.leaving += [spec["on_unload"] for spec in specs if isinstance(spec.get("on_unload"), LuaFunction)]
 
-    async def _file(self, file: Path, found: Found, host: Host) -> None:
+    async def _room(self, function: str, *args: Any) -> Any:
+        values = await self.vm.run(self._rooms[function], *args)
+        return values[0] if values else None
+
+    async def _file(self, file: Path, found: Found, host: Host) -> list[Mapping[str, Any]]:
+        """Run it; the description that it returned, if it did."""
         source = file.read_text("utf-8")
         said = notes.parse(source)
         for line, text, hint in said.problems:
@@ -83,25 +68,36 @@ class LuaPlugins:
         env = self.vm.environment({"M": {}} if notes.needs_module(source) else None)
         chunk = self.vm.load(source.encode(), f"@{file}", env)
         stem = found.name if file.name == "init.lua" else file.stem
-        await self.vm.run(self._keeper["run"], chunk, str(file), stem, env)
+        await self._room("run", found.name, chunk, str(file), stem, env)
         for annotation in said.annotations:
             await self._annotated(annotation, file, host)
-        await self._spec(file, host)
+        spec = await self._room("spec", found.name, str(file), SPEC)
+        if not isinstance(spec, Mapping):
+            return []
+        add_tools(host, spec.get("tools"))
+        add_commands(host, spec.get("commands"))
+        if isinstance(spec.get("setup"), LuaFunction):
+            await call(spec["setup"], dict(host.plugin.config))
+        if isinstance(spec.get("on_load"), LuaFunction):
+            await call(spec["on_load"])
+        return [spec]
 
     async def _annotated(self, annotation: Annotation, file: Path, host: Host) -> None:
-        function = (await self.vm.run(self._keeper["find"], str(file), annotation.function))[0]
+        function = await self._room("find", host.plugin.name, str(file), annotation.function)
         where = f"{file}:{annotation.line}"
         if not isinstance(function, LuaFunction):
             why = "a local function cannot be reached" if annotation.local else "the file defines no such function"
             raise PluginFailed(
                 f"{where}: @{annotation.kind} {annotation.function}: {why}", "make it global, or return it in M"
             )
+        name = annotation.fields.get("name") or annotation.function.rpartition(".")[2]
+        about = annotation.fields.get("desc") or annotation.text
         if annotation.kind == "handler":
             self._handler(annotation, function, where)
         elif annotation.kind == "tool":
-            name = annotation.fields.get("name") or annotation.function.rpartition(".")[2]
-            about = annotation.fields.get("desc") or annotation.text
-            _add_tool(host, name, about, annotation.params, function)
+            add_tool(host, name, about, annotation.params, function)
+        elif annotation.kind == "command":
+            add_command(host, name, about, annotation.fields.get("hint", ""), annotation.params, function)
         else:
             raise PluginFailed(f"{where}: @{annotation.kind} is not available yet")
 
@@ -117,20 +113,6 @@ class LuaPlugins:
         if not priority.lstrip("-").isdigit():
             raise PluginFailed(f"{where}: priority must be a whole number, not {priority}")
         register(event, function, {**options, "priority": int(priority), "where": where}, annotation.function)
-
-    async def _spec(self, file: Path, host: Host) -> None:
-        """The table that a file returned, as far as it is a plugin's description."""
-        spec = (await self.vm.run(self._keeper["spec"], str(file)))[0]
-        if not isinstance(spec, Mapping):
-            return
-        for name, tool in (spec.get("tools") or {}).items():
-            if isinstance(tool, Mapping) and isinstance(tool.get("fn"), LuaFunction):
-                params = tuple(_param(p) for p in tool.get("params") or ())
-                _add_tool(host, str(name), str(tool.get("desc") or ""), params, tool["fn"])
-        if isinstance(spec.get("setup"), LuaFunction):
-            await call(spec["setup"], dict(host.plugin.config))
-        if isinstance(spec.get("on_load"), LuaFunction):
-            await call(spec["on_load"])
 
     def _invoke(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call without a task: the value at once, or something to await if the function waits."""
@@ -154,18 +136,8 @@ def _where(function: Callable[..., Any]) -> str:
     return function.where
 
 
-def _param(said: Mapping[str, Any]) -> Param:
-    schema = notes.schema(str(said.get("type") or "any").rstrip("?"))
-    about = str(said.get("desc") or "")
-    optional = bool(said.get("optional")) or str(said.get("type") or "").endswith("?")
-    return Param(str(said.get("name")), {**schema, "description": about} if about else schema, not optional)
-
-
-def _add_tool(host: Host, name: str, about: str, params: tuple[Param, ...], function: Callable[..., Any]) -> None:
-    schema = {
-        "type": "object",
-        "properties": {p.name: p.schema for p in params},
-        "required": [p.name for p in params if p.required],
-        "additionalProperties": False,
-    }
-    host.session.parts.tools.add(PluginTool(host, name, about, schema, function))
+def _own_modules(found: Found) -> str:
+    """Where `require` of a plugin looks first; a plugin that is one file has no folder of its own."""
+    folder = found.folder / "lua"
+    own = found.manifest is not None or found.folder.name == found.name
+    return f"{folder}/?.lua;{folder}/?/init.lua" if own and folder.is_dir() else ""

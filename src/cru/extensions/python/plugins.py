@@ -1,20 +1,27 @@
-"""Plugins in Python: a file or a package, executed afresh for each session under a private name."""
+"""Plugins in Python: a file, a package or an installed module, executed afresh for each session."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
+from importlib import import_module
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from inspect import isawaitable
+from types import CodeType, ModuleType
 from typing import Any
 
 from cru.events.errors import EventError
+from cru.extensions.commands import add_commands, start_services
 from cru.extensions.discover import Found
 from cru.extensions.errors import PluginFailed
+from cru.extensions.tools import add_tools
 from cru.namespace.host import Host, NamespaceError, Plugin, call
 
-PRIVATE = "cru_plugin_{name}"
+PREFIX = "cru_plugin_"
+PRIVATE = PREFIX + "{name}"
 
 
 class PluginRaised(NamespaceError):
@@ -22,8 +29,13 @@ class PluginRaised(NamespaceError):
 
 
 class PythonPlugins:
-    """Runs Python plugins. `TOOLS` of the module are its tools, as `tools` of the table that a Lua plugin returns: name → {desc, params =
-    [{name, type, desc?, optional?}], fn}. A top-level `setup(cru)` is called once a session with the whole namespace."""
+    """Runs Python plugins. `TOOLS`, `COMMANDS` and `SERVICES` of the module are as `tools`, `commands` and `services` of the table that a
+    Lua plugin returns: name → {desc, params = [{name, type, desc?, optional?}], fn}. A top-level `setup(cru)` is called once a session
+    with the whole namespace, and `teardown(cru)` before the plugin is unloaded."""
+
+    def __init__(self) -> None:
+        if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+            sys.meta_path.insert(0, _Finder())
 
     def plugin(self, found: Found, config: Mapping[str, Any]) -> Plugin:
         return Plugin(found.name, found.folder, "python", config, partial(_invoke, str(found.folder)), _where)
@@ -32,46 +44,63 @@ class PythonPlugins:
         """Raises PluginFailed, whatever the plugin's code raised."""
         from cru.namespace.python import NAMESPACE
 
-        file = found.files[0]
-        name = PRIVATE.format(name=found.name)
-        is_package = file.name == "__init__.py"
-        spec = spec_from_file_location(
-            name, file, submodule_search_locations=[str(file.parent)] if is_package else None
-        )
-        assert spec is not None and spec.loader is not None
-        for old in [m for m in sys.modules if m == name or m.startswith(f"{name}.")]:
-            del sys.modules[old]
-        module = module_from_spec(spec)
-        sys.modules[name] = module
+        name = found.module or PRIVATE.format(name=found.name)
+        _forget(name)
+        host.own(lambda: _forget(name))
         try:
-            spec.loader.exec_module(module)
-            for tool, about in getattr(module, "TOOLS", {}).items():
-                _add_tool(host, str(tool), about)
+            module = import_module(name) if found.module else _executed(name, found)
+            add_tools(host, getattr(module, "TOOLS", None))
+            add_commands(host, getattr(module, "COMMANDS", None))
             if callable(getattr(module, "setup", None)):
                 await call(module.setup, NAMESPACE)
+            await start_services(host, getattr(module, "SERVICES", None))
+            if callable(getattr(module, "teardown", None)):
+                host.plugin.leaving.append(partial(module.teardown, NAMESPACE))
         except PluginFailed:
             raise
         except EventError as error:
             raise PluginFailed(error.message, error.hint) from error
         except (Exception, SystemExit) as error:  # the boundary around a plugin's code: reported with its place
-            raise PluginFailed(
-                f"{_place(error, str(found.folder), str(file))}: {type(error).__name__}: {error}"
-            ) from error
+            place = _place(error, str(found.folder), str(found.files[0]) if found.files else name)
+            raise PluginFailed(f"{place}: {type(error).__name__}: {error}") from error
 
 
-def _add_tool(host: Host, name: str, about: Mapping[str, Any]) -> None:
-    from cru.extensions.lua.annotations import schema
-    from cru.extensions.tools import PluginTool
+class _Source(SourceFileLoader):
+    """Neither reads nor writes bytecode: an edit within the same second counts, and a plugin's folder stays as it is."""
 
-    if not callable(about.get("fn")):
-        raise PluginFailed(f"the tool {name} has no function", '{"desc": …, "params": […], "fn": function}')
-    params = [dict(one) for one in about.get("params") or ()]
-    properties = {
-        str(p["name"]): {**schema(str(p.get("type", "any"))), "description": str(p.get("desc", ""))} for p in params
-    }
-    required = [str(p["name"]) for p in params if not p.get("optional")]
-    shape = {"type": "object", "properties": properties, "required": required, "additionalProperties": False}
-    host.session.parts.tools.add(PluginTool(host, name, str(about.get("desc", "")), shape, about["fn"]))
+    def get_code(self, fullname: str) -> CodeType:
+        path = self.get_filename(fullname)
+        code: CodeType = self.source_to_code(self.get_data(path), path)
+        return code
+
+
+class _Finder(MetaPathFinder):
+    """Finds the modules of plugins that are packages."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        spec = PathFinder.find_spec(fullname, path, target) if fullname.startswith(PREFIX) else None
+        if spec is not None and isinstance(spec.loader, SourceFileLoader):
+            spec.loader = _Source(fullname, spec.loader.path)
+        return spec
+
+
+def _executed(name: str, found: Found) -> ModuleType:
+    file = found.files[0]
+    inside = [str(file.parent)] if file.name == "__init__.py" else None
+    loader = _Source(name, str(file))
+    spec = spec_from_file_location(name, file, loader=loader, submodule_search_locations=inside)
+    assert spec is not None
+    module = module_from_spec(spec)
+    sys.modules[name] = module
+    loader.exec_module(module)
+    return module
+
+
+def _forget(name: str) -> None:
+    for old in [m for m in sys.modules if m == name or m.startswith(f"{name}.")]:
+        del sys.modules[old]
 
 
 def _invoke(folder: str, function: Callable[..., Any], *args: Any) -> Any:

@@ -1,11 +1,14 @@
-"""The asker at the terminal: a question on /dev/tty, one line as the answer."""
+"""The asker at the terminal: questions on /dev/tty, one at a time, whether for leave or of a plugin."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
 
-from cru.faces.cli.keyboard import typing
+from cru.faces.cli.keyboard import aside, forget_typed, typing
 from cru.faces.cli.terminal import one_line
 from cru.permissions.asker import Choice, Reply, Subject
 
@@ -29,7 +32,7 @@ PREVIEW_LINES, PREVIEW_COLUMNS = 30, 200
 
 
 class TerminalAsker:
-    """Asks on an open terminal. One question at a time; Ctrl-C ends the turn, not only the question."""
+    """Asks on an open terminal. One question at a time; Ctrl-C at a question for leave ends the turn, at a plugin's only the dialog."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -37,10 +40,27 @@ class TerminalAsker:
 
     async def ask(self, subject: Subject) -> Reply | None:
         """The person's answer; None if the terminal is gone."""
-        async with self._turn:
-            self._forget_typed()
+        async with self._alone():
             with typing(self._fd, lines=True):
                 return await self._ask(subject)
+
+    async def show(self, kind: str, request: dict[str, Any]) -> dict[str, Any] | None:
+        """A plugin's dialog, as `cru.namespace.dialogs.Dialogs` says."""
+        from cru.faces.cli import dialogs
+
+        async with self._alone():
+            return await dialogs.show(self._fd, kind, request)
+
+    async def free(self) -> None:
+        """Wait until no question stands on the terminal."""
+        async with self._turn:
+            return
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        async with self._turn, aside():
+            forget_typed(self._fd)
+            yield
 
     async def _ask(self, subject: Subject) -> Reply | None:
         text = question(subject)
@@ -56,15 +76,6 @@ class TerminalAsker:
             if reply is not None:
                 return reply
             text = (_help(subject) if line.strip() == "?" else "") + f"  {_choices(subject)} > "
-
-    def _forget_typed(self) -> None:
-        """What was typed before the question was there is no answer to it."""
-        import termios
-
-        try:
-            termios.tcflush(self._fd, termios.TCIFLUSH)
-        except termios.error:
-            pass  # no real terminal
 
     async def _line(self) -> str | None:
         """One line, read without blocking the loop; None at end of file."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cru.app import Built, Start, build
@@ -18,19 +19,16 @@ from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import Completer
     from prompt_toolkit.history import History
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+    from cru.contexts.store import FileContext
+    from cru.faces.cli.slash import ChatSeat
 
 GREETING = (
     "cru in the context {name}. Ctrl-C stops an answer, Ctrl-D leaves, Alt-Enter starts a new line, /help says more."
 )
-LEAVING = ("/quit", "/exit")
-HELP = """\
-Enter               sends what you typed                 Up, Down    what you typed before
-Alt-Enter           a new line in it                     Ctrl-R      searches there
-Ctrl-C              stops an answer; clears the line     Ctrl-Z      stops cru until `fg`
-Ctrl-D, /quit, /exit  leave; the conversation is kept
-What you type while an answer runs stands in the line when it ends. Other words that begin with / go to the model."""
 
 
 def chat(start: Start, parsed: Parsed) -> int:
@@ -68,23 +66,24 @@ class Chat:
         self.unfinished = False
         self._session = built.session
         self._face = face
-        self._lines = _lines(history(os.path.join(home, "chat_history")), _keys(self.signals))
+        built.session.parts.services["face"] = lambda: self._seat(built.store)
+        self._lines = _lines(history(os.path.join(home, "chat_history")), _keys(self.signals), self._completer)
+        self._completions: Completer | None = None
         self._leaving = False
         self._ahead = ""
 
     async def run(self) -> None:
         while not self._leaving:
             text = await self._read()
-            if text is None or text.strip() in LEAVING:
+            if text is None:
                 return
-            if text.strip() == "/help":
-                self._face.say(HELP)
-            elif text.strip():
+            if text.strip():
                 await self._turn(text)
 
     async def _read(self) -> str | None:
         """The next prompt; None at Ctrl-D. Ctrl-C clears the line. What was typed before an answer was stopped stands in it."""
         while not self._leaving:
+            await self._unasked()
             ahead, self._ahead = self._ahead, ""
             try:
                 return await self._lines.prompt_async("> ", default=ahead)
@@ -94,8 +93,14 @@ class Chat:
                 return None
         return None
 
+    async def _unasked(self) -> None:
+        """Wait until no question of a plugin stands where the prompt will."""
+        free = getattr(self._session.parts.asker, "free", None)
+        if free is not None:
+            await free()
+
     async def _turn(self, text: str) -> None:
-        """One turn; its errors are shown and the chat goes on."""
+        """One turn, or one command; its errors are shown and the chat goes on."""
         from cru.faces.cli.one_shot import left_open, unfinished
 
         # The line editor takes SIGINT for itself and gives it back to nobody.
@@ -111,6 +116,23 @@ class Chat:
         if result is not None:
             self.unfinished = unfinished(result)
             self._face.result(result, 0)
+        elif self.unfinished:  # a command may have done away with what was
+            self.unfinished = left_open(self._session)
+
+    def _seat(self, store: FileContext) -> ChatSeat:
+        from cru.faces.cli.slash import ChatSeat
+
+        return ChatSeat(store, self.signals.stop_and_go, self._quit)
+
+    def _completer(self) -> Completer:
+        if self._completions is None:
+            from cru.faces.cli.slash_completion import Commands
+
+            self._completions = Commands(self._session)
+        return self._completions
+
+    def _quit(self) -> None:
+        self._leaving = True
 
     def _interrupt(self) -> None:
         """Ctrl-C: nothing that was typed before it is sent by itself."""
@@ -136,12 +158,19 @@ def history(path: str) -> History:
     return FileHistory(path)
 
 
-def _lines(history: History, keys: KeyBindings) -> PromptSession[str]:
+def _lines(history: History, keys: KeyBindings, completer: Callable[[], Completer]) -> PromptSession[str]:
     """The line editor; it draws on stderr, so that standard output holds nothing but answers."""
     from prompt_toolkit import PromptSession
+    from prompt_toolkit.completion import DynamicCompleter
     from prompt_toolkit.output import create_output
 
-    return PromptSession(history=history, key_bindings=keys, output=create_output(stdout=sys.stderr))
+    return PromptSession(
+        history=history,
+        key_bindings=keys,
+        output=create_output(stdout=sys.stderr),
+        completer=DynamicCompleter(completer),
+        complete_while_typing=False,
+    )
 
 
 def _keys(signals: Signals) -> KeyBindings:

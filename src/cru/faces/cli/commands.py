@@ -16,4 +16,5 @@ COMMANDS: dict[str, Command] = {
     "trust": Command("trust", "trust this project's .cru/config.toml as it is now"),
     "plugin": Command("plugin", "list plugins, make a new one, run its tests and its health checks"),
     "lua": Command("lua", "evaluate Lua with the whole `cru` namespace"),
+    "fsm": Command("fsm", "the workflows of plugins: draw them, see where they stand"),
 }

@@ -169,6 +169,7 @@ cru [FLAGS] [PROMPT…]        ask; the answer is streamed to standard output
 cru                          on a terminal: a chat
 cru trace | models | trust | plugin | lua
                              see `cru COMMAND --help`
+cru /COMMAND…                a command: `cru /help` lists them
 cru -- PROMPT…               everything after -- is the prompt
 
 """

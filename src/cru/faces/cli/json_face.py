@@ -9,7 +9,16 @@ import msgspec
 from cru.engine.turn import Cause, LegResult
 from cru.events.bus import Bus
 from cru.events.catalog import BY_TYPE
-from cru.events.stream import EntryLogged, Notice, Published, StateChanged, ToolOutput
+from cru.events.stream import (
+    CommandSaid,
+    EntryLogged,
+    FactPublished,
+    Notice,
+    Published,
+    StateChanged,
+    StatusChanged,
+    ToolOutput,
+)
 from cru.faces.cli.terminal import Output, say
 
 VERSION = 1
@@ -17,6 +26,9 @@ VERSION = 1
 NAMES: dict[type[msgspec.Struct], str] = {
     Notice: "notice",
     ToolOutput: "tool:output",
+    CommandSaid: "command",
+    StatusChanged: "status:changed",
+    FactPublished: "fact:published",
     StateChanged: "state:changed",
     EntryLogged: "log:appended",
 }

@@ -4,8 +4,9 @@ answer runs, so that nothing typed meanwhile spoils the output; the chat's promp
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 
 
 @contextmanager
@@ -30,6 +31,22 @@ def typing(fd: int, lines: bool) -> Iterator[None]:
             termios.tcsetattr(fd, termios.TCSADRAIN, before)
         except termios.error:
             pass  # the terminal has gone
+
+
+def forget_typed(fd: int) -> None:
+    """What was typed before a question was there is no answer to it."""
+    import termios
+
+    try:
+        termios.tcflush(fd, termios.TCIFLUSH)
+    except termios.error:
+        pass  # no real terminal
+
+
+def aside() -> AbstractAsyncContextManager[None]:
+    """A prompt of the line editor, if one stands on the terminal, goes away for the block, with what is typed in it."""
+    editor = sys.modules.get("prompt_toolkit.application")
+    return nullcontext() if editor is None else editor.in_terminal()
 
 
 def typed(fd: int) -> str:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from cru.app import Built, Start, build
+from cru.engine.commands import split
 from cru.engine.session import Session
 from cru.engine.turn import LegResult
 from cru.faces.cli import start as exits
@@ -36,12 +37,13 @@ def one_shot(start: Start, parsed: Parsed, ask: Ask) -> int:
 async def _one_shot(start: Start, parsed: Parsed, ask: Ask) -> int:
     face = face_for(parsed)
     built = build(start, asker=asker_for(parsed), command=f"cru -C {start.context}", watch=face.watch)
+    built.session.parts.services["face"] = lambda: _seat(built)
     exits.loaded()
     signals = Signals(built.session)
     try:
         result = await _turn(built.session, parsed, ask)
     except CruError as error:
-        if left_open(built.session, error):
+        if left_open(built.session, error, ask.text):
             error.hint = f"{error.hint}\nresume with: {resume_command(parsed, start.context)}".strip()
         raise
     finally:
@@ -62,8 +64,15 @@ async def _turn(session: Session, parsed: Parsed, ask: Ask) -> LegResult:
         return await session.resume()
     session.submit(ask.text, attachments=ask.attachments)
     result = await session.run()
-    assert result is not None
-    return result
+    if result is None and ask.attachments:
+        session.parts.bus.stream.warn("what is attached is not used: the command gave no prompt")
+    return result or LegResult("done")
+
+
+def _seat(built: Built) -> Any:
+    from cru.faces.cli.slash import Seat
+
+    return Seat(built.store)
 
 
 def with_session(start: Start, parsed: Parsed, work: Callable[[Session], Coroutine[Any, Any, None]]) -> None:
@@ -107,17 +116,19 @@ async def finish(built: Built, signals: Signals | None = None) -> None:
     await built.close()
 
 
-def left_open(session: Session, error: Exception) -> bool:
-    """Whether an error left a turn in its middle that `--resume` would go on with: the log knows."""
+def left_open(session: Session, error: Exception | None = None, typed: str = "") -> bool:
+    """Whether an error left a turn in its middle that `--resume` would go on with: the log knows. `typed`: if that is a command, only
+    what it began counts."""
     from cru.contexts.errors import ContextHeld
     from cru.engine.resume import unfinished as last_prompt
 
     if isinstance(error, ContextHeld):
         return False  # what is open there is another process's
     try:
-        return last_prompt(session.parts.store.visible(), session.parts.root) is not None
+        prompt = last_prompt(session.parts.store.visible(), session.parts.root)
     except CruError:
         return True  # it is there, but something of it is gone
+    return prompt is not None and (prompt.source == "command" or split(typed) is None)
 
 
 def unfinished(result: LegResult) -> bool:

@@ -20,16 +20,22 @@ if TYPE_CHECKING:
     from cru.extensions.manager import Extensions, Loaded
 
 HELP = """\
-cru plugin list               every plugin: name, language, state, layer, file; its handlers, tools or error
+cru plugin list               every plugin: name, language, state, layer, file; its handlers, tools, commands, services, errors
 cru plugin list --json        the same as JSON
+cru plugin disable NAME       leave it out from the next session on (`enabled = false` in config.toml); `enable` takes it back
 cru plugin new NAME           a new plugin in the home folder's plugins/, in Lua (--python: in Python)
 cru plugin test DIR | NAME    run tests/*_test.lua and *_test.lua of a plugin
 cru plugin health [NAME]      run the checks that plugins bring (health.lua)
 """
-SWITCHES: dict[str, tuple[str, ...]] = {"list": ("--json",), "new": ("--lua", "--python"), "test": (), "health": ()}
+SWITCHES: dict[str, tuple[str, ...]] = {
+    "list": ("--json",), "new": ("--lua", "--python"), "test": (), "health": (), "enable": (), "disable": (),
+}  # fmt: skip
 """What follows each verb."""
-NAMED: dict[str, tuple[int, int]] = {"list": (0, 0), "new": (1, 1), "test": (1, 1), "health": (0, 1)}
+NAMED: dict[str, tuple[int, int]] = {
+    "list": (0, 0), "new": (1, 1), "test": (1, 1), "health": (0, 1), "enable": (1, 1), "disable": (1, 1),
+}  # fmt: skip
 """How many words follow it, at least and at most."""
+OFF = ("disabled", "untrusted")
 T = TypeVar("T")
 
 
@@ -59,6 +65,8 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         return new(home_path(parsed), names[0], "python" if args.has("--python") else "lua")
     if verb == "test":
         return _test(parsed, names[0])
+    if verb in ("enable", "disable"):
+        return _switch(parsed, names[0], on=verb == "enable")
     if verb == "health":
         return _health(parsed, names[0] if names else "")
     return _list(parsed, args.has("--json"))
@@ -68,35 +76,41 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 
 
 def _list(parsed: Parsed, as_json: bool) -> int:
-    async def work(built: Built, extensions: Extensions) -> list[dict[str, Any]]:
-        return [_row(one, built) for one in sorted(extensions.plugins, key=lambda p: p.found.name)]
+    from cru.extensions.listing import lines, rows
 
-    rows = _with_plugins(start_of(parsed, _context(parsed)), work)
+    async def work(built: Built, extensions: Extensions) -> list[dict[str, Any]]:
+        return rows(extensions)
+
+    found = _with_plugins(start_of(parsed, _context(parsed)), work)
     if as_json:
         import msgspec
 
-        show(msgspec.json.encode(rows).decode())
+        show(msgspec.json.encode(found).decode())
         return 0
-    if not rows:
-        show("there are no plugins; `cru plugin new NAME` makes one")
-    for row in rows:
-        show(f"{row['name']:<20} {row['language']:<7} {row['state']:<9} {row['layer']:<8} {row['file']}")
-        for key in ("handlers", "tools"):
-            if row[key]:
-                show(f"  {key + ':':<10} {', '.join(row[key])}")
-        if row["error"]:
-            show(f"  {'error:':<10} {one_line(row['error'])}")
+    if all(row["layer"] == "bundled" for row in found):
+        show("there are no plugins of your own; `cru plugin new NAME` makes one")
+    for row in found:
+        for line in lines(row):
+            show(one_line(line))
     return 0
 
 
-def _row(one: Loaded, built: Built) -> dict[str, Any]:
-    parts, found = built.session.parts, one.found
-    events = [h.event for handlers in parts.bus.registry.by_event.values() for h in handlers if h.owner == found.name]
-    tools = [name for name in parts.tools.names() if getattr(parts.tools.find(name), "source", "") == found.name]
-    return {
-        "name": found.name, "language": found.kind, "state": one.state, "layer": found.layer, "handlers": sorted(events),
-        "tools": sorted(tools), "file": str(found.files[0]), "error": one.error,
-    }  # fmt: skip
+# enable, disable ----------------------------------------------------------------------------------------------------------------
+
+
+def _switch(parsed: Parsed, name: str, on: bool) -> int:
+    """Write it into the user's config.toml; comments and order stay. Raises NoPlugin and ConfigError."""
+    from cru.app import load_settings, plugin_places
+    from cru.config.edit import set_value
+
+    start = start_of(parsed, _context(parsed))
+    known = [found.name for found in plugin_places(start, load_settings(start)[0]).find()[0]]
+    if name not in known:
+        raise _no_plugin(name, known)
+    file = start.home / "config.toml"
+    set_value(file, f"plugins.{name}.enabled", on)
+    show(f"the plugin {name} is {'enabled' if on else 'disabled'} from the next session on ({file})")
+    return 0
 
 
 # test ---------------------------------------------------------------------------------------------------------------------------
@@ -129,7 +143,7 @@ async def _tested(parsed: Parsed, file: Path, folder: Path) -> Any:
 
     with tempfile.TemporaryDirectory(prefix="cru-test-") as home:
         start = Start(Path(home), "default", dict(os.environ), working_directory(), folder)
-        built = build(start, watch=lambda bus: _notices(bus.stream, say))
+        built = build(start, watch=lambda bus: _notices(bus.stream, lambda text, _owner: say(text)))
         try:
             return await run_file(file, folder, built.session.parts, Path(home), _print)
         finally:
@@ -173,12 +187,12 @@ def _health(parsed: Parsed, name: str) -> int:
         from cru.namespace.host import Session
 
         session = extensions.session or Session(built.session.parts, extensions.home)
-        chosen = [one for one in extensions.plugins if name in ("", one.found.name)]
+        chosen = [one for one in extensions.plugins if name == one.name or not (name or one.is_off)]
         if name and not chosen:
             raise _no_plugin(name, [one.found.name for one in extensions.plugins])
         ran, healthy = False, True
         for one in chosen:
-            checks = None if one.state == "disabled" else await check(one, session)
+            checks = None if one.state in OFF else await check(one, session)
             ran = ran or bool(checks)
             healthy = _report(one, checks) and healthy
         if not chosen:
@@ -192,8 +206,8 @@ def _report(one: Loaded, checks: list[Any] | None) -> bool:
     """Print what a plugin said; whether nothing of it is an error."""
     if not checks:
         why = (
-            "it is disabled"
-            if one.state == "disabled"
+            f"it is {one.state}"
+            if one.state in OFF
             else "it has no health.lua"
             if checks is None
             else "no check said anything"
@@ -244,14 +258,14 @@ def _with_plugins(start: Start, work: Callable[[Built, Extensions], Awaitable[T]
 
 def _extensions(built: Built, start: Start) -> Extensions:
     """Those of the session; one without a folder of plugins has none, then those that come with cru and are off."""
-    import cru
+    from cru.app import plugin_places
     from cru.extensions.manager import Extensions
 
     for opening in built.session.parts.opening:
         owner = getattr(opening, "__self__", None)
         if isinstance(owner, Extensions):
             return owner
-    return Extensions([("bundled", Path(cru.__file__).parent / "bundled" / "plugins")], {}, start.home)
+    return Extensions(plugin_places(start, built.settings), {}, start.home)
 
 
 def _notices(stream: Any, tell: Callable[..., None]) -> None:

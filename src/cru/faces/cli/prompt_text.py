@@ -13,6 +13,8 @@ def read_prompt(words: Sequence[str]) -> tuple[str, str]:
     if _is_terminal():
         return said, odd
     piped, warning = _decode(_read_all(), "standard input")
+    if not said and piped[:1].isspace() and piped.lstrip().startswith("/"):
+        return f" {piped.strip()}", odd or warning  # a space before a slash: no command
     piped = piped.strip()
     return "\n\n".join(part for part in (said, piped) if part.strip()), odd or warning
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -79,6 +80,7 @@ class Progress:
             return
         away = ERASE if self._shown else ""
         self._shown = True
+        text = _fitting(text)
         self._write(f"{away}\x1b[2m{text} …\x1b[0m")
 
     def clear(self) -> None:
@@ -92,3 +94,16 @@ class Progress:
             sys.stderr.flush()
         except OSError:
             pass  # the terminal has gone; the turn goes on
+
+
+def _fitting(text: str) -> str:
+    """At most one row of the terminal: only one can be taken away again."""
+    try:
+        columns = os.get_terminal_size(2).columns or 80
+    except OSError:
+        columns = 80
+    if len(text) * 2 + 3 <= columns:
+        return text
+    from cru.faces.cli.choosing import cut
+
+    return cut(text, columns - 3)

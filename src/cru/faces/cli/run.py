@@ -93,8 +93,11 @@ def _without_prompt(parsed: Parsed, name: str) -> int:
 
 
 def _turn(parsed: Parsed, name: str, text: str, events: tuple[Struct, ...]) -> int:
+    from cru.engine.commands import split
     from cru.faces.cli.one_shot import Ask, one_shot
 
+    if parsed.literal and split(text) is not None:
+        text = f" {text}"  # after -- nothing is a command
     return one_shot(start_of(parsed, name), parsed, Ask(text, _attachments(parsed), events))
 
 

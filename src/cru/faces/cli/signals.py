@@ -38,10 +38,10 @@ class Signals:
         """Let Ctrl-C do something else than end the session."""
         self._loop.add_signal_handler(signal.SIGINT, call)
 
-    async def stop_and_go(self) -> None:
+    async def stop_and_go(self, how: str = "SIGTSTP") -> None:
         """Hand control over to whoever started this process, until it continues it."""
         bus = self._session.parts.bus
-        await bus.dispatch(SessionPaused("SIGTSTP"))
+        await bus.dispatch(SessionPaused(how))
         os.kill(os.getpid(), signal.SIGSTOP)
         await bus.dispatch(SessionResumed("SIGCONT"))
 

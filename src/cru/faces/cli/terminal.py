@@ -5,6 +5,10 @@ from __future__ import annotations
 import os
 import sys
 
+TYPE_CHECKING = False  # see flags.py
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 # Control characters, and those that turn the direction of text: shown as \xNN or \uNNNN. Newline and tab stay.
 _CODES = (*range(32), *range(127, 160), 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF)
 _SHOWN = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in _CODES if code not in (9, 10)}
@@ -50,6 +54,16 @@ def say(text: str) -> None:
 def show(text: str) -> None:
     """A result on stdout: as it is into a pipe or file, harmless on a terminal."""
     print(printable(text) if sys.stdout.isatty() else text)
+
+
+def above(work: Callable[[], object]) -> None:
+    """Print something: above the line editor's prompt if one stands on the terminal, else at once."""
+    editor = sys.modules.get("prompt_toolkit.application")
+    prompt = editor.get_app_or_none() if editor is not None else None
+    if editor is not None and prompt is not None and prompt.is_running:
+        editor.run_in_terminal(work)
+    else:
+        work()
 
 
 class Output:

@@ -6,11 +6,15 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from msgspec import Struct
+
 from cru.engine.turn import LegResult
 from cru.events.bus import Bus
 from cru.events.payloads import (
     AgentResponded,
     ContextSwitched,
+    InteractionCompleted,
+    InteractionRequested,
     ModelSelected,
     SessionCompacted,
     StreamingDelta,
@@ -18,15 +22,25 @@ from cru.events.payloads import (
     ToolCompleted,
     ToolFailed,
 )
-from cru.events.stream import Notice, Published, StateChanged
-from cru.faces.cli.terminal import Output, one_line, say, show
+from cru.events.stream import (
+    CommandSaid,
+    FactPublished,
+    Notice,
+    Published,
+    Reader,
+    StateChanged,
+    StatusChanged,
+    Stream,
+)
+from cru.faces.cli.terminal import Output, above, one_line, printable, say, show
 
 # Why a call came to nothing, as far as nobody else says so.
 ALWAYS_TOLD = frozenset({"policy", "hook", "unknown", "invalid", "timeout"})
 
 
 class TextFace:
-    """Streams text as it comes. On a terminal Markdown is rendered block by block, and stderr shows what is going on."""
+    """Streams text as it comes. On a terminal Markdown is rendered block by block, and stderr shows what is going on; while a
+    question stands there, everything else waits."""
 
     def __init__(self, verbose: bool) -> None:
         self._verbose = verbose
@@ -36,7 +50,11 @@ class TextFace:
         self._output = Output()
         self._answered = 0
         self._progress: Any = _progress() if sys.stderr.isatty() else None
-        self._markdown: Any = _markdown(self.close) if sys.stdout.isatty() else None
+        self._markdown: Any = _markdown(self._put_away) if sys.stdout.isatty() else None
+        self._questions: set[str] = set()
+        self._waiting: list[Callable[[], None]] = []
+        self._statuses: Any = None
+        self._doing, self._busy = "", False
 
     @property
     def problem(self) -> str:
@@ -45,26 +63,40 @@ class TextFace:
 
     def watch(self, bus: Bus) -> None:
         stream = bus.stream
-        stream.subscribe(self._delta, StreamingDelta)
-        stream.subscribe(self._responded, AgentResponded)
-        stream.subscribe(self._notice, Notice)
+        self._read(stream, self._delta, StreamingDelta)
+        self._read(stream, self._responded, AgentResponded)
+        self._read(stream, self._notice, Notice)
+        self._read(stream, self._said, CommandSaid)
+        self._read(stream, self._failed, ToolFailed)
+        self._read(stream, self._compacted, SessionCompacted)
+        self._read(stream, self._status, StatusChanged)
         if self._progress is not None:
-            stream.subscribe(self._state, StateChanged)
-            stream.subscribe(self._over, ToolCompleted)
-        stream.subscribe(self._failed, ToolFailed)
-        stream.subscribe(self._compacted, SessionCompacted)
+            stream.subscribe(self._question, InteractionRequested)
+            stream.subscribe(self._question_over, InteractionCompleted)
+            self._read(stream, self._state, StateChanged)
+            self._read(stream, self._over, ToolCompleted)
         if self._verbose or self._progress is not None:
-            stream.subscribe(self._called, ToolCalled)
+            self._read(stream, self._called, ToolCalled)
         if self._verbose:
-            stream.subscribe(self._tell, ToolCompleted, ContextSwitched, ModelSelected)
+            self._read(stream, self._tell, ToolCompleted, ContextSwitched, ModelSelected, FactPublished)
 
     def close(self) -> None:
-        """The progress line goes away."""
-        if self._progress is not None:
-            self._progress.clear()
+        """The progress line goes away; what waited for a question to end is shown."""
+        self._questions.clear()
+        self._go_on()
+        self._put_away()
+
+    def status_text(self) -> str:
+        """What plugins say about themselves now, on one line; "" if they say nothing."""
+        return "" if self._statuses is None else str(self._statuses.text())
 
     def result(self, result: LegResult, code: int, resume: str = "") -> None:
         """The last word: what went wrong, if anything did, and how to go on with an unfinished turn."""
+        if result.cause == "interrupted":
+            self._questions.clear()  # whatever became of them
+            self._go_on()
+        if self._waits(lambda: self.result(result, code, resume)):
+            return
         self._end_line()
         self._streamed, self._first = False, True
         if result.cause == "error":
@@ -80,9 +112,53 @@ class TextFace:
         show(text)
 
     def say(self, text: str) -> None:
+        if not self._waits(lambda: self.say(text)):
+            self._put_away()
+            above(lambda: say(text))
+
+    def _read(self, stream: Stream, reader: Reader, *payloads: type[Struct]) -> None:
+        def read(item: Published) -> None:
+            if not self._waits(lambda: reader(item)):
+                reader(item)
+
+        stream.subscribe(read, *payloads)
+
+    def _waits(self, work: Callable[[], None]) -> bool:
+        """Whether a question stands on the terminal: the work is done when it is gone."""
+        if self._questions:
+            self._waiting.append(work)
+        return bool(self._questions)
+
+    def _question(self, item: Published) -> None:
+        assert isinstance(item.payload, InteractionRequested)
+        self._put_away()
+        self._questions.add(item.payload.id)
+
+    def _question_over(self, item: Published) -> None:
+        assert isinstance(item.payload, InteractionCompleted)
+        self._questions.discard(item.payload.id)
+        if not self._questions:
+            self._go_on()
+            self._show()
+
+    def _go_on(self) -> None:
+        work, self._waiting = self._waiting, []
+        for one in work:
+            one()
+
+    def _put_away(self) -> None:
         if self._progress is not None:
             self._progress.clear()
-        say(text)
+
+    def _does(self, doing: str) -> None:
+        self._doing = doing
+        self._show()
+
+    def _show(self) -> None:
+        """On the progress line: what is going on, and what plugins say about themselves."""
+        if self._progress is not None:
+            parts = (self._doing, self.status_text() if self._busy else "")
+            self._progress.show(" · ".join(part for part in parts if part))
 
     def _delta(self, item: Published) -> None:
         payload = item.payload
@@ -109,17 +185,41 @@ class TextFace:
     def _state(self, item: Published) -> None:
         state = item.payload
         assert isinstance(state, StateChanged)
-        self._progress.show("thinking" if state.new == "calling" else "")
+        self._busy = state.new != "idle"
+        self._does("thinking" if state.new == "calling" else "")
 
     def _called(self, item: Published) -> None:
         called = item.payload
         assert isinstance(called, ToolCalled)
         self.say(f"[tool {one_line(called.name)} {_short(called.args)}]")
-        if self._progress is not None:
-            self._progress.show(f"running {one_line(called.name, 40)}")
+        self._does(f"running {one_line(called.name, 40)}")
 
     def _over(self, item: Published) -> None:
-        self._progress.clear()
+        self._does("")
+
+    def _said(self, item: Published) -> None:
+        """What a command shows is a result, as an answer is."""
+        said = item.payload
+        assert isinstance(said, CommandSaid)
+        if said.is_error:
+            self.say(f"cru: {said.text}")
+            return
+        self._end_line()
+        text = said.text if self._markdown is None else printable(said.text)
+        above(lambda: self._output.write(f"{text.rstrip()}\n".encode("utf-8", "replace")))
+
+    def _status(self, item: Published) -> None:
+        status = item.payload
+        assert isinstance(status, StatusChanged)
+        if self._statuses is None:
+            from cru.faces.cli.statuses import Statuses
+
+            self._statuses = Statuses()
+        said = self._statuses.take(status)
+        if self._verbose:
+            self.say(f"[status {one_line(status.owner)} {one_line(status.key)}: {said or 'none'}]")
+        if self._busy:
+            self._show()
 
     def _failed(self, item: Published) -> None:
         """What a person did not decide is always told: else nobody would know why nothing was done. A command that merely failed
@@ -138,6 +238,8 @@ class TextFace:
             self.say(f"[context {payload.new}]")
         elif isinstance(payload, ModelSelected):
             self.say(f"[model {payload.provider}:{payload.model}, {payload.why}]")
+        elif isinstance(payload, FactPublished):
+            self.say(f"[{one_line(payload.owner)} publishes {payload.key}: {_short({'': payload.value})}]")
 
     def _compacted(self, item: Published) -> None:
         """What nobody asked for is always told."""
@@ -155,7 +257,7 @@ class TextFace:
         if self._markdown is not None:
             self._render(text)
         else:
-            self.close()
+            self._put_away()
             self._output.write(text.encode("utf-8", "replace"))
         self._at_line_start = text.endswith("\n")
 
@@ -163,11 +265,10 @@ class TextFace:
         """Whole blocks are printed; meanwhile the progress line says that something comes."""
         self._answered += len(text)
         self._markdown.feed(text)
-        if self._progress is not None:
-            self._progress.show(f"answering, {self._answered} characters" if self._markdown.waiting else "")
+        self._does(f"answering, {self._answered} characters" if self._markdown.waiting else "")
 
     def _end_line(self) -> None:
-        self.close()
+        self._put_away()
         self._answered = 0
         if self._markdown is not None:
             self._markdown.flush()

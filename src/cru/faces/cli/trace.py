@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,17 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     if args.has("--request"):
         return _request(store, turns[at], args.number("--request", 0), as_json)
     return _turn(store, turns[at], f"{at + 1} of {len(turns)}", as_json)
+
+
+def turn_text(store: FileContext, number: int) -> str:
+    """What `cru trace --turn` shows. Raises NotInTrace."""
+    lines, problems = rebuild.read(store.folder / "trace.jsonl")
+    skipped = [f"{problem} (skipped)" for problem in problems]
+    turns = _turns(lines)
+    if not turns:
+        return "\n".join([*skipped, f"no turn is recorded in the context {store.name}"])
+    at = _pick(turns, number)
+    return "\n".join([*skipped, *_shown(turns[at], _moments(store.folder, turns[at]), f"{at + 1} of {len(turns)}")])
 
 
 def _turns(lines: list[TraceLine]) -> list[list[TraceLine]]:
@@ -110,14 +122,20 @@ def _turn(store: FileContext, turn: list[TraceLine], place: str, as_json: bool) 
         for moment in moments:
             show(msgspec.json.encode(moment).decode())
         return 0
-    show(_headline(turn, place))
+    for line in _shown(turn, moments, place):
+        show(line)
+    return 0
+
+
+def _shown(turn: list[TraceLine], moments: list[dict[str, Any]], place: str) -> Iterator[str]:
+    """A turn for people, line by line."""
+    yield _headline(turn, place)
     begin = moments[0]["time"] if moments else 0.0
     for moment in moments:
         text = one_line(moment["text"])
         if moment["what"] == "events":
             text = textwrap.fill(text, WIDTH, initial_indent=MARGIN, subsequent_indent=MARGIN).lstrip()
-        show(f"{(moment['time'] - begin) * 1000:10.1f} ms  {moment['what']:<10} {text}")
-    return 0
+        yield f"{(moment['time'] - begin) * 1000:10.1f} ms  {moment['what']:<10} {text}"
 
 
 def _headline(turn: list[TraceLine], place: str) -> str:

@@ -1,16 +1,21 @@
-"""`cru trust`: accept this project's .cru/config.toml with its content of now."""
+"""`cru trust`: accept this project's .cru/config.toml and .cru/plugins as they are now."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from cru.config.layers import read_layer
+from cru.extensions.places import project_folder
 from cru.faces.cli.arguments import Arguments
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.place import start_of
-from cru.faces.cli.terminal import show
+from cru.faces.cli.terminal import one_line, show
+from cru.permissions.snapshot import Snapshot, take
 from cru.permissions.trust import Trust
 
 HELP = """\
-cru trust            show this project's .cru/config.toml and accept it as it is now; a change asks again
+cru trust            show this project's .cru/config.toml and the files of .cru/plugins, and accept them as they are now;
+                     a change of either asks again
 cru trust --revoke   forget it
 """
 
@@ -22,16 +27,34 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         print(HELP, end="")
         return 0
     start = start_of(parsed, "default")
-    path = start.root / ".cru" / "config.toml"
     trust = Trust(start.home / "trust.json")
     if args.has("--revoke"):
-        show(f"{path}: {'forgotten' if trust.revoke(path) else 'was not trusted'}")
-        return 0
+        return _revoke(trust, start.root)
+    path = start.root / ".cru" / "config.toml"
     layer = read_layer("project", path)
-    if layer is None:
-        show(f"there is no {path}")
+    plugins = project_folder(start.home, start.root)
+    seen = None if plugins is None else take(plugins, start.root)
+    if layer is None and seen is None:
+        show(f"there is no {path}, and no folder {path.with_name('plugins')} of this project")
         return 1
-    show(layer.text.rstrip())
-    trust.trust(path, layer.text)
-    show(f"\n{path} is trusted as shown; `cru trust --revoke` takes that back")
+    if layer is not None:
+        show(layer.text.rstrip())
+        trust.trust(path, layer.text)
+        show(f"\n{path} is trusted as shown; `cru trust --revoke` takes that back")
+    if seen is not None:
+        _show(seen, start.root)
+        trust.trust_folder(seen)
+        show(f"\n{seen.folder} is trusted as it is; `cru trust --revoke` takes that back")
+    return 0
+
+
+def _show(seen: Snapshot, root: Path) -> None:
+    """Every file of the plugins and its size in bytes."""
+    for item in seen.files:
+        show(f"{len(item.content):>9}  {one_line(str((seen.folder / item.path).relative_to(root)))}")
+
+
+def _revoke(trust: Trust, root: Path) -> int:
+    for path in (root / ".cru" / "config.toml", root / ".cru" / "plugins"):
+        show(f"{path}: {'forgotten' if trust.revoke(path) else 'was not trusted'}")
     return 0

@@ -1,0 +1,221 @@
+-- ralph-loop: /ralph PROMPT keeps the agent at one task until it says that the task is complete.
+-- Settings stand in [plugins.ralph-loop] of config.toml; docs/bundled-plugins.md says what they mean.
+
+local defaults = {
+  tag = "<promise>DONE</promise>",  -- what the agent says when the task is complete; plain text
+  max = 100,         -- turns of one loop
+  countdown = 2,     -- seconds in which Ctrl-C pauses it; nobody at a terminal: none
+  no_progress = 3,   -- ends when a reply was repeated so often without a new tool result
+  strict = true,     -- a tag in a code block or a quotation does not count
+  backoff = 5,       -- seconds before it goes on after a turn that failed, doubled with each
+  failures = 5,      -- failed turns in a row
+  keep_hours = 24,   -- a loop that an older run left behind is cleared after that time
+}
+local KEY, BACKOFF_MOST, AFTER_INTERRUPT = "ralph-loop", 40, 3
+local USAGE = "/ralph PROMPT [--max N] [--tag TEXT] | /ralph status | /ralph stop"
+local M, settings = {}, defaults
+local interrupted, counting, compacted = nil, false, false
+
+function M.setup(given)
+  settings = cru.check.settings(given, defaults)
+  cru.check.number(settings.countdown, "[plugins.ralph-loop] countdown", { max = 15 })   -- a handler waits at most 60 s in all
+end
+
+local function instruction(loop) return ("When the task is complete and you have checked it, say %s."):format(loop.tag) end
+
+local function plain(text) return (text:gsub("%p", "%%%0")) end
+
+--- Whether a reply says the tag. With `strict` code blocks, quoted lines, the instruction and a tag in quotes do not count.
+function M.complete(reply, loop)
+  if settings.strict then
+    local kept, fenced = {}, false
+    for line in (reply .. "\n"):gmatch("(.-)\n") do
+      if line:match("^%s*```") or line:match("^%s*~~~") then
+        fenced = not fenced
+      elseif not fenced and not line:match("^%s*>") then
+        kept[#kept + 1] = line
+      end
+    end
+    reply = table.concat(kept, "\n"):gsub(plain(instruction(loop)), "")
+    for _, quote in ipairs { '"', "'", "`" } do reply = reply:gsub(quote .. plain(loop.tag) .. quote, "") end
+    reply = reply:gsub("“" .. plain(loop.tag) .. "”", "")
+  end
+  return reply:find(loop.tag, 1, true) ~= nil
+end
+
+--- The loop that runs in this context, or nil; one that was damaged is cleared.
+function M.loop()
+  local loop = cru.state.get(KEY)
+  if loop == nil then return nil end
+  local whole = type(loop) == "table" and type(loop.prompt) == "string" and type(loop.tag) == "string"
+    and type(loop.max) == "number" and type(loop.iteration) == "number" and type(loop.at) == "number"
+    and type(loop.failed) == "number"
+  if whole then return loop end
+  cru.state.clear(KEY)
+  cru.toast("ralph-loop: what was kept of a loop is damaged; it is cleared")
+end
+
+local function keep(loop)
+  loop.at = os.time()
+  cru.state.set(KEY, loop)
+end
+
+local function finish(loop, why)
+  cru.state.clear(KEY)
+  cru.toast(("ralph-loop: %s after %d of %d turns"):format(why, loop.iteration, loop.max))
+end
+
+--- Start a loop; the prompt that begins it, for `return {inject = …}`. opts: max, tag.
+function M.start(prompt, opts)
+  cru.check.string(prompt, "prompt")
+  opts = opts or {}
+  local loop = {
+    prompt = prompt,
+    tag = cru.check.string(opts.tag, "tag", { optional = true }) or settings.tag,
+    max = cru.check.number(opts.max, "max", { optional = true, min = 1 }) or settings.max,
+    iteration = 0, failed = 0,
+  }
+  if loop.tag == "" then error("tag: must not be empty", 2) end
+  interrupted, counting, compacted = nil, false, false
+  keep(loop)
+  return prompt .. "\n\n" .. instruction(loop)
+end
+
+--- Seconds before the loop goes on.
+local function wait(loop)
+  if loop.failed > 0 then
+    local pause = math.min(settings.backoff * 2 ^ (loop.failed - 1), BACKOFF_MOST)
+    cru.toast(("ralph-loop: waits %g s after an error"):format(pause))
+    cru.timer.sleep(pause)
+  end
+  if settings.countdown > 0 and cru.get_session().interactive then
+    cru.toast(("ralph-loop: goes on in %g s, Ctrl-C pauses it"):format(settings.countdown))
+    cru.timer.sleep(settings.countdown)
+  end
+end
+
+local function how_to_go_on(loop)
+  return ("%d of %d turns are done: your next prompt goes on with it, /ralph stop ends it"):format(loop.iteration, loop.max)
+end
+
+--- A turn that did not end well: the loop pauses, or ends after too many.
+local function broken(loop, cause)
+  if cause == "error" then loop.failed = loop.failed + 1 else interrupted = cru.timer.clock() end
+  if loop.failed >= settings.failures then return finish(loop, ("stopped: %d turns in a row failed"):format(loop.failed)) end
+  keep(loop)
+  cru.toast("ralph-loop: paused, " .. how_to_go_on(loop))
+end
+
+--- Go on until the tag is said.
+-- @handler event="turn:complete" priority=5
+function M.on_turn_complete(ctx, event)
+  local loop = M.loop()
+  if not loop then return nil end
+  if event.cause ~= "done" then return broken(loop, event.cause) end
+  if interrupted and cru.timer.clock() - interrupted < AFTER_INTERRUPT then return nil end
+  loop.iteration = loop.iteration + 1
+  if M.complete(event.response, loop) then return finish(loop, "complete") end
+  if loop.iteration >= loop.max then return finish(loop, "stopped: the limit is reached") end
+  if event.no_progress >= settings.no_progress then return finish(loop, "stopped: no progress") end
+  if ctx.is_continuation then loop.failed = 0 end
+  keep(loop)
+  if event.queued > 0 then return nil end
+  counting = true
+  wait(loop)
+  counting = false
+  if not M.loop() then return nil end
+  return { inject = ("Go on: the task is not complete. %s Turn %d of %d."):format(instruction(loop), loop.iteration + 1, loop.max) }
+end
+
+--- Ctrl-C in the countdown: say what becomes of the loop.
+-- @handler event="session:idle"
+function M.on_idle()
+  local loop = counting and M.loop()
+  counting = false
+  if not loop then return nil end
+  interrupted = cru.timer.clock()
+  cru.toast("ralph-loop: paused, " .. how_to_go_on(loop))
+end
+
+--- A summary may have lost the task: the next request gets it again.
+-- @handler event="session:compacted"
+function M.on_compacted() compacted = true end
+
+--- @handler event="message:before_send" scope="main"
+function M.on_request()
+  local loop = compacted and M.loop()
+  compacted = false
+  if loop then return { context = ("Your task is still this:\n%s\n\n%s"):format(loop.prompt, instruction(loop)) } end
+end
+
+--- A loop of an older run goes on with the next prompt, unless it is too old.
+-- @handler event="session:started"
+function M.on_start()
+  local loop = M.loop()
+  if not loop then return nil end
+  if os.time() - loop.at > settings.keep_hours * 3600 then return finish(loop, "a loop was left behind; it is cleared") end
+  cru.toast("ralph-loop: a loop is under way, " .. how_to_go_on(loop))
+end
+
+local function stop()
+  local loop = M.loop()
+  if loop then finish(loop, "stopped") end
+  return loop
+end
+
+--- @handler event="command:stop"
+function M.on_stop() stop() end
+
+--- @handler event="context:clearing"
+function M.on_clear() stop() end
+
+--- One option `--NAME VALUE` at the beginning or the end of a text: its value and the rest.
+local function option(text, name)
+  local flag = "%-%-" .. name .. "%s+"
+  for _, value in ipairs { '"([^"]+)"', "'([^']+)'", "(%S+)" } do
+    local found, rest = text:match("^%s*" .. flag .. value .. "%s+(.*)$")
+    if found then return found, rest end
+    rest, found = text:match("^(.*%S)%s+" .. flag .. value .. "%s*$")
+    if found then return found, rest end
+  end
+  return nil, text
+end
+
+--- What stands behind /ralph: the prompt and its options.
+function M.parse(text)
+  local opts, left = {}, nil
+  while left ~= text do
+    left = text
+    for _, name in ipairs { "max", "tag" } do
+      local value
+      value, text = option(text, name)
+      opts[name] = opts[name] or value
+    end
+  end
+  return text:match("^%s*(.-)%s*$"), opts
+end
+
+local function status()
+  local loop = M.loop()
+  if not loop then return { message = "no loop is under way" } end
+  return { message = ("%s\nuntil it says %s; %s"):format(loop.prompt, loop.tag, how_to_go_on(loop)) }
+end
+
+--- The command /ralph.
+function M.command(args)
+  local input = args and args.input or ""
+  local prompt, opts = M.parse(input)
+  if prompt == "status" then return status() end
+  if prompt == "stop" then return { message = stop() and "the loop is stopped" or "no loop is under way" } end
+  if prompt == "" or prompt:match("^%-%-") then return { error = "usage: " .. USAGE } end
+  if opts.max then
+    local most = math.tointeger(tonumber(opts.max))
+    if not most or most < 1 then return { error = "--max: a whole number from 1, not " .. opts.max } end
+    opts.max = most
+  end
+  return { inject = M.start(prompt, opts) }
+end
+
+M.commands = { ralph = { desc = "Keep at a task until it is complete", hint = "PROMPT [--max N] [--tag TEXT]", fn = M.command } }
+
+return M

@@ -1,0 +1,135 @@
+local ralph = require("ralph-loop")
+
+local TAG = "<promise>DONE</promise>"
+local function complete(response, more)
+  local event = { cause = "done", response = response, queued = 0, no_progress = 0 }
+  for key, value in pairs(more or {}) do event[key] = value end
+  return ralph.on_turn_complete({ is_continuation = true }, event)
+end
+
+describe("ralph-loop", function()
+  before_each(function()
+    ralph.setup {}
+    cru.state.clear("ralph-loop")
+  end)
+
+  it("does nothing before it is started", function() assert.is_nil(complete("…")) end)
+
+  it("goes on until the tag is said", function()
+    assert.truthy(ralph.command { input = "port the parser" }.inject:find("port the parser", 1, true))
+    assert.truthy(complete("one").inject:find("Turn 2 of 100", 1, true))
+    assert.truthy(complete("two").inject:find(TAG, 1, true))
+    assert.is_nil(complete("All is well. " .. TAG))
+    assert.is_nil(cru.state.get("ralph-loop"))
+  end)
+
+  it("takes a tag as plain text", function()
+    ralph.start("go", { tag = "100% (a.b)" })
+    assert.truthy(complete("100x (aXb)"))
+    assert.is_nil(complete("that is 100% (a.b)"))
+  end)
+
+  it("does not take a quotation for a promise", function()
+    local loop = { tag = "DONE" }
+    for _, text in ipairs {
+      "```\nDONE\n```", "~~~\necho DONE\n~~~", "> DONE", "I am to say `DONE` then.", 'not "DONE" yet', "“DONE”",
+      "You said: When the task is complete and you have checked it, say DONE.",
+    } do
+      assert.falsy(ralph.complete(text, loop))
+    end
+    for _, text in ipairs { "DONE", "```\nx\n```\nDONE", "All tests pass. DONE." } do assert.truthy(ralph.complete(text, loop)) end
+    ralph.setup { strict = false }
+    assert.truthy(ralph.complete("```\nDONE\n```", loop))
+  end)
+
+  it("ends at its limit, and without progress", function()
+    ralph.start("go", { max = 2 })
+    assert.truthy(complete("one"))
+    assert.is_nil(complete("two"))
+    assert.is_nil(ralph.loop())
+    ralph.start("go")
+    assert.is_nil(complete("same", { no_progress = 3 }))
+    assert.is_nil(ralph.loop())
+  end)
+
+  it("leaves the turn to prompts that wait, and goes on later", function()
+    ralph.start("go")
+    assert.is_nil(complete("…", { queued = 1 }))
+    assert.truthy(complete("…"))
+  end)
+
+  it("pauses at an interruption: nothing happens for three seconds", function()
+    ralph.start("go")
+    assert.is_nil(complete("", { cause = "interrupted" }))
+    assert.is_nil(complete("…"))
+    assert.truthy(ralph.loop())
+    local clock = cru.timer.clock
+    cru.timer.clock = function() return clock() + 10 end
+    local answer = complete("…")
+    cru.timer.clock = clock
+    assert.truthy(answer)
+  end)
+
+  it("waits longer with each turn that failed, and gives up", function()
+    local slept, sleep = {}, cru.timer.sleep
+    cru.timer.sleep = function(seconds) slept[#slept + 1] = seconds end
+    ralph.start("go")
+    for _ = 1, 4 do
+      complete("", { cause = "error" })
+      ralph.on_turn_complete({ is_continuation = false }, { cause = "done", response = "…", queued = 0, no_progress = 0 })
+    end
+    complete("", { cause = "error" })
+    cru.timer.sleep = sleep
+    assert.deep_equal({ 5.0, 10.0, 20.0, 40.0 }, slept)
+    assert.is_nil(ralph.loop())
+  end)
+
+  it("gives the task again after a compaction, once", function()
+    ralph.start("port the parser")
+    assert.is_nil(ralph.on_request())
+    ralph.on_compacted()
+    assert.truthy(ralph.on_request().context:find("port the parser", 1, true))
+    assert.is_nil(ralph.on_request())
+  end)
+
+  it("clears what is too old or damaged", function()
+    ralph.start("go")
+    local loop = cru.state.get("ralph-loop")
+    loop.at = os.time() - 25 * 3600
+    cru.state.set("ralph-loop", loop)
+    ralph.on_start()
+    assert.is_nil(cru.state.get("ralph-loop"))
+    for _, broken in ipairs { "text", { prompt = 1 }, { prompt = "go", tag = "x" } } do
+      cru.state.set("ralph-loop", broken)
+      assert.is_nil(complete("…"))
+      assert.is_nil(cru.state.get("ralph-loop"))
+    end
+  end)
+
+  it("reads its options at both ends", function()
+    local function parsed(text, prompt, opts)
+      local got, found = ralph.parse(text)
+      assert.equal(prompt, got)
+      assert.deep_equal(opts, found)
+    end
+    parsed("do it", "do it", {})
+    parsed("--max 5 do it", "do it", { max = "5" })
+    parsed('do it --tag "ALL DONE" --max 7', "do it", { tag = "ALL DONE", max = "7" })
+    parsed("--tag X do\n  it --max 3", "do\n  it", { tag = "X", max = "3" })
+    parsed("explain --max of grep", "explain --max of grep", {})
+  end)
+
+  it("answers /ralph stop, /ralph status, and what cannot be", function()
+    assert.equal("no loop is under way", ralph.command({ input = "status" }).message)
+    assert.equal("no loop is under way", ralph.command({ input = "stop" }).message)
+    ralph.start("port the parser")
+    assert.truthy(ralph.command({ input = "status" }).message:find("0 of 100", 1, true))
+    assert.equal("the loop is stopped", ralph.command({ input = "stop" }).message)
+    assert.truthy(ralph.command({}).error:find("usage", 1, true))
+    for _, bad in ipairs { "0", "two", "1.5" } do
+      assert.truthy(ralph.command({ input = "go --max " .. bad }).error:find("--max", 1, true))
+    end
+    assert.is_nil(ralph.loop())
+    assert.has_error(function() ralph.start(nil) end, "prompt: expected string, got nil")
+  end)
+end)

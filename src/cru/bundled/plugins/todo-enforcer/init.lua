@@ -1,0 +1,114 @@
+-- todo-enforcer: while todos are open the agent goes on, until they are done or a limit is reached.
+-- Settings stand in [plugins.todo-enforcer] of config.toml; docs/bundled-plugins.md says what they mean.
+
+local defaults = {
+  countdown = 2,     -- seconds in which Ctrl-C stops it; nobody at a terminal: none
+  max = 20,          -- continuations for one prompt of the user
+  no_progress = 3,   -- reminders in a row with the same open todos
+  questions = true,  -- leave the turn to the user when the reply ends with a question
+  backoff = 5,       -- seconds more after a continuation that failed, doubled with each
+  failures = 5,      -- failed continuations in a row
+}
+local BACKOFF_MOST = 40
+local M, settings = {}, defaults
+
+local reminded, same, last = 0, 0, ""   -- since the user's last prompt
+local stopped, compacted = false, false
+local failed = 0                        -- continuations in a row that ended with an error
+
+function M.setup(given)
+  settings = cru.check.settings(given, defaults)
+  cru.check.number(settings.countdown, "[plugins.todo-enforcer] countdown", { max = 15 })   -- a handler waits at most 60 s in all
+end
+
+--- The open todos as lines, and how many of all are done. The todo list comes before the reply: its word on a todo counts.
+function M.open(todos)
+  local seen, lines, done, count = {}, {}, 0, 0
+  for _, todo in ipairs(todos) do
+    if not seen[todo.text] then
+      seen[todo.text], count = true, count + 1
+      if todo.done then done = done + 1 else lines[#lines + 1] = "- [ ] " .. todo.text end
+    end
+  end
+  return table.concat(lines, "\n"), done, count
+end
+
+--- Whether a reply ends with a question; closing marks and emphasis do not count.
+function M.asks(response)
+  local text = response:gsub("[%s%*_\"')%]]+$", "")
+  return text:sub(-1) == "?" or text:sub(-#"？") == "？"
+end
+
+local function reminder(open, done, count)
+  return ("Your todos are not done yet: %d of %d done. Go on with what remains, and mark each todo [x] when it is done:\n%s")
+    :format(done, count, open)
+end
+
+local function wait()
+  if failed > 0 then
+    local pause = math.min(settings.backoff * 2 ^ (failed - 1), BACKOFF_MOST)
+    cru.toast(("todo-enforcer: waits %g s after an error"):format(pause))
+    cru.timer.sleep(pause)
+  end
+  if settings.countdown > 0 and cru.get_session().interactive then
+    cru.toast(("todo-enforcer: goes on in %g s, Ctrl-C stops it"):format(settings.countdown))
+    cru.timer.sleep(settings.countdown)
+  end
+end
+
+local function stop(why)
+  stopped = true
+  cru.toast("todo-enforcer: stopped: " .. why)
+end
+
+--- Why the agent is not to go on by itself now; nil if it is.
+local function leave(ctx, event)
+  return stopped or event.cause ~= "done" or event.queued > 0 or cru.get_session().mode == "plan"
+    or (settings.questions and M.asks(event.response)) or nil
+end
+
+--- A new prompt of the user: everything is counted anew.
+-- @handler event="message:received"
+function M.on_prompt(ctx, event)
+  if not ctx.is_continuation then reminded, same, last, stopped = 0, 0, "", false end
+end
+
+--- Go on while todos are open.
+-- @handler event="turn:complete" priority=10
+function M.on_turn_complete(ctx, event)
+  if ctx.is_continuation then
+    if event.cause == "error" then failed = failed + 1 elseif event.cause == "done" then failed = 0 end
+  end
+  if leave(ctx, event) then return nil end
+  local open, done, count = M.open(ctx.session.todos)
+  if open == "" then return nil end
+  same = open == last and same + 1 or 1
+  last = open
+  if failed >= settings.failures then return stop(("%d turns in a row failed"):format(failed)) end
+  if reminded >= settings.max then return stop(("%d continuations, %d of %d todos done"):format(reminded, done, count)) end
+  if same > settings.no_progress then
+    return stop(("no progress: the same todos are open after %d reminders"):format(settings.no_progress))
+  end
+  reminded = reminded + 1
+  wait()
+  if stopped then return nil end
+  return { inject = reminder(open, done, count) }
+end
+
+--- A summary may have lost the list: the next request gets it again.
+-- @handler event="session:compacted"
+function M.on_compacted() compacted = true end
+
+--- @handler event="message:before_send" scope="main"
+function M.on_request(ctx, event)
+  if not compacted or stopped then return nil end
+  compacted = false
+  local open, done, count = M.open(ctx.session.todos)
+  if open ~= "" then return { context = reminder(open, done, count) } end
+end
+
+--- /stop ends it until the user's next prompt.
+-- @handler event="command:stop"
+function M.on_stop() stopped = true end
+
+return M

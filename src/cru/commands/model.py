@@ -1,0 +1,53 @@
+"""/model: which model answers, and another one for this context."""
+
+from __future__ import annotations
+
+from cru.commands.desk import Desk
+from cru.commands.errors import NoSuchModel
+from cru.config.closest import closest
+from cru.config.edit import set_value
+from cru.engine.commands import Said
+from cru.engine.parts import Voice
+from cru.events.payloads import ConfigChanged
+
+
+async def model(desk: Desk, words: str) -> Said:
+    """Show it, or change it: kept in the context's local.toml, and used at once. Raises NoModel, NoSuchModel, ContextHeld and
+    ConfigError; the old one stays then."""
+    return Said(await _change(desk, words) if words else _about(desk, await desk.voices.choose("")))
+
+
+def _about(desk: Desk, voice: Voice) -> str:
+    window = voice.window or desk.session.parts.settings.context_window_limit
+    lines = {
+        "model": voice.model.name,
+        "provider": voice.model.provider,
+        "because of": desk.voices.why(voice),
+        "context window": f"{window} tokens"
+        if window
+        else 'not known: set context_window_limit, or `[models."NAME"] context_window`',
+    }
+    return "\n".join(f"{f'{key}:':<15} {value}" for key, value in lines.items())
+
+
+async def _change(desk: Desk, name: str) -> str:
+    _refuse_misspelt(desk, name)
+    parts = desk.session.parts
+    await desk.voices.check(name)
+    path = parts.store.folder / "local.toml"
+    with desk.session.locked():
+        set_value(path, "model", name)
+    voice = await desk.voices.use(name)
+    await parts.bus.dispatch(ConfigChanged("model", name))
+    return f"{voice.model.provider}:{voice.model.name} answers from now on in {parts.store.name} (kept in {path})"
+
+
+def _refuse_misspelt(desk: Desk, name: str) -> None:
+    """A server takes any name; one that is nearly an alias is a slip all the same."""
+    aliases = desk.voices.aliases()
+    if ":" in name or name in aliases:
+        return
+    if near := closest(name, aliases):
+        raise NoSuchModel(
+            f"there is no model `{name}`", f"did you mean `{near}`? PROVIDER:{name} if it is a model's own name"
+        )

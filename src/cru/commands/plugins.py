@@ -1,0 +1,49 @@
+"""`/plugin`: the plugins of this session, while it runs."""
+
+from __future__ import annotations
+
+from cru.commands.desk import Desk
+from cru.commands.errors import BadCommand
+from cru.engine.commands import Said
+from cru.extensions.listing import lines, rows
+from cru.extensions.manager import Extensions
+
+# How many names follow each, at least and at most.
+VERBS = {"list": (0, 0), "reload": (0, 1), "enable": (1, 1), "disable": (1, 1)}
+HINTS = {"list": "list", "reload": "reload [name]", "enable": "enable name", "disable": "disable name"}
+NONE = "there are no plugins; `cru plugin new NAME` makes one, for the next session"
+
+
+async def plugin(desk: Desk, words: str) -> Said:
+    """Raises BadCommand, NoPlugin, StaysLoaded, and PluginFailed with the traceback as its hint."""
+    verb, *names = words.split() or ["list"]
+    if verb not in VERBS:
+        from cru.config.closest import did_you_mean
+
+        raise BadCommand(f"/plugin has no `{verb}`", did_you_mean(verb, VERBS) or f"it has {', '.join(VERBS)}")
+    least, most = VERBS[verb]
+    if not least <= len(names) <= most:
+        raise BadCommand(f"/plugin {verb} does not take {len(names)} names", f"/plugin {HINTS[verb]}")
+    extensions: Extensions | None = desk.session.parts.services.get("plugins")
+    if extensions is None or not extensions.plugins:
+        return Said(NONE)
+    if verb == "list":
+        return Said("\n".join(line for row in rows(extensions) for line in lines(row)))
+    if verb == "reload":
+        return Said(await _reload(extensions, names))
+    (name,) = names
+    if verb == "enable":
+        await extensions.enable(name)
+        return Said(f"the plugin {name} is active")
+    await extensions.disable(name)
+    return Said(
+        f"the plugin {name} is disabled for this session; `cru plugin disable {name}` does it for every later one"
+    )
+
+
+async def _reload(extensions: Extensions, names: list[str]) -> str:
+    if names:
+        await extensions.reload(names[0])
+        return f"the plugin {names[0]} is loaded anew"
+    active = await extensions.reload_all()
+    return f"all plugins are loaded anew; active: {', '.join(active) or 'none'}"

@@ -1,0 +1,144 @@
+"""Commands and services that plugins bring, whatever their language."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import isawaitable
+from typing import Any
+
+from cru.engine.commands import Command, Said
+from cru.events.catalog import BY_NAME
+from cru.events.payloads import Custom
+from cru.events.stream import CommandSaid
+from cru.extensions.errors import CommandFailed
+from cru.extensions.tools import Param, params, table
+from cru.namespace import answers
+from cru.namespace.host import HOST, Host, NamespaceError, Object
+from cru.namespace.session_view import SessionView
+
+NAMED = re.compile(r"([A-Za-z_]\w*)=(.*)\Z", re.DOTALL)
+
+
+def add_commands(host: Host, said: Any) -> None:
+    """The commands of a plugin's table: name → {desc, hint, params, fn}. Raises PluginFailed."""
+    for name, one in table("commands", said):
+        if callable(one.get("fn")):
+            given = params(f"the command {name}", one.get("params"))
+            add_command(host, name, str(one.get("desc") or ""), str(one.get("hint") or ""), given, one["fn"])
+        else:
+            host.problem(f"the command {name} is left out: it has no function `fn`")
+
+
+def add_command(
+    host: Host, name: str, about: str, hint: str, params: tuple[Param, ...], function: Callable[..., Any]
+) -> None:
+    """Let a person type `/name`. A name that is taken stays with whom it belongs to, and the plugin is told."""
+    hint = hint or " ".join(p.name if p.required else f"[{p.name}]" for p in params)
+    commands, owner = host.session.parts.commands, host.plugin.name
+    run = partial(_run, host, name, function)
+    problem = commands.add(Command(name, about, run, owner=owner, hint=hint, where=host.plugin.where(function)))
+    if problem:
+        host.problem(problem)
+        return
+    host.own(lambda: commands.drop(owner), "commands")
+
+
+async def start_services(host: Host, said: Any) -> None:
+    """The services of a plugin's table: name → {desc, fn}; each fn runs beside everything else until the plugin is unloaded. Raises
+    PluginFailed."""
+    from cru.namespace.service import begin
+
+    for name, one in table("services", said):
+        if callable(one.get("fn")):
+            await begin(name, str(one.get("desc") or ""), one["fn"])
+        else:
+            host.problem(f"the service {name} is left out: it has no function `fn`")
+
+
+def arguments(typed: str) -> dict[str, Any]:
+    """What a command's function gets first: `input` and `_raw` as typed, `_args` the words (quotes hold words together), `_positional`
+    those without `key=`, and each `key=value` under its key."""
+    try:
+        words = shlex.split(typed)
+    except ValueError:  # a quote without its pair is an apostrophe
+        words = typed.split()
+    pairs = [(word, NAMED.match(word)) for word in words]
+    named = {match[1]: match[2] for _, match in pairs if match}
+    positional = [word for word, match in pairs if not match]
+    return {**named, "input": typed, "_raw": typed, "_args": words, "_positional": positional}
+
+
+class CommandContext(Object):
+    """What a command's function gets second: as a handler's context, and `display_info(text)`, `display_error(text)`, with a dot or a
+    colon."""
+
+    METHODS = ("set", "get", "emit")
+    FIELDS = (
+        "session", "session_id", "is_continuation", "handler_name", "priority", "display_info", "display_error",
+    )  # fmt: skip
+    is_continuation = False
+    priority = 100
+
+    def __init__(self, host: Host, name: str) -> None:
+        self._host = host
+        self._kept: dict[str, Any] = {}
+        self.session = SessionView(host)
+        self.session_id = host.session.parts.store.session_id
+        self.handler_name = name
+
+    def set(self, key: str, value: Any = None) -> None:
+        self._kept[key] = value
+
+    def get(self, key: str) -> Any:
+        return self._kept.get(key)
+
+    async def emit(self, name: str, payload: Any = None) -> None:
+        """Raise an event of one's own; those who listen to that name hear it before this returns."""
+        await self._host.session.parts.bus.dispatch(Custom(name, payload))
+
+    def display_info(self, *said: Any) -> None:
+        self._display(said, is_error=False)
+
+    def display_error(self, *said: Any) -> None:
+        self._display(said, is_error=True)
+
+    def _display(self, said: tuple[Any, ...], is_error: bool) -> None:
+        text = "".join(str(one) for one in said if one is not self)
+        self._host.session.parts.bus.stream.tell(CommandSaid(self.handler_name, text, is_error))
+
+
+async def _run(host: Host, name: str, function: Callable[..., Any], typed: str) -> Said:
+    """Call the function in its plugin's name. Raises CommandFailed."""
+    token = HOST.set(host)
+    try:
+        value = host.plugin.invoke(function, arguments(typed), CommandContext(host, name))
+        if isawaitable(value):
+            value = await value
+        return _said(value)
+    except NamespaceError as error:
+        where = getattr(error, "where", "")
+        place = f"{where}: " if where and where not in error.message else ""
+        raise CommandFailed(f"/{name} of {host.plugin.name}: {place}{error.message}", error.hint) from error
+    finally:
+        HOST.reset(token)
+
+
+def _said(value: Any) -> Said:
+    """What the function returned: a text or {message} is shown, {error} is a failure, {inject} gives the prompt. Raises CommandFailed
+    and BadArgument."""
+    if value is None:
+        return Said()
+    if not isinstance(value, Mapping):
+        return Said(str(value))
+    if value.get("error"):
+        raise CommandFailed(str(value["error"]))
+    message = str(value.get("message") or "")
+    if value.get("inject") is None:
+        return Said(message)
+    given = {"inject": value["inject"], "model": value.get("model")}
+    inject = answers.answer("command", BY_NAME["turn:complete"], given, {}).inject
+    assert inject is not None
+    return Said(message, inject.content, inject.model)

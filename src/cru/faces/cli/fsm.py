@@ -1,0 +1,176 @@
+"""`cru fsm`: the workflows that plugins define, drawn, and where each stands in a context (docs/workflows.md)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any
+
+from cru.faces.cli.arguments import Arguments
+from cru.faces.cli.flags import Parsed, UsageProblem
+from cru.faces.cli.place import context_name, home_path, start_of
+from cru.faces.cli.terminal import one_line, say, show
+from cru.values.errors import CruError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cru.events.bus import Bus
+    from cru.namespace.fsm.machine import Machine
+
+HELP = """\
+cru fsm list              every workflow: its command, what it is about, where it stands
+cru fsm status            where each workflow of the context stands, and how it came there (--json)
+cru fsm show NAME         draw it; `*` marks the current state
+cru fsm show NAME --mermaid | --json
+The plugins are loaded, no model is asked. `cru -C CONTEXT fsm status` looks at another context.
+"""
+SWITCHES: dict[str, tuple[str, ...]] = {"list": ("--json",), "status": ("--json",), "show": ("--json", "--mermaid")}
+
+
+class NoWorkflow(CruError):
+    """There is none of that name."""
+
+
+def command(parsed: Parsed, words: tuple[str, ...]) -> int:
+    """The management command; raises UsageProblem if the words do not fit it."""
+    verb = words[0] if words and words[0] in SWITCHES else ""
+    known = SWITCHES[verb] if verb else SWITCHES["show"]
+    args = Arguments("fsm", words, switches=(*known, "--help", "-h"), verbs=tuple(SWITCHES), most=2)
+    if args.has("--help") or args.has("-h"):
+        print(HELP, end="")
+        return 0
+    names = args.words[1:]
+    if verb == "show" and not names:
+        raise UsageProblem("`cru fsm show` needs a name", "cru fsm show NAME; `cru fsm list` says which there are")
+    if verb != "show" and names:
+        raise args.wrong(f"`cru fsm {verb or 'list'}` does not take {names[0]}")
+    if args.has("--json") and args.has("--mermaid"):
+        raise UsageProblem("--json and --mermaid do not go together", f"cru fsm show {names[0]} --mermaid")
+    machines, orphans = asyncio.run(_loaded(parsed))
+    if verb == "show":
+        _show(_found(machines, names[0]), args)
+    elif verb == "status":
+        _status(machines, orphans, args.has("--json"))
+    else:
+        _list(machines, args.has("--json"))
+    return 0
+
+
+async def _loaded(parsed: Parsed) -> tuple[dict[str, Machine], dict[str, Any]]:
+    """The workflows that the plugins define; and by name what is saved of others in this context."""
+    from cru.app import build
+    from cru.contexts.home import Home
+    from cru.namespace import state
+    from cru.namespace.fsm.workflows import of
+
+    start = start_of(parsed, context_name(parsed, Home(home_path(parsed))))
+    built = build(start, watch=_tell_warnings)
+    parts = built.session.parts
+    try:
+        for opening in parts.opening:
+            await opening(parts)
+        workflows = of(parts)
+        machines = {} if workflows is None else dict(workflows.machines)
+        if workflows is not None:
+            workflows.mind_tools()
+        saved = _saved(parts.store.folder / state.FILE)
+        return machines, {name: one for name, one in saved.items() if name not in machines}
+    finally:
+        await built.session.close()
+        await built.close()
+
+
+def _tell_warnings(bus: Bus) -> None:
+    from cru.events.stream import Notice, Published
+
+    def notice(item: Published) -> None:
+        assert isinstance(item.payload, Notice)
+        if item.payload.level != "info":
+            say(f"cru: {item.payload.text}")
+
+    bus.stream.subscribe(notice, Notice)
+
+
+def _saved(path: Path) -> dict[str, Any]:
+    """What plugins keep under `fsm:NAME` in a context, by name."""
+    import msgspec
+
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+    except FileNotFoundError:
+        return {}
+    except (OSError, msgspec.MsgspecError, UnicodeError) as error:
+        say(f"cru: {path} cannot be read: {error}")
+        return {}
+    return {key[4:]: one for key, one in found.items() if key.startswith("fsm:")}
+
+
+def _found(machines: dict[str, Machine], name: str) -> Machine:
+    if name in machines:
+        return machines[name]
+    from cru.config.closest import did_you_mean
+
+    raise NoWorkflow(
+        f"there is no workflow {name}", did_you_mean(name, machines) or "cru fsm list shows those that are there"
+    )
+
+
+def _list(machines: dict[str, Machine], as_json: bool) -> None:
+    rows = [
+        {"name": one.name, "plugin": one.owner.plugin.name, "about": one.definition.about, **_place(one)}
+        for one in machines.values()
+    ]
+    if as_json:
+        _json(rows)
+        return
+    if not rows:
+        show("there are no workflows; a plugin defines one with cru.fsm.define (docs/workflows.md)")
+    for row in rows:
+        place = f"{row['status']}, {row['state']}" if row["state"] else row["status"]
+        show(f"/{row['name']:<16} {place:<24} {one_line(row['about'])}".rstrip())
+
+
+def _status(machines: dict[str, Machine], orphans: dict[str, Any], as_json: bool) -> None:
+    import msgspec
+
+    from cru.namespace.fsm.command import status
+
+    if as_json:
+        records = {name: msgspec.to_builtins(one.record) for name, one in machines.items()}
+        _json({**records, **orphans})
+        return
+    if not machines and not orphans:
+        show("there are no workflows in this context")
+    for one in machines.values():
+        show(status(one))
+    for name, record in orphans.items():
+        state = record.get("state") if isinstance(record, dict) else None
+        show(f"{name}: in the state {state or '?'}; no plugin that is loaded defines it, so nothing holds it there")
+
+
+def _show(machine: Machine, args: Arguments) -> None:
+    from cru.faces.cli import fsm_drawing
+
+    if args.has("--mermaid"):
+        show(fsm_drawing.mermaid(machine.definition, _current(machine)))
+    elif args.has("--json"):
+        _json({**fsm_drawing.data(machine.definition), "plugin": machine.owner.plugin.name, "current": _place(machine)})
+    else:
+        show(fsm_drawing.text(machine.definition, _current(machine)))
+
+
+def _current(machine: Machine) -> str:
+    return machine.record.state if machine.record is not None else ""
+
+
+def _place(machine: Machine) -> dict[str, Any]:
+    record = machine.record
+    if record is None:
+        return {"status": "not started", "state": None}
+    return {"status": record.status, "state": record.state}
+
+
+def _json(value: Any) -> None:
+    import msgspec
+
+    show(msgspec.json.encode(value).decode())

@@ -1,0 +1,94 @@
+"""One dialog's hold on the terminal: printing, and a line that can be edited. Loads prompt_toolkit."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from typing import TYPE_CHECKING, ClassVar
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import in_terminal
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.input.typeahead import clear_typeahead
+from prompt_toolkit.input.vt100 import Vt100Input
+from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.output.vt100 import Vt100_Output
+
+from cru.namespace.dialogs import handed_over
+
+if TYPE_CHECKING:
+    from prompt_toolkit.key_binding import KeyPressEvent
+
+# Seconds to wait after Esc for the rest of an arrow key's sequence, and of a combination with Alt.
+SEQUENCE, COMBINATION = 0.05, 0.2
+# A second Ctrl-C within so many seconds means the turn: a plugin may ask again and again.
+INSISTING = 2.0
+
+
+class Line:
+    """The terminal `fd`; its size may change. Raises OSError when it has gone."""
+
+    _interrupted: ClassVar[float] = -INSISTING
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+        self._output = open(fd, "w", encoding="utf-8", errors="replace", closefd=False)  # noqa: SIM115  it is not ours to close
+        keyboard = Vt100Input(open(fd, encoding="utf-8", errors="replace", closefd=False))  # noqa: SIM115
+        clear_typeahead(keyboard)
+        # It need not ask where the cursor is: an answer that comes late would be read as typed.
+        screen = Vt100_Output(self._output, self._size, term=os.environ.get("TERM"), enable_cpr=False)
+        self._lines: PromptSession[str | None] = PromptSession(input=keyboard, output=screen, key_bindings=_keys())
+        self._lines.app.ttimeoutlen, self._lines.app.timeoutlen = SEQUENCE, COMBINATION
+
+    @property
+    def rows(self) -> int:
+        return self._size().rows
+
+    @property
+    def columns(self) -> int:
+        return self._size().columns
+
+    def write(self, text: str) -> None:
+        self._output.write(text)
+        self._output.flush()
+
+    async def read(self, hint: str) -> str | None:
+        """What is typed behind the hint up to Enter; None for Esc, Ctrl-C and Ctrl-D."""
+        try:
+            return await self._lines.prompt_async(f"  {hint} > ", set_exception_handler=False, handle_sigint=False)
+        except EOFError:
+            raise OSError("the terminal has gone") from None
+
+    def _size(self) -> Size:
+        try:
+            columns, rows = os.get_terminal_size(self.fd)
+        except OSError:
+            columns = rows = 0
+        return Size(rows=rows or 24, columns=columns or 80)
+
+
+def _keys() -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("escape")
+    @keys.add("c-d")
+    def _cancel(event: KeyPressEvent) -> None:
+        event.app.exit(result=None)
+
+    @keys.add("c-c")
+    def _interrupt(event: KeyPressEvent) -> None:
+        before, Line._interrupted = Line._interrupted, time.monotonic()
+        if Line._interrupted - before < INSISTING:
+            os.kill(os.getpid(), signal.SIGINT)
+        event.app.exit(result=None)
+
+    @keys.add("c-z")
+    def _suspend(event: KeyPressEvent) -> None:
+        async def stop() -> None:
+            async with in_terminal(), handed_over("SIGTSTP", "SIGCONT"):
+                os.kill(os.getpid(), signal.SIGSTOP)
+
+        event.app.create_background_task(stop())
+
+    return keys

@@ -1,0 +1,114 @@
+"""`cru.fsm`: workflows, an agent's discipline as a table of states (docs/workflows.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from cru.config.closest import did_you_mean
+from cru.namespace.arguments import text
+from cru.namespace.fsm.definition import read
+from cru.namespace.fsm.machine import Machine
+from cru.namespace.fsm.workflows import ensure, of
+from cru.namespace.host import BadArgument, Values, host
+
+
+def define(spec: dict[str, Any]) -> dict[str, Any]:
+    """fsm.define{name, initial, about?, limits = {legs=200, rounds}, states = {NAME = {instruction, tools = {globs}, to = {names}, back =
+    {names}, exit = fn(ctx) -> true | false, "why" or {shell|call, timeout, about}, limits = {legs, rounds, on_limit}, final}}} -> {name,
+    states}. Makes the workflow, its command `/NAME` and the tool `workflow`. Raises BadArgument for whatever does not fit.
+
+    Example: cru.fsm.define({name="demo", initial="a", states={a={to={"b"}}, b={final=true}}}).name --> "demo"
+    """
+    here = host()
+    try:
+        definition = read(spec)
+    except BadArgument as error:
+        error.message = f"{error.message} (plugin {here.plugin.name})"
+        raise
+    machine = Machine(definition, here)
+    workflows = ensure(here.session.parts)
+    try:
+        workflows.add(machine)
+    except BadArgument:
+        workflows.remove(machine)
+        raise
+    here.own(lambda: workflows.remove(machine))
+    return {"name": definition.name, "states": list(definition.states)}
+
+
+def list_() -> list[dict[str, Any]]:
+    """fsm.list() -> {{name, about, plugin, status, state}, ...}; status is "not started", running, stopped or done.
+
+    Example: #cru.fsm.list() --> 0
+    """
+    found = of(host().session.parts)
+    return [
+        {
+            "name": one.name, "about": one.definition.about, "plugin": one.owner.plugin.name,
+            "status": one.record.status if one.record is not None else "not started",
+            "state": one.record.state if one.record is not None else None,
+        }
+        for one in (found.machines.values() if found is not None else ())
+    ]  # fmt: skip
+
+
+def status(name: str) -> dict[str, Any] | None:
+    """fsm.status(name) -> {state, status, task, why, legs, rounds, total_legs, total_rounds, refused, history = {{from, to, at, note,
+    by}, ...}}, or nil if it was never started in this context. Raises BadArgument for a workflow that there is not.
+
+    Example: pcall(cru.fsm.status, "no such workflow") --> false
+    """
+    record = _machine("status", name).record
+    found: dict[str, Any] | None = None if record is None else msgspec.to_builtins(record)
+    return found
+
+
+async def start(name: str, task: str = "") -> None:
+    """fsm.start(name, task?): it is in its initial state; the model is told with the next request. Raises NamespaceError in the middle
+    of a run, BadArgument for a workflow that there is not.
+
+    Example: pcall(cru.fsm.start, "no such workflow", "a task") --> false
+    """
+    machine = _machine("start", name)
+    await machine.start(text("cru.fsm.start", "task", task), "script")
+    _untold()
+
+
+async def to(name: str, state: str, note: str = "") -> Values:
+    """fsm.to(name, state, note?) -> true, or (false, why): as the agent moves it, through the guard. Raises BadArgument.
+
+    Example: pcall(cru.fsm.to, "no such workflow", "done") --> false
+    """
+    where = "cru.fsm.to"
+    machine = _machine("to", name)
+    moved, said = await machine.move(text(where, "state", state), text(where, "note", note), "script")
+    if moved:
+        _untold()
+    return Values((True, None) if moved else (False, said))
+
+
+def stop(name: str, why: str = "") -> None:
+    """fsm.stop(name, why?): it stays where it is, and binds nobody until `/NAME` goes on. Raises BadArgument.
+
+    Example: pcall(cru.fsm.stop, "no such workflow") --> false
+    """
+    _machine("stop", name).stop(text("cru.fsm.stop", "why", why) or f"plugin {host().plugin.name} stopped it")
+
+
+def _machine(function: str, name: str) -> Machine:
+    where = f"cru.fsm.{function}"
+    workflows = of(host().session.parts)
+    known = workflows.machines if workflows is not None else {}
+    found = known.get(text(where, "name", name))
+    if found is None:
+        listed = f"there are {', '.join(known)}" if known else "none is defined"
+        raise BadArgument(f"{where}: there is no workflow `{name}`", did_you_mean(name, known) or listed)
+    return found
+
+
+def _untold() -> None:
+    workflows = of(host().session.parts)
+    if workflows is not None:
+        workflows.told = False

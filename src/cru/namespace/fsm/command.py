@@ -1,0 +1,71 @@
+"""The command of a workflow: `/NAME TEXT` starts it, and a few words steer it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cru.engine.commands import Said
+from cru.namespace.fsm.machine import Machine, WorkflowError
+from cru.namespace.fsm.words import count, lost
+
+if TYPE_CHECKING:
+    from cru.namespace.fsm.workflows import Workflows
+
+HINT = "[TEXT | status | stop | to STATE | reset]"
+GO_ON = "Go on with the workflow {name}."
+MOVES = 5
+
+
+async def run(workflows: Workflows, machine: Machine, typed: str) -> Said:
+    """Only whole words steer: `/deliver stop` stops it, `/deliver stop the leak` is a task. Raises WorkflowError."""
+    typed, name = typed.strip(), machine.name
+    machine.refresh()
+    workflows.told = False
+    if typed == "status":
+        return Said(status(machine))
+    if typed == "stop":
+        return Said(_stop(machine))
+    if typed == "reset":
+        machine.reset()
+        return Said(f"{name}: reset; `/{name} TEXT` starts it anew")
+    verb, _, target = typed.partition(" ")
+    if verb == "to" and len(target.split()) == 1:
+        return Said(await _to(machine, target.strip()))
+    if typed:
+        await machine.start(typed, "user")
+        return Said(prompt=typed)
+    machine.go_on()
+    return Said(prompt=GO_ON.format(name=name))
+
+
+def status(machine: Machine) -> str:
+    """Where it stands, in a few lines."""
+    record, name = machine.record, machine.name
+    if record is None:
+        return f"{name}: not started; `/{name} TEXT` starts it"
+    lines = [f"{name}: {record.status} in the state {record.state or '?'}"]
+    if machine.here is None:
+        lines.append(lost(machine.definition, record, machine.problem))
+    for label, text in (("task", record.task), ("why", record.why), ("last refused", record.refused)):
+        if text:
+            lines.append(f"  {label}: {text.strip().partition(chr(10))[0]}")
+    lines.append(
+        f"  in this state: {count(record.legs, 'leg')}, {count(record.rounds, 'round')}; in all: {count(record.total_legs, 'leg')}"
+    )
+    for move in record.history[-MOVES:]:
+        lines.append(f"  {move.from_ or '(start)'} -> {move.to}, by {move.by}{f': {move.note}' if move.note else ''}")
+    return "\n".join(lines)
+
+
+def _stop(machine: Machine) -> str:
+    if not machine.running:
+        raise WorkflowError(f"workflow {machine.name} is not running", f"`/{machine.name} status` says where it stands")
+    machine.stop("you stopped it")
+    return f"{machine.name}: stopped; its states bind nobody until `/{machine.name}` goes on"
+
+
+async def _to(machine: Machine, target: str) -> str:
+    before = machine.record.state if machine.record is not None else ""
+    state = await machine.put(target, "", "user")
+    end = "it is done" if state.final else f"`/{machine.name}` or your next prompt goes on there"
+    return f"{machine.name}: {before or '?'} -> {target}; {end}"

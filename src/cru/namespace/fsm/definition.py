@@ -1,0 +1,247 @@
+"""What a workflow is made of, and the reading of a definition: everything that can be wrong is said at once, with the closest name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection
+from typing import Any
+
+from msgspec import Struct
+
+from cru.config.closest import did_you_mean
+from cru.events.errors import EventError
+from cru.events.pattern import compiled
+from cru.namespace.arguments import function, lua_type, number, text, texts, tostring, whole
+from cru.namespace.callbacks import Callback, callback
+from cru.namespace.host import BadArgument
+
+WHERE = "cru.fsm.define"
+NAME = re.compile(r"[A-Za-z][\w-]*\Z", re.ASCII)
+MACHINE = ("name", "initial", "about", "states", "limits")
+STATE = ("instruction", "tools", "to", "back", "exit", "limits", "final", "about")
+GUARD = ("shell", "call", "timeout", "about")
+OF_FINAL = ("instruction", "final", "about")
+LEGS = 200
+SHELL_SECONDS = 600.0
+CALL_SECONDS = 60.0
+
+
+class Guard(Struct, frozen=True):
+    """What must hold before a state is left: a shell command that succeeds, or a function. `timeout` in seconds."""
+
+    shell: str = ""
+    call: Callback | None = None
+    timeout: float = SHELL_SECONDS
+    about: str = ""
+
+    def words(self) -> str:
+        """What must hold, for the model and for people."""
+        return self.about or (f"`{self.shell}` must succeed" if self.shell else "its check must pass")
+
+
+class Limits(Struct, frozen=True):
+    """How long something may last, 0 = as long as it likes; `on_limit` is the state that follows, "" = the workflow stops."""
+
+    legs: int = 0
+    rounds: int = 0
+    on_limit: str = ""
+
+
+class State(Struct, frozen=True):
+    """One state. tools: globs (None = all); to: where it goes on, through the guard; back: where it may return to without it."""
+
+    name: str
+    instruction: str = ""
+    about: str = ""
+    tools: tuple[str, ...] | None = None
+    to: tuple[str, ...] = ()
+    back: tuple[str, ...] = ()
+    guard: Guard | None = None
+    limits: Limits = Limits()
+    final: bool = False
+
+    @property
+    def ways(self) -> tuple[str, ...]:
+        """Every state that the agent may ask for from here."""
+        return (*self.to, *self.back)
+
+    def allows(self, tool: str) -> bool:
+        return self.tools is None or any(compiled(glob)(tool) for glob in self.tools)
+
+
+class Definition(Struct, frozen=True):
+    """A whole workflow; `states` in the order in which they are reached from the initial one."""
+
+    name: str
+    initial: str
+    states: dict[str, State]
+    about: str = ""
+    limits: Limits = Limits(legs=LEGS)
+
+
+def read(spec: Any) -> Definition:
+    """The definition in a table of an extension. Raises BadArgument."""
+    given = _table("the definition", spec, MACHINE)
+    name = text(WHERE, "name", given.get("name"))
+    if NAME.match(name) is None:
+        raise _bad(f"name `{name}`", "a name is letters, digits, - and _, since it is a command too")
+    where = f"workflow {name}"
+    raw = given.get("states")
+    if not isinstance(raw, dict) or not raw:
+        raise _bad(f"{where}: states must be a table of states by name, got {lua_type(raw)}")
+    found = {tostring(key): _state(where, key, one, raw) for key, one in raw.items()}
+    initial = _known(f"{where}: initial", given.get("initial"), found)
+    _check(where, initial, found)
+    limits = _limits(where, given.get("limits"), ("legs", "rounds"), found)
+    if not limits.legs:
+        limits = Limits(LEGS, limits.rounds)
+    return Definition(name, initial, _ordered(initial, found), _text(where, "about", given), limits)
+
+
+def _state(where: str, name: Any, raw: Any, known: Collection[str]) -> State:
+    if not isinstance(name, str) or NAME.match(name) is None:
+        raise _bad(
+            f"{where}: state {name!r}", 'a state has a name of letters, digits, - and _: plan = { to = {"work"} }'
+        )
+    where = f"{where}, state {name}"
+    given = _table(where, raw, STATE)
+    final = given.get("final", False)
+    if not isinstance(final, bool):
+        raise _bad(f"{where}: final must be a boolean, got {lua_type(final)}")
+    odd = [key for key in given if final and key not in OF_FINAL]
+    if odd:
+        raise _bad(f"{where}: it is final, so it has no `{odd[0]}`", "a final state has an instruction at most")
+    guard = _guard(where, given["exit"]) if given.get("exit") is not None else None
+    state = State(
+        name, _text(where, "instruction", given), _text(where, "about", given), _tools(where, given.get("tools")),
+        _targets(where, "to", given, name, known), _targets(where, "back", given, name, known), guard,
+        _limits(where, given.get("limits"), ("legs", "rounds", "on_limit"), known), final,
+    )  # fmt: skip
+    if not final and not state.ways:
+        raise _bad(f"{where}: it leads nowhere", 'give `to = {"…"}`, or `final = true`')
+    if guard is not None and not state.to:
+        raise _bad(f"{where}: `exit` guards the way to the states in `to`, and there are none", "name them in `to`")
+    if state.limits.on_limit == name:
+        raise _bad(
+            f"{where}: on_limit is the state itself", "name another state, or leave it out: then the workflow stops"
+        )
+    return state
+
+
+def _check(where: str, initial: str, states: dict[str, State]) -> None:
+    """What only shows when all states are known."""
+    finals = [one.name for one in states.values() if one.final]
+    if not finals:
+        raise _bad(f"{where}: no state is final", "one needs `final = true`: done = { final = true }")
+    if states[initial].final:
+        raise _bad(f"{where}: the initial state `{initial}` is final", "it would be over before it begins")
+    for one in states.values():
+        if one.limits.on_limit in finals:
+            raise _bad(
+                f"{where}, state {one.name}: on_limit leads to the final state `{one.limits.on_limit}`",
+                "a limit is no success: name a state where something is done about it, or leave it out to stop",
+            )
+    reached = _ordered(initial, states)
+    lost = sorted(name for name in states if name not in reached)
+    if lost:
+        raise _bad(f"{where}: state `{lost[0]}` cannot be reached from `{initial}`", "name it in `to` of another state")
+
+
+def _ordered(initial: str, states: dict[str, State]) -> dict[str, State]:
+    """The states that can be reached, nearest first: tables of Lua have no order of their own."""
+    names = [initial]
+    for name in names:
+        one = states[name]
+        names += [n for n in (*one.ways, one.limits.on_limit) if n and n not in names]
+    return {name: states[name] for name in names}
+
+
+def _guard(where: str, raw: Any) -> Guard:
+    if callable(raw):
+        return Guard(call=callback(function(WHERE, "exit", raw)).detached(), timeout=CALL_SECONDS)
+    given = _table(f"{where}: exit", raw, GUARD, "a function or a table {shell = …}")
+    if (given.get("shell") is None) == (given.get("call") is None):
+        raise _bad(f"{where}: exit needs one of `shell` and `call`", 'exit = { shell = "make test", timeout = 600 }')
+    command = _text(where, "exit.shell", given, "shell")
+    if given.get("call") is None and not command.strip():
+        raise _bad(f"{where}: exit.shell is empty")
+    usual = SHELL_SECONDS if command else CALL_SECONDS
+    seconds = number(WHERE, f"{where}: exit.timeout", given.get("timeout", usual), 0.001)
+    about = _text(where, "exit.about", given, "about")
+    if command:
+        return Guard(command, None, seconds, about)
+    work: Callable[..., Any] = function(WHERE, f"{where}: exit.call", given["call"])
+    return Guard("", callback(work).detached(), seconds, about)
+
+
+def _limits(where: str, raw: Any, keys: tuple[str, ...], states: Collection[str]) -> Limits:
+    if raw is None:
+        return Limits()
+    given = _table(f"{where}: limits", raw, keys)
+    legs, rounds = (
+        whole(WHERE, f"{where}: limits.{key}", given[key], 1) if given.get(key) is not None else 0
+        for key in ("legs", "rounds")
+    )
+    if given.get("on_limit") is None:
+        return Limits(legs, rounds)
+    if not legs and not rounds:
+        raise _bad(f"{where}: on_limit without a limit", 'limits = { legs = 20, on_limit = "review" }')
+    return Limits(legs, rounds, _known(f"{where}: limits.on_limit", given["on_limit"], states))
+
+
+def _targets(where: str, key: str, given: dict[str, Any], name: str, known: Collection[str]) -> tuple[str, ...]:
+    raw = given.get(key)
+    names = [raw] if isinstance(raw, str) else texts(WHERE, f"{where}: {key}", raw)
+    for one in names:
+        _known(f"{where}: {key}", one, known)
+        if one == name:
+            raise _bad(f"{where}: {key} names the state itself", "staying needs no transition")
+    twice = [one for one in names if names.count(one) > 1]
+    if key == "back":
+        to = given.get("to") or ()
+        twice += [one for one in names if one in ((to,) if isinstance(to, str) else to)]
+    if twice:
+        raise _bad(f"{where}: `{twice[0]}` is named twice", "`to` goes through the guard, `back` does not: choose one")
+    return tuple(names)
+
+
+def _tools(where: str, raw: Any) -> tuple[str, ...] | None:
+    if raw is None:
+        return None
+    globs = tuple([raw] if isinstance(raw, str) else texts(WHERE, f"{where}: tools", raw))
+    for glob in globs:
+        try:
+            compiled(glob)
+        except EventError as error:
+            raise _bad(f"{where}: tools: {error.message}", error.hint) from error
+    return globs
+
+
+def _known(where: str, raw: Any, known: Collection[str]) -> str:
+    """The name of a state that there is."""
+    if not isinstance(raw, str):
+        raise _bad(f"{where} must be the name of a state, got {lua_type(raw)}")
+    if raw not in known:
+        listed = f"there are {', '.join(sorted(map(str, known)))}"
+        raise _bad(f"{where}: there is no state `{raw}`", did_you_mean(raw, map(str, known)) or listed)
+    return raw
+
+
+def _table(where: str, raw: Any, known: Collection[str], wanted: str = "a table with keys") -> dict[str, Any]:
+    if raw == []:
+        return {}
+    if not isinstance(raw, dict):
+        raise _bad(f"{where} must be {wanted}, got {lua_type(raw)}")
+    for key in raw:
+        if key not in known:
+            raise _bad(f"{where}: unknown key `{key}`", did_you_mean(str(key), known) or f"known: {', '.join(known)}")
+    return raw
+
+
+def _text(where: str, shown: str, given: dict[str, Any], key: str = "") -> str:
+    raw = given.get(key or shown)
+    return "" if raw is None else text(WHERE, f"{where}: {shown}", raw)
+
+
+def _bad(message: str, hint: str = "") -> BadArgument:
+    return BadArgument(f"{WHERE}: {message}", hint)

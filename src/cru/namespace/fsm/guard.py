@@ -1,0 +1,82 @@
+"""Guards: may this state be left? Whatever goes wrong while asking means no."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from cru.engine.parts import Parts
+from cru.namespace.arguments import lua_type, tostring
+from cru.namespace.callbacks import error_value, failed
+from cru.namespace.fsm.definition import Guard
+from cru.values.errors import CruError
+
+ASKING: ContextVar[bool] = ContextVar("cru_fsm_guard", default=False)
+"""Whether a guard runs now: what it does is not the agent's doing, so the state's tools do not bind it."""
+
+TAIL_LINES, TAIL_CHARACTERS = 40, 4000
+
+
+async def ask(guard: Guard, about: dict[str, Any], parts: Parts, emit: Callable[[str], None] | None = None) -> str:
+    """ "" if the state may be left, else why not. `about` is what a function gets."""
+    token = ASKING.set(True)
+    try:
+        return await (_called(guard, about) if guard.call is not None else _shell(guard, parts, emit))
+    finally:
+        ASKING.reset(token)
+
+
+async def _called(guard: Guard, about: dict[str, Any]) -> str:
+    made = guard.call
+    assert made is not None
+    try:
+        async with asyncio.timeout(guard.timeout) as clock:
+            said = await made.call(about)
+    except TimeoutError as error:
+        if clock.expired():
+            return f"the check took longer than {guard.timeout:g} s and was ended, so it did not pass"
+        return _raised(guard, error)
+    except Exception as error:  # noqa: BLE001  the boundary around code of an extension: reported
+        return _raised(guard, error)
+    passed, why = said[:2] if isinstance(said, tuple) and len(said) > 1 else (said, None)
+    if passed is True:
+        return ""
+    if passed is False:
+        return "its check did not pass" if why is None else tostring(why)
+    return f"the check gave {lua_type(passed)} where true or false is wanted, so it did not pass"
+
+
+def _raised(guard: Guard, error: Exception) -> str:
+    assert guard.call is not None
+    failed(guard.call.host, error, "exit of a workflow's state")
+    return f"the check itself failed, so it did not pass: {error_value(error)}"
+
+
+async def _shell(guard: Guard, parts: Parts, emit: Callable[[str], None] | None) -> str:
+    from cru.tools.process import run
+    from cru.tools.shell import find_program
+
+    shell = find_program("bash", parts.env.get("PATH", "")) or "/bin/sh"
+    try:
+        ended = await run(
+            (shell, "-c", f" {guard.shell}"), cwd=parts.root, env=parts.env, timeout=guard.timeout, emit=emit
+        )
+    except CruError as error:
+        return f"`{guard.shell}` could not be run, so it did not pass: {error.message}"
+    if ended.code == 0 and not ended.timed_out:
+        return ""
+    how = f"ran longer than {guard.timeout:g} s and was ended" if ended.timed_out else f"failed ({_status(ended.code)})"
+    return f"`{guard.shell}` {how}:\n{_tail(ended.output)}"
+
+
+def _status(code: int) -> str:
+    return f"exit status {code}" if code > 0 else f"ended by signal {-code}"
+
+
+def _tail(output: str) -> str:
+    """The end of the output, where the reason mostly stands."""
+    lines = output.rstrip().splitlines()
+    tail = "\n".join(lines[-TAIL_LINES:])[-TAIL_CHARACTERS:]
+    return f"…\n{tail}" if len(tail) < len("\n".join(lines)) else tail or "(no output)"

@@ -1,0 +1,245 @@
+"""One workflow of a session: its definition, where it stands, and the rules of moving."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+import msgspec
+
+from cru.config.closest import did_you_mean
+from cru.events.payloads import Custom
+from cru.events.stream import StatusChanged
+from cru.namespace.fsm import guard, words
+from cru.namespace.fsm.definition import Definition, Limits, State
+from cru.namespace.fsm.record import KEPT, By, Move, Record, load, save
+from cru.namespace.host import Host, NamespaceError
+from cru.namespace.session_view import SessionView
+
+STUCK = 3
+"""So many legs without progress, and the agent is left alone until the user says something."""
+
+
+class WorkflowError(NamespaceError):
+    """A workflow cannot do what was asked of it now."""
+
+
+class Machine:
+    """`record` is None until it is started. `paused`: no continuations until the next prompt of the user."""
+
+    def __init__(self, definition: Definition, owner: Host) -> None:
+        self.definition = definition
+        self.owner = owner
+        self.record: Record | None = None
+        self.problem = ""
+        self.paused = False
+        self._warned: set[str] = set()
+
+    @property
+    def name(self) -> str:
+        return self.definition.name
+
+    @property
+    def running(self) -> bool:
+        return self.record is not None and self.record.status == "running"
+
+    @property
+    def here(self) -> State | None:
+        """The state it is in; None if it was not started, or if that state is gone."""
+        return None if self.record is None else self.definition.states.get(self.record.state)
+
+    def refresh(self) -> None:
+        """Read what is saved: another process may have moved it. What cannot be read counts as a state that is gone."""
+        try:
+            self.record, self.problem = load(self.owner, self.name)
+        except NamespaceError as error:
+            self.record, self.problem = Record(""), error.message
+        if self.record is None:
+            return
+        if self.record.status == "stopped" and self.record.why:
+            self.warn_once(
+                f"workflow {self.name} is stopped in the state {self.record.state}: {self.record.why}; `/{self.name}` goes on"
+            )
+        elif self.record.status != "done" and self.here is None:
+            self.warn_once(words.lost(self.definition, self.record, self.problem))
+
+    # what a person, a script or a limit does --------------------------------------------------------------------------------------
+
+    async def start(self, task: str, by: By) -> None:
+        """Begin at the initial state. Raises WorkflowError in the middle of a run."""
+        if self.record is not None and self.record.status != "done":
+            raise WorkflowError(
+                f"workflow {self.name} is in the middle of a run, in the state {self.record.state}",
+                f"a prompt without /{self.name} goes on with it; `/{self.name} reset` ends it, then it can be started anew",
+            )
+        self._write(Record("", task=task))
+        await self._enter(self.definition.states[self.definition.initial], task, by)
+
+    async def put(self, to: str, note: str, by: By) -> State:
+        """Move without asking anything. Raises WorkflowError for a state that there is not, and before the start."""
+        state = self.definition.states.get(to)
+        if state is None:
+            known = f"there are {', '.join(self.definition.states)}"
+            raise WorkflowError(
+                f"workflow {self.name} has no state {to}", did_you_mean(to, self.definition.states) or known
+            )
+        if self.record is None:
+            raise WorkflowError(f"workflow {self.name} was not started yet", f"/{self.name} TEXT starts it")
+        if self.problem:  # what was saved is not understood: the user begins a new record
+            self.problem = ""
+        await self._enter(state, note, by)
+        return state
+
+    def stop(self, why: str) -> None:
+        """Leave it as it is, until it is told to go on."""
+        if self.record is not None and self.record.status == "running":
+            self._write(msgspec.structs.replace(self.record, status="stopped", why=why))
+            self._show("")
+
+    def go_on(self) -> None:
+        """Run again, and count anew. Raises WorkflowError if there is nothing to go on with."""
+        if self.record is None or self.record.status == "done":
+            raise WorkflowError(
+                f"workflow {self.name} {'was not started yet' if self.record is None else 'is done'}",
+                f"/{self.name} TEXT starts it",
+            )
+        if self.here is None:
+            raise WorkflowError(words.lost(self.definition, self.record, self.problem))
+        fresh = {"legs": 0, "rounds": 0, "total_legs": 0, "total_rounds": 0}
+        self._write(msgspec.structs.replace(self.record, status="running", why="", **fresh))
+        self.paused = False
+        self._show(self.record.state)
+
+    def reset(self) -> None:
+        """Forget the run."""
+        save(self.owner, self.name, None)
+        self.record, self.problem, self.paused = None, "", False
+        self._show("")
+
+    # what the agent does ----------------------------------------------------------------------------------------------------------
+
+    async def move(
+        self, to: str, note: str, by: By = "agent", emit: Callable[[str], None] | None = None
+    ) -> tuple[bool, str]:
+        """Leave this state if its guard lets it: (True, what to read next), or (False, why not)."""
+        record, state = self.record, self.here
+        if record is None or state is None or record.status != "running":
+            return False, f"workflow {self.name} is not running"
+        if to not in state.ways:
+            near = did_you_mean(to, state.ways) or f"from {state.name} it goes to {', '.join(state.ways)}"
+            return False, f"there is no way from {state.name} to {to}; {near}"
+        why = ""
+        if to in state.to and state.guard is not None:
+            why = await guard.ask(state.guard, self._about(record, to, note), self.owner.session.parts, emit)
+        if self.record is not record or record.state != state.name:
+            return False, f"workflow {self.name} was moved meanwhile"
+        if why:
+            self._write(msgspec.structs.replace(record, refused=why))
+            return False, f"not moved, still in the state {state.name} of workflow {self.name}: {why}"
+        await self._enter(self.definition.states[to], note, by)
+        return True, words.entered(self.definition, self.definition.states[to])
+
+    def count_round(self) -> None:
+        if self.running and self.record is not None:
+            self.record.rounds += 1
+            self.record.total_rounds += 1
+
+    async def round_over(self) -> tuple[str, str]:
+        """A round with tool calls is over: (what to read in a new state, why everything stops); both are "" as a rule."""
+        if self.record is None or self.here is None:
+            return "", ""
+        save(self.owner, self.name, self.record)
+        return await self._limited()
+
+    async def leg_over(self, done: bool, stuck: int, goes_on: bool) -> str:
+        """A leg is over: what makes the agent go on, "" if it is to wait, or `goes_on` by itself. `stuck`: legs without progress."""
+        record, state = self.record, self.here
+        if record is None or state is None:
+            return ""
+        record.legs += 1
+        record.total_legs += 1
+        save(self.owner, self.name, record)
+        if not done or self.paused:
+            return ""
+        text, stops = await self._limited()
+        if text or stops or goes_on:
+            return text
+        if stuck >= STUCK:
+            self.paused = True
+            self.warn(
+                f"workflow {self.name} waits in the state {state.name}: {stuck} legs without progress; your next prompt goes on with it"
+            )
+            return ""
+        return words.go_on(self.definition, state, record)
+
+    # ------------------------------------------------------------------------------------------------------------------------------
+
+    async def _limited(self) -> tuple[str, str]:
+        over = self._over()
+        if over is None:
+            return "", ""
+        what, then = over
+        if not then:
+            self.stop(what)
+            text = f"workflow {self.name} is stopped: {what}; `/{self.name}` goes on and counts anew"
+            self.warn(text)
+            return "", text
+        state = await self.put(then, what, "limit")
+        self.warn(f"workflow {self.name}: {what}; it goes on in the state {then}")
+        return f"[workflow {self.name}: {what}]\n{words.entered(self.definition, state)}", ""
+
+    def _over(self) -> tuple[str, str] | None:
+        """The limit that is reached, and the state that it leads to."""
+        record, state = self.record, self.here
+        if record is None or state is None or record.status != "running":
+            return None
+        reached = _reached(state.limits, record.legs, record.rounds)
+        if reached:
+            return f"{reached} in the state {state.name}", state.limits.on_limit
+        reached = _reached(self.definition.limits, record.total_legs, record.total_rounds)
+        return (f"{reached} in all", "") if reached else None
+
+    async def _enter(self, state: State, note: str, by: By) -> None:
+        before = self.record
+        assert before is not None
+        move = Move(before.state, state.name, round(time.time(), 3), note, by)
+        self._write(
+            msgspec.structs.replace(
+                before, state=state.name, status="done" if state.final else "running", why="", legs=0, rounds=0, refused="",
+                history=[*before.history, move][-KEPT:],
+            )
+        )  # fmt: skip
+        self._show("" if state.final else state.name)
+        said = {"workflow": self.name, "from": move.from_, "to": move.to, "note": note, "by": by}
+        await self.owner.session.parts.bus.dispatch(Custom("workflow:moved", said))
+
+    def _about(self, record: Record, to: str, note: str) -> dict[str, object]:
+        """What a guard's function gets."""
+        return {
+            "workflow": self.name, "state": record.state, "to": to, "note": note, "task": record.task, "legs": record.legs,
+            "rounds": record.rounds, "session": SessionView(self.owner),
+        }  # fmt: skip
+
+    def _write(self, record: Record) -> None:
+        save(self.owner, self.name, record)
+        self.record = record
+
+    def _show(self, state: str) -> None:
+        """The workflow's own status line."""
+        text = f"{self.name}: {state}" if state else ""
+        self.owner.session.parts.bus.stream.tell(StatusChanged(self.owner.plugin.name, f"fsm:{self.name}", text))
+
+    def warn(self, text: str) -> None:
+        self.owner.session.parts.bus.stream.warn(text, self.owner.plugin.name)
+
+    def warn_once(self, text: str) -> None:
+        if text not in self._warned:
+            self._warned.add(text)
+            self.warn(text)
+
+
+def _reached(limits: Limits, legs: int, rounds: int) -> str:
+    for most, now, word in ((limits.legs, legs, "leg"), (limits.rounds, rounds, "round")):
+        if most and now >= most:
+            return f"the limit of {words.count(most, word)} is reached"
+    return ""

@@ -1,0 +1,70 @@
+"""Where a workflow stands: kept in the context under `fsm:NAME`, so that it survives restarts and kills."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+from msgspec import Struct, field
+
+from cru.namespace import state
+from cru.namespace.host import HOST, Host
+
+Status = Literal["running", "stopped", "done"]
+By = Literal["agent", "user", "limit", "script"]
+KEPT = 200
+"""How many transitions are remembered."""
+
+
+class Move(Struct, frozen=True, rename={"from_": "from"}):
+    """One transition. `at` in unix seconds; the first one of a run comes from ""."""
+
+    from_: str
+    to: str
+    at: float
+    note: str = ""
+    by: By = "agent"
+
+
+class Record(Struct):
+    """What is saved. `why` says why it is not running; `legs` and `rounds` count in this state, `total_*` since it was started;
+    `refused` is what the guard said last, "" since the state was entered."""
+
+    state: str
+    status: Status = "running"
+    task: str = ""
+    why: str = ""
+    legs: int = 0
+    rounds: int = 0
+    total_legs: int = 0
+    total_rounds: int = 0
+    refused: str = ""
+    history: list[Move] = field(default_factory=list)
+
+
+def key(name: str) -> str:
+    return f"fsm:{name}"
+
+
+def load(owner: Host, name: str) -> tuple[Record | None, str]:
+    """The record, None if the workflow was never started here; and what is wrong with what was found ("" = nothing)."""
+    token = HOST.set(owner)
+    try:
+        found = state.get(key(name))
+    finally:
+        HOST.reset(token)
+    if found is None:
+        return None, ""
+    try:
+        return msgspec.convert(found, Record), ""
+    except msgspec.ValidationError as error:
+        return Record(""), str(error)
+
+
+def save(owner: Host, name: str, record: Record | None) -> None:
+    """Write it, or take it away. Raises NamespaceError if that fails."""
+    token = HOST.set(owner)
+    try:
+        state.set_(key(name), None if record is None else msgspec.to_builtins(record))
+    finally:
+        HOST.reset(token)

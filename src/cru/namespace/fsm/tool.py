@@ -1,0 +1,83 @@
+"""The tool `workflow`: how the agent moves on. It is offered as long as any workflow is defined, and always the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from cru.namespace.fsm.words import TOOL
+from cru.tools import arguments
+from cru.tools.protocol import Access, Kind, Result, Running, ToolError
+from cru.values.messages import ToolSpec
+
+if TYPE_CHECKING:
+    from cru.namespace.fsm.machine import Machine
+    from cru.namespace.fsm.workflows import Workflows
+
+SOURCE = "cru.fsm"
+SPEC = ToolSpec(
+    TOOL,
+    "Leave the current state of the workflow that you work in. The state's check runs first; if it does not pass, you stay and are told "
+    "why. Call it alone or last: calls after it in the same reply are refused.",
+    {
+        "type": "object",
+        "properties": {
+            "to": {"type": "string", "description": "The state to go to.", "minLength": 1},
+            "note": {"type": "string", "description": "What was done, in a sentence."},
+            "workflow": {"type": "string", "description": "Which workflow, if several are running."},
+        },
+        "required": ["to"],
+        "additionalProperties": False,
+    },
+)
+
+
+class Wanted(Struct, frozen=True, forbid_unknown_fields=True):
+    to: arguments.Some
+    note: str = ""
+    workflow: str = ""
+
+
+class WorkflowTool:
+    spec = SPEC
+    kind: Kind = "flow"
+    parallel = False
+    source = SOURCE
+
+    def __init__(self, workflows: Workflows) -> None:
+        self._workflows = workflows
+
+    def check(self, given: str | Mapping[str, Any]) -> dict[str, Any]:
+        return arguments.check(Wanted, given)
+
+    def subject(self, args: Mapping[str, Any]) -> str:
+        return str(args.get("to", ""))
+
+    def paths(self, args: Mapping[str, Any]) -> Iterable[tuple[Access, str]]:
+        return ()
+
+    async def run(self, args: dict[str, Any], running: Running) -> Result:
+        """Raises ToolError if nothing can be moved."""
+        wanted = arguments.parse(Wanted, args)
+        machine = self._chosen(wanted)
+        moved, said = await machine.move(wanted.to, wanted.note, emit=running.emit)
+        return Result(said, is_error=not moved)
+
+    def _chosen(self, wanted: Wanted) -> Machine:
+        """The workflow that is meant: the one named, the only one, or the only one that can go there."""
+        running = self._workflows.running()
+        if not running:
+            raise ToolError("no workflow is running; only the user starts one")
+        fitting = [one for one in running if wanted.workflow in ("", one.name)]
+        if not fitting:
+            raise ToolError(f"no workflow {wanted.workflow} is running; running: {', '.join(m.name for m in running)}")
+        if len(fitting) > 1:
+            going = [one for one in fitting if one.here is not None and wanted.to in one.here.ways]
+            fitting = going or fitting
+        if len(fitting) > 1:
+            raise ToolError(
+                f"several workflows are running; name one in `workflow`: {', '.join(m.name for m in fitting)}"
+            )
+        return fitting[0]

@@ -1,0 +1,78 @@
+"""What the model and people read about a workflow."""
+
+from __future__ import annotations
+
+from cru.namespace.fsm.definition import Definition, State
+from cru.namespace.fsm.record import Record
+
+TOOL = "workflow"
+ALWAYS = (TOOL, "call_user")
+"""Tools that every state allows: the way on, and the way to the user."""
+
+
+def brief(definition: Definition, state: State, task: str = "") -> str:
+    """Where the agent is, what to do there, and the way out: beside each prompt, and when a state is entered."""
+    lines = [f"[workflow {definition.name}: you are in the state {state.name}]"]
+    if task:
+        lines.append(f"Task: {task}")
+    if state.instruction.strip():
+        lines.append(state.instruction.strip())
+    if state.tools is not None:
+        lines.append(f"Tools in this state: {tools(state)}.")
+    return "\n".join([*lines, *way_out(state)])
+
+
+def way_out(state: State) -> list[str]:
+    """How to move on."""
+    lines = []
+    if state.to:
+        check = f" Before that {state.guard.words()}: it is checked." if state.guard is not None else ""
+        lines.append(f"When this state's work is done, call the tool `{TOOL}` with `to` = {_either(state.to)}.{check}")
+    if state.back:
+        lines.append(f"To go back, call `{TOOL}` with `to` = {_either(state.back)}.")
+    return lines
+
+
+def entered(definition: Definition, state: State) -> str:
+    """What a successful move tells."""
+    if not state.final:
+        return brief(definition, state)
+    end = f"[workflow {definition.name}: done, in the state {state.name}]"
+    return "\n".join(filter(None, (end, state.instruction.strip())))
+
+
+def go_on(definition: Definition, state: State, record: Record) -> str:
+    """The continuation when the agent ended its leg and the workflow is not over."""
+    first = record.refused.strip().partition("\n")[0]
+    lines = [
+        f"[workflow {definition.name}] You stopped, but the workflow is not over: the state {state.name} is not left yet.",
+        state.instruction.strip(),
+        f"Last time it was refused: {first}" if first else "",
+        *way_out(state),
+        "If you cannot go on without the user, say why with the tool `call_user`.",
+    ]
+    return "\n".join(filter(None, lines))
+
+
+def denied(definition: Definition, state: State) -> str:
+    return f"state {state.name} of workflow {definition.name} allows {tools(state)}"
+
+
+def lost(definition: Definition, record: Record, problem: str) -> str:
+    """Why nobody knows where the workflow stands, and what the user may do."""
+    name = definition.name
+    what = f"what is saved of it is not understood ({problem})" if problem else ""
+    what = what or f"it was in the state {record.state}, which its definition no longer has"
+    return f"workflow {name}: {what}; choose with `/{name} to STATE` or `/{name} reset`"
+
+
+def count(number: int, word: str) -> str:
+    return f"{number} {word}" if number == 1 else f"{number} {word}s"
+
+
+def tools(state: State) -> str:
+    return ", ".join([*(state.tools or ()), *(name for name in ALWAYS if name not in (state.tools or ()))])
+
+
+def _either(names: tuple[str, ...]) -> str:
+    return " or ".join(f'"{name}"' for name in names)

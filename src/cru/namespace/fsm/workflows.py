@@ -1,0 +1,219 @@
+"""All workflows of a session: what they hear of it, and how each has its tool and its command.
+
+Everything here belongs to cru itself, not to the plugin that defined a workflow: what the agent may do is decided on the one road of tool
+calls, by a handler that denies when it fails.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from cru.engine.commands import Command
+from cru.engine.parts import Parts
+from cru.events import payloads
+from cru.events.answers import PASS, Answer, Inject, cancel, halt
+from cru.events.registry import Call
+from cru.events.stamp import Event
+from cru.namespace.fsm import command, guard, words
+from cru.namespace.fsm.machine import Machine
+from cru.namespace.fsm.tool import SOURCE, WorkflowTool
+from cru.namespace.host import BadArgument
+from cru.tools.registry import Registry as Tools
+
+SERVICE = "workflows"
+AFTER_MOVE = f"the call of `{words.TOOL}` before it may change the state: ask for it again afterwards"
+
+
+def of(parts: Parts) -> Workflows | None:
+    """The workflows of a session; None if none is defined."""
+    return cast("Workflows | None", parts.services.get(SERVICE))
+
+
+def ensure(parts: Parts) -> Workflows:
+    """The same, made and registered if need be."""
+    found = of(parts)
+    if found is None:
+        found = parts.services[SERVICE] = Workflows(parts)
+        found.register()
+    return found
+
+
+class Workflows:
+    """`machines` by name. told: the model knows the states as they are; in_leg: the agent is at work; moving: in this batch a move was
+    asked for; handed: the agent handed over to the user in this leg."""
+
+    def __init__(self, parts: Parts) -> None:
+        self.machines: dict[str, Machine] = {}
+        self.told = False
+        self._parts = parts
+        self._ids: list[int] = []
+        self._in_leg = self._moving = self._handed = False
+
+    def running(self) -> list[Machine]:
+        return [one for one in self.machines.values() if one.running]
+
+    # defined and gone -------------------------------------------------------------------------------------------------------------
+
+    def register(self) -> None:
+        self._parts.tools.add(WorkflowTool(self))
+        heard: dict[str, tuple[Call, dict[str, Any]]] = {
+            "message:received": (self._received, {}),
+            "leg:started": (self._started, {}),
+            "message:before_send": (self._sending, {"scope": "main"}),
+            "tool:before_call": (self._gate, {"priority": 0}),
+            "tool:completed": (self._called_user, {"pattern": "call_user", "scope": "main"}),
+            "tool:batch_completed": (self._batch_over, {"scope": "main"}),
+            "session:compacted": (self._compacted, {}),
+            "turn:complete": (self._leg_over, {}),
+            "custom": (self._stop, {"pattern": "command:stop"}),
+        }
+        registry = self._parts.bus.registry
+        self._ids = [
+            registry.on(event, call, owner="cru", where="cru.fsm", **more) for event, (call, more) in heard.items()
+        ]
+
+    def add(self, machine: Machine) -> None:
+        """Take a workflow in; one of the same name is replaced if it is the same plugin's. Raises BadArgument."""
+        old, plugin = self.machines.get(machine.name), machine.owner.plugin.name
+        if old is not None and old.owner.plugin.name != plugin:
+            raise BadArgument(
+                f"cru.fsm.define: plugin {plugin}: there is a workflow {machine.name} already, of plugin {old.owner.plugin.name}",
+                "give it another name",
+            )
+        if old is not None:
+            self._parts.commands.remove(old.name, plugin)
+        about = machine.definition.about or f"start the workflow {machine.name}, or steer it"
+        problem = self._parts.commands.add(
+            Command(machine.name, about, lambda typed: command.run(self, machine, typed), plugin, command.HINT)
+        )
+        if problem:
+            raise BadArgument(f"cru.fsm.define: {problem}", "a workflow's name is its command: give it another one")
+        self.machines[machine.name] = machine
+        machine.refresh()
+
+    def remove(self, machine: Machine) -> None:
+        """Let a workflow go, and with the last one everything else. Where it stands stays saved."""
+        if self.machines.get(machine.name) is machine:
+            del self.machines[machine.name]
+            self._parts.commands.remove(machine.name, machine.owner.plugin.name)
+        if not self.machines and of(self._parts) is self:
+            for one in self._ids:
+                self._parts.bus.registry.off(one)
+            self._parts.tools.drop(SOURCE)
+            del self._parts.services[SERVICE]
+
+    # heard ------------------------------------------------------------------------------------------------------------------------
+
+    def _received(self, event: Event) -> Answer:
+        """A prompt of the user resumes what was paused, and has the states beside it."""
+        self._refresh()
+        if event.stamp.is_continuation:
+            return PASS
+        for machine in self.machines.values():
+            machine.paused = False
+        prompt = event.payload
+        assert isinstance(prompt, payloads.MessageReceived)
+        return self._briefs(prompt.content)
+
+    def _started(self, _event: Event) -> Answer:
+        self._refresh()
+        self._in_leg, self._handed = True, False
+        return PASS
+
+    def _refresh(self) -> None:
+        self._moving = False
+        for machine in self.machines.values():
+            machine.refresh()
+        self.mind_tools()
+
+    def mind_tools(self) -> None:
+        """Warn about globs that fit no tool, a slip of the pen as a rule; all plugins must be loaded."""
+        for machine in self.machines.values():
+            _mind_tools(machine, self._parts.tools)
+
+    def _sending(self, event: Event) -> Answer:
+        """Whoever was not told yet (after a compaction, a resumed run, a start by a script) is told now."""
+        if event.stamp.purpose:
+            return PASS
+        for machine in self.running():
+            machine.count_round()
+        return PASS if self.told else self._briefs()
+
+    def _briefs(self, prompt: str = "") -> Answer:
+        """The states as they are now, with the task if the prompt is not just that."""
+        self.told = True
+        briefs = [
+            words.brief(one.definition, one.here, one.record.task if one.record.task != prompt else "")
+            for one in self.running()
+            if one.here is not None and one.record is not None
+        ]
+        return Answer(context=tuple(briefs)) if briefs else PASS
+
+    def _gate(self, event: Event) -> Answer:
+        call = event.payload
+        assert isinstance(call, payloads.ToolBeforeCall)
+        if not self._binds(call.origin, event):
+            return PASS
+        if self._moving and call.origin == "model":
+            return cancel(AFTER_MOVE)
+        for machine in self.running():
+            if machine.here is None and machine.record is not None and call.name != "call_user":
+                return cancel(words.lost(machine.definition, machine.record, machine.problem))
+            if machine.here is not None and call.name not in words.ALWAYS and not machine.here.allows(call.name):
+                return cancel(words.denied(machine.definition, machine.here))
+        self._moving = self._moving or (call.name == words.TOOL and call.origin == "model" and bool(self.running()))
+        return PASS
+
+    def _binds(self, origin: str, event: Event) -> bool:
+        """The model's own calls, and those of a plugin's tool that it uses: scripts outside of any handler and guard while it works."""
+        if origin == "script":
+            return self._in_leg and not event.stamp.parent_seq and not guard.ASKING.get()
+        return origin == "model"
+
+    def _called_user(self, _event: Event) -> Answer:
+        self._handed = True
+        return PASS
+
+    async def _batch_over(self, _event: Event) -> Answer:
+        self._moving = False
+        texts, stops = [], []
+        for machine in self.running():
+            text, stop = await machine.round_over()
+            texts += [text] if text else []
+            stops += [stop] if stop else []
+        if stops:
+            return halt("; ".join(stops))
+        return Answer(context=tuple(texts)) if texts else PASS
+
+    def _compacted(self, _event: Event) -> Answer:
+        self.told = False
+        return PASS
+
+    async def _leg_over(self, event: Event) -> Answer:
+        over = event.payload
+        assert isinstance(over, payloads.TurnComplete)
+        done = over.cause == "done" and not self._handed
+        self._in_leg = self._moving = self._handed = False
+        texts = [await machine.leg_over(done, over.no_progress, over.recurse is not None) for machine in self.running()]
+        said = "\n\n".join(filter(None, texts))
+        return Answer(inject=Inject(said)) if said else PASS
+
+    def _stop(self, _event: Event) -> Answer:
+        """`/stop`: nothing goes on by itself until the user's next prompt."""
+        for machine in self.machines.values():
+            machine.paused = True
+        return PASS
+
+
+def _mind_tools(machine: Machine, tools: Tools) -> None:
+    from cru.config.closest import did_you_mean
+    from cru.events.pattern import compiled
+
+    known = tools.names()
+    for state in machine.definition.states.values():
+        for glob in state.tools or ():
+            if tools.find(glob) is None and not any(compiled(glob)(name) for name in known):
+                hint = did_you_mean(glob, known)
+                machine.warn_once(
+                    f"workflow {machine.name}, state {state.name}: no tool fits `{glob}`{f'; {hint}' if hint else ''}"
+                )

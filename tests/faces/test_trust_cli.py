@@ -1,0 +1,164 @@
+"""`cru trust` and the plugins of a project, through the real command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.kit import Done, HomeDir, Reply, cru, server
+
+TOLD = "cru.on('turn:complete', function() cru.toast('{0}') end)"
+
+
+def plugin(home: HomeDir, name: str, text: str = "") -> Path:
+    path = home.project / ".cru" / "plugins" / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text or TOLD.format(f"{name} ran"))
+    return path
+
+
+def turn(home: HomeDir, cwd: Path | None = None) -> Done:
+    with server([Reply("ok")]) as model:
+        home.configure(url=model.url)
+        run = cru("hello", home=home, cwd=cwd)
+    assert (run.code, run.out) == (0, "ok\n") and "Traceback" not in run.err, run
+    return run
+
+
+def states(home: HomeDir) -> dict[str, str]:
+    run = cru("plugin", "list", "--json", home=home)
+    assert run.code == 0, run.err
+    rows: list[dict[str, Any]] = msgspec.json.decode(run.out)
+    return {row["name"]: row["state"] for row in rows if row["layer"] != "bundled"}
+
+
+def test_the_plugins_of_a_project_run_after_they_were_shown_and_accepted(home: HomeDir) -> None:
+    plugin(home, "a.lua")
+    plugin(home, "b/init.lua", TOLD.format("b ran"))
+    run = turn(home)
+    folder = home.project / ".cru" / "plugins"
+    assert "ran" not in run.err
+    assert (
+        f"2 plugins of this project are not loaded: this project is not trusted (read {folder}, then `cru trust`)"
+        in run.err
+    )
+    assert states(home) == {"a": "untrusted", "b": "untrusted"}
+    shown = cru("trust", home=home)
+    assert shown.code == 0 and f"{folder} is trusted as it is" in shown.out
+    assert f"{len(TOLD.format('b ran')):>9}  .cru/plugins/b/init.lua\n" in shown.out
+    run = turn(home)
+    assert "a.lua ran" in run.err and "b ran" in run.err
+    assert states(home) == {"a": "active", "b": "active"}
+    assert "forgotten" in cru("trust", "--revoke", home=home).out
+    assert states(home) == {"a": "untrusted", "b": "untrusted"}
+
+
+def test_a_folder_that_changed_after_it_was_trusted_is_a_stranger_again(home: HomeDir) -> None:
+    file = plugin(home, "a.lua")
+    assert cru("trust", home=home).code == 0
+    file.write_text("error('never run')")
+    run = turn(home)
+    assert "never run" not in run.err
+    assert "1 plugin of this project is not loaded: it has changed since it was trusted" in run.err
+    assert states(home) == {"a": "untrusted"}
+
+
+def test_what_changes_during_a_run_is_not_loaded_however_late(home: HomeDir) -> None:
+    helper = home.project / ".cru" / "plugins" / "late" / "lua" / "helper.lua"
+    text = f"""
+      cru.on("message:received", function()
+        cru.fs.write("{helper}", "return 'evil'")
+        cru.toast("helper says " .. require("helper"))
+      end)"""
+    plugin(home, "late/init.lua", text)
+    plugin(home, "late/lua/helper.lua", "return 'good'")
+    assert cru("trust", home=home).code == 0
+    run = turn(home)
+    assert helper.read_text() == "return 'evil'", run.err
+    assert "helper says good" in run.err
+    assert "it has changed since it was trusted" in turn(home).err
+
+
+def test_a_plugin_of_the_user_wins_over_one_of_a_project(home: HomeDir) -> None:
+    plugin(home, "guard.lua", TOLD.format("the project's"))
+    (home.cru / "plugins").mkdir(parents=True)
+    (home.cru / "plugins" / "guard.lua").write_text(TOLD.format("mine"))
+    assert "mine" in turn(home).err
+    assert states(home) == {"guard": "active"}
+    assert cru("trust", home=home).code == 0
+    run = turn(home)
+    assert "mine" in run.err and "the project's" not in run.err
+
+
+def test_an_untrusted_plugin_switches_off_nobody_of_its_name(home: HomeDir, tmp_path: Path) -> None:
+    """Packages come after the project; a stranger must not stand in their way."""
+    record = tmp_path / "site" / "guard-1.dist-info"
+    record.mkdir(parents=True)
+    (record / "entry_points.txt").write_text("[cru.extensions]\nguard = guard_plugin\n")
+    (tmp_path / "site" / "guard_plugin.py").write_text("def setup(cru):\n    cru.toast('on guard')\n")
+    plugin(home, "guard.lua", "")
+    with server([Reply("ok")]) as model:
+        home.configure(url=model.url)
+        run = cru("hello", home=home, env={"PYTHONPATH": str(tmp_path / "site")})
+    assert "on guard" in run.err and "1 plugin of this project is not loaded" in run.err
+
+
+def test_a_link_that_leads_out_of_the_project_is_refused_and_nothing_is_accepted(home: HomeDir, tmp_path: Path) -> None:
+    (tmp_path / "outside.lua").write_text(TOLD.format("outside"))
+    plugin(home, "good.lua")
+    (home.project / ".cru" / "plugins" / "out.lua").symlink_to(tmp_path / "outside.lua")
+    (home.project / ".cru" / "config.toml").write_text('mode = "trust"\n')
+    run = cru("trust", home=home)
+    assert run.code == 1 and "plugins/out.lua leads out of the project" in run.err
+    assert not (home.cru / "trust.json").exists()
+    assert " ran" not in turn(home).err
+
+
+def test_a_link_that_comes_later_is_named(home: HomeDir, tmp_path: Path) -> None:
+    plugin(home, "good.lua")
+    assert cru("trust", home=home).code == 0
+    (home.project / ".cru" / "plugins" / "out").symlink_to(tmp_path)
+    err = turn(home).err
+    assert "1 plugin of this project is not loaded: " in err and "plugins/out leads out of the project" in err
+
+
+def test_the_folder_of_the_user_is_never_one_of_a_project(home: HomeDir) -> None:
+    (home.cru / "plugins").mkdir(parents=True)
+    (home.cru / "plugins" / "mine.lua").write_text(TOLD.format("mine"))
+    run = turn(home, cwd=home.path)
+    assert "mine" in run.err and "trust" not in run.err
+    shown = cru("trust", home=home, cwd=home.path)
+    assert "plugins" not in shown.out and ".lua" not in shown.out
+
+
+def test_a_python_plugin_of_a_project_leaves_nothing_in_it(home: HomeDir) -> None:
+    plugin(home, "snake/__init__.py", "from . import inner\ndef setup(cru):\n    cru.toast(inner.TEXT)\n")
+    plugin(home, "snake/inner.py", "TEXT = 'hiss'")
+    assert cru("trust", home=home).code == 0
+    for _ in range(2):
+        assert "hiss" in turn(home).err
+    assert not (home.project / ".cru" / "plugins" / "snake" / "__pycache__").exists()
+
+
+def test_a_file_name_cannot_write_to_the_terminal(home: HomeDir) -> None:
+    plugin(home, "a\x1b[2J\nb.lua", "return 1")
+    run = cru("trust", home=home)
+    assert run.code == 0 and "\x1b" not in run.out and "a\\x1b[2J\\nb.lua" in run.out
+
+
+def test_with_nothing_to_trust_there_is_nothing_to_accept(home: HomeDir) -> None:
+    run = cru("trust", home=home)
+    assert run.code == 1 and "there is no" in run.out and not (home.cru / "trust.json").exists()
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 1, "files": 5}'])
+def test_a_corrupt_file_of_trust_trusts_nothing_and_is_kept(home: HomeDir, content: str) -> None:
+    plugin(home, "a.lua")
+    assert cru("trust", home=home).code == 0
+    (home.cru / "trust.json").write_text(content)
+    run = turn(home)
+    assert "a.lua ran" not in run.err and "trust.json: not understood" in run.err
+    assert (home.cru / "trust.json.corrupt-1").read_text() == content
+    assert cru("trust", home=home).code == 0 and "a.lua ran" in turn(home).err

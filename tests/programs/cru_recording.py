@@ -1,0 +1,20 @@
+#!/usr/bin/env python3
+"""The real command; the names of `cru` that plugins use are noted in the file $RECORD_NAMES, and $RECORD_WITHOUT fails."""
+
+import os
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.programs.recording import Recorder, record
+
+
+def main() -> None:
+    record(Recorder(Path(os.environ["RECORD_NAMES"]), os.environ.get("RECORD_WITHOUT", "")))
+    from cru.faces.cli.start import start
+
+    start(sys.argv[1:])
+
+
+main()
