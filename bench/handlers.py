@@ -23,8 +23,9 @@ from cru.extensions.lua.runtime import LuaVM
 from cru.values.messages import Message
 
 TOOL = ToolBeforeCall("bash", {"command": "x" * 900, "timeout": 30, "description": "a call of one kilobyte"}, "call_1")
-REQUEST = MessageBeforeSend(
-    "m", {"temperature": 1.0}, tuple(Message("user", "x" * 500, ref=str(n)) for n in range(1000))
+LONG, SHORT = (
+    MessageBeforeSend("m", {"temperature": 1.0}, tuple(Message("user", "x" * 500, ref=str(n)) for n in range(count)))
+    for count in (1000, 10)
 )
 CHANGE = 'event.args.command = event.args.command .. "y" return event'
 LUA = 'cru.on("%s", function(ctx, event) %s end)\n'
@@ -43,16 +44,18 @@ CASES: dict[str, tuple[Any, str, str]] = {
         "py",
         PYTHON % ("event['args']['command'] += 'y'; return event", "tool:before_call"),
     ),
-    "request: no handler": (REQUEST, "", ""),
-    "request: lua reads model": (REQUEST, "lua", LUA % ("message:before_send", "local m = event.model")),
-    "request: python reads model": (REQUEST, "py", PYTHON % ("event['model']", "message:before_send")),
+    "1000 messages: no handler": (LONG, "", ""),
+    "1000 messages: lua reads model": (LONG, "lua", LUA % ("message:before_send", "local m = event.model")),
+    "1000 messages: python reads model": (LONG, "py", PYTHON % ("event['model']", "message:before_send")),
+    "10 messages: lua reads model": (SHORT, "lua", LUA % ("message:before_send", "local m = event.model")),
+    "10 messages: python reads model": (SHORT, "py", PYTHON % ("event['model']", "message:before_send")),
 }
 
 
-async def opened(case: str) -> Bus:
-    """The bus of a session of its own with one plugin."""
+async def opened(case: str, folder: Path) -> Bus:
+    """The bus of a session of its own with one plugin, in a new folder."""
     _, suffix, source = CASES[case]
-    path = Path(tempfile.mkdtemp(prefix="cru-bench-"))
+    path = Path(tempfile.mkdtemp(dir=folder))
     (path / "plugins").mkdir()
     (path / "script.txt").write_text("text: fine\n")
     if source:
@@ -74,7 +77,7 @@ def machine() -> Callable[[], Any]:
     return lambda: vm.call_soon_ok(function, table)
 
 
-async def measured(rounds: int, journal: bool) -> dict[str, float]:
+async def measured(rounds: int, journal: bool, folder: Path) -> dict[str, float]:
     """Microseconds of CPU time a dispatch, by case."""
     bare = machine()
 
@@ -83,7 +86,7 @@ async def measured(rounds: int, journal: bool) -> dict[str, float]:
 
     work: dict[str, Callable[[], Any]] = {"the bare machine": reference}
     for case in CASES:
-        bus = await opened(case)
+        bus = await opened(case, folder)
         if not journal:
             bus.sink = Unjournalled()
         work[case] = lambda bus=bus, payload=CASES[case][0]: bus.dispatch(payload)
@@ -98,8 +101,8 @@ async def measured(rounds: int, journal: bool) -> dict[str, float]:
     return best
 
 
-async def profiled(case: str) -> None:
-    bus = await opened(case)
+async def profiled(case: str, folder: Path) -> None:
+    bus = await opened(case, folder)
     bus.sink = Unjournalled()
     profile = cProfile.Profile()
     profile.enable()
@@ -114,12 +117,19 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=100)
     parser.add_argument("--profile", choices=CASES)
     given = parser.parse_args()
-    if given.profile:
-        return asyncio.run(profiled(given.profile))
-    bare, written = asyncio.run(measured(given.rounds, False)), asyncio.run(measured(given.rounds, True))
+    with tempfile.TemporaryDirectory(prefix="cru-bench-") as name:
+        if given.profile:
+            asyncio.run(profiled(given.profile, Path(name)))
+            return
+        bare, written = (asyncio.run(measured(given.rounds, journal, Path(name))) for journal in (False, True))
     print(f"{'case':32}{'µs':>8}{'÷ bare machine':>16}{'with journal':>14}")
     for case, value in bare.items():
         print(f"{case:32}{value:8.1f}{value / bare['the bare machine']:16.2f}{written[case]:14.1f}")
+    print("\nreading `model` of a request of 1000 messages, beside no handler and beside a request of 10 messages:")
+    for language in ("lua", "python"):
+        reads = bare[f"1000 messages: {language} reads model"]
+        none, few = bare["1000 messages: no handler"], bare[f"10 messages: {language} reads model"]
+        print(f"{language:8}{reads - none:6.1f} µs more, {reads / none:.0f} times; {reads / few:.2f} times")
 
 
 if __name__ == "__main__":

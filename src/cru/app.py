@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import Struct
 
-from cru.bundled.prompts import BASE, COMPACTION
+from cru.bundled.prompts import BASE, COMPACTION, GUIDES
 from cru.config.layers import Layer, environment_layer, read_layer, restrict
 from cru.config.merge import Settings, merge
 from cru.contexts.entries import Problem, new_id
@@ -32,6 +32,8 @@ from cru.events.bus import Bus
 from cru.events.journal import JournalLine
 from cru.events.payloads import TodoChanged
 from cru.events.stamp import Origin
+from cru.extensions.hooks.door import Door, Policy, Where
+from cru.extensions.hooks.settings import HookSettings
 from cru.extensions.packages import installed
 from cru.extensions.settings import PATH_VARIABLES, PLUGIN_KEYS, PluginSettings
 from cru.models.settings import API_KEYS, ModelSettings
@@ -48,8 +50,10 @@ from cru.values.errors import CruError
 if TYPE_CHECKING:
     from cru.events.extension import Extension
 
+Redact = Callable[[bytes], bytes] | None
+
 SETTINGS: tuple[type[Struct], ...] = (
-    ContextSettings, ModelSettings, PermissionSettings, EngineSettings, ToolSettings, PluginSettings,
+    ContextSettings, ModelSettings, PermissionSettings, EngineSettings, ToolSettings, PluginSettings, HookSettings,
 )  # fmt: skip
 API_TABLES: dict[str, dict[str, Any]] = {"api": API_KEYS, "models.*.api": API_KEYS, "plugins": PLUGIN_KEYS}
 
@@ -62,7 +66,8 @@ class BadExtension(CruError):
 
 
 class Start(Struct, frozen=True):
-    """What a face knows when it asks for a session. `overrides` are settings of the command line; root is the project root."""
+    """What a face knows when it asks for a session. `overrides` are settings of the command line; root is the project root; hooks:
+    which command hooks run; strict_hooks: none may await trust."""
 
     home: Path
     context: str
@@ -70,6 +75,8 @@ class Start(Struct, frozen=True):
     cwd: Path
     root: Path
     overrides: dict[str, Any] = {}
+    hooks: Policy = "trusted"
+    strict_hooks: bool = False
 
 
 class Built(Struct):
@@ -131,7 +138,7 @@ def build(
     command: str = "cru",
     watch: Callable[[Bus], None] | None = None,
 ) -> Built:
-    """Build a session. `watch` may subscribe to the stream before anything is published on it."""
+    """Build a session. `watch` may subscribe to the stream before anything is published on it. Raises CruError."""
     settings, layers, notices = load_settings(start)
     about = settings.of(ContextSettings)
     home = Home(start.home, about)
@@ -141,9 +148,7 @@ def build(
     for text in (*(_placed(start.home, p) for p in problems), *notices):
         bus.stream.warn(text)
     redact = _redactor(settings, start.env)
-    journal = LineFile(store.folder / "journal.jsonl", redact=redact)
-    trace = LineFile(store.folder / "trace.jsonl", limit_bytes=None, redact=redact)
-    bus.sink = _Journal(journal)
+    journal, trace = _records(bus, store, redact)
     tools = Tools([_built_in(settings), *sources])
     voices = Voices(bus, settings.of(ModelSettings), start.env, start.home / "models")
     gate, odd = _gate(start, settings, layers, store, tools)
@@ -159,6 +164,7 @@ def build(
     )  # fmt: skip
     _register(bus, (*INSTALLED, *extensions))
     plugins = _plugins(parts, start, settings)
+    _hooks(parts, start, settings, redact)
     for text in (*bus.registry.problems, *tools.problems, *odd):
         bus.stream.warn(text)
     session = _session(parts, command, voices)
@@ -170,6 +176,13 @@ def _bus(store: FileContext, watch: Callable[[Bus], None] | None) -> Bus:
     if watch is not None:
         watch(bus)
     return bus
+
+
+def _records(bus: Bus, store: FileContext, redact: Redact) -> tuple[LineFile, LineFile]:
+    """The journal, which the bus writes, and the trace."""
+    journal = LineFile(store.folder / "journal.jsonl", redact=redact)
+    bus.sink = _Journal(journal)
+    return journal, LineFile(store.folder / "trace.jsonl", limit_bytes=None, redact=redact)
 
 
 def _closing(voices: Voices, *files: FileContext | LineFile) -> Callable[[], Any]:
@@ -205,6 +218,20 @@ def plugin_places(start: Start, settings: Settings) -> Any:
 
     chosen = settings.of(PluginSettings)
     return Places(start.home, start.root, start.env, chosen.runtimepath, chosen.plugins)
+
+
+def _hooks(parts: Parts, start: Start, settings: Settings, redact: Redact) -> None:
+    """Command hooks; nothing of them is loaded before a file is there that may hold some. Raises Untrusted."""
+    if start.hooks == "none":
+        return
+    door = Door(hooks_where(start), settings.of(HookSettings).options, start.hooks, start.strict_hooks, parts, redact)
+    door.look()
+    parts.between.append(door.again)
+
+
+def hooks_where(start: Start) -> Where:
+    """Where command hooks are looked for."""
+    return Where(start.home, _user_home(start), start.root, start.cwd, start.env)
 
 
 def _session(parts: Parts, command: str, voices: Voices) -> Session:
@@ -258,7 +285,7 @@ def _gate(
     grants = Grants(start.home / "grants.json", start.root)
     rules = layer_rules(layers)
     chosen = settings.of(PermissionSettings)
-    readable = (store.folder / "tool_cache",)
+    readable = (store.folder / "tool_cache", Path(GUIDES))
     gate = Gate(chosen, rules, start.root, start.home, grants, readable=readable, user_home=_user_home(start))
     problems = [str(p) for p in grants.problems]
     if gate.rules():
@@ -307,7 +334,7 @@ def _services(bus: Bus, home: Home, store: FileContext, voices: Voices, settings
     }  # fmt: skip
 
 
-def _redactor(settings: Settings, env: Mapping[str, str]) -> Callable[[bytes], bytes] | None:
+def _redactor(settings: Settings, env: Mapping[str, str]) -> Redact:
     """What takes the keys out of records; None if there are none."""
     from cru.models.registry import secrets
 

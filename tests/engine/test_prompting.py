@@ -25,7 +25,7 @@ TOOLS = "call: ls {}\n---\ntext: ok\n---\ntext: ok again\n"
         (inject("before"), "before\n\ngo"),
         (inject("after", "user_suffix"), "go\n\nafter"),
         (add_context("one", "two"), "go\n\none\n\ntwo"),
-        (Answer(context_files=("hint.md",)), "go\n\n--- FILE {root}/hint.md ---\nfrom a file"),
+        (Answer(context=("one",), context_files=("hint.md",)), "go\n\none\n\n## Referenced files\n- hint.md"),
         (transform(attachments=[Attachment("x.txt", "X")]), "go\n\n--- FILE x.txt ---\nX\n--- END OF x.txt ---"),
     ],
 )

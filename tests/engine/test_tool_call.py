@@ -208,15 +208,20 @@ def test_context_of_tool_events_follows_the_result_each_on_a_line(tmp_path: Path
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / "note.md").write_text("from a file")
     ext = Ext({
-        "tool:before_call": always(Answer(context=("one",))),
+        "tool:before_call": always(Answer(context=("one",), context_files=("./note.md",))),
         "tool:called": always(Answer(context=("two",))),
         "tool:completed": always(Answer(context=("three",), context_files=("note.md", "missing.md"))),
     })  # fmt: skip
     world = World(tmp_path, "call: ls {}\n---\ntext: end\n", ext)
     world.run("go")
-    assert world.results()[0].startswith("note.md\t11\none\ntwo\nthree\n--- FILE ")
-    assert world.results()[0].endswith("from a file")
-    assert any("missing.md" in text for text in world.notices())
+    assert world.results() == ["note.md\t11\none\ntwo\nthree\n## Referenced files\n- note.md"]
+
+
+def test_context_of_a_call_that_says_nothing_stands_alone(tmp_path: Path) -> None:
+    ext = Ext({"tool:before_call": always(Answer(context=("one",)))})
+    world = World(tmp_path, "call: made {}\n---\ntext: end\n", ext).tools(MadeTool("made", lambda _a: ""))
+    world.run("go")
+    assert world.results() == ["one"]
 
 
 def test_injects_of_several_tool_events_become_one_message_after_the_results(tmp_path: Path) -> None:

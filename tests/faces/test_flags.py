@@ -46,7 +46,7 @@ def test_the_version_is_told_by_its_long_flag_only(home: HomeDir) -> None:
         ("-vx", ""),
         ("-m", "mean --model?"),
         ("-V", "mean --version?"),
-        ("-s", "mean --switch-context?"),
+        ("-s", "mean --strict-hooks?"),
     ],
 )
 def test_an_unknown_flag_is_a_usage_error_with_a_suggestion(home: HomeDir, flag: str, hint: str) -> None:

@@ -108,3 +108,14 @@ def test_a_note_at_the_chats_prompt_stands_above_it(home: HomeDir) -> None:
         terminal.expect_screen("cru: all done\n> two wo")
         terminal.key("c-c")
         assert terminal.eof() == 0
+
+
+def test_statuses_stand_beside_the_chats_prompt(home: HomeDir) -> None:
+    scripted(home)
+    plugin(home, STATUS)
+    with pty(home=home) as terminal:
+        terminal.expect("> ")
+        terminal.line("hi")
+        terminal.expect("Hello")
+        terminal.expect_screen(" main")
+        assert terminal.eof() == 0

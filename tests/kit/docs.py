@@ -55,8 +55,13 @@ class DocsError(AssertionError):
 
 
 def pages(root: Path) -> list[Path]:
-    """README.md and docs/**/*.md, as far as they exist."""
-    return [p for p in (root / "README.md", *sorted((root / "docs").rglob("*.md"))) if p.exists()]
+    """README.md, AGENTS.md, docs/**/*.md and the guides that come with cru, as far as they exist."""
+    guides = sorted((root / "src" / "cru" / "bundled" / "guide").glob("*.md"))
+    return [
+        p
+        for p in (root / "README.md", root / "AGENTS.md", *sorted((root / "docs").rglob("*.md")), *guides)
+        if p.exists()
+    ]
 
 
 def fences(text: str) -> Iterator[Block]:

@@ -18,8 +18,10 @@ Generator = Callable[[], str]
 
 # Name of a part → what writes it.
 GENERATORS: dict[str, Generator] = {
+    "api": tables.api,
     "commands": tables.commands,
     "events": tables.events,
+    "events_brief": tables.events_brief,
     "flags": tables.flags,
     "modes": tables.modes,
     "namespace": tables.namespace,

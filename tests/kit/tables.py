@@ -12,6 +12,7 @@ from cru.engine import settings as engine
 from cru.engine.states import mermaid
 from cru.events.catalog import CATALOG
 from cru.extensions import settings as extensions
+from cru.extensions.hooks import settings as hooks
 from cru.faces.cli.flags import FLAGS
 from cru.models import settings as models
 from cru.namespace.names import INDEXED, LATER, NAMES
@@ -54,9 +55,51 @@ def events() -> str:
     return "\n".join(rows)
 
 
+def events_brief() -> str:
+    """The bundled guide: live events, what may be changed, what a pattern looks at."""
+    rows = ["| event | fires | may be changed | pattern |", "|---|---|---|---|"]
+    for row in CATALOG:
+        if row.live and row.name != "custom":
+            rows.append(f"| `{row.name}` | {row.when} | {', '.join(row.writable)} | {row.ident} |")
+    return "\n".join(rows)
+
+
+def api() -> str:
+    """AGENTS.md and the bundled guide: every name with its signature, a line a family. Of several names for one function the one
+    with a family is listed."""
+    families: dict[str, list[str]] = {}
+    seen: set[str] = set()
+    for name in sorted(NAMES, key=lambda n: ("." not in n, n)):
+        if NAMES[name] not in seen:
+            seen.add(NAMES[name])
+            families.setdefault(name.rpartition(".")[0] or "cru", []).append(
+                f"`{_signature(docs(NAMES[name])[0]).rstrip('.,')}`"
+            )
+    return "\n".join(f"- {' · '.join(said)}" for _, said in sorted(families.items()))
+
+
+def _signature(said: str) -> str:
+    """The beginning of a docstring up to the end of `name(arguments) -> result`."""
+    call = _until(said, " :;")
+    rest = said[len(call) :]
+    return call + _until(rest, ".;:,", start=4) if rest.startswith(" -> ") else call
+
+
+def _until(text: str, ends: str, start: int = 0) -> str:
+    """The text before the first of these characters that stands outside of brackets and is no part of a word."""
+    depth = 0
+    for at, char in enumerate(text):
+        depth += (char in "({[") - (char in ")}]")
+        if at >= start and depth == 0 and char in ends and text[at + 1 : at + 2] in ("", " ", char):
+            return text[:at]
+        if at >= start and depth == 0 and char == " " and " " in ends:
+            return text[:at]
+    return text
+
+
 def settings() -> str:
     """docs/configuration.md: every setting of every room."""
-    docs = contexts.DOCS | models.DOCS | permissions.DOCS | engine.DOCS | tools.DOCS | extensions.DOCS
+    docs = contexts.DOCS | models.DOCS | permissions.DOCS | engine.DOCS | tools.DOCS | extensions.DOCS | hooks.DOCS
     return markdown(SETTINGS, docs)
 
 

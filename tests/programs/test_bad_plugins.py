@@ -132,7 +132,9 @@ PYTHON_BODIES: dict[str, tuple[str, tuple[str, ...]]] = {
     "recursion that never ends": ("return on_message(ctx, event)", ("RecursionError",)),
     "it raises what is no Exception": ("raise BaseException('base')", ("bad.py:2", "base")),
     "it stops an iteration": ("raise StopIteration", ("bad.py:3", "StopIteration")),
-    "it cancels itself": ("import asyncio; raise asyncio.CancelledError", ("bad.py:2", "CancelledError")),
+    "it cancels itself": ("import asyncio; raise asyncio.CancelledError", ("bad.py:3", "CancelledError")),
+    "it interrupts": ("raise KeyboardInterrupt", ("bad.py:3", "KeyboardInterrupt")),
+    "bytes in a table": ("return {'handled': True, 'result': {'a': [b'x']}}", ("`result` holds bytes",)),
     "it returns a list": ("return [1]", ("a table or nil is understood",)),
     "it returns an object": ("return object()", ("a table or nil is understood",)),
     "it is a generator": ("yield 5", ("a table or nil is understood",)),
@@ -152,7 +154,6 @@ def test_a_handler_in_python_that_fails_changes_nothing(tmp_path: Path, what: st
     assert requests[0].body["messages"][-1]["content"] == "hello"
 
 
-@pytest.mark.xfail(strict=True, reason="bytes become text in base64")
 def test_bytes_are_no_text(tmp_path: Path) -> None:
     source = "from cru import on\non('message:received', lambda ctx, event: {'content': b'x'})\n"
     done, _, requests = run(tmp_path, {"bad.py": source})
@@ -160,10 +161,69 @@ def test_bytes_are_no_text(tmp_path: Path) -> None:
     assert requests[0].body["messages"][-1]["content"] == "hello"
 
 
-@pytest.mark.xfail(strict=True, reason="GeneratorExit passes the boundary around a plugin's code")
 def test_leaving_a_generator_that_is_none_is_a_failure(tmp_path: Path) -> None:
     source = "from cru import on\ndef f(ctx, event):\n    raise GeneratorExit\non('message:received', f)\n"
     assert "GeneratorExit" in told(tmp_path, {"bad.py": source})
+
+
+RAISED = ("SystemExit", "KeyboardInterrupt", "GeneratorExit", "asyncio.CancelledError", "BaseException")
+
+
+@pytest.mark.parametrize("raised", RAISED)
+def test_nothing_that_is_raised_in_python_ends_the_run(tmp_path: Path, raised: str) -> None:
+    """Raised by hand, after a wait, beside the turn, at the end, and while it is loaded."""
+    late = (
+        f"import asyncio, cru\nasync def late(*_):\n    await asyncio.sleep(0)\n    raise {raised}\n"
+        "cru.on('message:received', late)\ncru.spawn(late)\n"
+        f"def soon():\n    raise {raised}\ncru.spawn(soon)\nteardown = late\n"
+    )
+    err = told(tmp_path, {"late.py": late, "load.py": f"import asyncio\nraise {raised}"})
+    name = raised.removeprefix("asyncio.")
+    assert "plugin load is not loaded" in err and f"load.py:2: {name}" in err
+    assert "late: spawned function:" in err and f"late.py:4: {name}" in err and f"late.py:8: {name}" in err
+    assert "failed on message:received" in err and "on_unload" in err
+
+
+TYPOS: dict[str, tuple[str, str, str]] = {
+    "a field in Lua": ("lua", "return {contnt = 'x'}", "bad.lua:1): returned `contnt`"),
+    "a word in Lua": ("lua", "return {cancle = true}", "did you mean `cancel`?"),
+    "a word that comes first": ("lua", "return {cancel = true, reson = 'x'}", "did you mean `reason`?"),
+    "text that was to be added": ("lua", "return {contxt = 'x'}", "did you mean `context`?"),
+    "in the event in Lua": ("lua", "event.contnt = 'x' return event", "did you mean `content`?"),
+    "a field in Python": ("py", "return {'contnt': 'x'}", "bad.py:2): returned `contnt`"),
+    "in the event in Python": ("py", "event['contnt'] = 'x'; return event", "did you mean `content`?"),
+}
+
+
+@pytest.mark.parametrize("what", TYPOS)
+def test_a_misspelt_key_is_told_with_what_was_meant(tmp_path: Path, what: str) -> None:
+    language, body, said = TYPOS[what]
+    python = f"from cru import on\ndef f(ctx, event):\n    {body}\non('message:received', f)\n"
+    with server((Reply("one"), Reply("two"))) as model:
+        here = home(tmp_path)
+        here.configure("", model.url)
+        (here.cru / "plugins").mkdir()
+        (here.cru / "plugins" / f"bad.{language}").write_text(handler(body) if language == "lua" else python)
+        done = cru("hello", home=here)
+    assert "which means nothing on message:received" in done.err
+    assert said in done.err
+
+
+def test_a_misspelt_key_is_told_once(tmp_path: Path) -> None:
+    guard = 'cru.on("tool:before_call", function() cru.timer.sleep(0) return {cancle = true} end)'
+    call = Call("bash", {"command": "true"})
+    assert told(tmp_path, {"bad.lua": guard}, Reply(calls=(call, call)), Reply("all is well")).count("`cancle`") == 1
+
+
+def test_an_async_handler_may_return_nothing(tmp_path: Path) -> None:
+    source = "from cru import on, toast\nasync def f(ctx, event):\n    toast('was here')\non('message:received', f)\n"
+    err = told(tmp_path, {"quiet.py": source})
+    assert "was here" in err and "failed" not in err
+
+
+@pytest.mark.parametrize("key", ["note = 'x'", "task = true and 'x'", "lines = {1}", "[1] = 'x'", "reason = 'x'"])
+def test_other_keys_stay_silent(tmp_path: Path, key: str) -> None:
+    assert "means nothing" not in told(tmp_path, {"bad.lua": handler(f"return {{{key}}}")})
 
 
 def test_an_unknown_event_is_told_with_its_place_and_the_closest_name(tmp_path: Path) -> None:
@@ -244,7 +304,6 @@ cru.on("turn:complete", function()
   cru.toast(("needs %d things: "):format(3) .. table.concat({#cru.fs.list("."), cru.json.encode({1})}, " "))
 end)
 """
-SHARED = pytest.mark.xfail(strict=True, reason="plugins share _G, the tables of the library and the tables of cru")
 
 
 @pytest.mark.parametrize(
@@ -254,13 +313,13 @@ SHARED = pytest.mark.xfail(strict=True, reason="plugins share _G, the tables of 
         "crucible = 5",
         "debug = nil",
         "package.loaded.cjson = 5\npackage.path = nil",
-        pytest.param("_G.cru = nil", marks=SHARED),
+        "_G.cru = nil",
         "for name in pairs(_G) do rawset(_G, name, nil) end",
-        pytest.param("cru.on = nil", marks=SHARED),
-        pytest.param("cru.fs.list = nil", marks=SHARED),
-        pytest.param("setmetatable(cru, {__index = function() error('mine') end})", marks=SHARED),
-        pytest.param("table.concat = nil", marks=SHARED),
-        pytest.param("getmetatable('').__index = nil", marks=SHARED),
+        "cru.on = nil",
+        "cru.fs.list = nil",
+        "setmetatable(cru, {__index = function() error('mine') end})",
+        "table.concat = nil",
+        "getmetatable('').__index = nil",
     ],
 )
 def test_what_a_plugin_does_to_the_globals_leaves_others_alone(tmp_path: Path, source: str) -> None:

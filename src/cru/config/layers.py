@@ -40,6 +40,8 @@ OTHERS = (
 
 # What an untrusted project may set: table -> its keys. Both lists can only make things stricter.
 UNTRUSTED = {"permissions": ("ask", "deny")}
+# What it may hold all the same: a person judges each entry by itself (`cru hooks review`), and nothing is read from here.
+JUDGED_ALONE = {"hooks": ("entries",)}
 
 
 class Layer(Struct, frozen=True):
@@ -110,12 +112,15 @@ def restrict(layer: Layer) -> tuple[Layer, tuple[Problem, ...]]:
     kept: dict[str, Any] = {}
     ignored: list[tuple[str, ...]] = []
     for key, value in layer.data.items():
-        allowed = UNTRUSTED.get(key)
-        if allowed is None or not isinstance(value, dict):
+        allowed, alone = UNTRUSTED.get(key, ()), JUDGED_ALONE.get(key, ())
+        if alone and isinstance(value, list):
+            continue
+        if not (allowed or alone) or not isinstance(value, dict):
             ignored.append((key,))
             continue
-        kept[key] = {inner: value[inner] for inner in value if inner in allowed}
-        ignored += [(key, inner) for inner in value if inner not in allowed]
+        if allowed:
+            kept[key] = {inner: value[inner] for inner in value if inner in allowed}
+        ignored += [(key, inner) for inner in value if inner not in (*allowed, *alone)]
     problems = tuple(
         Problem(f"`{'.'.join(path)}` is ignored: this project is not trusted", layer.place(path), _how_to_trust(layer))
         for path in ignored

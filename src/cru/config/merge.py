@@ -17,7 +17,7 @@ Tables = Mapping[str, Mapping[str, Any]]
 NOT_LOCAL = {"lock_heartbeat_seconds": "every process must judge a lock's age by the same measure"}
 
 # Lists that add up over the layers instead of replacing each other: no layer may drop another one's refusals.
-JOINED = frozenset({("permissions", "allow"), ("permissions", "ask"), ("permissions", "deny")})
+JOINED = frozenset({("permissions", "allow"), ("permissions", "ask"), ("permissions", "deny"), ("hooks", "disabled")})
 
 # Values of these layers are words typed by somebody: "80" is a number where a number is wanted.
 _WORDS = (ENVIRONMENT, COMMAND_LINE)

@@ -154,7 +154,7 @@ async def _finish(parts: Parts, decided: Decided, result: Result, which: str, to
         if other.halt and not answer.halt:
             halted_by = owner
         answer = add(answer, other)
-    content = "\n".join([content, *added.texts(parts, answer)])
+    content = "\n".join(filter(None, [content, *added.texts(parts, answer)]))
     scribe.result(parts, call, content, result.is_error, **({"which": which} if which else {}))
     ends = result.ends_turn and not result.is_error
     injects = decided.injects + _inject(more)

@@ -145,7 +145,8 @@ class Bus:
             return "main agent only"
         if handler.pattern and not matches(handler.pattern, _ident(chain.row, chain.payload)):
             return f"pattern {handler.pattern}"
-        return ""
+        declines = getattr(handler.call, "declines", None)
+        return str(declines(Event(chain.row, chain.stamp, chain.payload))) if declines is not None else ""
 
     def _record(self, chain: Chain, answer: Answer, before: Struct, seconds: float) -> None:
         now, row, stamp = chain.payload, chain.row, chain.stamp
@@ -157,6 +158,19 @@ class Bus:
             _ident(row, now) or "", getattr(now, "ref", ""), getattr(now, "call_id", ""), tuple(chain.heard),
             "halt" if answer.halt else answer.decision, answer.reason, changed, int(seconds * 1_000_000) / 1000,
         )  # fmt: skip
+        self._write(line)
+
+    def note(self, about: str, text: str) -> None:
+        """A line in the journal about something beside a dispatch, for whoever looks for it; nobody is told."""
+        stamp = self._stamp(FRAME.get())
+        self._write(
+            JournalLine(
+                stamp.dispatch_seq, stamp.timestamp, about, stamp.session_id, stamp.run_id, stamp.agent_id, stamp.parent_seq,
+                reason=text,
+            )
+        )  # fmt: skip
+
+    def _write(self, line: JournalLine) -> None:
         try:
             self.sink.write(line)
         except Exception as error:  # noqa: BLE001  the boundary around the journal: a full disk must not end a turn

@@ -63,9 +63,13 @@ def checked(raw: Any) -> Answer:
     if not isinstance(raw, Answer):
         raise BadAnswer(f"answered with {type(raw).__name__}, not an Answer")
     try:
-        return _decoder().decode(msgspec.json.encode(raw))
+        answer = _decoder().decode(msgspec.json.encode(raw))
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
         raise BadAnswer(f"the answer does not fit: {error}") from error
+    for change in raw.changes:
+        _no_bytes(change.value, change.field)
+    _no_bytes(raw.result, "result")
+    return answer
 
 
 def described(raised: BaseException) -> str:
@@ -77,6 +81,15 @@ def cancelled_from_outside() -> bool:
     """Whether this task was cancelled (Ctrl-C, the end of a session), rather than the handler having awaited a cancelled one."""
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
+
+
+def _no_bytes(value: Any, where: str) -> None:
+    """Raises BadAnswer: as JSON they would become base64, which nobody asked for."""
+    if isinstance(value, (bytes, bytearray, memoryview)):
+        raise BadAnswer(f"the answer does not fit: `{where}` holds bytes", "value.decode() makes a text of them")
+    if type(value) is not str and isinstance(value, (dict, list, tuple, set)):
+        for item in value.values() if isinstance(value, dict) else value:
+            _no_bytes(item, where)
 
 
 async def _within(handler: Handler, work: Awaitable[Any]) -> Any:

@@ -144,7 +144,7 @@ class Chain:
             self.heard.append(Heard(handler.owner, handler.where, handler.id, ms, "", error, answer, tuple(rejected)))
             if answer is PASS:
                 continue
-            total = add(total, answer)
+            total = _beside(total, answer) if handler.lane == "commands" else add(total, answer)
             self.said.append(Said(handler.owner, strength(answer), bool(error)))
             if answer.decision == "allow":
                 allows[handler.owner] = handler.group
@@ -204,6 +204,14 @@ class Chain:
     def _warn(self, handler: Handler, text: str) -> None:
         place = f" ({handler.where})" if handler.where else ""
         self._stream.warn(f"{handler.owner}{place}: {text}", handler.owner)
+
+
+def _beside(total: Answer, answer: Answer) -> Answer:
+    """Command hooks of one group know nothing of each other: no inject of theirs takes the place of another one."""
+    first, last = total.inject, answer.inject
+    if first is not None and last is not None:
+        answer = replace(answer, inject=replace(last, content=f"{first.content}\n\n{last.content}"))
+    return add(total, answer)
 
 
 def _placed(row: Row, answer: Answer, rejected: list[str]) -> Answer:

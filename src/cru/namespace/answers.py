@@ -9,9 +9,20 @@ from cru.events.answers import PASS, Answer, Change, Inject, Position
 from cru.events.catalog import Row
 from cru.namespace.host import BadArgument
 from cru.namespace.lazy import Lazy, stored
-from cru.namespace.vocabulary import field_of
+from cru.namespace.vocabulary import field_of, word
 
 POSITIONS: dict[str, Position] = {"user_prefix": "user_prefix", "user_suffix": "user_suffix"}
+
+
+DECIDING = ("cancel", "deny", "allow", "ask", "halt", "handled")
+ADDING = ("inject", "context")
+BESIDE = ("reason", "result", "terminate", "model")
+"""The words of an answer: those that are true, those that hold what is added, and those that stand beside them."""
+
+UNDERSTOOD = frozenset((
+    *DECIDING, *ADDING, *BESIDE, "cancelled",
+    "type", "event_type", "summary", "name", "identifier", "timestamp_ms", "is_continuation", "payload",
+))  # fmt: skip
 
 
 class Odd(Exception):
@@ -34,6 +45,27 @@ def answer(name: str, row: Row, raw: Any, sent: Mapping[str, Any]) -> Answer:
     if raw.get("cancelled") is True and row.kind == "gate" and "type" in raw:
         return Answer(decision="deny", reason=str(raw.get("reason") or "cancelled"))
     return _transform(name, row, raw, sent)
+
+
+def misspelt(name: str, row: Row, raw: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, str]:
+    """The keys that mean nothing and are nearly a word of an answer or a field that may be changed, and what was probably meant."""
+    strays = [key for key in raw.keys() - sent.keys() - UNDERSTOOD if isinstance(key, str)]
+    if not strays:
+        return {}
+    from cru.config.closest import closest
+
+    writable = {key for key in (*word(name).keys, *row.writable) if field_of(name, key) in row.writable}
+    found = {}
+    for key in strays:
+        if key in writable:
+            continue
+        words = [*sorted(writable), *(DECIDING if raw[key] is True else ADDING)]
+        if any(one in raw for one in (*DECIDING, *ADDING)):
+            words += BESIDE
+        meant = closest(key, words)
+        if meant:
+            found[key] = meant
+    return found
 
 
 def _decision(raw: Mapping[str, Any]) -> Answer | None:

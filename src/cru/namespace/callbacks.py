@@ -26,9 +26,12 @@ class Callback(Struct, frozen=True):
 
     async def call(self, *args: Any) -> Any:
         """Call it in its owner's name."""
+        plugin = self.host.plugin
+        # A function of Lua is its own boundary, and may return several values.
+        work = (plugin.invoke,) if plugin.dialect == "python" else ()
         token = HOST.set(self.host)
         try:
-            return await call(self.function, *args)
+            return await call(*work, self.function, *args)
         finally:
             HOST.reset(token)
 

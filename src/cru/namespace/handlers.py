@@ -76,6 +76,7 @@ class Handler:
         self._function = function
         self._priority = priority
         self._label = label
+        self._told: set[str] = set()
 
     def __call__(self, event: Event) -> Returned:
         if self._stopped(event):
@@ -105,15 +106,28 @@ class Handler:
         try:
             answer = answers.answer(self._name, event.row, result, sent)
         except answers.Odd as odd:
-            stream = self._host.session.parts.bus.stream
-            stream.warn(f"{self._host.plugin.name} ({self._label}): {odd}", self._host.plugin.name)
+            self._warn(self._label, str(odd))
             return PASS
+        if result and result.keys() - sent.keys() - answers.UNDERSTOOD:
+            self._misspelt(event, result, sent)
         if answer.decision == "deny" and not answer.halt and event.row.name == "turn:complete":
             self._host.session.shared["stopped"] = (
                 event.stamp.dispatch_seq
             )  # crucible: only the handlers after it are stopped
             return Answer(note=f"stops the rest: {answer.reason}")
         return answer
+
+    def _misspelt(self, event: Event, result: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
+        """Tell once what was probably meant by a key that means nothing."""
+        for key, meant in answers.misspelt(self._name, event.row, result, sent).items():
+            if key not in self._told:
+                self._told.add(key)
+                place = self._host.plugin.where(self._function) or self._label
+                self._warn(place, f"returned `{key}`, which means nothing on {self._name}; did you mean `{meant}`?")
+
+    def _warn(self, place: str, text: str) -> None:
+        owner = self._host.plugin.name
+        self._host.session.parts.bus.stream.warn(f"{owner} ({place}): {text}", owner)
 
     def _stopped(self, event: Event) -> bool:
         return bool(self._host.session.shared.get("stopped") == event.stamp.dispatch_seq)

@@ -30,10 +30,20 @@ class GrantFile(Versioned, frozen=True):
     projects: dict[str, tuple[str, ...]] = {}
 
 
+class Judged(Struct, frozen=True):
+    """What a person said about one hook; `file` is where it stands, `what` is its command, both for people."""
+
+    accepted: bool
+    file: str = ""
+    what: str = ""
+
+
 class TrustFile(Versioned, frozen=True):
-    """`trust.json`: resolved absolute path -> SHA-256 of the accepted content in hexadecimal."""
+    """`trust.json`: `files`: resolved absolute path -> SHA-256 of the accepted content in hexadecimal; `hooks`: SHA-256 of a hook and
+    of the files that it names -> what was said about it."""
 
     files: dict[str, str] = {}
+    hooks: dict[str, Judged] = {}
 
 
 T = TypeVar("T", bound=Versioned)

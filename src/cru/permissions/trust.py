@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from cru.permissions.errors import NotStored
-from cru.permissions.store import TrustFile, load, update
+from cru.permissions.store import Judged, TrustFile, load, update
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from cru.config.errors import Problem
@@ -46,7 +49,7 @@ class Trust:
             digest = _digest(path.read_bytes() if content is None else content)
         except OSError as error:
             raise NotStored(f"{path} cannot be read: {error.strerror}") from error
-        update(self._path, TrustFile, lambda old: TrustFile(files={**old.files, _key(path): digest}))
+        update(self._path, TrustFile, lambda old: replace(old, files={**old.files, _key(path): digest}))
 
     def trust_folder(self, seen: Snapshot) -> None:
         """Accept a folder as the person has seen it, and keep the copy. Raises NotStored."""
@@ -78,15 +81,38 @@ class Trust:
         key = _key(path)
         if not self.is_known(path):
             return False
-        update(self._path, TrustFile, lambda old: TrustFile(files={k: v for k, v in old.files.items() if k != key}))
+        update(self._path, TrustFile, lambda old: replace(old, files={k: v for k, v in old.files.items() if k != key}))
         shutil.rmtree(self._copy(path, "").parent, ignore_errors=True)
         return True
 
+    def hooks(self) -> Mapping[str, Judged]:
+        """What was said about hooks, by fingerprint."""
+        return self._load().hooks
+
+    def judge_hooks(self, said: Mapping[str, Judged]) -> None:
+        """Note what a person said about hooks. Raises NotStored."""
+        update(self._path, TrustFile, lambda old: replace(old, hooks={**old.hooks, **said}))
+
+    def forget_hooks(self, root: Path) -> int:
+        """Forget what was said about the hooks of a project; how many there were. Raises NotStored."""
+        inside = _key(root).rstrip(os.sep) + os.sep
+        gone = {key for key, said in self.hooks().items() if said.file.startswith(inside)}
+        if gone:
+            update(
+                self._path,
+                TrustFile,
+                lambda old: replace(old, hooks={k: v for k, v in old.hooks.items() if k not in gone}),
+            )
+        return len(gone)
+
     def _digest_of(self, path: Path) -> str | None:
+        return self._load().files.get(_key(path))
+
+    def _load(self) -> TrustFile:
         known, problem = load(self._path, TrustFile)
         if problem is not None:
             self.problems.append(problem)
-        return known.files.get(_key(path))
+        return known
 
     def _copy(self, folder: Path, digest: str) -> Path:
         """`trusted/PROJECT-…/DIGEST`: a person who reads it in a message sees which project it is."""

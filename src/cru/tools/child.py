@@ -196,9 +196,7 @@ class Child:
             self._loop.remove_reader(self._pidfd)
         self._gone = True
         self._close_input()
-        for pipe in tuple(self._outputs):  # mostly that is the rest, and the end
-            while self._read(pipe) and pipe in self._outputs:
-                pass
+        self.drain()  # mostly that is the rest, and the end
         if not self._outputs:
             self.finish()
         else:

@@ -1,5 +1,5 @@
 -- The driver. Python calls start, resume and cancel with numbers and bytes; everything of an extension runs in a watched coroutine.
--- host: the callbacks of Python (they never raise, and no finalizer calls one: the machine may be on its way out). chunks: the texts of pack.lua, patterns.lua and library.lua.
+-- host: the callbacks of Python (they never raise, and no finalizer calls one: the machine may be on its way out). chunks: the texts of the other files, but for plugins.lua.
 
 local host, chunks = ...
 local sethook, traceback, getinfo = debug.sethook, debug.traceback, debug.getinfo
@@ -207,13 +207,24 @@ P.object_meta.__tostring = function(proxy) return "object: " .. P.objects[proxy]
 own(chunks.patterns, "patterns")()
 G.next = P.next
 local closed = false
-own(chunks.library, "library")(G, host, guard, function() return killed end, function() return closed end)
+local homes = setmetatable({}, { __mode = "v" })  -- source of a chunk -> the globals that it was loaded with
+local library = own(chunks.library, "library")(G, host, guard, function() return killed end, function() return closed end, homes)
+local function furnish() end               -- puts the names of `cru` into globals; install knows them
+local metas = { getmetatable(""), getmetatable(G.io.stdout), table.unpack(P.metas) }
+local room = own(chunks.room, "room")(G, library, function(...) return furnish(...) end, homes, metas)
 local bare = _G
 for name in next, bare do bare[name] = nil end  -- the VM looks for `debug` here on every call, unprotected: it finds nothing
 
 -- The functions that Python calls by number, in the order of driver.BUILTINS --------------------------------------------------------
 local shared = { __index = G }
-local function environment(seed) return setmetatable(seed or {}, shared) end
+local roofs = setmetatable({}, { __mode = "k" })  -- globals of a file -> those of its plugin
+local function environment(seed, within)
+  if not within then return setmetatable(seed or {}, shared) end
+  local env = setmetatable(seed, { __index = within })
+  env._G, roofs[env] = env, within
+  library.code(env)
+  return env
+end
 
 local names
 function names(path, tree, callable, keyed, resolve)  -- a table whose members Python makes when they are first used
@@ -258,32 +269,45 @@ function names(path, tree, callable, keyed, resolve)  -- a table whose members P
 end
 
 local function install(tree, callable, keyed, bare, resolve, encode, decode)
-  local cru = names("", tree, callable, keyed, resolve)
-  local json = { encode = encode, decode = decode, null = P.null, array = P.array, empty_array = P.array({}) }
-  cru.json = rawget(cru, "json") or json
-  cru.json.null, cru.json.array = P.null, P.array
-  if rawget(cru, "oq") then cru.oq.null = P.null end
-  G.cru, G.crucible = cru, cru
-  for _, name in next, bare do
-    if rawget(cru, name) ~= nil then
-      G[name] = cru[name]
-    else
-      G[name] = function(...) return cru[name](...) end
+  local known = {}                         -- functions that were made; every plugin gets the same ones
+  local function found(name)
+    local value = known[name]
+    if value == nil then
+      value = resolve(name)
+      if type(value) == "function" then known[name] = value end
+    end
+    return value
+  end
+  function furnish(G, package)
+    local cru = names("", tree, callable, keyed, found)
+    local json = { encode = encode, decode = decode, null = P.null, array = P.array, empty_array = P.array({}) }
+    cru.json = rawget(cru, "json") or json
+    cru.json.null, cru.json.array = P.null, P.array
+    if rawget(cru, "oq") then cru.oq.null = P.null end
+    G.cru, G.crucible = cru, cru
+    for _, name in next, bare do
+      if rawget(cru, name) ~= nil then
+        G[name] = cru[name]
+      else
+        G[name] = function(...) return cru[name](...) end
+      end
+    end
+    package.preload.cjson = function() return json end
+    package.preload.json = package.preload.cjson
+    package.searchers[#package.searchers + 1] = function(name)  -- the last resort: require("graph") is cru.graph
+      local family = rawget(cru, name)
+      if type(family) == "table" then return function() return family end end
+      return "no family of names 'cru." .. tostring(name) .. "'"
     end
   end
-  package.preload.cjson = function() return json end
-  package.preload.json = package.preload.cjson
-  package.searchers[#package.searchers + 1] = function(name)  -- the last resort: require("graph") is cru.graph
-    local family = rawget(cru, name)
-    if type(family) == "table" then return function() return family end end
-    return "no family of names 'cru." .. tostring(name) .. "'"
-  end
+  furnish(G, package)
 end
 
 local builtins = {
   function(source, name, env)              -- load
     local f, message = load(source, name, "t", env or environment())
     if not f then error(message, 0) end
+    homes[name] = roofs[env]
     return f
   end,
   P.box,                                   -- hold
@@ -294,7 +318,7 @@ local builtins = {
     local value = rawget(t, key)
     return type(value) == "table" and P.box(value) or nil
   end,
-  function(seed) return P.box(environment(seed)) end,  -- environment
+  function(...) return P.box(environment(...)) end,  -- environment
   function() return P.box(G) end,          -- globals
   function(f)                              -- where
     local info = getinfo(f, "S")
@@ -302,6 +326,11 @@ local builtins = {
   end,
   function(path) package.path = path end,  -- path
   install,
+  function()                               -- own globals
+    local R = room()
+    roofs[R] = R
+    return P.box(R)
+  end,
 }
 for n = 1, #builtins do P.reference(builtins[n]) end
 

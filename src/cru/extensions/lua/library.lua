@@ -1,8 +1,9 @@
 -- The standard library as extensions see it: all of Lua 5.4, except what would end, hang or garble the program.
--- Takes: G (their globals), host.write (text for standard output and error), guard (marks a coroutine as watched), killed (is this run over?),
--- closed (is the machine on its way out?).
+-- Takes: G (the globals of the machine), host.write (text for standard output and error), guard (marks a coroutine as watched), killed (is this
+-- run over?), closed (is the machine on its way out?), homes (source of a chunk -> the globals that it was loaded with).
+-- Returns what gives another table of globals its own: streams(io), code(globals), modules(globals, package).
 
-local G, host, guard, killed, closed = ...
+local G, host, guard, killed, closed, homes = ...
 local io, os, debug, package, coroutine, table = io, os, debug, package, coroutine, table
 local error, type, select, tostring, concat, getmetatable = error, type, select, tostring, table.concat, debug.getmetatable
 local load, loadfile, setmetatable, xpcall, create, resume = load, loadfile, setmetatable, xpcall, coroutine.create, coroutine.resume
@@ -35,14 +36,33 @@ local function own_input(file, name)
 end
 function methods.read(file, ...) return read(own_input(file, "read"), ...) end
 function methods.lines(file, ...) return lines(own_input(file, "lines"), ...) end
-function io.write(...) return io.output():write(...) end
-function io.read(...) return read(own_input(io.input(), "io.read"), ...) end
-local io_lines = io.lines
-function io.lines(name, ...)
-  if name == nil then return lines(own_input(io.input(), "io.lines"), ...) end
-  return io_lines(name, ...)
+local io_lines, open = io.lines, io.open
+local function streams(io)                 -- io.write and the like, with a default input and output of their own
+  local input, output = stdin, stdout
+  local function chosen(file, mode, now)
+    if file == nil then return now end
+    if type(file) ~= "string" then return file end
+    local opened, message = open(file, mode)
+    if not opened then error(message, 3) end
+    return opened
+  end
+  function io.input(file)
+    input = chosen(file, "r", input)
+    return input
+  end
+  function io.output(file)
+    output = chosen(file, "w", output)
+    return output
+  end
+  function io.write(...) return output:write(...) end
+  function io.read(...) return read(own_input(input, "io.read"), ...) end
+  function io.lines(name, ...)
+    if name == nil then return lines(own_input(input, "io.lines"), ...) end
+    return io_lines(name, ...)
+  end
+  function io.close(file) return close(file or output) end
 end
-function io.close(file) return close(file or io.output()) end
+streams(io)
 if package.config:sub(1, 1) == "/" then    -- a child's output must not garble ours
   local execute = os.execute
   local function run(command, output) return execute("{ " .. command .. "\n} </dev/null " .. output) end
@@ -60,46 +80,58 @@ if package.config:sub(1, 1) == "/" then    -- a child's output must not garble o
   end
 end
 
--- Code is text, and sees the globals of extensions.
-function G.load(chunk, name, mode, ...)
-  if mode == "b" then return nil, "only text can be loaded" end
-  if select("#", ...) == 0 then return load(chunk, name, "t", G) end
-  return load(chunk, name, "t", (...))
-end
-function G.loadfile(name, mode, ...)
-  if name == nil then return nil, "standard input belongs to the program" end
-  if select("#", ...) == 0 then return loadfile(name, "t", G) end
-  return loadfile(name, "t", (...))
-end
-function G.dofile(name)
-  local chunk, message = G.loadfile(name)
-  if not chunk then error(message, 2) end
-  return chunk()
-end
-local function from_path(name)
-  local file, message = package.searchpath(name, package.path)
-  if not file then return message end
-  local chunk, wrong = loadfile(file, "t", G)
-  if not chunk then error("error loading module '" .. name .. "' from file '" .. file .. "':\n\t" .. wrong, 0) end
-  return chunk, file
-end
-package.searchers[2] = from_path
-function G.require(name)                   -- in Lua, so that a module may wait while it loads
-  local loaded = package.loaded
-  if loaded[name] ~= nil then return loaded[name] end
-  local tried = {}
-  for _, searcher in ipairs(package.searchers) do
-    local loader, extra = searcher(name)
-    if type(loader) == "function" then
-      local value = loader(name, extra)
-      if value ~= nil then loaded[name] = value end
-      if loaded[name] == nil then loaded[name] = true end
-      return loaded[name], extra
-    end
-    tried[#tried + 1] = loader
+-- Code is text, and sees the globals that it was loaded with.
+local function code(G)
+  function G.load(chunk, name, mode, ...)
+    if mode == "b" then return nil, "only text can be loaded" end
+    if select("#", ...) == 0 then return load(chunk, name, "t", G) end
+    return load(chunk, name, "t", (...))
   end
-  error("module '" .. tostring(name) .. "' not found:\n\t" .. concat(tried, "\n\t"), 2)
+  function G.loadfile(name, mode, ...)
+    if name == nil then return nil, "standard input belongs to the program" end
+    homes["@" .. name] = G
+    if select("#", ...) == 0 then return loadfile(name, "t", G) end
+    return loadfile(name, "t", (...))
+  end
+  function G.dofile(name)
+    local chunk, message = G.loadfile(name)
+    if not chunk then error(message, 2) end
+    return chunk()
+  end
 end
+code(G)
+local function modules(G, package)
+  local searchpath, loaded = package.searchpath, package.loaded
+  package.searchers[1] = function(name)
+    local loader = package.preload[name]
+    if loader ~= nil then return loader, ":preload:" end
+    return "no field package.preload['" .. tostring(name) .. "']"
+  end
+  package.searchers[2] = function(name)
+    local file, message = searchpath(name, package.path)
+    if not file then return message end
+    homes["@" .. file] = G
+    local chunk, wrong = loadfile(file, "t", G)
+    if not chunk then error("error loading module '" .. name .. "' from file '" .. file .. "':\n\t" .. wrong, 0) end
+    return chunk, file
+  end
+  function G.require(name)                 -- in Lua, so that a module may wait while it loads
+    if loaded[name] ~= nil then return loaded[name] end
+    local tried = {}
+    for _, searcher in ipairs(package.searchers) do
+      local loader, extra = searcher(name)
+      if type(loader) == "function" then
+        local value = loader(name, extra)
+        if value ~= nil then loaded[name] = value end
+        if loaded[name] == nil then loaded[name] = true end
+        return loaded[name], extra
+      end
+      tried[#tried + 1] = loader
+    end
+    error("module '" .. tostring(name) .. "' not found:\n\t" .. concat(tried, "\n\t"), 2)
+  end
+end
+modules(G, package)
 
 -- What runs where the hook cannot fire: a message handler called from the hook, and finalizers.
 function G.xpcall(f, handler, ...)
@@ -130,3 +162,4 @@ function table.move(a, first, last, ...)
   return move(a, first, last, ...)
 end
 G.unpack = table.unpack
+return { streams = streams, code = code, modules = modules }

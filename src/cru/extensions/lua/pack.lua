@@ -391,5 +391,6 @@ return {
     if key == nil and events[t] then read_all(t) end
     return next(t, key)
   end,
+  metas = { ARRAY, MAP, EVENT_META, OBJECT_META, getmetatable(null) },  -- those of values that plugins get
   refs = refs, reference = reference, release = release, give_back = give_back, objects = objects, object_meta = OBJECT_META,
 }

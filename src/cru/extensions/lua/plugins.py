@@ -15,7 +15,7 @@ from cru.extensions.lua import annotations as notes
 from cru.extensions.lua.annotations import Annotation
 from cru.extensions.lua.bridge import install
 from cru.extensions.lua.convert import HostFunction
-from cru.extensions.lua.runtime import LuaFunction, LuaVM
+from cru.extensions.lua.runtime import LuaFunction, LuaTable, LuaVM
 from cru.extensions.tools import add_tool, add_tools
 from cru.namespace.host import Host, Plugin, call
 from cru.namespace.names import NAMES
@@ -43,12 +43,13 @@ class LuaPlugins:
     async def load(self, found: Found, host: Host) -> None:
         """Run the files of a plugin and register what they declare. Raises LuaError and PluginFailed."""
         name = found.name
-        await self._room("open", name, _own_modules(found))
+        own = self.vm.own_globals()
+        await self._room("open", name, _own_modules(found), own)
         host.own(lambda: self._room("close", name))
         specs: list[Mapping[str, Any]] = []
         try:
             for file in found.files:
-                specs += await self._file(file, found, host)
+                specs += await self._file(file, found, host, own)
         finally:
             await self._room("opened", name)
         for spec in specs:
@@ -59,13 +60,15 @@ class LuaPlugins:
         values = await self.vm.run(self._rooms[function], *args)
         return values[0] if values else None
 
-    async def _file(self, file: Path, found: Found, host: Host) -> list[Mapping[str, Any]]:
-        """Run it; the description that it returned, if it did."""
+    async def _file(self, file: Path, found: Found, host: Host, own: LuaTable) -> list[Mapping[str, Any]]:
+        """Run it; the description that it returned, if it did. Of several files each has globals of its own before the plugin's."""
         source = file.read_text("utf-8")
         said = notes.parse(source)
         for line, text, hint in said.problems:
             raise PluginFailed(f"{file}:{line}: {text}", hint)
-        env = self.vm.environment({"M": {}} if notes.needs_module(source) else None)
+        env = own if len(found.files) == 1 else self.vm.environment({}, own)
+        if notes.needs_module(source):
+            env.set("M", {})
         chunk = self.vm.load(source.encode(), f"@{file}", env)
         stem = found.name if file.name == "init.lua" else file.stem
         await self._room("run", found.name, chunk, str(file), stem, env)

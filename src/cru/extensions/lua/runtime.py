@@ -18,7 +18,7 @@ from cru.extensions.lua.convert import FUNCTION, Converter, Handle, LuaData, Lua
 from cru.extensions.lua.driver import SPARE, Desk, Driver
 from cru.namespace.host import Values
 
-LOAD, HOLD, COPY, GET, SET, OPEN, ENVIRONMENT, GLOBALS, WHERE, PATH, INSTALL = range(1, 12)
+LOAD, HOLD, COPY, GET, SET, OPEN, ENVIRONMENT, GLOBALS, WHERE, PATH, INSTALL, OWN = range(1, 13)
 """The builtins of boot.lua, in its order."""
 
 
@@ -143,9 +143,14 @@ class LuaVM:
             raise LuaData(f"{type(value).__name__} makes no table")
         return table
 
-    def environment(self, seed: dict[str, Any] | None = None) -> LuaTable:
-        """Globals for chunks: what they set lands here, what they do not find is looked up in the machine's globals."""
-        table: LuaTable = self.finish(ENVIRONMENT, seed or {})[0]
+    def environment(self, seed: dict[str, Any] | None = None, within: LuaTable | None = None) -> LuaTable:
+        """Globals for chunks: what they set lands here, what they do not find is looked up in those `within`, default: the machine's."""
+        table: LuaTable = self.finish(ENVIRONMENT, seed or {}, within)[0]
+        return table
+
+    def own_globals(self) -> LuaTable:
+        """Globals that share nothing that can be changed with any other: copies of the library and of what was installed."""
+        table: LuaTable = self.finish(OWN)[0]
         return table
 
     def to_python(self, value: Any) -> Any:
@@ -221,7 +226,7 @@ def _machine(cap: int) -> Any:
 def _boot(lua: Any, desk: Desk) -> Any:
     """Load the files beside this one: what boot.lua returns."""
     chunks = {}
-    for name in ("boot", "pack", "patterns", "library"):
+    for name in ("boot", "pack", "patterns", "library", "room"):
         with open(os.path.join(os.path.dirname(__file__), name + ".lua"), encoding="utf-8") as file:
             chunks[name] = file.read()
     callbacks = {name.encode(): function for name, function in desk.callbacks().items()}

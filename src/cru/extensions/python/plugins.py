@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
@@ -13,6 +14,7 @@ from inspect import isawaitable
 from types import CodeType, ModuleType
 from typing import Any
 
+from cru.events.calling import cancelled_from_outside
 from cru.events.errors import EventError
 from cru.extensions.commands import add_commands, start_services
 from cru.extensions.discover import Found
@@ -60,7 +62,9 @@ class PythonPlugins:
             raise
         except EventError as error:
             raise PluginFailed(error.message, error.hint) from error
-        except (Exception, SystemExit) as error:  # the boundary around a plugin's code: reported with its place
+        except BaseException as error:  # the boundary around a plugin's code: reported with its place
+            if _from_outside(error):
+                raise
             place = _place(error, str(found.folder), str(found.files[0]) if found.files else name)
             raise PluginFailed(f"{place}: {type(error).__name__}: {error}") from error
 
@@ -107,7 +111,7 @@ def _invoke(folder: str, function: Callable[..., Any], *args: Any) -> Any:
     """Call a function of a plugin. What it raises is told with the plugin's own line."""
     try:
         result = function(*args)
-    except (Exception, SystemExit) as error:  # the boundary around a plugin's code: raised again with its place
+    except BaseException as error:  # the boundary around a plugin's code: raised again with its place
         raise _failure(error, folder) from error
     return _waited(folder, result) if isawaitable(result) else result
 
@@ -115,8 +119,18 @@ def _invoke(folder: str, function: Callable[..., Any], *args: Any) -> Any:
 async def _waited(folder: str, waiting: Awaitable[Any]) -> Any:
     try:
         return await waiting
-    except (Exception, SystemExit) as error:  # as above
+    except BaseException as error:  # as above
+        if _from_outside(error):
+            raise
         raise _failure(error, folder) from error
+
+
+def _from_outside(error: BaseException) -> bool:
+    """Whether the work is being cancelled or thrown away, rather than the plugin having raised this by hand. (Ctrl-C raises nothing in
+    a plugin: the loop hears of the signal.)"""
+    if isinstance(error, GeneratorExit):
+        return error.__traceback__ is None or error.__traceback__.tb_next is None
+    return isinstance(error, asyncio.CancelledError) and cancelled_from_outside()
 
 
 def _failure(error: BaseException, folder: str) -> PluginRaised:

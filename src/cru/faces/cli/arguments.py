@@ -47,6 +47,9 @@ class Arguments:
     def has(self, name: str) -> bool:
         return name in self._given
 
+    def value(self, name: str, default: str) -> str:
+        return self._given.get(name, default)
+
     def number(self, name: str, default: int) -> int:
         """A value that is a whole number."""
         try:

@@ -67,7 +67,8 @@ class Chat:
         self._session = built.session
         self._face = face
         built.session.parts.services["face"] = lambda: self._seat(built.store)
-        self._lines = _lines(history(os.path.join(home, "chat_history")), _keys(self.signals), self._completer)
+        typed_before = history(os.path.join(home, "chat_history"))
+        self._lines = _lines(typed_before, _keys(self.signals), self._completer, face.status_text)
         self._completions: Completer | None = None
         self._leaving = False
         self._ahead = ""
@@ -158,8 +159,11 @@ def history(path: str) -> History:
     return FileHistory(path)
 
 
-def _lines(history: History, keys: KeyBindings, completer: Callable[[], Completer]) -> PromptSession[str]:
-    """The line editor; it draws on stderr, so that standard output holds nothing but answers."""
+def _lines(
+    history: History, keys: KeyBindings, completer: Callable[[], Completer], beside: Callable[[], str]
+) -> PromptSession[str]:
+    """The line editor; it draws on stderr, so that standard output holds nothing but answers. What plugins say about themselves
+    stands to the right."""
     from prompt_toolkit import PromptSession
     from prompt_toolkit.completion import DynamicCompleter
     from prompt_toolkit.output import create_output
@@ -170,6 +174,7 @@ def _lines(history: History, keys: KeyBindings, completer: Callable[[], Complete
         output=create_output(stdout=sys.stderr),
         completer=DynamicCompleter(completer),
         complete_while_typing=False,
+        rprompt=beside,
     )
 
 

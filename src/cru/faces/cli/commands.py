@@ -14,6 +14,7 @@ COMMANDS: dict[str, Command] = {
     "trace": Command("trace", "what happened in a turn; what was sent, and what would be sent"),
     "models": Command("models", "which models can be used; fetch the embedded one"),
     "trust": Command("trust", "trust this project's .cru/config.toml as it is now"),
+    "hooks": Command("hooks", "command hooks: what there is, what may run, and why something did or did not"),
     "plugin": Command("plugin", "list plugins, make a new one, run its tests and its health checks"),
     "lua": Command("lua", "evaluate Lua with the whole `cru` namespace"),
     "fsm": Command("fsm", "the workflows of plugins: draw them, see where they stand"),

@@ -46,6 +46,15 @@ FLAGS: tuple[Flag, ...] = (
     Flag("", "--model", ("NAME",), False, "model for this run: [provider:]model", "option"),
     Flag("", "--mode", ("MODE",), False, "ask, auto, plan or trust", "option"),
     Flag("-t", "--trust", (), False, "the same as --mode trust", "option"),
+    Flag(
+        "",
+        "--hooks",
+        ("WHICH",),
+        False,
+        "command hooks of this run: trusted, none or all (unaccepted ones, too)",
+        "option",
+    ),
+    Flag("", "--strict-hooks", (), False, "do not begin while a hook awaits trust or cannot be read", "option"),
     Flag("", "--json", (), False, "one JSON object a line for every event, for programs", "option"),
     Flag("-v", "--verbose", (), False, "diagnostics on stderr", "option"),
     Flag("-x", "--no-llm", (), False, "do not call the model", "option"),
@@ -167,7 +176,7 @@ USAGE = """\
 cru [FLAGS] [PROMPT…]        ask; the answer is streamed to standard output
 … | cru [FLAGS] [PROMPT…]    the piped text follows the prompt
 cru                          on a terminal: a chat
-cru trace | models | trust | plugin | lua
+cru trace | models | trust | hooks | plugin | lua
                              see `cru COMMAND --help`
 cru /COMMAND…                a command: `cru /help` lists them
 cru -- PROMPT…               everything after -- is the prompt

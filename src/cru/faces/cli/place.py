@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 # Flags that are settings of one run.
 OVERRIDES = {"model": "model", "mode": "mode", "transient-username": "username"}
 # Flags that a run's continuation needs too.
-KEPT = ("home", "project-root", "model", "mode", "trust")
+KEPT = ("home", "project-root", "model", "mode", "trust", "hooks", "strict-hooks")
 
 
 def home_path(parsed: Parsed) -> Path:
@@ -99,4 +99,20 @@ def start_of(parsed: Parsed, context: str) -> Start:
         named = "--project-root" if parsed.last("project-root") else "CRU_PROJECT_ROOT"
         raise UsageProblem(f"{named} {checked(str(root))}: no such folder")
     checked(str(root))
-    return Start(home_path(parsed), context, dict(os.environ), cwd, root, overrides(parsed))
+    return Start(
+        home_path(parsed), context, dict(os.environ), cwd, root, overrides(parsed), _policy(parsed), parsed.has("strict-hooks")
+    )  # fmt: skip
+
+
+def _policy(parsed: Parsed) -> Any:
+    """What --hooks says. Raises UsageProblem."""
+    given = parsed.last("hooks")
+    if given is None:
+        return "trusted"
+    from cru.config.closest import did_you_mean
+    from cru.extensions.hooks.door import POLICIES
+
+    if given not in POLICIES:
+        hint = did_you_mean(given, POLICIES) or f"one of: {', '.join(POLICIES)}"
+        raise UsageProblem(f"--hooks: there is no choice `{given}`", hint)
+    return given

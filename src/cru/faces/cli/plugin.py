@@ -142,7 +142,7 @@ async def _tested(parsed: Parsed, file: Path, folder: Path) -> Any:
     from cru.extensions.testing.runner import run_file
 
     with tempfile.TemporaryDirectory(prefix="cru-test-") as home:
-        start = Start(Path(home), "default", dict(os.environ), working_directory(), folder)
+        start = Start(Path(home), "default", dict(os.environ), working_directory(), folder, hooks="none")
         built = build(start, watch=lambda bus: _notices(bus.stream, lambda text, _owner: say(text)))
         try:
             return await run_file(file, folder, built.session.parts, Path(home), _print)

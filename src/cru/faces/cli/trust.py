@@ -16,7 +16,9 @@ from cru.permissions.trust import Trust
 HELP = """\
 cru trust            show this project's .cru/config.toml and the files of .cru/plugins, and accept them as they are now;
                      a change of either asks again
-cru trust --revoke   forget it
+cru trust --revoke   forget it, and what was said about this project's hooks
+
+Hooks of a project are judged one by one: `cru hooks review`.
 """
 
 
@@ -34,8 +36,9 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     layer = read_layer("project", path)
     plugins = project_folder(start.home, start.root)
     seen = None if plugins is None else take(plugins, start.root)
+    waiting = _waiting_hooks(parsed)
     if layer is None and seen is None:
-        show(f"there is no {path}, and no folder {path.with_name('plugins')} of this project")
+        show(f"there is no {path}, and no folder {path.with_name('plugins')} of this project{waiting}")
         return 1
     if layer is not None:
         show(layer.text.rstrip())
@@ -45,7 +48,24 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         _show(seen, start.root)
         trust.trust_folder(seen)
         show(f"\n{seen.folder} is trusted as it is; `cru trust --revoke` takes that back")
+    if waiting:
+        show(waiting.lstrip("\n"))
     return 0
+
+
+def _waiting_hooks(parsed: Parsed) -> str:
+    """What to do about the hooks of this project, which are judged one by one."""
+    from cru.app import hooks_where
+    from cru.extensions.hooks.door import dialects, stamp
+
+    where = hooks_where(start_of(parsed, "default"))
+    if not dialects(where, stamp(where)):
+        return ""
+    from cru.faces.cli.hooks_found import found
+
+    number = len(found(parsed).loaded.of("untrusted"))
+    what = "1 hook of this project awaits" if number == 1 else f"{number} hooks of this project await"
+    return f"\n{what} trust: `cru hooks review`" if number else ""
 
 
 def _show(seen: Snapshot, root: Path) -> None:
@@ -57,4 +77,7 @@ def _show(seen: Snapshot, root: Path) -> None:
 def _revoke(trust: Trust, root: Path) -> int:
     for path in (root / ".cru" / "config.toml", root / ".cru" / "plugins"):
         show(f"{path}: {'forgotten' if trust.revoke(path) else 'was not trusted'}")
+    hooks = trust.forget_hooks(root)
+    if hooks:
+        show(f"{'1 hook' if hooks == 1 else f'{hooks} hooks'} of this project: forgotten")
     return 0

@@ -1,0 +1,116 @@
+"""One entry as a handler of the bus: says whether it fires, runs it, and has its output read by its dialect."""
+
+from __future__ import annotations
+
+import asyncio
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
+
+from cru.events.answers import Answer
+from cru.events.stamp import Event
+from cru.extensions.hooks import record
+from cru.extensions.hooks.dialect import Dialect, Moment, Run, Said
+from cru.extensions.hooks.entry import Entry
+
+if TYPE_CHECKING:
+    from cru.extensions.hooks.manager import Hooks
+
+SLOW_MS = 250.0
+"""A hook of a tool event that takes longer is named."""
+CANCELLED = "cancelled"
+# Why a hook does not fire at an event; the journal has these words, and explain.py reads them.
+OTHER_MOMENT, MISMATCH, ONCE, SAME = "not a ", "does not match ", "ran once already", "the same command as "
+
+
+def failed(entry: Entry, said: Said) -> Said:
+    """What a failed hook means: nothing, with a warning, unless its entry says otherwise."""
+    text = f"failed: {said.failed}"
+    if entry.on_error in ("deny", "ask"):
+        answer = Answer(decision=entry.on_error, reason=f"the hook {entry.label} {text}", note="error")
+        return replace(said, answer=answer, warning=text)
+    return replace(said, warning=text)
+
+
+class Caller:
+    """Called by the bus for every event of the entry's moment that it does not decline, beside the other hooks of its group."""
+
+    def __init__(self, entry: Entry, dialect: Dialect, moment: Moment, hooks: Hooks) -> None:
+        self._entry = entry
+        self._dialect = dialect
+        self._moment = moment
+        self._hooks = hooks
+        self._done = False
+        self._unmatched: dict[int, str] = {}  # by dispatch
+
+    def declines(self, event: Event) -> str:
+        """Why it does not fire now; "" if it does. Nothing is awaited here, so that the first of two alike is always the first."""
+        entry, moment = self._entry, self._moment
+        try:
+            if moment.hears is not None and not moment.hears(event):
+                return f"{OTHER_MOMENT}{moment.name}"
+            subject = moment.subject(event) if moment.subject is not None else ""
+            if moment.subject is not None and not self._dialect.matches(entry, event, subject):
+                return f"{MISMATCH}{subject}"
+        except Exception as error:  # noqa: BLE001  the boundary around a dialect: a guard must not be passed by; told by `_fire`
+            self._unmatched[event.stamp.dispatch_seq] = f"its matcher cannot be used: {error!r}"
+        if entry.once and self._done:
+            return ONCE
+        first = self._hooks.claim(entry, event)
+        if first:
+            return f"{SAME}{first}"
+        self._done = True
+        return ""
+
+    async def __call__(self, event: Event) -> Answer:
+        if self._entry.asynchronous:
+            self._hooks.detach(self._later(event))
+            return Answer(note="runs beside the session")
+        return await self._fire(event)
+
+    async def _later(self, event: Event) -> None:
+        """An asynchronous hook: it decides nothing; what it has to say goes into the next request."""
+        self._hooks.next_request(self._entry, await self._fire(event))
+
+    async def _fire(self, event: Event) -> Answer:
+        stdin, run, started = b"", Run(None), perf_counter()
+        unmatched = self._unmatched.pop(event.stamp.dispatch_seq, "")
+        if unmatched:
+            return self._judged(event, stdin, run, Said(failed=unmatched))
+        try:
+            stdin = self._dialect.stdin(self._entry, self._moment, event, self._hooks.about)
+            env = self._dialect.environment(self._entry, self._moment, event, self._hooks.about)
+            run = await self._hooks.run(self._entry, stdin, env)
+            said = self._read(event, run)
+        except asyncio.CancelledError:
+            gone = Run(None, ms=(perf_counter() - started) * 1000, error=CANCELLED)
+            self._hooks.record(record.fired(self._entry, self._moment.name, event, stdin, gone, Said(failed=CANCELLED)))
+            raise
+        except Exception as error:  # noqa: BLE001  the boundary around a dialect: told, and `on_error` counts
+            said = Said(failed=f"{type(error).__name__}: {error}")
+        return self._judged(event, stdin, run, said)
+
+    def _read(self, event: Event, run: Run) -> Said:
+        if run.timed_out:
+            return Said(failed=f"no answer within {self._entry.timeout:g} s")
+        if run.exit is None:
+            return Said(failed=run.error or CANCELLED)
+        if self._moment.answer is None:
+            return Said()
+        return self._moment.answer(self._entry, event, run, self._hooks.about)
+
+    def _judged(self, event: Event, stdin: bytes, run: Run, said: Said) -> Answer:
+        entry, moment, hooks = self._entry, self._moment, self._hooks
+        if said.failed:
+            said = failed(entry, said)
+        if run.note:
+            said = replace(said, warning="; ".join(filter(None, (said.warning, run.note))))
+        hooks.record(record.fired(entry, moment.name, event, stdin, run, said))
+        if said.to_user:
+            hooks.tell(entry, said.to_user)
+        if said.warning:
+            hooks.warn(entry, said.warning)
+        if run.ms > SLOW_MS and event.name.startswith("tool:"):
+            hooks.slow(entry, moment.name, run.ms)
+        return said.answer

@@ -1,0 +1,155 @@
+"""What a hook of Claude Code prints, and what its exit status says: read here, given a meaning in claude_effects."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType, field
+
+from cru.extensions.hooks.dialect import About, Run
+from cru.extensions.hooks.dialects import common
+from cru.extensions.hooks.entry import Entry
+
+BLOCKING = 2
+LONGEST = 10_000
+PREVIEW = 2_000
+"""Characters of a text that goes to the model or the person, and of what is shown of a longer one."""
+
+Behavior = Literal["allow", "deny"]
+
+
+class Specific(Struct, frozen=True, rename="camel"):
+    """`hookSpecificOutput`, the part that is the same for all events."""
+
+    hook_event_name: str | None = None
+    additional_context: str | None = None
+
+
+class ToolDecision(Specific, frozen=True):
+    permission_decision: Literal["allow", "deny", "ask", "defer"] | None = None
+    permission_decision_reason: str | None = None
+    updated_input: dict[str, Any] | None = None
+
+
+class Ruling(Struct, frozen=True, rename="camel"):
+    """How a question is answered."""
+
+    behavior: Behavior
+    updated_input: dict[str, Any] | None = None
+    updated_permissions: list[Any] | None = None
+    message: str | None = None
+    interrupt: bool = False
+
+
+class Permission(Specific, frozen=True):
+    decision: Ruling | None = None
+
+
+class ToolOutput(Specific, frozen=True):
+    updated_tool_output: Any | UnsetType = UNSET
+    updated_mcp_tool_output: Any | UnsetType = field(default=UNSET, name="updatedMCPToolOutput")
+    classifier_context: str | None = None
+
+
+class Opening(Specific, frozen=True):
+    initial_user_message: str | None = None
+    session_title: str | None = None
+    watch_paths: list[str] | None = None
+    reload_skills: bool | None = None
+
+
+class Submission(Specific, frozen=True):
+    session_title: str | None = None
+    suppress_original_prompt: bool | None = None
+
+
+class Output(Struct, frozen=True, rename="camel"):
+    """The JSON object, but for its `hookSpecificOutput`."""
+
+    continue_: bool | None = field(default=None, name="continue")
+    stop_reason: str | None = None
+    suppress_output: bool | None = None
+    system_message: str | None = None
+    terminal_sequence: str | None = None
+    decision: Literal["approve", "block"] | None = None
+    reason: str | None = None
+    hook_specific_output: dict[str, Any] | None = None
+
+
+class Read(Struct, frozen=True):
+    """A run as it was understood. output, specific: its JSON, None if there is none that fits · plain: its text if that is no JSON
+    · exit2: the blocking status · stderr · wrong: why it counts as failed · odd: what a person should know."""
+
+    output: Output | None = None
+    specific: Specific = Specific()
+    plain: str = ""
+    exit2: bool = False
+    stderr: str = ""
+    wrong: str = ""
+    odd: str = ""
+
+
+def read(event: str, kind: type[Specific], run: Run) -> Read:
+    """JSON counts whatever the exit status is, 2 blocks whatever the JSON says, any other failure needs JSON to mean anything."""
+    text = run.stdout.strip(common.BLANK)
+    stderr = run.stderr.strip()
+    output, specific, wrong = _parsed(event, kind, text)
+    if run.exit == BLOCKING:
+        return Read(output, specific, exit2=True, stderr=stderr, odd=wrong)
+    if output is not None:
+        return Read(output, specific, stderr=stderr)
+    if run.exit:
+        first = stderr.partition("\n")[0]
+        return Read(wrong=f"exit status {run.exit}" + (f": {first}" if first else ""))
+    return Read(plain=text, stderr=stderr, wrong=wrong, odd="" if wrong else _hidden(text))
+
+
+def _parsed(event: str, kind: type[Specific], text: str) -> tuple[Output | None, Specific, str]:
+    """(the object, its specific part, "") or, for a text that begins like one and is none, what is wrong."""
+    nothing = kind()
+    if not text.startswith("{"):
+        return None, nothing, ""
+    value, wrong = common.document(text)
+    if wrong:
+        return None, nothing, f"the output begins with {{ and is {wrong}"
+    try:
+        output = msgspec.convert(value, Output)
+        specific = msgspec.convert(output.hook_specific_output or {}, kind)
+    except msgspec.ValidationError as error:
+        return None, nothing, f"the output does not fit: {error}"
+    if specific.hook_event_name not in (None, event):
+        return None, nothing, f"`hookEventName` is {specific.hook_event_name}, and this is {event}"
+    return output, specific, ""
+
+
+def _hidden(text: str) -> str:
+    """A decision that is lost because something else was printed with it."""
+    for line in text.splitlines():
+        if line.lstrip().startswith("{"):
+            value, _ = common.document(line)
+            if isinstance(value, dict) and not KNOWN.isdisjoint(value):
+                return "its JSON has no effect, since other text stands before it; a hook's JSON is all that it prints"
+    return ""
+
+
+KNOWN = frozenset(Output.__struct_encode_fields__)
+
+
+def capped(text: str, entry: Entry, about: About) -> str:
+    """A text as it goes on: a longer one is saved, and its beginning and the file stand for it."""
+    if len(text) <= LONGEST:
+        return text
+    from cru.contexts.atomic import replace_file
+    from cru.tools.output import FOLDER
+
+    data = text.encode("utf-8", "replace")
+    path = about.folder / FOLDER / f"hook_{entry.id}_{sha256(data).hexdigest()[:12]}.txt"
+    shown = f"{text[:PREVIEW]}\n[… {len(text) - PREVIEW:,} more characters"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, data)
+    except OSError as error:
+        return f"{shown}; they could not be saved: {error.strerror}]"
+    return f"[{len(text):,} characters from a hook; all of them are in {path}]\n{shown} in the file]"

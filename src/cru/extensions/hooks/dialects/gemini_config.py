@@ -1,0 +1,116 @@
+"""The hooks of a settings.json of Gemini CLI: JSON with comments, nested groups, time limits in milliseconds."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from cru.extensions.hooks.dialect import Moment
+from cru.extensions.hooks.dialects.nested import Handler, Shape, handlers
+from cru.extensions.hooks.dialects.reading import Reading
+from cru.extensions.hooks.entry import Entry, Problem, Source
+
+TIMEOUT = 60_000
+CONFIG = ("enabled", "disabled", "notifications")
+"""Keys of `hooksConfig`; older files have them in `hooks`."""
+GROUP = ("matcher", "sequential", "hooks")
+HANDLER = ("type", "command", "name", "description", "timeout", "env")
+CHAINED = ("BeforeToolSelection",)
+"""Events whose hooks always run one after another: each adds to what the ones before it allow."""
+_FOLDER = "GEMINI_PROJECT_DIR|GEMINI_CWD|CLAUDE_PROJECT_DIR"
+FOLDERS = re.compile(rf"\$(?:\{{({_FOLDER})\}}|({_FOLDER})(?!\w))")
+
+
+class Switches(Struct, frozen=True):
+    """What `hooksConfig` says: whether any hook runs, and names (or commands) of those that do not."""
+
+    enabled: bool = True
+    disabled: frozenset[str] = frozenset()
+
+
+def entries(
+    source: Source, moments: Mapping[str, Sequence[Moment]], below: frozenset[str]
+) -> tuple[list[Entry], list[Problem], Switches]:
+    """All handlers of a file. below: the names that lower layers switch off; they are off here, too."""
+    reading = Reading(source, comments=True)
+    switches = _switches(reading)
+    found = list(handlers(reading, Shape(list(moments), CONFIG, GROUP, HANDLER)))
+    chained = {one.event for one in found if one.group.get("sequential") is True} | set(CHAINED)
+    off = switches.disabled | below
+    made = [_entry(reading, moments, one, one.event in chained) for one in found]
+    return [_switched(entry, switches.enabled, off) for entry in made], reading.problems, switches
+
+
+def _switches(reading: Reading) -> Switches:
+    hooks = reading.value.get("hooks")
+    older = {key: hooks[key] for key in CONFIG if key in hooks} if isinstance(hooks, dict) else {}
+    said = {**older, **reading.typed(reading.value, "hooksConfig", dict, {})}
+    at = "hooksConfig" if "hooksConfig" in reading.value else "hooks"
+    disabled = reading.typed(said, "disabled", list, [], at)
+    return Switches(
+        reading.typed(said, "enabled", bool, True, at), frozenset(one for one in disabled if isinstance(one, str))
+    )
+
+
+def _entry(reading: Reading, moments: Mapping[str, Sequence[Moment]], one: Handler, chained: bool) -> Entry:
+    said = one.one
+    command, name = said.get("command"), reading.typed(said, "name", str, "", *one.at)
+    kind, wrong = said.get("type", "command"), ""
+    if kind != "command":
+        wrong = f"`type` is {kind!r}; Gemini's settings know only command"
+    elif not isinstance(command, str) or not command.strip():
+        wrong = "`command` is missing"
+    command = command if isinstance(command, str) else ""
+    return Entry(
+        id=reading.id(one.event, one.definition), dialect="gemini", event=one.event, source=reading.source, line=one.line,
+        name=name, command=quoted(command), matcher=_matcher(reading, moments, one), timeout=_seconds(reading, one),
+        env=_env(reading, one), sequential=chained, include_sub_agents=True, definition=one.definition, problem=wrong,
+        alike=f"{name}:{command}",
+    )  # fmt: skip
+
+
+def _switched(entry: Entry, enabled: bool, off: frozenset[str]) -> Entry:
+    from msgspec.structs import replace
+
+    if enabled and not off.intersection((entry.name or entry.alike.removeprefix(":"),)):
+        return entry
+    return replace(entry, enabled=False)
+
+
+def _matcher(reading: Reading, moments: Mapping[str, Sequence[Moment]], one: Handler) -> str:
+    matcher = reading.typed(one.group, "matcher", str, "", *one.at[:-2]).strip()
+    return "" if all(moment.subject is None for moment in moments[one.event]) else matcher
+
+
+def _seconds(reading: Reading, one: Handler) -> float:
+    given = reading.typed(one.one, "timeout", int, TIMEOUT, *one.at)
+    if 0 < given < 1000:
+        reading.wrong(f"`timeout` is {given} ms; Gemini counts milliseconds", line=reading.line(*one.at, "timeout"))
+    return (given if given > 0 else TIMEOUT) / 1000
+
+
+def _env(reading: Reading, one: Handler) -> dict[str, str]:
+    given: dict[str, Any] = reading.typed(one.one, "env", dict, {}, *one.at)
+    return {name: value for name, value in given.items() if isinstance(value, str)}
+
+
+def quoted(command: str) -> str:
+    """The command with Gemini's own variables in quotes where none are: Gemini puts their values in as one word, whatever a path
+    looks like; a shell would take one with blanks apart."""
+    out, at, quote = "", 0, ""
+    while at < len(command):
+        char = command[at]
+        found = FOLDERS.match(command, at) if not quote else None
+        if found:
+            out, at = f'{out}"{found[0]}"', found.end()
+            continue
+        if char == "\\" and quote != "'":
+            out, at = out + command[at : at + 2], at + 2
+            continue
+        if char in "\"'" and quote in ("", char):
+            quote = "" if quote else char
+        out, at = out + char, at + 1
+    return out

@@ -1,0 +1,182 @@
+"""cru's own hooks: `hooks.json`, and `[[hooks.entries]]` of config.toml (alone: `[[hooks]]`). Entries are flat, each with one handler."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from cru.config.closest import did_you_mean
+from cru.extensions.hooks.dialect import Moment
+from cru.extensions.hooks.dialects.nested import unknown
+from cru.extensions.hooks.dialects.reading import Reading, bad_regex, definition
+from cru.extensions.hooks.dialects.toml import reading_of
+from cru.extensions.hooks.entry import Entry, Kind, Problem, Source
+from cru.extensions.hooks.located import Path as Keys
+
+TIMEOUT = 60
+# Every key of an entry and its type. The handlers come first; an entry has one of them (`args` may stand beside `command`).
+HANDLERS = ("command", "args", "lua", "python", "file")
+TYPES: dict[str, type] = {
+    "command": str, "args": list, "lua": str, "python": str, "file": str, "event": str, "matcher": str, "if": str, "name": str,
+    "env": dict, "cwd": str, "shell": str, "async": bool, "once": bool, "sequential": bool,
+    "include_sub_agents": bool, "on_error": str, "priority": int, "enabled": bool,
+}  # fmt: skip
+SETTINGS = ("dialects", "disabled", "env_pass", "entries")
+SHELLS = ("bash", "powershell")
+ON_ERROR: dict[str, Literal["", "allow", "deny", "ask"]] = {"": "", "allow": "allow", "deny": "deny", "ask": "ask"}
+WRITE = 'write {"event": "tool:before_call", "command": "…"}'
+
+
+class Place(Struct, frozen=True):
+    """Where an entry stands; `event` is the key that it stands under, "" in a list."""
+
+    one: Any
+    at: Keys
+    event: str = ""
+
+
+class Done(Struct, frozen=True):
+    """What an entry is to do, or why it cannot."""
+
+    kind: Kind = "command"
+    command: str = ""
+    args: tuple[str, ...] | None = None
+    problem: str = ""
+
+
+def entries(
+    source: Source, moments: Mapping[str, Sequence[Moment]], canonical: Any
+) -> tuple[list[Entry], list[Problem]]:
+    """All entries of a file. canonical: the name of an event as the table has it."""
+    reading = reading_of(source, comments=True)
+    found = [entry for place in _places(reading) if (entry := _entry(reading, moments, canonical, place)) is not None]
+    return found, reading.problems
+
+
+def _places(reading: Reading) -> Iterator[Place]:
+    value, is_toml = reading.value, reading.source.path.suffix == ".toml"
+    if not is_toml:
+        unknown(reading, value, ("hooks", "$schema"), ())
+    hooks = value.get("hooks")
+    if isinstance(hooks, list):
+        yield from (Place(one, ("hooks", number)) for number, one in enumerate(hooks))
+    elif isinstance(hooks, dict) and is_toml:
+        listed = reading.typed(hooks, "entries", list, [], "hooks")
+        yield from (Place(one, ("hooks", "entries", number)) for number, one in enumerate(listed))
+    elif isinstance(hooks, dict):
+        for event in hooks:
+            listed = reading.typed(hooks, event, list, [], "hooks")
+            yield from (Place(one, ("hooks", event, number), event) for number, one in enumerate(listed))
+    elif hooks is not None:
+        reading.wrong("`hooks` must be a list of entries, or an object of events", WRITE, line=reading.line("hooks"))
+
+
+def _entry(reading: Reading, moments: Mapping[str, Sequence[Moment]], canonical: Any, place: Place) -> Entry | None:
+    line = reading.line(*place.at)
+    if not isinstance(place.one, dict):
+        reading.wrong("an entry must be an object", WRITE, line=line)
+        return None
+    one = {key: reading.typed(place.one, key, kind, None, *place.at) for key, kind in TYPES.items()}
+    given = str(one["event"] or place.event)
+    event = canonical(given)
+    if "hooks" in place.one:
+        reading.wrong("entries are flat", "the nested form belongs into .claude/settings.json", line=line)
+        return None
+    if event not in moments:
+        hint = did_you_mean(given, moments) if given else WRITE
+        reading.wrong(f"there is no event `{given}`" if given else "an entry needs an `event`", hint, line=line)
+        return None
+    unknown(reading, place.one, (*TYPES, "timeout"), place.at)
+    done, said = _done(one, reading.source.path.parent), definition({"event": event, **place.one})
+    timeout = _seconds(reading, place)
+    return Entry(
+        id=reading.id(event, said), dialect="cru", event=event, source=reading.source, line=line, kind=done.kind,
+        name=one["name"] or "", command=done.command, args=done.args, shell=one["shell"] or "", matcher=one["matcher"] or "",
+        condition=one["if"] or "", timeout=timeout, env=_env(one["env"]),
+        enabled=one["enabled"] is not False, asynchronous=bool(one["async"]), once=bool(one["once"]),
+        sequential=bool(one["sequential"]), include_sub_agents=bool(one["include_sub_agents"]),
+        on_error=ON_ERROR.get(one["on_error"] or "", ""), priority=100 if one["priority"] is None else one["priority"],
+        definition=said, problem=done.problem or _wrong(one, done, moments[event]), cwd=os.path.expanduser(one["cwd"] or ""),
+    )  # fmt: skip
+
+
+def _seconds(reading: Reading, place: Place) -> float:
+    """`timeout`: seconds, with a fraction or without."""
+    given = place.one.get("timeout", TIMEOUT)
+    if isinstance(given, bool) or not isinstance(given, int | float) or given <= 0:
+        reading.wrong("`timeout` must be a number of seconds", line=reading.line(*place.at, "timeout"))
+        return TIMEOUT
+    return given
+
+
+def _done(one: Mapping[str, Any], folder: Path) -> Done:
+    """The one handler of an entry. Files are meant from the folder of the configuration."""
+    named = [key for key in HANDLERS if one[key] not in (None, "", [])]
+    if not named or (len(named) > 1 and named != ["command", "args"]):
+        return Done(
+            problem="an entry needs one of `command`, `args`, `lua`, `python`, `file`", command=one["command"] or ""
+        )
+    if named[0] in ("command", "args"):
+        args = one["args"]
+        if args is not None and not all(isinstance(word, str) for word in args):
+            return Done(problem="`args` must be a list of texts")
+        return Done(command=one["command"] or "", args=None if args is None else tuple(args))
+    text = one[named[0]].strip()
+    if named[0] == "file":
+        path = _from(folder, text)
+        return Done("lua", path) if path.endswith(".lua") else Done(command=shlex.quote(path))
+    if named[0] == "lua":
+        return Done("lua", _from(folder, text) if is_lua_file(text) else text)
+    file, colon, function = text.rpartition(":")
+    if not colon or not file.endswith(".py") or not function.isidentifier():
+        return Done("python", text, problem='`python` must be "file.py:function"')
+    return Done("python", f"{_from(folder, file)}:{function}")
+
+
+def is_lua_file(text: str) -> bool:
+    """Whether `lua` names a file; else it is the code itself."""
+    return text.endswith(".lua") and not any(c.isspace() for c in text)
+
+
+def _from(folder: Path, file: str) -> str:
+    return os.path.normpath(folder / os.path.expanduser(file))
+
+
+def _env(given: Any) -> dict[str, str]:
+    return {name: value if isinstance(value, str) else str(value) for name, value in (given or {}).items()}
+
+
+def _wrong(one: Mapping[str, Any], done: Done, moments: Sequence[Moment]) -> str:
+    """Why an entry never runs; "" if it does."""
+    if one["on_error"] and one["on_error"] not in ON_ERROR:
+        return f"`on_error` must be allow, deny or ask, not {one['on_error']}"
+    if one["shell"] and one["shell"] not in SHELLS:
+        return f"`shell` must be one of {', '.join(SHELLS)}"
+    matcher = one["matcher"]
+    if matcher and (bad := bad_regex(matcher)):
+        return f"invalid matcher {matcher}: {bad}"
+    if matcher and all(moment.subject is None for moment in moments):
+        return "there is nothing at this event that `matcher` could look at"
+    if done.kind != "command" and one["async"]:
+        return "`async` is for commands; a function in the session can start work of its own"
+    return _bad_rule(one["if"], moments) if one["if"] else ""
+
+
+def _bad_rule(rule: str, moments: Sequence[Moment]) -> str:
+    from cru.events.catalog import BY_NAME
+    from cru.permissions.errors import BadRule
+    from cru.permissions.rules import parse
+
+    live = [BY_NAME[moment.event] for moment in moments if moment.event]
+    if not all("args" in row.payload.__struct_fields__ for row in live):
+        return "`if` works on events of tools only, so this hook would never run"
+    try:
+        parse(rule)
+    except BadRule as error:
+        return f"`if`: {error.message}" + (f" ({error.hint})" if error.hint else "")
+    return ""

@@ -1,0 +1,138 @@
+"""What a command of cru's own dialect prints and exits with: our answer in JSON. Crush's envelope is a part of it."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType
+
+from cru.config.closest import did_you_mean
+from cru.events.answers import PASS, Answer, Change, Inject
+from cru.events.catalog import Row
+from cru.extensions.hooks.dialect import Run, Said
+from cru.extensions.hooks.dialects import common
+
+DENY, HALT = 2, 49
+DECISIONS: dict[str, Literal["none", "allow", "ask", "deny"]] = {
+    "none": "none", "allow": "allow", "approve": "allow", "ask": "ask", "deny": "deny", "block": "deny", "cancel": "deny",
+}  # fmt: skip
+# What an update means: the payload's field, the first that may be changed at the event.
+UPDATES: dict[str, tuple[str, ...]] = {
+    "updated_input": ("args",),
+    "updated_prompt": ("content", "prompt"),
+    "updated_output": ("result", "error", "display", "summary"),
+}
+ENVELOPE = ("version", "hookSpecificOutput")
+"""Keys that Crush's hooks may print beside ours."""
+
+
+class Output(Struct):
+    """The JSON object. changes: edits {field, op, value}, or a table field → new value · message: words for the person."""
+
+    decision: str | None = None
+    halt: bool = False
+    reason: str | None = None
+    changes: list[Change] | dict[str, Any] | None = None
+    updated_input: dict[str, Any] | str | None = None
+    updated_prompt: str | None = None
+    updated_output: str | None = None
+    context: str | list[str | None] | None = None
+    context_files: list[str] | None = None
+    inject: str | Inject | None = None
+    result: Any | UnsetType = UNSET
+    message: str | None = None
+    note: str | None = None
+
+
+KEYS = Output.__struct_encode_fields__
+
+
+def said(run: Run, row: Row, label: str) -> Said:
+    """Exit 2 denies, 49 halts, any other status is a failure; so is an output that is not empty and no JSON object of ours."""
+    reason = run.stderr.strip()
+    if run.exit == DENY:
+        return Said(Answer(decision="deny", reason=reason or f"blocked by {label}"))
+    if run.exit == HALT:
+        return Said(Answer(decision="deny", halt=True, reason=reason or f"halted by {label}"))
+    if run.exit:
+        return common.failure(run)
+    text = run.stdout.strip(common.BLANK)
+    if not text:
+        return Said()
+    value, wrong = common.document(text)
+    if value is None and not wrong:
+        return Said()
+    if not isinstance(value, dict):
+        return Said(failed=f"the output is {wrong}" if wrong else "the output is no JSON object")
+    odd = [f"unknown key `{key}`" + _hint(key) for key in value if key not in (*KEYS, *ENVELOPE)]
+    try:
+        out = msgspec.convert(_unfolded(value), Output)
+        answer = _answer(out, row, odd)
+    except (msgspec.ValidationError, _Wrong) as error:
+        return Said(failed=f"the output does not fit: {error}")
+    return Said(answer, to_user=out.message or "", warning="; ".join(odd))
+
+
+class _Wrong(Exception):
+    """A value that means nothing."""
+
+
+def _hint(key: str) -> str:
+    hint = did_you_mean(key, KEYS)
+    return f" ({hint})" if hint else ""
+
+
+def _unfolded(value: dict[str, Any]) -> dict[str, Any]:
+    """Claude's nested shape, which Crush's hooks may print, in our words; nothing beside it counts then."""
+    inner = value.get("hookSpecificOutput")
+    if not isinstance(inner, dict):
+        return {key: one for key, one in value.items() if one is not None or key == "result"}
+    table = {
+        "permissionDecision": "decision", "permissionDecisionReason": "reason", "additionalContext": "context",
+        "updatedInput": "updated_input", "contextFiles": "context_files",
+    }  # fmt: skip
+    return {ours: inner[theirs] for theirs, ours in table.items() if inner.get(theirs) is not None}
+
+
+def _answer(out: Output, row: Row, odd: list[str]) -> Answer:
+    decision = DECISIONS.get((out.decision or "none").lower())
+    if decision is None:
+        raise _Wrong(f"`decision` is {out.decision!r}, not one of {', '.join(dict.fromkeys(DECISIONS.values()))}")
+    if out.halt:
+        decision = "deny"
+    texts = out.context if isinstance(out.context, list) else [out.context]
+    made = Answer(
+        decision=decision, halt=out.halt, reason=out.reason or "", changes=tuple(_changes(out, row, odd)),
+        context=tuple(text for text in texts if text), context_files=tuple(out.context_files or ()),
+        inject=Inject(out.inject) if isinstance(out.inject, str) else out.inject,
+        result=None if out.result is UNSET else "" if out.result is None else out.result, note=out.note or "",
+    )  # fmt: skip
+    return PASS if made == PASS else made
+
+
+def _changes(out: Output, row: Row, odd: list[str]) -> list[Change]:
+    given = out.changes or []
+    made = [Change(field, "set", value) for field, value in given.items()] if isinstance(given, dict) else list(given)
+    for key, fields in UPDATES.items():
+        value = getattr(out, key)
+        field = next((name for name in fields if name in row.writable), "")
+        if value is None:
+            continue
+        if not field:
+            odd.append(f"`{key}` has no place on {row.name}")
+            continue
+        if key == "updated_input":
+            made.append(Change(field, "merge", _table(value)))
+        else:
+            made.append(Change(field, "set", value))
+    return made
+
+
+def _table(value: dict[str, Any] | str) -> dict[str, Any]:
+    """An object, or a text that holds one."""
+    if isinstance(value, str):
+        value, _ = common.document(value)
+    if not isinstance(value, dict):
+        raise _Wrong("`updated_input` is no object")
+    return value

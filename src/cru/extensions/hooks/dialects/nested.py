@@ -1,0 +1,71 @@
+"""Configurations of the nested shape: event → groups {matcher, hooks} → handlers. Codex and Gemini have it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any
+
+from msgspec import Struct
+
+from cru.config.closest import did_you_mean
+from cru.extensions.hooks.dialects.reading import Reading, definition
+from cru.extensions.hooks.located import Path
+
+
+class Handler(Struct, frozen=True):
+    """One handler where it stands. group: the table around it · one: its own · definition: what it says with what the group says about
+    it, canonical."""
+
+    event: str
+    group: dict[str, Any]
+    one: dict[str, Any]
+    at: Path
+    line: int
+    definition: str
+
+
+class Shape(Struct, frozen=True):
+    """What a dialect knows: its events, keys of `hooks` that are none, and the keys of a group and of a handler."""
+
+    events: Collection[str]
+    beside: Collection[str]
+    group: Collection[str]
+    handler: Collection[str]
+
+
+def handlers(reading: Reading, shape: Shape) -> Iterator[Handler]:
+    """Every handler in the order of the file. What is none, and names that nobody knows, are problems; so is a handler of no event."""
+    hooks = reading.typed(reading.value, "hooks", dict, {})
+    for event in hooks:
+        if event in shape.beside:
+            continue
+        if event not in shape.events:
+            hint = did_you_mean(event, shape.events)
+            reading.wrong(f"there is no event `{event}`", hint, line=reading.line("hooks", event))
+            continue
+        for index, group in enumerate(reading.typed(hooks, event, list, [], "hooks")):
+            yield from _group(reading, shape, event, ("hooks", event, index), group)
+
+
+def _group(reading: Reading, shape: Shape, event: str, at: Path, group: Any) -> Iterator[Handler]:
+    if not isinstance(group, dict) or not isinstance(group.get("hooks"), list):
+        flat = isinstance(group, dict) and "command" in group
+        hint = 'write {"matcher": "…", "hooks": [ … ]} around it' if flat else ""
+        reading.wrong(f"{event}[{at[-1]}] needs a list `hooks`", hint, line=reading.line(*at))
+        return
+    unknown(reading, group, shape.group, at)
+    around = {key: value for key, value in group.items() if key != "hooks"}
+    for number, one in enumerate(group["hooks"]):
+        inner = (*at, "hooks", number)
+        if not isinstance(one, dict):
+            reading.wrong(f"{event}: a handler must be an object", line=reading.line(*inner))
+            continue
+        unknown(reading, one, shape.handler, inner)
+        yield Handler(event, group, one, inner, reading.line(*inner), definition({**around, "handler": one}))
+
+
+def unknown(reading: Reading, table: dict[str, Any], known: Collection[str], at: Path) -> None:
+    """A problem for each key that nobody knows."""
+    for key in table:
+        if key not in known:
+            reading.wrong(f"`{key}` is not known here", did_you_mean(key, known), line=reading.line(*at, key))

@@ -1,0 +1,92 @@
+"""One hook, whatever configuration it was written in: every dialect's file is flattened into these (docs/hooks.md)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct
+
+DialectName = Literal["crush", "claude", "codex", "gemini", "cru"]
+Kind = Literal["command", "lua", "python", "http", "mcp_tool", "prompt", "agent"]
+Layer = Literal["system", "user", "project"]
+RUNNING: tuple[str, ...] = ("command", "lua", "python")
+"""Kinds that can run; the others load, and `problem` says that they are not available yet."""
+
+
+class Source(Struct, frozen=True):
+    """A configuration file as it was read. `own` says that it is cru's own file, not another program's."""
+
+    dialect: DialectName
+    layer: Layer
+    path: Path
+    text: str
+    own: bool = False
+
+
+class Entry(Struct, frozen=True, kw_only=True):
+    """One handler of one event.
+
+    event: in the dialect's own spelling (`PreToolUse`) · line: 1-based, where it stands in its file · matcher, condition (Claude's
+    `if`): as written · command: shell source, or for lua and python their code or file · args: the exec form, no shell · shell: "" = as the
+    system has it, else bash or powershell · timeout: seconds · limits, order and failure: as docs/events.md · definition: the entry
+    as written, canonical JSON, what trust is given to · problem: why it never runs ("" = it does) · cwd: where it runs, from the
+    session's own folder · alike: what its system tells equal entries by, "" = by all that they do.
+    """
+
+    id: str
+    dialect: DialectName
+    event: str
+    source: Source
+    line: int
+    kind: Kind = "command"
+    name: str = ""
+    command: str = ""
+    args: tuple[str, ...] | None = None
+    shell: str = ""
+    matcher: str = ""
+    condition: str = ""
+    timeout: float = 30.0
+    env: dict[str, str] = {}
+    enabled: bool = True
+    asynchronous: bool = False
+    rewake: bool = False
+    once: bool = False
+    sequential: bool = False
+    include_sub_agents: bool = False
+    on_error: Literal["", "allow", "deny", "ask"] = ""
+    priority: int = 100
+    definition: str = ""
+    problem: str = ""
+    cwd: str = ""
+    alike: str = ""
+
+    @property
+    def label(self) -> str:
+        """What people call it: its name, else its command."""
+        return self.name or self.command or " ".join(self.args or ())
+
+    @property
+    def where(self) -> str:
+        return f"{self.source.path}:{self.line}"
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Two entries that would do the same thing run once a firing; the first one is kept."""
+        if self.alike:
+            return (self.alike,)
+        return (self.kind, self.command, self.args, self.shell, self.cwd, self.condition, tuple(sorted(self.env.items())))
+
+
+class Problem(Struct, frozen=True):
+    """Something odd in a configuration: what, where, and the next step. `fatal` means that the whole file is left out."""
+
+    path: Path
+    line: int
+    text: str
+    hint: str = ""
+    fatal: bool = False
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.line}" if self.line else str(self.path)
+        return f"{place}: {self.text}" + (f" ({self.hint})" if self.hint else "")

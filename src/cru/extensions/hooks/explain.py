@@ -1,0 +1,242 @@
+"""Why a hook did what it did in a turn, or nothing: in plain sentences, from the records (`cru hooks why`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from msgspec import Struct, field
+
+from cru.events.answers import strength
+from cru.events.journal import Heard, JournalLine
+from cru.extensions.hooks.caller import MISMATCH, ONCE, OTHER_MOMENT, SAME
+from cru.extensions.hooks.entry import Entry
+from cru.extensions.hooks.history import Call, Turn
+from cru.extensions.hooks.load import Known
+from cru.extensions.hooks.opening import Found
+from cru.extensions.hooks.record import Fired, gave
+from cru.extensions.hooks.sentences import (
+    FATES,
+    NEVER,
+    OWNER,
+    did,
+    fired_text,
+    mismatch,
+    named,
+    other_moment,
+    outcome,
+    state,
+)
+from cru.extensions.hooks.words import Wanted
+
+
+class Line(Struct):
+    """What is said of one hook. fired: whether it ran · text: a sentence without its subject."""
+
+    id: str
+    label: str
+    dialect: str
+    event: str
+    where: str
+    fired: bool
+    text: str
+    ms: float = 0.0
+    exit: int | None = None
+    decision: str = "none"
+    times: int = 1
+
+
+class Occasion(Struct):
+    """One dispatch. what: the call or the like that it was about · outcome: what came of all answers, in sentences · fate: what became of
+    the call."""
+
+    seq: int
+    event: str
+    what: str
+    outcome: list[str]
+    fate: str = ""
+    hooks: list[Line] = field(default_factory=list)
+
+
+class Story(Struct):
+    """A turn, as far as it was asked about. remarks: what holds for all · silent: hooks that never fired in it, and why."""
+
+    prompt: str
+    source: str
+    began: float
+    cause: str
+    remarks: list[str]
+    occasions: list[Occasion]
+    silent: list[Line]
+
+
+def story(turn: Turn, found: Found, wanted: Wanted) -> Story:
+    """Everything about a turn that was asked for."""
+    return _Teller(turn, found, wanted).story()
+
+
+class _Teller:
+    def __init__(self, turn: Turn, found: Found, wanted: Wanted) -> None:
+        self._turn, self._found, self._wanted = turn, found, wanted
+        self._known = {one.entry.id: one for one in found.loaded.known}
+        self._calls = {call.id: call for call in turn.calls}
+        self._fired: set[str] = set()
+        self._order = {id: at for at, id in enumerate(self._known)}
+        self._skipped: dict[str, dict[str, int]] = {}
+        self._unfit: dict[str, list[tuple[JournalLine, str]]] = {}
+
+    def story(self) -> Story:
+        turn = self._turn
+        occasions = [one for one in map(self._occasion, self._dispatches()) if one is not None]
+        return Story(turn.prompt, turn.source, turn.began, turn.cause, self._remarks(), occasions, list(self._silent()))
+
+    def _dispatches(self) -> Iterator[JournalLine]:
+        tool = self._wanted.tool
+        for line in self._turn.dispatches:
+            if self._wanted.event(line.event) and (not tool or line.ident == tool) and any(map(_is_hook, line.heard)):
+                yield line
+
+    def _remarks(self) -> list[str]:
+        tool, said = self._wanted.tool, []
+        called = list(dict.fromkeys(call.name for call in self._turn.calls))
+        if tool and tool not in called:
+            near = f"; it called: {', '.join(called)}" if called else "; it called no tool"
+            said.append(f"the model did not call {tool} in this turn{near}")
+        if self._turn.found is None and self._known:
+            said.append("the session of this turn knew no hooks: the files came later, or --hooks=none was given")
+        return said
+
+    # an event that happened --------------------------------------------------------------------------------------------------------
+
+    def _occasion(self, line: JournalLine) -> Occasion | None:
+        """None if nobody who was asked about did anything; why not is counted."""
+        hooks = [self._line(line, heard) for heard in line.heard if self._counts(line, heard)]
+        if not any(one.fired for one in hooks):
+            return None
+        hooks.sort(key=lambda one: self._order.get(one.id, -1))
+        call = self._calls.get(line.call)
+        what = f"{call.name} {call.arguments}" if call is not None else line.ident
+        fate = _fate(call) if call is not None and line.event == "tool:before_call" else ""
+        return Occasion(line.seq, line.event, what, list(outcome(line, self._found.loaded)), fate, hooks)
+
+    def _counts(self, line: JournalLine, heard: Heard) -> bool:
+        """Whether an occasion tells of this handler; if not, what is said of it in the end is noted."""
+        if not _is_hook(heard):
+            return _spoke(heard)
+        id, why = heard.owner.removeprefix(OWNER), heard.skipped
+        if not why:
+            self._fired.add(id)
+            return True
+        if why.startswith(MISMATCH):
+            self._unfit.setdefault(id, []).append((line, why.removeprefix(MISMATCH)))
+            return False
+        text = self._why_not(line, why)
+        reasons = self._skipped.setdefault(id, {})
+        reasons[text] = reasons.get(text, 0) + 1
+        return not why.startswith(OTHER_MOMENT)
+
+    def _line(self, line: JournalLine, heard: Heard) -> Line:
+        id = heard.owner.removeprefix(OWNER)
+        if not _is_hook(heard):
+            return Line(heard.owner, heard.owner, "", line.event, heard.where, True, self._spoken(heard), heard.ms,
+                        decision=heard.answer.decision)  # fmt: skip
+        known, fired = self._known.get(id), self._turn.firing(line, id)
+        if heard.skipped:
+            return self._about(id, known, fired, False, self._why_not(line, heard.skipped))
+        if fired is None:
+            return self._about(
+                id, known, None, True, f"fired, but its line in the record is gone; {self._spoken(heard)}"
+            )
+        made = self._about(id, known, fired, True, fired_text(fired, heard.rejected))
+        made.ms, made.exit, made.decision = fired.ms, fired.exit, fired.decision
+        return made
+
+    def _about(self, id: str, known: Known | None, fired: Fired | None, did: bool, text: str) -> Line:
+        if known is None:
+            label, where, event = (fired.label, fired.where, fired.event) if fired is not None else (id, "", "")
+            return Line(id, label, id.partition("-")[0], event, where, did, f"{text} (it is in no file any more)")
+        entry = known.entry
+        return Line(id, entry.label, entry.dialect, entry.event, entry.where, did, text)
+
+    def _spoken(self, heard: Heard) -> str:
+        if heard.error:
+            return f"failed: {heard.error}"
+        answer = heard.answer
+        decision = "halt" if answer.halt else answer.decision
+        return did(decision, answer.reason, gave(answer))
+
+    def _name(self, owner: str) -> str:
+        return named(owner, self._known)
+
+    # why not -----------------------------------------------------------------------------------------------------------------------
+
+    def _why_not(self, line: JournalLine, why: str) -> str:
+        if why.startswith(OTHER_MOMENT):
+            return other_moment(line)
+        if why == ONCE:
+            return "it runs once a session, and had run"
+        if why.startswith(SAME):
+            return f"it does the same as {self._name(OWNER + why.removeprefix(SAME))}, which ran in its place"
+        if why == "main agent only":
+            return "a sub-agent raised it, and include_sub_agents is off"
+        return (
+            f"{self._name(why.removeprefix('cancelled by '))} had ended it before"
+            if why.startswith("cancelled by ")
+            else why
+        )
+
+    def _silent(self) -> Iterator[Line]:
+        """Hooks that did not fire at all; of what was asked about by name, those too that fired at one time and not at another."""
+        for one in self._found.loaded.known:
+            entry = one.entry
+            did_fire = entry.id in self._fired
+            if not self._wanted.entry(entry, self._found.dialects[entry.dialect]) or (
+                did_fire and not self._wanted.word
+            ):
+                continue
+            reasons = dict(self._skipped.get(entry.id, {}))
+            if entry.id in self._unfit:
+                reasons[self._misfit(entry)] = len(self._unfit[entry.id])
+            if not reasons and not did_fire:
+                reasons[self._absent(one)] = 1
+            for text, times in reasons.items():
+                made = self._about(entry.id, one, None, False, text)
+                made.times = times
+                yield made
+
+    def _misfit(self, entry: Entry) -> str:
+        """Everything that its matcher did not fit, in one sentence."""
+        unfit = self._unfit[entry.id]
+        subjects = list(dict.fromkeys(subject for _, subject in unfit))
+        line = unfit[-1][0]
+        calls = [self._calls[one.call] for one, _ in unfit if one.call in self._calls]
+        return mismatch(entry, self._found.dialects[entry.dialect], line.event, subjects, calls[-1] if calls else None)
+
+    def _absent(self, one: Known) -> str:
+        """Why nothing at all is recorded of an entry."""
+        then = self._turn.found.idle.get(one.entry.id) if self._turn.found is not None else None
+        if one.state != "active":
+            return state(one, self._found.dialects[one.entry.dialect])
+        if then is not None:
+            return f"it was {then[0]} when this turn's session read its file; it is active now"
+        dialect = self._found.dialects[one.entry.dialect]
+        events = [moment.event for moment in dialect.moments[one.entry.event] if moment.event]
+        missing = next((text for name, text in NEVER if all(event.startswith(name) for event in events)), "")
+        if any(self._turn.counts.get(event) for event in events):
+            return "it was not there yet, or not active, when this turn ran"
+        return f"{missing or f'there was no {one.entry.event}'} in this turn"
+
+
+def _is_hook(heard: Heard) -> bool:
+    return heard.owner.startswith(OWNER)
+
+
+def _spoke(heard: Heard) -> bool:
+    return bool(heard.error or strength(heard.answer) or gave(heard.answer))
+
+
+def _fate(call: Call) -> str:
+    if call.result is None:
+        return "no result: the run ended before"
+    first = call.result.strip().partition("\n")[0]
+    fate = FATES.get(call.which, call.which)
+    return f"{fate}: {first}" if call.which and first else fate

@@ -1,0 +1,178 @@
+"""Entries in Lua and Python: functions that run in the session, with the tables and answers that handlers of plugins have.
+
+Each is a handler in its own right: it sees what the handlers before it changed, and runs before the commands of its priority. Its code is
+loaded when it is first called.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Callable
+from hashlib import sha256
+from inspect import isawaitable
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Literal
+
+from msgspec import Struct, field
+
+from cru.engine.parts import Parts
+from cru.events.answers import PASS, Answer
+from cru.events.stamp import Event
+from cru.extensions.discover import Found
+from cru.extensions.hooks import record
+from cru.extensions.hooks.caller import CANCELLED, Caller
+from cru.extensions.hooks.dialect import Dialect, Moment, Run, Said
+from cru.extensions.hooks.dialects.native_config import is_lua_file
+from cru.extensions.hooks.entry import Entry
+from cru.extensions.hooks.errors import HookError
+from cru.namespace.handlers import Handler
+from cru.namespace.host import HOST, Host, Plugin, Session
+
+if TYPE_CHECKING:
+    from cru.extensions.hooks.manager import Hooks
+    from cru.extensions.lua.plugins import LuaPlugins
+    from cru.extensions.python.plugins import PythonPlugins
+
+SERVICE = "hook languages"
+# `on_error` of an entry → of a handler; "ask" is answered by the entry itself.
+ON_ERROR: dict[str, Literal["", "pass", "deny"]] = {"": "", "allow": "pass", "deny": "deny", "ask": "pass"}
+
+
+class BadHandler(HookError):
+    """The code of an entry cannot be used."""
+
+
+class Inside(Caller):
+    """A function of an entry, as the bus calls it. What it raises goes to the bus, which denies where a handler's failure denies."""
+
+    copies = True
+
+    def __init__(self, entry: Entry, dialect: Dialect, moment: Moment, hooks: Hooks) -> None:
+        super().__init__(entry, dialect, moment, hooks)
+        self._handler: Handler | None = None
+
+    async def __call__(self, event: Event) -> Answer:
+        started, answer, error = perf_counter(), PASS, ""
+        try:
+            unmatched = self._unmatched.pop(event.stamp.dispatch_seq, "")
+            if unmatched:
+                raise BadHandler(unmatched)
+            returned = (await self._ready())(event)
+            answer = (await returned if isawaitable(returned) else returned) or PASS
+        except asyncio.CancelledError:
+            error = CANCELLED
+            raise
+        except Exception as raised:
+            error = str(raised)
+            if self._entry.on_error != "ask":
+                raise
+            answer = Answer(decision="ask", reason=f"the hook {self._entry.label} failed: {error}", note="error")
+            self._hooks.warn(self._entry, f"failed: {error}")
+        finally:
+            run = Run(None if error else 0, ms=(perf_counter() - started) * 1000, error=error)
+            said = Said(answer, failed=error)
+            self._hooks.record(record.fired(self._entry, self._moment.name, event, b"", run, said))
+        return answer
+
+    async def _ready(self) -> Handler:
+        if self._handler is None:
+            entry, parts = self._entry, self._hooks.parts
+            why = self._hooks.changed(entry)
+            if why:
+                raise BadHandler(why)
+            languages: Languages = parts.services.setdefault(SERVICE, Languages(parts, self._hooks.about.home))
+            plugin, function = await languages.function(entry)
+            host = Host(languages.session, plugin)
+            self._handler = Handler(host, self._moment.event, function, entry.priority, entry.label)
+        return self._handler
+
+
+class Languages(Struct):
+    """What runs the functions of a session's entries: the machines of its plugins, if it has any, else their own."""
+
+    parts: Parts
+    home: Path
+    _session: Session | None = None
+    _lua: LuaPlugins | None = None
+    _python: PythonPlugins | None = None
+    _modules: dict[tuple[str, int, int], str] = field(default_factory=dict)
+
+    @property
+    def session(self) -> Session:
+        plugins = self.parts.services.get("plugins")
+        shared: Session | None = plugins.session if plugins is not None else None
+        if shared is not None:
+            return shared
+        if self._session is None:
+            self._session = Session(self.parts, self.home)
+        return self._session
+
+    async def function(self, entry: Entry) -> tuple[Plugin, Callable[..., Any]]:
+        """The function of an entry, and the plugin in whose name it runs. Raises CruError with the place, OSError if there is no file."""
+        return await (self._of_lua(entry) if entry.kind == "lua" else self._of_python(entry))
+
+    async def _of_lua(self, entry: Entry) -> tuple[Plugin, Callable[..., Any]]:
+        from cru.extensions.lua.plugins import LuaPlugins
+        from cru.extensions.lua.runtime import LuaFunction
+
+        if self._lua is None:
+            plugins = self.parts.services.get("plugins")
+            known = plugins.languages.get("lua") if plugins is not None else None
+            self._lua = known or LuaPlugins([], self.parts)
+        name, vm, path = owner(entry), self._lua.vm, entry.command
+        is_file = is_lua_file(path)
+        code = Path(path).read_text("utf-8") if is_file else f"return function(ctx, event) {path}\nend"
+        plugin = self._lua.plugin(_found(name, "lua", Path(path) if is_file else entry.source.path), {})
+        token = HOST.set(Host(self.session, plugin))
+        try:
+            chunk = vm.load(code.encode(), f"@{path}" if is_file else f"={entry.where}", vm.environment())
+            values = await vm.run(chunk)
+        finally:
+            HOST.reset(token)
+        if not values or not isinstance(values[0], LuaFunction):
+            raise BadHandler(f"{path} returns no function", "return function(ctx, event) … end")
+        return plugin, values[0]
+
+    async def _of_python(self, entry: Entry) -> tuple[Plugin, Callable[..., Any]]:
+        from cru.extensions.python.plugins import PythonPlugins
+
+        self._python = self._python or PythonPlugins()
+        file, _, wanted = entry.command.rpartition(":")
+        found = _found(owner(entry), "python", Path(file))
+        plugin = self._python.plugin(found, {})
+        module = sys.modules[await self._module(self._python, file)]
+        function = getattr(module, wanted, None)
+        if not callable(function):
+            from cru.config.closest import did_you_mean
+
+            known = [name for name, value in vars(module).items() if callable(value)]
+            raise BadHandler(f"{file} has no function {wanted}", did_you_mean(wanted, known))
+        return plugin, function
+
+    async def _module(self, python: PythonPlugins, file: str) -> str:
+        """The name of the file's module; several entries of one file share it, a changed file is another one."""
+        from cru.extensions.python.plugins import PRIVATE
+
+        about = Path(file).stat()
+        key = (file, about.st_mtime_ns, about.st_size)
+        if key not in self._modules:
+            found = _found(f"hook_{sha256(repr(key).encode()).hexdigest()[:12]}", "python", Path(file))
+            host = Host(self.session, python.plugin(found, {}))
+            token = HOST.set(host)
+            try:
+                await python.load(found, host)
+            finally:
+                HOST.reset(token)
+            self._modules[key] = PRIVATE.format(name=found.name)
+        return self._modules[key]
+
+
+def _found(name: str, kind: Literal["lua", "python"], file: Path) -> Found:
+    return Found(name, kind, (file,), file.parent)
+
+
+def owner(entry: Entry) -> str:
+    """Who registers an entry's handlers, for messages and the journal."""
+    return f"hook {entry.id}"

@@ -1,0 +1,136 @@
+"""Reading every configuration, and deciding of each entry whether it may run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Literal
+
+from msgspec import Struct, field
+
+from cru.config.closest import did_you_mean
+from cru.extensions.hooks.dialect import About, Dialect
+from cru.extensions.hooks.entry import RUNNING, Entry, Problem, Source
+from cru.extensions.hooks.errors import NoEntry
+
+State = Literal[
+    "active", "disabled", "untrusted", "refused", "not accepted", "broken", "not available yet", "no moment"
+]
+WAITING: tuple[State, ...] = ("untrusted", "not accepted")
+
+
+class Known(Struct):
+    """One entry that was found, and whether it runs."""
+
+    entry: Entry
+    state: State
+    why: str = ""
+
+
+class Loaded(Struct):
+    """Everything that was found, in order, and what is odd about it."""
+
+    known: list[Known] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    def active(self) -> list[Entry]:
+        return [one.entry for one in self.known if one.state == "active"]
+
+    def waiting(self) -> list[Entry]:
+        """Those that await a person's trust."""
+        return [one.entry for one in self.known if one.state in WAITING]
+
+    def of(self, *states: State) -> list[Known]:
+        return [one for one in self.known if one.state in states]
+
+    def find(self, word: str) -> Known:
+        """The entry of an id, or of the beginning of one, with or without the dialect's name. Raises NoEntry."""
+        ids = {one.entry.id: one for one in self.known}
+        if word in ids:
+            return ids[word]
+        begins = [
+            one for id, one in ids.items() if word and (id.startswith(word) or id.partition("-")[2].startswith(word))
+        ]
+        if len(begins) == 1:
+            return begins[0]
+        if begins:
+            raise NoEntry(f"{word} may be {' or '.join(one.entry.id for one in begins)}", "type more of it")
+        raise NoEntry(
+            f"there is no hook {word}", did_you_mean(word, ids) or "`cru hooks list` shows those that are there"
+        )
+
+
+def sources(dialects: Iterable[Dialect], about: About) -> tuple[list[Source], list[Problem]]:
+    """Every configuration file that is there, in order of dialect and layer; one that is in two places (the home folder as project)
+    belongs to the first."""
+    from cru.config.regular import read_regular
+
+    found: list[Source] = []
+    problems: list[Problem] = []
+    for dialect in dialects:
+        taken: set[str] = set()
+        for layer, path in dialect.places(about):
+            real = os.path.realpath(path)
+            if real in taken:
+                continue
+            taken.add(real)
+            try:
+                text = read_regular(path).decode()
+            except (FileNotFoundError, NotADirectoryError):
+                continue
+            except UnicodeDecodeError:
+                problems.append(Problem(path, 0, "not UTF-8", "save the file as UTF-8", fatal=True))
+                continue
+            except OSError as error:
+                problems.append(Problem(path, 0, f"cannot be read: {error.strerror or error}", fatal=True))
+                continue
+            found.append(Source(dialect.name, layer, path, text, own=dialect.name == "cru"))
+    return found, problems
+
+
+class Policy(Struct, frozen=True):
+    """What decides whether an entry may run. accepted: dialects whose user files a person has accepted; disabled: ids; is_trusted is
+    asked only about what the project brings, is_refused about other programs' files too."""
+
+    accepted: frozenset[str] = frozenset()
+    disabled: frozenset[str] = frozenset()
+    is_trusted: Callable[[Entry], bool] = lambda entry: False
+    is_refused: Callable[[Entry], bool] = lambda entry: False
+
+
+def load(given: Sequence[Source], dialects: Mapping[str, Dialect], policy: Policy) -> Loaded:
+    """Entries of all sources, each with its state."""
+    loaded = Loaded()
+    for source in given:
+        entries, problems = dialects[source.dialect].parse(source)
+        loaded.problems += problems
+        loaded.known += [_judged(entry, dialects[entry.dialect], policy) for entry in entries]
+    return loaded
+
+
+def _judged(entry: Entry, dialect: Dialect, policy: Policy) -> Known:
+    if entry.problem:
+        return Known(entry, "broken", entry.problem)
+    if entry.kind not in RUNNING:
+        return Known(entry, "not available yet", f"handlers of type {entry.kind} are not available yet")
+    moments = dialect.moments.get(entry.event, ())
+    if not any(moment.event for moment in moments):
+        later = next((moment.later for moment in moments if moment.later), f"cru has no moment for {entry.event}")
+        return Known(entry, "no moment", later)
+    if not entry.enabled:
+        return Known(entry, "disabled", "in its own file")
+    if entry.id in policy.disabled:
+        return Known(entry, "disabled", "`cru hooks enable` brings it back")
+    return Known(entry, *_leave(entry, policy))
+
+
+def _leave(entry: Entry, policy: Policy) -> tuple[State, str]:
+    """Whether a person has said that it may run; nobody is asked about cru's own user files."""
+    source = entry.source
+    if source.own and source.layer != "project":
+        return "active", ""
+    if policy.is_refused(entry):
+        return "refused", "`cru hooks review --trust ID` takes that back"
+    if source.layer == "project":
+        return ("active", "") if policy.is_trusted(entry) else ("untrusted", "`cru hooks review`")
+    return ("active", "") if entry.dialect in policy.accepted else ("not accepted", "`cru hooks review`")

@@ -1,0 +1,191 @@
+"""From files to hooks on the bus: which dialects there are, what each of their entries may do, and what a person is told about it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from cru.contexts.lines import LineFile
+from cru.events.stream import Notice
+from cru.extensions.hooks import load
+from cru.extensions.hooks.dialect import About, Dialect
+from cru.extensions.hooks.door import Door, Where
+from cru.extensions.hooks.door import Policy as Choice
+from cru.extensions.hooks.errors import Untrusted
+from cru.extensions.hooks.load import Loaded
+from cru.extensions.hooks.manager import Hooks
+from cru.extensions.hooks.settings import HookOptions
+from cru.extensions.hooks.trust import HookTrust
+from cru.permissions.trust import Trust
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from cru.extensions.hooks.entry import Problem
+
+# In the order in which their hooks compose. Name → module below dialects/, and the class in it.
+DIALECTS: dict[str, tuple[str, str]] = {
+    "cru": ("native", "Native"),
+    "crush": ("crush", "Crush"),
+    "claude": ("claude", "Claude"),
+    "codex": ("codex", "Codex"),
+    "gemini": ("gemini", "Gemini"),
+}
+
+
+class Found(Struct):
+    """Everything there is for somebody who stands here; `trust` knows what was said about it."""
+
+    loaded: Loaded
+    dialects: Mapping[str, Dialect]
+    trust: HookTrust
+    about: About
+
+
+def made(names: Iterable[str]) -> dict[str, Dialect]:
+    """These dialects, in the order of the table."""
+    wanted = set(names)
+    return {
+        name: getattr(import_module(f"cru.extensions.hooks.dialects.{module}"), kind)()
+        for name, (module, kind) in DIALECTS.items()
+        if name in wanted
+    }
+
+
+def find(names: Iterable[str], about: About, options: HookOptions, choice: Choice = "trusted") -> Found:
+    """Read the files of these dialects; nothing is run."""
+    dialects = made(names)
+    trust = HookTrust(Trust(about.home / "trust.json"), about)
+    everything = choice == "all"
+    policy = load.Policy(
+        accepted=frozenset(dialects if everything else options.dialects),
+        disabled=frozenset(options.disabled),
+        is_trusted=(lambda entry: True) if everything else trust.is_trusted,
+        is_refused=trust.is_refused,
+    )
+    given, problems = load.sources(dialects.values(), about)
+    loaded = load.load(given, dialects, policy)
+    loaded.problems[:0] = problems
+    return Found(loaded, dialects, trust, about)
+
+
+def about_of(where: Where, options: HookOptions, folder: Path, context: str = "", session_id: str = "") -> About:
+    """The facts of a session, as far as they do not change; `folder` is that of its context."""
+    from cru.models.providers import KEY_VARIABLES
+
+    own = {"CRU_CONTEXT": context, "CRU_HOME": str(where.home), "CRU_PROJECT_ROOT": str(where.root)}
+    return About(
+        session_id=session_id, context=context, folder=folder, cwd=where.cwd, root=where.root, home=where.home,
+        user_home=where.user_home, env={**where.env, **own}, mode=lambda: "ask", transcript=lambda: folder / "context.jsonl",
+        secret_names=frozenset(KEY_VARIABLES).difference(options.env_pass),
+    )  # fmt: skip
+
+
+def opened(door: Door, names: Iterable[str]) -> None:
+    """Read what there is, and put it on the bus in place of what was there. Raises Untrusted (only with `strict`)."""
+    parts, bus = door.parts, door.parts.bus
+    hooks = door.hooks
+    about = hooks.about if hooks is not None else _about(door)
+    found = find(names, about, door.options, door.policy)
+    if door.strict:
+        _insist(found.loaded)
+    for notice in notices(found, door):
+        bus.stream.tell(notice)
+    trust = None if door.policy == "all" else found.trust
+    if hooks is not None:
+        hooks.replace(found.loaded, found.dialects, trust)
+        return
+    log = LineFile(parts.store.folder / "hooks.jsonl", redact=door.redact)
+    door.hooks = hooks = Hooks(found.loaded, found.dialects, about, log, trust)
+    hooks.bind(parts)
+    hooks.register(bus)
+    parts.closing.append(hooks.close)
+    parts.services["hooks"] = hooks
+
+
+def _about(door: Door) -> About:
+    from cru.extensions.hooks.dialects.claude_transcript import Transcript
+
+    parts = door.parts
+    store = parts.store
+    about = about_of(door.where, door.options, store.folder, store.name, parts.bus.origin.session_id)
+    about.mode = lambda: parts.gate.mode
+    about.transcript = Transcript(store, about.cwd, about.root, parts.bus.stream.warn)
+    return about
+
+
+def _insist(loaded: Loaded) -> None:
+    """Raises Untrusted if anything awaits a person or is broken."""
+    lines = [f"{one.entry.where}: {one.entry.label}: {one.state}" for one in loaded.of(*load.WAITING)]
+    lines += [f"{one.entry.where}: {one.why}" for one in loaded.of("broken")]
+    lines += [str(problem) for problem in loaded.problems if problem.fatal]
+    if lines:
+        listed = "\n".join(f"  {line}" for line in lines)
+        raise Untrusted(
+            f"--strict-hooks: not every hook that is there can run:\n{listed}", "`cru hooks review` shows them"
+        )
+
+
+# what a person is told -----------------------------------------------------------------------------------------------------------
+
+
+def notices(found: Found, door: Door) -> list[Notice]:
+    """What does not run although it stands in a file, and why; what runs although nobody has accepted it."""
+    loaded = found.loaded
+    told = [str(problem) for problem in (*found.trust.store.problems[:1], *_worth_telling(loaded))]
+    told += [f"{one.entry.where}: the hook is left out: {one.why}" for one in loaded.of("broken")]
+    project = loaded.of("untrusted")
+    if project:
+        told.append(f"{_count(len(project), 'project hook')} {_await(project)} trust: `cru hooks review`")
+    by_file: dict[Path, int] = {}
+    for one in loaded.of("not accepted"):
+        by_file[one.entry.source.path] = by_file.get(one.entry.source.path, 0) + 1
+    told += [
+        f"{_short(path, found.about)} has {_count(n, 'hook')}, off: `cru hooks review`" for path, n in by_file.items()
+    ]
+    if door.policy == "all":
+        told += _unaccepted(found, door.options)
+    out = [Notice("warning", text, "hooks") for text in told]
+    never = len(loaded.of("no moment", "not available yet"))
+    if never:
+        out.append(
+            Notice("info", f"{_count(never, 'hook')} never {'runs' if never == 1 else 'run'} here: `cru hooks list`")
+        )
+    return out
+
+
+def _worth_telling(loaded: Loaded) -> list[Problem]:
+    """Files that are void, and what is odd in those that are used; another program's file that is off is its own affair."""
+    used = {one.entry.source.path for one in loaded.of("active")}
+    off = {one.entry.source.path for one in loaded.of("not accepted")}
+    return [
+        problem for problem in loaded.problems if problem.path in used or (problem.fatal and problem.path not in off)
+    ]
+
+
+def _unaccepted(found: Found, options: HookOptions) -> list[str]:
+    running = [
+        entry
+        for entry in found.loaded.active()
+        if (entry.source.layer == "project" and not found.trust.is_trusted(entry))
+        or (entry.source.layer != "project" and not entry.source.own and entry.dialect not in options.dialects)
+    ]
+    if not running:
+        return []
+    listed = ", ".join(entry.label for entry in running)
+    return [f"--hooks=all: {_count(len(running), 'hook')} that nobody has accepted may run: {listed}"]
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
+def _await(waiting: list[load.Known]) -> str:
+    return "awaits" if len(waiting) == 1 else "await"
+
+
+def _short(path: Path, about: About) -> str:
+    return f"~/{path.relative_to(about.user_home)}" if path.is_relative_to(about.user_home) else str(path)

@@ -1,0 +1,158 @@
+"""What every hook did: one line a firing in the context's `hooks.jsonl`, and which hooks could not fire at all (docs/hooks.md).
+
+Why a hook did not fire at an event stands in the journal, as of every other handler; so does what a hook answered. Lines are joined by
+the run and the number of the dispatch.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from cru.events.answers import Answer
+from cru.events.stamp import Event
+from cru.extensions.hooks.dialect import Run, Said
+from cru.extensions.hooks.entry import Entry
+from cru.extensions.hooks.load import Known
+
+FILE = "hooks.jsonl"
+MOST = 1 << 20
+"""Bytes of a payload or an output that are kept."""
+
+
+class Fired(Struct, frozen=True, omit_defaults=True, tag_field="k", tag="fired"):
+    """One entry at one event. run, seq: the dispatch, as in the journal · event: in the dialect's words, ours: in cru's · subject: what
+    the event is about, a tool's name · exit: None if there is none · failed: why it counts as failed, `error` why it has no exit
+    status · decision: none, allow, ask, deny or halt · did: what else it gave (changed fields, context, inject, result) · beside: it
+    ran beside the session · texts are cut at 1 MiB, `cut` says so."""
+
+    time: float
+    run: str
+    seq: int
+    id: str
+    event: str
+    ours: str
+    label: str
+    where: str
+    subject: str = ""
+    ms: float = 0.0
+    exit: int | None = None
+    timed_out: bool = False
+    error: str = ""
+    failed: str = ""
+    decision: str = "none"
+    reason: str = ""
+    did: tuple[str, ...] = ()
+    to_user: str = ""
+    warning: str = ""
+    beside: bool = False
+    stdin: str = ""
+    stdout: str = ""
+    stderr: str = ""
+    cut: bool = False
+
+
+class Found(Struct, frozen=True, omit_defaults=True, tag_field="k", tag="found"):
+    """What a session found when it read the configurations. idle: id → (state, why) of every entry that cannot fire in it; from this
+    line on the earlier one of the run is void."""
+
+    time: float
+    run: str
+    active: int = 0
+    idle: dict[str, tuple[str, str]] = {}
+
+
+Line = Fired | Found
+encode = msgspec.json.Encoder(enc_hook=repr).encode
+
+
+def fired(entry: Entry, name: str, event: Event, stdin: bytes, run: Run, said: Said) -> Fired:
+    """The line of one firing; `name` is the event in the dialect's words."""
+    payload, stamp, answer = event.payload, event.stamp, said.answer
+    return Fired(
+        time=time.time(), run=stamp.run_id, seq=stamp.dispatch_seq, id=entry.id, event=name, ours=event.name, label=entry.label,
+        where=entry.where, subject=str(getattr(payload, "name", "") or getattr(payload, "tool", "")),
+        ms=run.ms, exit=run.exit, timed_out=run.timed_out, error=run.error, failed=said.failed,
+        decision="halt" if answer.halt else answer.decision, reason=answer.reason, did=gave(answer), to_user=said.to_user,
+        warning=said.warning, beside=entry.asynchronous, stdin=_text(stdin), stdout=run.stdout[:MOST], stderr=run.stderr[:MOST],
+        cut=max(len(stdin), len(run.stdout), len(run.stderr)) > MOST or run.truncated,
+    )  # fmt: skip
+
+
+def found(known: Iterable[Known], run: str) -> Found:
+    """The line of one reading of the configurations."""
+    states = list(known)
+    idle: dict[str, tuple[str, str]] = {one.entry.id: (one.state, one.why) for one in states if one.state != "active"}
+    return Found(time.time(), run, len(states) - len(idle), idle)
+
+
+def gave(answer: Answer) -> tuple[str, ...]:
+    """What an answer brings beside its decision, in a word each."""
+    more = [name for name in ("context", "context_files", "inject") if getattr(answer, name)]
+    if answer.result is not None:
+        more.append("result")
+    return (*dict.fromkeys(change.field for change in answer.changes), *more)
+
+
+def _text(data: bytes) -> str:
+    return data[:MOST].decode("utf-8", "replace")
+
+
+# reading ---------------------------------------------------------------------------------------------------------------------------
+
+
+def newest_first(folder: Path, name: str = FILE) -> Iterator[bytes]:
+    """The lines of such a file and of its rotated ones, the newest first."""
+    number = 0
+    while True:
+        try:
+            data = (folder / (f"{name}.{number}" if number else name)).read_bytes()
+        except FileNotFoundError:
+            return
+        yield from reversed(data.splitlines())
+        number += 1
+
+
+def lines(folder: Path) -> Iterator[Line]:
+    """What is recorded in a context, the newest first. Lines torn by a kill, and those of other versions, are left out."""
+    decoder = msgspec.json.Decoder(Line)
+    for raw in newest_first(folder):
+        try:
+            yield decoder.decode(raw)
+        except (msgspec.MsgspecError, UnicodeError):
+            continue
+
+
+# showing ---------------------------------------------------------------------------------------------------------------------------
+
+# What looks like a secret: a prefix that stays readable, and what is hidden.
+SECRETS = re.compile(
+    r"""(\b(?:sk-|ghp_|gho_|ghs_|github_pat_|xox[abprs]-|AKIA|glpat-))[A-Za-z0-9_-]{8,}
+    |((?i:\bbearer)\s+)[A-Za-z0-9._~+/=-]{8,}
+    |((?i:password|passwd|secret|token|api[_-]?key)\\*["']?\s*[=:]\s*\\*["']?)(?!\[secret\])[^\s"',;&}\\]{3,}""",
+    re.VERBOSE,
+)
+
+
+def masked(text: str) -> str:
+    """The text without what looks like a secret. The record itself is whole, but for the keys that cru knows."""
+    return SECRETS.sub(lambda match: f"{match[1] or match[2] or match[3]}[hidden]", text)
+
+
+def masked_json(value: Any) -> str:
+    """Anything as JSON, every text in it masked."""
+    return msgspec.json.encode(_masked(msgspec.to_builtins(value))).decode()
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, str):
+        return masked(value)
+    if isinstance(value, dict):
+        return {key: _masked(one) for key, one in value.items()}
+    return [_masked(one) for one in value] if isinstance(value, list | tuple) else value

@@ -1,0 +1,83 @@
+"""Running hooks for real against an event that did not happen: no turn, no model, nothing is called (`cru hooks test`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct, field
+
+from cru.contexts.lines import LineFile
+from cru.events.answers import Answer
+from cru.events.bus import Bus
+from cru.events.journal import JournalLine
+from cru.events.stamp import Origin
+from cru.events.stream import Notice, Published
+from cru.extensions.hooks.load import Loaded
+from cru.extensions.hooks.manager import Hooks
+from cru.extensions.hooks.opening import Found
+from cru.extensions.hooks.record import Fired, Line
+
+RUN = "test"
+
+
+class Tried(Struct):
+    """What came of it. fired: in the order in which they ended · line: the dispatch as the journal would have it · notices: what a
+    person would have been told."""
+
+    payload: Any
+    answer: Answer
+    by: str
+    fired: list[Fired] = field(default_factory=list)
+    line: JournalLine | None = None
+    notices: list[str] = field(default_factory=list)
+
+
+class _Trial(Hooks):
+    """Hooks that keep their records to themselves."""
+
+    def __init__(self, found: Found, loaded: Loaded) -> None:
+        super().__init__(loaded, found.dialects, found.about, LineFile(Path(os.devnull)), found.trust)
+        self.fired: list[Fired] = []
+
+    def record(self, line: Line) -> None:
+        if isinstance(line, Fired):
+            self.fired.append(line)
+
+
+class _Sink:
+    def __init__(self) -> None:
+        self.lines: list[JournalLine] = []
+
+    def write(self, line: JournalLine) -> None:
+        self.lines.append(line)
+
+
+async def dispatch(
+    found: Found, payload: Struct, ids: Collection[str], bind: Callable[[Hooks], None] | None = None
+) -> Tried:
+    """Ask the active entries with these ids, as a session would ask them. `bind` gives hooks in Lua and Python their session."""
+    loaded = Loaded([one for one in found.loaded.known if one.entry.id in ids and one.state == "active"])
+    sink = _Sink()
+    bus = Bus(Origin(found.about.session_id or RUN, RUN), sink=sink)
+    bus.source = "user"
+    notices: list[str] = []
+    bus.stream.subscribe(lambda item: notices.append(_text(item)), Notice)
+    trial = _Trial(found, loaded)
+    if bind is not None:
+        bind(trial)
+    trial.register(bus)
+    try:
+        outcome = await bus.dispatch(payload)
+    finally:
+        await trial.close()
+        await bus.close()
+    return Tried(
+        outcome.payload, outcome.answer, outcome.by, trial.fired, sink.lines[-1] if sink.lines else None, notices
+    )
+
+
+def _text(item: Published) -> str:
+    return item.payload.text if isinstance(item.payload, Notice) else ""

@@ -1,0 +1,103 @@
+"""Events and tools in anybody's words: what a person types is found whatever system its name comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+
+from cru.config.closest import did_you_mean
+from cru.events.catalog import ALIASES, BY_NAME
+from cru.extensions.hooks import names
+from cru.extensions.hooks.dialect import Dialect
+from cru.extensions.hooks.entry import Entry
+from cru.extensions.hooks.errors import HookError
+
+
+class NoSuchName(HookError):
+    pass
+
+
+class Wanted(Struct, frozen=True):
+    """What is asked about. word: as typed · ours: events of the catalog · theirs: (dialect, event) · tool: in our words. Empty: all."""
+
+    word: str = ""
+    ours: frozenset[str] = frozenset()
+    theirs: frozenset[tuple[str, str]] = frozenset()
+    tool: str = ""
+
+    @property
+    def first(self) -> str:
+        """The one of `ours` that stands first in the catalog; "" if there are none."""
+        return next((name for name in BY_NAME if name in self.ours), "")
+
+    def event(self, name: str) -> bool:
+        return name in self.ours or not self.word
+
+    def entry(self, entry: Entry, dialect: Dialect) -> bool:
+        """Whether it listens to what is asked about."""
+        if (entry.dialect, entry.event) in self.theirs:
+            return True
+        heard = {moment.event for moment in dialect.moments.get(entry.event, ())}
+        if self.tool and not any(name.startswith(("tool:", "permission:")) for name in heard):
+            return False
+        return not self.word or not heard.isdisjoint(self.ours)
+
+
+def event(word: str, dialects: Mapping[str, Dialect]) -> Wanted | None:
+    """An event by its name in any system, however it is written (`PreToolUse`, `pre_tool_use`, `tool:before_call`)."""
+    plain = _plain(word)
+    ours = {name for name in BY_NAME if _plain(name) == plain}
+    ours |= {name for alias, (name, _) in ALIASES.items() if _plain(alias) == plain}
+    theirs = {
+        (dialect.name, name) for dialect in dialects.values() for name in dialect.moments if _plain(name) == plain
+    }
+    if not ours and not theirs:
+        return None
+    meant = {m.event for d, name in theirs for m in dialects[d].moments[name] if m.event}
+    same = {
+        (dialect.name, name)
+        for dialect in dialects.values()
+        for name, moments in dialect.moments.items()
+        if any(moment.event in ours for moment in moments)
+    }
+    return Wanted(word, frozenset(ours | meant), frozenset(theirs | same))
+
+
+def tool(word: str, known: Iterable[str] = ()) -> str:
+    """Our tool by its name in any system; "" if nobody has one of that name. `known`: names beside those of the tables."""
+    if word in names.TOOLS or word in known:
+        return word
+    for ours, others in names.TOOLS.items():
+        if any(word in theirs for theirs in others.values()):
+            return ours
+    return word if word.startswith("mcp") else ""
+
+
+def wanted(words: list[str], dialects: Mapping[str, Dialect], known: Iterable[str] = ()) -> Wanted:
+    """`[EVENT] [TOOL]` as typed. Raises NoSuchName."""
+    made = Wanted()
+    for word in words:
+        found = event(word, dialects) if not made.word else None
+        if found is not None:
+            made = Wanted(word, found.ours, found.theirs, made.tool)
+        elif not made.tool and tool(word, known):
+            made = Wanted(made.word, made.ours, made.theirs, tool(word, known))
+        else:
+            raise unknown(word, dialects, known)
+    return made
+
+
+def unknown(word: str, dialects: Mapping[str, Dialect], known: Iterable[str] = ()) -> NoSuchName:
+    tools = [*names.TOOLS, *known, *(one for row in names.TOOLS.values() for them in row.values() for one in them)]
+    hint = did_you_mean(word, [*events(dialects), *tools])
+    return NoSuchName(f"there is no event and no tool {word}", hint or "docs/events.md and docs/hooks.md list them")
+
+
+def events(dialects: Mapping[str, Dialect]) -> list[str]:
+    """Every name of an event, ours first."""
+    return [*BY_NAME, *ALIASES, *dict.fromkeys(name for dialect in dialects.values() for name in dialect.moments)]
+
+
+def _plain(word: str) -> str:
+    return "".join(char for char in word.lower() if char.isalnum())

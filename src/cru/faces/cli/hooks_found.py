@@ -1,0 +1,49 @@
+"""What the verbs of `cru hooks` share: everything that is there, and the user's own config.toml changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cru.app import hooks_where, load_settings
+from cru.contexts.home import Home
+from cru.extensions.hooks.opening import DIALECTS, Found, about_of, find
+from cru.extensions.hooks.settings import HookSettings
+from cru.faces.cli.flags import Parsed
+from cru.faces.cli.place import context_name, home_path, start_of
+from cru.faces.cli.terminal import say
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def found(parsed: Parsed) -> Found:
+    """All hooks for somebody who stands here, and the facts of the context; nothing is run. What is odd about trust.json and about files
+    that are void is said on stderr."""
+    home = Home(home_path(parsed))
+    start = start_of(parsed, context_name(parsed, home))
+    options = load_settings(start)[0].of(HookSettings).options
+    about = about_of(hooks_where(start), options, start.home / "contexts" / start.context, start.context)
+    all_there = find(DIALECTS, about, options)
+    for text in (*all_there.trust.store.problems[:1], *(p for p in all_there.loaded.problems if p.fatal)):
+        say(f"cru: {text}")
+    return all_there
+
+
+def put(config: Path, key: str, name: str, *, there: bool) -> None:
+    """Put a name into one of the lists of `[hooks]` in the user's config.toml, or take it out. Raises ConfigError."""
+    from cru.config.atomic import locked
+    from cru.config.edit import set_value
+    from cru.config.errors import ConfigError, Problem
+    from cru.config.layers import read_layer
+
+    config.parent.mkdir(parents=True, exist_ok=True)
+    with locked(config):
+        layer = read_layer("user", config)
+        said = layer.data.get("hooks", {}) if layer is not None else {}
+        if not isinstance(said, dict):
+            raise ConfigError(
+                [Problem("`[[hooks]]` leaves no room", str(config), "write `[[hooks.entries]]` for each entry")]
+            )
+        names = [one for one in said.get(key, []) if one != name]
+        if there or key in said:
+            set_value(config, f"hooks.{key}", [*names, name] if there else names)

@@ -1,0 +1,206 @@
+"""`cru hooks review`: what awaits trust is shown with everything that it names, and a person says yes or no to each."""
+
+from __future__ import annotations
+
+import sys
+from itertools import groupby
+from typing import NamedTuple
+
+from cru.extensions.hooks.entry import Entry
+from cru.extensions.hooks.errors import NoEntry
+from cru.extensions.hooks.load import Known
+from cru.extensions.hooks.opening import Found
+from cru.extensions.hooks.trust import File, Look, look
+from cru.faces.cli.arguments import Arguments
+from cru.faces.cli.flags import Parsed, UsageProblem
+from cru.faces.cli.hooks_found import found, put
+from cru.faces.cli.hooks_list import what
+from cru.faces.cli.place import home_path
+from cru.faces.cli.terminal import one_line, printable
+
+SHOWN = 60
+"""Lines of a file that are shown before a person asks for more."""
+NOT_COVERED = "What these files start or read themselves is not looked at."
+KEYS = "t trust · r refuse · s skip · a trust all of this file · m show files whole · q quit"
+
+
+class Item(NamedTuple):
+    """Something to say yes or no to: one hook of a project, or all hooks of one program's own files."""
+
+    entries: list[Entry]
+    looks: list[Look]
+    dialect: str = ""
+
+
+def command(parsed: Parsed, words: tuple[str, ...]) -> int:
+    """Raises UsageProblem, NoEntry, NotStored and ConfigError."""
+    said = _said(words)
+    all_there = found(parsed)
+    review = Review(parsed, all_there)
+    if said:
+        for word in said.get("--trust", ()):
+            review.judge(review.named(word), accepted=True)
+        for word in said.get("--refuse", ()):
+            review.judge(review.named(word), accepted=False)
+        return 0
+    review.mention_trust()
+    items = review.waiting()
+    if not items:
+        _put("no hook awaits trust")
+        return 0
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        return review.ask(items)
+    for item in items:
+        review.show(item)
+    raise UsageProblem(
+        "nothing is accepted unseen: there is no terminal to answer at",
+        "cru hooks review --trust ID …, or --refuse ID …",
+    )
+
+
+def _said(words: tuple[str, ...]) -> dict[str, list[str]]:
+    """The ids behind --trust and --refuse; with "all of it" nobody would have looked, so each is named."""
+    said: dict[str, list[str]] = {}
+    verb = ""
+    for word in words:
+        if word in ("--trust", "--refuse"):
+            verb = word
+            said.setdefault(verb, [])
+        elif verb and not word.startswith("-"):
+            said[verb].append(word)
+        else:
+            args = Arguments("hooks", ("review", word), switches=("--trust", "--refuse"), verbs=("review",), most=2)
+            raise args.unknown(word)
+    empty = next((verb for verb, ids in said.items() if not ids), "")
+    if empty:
+        raise UsageProblem(f"{empty} needs an id", "cru hooks list shows them")
+    return said
+
+
+class Review:
+    """Shows and notes. Everything is shown with control characters made visible, on whatever it is shown."""
+
+    def __init__(self, parsed: Parsed, all_there: Found) -> None:
+        self._found = all_there
+        self._config = home_path(parsed) / "config.toml"
+
+    def waiting(self) -> list[Item]:
+        loaded = self._found.loaded
+        items = [self._item(one) for one in loaded.of("untrusted")]
+        foreign = sorted(loaded.of("not accepted"), key=lambda one: one.entry.dialect)
+        for dialect, group in groupby(foreign, key=lambda one: one.entry.dialect):
+            items.append(Item([one.entry for one in group], [], dialect))
+        return items
+
+    def mention_trust(self) -> None:
+        """The settings and plugins of a project are another matter."""
+        about = self._found.about
+        path = about.root / ".cru" / "config.toml"
+        if (
+            path.is_file()
+            and path.parent.resolve() != about.home.resolve()
+            and not self._found.trust.store.is_trusted(path)
+        ):
+            _put(f"{path} is not trusted either: `cru trust`")
+
+    def named(self, word: str) -> Item:
+        """What an id, or the name of a program, stands for. Raises NoEntry."""
+        foreign = [one.entry for one in self._found.loaded.known if _is_foreign(one) and one.entry.dialect == word]
+        if foreign:
+            return Item(foreign, [], word)
+        one = self._found.loaded.find(word)
+        if one.entry.source.own and one.entry.source.layer != "project":
+            raise NoEntry(f"{one.entry.id} is your own and needs no trust", f"cru hooks disable {one.entry.id}")
+        return self._item(one)
+
+    def judge(self, item: Item, *, accepted: bool) -> None:
+        """Note it. All hooks of a program are turned on in config.toml; refusing notes each of them."""
+        looks = item.looks or [look(entry, self._found.about) for entry in item.entries]
+        if item.dialect and accepted:
+            put(self._config, "dialects", item.dialect, there=True)
+        self._found.trust.note(list(zip(item.entries, looks, strict=True)), accepted=accepted)
+        verb = "trusted as shown" if accepted else "refused, until it changes"
+        for entry in item.entries:
+            _put(f"{entry.id} is {verb}")
+
+    # at a terminal ----------------------------------------------------------------------------------------------------------------
+
+    def ask(self, items: list[Item]) -> int:
+        whole_file = None
+        for number, item in enumerate(items, 1):
+            path = item.entries[0].source.path
+            _put(f"\n{number} of {len(items)}")
+            self.show(item)
+            key = "t" if whole_file == path and not item.dialect else self._key(item)
+            if key == "q":
+                return 0
+            if key == "a":
+                whole_file = path
+            if key in ("t", "a"):
+                self.judge(item, accepted=True)
+            elif key == "r":
+                self.judge(item, accepted=False)
+        return 0
+
+    def _key(self, item: Item) -> str:
+        while True:
+            print(f"{KEYS} > ", end="", file=sys.stderr, flush=True)
+            line = sys.stdin.readline()
+            key = line.strip().lower()[:1]
+            if not line:
+                return "q"
+            if key == "m":
+                self.show(item, whole=True)
+            elif key and key in "trsaq":
+                return key
+
+    def show(self, item: Item, *, whole: bool = False) -> None:
+        if item.dialect:
+            _put(f"{item.dialect}: hooks of your own files, which are off here until you turn them on")
+        looks: list[Look | None] = [*item.looks] or [None] * len(item.entries)
+        for entry, seen in zip(item.entries, looks, strict=True):
+            one = Known(entry, "untrusted")
+            _put(
+                f"{entry.id}  {entry.dialect}  {entry.event}" + (f"  matcher {entry.matcher}" if entry.matcher else "")
+            )
+            _put(f"  {entry.where}")
+            _put("  runs: " + what(one).replace("\n", "\n        "))
+            for name, value in entry.env.items():
+                _put(f"  with {name}={value}")
+            if seen is not None:
+                self._show_files(seen, whole)
+
+    def _show_files(self, seen: Look, whole: bool) -> None:
+        for file in seen.files:
+            _put(f"  {file.path} ({file.size} bytes)")
+            for line in _content(file, whole):
+                _put(f"  │ {line}")
+        for text in seen.unseen:
+            _put(f"  cannot be seen: {text}")
+        if seen.files or seen.unseen:
+            _put(f"  {NOT_COVERED}")
+
+    def _item(self, one: Known) -> Item:
+        return Item([one.entry], [look(one.entry, self._found.about)])
+
+
+def _content(file: File, whole: bool) -> list[str]:
+    if b"\0" in file.content:
+        return ["(not a text)"]
+    lines = file.content.decode("utf-8", "backslashreplace").split("\n")
+    if lines[-1] == "":
+        lines.pop()
+    left = 0 if whole else len(lines) - SHOWN
+    if left > 0:
+        lines[SHOWN:] = [f"… {left} more lines (m shows them)"]
+    if file.size > len(file.content):
+        lines.append(f"… only the first {len(file.content)} bytes are shown")
+    return lines
+
+
+def _is_foreign(one: Known) -> bool:
+    return one.entry.source.layer != "project" and not one.entry.source.own
+
+
+def _put(text: str) -> None:
+    print("\n".join(one_line(line) for line in printable(text).split("\n")))

@@ -1,0 +1,79 @@
+"""What tests of Claude Code's hooks start from: a configuration as text, an event made by hand, a run that was."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from cru.events.catalog import BY_TYPE
+from cru.events.stamp import Event, Stamp
+from cru.extensions.hooks.dialect import About, Moment, Run, Said
+from cru.extensions.hooks.dialects.claude import Claude
+from cru.extensions.hooks.entry import Entry, Layer, Problem, Source
+
+# The events of the documentation, in its order.
+EVENTS = (
+    "SessionStart", "Setup", "InstructionsLoaded", "UserPromptSubmit", "UserPromptExpansion", "MessageDisplay", "PreToolUse",
+    "PermissionRequest", "PermissionDenied", "PostToolUse", "PostToolUseFailure", "PostToolBatch", "Notification", "SubagentStart",
+    "SubagentStop", "TaskCreated", "TaskCompleted", "Stop", "StopFailure", "TeammateIdle", "ConfigChange", "CwdChanged",
+    "DirectoryAdded", "FileChanged", "WorktreeCreate", "WorktreeRemove", "PreCompact", "PostCompact", "SessionEnd", "Elicitation",
+    "ElicitationResult",
+)  # fmt: skip
+
+
+def about(path: Path, *, mode: str = "ask", **env: str) -> About:
+    return About(
+        session_id="sess", context="main", folder=path / "context", cwd=path, root=path, home=path / ".cru", user_home=path,
+        env={"PATH": "/usr/bin:/bin", "HOME": str(path), **env}, mode=lambda: mode,
+        transcript=lambda: path / "transcript.jsonl",
+    )  # fmt: skip
+
+
+def event(payload: Struct, **stamp: Any) -> Event:
+    known: dict[str, Any] = {
+        "session_id": "sess", "run_id": "run", "agent_id": "main", "parent_call_id": "", "depth": 0, "is_sub_agent": False,
+        "dispatch_seq": 7, "parent_seq": 0, "timestamp": 0.0, "is_continuation": False, "source": "user", "purpose": "",
+    }  # fmt: skip
+    return Event(BY_TYPE[type(payload)], Stamp(**{**known, **stamp}), payload)
+
+
+def read(text: str, layer: Layer = "user", dialect: Claude | None = None) -> tuple[list[Entry], list[Problem]]:
+    return (dialect or Claude()).parse(Source("claude", layer, Path(f"/{layer}/settings.json"), text))
+
+
+def config(name: str, *handlers: Any, **group: Any) -> str:
+    return msgspec.json.encode({"hooks": {name: [{**group, "hooks": handlers}]}}).decode()
+
+
+def entry(name: str, matcher: str = "", **handler: Any) -> Entry:
+    [made], problems = read(config(name, {"type": "command", "command": "x", **handler}, matcher=matcher))
+    assert not problems, problems
+    return made
+
+
+def moment(dialect: Claude, name: str, at: Event) -> Moment | None:
+    """The row of an event that hears this one."""
+    rows = [row for row in dialect.moments[name] if row.event == at.name]
+    return next((row for row in rows if row.hears is None or row.hears(at)), None)
+
+
+def given(name: str, payload: Struct, path: Path, **stamp: Any) -> dict[str, Any]:
+    """What a hook reads on standard input."""
+    dialect, at = Claude(), event(payload, **stamp)
+    row = moment(dialect, name, at)
+    assert row is not None
+    value: dict[str, Any] = msgspec.json.decode(dialect.stdin(entry(name), row, at, about(path)))
+    return value
+
+
+def said(name: str, payload: Struct, path: Path, out: Any = "", *, exit: int = 0, err: str = "", **more: Any) -> Said:
+    """What a run means. out: its standard output, anything but a text as JSON · facts: instead of `about` · dialect · seq."""
+    dialect, facts = more.get("dialect") or Claude(), more.get("facts") or about(path)
+    at = event(payload, dispatch_seq=more.get("seq", 7))
+    row = moment(dialect, name, at)
+    assert row is not None and row.answer is not None
+    stdout = out if isinstance(out, str) else msgspec.json.encode(out).decode()
+    return row.answer(more.get("entry") or entry(name), at, Run(exit, stdout, err), facts)

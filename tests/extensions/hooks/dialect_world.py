@@ -1,0 +1,91 @@
+"""What tests of a dialect start from: a configuration as text, an event made by hand, a run that was; and the real command with one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+from tests.kit import Call, HomeDir, Reply, cru, server
+from tests.kit.run import Done
+
+from cru.events.catalog import BY_TYPE
+from cru.events.stamp import Event, Stamp
+from cru.extensions.hooks.dialect import About, Dialect, Moment, Run, Said
+from cru.extensions.hooks.entry import DialectName, Entry, Layer, Problem, Source
+
+
+def about(path: Path = Path("/project"), *, mode: str = "ask", **more: Any) -> About:
+    given = {"cwd": path, "root": path, "env": {"PATH": "/usr/bin:/bin"}, **more}
+    return About(
+        session_id="sess", context="main", folder=path / "context", home=path / ".cru", user_home=path, mode=lambda: mode,
+        transcript=lambda: path / "transcript.jsonl", **given,
+    )  # fmt: skip
+
+
+def event(payload: Struct, **stamp: Any) -> Event:
+    known: dict[str, Any] = {
+        "session_id": "sess", "run_id": "run", "agent_id": "main", "parent_call_id": "", "depth": 0, "is_sub_agent": False,
+        "dispatch_seq": 7, "parent_seq": 0, "timestamp": 0.0, "is_continuation": False, "source": "user", "purpose": "",
+    }  # fmt: skip
+    return Event(BY_TYPE[type(payload)], Stamp(**{**known, **stamp}), payload)
+
+
+def source(dialect: DialectName, text: str, name: str, layer: Layer = "user") -> Source:
+    return Source(dialect, layer, Path(f"/{layer}/{name}"), text)
+
+
+def parsed(
+    dialect: Dialect, text: str | Mapping[str, Any], name: str, layer: Layer = "user"
+) -> tuple[list[Entry], list[Problem]]:
+    text = text if isinstance(text, str) else msgspec.json.encode(text).decode()
+    return dialect.parse(source(dialect.name, text, name, layer))
+
+
+def moment(dialect: Dialect, name: str, at: Event) -> Moment | None:
+    """The row of an event that hears this one."""
+    rows = [row for row in dialect.moments[name] if row.event == at.name]
+    return next((row for row in rows if row.hears is None or row.hears(at)), None)
+
+
+def said(dialect: Dialect, name: str, at: Event, run: Run | object, facts: About | None = None) -> Said:
+    """What a run means; an object is printed with exit status 0."""
+    row = moment(dialect, name, at)
+    assert row is not None and row.answer is not None
+    made = Entry(id="x", dialect=dialect.name, event=name, source=source(dialect.name, "", "x"), line=1, name="guard")
+    done = run if isinstance(run, Run) else Run(0, run if isinstance(run, str) else msgspec.json.encode(run).decode())
+    return row.answer(made, at, done, facts or about())
+
+
+def stdin(dialect: Dialect, name: str, at: Event, facts: About | None = None) -> dict[str, Any]:
+    row = moment(dialect, name, at)
+    assert row is not None
+    made = Entry(id="x", dialect=dialect.name, event=name, source=source(dialect.name, "", "x"), line=1)
+    read: dict[str, Any] = msgspec.json.decode(dialect.stdin(made, row, at, facts or about()))
+    return read
+
+
+# the real command ----------------------------------------------------------------------------------------------------------------
+
+
+def turn(
+    here: HomeDir, *replies: Reply, config: str = "", mode: str = "trust", argv: tuple[str, ...] = ()
+) -> tuple[Done, list[Any]]:
+    """One prompt: how it ended, and the messages of the last request."""
+    with server([*replies]) as model:
+        here.configure(f'mode = "{mode}"\n{config}', model.url)
+        done = cru(*argv, "go", home=here)
+        last = model.requests[-1].body["messages"] if model.requests else []
+    assert "Traceback" not in done.err, done
+    return done, last
+
+
+def calls(command: str) -> Reply:
+    return Reply(calls=[Call("bash", {"command": command})])
+
+
+def results(messages: list[Any]) -> list[str]:
+    """What the model read of its calls."""
+    return [message["content"] for message in messages if message["role"] == "tool"]

@@ -1,0 +1,160 @@
+"""What hooks for Claude Code read on standard input, and which of our events they hear."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Struct
+from tests.extensions.hooks.claude_world import about, entry, event, given, moment
+
+from cru.events import payloads as p
+from cru.events.catalog import BY_NAME
+from cru.extensions.hooks.dialects.claude import Claude
+from cru.values.messages import ToolCall
+
+ENDED = p.TurnComplete("done", "the end", "r")
+CALL: dict[str, Any] = {"tool_name": "Bash", "tool_input": {"command": "ls", "timeout": 2000}, "tool_use_id": "c"}
+ARGS = {"command": "ls", "timeout": 2}
+
+
+def failure(text: str) -> Struct:
+    return p.TurnComplete("error", "half", "r", error=text)
+
+
+# event, our payload, what is on standard input beside the common fields
+FIELDS: list[tuple[str, Struct, dict[str, Any]]] = [
+    ("SessionStart", p.SessionStarted("main", "/f"), {"source": "startup"}),
+    ("SessionStart", p.SessionStarted("main", "/f", True, model="m"), {"source": "resume", "model": "m"}),
+    ("SessionStart", p.SessionStarted("main", "/f", False, "resume"), {"source": "resume"}),
+    ("SessionStart", p.ContextCleared("main"), {"source": "clear"}),
+    ("SessionStart", p.SessionCompacted("short", 3, 1), {"source": "compact"}),
+    ("SessionEnd", p.SessionEnded("exit"), {"reason": "other"}),
+    ("SessionEnd", p.SessionEnded("logout"), {"reason": "logout"}),
+    ("SessionEnd", p.ContextClearing("main"), {"reason": "clear"}),
+    ("UserPromptSubmit", p.MessageReceived("hi", (p.Attachment("a.md", "x"),), ref="r"),
+     {"prompt": "hi", "prompt_id": "r", "attachments": ["a.md"]}),
+    ("PreToolUse", p.ToolBeforeCall("bash", ARGS, "c"), CALL),
+    ("PreToolUse", p.ToolBeforeCall("own", {"a": 1}, "c"), {"tool_name": "own", "tool_input": {"a": 1}, "tool_use_id": "c"}),
+    ("PermissionRequest", p.PermissionRequested("bash", "shell", "ls", "c", "why", ARGS),
+     {**CALL, "permission_suggestions": [], "reason": "why"}),
+    ("PostToolUse", p.ToolCompleted("bash", ARGS, "out", "c", 12.4),
+     {**CALL, "duration_ms": 12,
+      "tool_response": {"stdout": "out", "stderr": "", "interrupted": False, "isImage": False, "text": "out"}}),
+    ("PostToolUseFailure", p.ToolFailed("bash", ARGS, "no", "timeout", "c", 7.0),
+     {**CALL, "error": "no", "is_interrupt": False, "is_timeout": True, "duration_ms": 7}),
+    ("PostToolBatch", p.ToolBatchCompleted((ToolCall("c", "bash", '{"command": "ls", "timeout": 2}'),), 9), {"tool_calls": [CALL]}),
+    ("PostToolBatch", p.ToolBatchCompleted((ToolCall("c", "bash", "not json"),), 9), {"tool_calls": [{**CALL, "tool_input": {}}]}),
+    ("Notification", p.InteractionRequested("i", "permission", "bash: ls"),
+     {"message": "cru needs your permission: bash: ls", "title": "cru", "notification_type": "permission_prompt"}),
+    ("Notification", p.InteractionRequested("i", "select", "which?"),
+     {"message": "which?", "title": "cru", "notification_type": "elicitation_dialog"}),
+    ("Notification", p.SessionIdle("main"),
+     {"message": "cru is waiting for your input", "title": "cru", "notification_type": "idle_prompt"}),
+    ("Stop", ENDED,
+     {"stop_hook_active": False, "last_assistant_message": "the end", "background_tasks": [], "session_crons": [],
+      "continuation_count": 0, "continuation_limit": 8}),
+    ("StopFailure", failure("x answered 429: slow"),
+     {"error": "rate_limit", "error_details": "x answered 429: slow", "last_assistant_message": "half"}),
+    ("PreCompact", p.ContextOverflow(1, 2, 50.0, "full", "how", "manual"), {"trigger": "manual", "custom_instructions": ""}),
+    ("PostCompact", p.SessionCompacted("short", 3, 1, "manual"), {"trigger": "manual", "compact_summary": "short"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "payload", "fields"), FIELDS)
+def test_standard_input(tmp_path: Path, name: str, payload: Struct, fields: dict[str, Any]) -> None:
+    assert given(name, payload, tmp_path) == {
+        "session_id": "sess", "transcript_path": f"{tmp_path}/transcript.jsonl", "cwd": str(tmp_path),
+        "permission_mode": "default", "hook_event_name": name, "is_sub_agent": False, "depth": 0, **fields,
+    }  # fmt: skip
+
+
+def test_every_row_is_of_a_live_event_and_is_tested() -> None:
+    rows = {(name, row.event) for name, some in Claude().moments.items() for row in some if row.event}
+    assert all(BY_NAME[ours].live for _, ours in rows)
+    assert rows == {(name, event(payload).name) for name, payload, _ in FIELDS}
+
+
+@pytest.mark.parametrize(
+    ("mode", "theirs"),
+    [("ask", "default"), ("auto", "acceptEdits"), ("plan", "plan"), ("trust", "bypassPermissions"), ("own", "default")],
+)
+def test_modes(tmp_path: Path, mode: str, theirs: str) -> None:
+    at = event(ENDED)
+    row = moment(Claude(), "Stop", at)
+    assert row is not None
+    assert (
+        f'"permission_mode":"{theirs}"' in Claude().stdin(entry("Stop"), row, at, about(tmp_path, mode=mode)).decode()
+    )
+
+
+def test_a_sub_agent_names_itself(tmp_path: Path) -> None:
+    known = given("PreToolUse", p.ToolBeforeCall("bash", {}, "c"), tmp_path, is_sub_agent=True, depth=2, agent_id="a2")
+    assert (known["agent_id"], known["is_sub_agent"], known["depth"]) == ("a2", True, 2)
+
+
+# event, our payload, stamp, whether it is heard
+HEARD: list[tuple[str, Struct, dict[str, Any], bool]] = [
+    ("UserPromptSubmit", p.MessageReceived("x"), {"source": "user"}, True),
+    ("UserPromptSubmit", p.MessageReceived("x"), {"source": "queue"}, True),
+    ("UserPromptSubmit", p.MessageReceived("x"), {"source": "command"}, True),
+    ("UserPromptSubmit", p.MessageReceived("x"), {"source": "continuation"}, False),
+    ("UserPromptSubmit", p.MessageReceived("x"), {"source": "recurse"}, False),
+    ("Stop", ENDED, {}, True),
+    ("Stop", ENDED, {"is_sub_agent": True}, False),
+    ("Stop", p.TurnComplete("interrupted", "", "r"), {}, False),
+    ("Stop", p.TurnComplete("halted", "", "r"), {}, False),
+    ("Stop", p.TurnComplete("error", "", "r"), {}, False),
+    ("StopFailure", p.TurnComplete("error", "", "r"), {}, True),
+    ("StopFailure", ENDED, {}, False),
+    *(
+        (
+            "PostToolUseFailure",
+            p.ToolFailed("bash", {}, "x", which, "c"),
+            {},
+            which in ("failed", "timeout", "interrupted"),
+        )
+        for which in ("policy", "hook", "human", "timeout", "invalid", "unknown", "failed", "halted", "interrupted")
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "payload", "stamp", "heard"), HEARD)
+def test_what_is_heard(name: str, payload: Struct, stamp: dict[str, Any], heard: bool) -> None:
+    assert (moment(Claude(), name, event(payload, **stamp)) is not None) is heard
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("openai answered 429: slow down", "rate_limit"), ("anthropic answered 529: overloaded", "overloaded"),
+        ("x answered 401", "authentication_failed"), ("x answered 402: pay", "billing_error"), ("x answered 400", "invalid_request"),
+        ("x answered 503", "server_error"), ("the connection was lost", "unknown"), ("", "unknown"),
+    ],
+)  # fmt: skip
+def test_kinds_of_failures(text: str, error: str) -> None:
+    at = event(failure(text))
+    row = moment(Claude(), "StopFailure", at)
+    assert row is not None and row.subject is not None and row.subject(at) == error
+
+
+# tool, arguments, result → part of tool_response
+RESPONSES: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
+    ("read", {"file_path": "a.py", "offset": 3}, "x\ny",
+     {"type": "text", "file": {"filePath": "{root}/a.py", "content": "x\ny", "numLines": 2, "startLine": 3}}),
+    ("write", {"file_path": "/b", "content": "c"}, "written", {"filePath": "/b", "content": "c", "success": True}),
+    ("edit", {"file_path": "b", "old_string": "1", "new_string": "2"}, "edited",
+     {"filePath": "{root}/b", "oldString": "1", "newString": "2", "replaceAll": False}),
+    ("glob", {"pattern": "*"}, "a\nb", {"filenames": ["a", "b"], "numFiles": 2}),
+    ("grep", {"pattern": "x"}, "a:1:x", {"mode": "content", "content": "a:1:x"}),
+    ("fetch", {"url": "u"}, "page", {"url": "u", "result": "page"}),
+    ("own", {}, "words", {"content": "words"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tool", "args", "result", "shape"), RESPONSES)
+def test_shapes_of_results(tmp_path: Path, tool: str, args: dict[str, Any], result: str, shape: dict[str, Any]) -> None:
+    response = given("PostToolUse", p.ToolCompleted(tool, args, result, "c"), tmp_path)["tool_response"]
+    wanted = eval(repr(shape).replace("{root}", str(tmp_path)))
+    assert response["text"] == result and wanted.items() <= response.items()

@@ -1,0 +1,306 @@
+"""What a run of one of Claude Code's hooks means: exit status, JSON, text, event by event."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from msgspec import Struct
+from tests.extensions.hooks.claude_world import about, entry, said
+
+from cru.events import payloads as p
+from cru.events.answers import PASS, Answer, Change, Inject
+from cru.extensions.hooks.dialects.claude import Claude
+from cru.extensions.hooks.dialects.claude_output import LONGEST
+
+CALL = p.ToolBeforeCall("bash", {"command": "ls", "timeout": 2}, "c1")
+ASKED = p.PermissionRequested("bash", "shell", "ls", "c1", "why", {"command": "ls"})
+DONE = p.ToolCompleted("bash", {"command": "ls"}, "a\nb", "c1", 12.4)
+FAILED = p.ToolFailed("bash", {"command": "ls"}, "no", "failed", "c1")
+BATCH = p.ToolBatchCompleted((), 10)
+PROMPT = p.MessageReceived("hello")
+END = p.TurnComplete("done", "text", "r")
+ERROR = p.TurnComplete("error", "", "r", error="openai answered 429: slow down")
+OPENED = p.SessionStarted("main", "/f")
+CLOSED = p.SessionEnded("exit")
+IDLE = p.SessionIdle("main")
+FULL = p.ContextOverflow(9, 10, 90.0, "rolling", "prompt")
+SMALLER = p.SessionCompacted("short", 5, 2)
+ALL: dict[str, Struct] = {
+    "SessionStart": OPENED, "SessionEnd": CLOSED, "UserPromptSubmit": PROMPT, "PreToolUse": CALL, "PermissionRequest": ASKED,
+    "PostToolUse": DONE, "PostToolUseFailure": FAILED, "PostToolBatch": BATCH, "Notification": IDLE, "Stop": END,
+    "StopFailure": ERROR, "PreCompact": FULL, "PostCompact": SMALLER,
+}  # fmt: skip
+DENY, HALT = Answer(decision="deny", reason="no"), Answer(decision="deny", halt=True, reason="no")
+TOLD = Answer(context=("no",))
+
+
+def own(**fields: Any) -> dict[str, Any]:
+    return {"hookSpecificOutput": fields}
+
+
+def test_every_event_with_a_moment_is_judged() -> None:
+    assert set(ALL) == {name for name, rows in Claude().moments.items() if rows[0].event}
+
+
+# Status 2 with `no` on stderr: (answer, to the person, whether it counts as a failure)
+EXIT_2: dict[str, tuple[Answer, str, bool]] = {
+    "SessionStart": (PASS, "no", False), "SessionEnd": (PASS, "no", False), "PostCompact": (PASS, "no", False),
+    "UserPromptSubmit": (DENY, "", False), "PreToolUse": (DENY, "", False), "PreCompact": (DENY, "", False),
+    "PostToolUse": (TOLD, "", False), "PostToolUseFailure": (TOLD, "", False), "PostToolBatch": (HALT, "", False),
+    "Stop": (Answer(inject=Inject("no")), "", False), "PermissionRequest": (PASS, "", True),
+    "Notification": (Answer(note="exit status 2 is ignored on Notification"), "", False),
+    "StopFailure": (Answer(note="exit status 2 is ignored on StopFailure"), "", False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_exit_2(tmp_path: Path, name: str) -> None:
+    answer, to_user, failed = EXIT_2[name]
+    got = said(name, ALL[name], tmp_path, exit=2, err="no\n")
+    assert (got.answer, got.to_user, bool(got.failed)) == (answer, to_user, failed)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_silence_and_success_say_nothing(tmp_path: Path, name: str) -> None:
+    assert (
+        said(name, ALL[name], tmp_path)
+        == said(name, ALL[name], tmp_path, "{}")
+        == said(name, ALL[name], tmp_path, " \n")
+    )
+    assert said(name, ALL[name], tmp_path).answer is PASS
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("exit", [1, 3, 49, 127, -9])
+def test_any_other_status_fails_without_json(tmp_path: Path, name: str, exit: int) -> None:
+    got = said(name, ALL[name], tmp_path, "words", exit=exit, err="first\nsecond")
+    assert (got.answer, got.failed) == (PASS, f"exit status {exit}: first")
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_plain_text_is_context_in_two_places_only(tmp_path: Path, name: str) -> None:
+    wanted = ("some words",) if name in ("SessionStart", "UserPromptSubmit") else ()
+    assert said(name, ALL[name], tmp_path, "\ufeffsome words\n").answer.context == wanted
+
+
+BLOCKED: dict[str, Answer] = {
+    "UserPromptSubmit": DENY, "PreToolUse": DENY, "PreCompact": DENY, "PostToolUse": TOLD, "PostToolUseFailure": TOLD,
+    "PostToolBatch": HALT, "Stop": Answer(inject=Inject("no")),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("exit", [0, 1, 2])
+def test_a_block_by_json_whatever_the_status(tmp_path: Path, name: str, exit: int) -> None:
+    got = said(name, ALL[name], tmp_path, {"decision": "block", "reason": "no"}, exit=exit, err="stderr")
+    if name in BLOCKED:
+        assert (got.answer, got.warning) == (BLOCKED[name], "")
+    elif not (exit == 2 and name in ("Notification", "StopFailure")):
+        assert got.answer is PASS and "cannot be blocked" in got.warning
+
+
+CONTEXT = (
+    "SessionStart",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PostToolUse",
+    "PostToolUseFailure",
+    "PostToolBatch",
+    "Stop",
+)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_additional_context(tmp_path: Path, name: str) -> None:
+    got = said(name, ALL[name], tmp_path, own(hookEventName=name, additionalContext="more"))
+    assert got.answer.context == (("more",) if name in CONTEXT else ())
+    assert bool(got.warning) is (name not in (*CONTEXT, "Notification"))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_continue_false_is_stronger_than_anything(tmp_path: Path, name: str) -> None:
+    out = {"continue": False, "stopReason": "no", "decision": "block", "reason": "other"}
+    got = said(name, ALL[name], tmp_path, out)
+    if name in ("SessionStart", "SessionEnd", "Notification", "StopFailure"):
+        assert got.to_user == "no" and "has no effect on" in got.warning and not got.answer.halt
+    else:
+        assert got.answer.halt and got.answer.reason == "no" and got.answer.inject is None
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_message_for_the_person_and_nothing_else(tmp_path: Path, name: str) -> None:
+    got = said(name, ALL[name], tmp_path, {"systemMessage": "look", "suppressOutput": True})
+    assert (got.to_user, got.answer, got.warning) == ("look", PASS, "")
+
+
+ODD: list[Any] = [
+    "{ no json", '{"decision": "block"} and more', {"decision": "maybe"}, {"continue": "no"}, {"reason": 3}, {"systemMessage": []},
+    {"hookSpecificOutput": "x"}, own(hookEventName="PostToolUse", permissionDecision="deny"), own(permissionDecision="never"),
+    own(updatedInput="ls"), own(additionalContext=["a"]), own(permissionDecisionReason=1), "[" * 100_000 + "{", '{"a":' * 100_000,
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("out", [one for one in ODD if not str(one).startswith("[[")])
+def test_json_that_does_not_fit_is_a_failure_that_still_blocks_with_status_2(tmp_path: Path, out: Any) -> None:
+    got = said("PreToolUse", CALL, tmp_path, out)
+    assert got.answer is PASS and got.failed
+    assert said("PreToolUse", CALL, tmp_path, out, exit=1, err="oops").failed == "exit status 1: oops"
+    blocked = said("PreToolUse", CALL, tmp_path, out, exit=2, err="oops")
+    assert (blocked.answer, blocked.failed) == (Answer(decision="deny", reason="oops"), "") and blocked.warning
+
+
+def test_json_behind_other_text_is_pointed_out(tmp_path: Path) -> None:
+    got = said("PreToolUse", CALL, tmp_path, 'Welcome!\n{"decision": "block", "reason": "no"}')
+    assert got.answer is PASS and "other text stands before it" in got.warning
+
+
+# output → answer
+DECISIONS: list[tuple[Any, Answer]] = [
+    (own(permissionDecision="allow", permissionDecisionReason="fine"), Answer(decision="allow")),
+    (own(permissionDecision="deny", permissionDecisionReason="no"), DENY),
+    (own(permissionDecision="deny"), Answer(decision="deny", reason="blocked by a hook")),
+    (own(permissionDecision="ask", permissionDecisionReason="sure?"), Answer(decision="ask", reason="sure?")),
+    (own(permissionDecision="defer", permissionDecisionReason="later"), Answer(decision="ask", reason="later")),
+    ({"decision": "approve", "reason": "x"}, Answer(decision="allow")),
+    ({"decision": "approve", **own(permissionDecision="ask")}, Answer(decision="ask")),
+    ({"decision": None, "hookSpecificOutput": None}, PASS),
+    (own(updatedInput={"command": "echo", "timeout": 3000, "description": "d"}),
+     Answer(changes=(Change("args", "set", {"command": "echo", "timeout": 3.0}),))),
+    (own(permissionDecision="allow", updatedInput={"command": "x"}),
+     Answer(decision="allow", changes=(Change("args", "set", {"command": "x"}),))),
+    (own(permissionDecision="deny", permissionDecisionReason="no", updatedInput={"command": "x"}), DENY),
+    ({"unknown": 1, **own(permissionDecision="allow", other=2)}, Answer(decision="allow")),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("out", "answer"), DECISIONS)
+def test_decisions_about_a_call(tmp_path: Path, out: Any, answer: Answer) -> None:
+    got = said("PreToolUse", CALL, tmp_path, out)
+    assert (got.answer, got.warning, got.failed) == (answer, "", "")
+    assert said("PreToolUse", CALL, tmp_path, out, exit=1, err="x").answer == answer
+
+
+@pytest.mark.parametrize(
+    ("out", "reason"),
+    [
+        (own(permissionDecision="allow"), "stderr"), (own(permissionDecision="deny", permissionDecisionReason="json"), "json"),
+        ({"decision": "block", "reason": "json"}, "json"), ({"decision": "block"}, "stderr"), ("", "stderr"),
+    ],
+)  # fmt: skip
+def test_json_cannot_unblock_status_2(tmp_path: Path, out: Any, reason: str) -> None:
+    assert said("PreToolUse", CALL, tmp_path, out, exit=2, err="stderr\n").answer == Answer(
+        decision="deny", reason=reason
+    )
+
+
+# ruling → answer, what is warned of
+RULINGS: list[tuple[dict[str, Any], Answer, str]] = [
+    ({"behavior": "allow"}, Answer(result="allow"), ""),
+    ({"behavior": "allow", "updatedInput": {"command": "ls"}}, Answer(result="allow"), ""),
+    ({"behavior": "allow", "updatedInput": {"command": "ls -a"}}, PASS, "`updatedInput` is not available yet"),
+    (
+        {"behavior": "allow", "updatedPermissions": [{}]},
+        Answer(result="allow"),
+        "`updatedPermissions` is not available yet",
+    ),
+    ({"behavior": "deny", "message": "no"}, DENY, ""),
+    ({"behavior": "deny", "message": "no", "interrupt": True}, HALT, ""),
+    ({"behavior": "deny"}, Answer(decision="deny", reason="blocked by a hook"), ""),
+]
+
+
+@pytest.mark.parametrize(("ruling", "answer", "warning"), RULINGS)
+def test_a_question_is_answered(tmp_path: Path, ruling: dict[str, Any], answer: Answer, warning: str) -> None:
+    got = said("PermissionRequest", ASKED, tmp_path, own(hookEventName="PermissionRequest", decision=ruling))
+    assert got.answer == answer and warning in got.warning and bool(got.warning) is bool(warning)
+
+
+@pytest.mark.parametrize("ruling", [{"behavior": "ask"}, {}, "allow"])
+def test_a_question_is_not_answered_by_what_does_not_fit(tmp_path: Path, ruling: Any) -> None:
+    got = said("PermissionRequest", ASKED, tmp_path, own(decision=ruling))
+    assert got.answer is PASS and got.failed
+
+
+# a tool, updatedToolOutput → the result as the model reads it
+RESULTS: list[tuple[str, Any, str]] = [
+    ("bash", "text", "text"), ("bash", "", ""), ("bash", {"stdout": "a\n", "stderr": "b"}, "a\nb"), ("bash", {"stdout": "a"}, "a"),
+    ("read", {"file": {"content": "inside"}}, "inside"), ("read", {"content": "x", "text": "y"}, "x"),
+    ("fetch", {"url": "u", "result": "r"}, "r"), ("mcp__a__b", [{"type": "text", "text": "1"}, {"type": "text", "text": "2"}], "1\n2"),
+    ("mcp__a__b", {"content": [{"type": "text", "text": "1"}]}, "1"), ("x", {"n": 1}, '{"n":1}'), ("x", [1], "[1]"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("tool", "output", "text"), RESULTS)
+def test_a_replaced_result(tmp_path: Path, tool: str, output: Any, text: str) -> None:
+    payload = p.ToolCompleted(tool, {}, "old", "c1")
+    got = said("PostToolUse", payload, tmp_path, own(updatedToolOutput=output))
+    assert got.answer == Answer(changes=(Change("result", "set", text),))
+
+
+@pytest.mark.parametrize(("tool", "changed"), [("mcp__a__b", True), ("bash", False)])
+def test_the_older_name_is_for_servers_only(tmp_path: Path, tool: str, changed: bool) -> None:
+    got = said("PostToolUse", p.ToolCompleted(tool, {}, "old", "c1"), tmp_path, own(updatedMCPToolOutput="new"))
+    assert bool(got.answer.changes) is changed and bool(got.warning) is not changed
+
+
+def test_what_has_no_effect_yet_is_noted(tmp_path: Path) -> None:
+    out = {"terminalSequence": "\a", **own(sessionTitle="t", watchPaths=["a"], initialUserMessage="hi")}
+    got = said("SessionStart", OPENED, tmp_path, out)
+    assert (
+        got.answer.note
+        == "terminal_sequence has no effect yet; session_title has no effect yet; watch_paths has no effect yet"
+    )
+    assert got.warning == "`initialUserMessage` is not available yet"
+
+
+def test_a_long_text_is_saved_and_shown_from_its_beginning(tmp_path: Path) -> None:
+    (tmp_path / "context").mkdir()
+    just, long = "é" * LONGEST, "é" * (LONGEST + 1)
+    assert said("UserPromptSubmit", PROMPT, tmp_path, just).answer.context == (just,)
+    for _ in range(2):
+        [text] = said("UserPromptSubmit", PROMPT, tmp_path, long).answer.context
+        [path] = (tmp_path / "context").rglob("*.txt")
+        assert path.read_text() == long and str(path) in text and len(text) < 3000
+    got = said("PreToolUse", CALL, tmp_path, exit=2, err="x" * 20_000)
+    assert len(got.answer.reason) < 3000
+    (tmp_path / "context" / "tool_cache").rename(tmp_path / "gone")
+    (tmp_path / "context").joinpath("tool_cache").write_text("in the way")
+    assert "could not be saved" in said("SessionStart", OPENED, tmp_path, long).answer.context[0]
+
+
+def test_several_stop_hooks_count_once_and_the_cap_holds(tmp_path: Path) -> None:
+    facts = about(tmp_path, CLAUDE_CODE_STOP_HOOK_BLOCK_CAP="2")
+    injected: list[bool] = []
+    for leg in range(4):
+        for _ in range(3):
+            payload = p.TurnComplete("done", "x", "r", continuations=leg)
+            got = said("Stop", payload, tmp_path, {"decision": "block", "reason": "go"}, facts=facts, seq=leg)
+            injected.append(got.answer.inject is not None)
+            assert bool(got.warning) is (leg >= 2)
+    assert injected == [True] * 6 + [False] * 6
+    again = said("Stop", p.TurnComplete("done", "x", "r"), tmp_path, exit=2, err="go", facts=facts, seq=9)
+    assert again.answer.inject == Inject("go")
+
+
+def test_an_asynchronous_hook_that_would_wake_the_agent_tells_the_model(tmp_path: Path) -> None:
+    one = entry("PostToolUse").__class__
+    made = one(
+        **{**{f: getattr(entry("PostToolUse"), f) for f in one.__struct_fields__}, "rewake": True, "asynchronous": True}
+    )
+    assert said("PostToolUse", DONE, tmp_path, exit=2, err="tests fail", entry=made).answer == Answer(
+        context=("tests fail",)
+    )
+
+
+def test_context_without_a_place_waits_for_the_next_request(tmp_path: Path) -> None:
+    dialect = Claude()
+    assert said("SessionStart", SMALLER, tmp_path, "remember", dialect=dialect).answer is PASS
+    helpers = dict(dialect.helpers([entry("SessionStart")], about(tmp_path)))
+    from tests.extensions.hooks.claude_world import event
+
+    sending = event(p.MessageBeforeSend("m", {}, ()))
+    assert helpers["message:before_send"](sending) == Answer(context=("remember",))
+    assert helpers["message:before_send"](sending) is None
+    assert dialect.helpers([entry("PreToolUse")], about(tmp_path)) == []

@@ -1,0 +1,121 @@
+"""The transcript that hooks read: lines that scripts understand, each written once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cru.contexts.store import FileContext
+from cru.extensions.hooks.dialects.claude_transcript import Transcript
+from cru.values.entries import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
+
+
+def entry(
+    id: str, kind: str, content: str = "", role: str = "", call: str = "", to: str = "", **metadata: Any
+) -> Entry:
+    return Entry(id, 1_700_000_000, "x", to, content, kind, role, call, metadata)
+
+
+def prompt(id: str, said: str, **resolved: Any) -> tuple[Entry, Entry]:
+    return (
+        entry(id, MESSAGE, said, "user", source="user"),
+        entry(f"{id}-r", RESOLVED, resolved.pop("text", ""), ref=id, **resolved),
+    )
+
+
+def spoken(id: str, text: str) -> Entry:
+    return entry(id, MESSAGE, text, "agent", model="m", reply=f"reply {id}")
+
+
+def opened(path: Path) -> tuple[FileContext, Transcript, list[str]]:
+    path.mkdir(exist_ok=True)
+    store, told = FileContext(path), list[str]()
+    return store, Transcript(store, Path("/cwd"), Path("/root-of-it"), told.append), told
+
+
+def lines(transcript: Transcript) -> list[dict[str, Any]]:
+    return [msgspec.json.decode(line) for line in transcript().read_bytes().splitlines()]
+
+
+def test_what_lines_look_like(tmp_path: Path) -> None:
+    store, transcript, _ = opened(tmp_path / "c")
+    store.append(
+        *prompt("p", "hello"), spoken("a", "I look"),
+        entry("t", TOOL_CALL, '{"file_path": "a.py"}', call="c1", to="read", reply="reply a"),
+        entry("o", TOOL_RESULT, "no such file", call="c1", is_error=True), entry("e", LEG_ENDED, ref="p", cause="done"),
+    )  # fmt: skip
+    found = lines(transcript)
+    assert [(one["type"], one["message"]["role"], one["uuid"], one["parentUuid"]) for one in found] == [
+        ("user", "user", "p", None), ("assistant", "assistant", "a", "p"), ("assistant", "assistant", "t", "a"), ("user", "user", "o", "t"),
+    ]  # fmt: skip
+    assert [one["message"]["content"] for one in found] == [
+        "hello",
+        [{"type": "text", "text": "I look"}],
+        [{"type": "tool_use", "id": "c1", "name": "Read", "input": {"file_path": "/root-of-it/a.py"}}],
+        [{"type": "tool_result", "tool_use_id": "c1", "content": "no such file", "is_error": True}],
+    ]
+    assert found[1]["message"]["id"] == found[2]["message"]["id"] == "reply a"
+    assert {(one["sessionId"], one["cwd"], one["timestamp"]) for one in found} == {
+        (store.session_id, "/cwd", "2023-11-14T22:13:20.000Z")
+    }
+    assert transcript.path.stat().st_mode & 0o077 == 0
+
+
+def test_a_blocked_prompt_was_never_said_and_a_rewritten_one_is_as_it_was_sent(tmp_path: Path) -> None:
+    store, transcript, _ = opened(tmp_path / "c")
+    store.append(*prompt("p", "secret", blocked=True), *prompt("q", "short", text="long", rewritten=True))
+    store.append(
+        entry("w", MESSAGE, "waits", "user", source="user"), entry("i", MESSAGE, "by a hook", "user", source="inject")
+    )
+    assert [(one["message"]["content"], one.get("isMeta", False)) for one in lines(transcript)] == [
+        ("long", False), ("by a hook", True),
+    ]  # fmt: skip
+
+
+def test_only_what_is_new_is_written_also_by_another_process(tmp_path: Path) -> None:
+    store, transcript, _ = opened(tmp_path / "c")
+    everything: list[str] = []
+    for number in range(4):
+        if number == 2:
+            store, transcript, _ = opened(tmp_path / "c")
+        store.append(*prompt(f"p{number}", "x"), spoken(f"a{number}", "y"), entry(f"e{number}", LEG_ENDED))
+        everything += [f"p{number}", f"a{number}"]
+        before = transcript.path.stat().st_ino if number else 0
+        for _ in range(2):
+            assert [one["uuid"] for one in lines(transcript)] == everything
+        assert number == 0 or transcript.path.stat().st_ino == before
+
+
+def test_a_compaction_loses_no_line(tmp_path: Path) -> None:
+    store, transcript, _ = opened(tmp_path / "c")
+    store.append(*prompt("p", "x"), spoken("a", "y"))
+    lines(transcript)
+    store.append(spoken("b", "z"))
+    with store.lock("test"):
+        store.anchor("compaction", "it was short", ["b"])
+        store.rotate()
+    store.append(spoken("c", "more"))
+    again = opened(tmp_path / "c")[1]
+    for one in (transcript, again):
+        found = lines(one)
+        assert [line["uuid"] for line in found if not line.get("isCompactSummary")] == ["p", "a", "b", "c"]
+        assert [line["message"]["content"] for line in found if line.get("isCompactSummary")] == ["it was short"]
+
+
+def test_a_file_that_is_torn_or_of_something_else_is_written_anew(tmp_path: Path) -> None:
+    store, transcript, _ = opened(tmp_path / "c")
+    store.append(*prompt("p", "x"), spoken("a", "y"))
+    whole = transcript().read_bytes()
+    for bad in (whole[:-20], b"", b"\xff\n", b"[]\n", b'{"uuid": "stranger"}\n', whole + b'{"uuid":'):
+        transcript.path.write_bytes(bad)
+        assert opened(tmp_path / "c")[1]().read_bytes() == whole
+
+
+def test_hooks_run_although_it_cannot_be_written(tmp_path: Path) -> None:
+    store, transcript, told = opened(tmp_path / "c")
+    store.append(*prompt("p", "x"))
+    transcript.path.mkdir()
+    assert transcript() == transcript() == transcript.path
+    assert len(told) == 1 and "transcript.jsonl cannot be written" in told[0]

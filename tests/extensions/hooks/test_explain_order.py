@@ -1,0 +1,71 @@
+"""What several hooks come to does not depend on which of them is done first."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.extensions.hooks.crush_world import Made, config
+
+from cru.events.bus import Bus
+from cru.events.payloads import ToolBeforeCall
+from cru.events.stamp import Origin
+from cru.extensions.hooks.dialect import Run
+from cru.extensions.hooks.entry import Entry
+
+OUTPUTS = st.fixed_dictionaries(
+    {},
+    optional={
+        "decision": st.sampled_from(["allow", "deny"]),
+        "halt": st.booleans(),
+        "reason": st.sampled_from(["a", "b"]),
+        "context": st.sampled_from(["x", "y"]),
+        "updated_input": st.dictionaries(st.sampled_from(["command", "cwd"]), st.sampled_from(["1", "2"]), max_size=2),
+    },
+)
+
+
+class Late(Made):
+    """Hooks that are done in a given order."""
+
+    def __init__(self, path: Path, outputs: list[Any], order: list[int]) -> None:
+        import msgspec
+
+        runs = {str(n): Run(0, msgspec.json.encode(one).decode()) for n, one in enumerate(outputs)}
+        super().__init__(path, config(*({"command": name} for name in runs)), runs)
+        self._order = order
+        self._done = 0
+
+    async def run(self, entry: Entry, stdin: bytes, env: Any) -> Run:
+        run = await super().run(entry, stdin, env)
+        while self._order[self._done] != int(entry.command):
+            await asyncio.sleep(0)
+        self._done += 1
+        return run
+
+
+def outcome(outputs: list[Any], order: list[int]) -> Any:
+    async def work(folder: str) -> Any:
+        hooks, bus = Late(Path(folder), outputs, order), Bus(Origin("s", "r"))
+        hooks.register(bus)
+        made = await bus.dispatch(ToolBeforeCall("bash", {"command": "0"}, "call_1"))
+        await hooks.close()
+        return made
+
+    with tempfile.TemporaryDirectory() as folder:
+        return asyncio.run(work(folder))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(OUTPUTS, min_size=2, max_size=5).flatmap(
+        lambda made: st.tuples(st.just(made), st.permutations(range(len(made))))
+    )
+)
+def test_the_outcome_is_that_of_the_order_of_the_configuration(drawn: tuple[list[Any], list[int]]) -> None:
+    outputs, order = drawn
+    assert outcome(outputs, order) == outcome(outputs, list(range(len(outputs))))

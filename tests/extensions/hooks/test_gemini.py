@@ -1,0 +1,337 @@
+"""Gemini CLI's hooks: its settings, its matchers, what its scripts read, what their outputs mean."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from tests.extensions.hooks.dialect_world import about, calls, event, parsed, results, said, stdin, turn
+from tests.kit import HomeDir, Reply, cru, server
+
+from cru.events.answers import Answer, Change, Inject
+from cru.events.payloads import (
+    AgentResponded,
+    ContextOverflow,
+    MessageBeforeSend,
+    MessageReceived,
+    PermissionRequested,
+    SessionEnded,
+    SessionStarted,
+    ToolBeforeCall,
+    ToolCompleted,
+    ToolFailed,
+    ToolsSelect,
+    TurnComplete,
+)
+from cru.extensions.hooks.dialect import Run
+from cru.extensions.hooks.dialects.gemini import Gemini
+from cru.extensions.hooks.dialects.gemini_config import quoted
+from cru.values.messages import Message, ToolCall
+
+CALL = event(ToolBeforeCall("bash", {"command": "ls"}, "call_1"))
+PROMPT = event(MessageReceived("hi"))
+DENY = Answer(decision="deny", reason="no")
+
+
+def group(*hooks: dict[str, Any], **more: Any) -> dict[str, Any]:
+    return {**more, "hooks": [{"type": "command", "command": "x", **hook} for hook in hooks]}
+
+
+def inner(**more: Any) -> dict[str, Any]:
+    return {"hookSpecificOutput": more}
+
+
+def test_a_file_with_comments() -> None:
+    text = """{ // mine
+      "hooks": { /* all */
+        "BeforeTool": [{"matcher": "run_.*", "hooks": [
+          {"name": "a", "type": "command", "command": "x // y", "timeout": 2500, "env": {"A": "1"}},
+          {"name": "b", "type": "command", "command": "x // y"}]}]
+      }
+    }"""
+    entries, problems = parsed(Gemini(), text, "settings.json")
+    assert [(e.name, e.command, e.timeout, e.env, e.line, e.matcher) for e in entries] == [
+        ("a", "x // y", 2.5, {"A": "1"}, 4, "run_.*"), ("b", "x // y", 60.0, {}, 5, "run_.*"),
+    ]  # fmt: skip
+    assert problems == [] and entries[0].identity != entries[1].identity
+
+
+def test_entries_with_one_name_and_command_are_one() -> None:
+    entries, _ = parsed(
+        Gemini(), {"hooks": {"BeforeTool": [group({"env": {"A": "1"}}, {"env": {"A": "2"}})]}}, "settings.json"
+    )
+    assert entries[0].identity == entries[1].identity
+
+
+def test_switches_hold_for_the_layers_above_but_never_below() -> None:
+    gemini = Gemini()
+    gemini.places(about())
+    hooks = {"hooks": {"BeforeTool": [group({"name": "guard"}, {"command": "lint"})]}}
+
+    def enabled(layer: Any, **config: Any) -> list[bool]:
+        entries, _ = parsed(gemini, {**hooks, "hooksConfig": config}, "settings.json", layer)
+        return [entry.enabled for entry in entries]
+
+    assert enabled("project", disabled=["guard"]) == [False, True]
+    assert enabled("user", disabled=["lint"]) == [True, False]
+    assert enabled("project") == [True, False]
+    gemini.places(about())
+    assert enabled("project") == [True, True] and enabled("user", enabled=False) == [False, False]
+    older = {"hooks": {**hooks["hooks"], "disabled": ["guard"]}}
+    entries, problems = parsed(gemini, older, "settings.json", "project")
+    assert [entry.enabled for entry in entries] == [False, True] and problems == []
+
+
+def test_one_sequential_group_makes_its_event_a_chain() -> None:
+    text = {"hooks": {"BeforeTool": [group({}), group({}, sequential=True)], "AfterTool": [group({})]}}
+    entries, _ = parsed(Gemini(), text, "settings.json")
+    assert [entry.sequential for entry in entries] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("{", "not JSON"),
+        ({"hooks": {"BeforeTools": []}}, "did you mean `BeforeTool`?"),
+        ({"hooks": {"BeforeTool": [{"command": "x"}]}}, "needs a list `hooks`"),
+        ({"hooks": {"BeforeTool": [group({"timeout": 30})]}}, "`timeout` is 30 ms"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_told(text: Any, told: str) -> None:
+    _, problems = parsed(Gemini(), text, "settings.json")
+    assert told in str(problems[0])
+
+
+@pytest.mark.parametrize(
+    ("command", "shell"),
+    [
+        ("$GEMINI_PROJECT_DIR/a.sh", '"$GEMINI_PROJECT_DIR"/a.sh'),
+        ("${CLAUDE_PROJECT_DIR}/a.sh x", '"${CLAUDE_PROJECT_DIR}"/a.sh x'),
+        ('"$GEMINI_PROJECT_DIR/a.sh"', '"$GEMINI_PROJECT_DIR/a.sh"'),
+        ("'$GEMINI_CWD' $GEMINI_CWDX \\$GEMINI_CWD", "'$GEMINI_CWD' $GEMINI_CWDX \\$GEMINI_CWD"),
+        ("echo $HOME \"it's\" $GEMINI_CWD", "echo $HOME \"it's\" \"$GEMINI_CWD\""),
+    ],
+)  # fmt: skip
+def test_folders_in_a_command_stay_one_word(command: str, shell: str) -> None:
+    assert quoted(command) == shell
+
+
+@pytest.mark.parametrize(
+    ("matcher", "at", "subject", "fits"),
+    [
+        ("", CALL, "bash", True), ("*", CALL, "bash", True), ("run_shell_command", CALL, "bash", True), ("bash", CALL, "bash", True),
+        ("shell", CALL, "bash", True), ("write_.*|replace", CALL, "edit", True), ("write_.*|replace", CALL, "bash", False),
+        ("[", CALL, "[", True), ("[", CALL, "bash", False),
+        ("startup", event(SessionStarted("m", "/c")), "startup", True), ("start", event(SessionStarted("m", "/c")), "startup", False),
+        ("ToolPermission", event(PermissionRequested("bash", "shell", "ls")), "ToolPermission", True),
+    ],
+)  # fmt: skip
+def test_matchers(matcher: str, at: Any, subject: str, fits: bool) -> None:
+    [entry], _ = parsed(Gemini(), {"hooks": {"BeforeTool": [group({}, matcher=matcher)]}}, "settings.json")
+    assert Gemini().matches(entry, at, subject) is fits
+
+
+def test_what_a_script_reads() -> None:
+    read = stdin(Gemini(), "BeforeTool", event(ToolBeforeCall("ls", {"path": "src"}, "call_1")))
+    assert read == {
+        "session_id": "sess", "transcript_path": "/project/transcript.jsonl", "cwd": "/project", "hook_event_name": "BeforeTool",
+        "timestamp": "1970-01-01T00:00:00.000Z", "is_sub_agent": False, "agent_id": "main", "tool_name": "list_directory",
+        "tool_input": {"dir_path": "/project/src"},
+    }  # fmt: skip
+    failed = stdin(Gemini(), "AfterTool", event(ToolFailed("bash", {}, "exit 1", "failed", "c")))
+    assert failed["tool_response"]["error"] == {"message": "exit 1"}
+    after = stdin(Gemini(), "AfterAgent", event(TurnComplete("done", "Hi.", "m")), about(prompt="hi"))
+    assert (after["prompt"], after["prompt_response"], after["stop_hook_active"]) == ("hi", "Hi.", False)
+    assert stdin(Gemini(), "SessionEnd", event(SessionEnded("killed")))["reason"] == "other"
+    asked = stdin(Gemini(), "Notification", event(PermissionRequested("bash", "shell", "ls")))
+    assert (asked["notification_type"], asked["details"]["type"]) == ("ToolPermission", "exec")
+    reply = stdin(Gemini(), "AfterModel", event(AgentResponded("Hi.", "Hi.", True)))
+    assert reply["llm_response"]["candidates"][0]["content"] == {"role": "model", "parts": ["Hi."]}
+
+
+@pytest.mark.parametrize(
+    ("run", "answer", "more"),
+    [
+        ("", Answer(), {}),
+        ("all good", Answer(), {"to_user": "all good"}),
+        (Run(0, "", "all good"), Answer(), {"to_user": "all good"}),
+        (Run(1, "", "careful"), Answer(), {"warning": "careful"}),
+        (Run(2, "", "no"), DENY, {}),
+        (Run(3, "no"), DENY, {}),
+        (Run(3), Answer(), {"failed": "exit status 3"}),
+        (Run(1, '{"decision": "deny", "reason": "no"}'), DENY, {}),
+        (Run(0, "", '{"decision": "block", "reason": "no"}'), DENY, {}),
+        ('"{\\"decision\\": \\"deny\\", \\"reason\\": \\"no\\"}"', DENY, {}),
+        ({"decision": "deny"}, Answer(decision="deny", reason="no reason given"), {}),
+        ({"decision": "deny", "reason": "x", "stopReason": "no"}, DENY, {}),
+        ({"decision": "allow", "systemMessage": "hm"}, Answer(), {"to_user": "hm"}),
+        ({"decision": "approve"}, Answer(), {}),
+        ({"decision": 5, "reason": ["x"]}, Answer(), {}),
+        ({"decision": "ask", "reason": "sure?"}, Answer(decision="ask", reason="sure?"), {}),
+        ({"continue": False, "stopReason": "no"}, Answer(decision="deny", halt=True, reason="no"), {}),
+        (
+            inner(tool_input={"command": "pwd", "dir_path": "/"}),
+            Answer(changes=(Change("args", "merge", {"command": "pwd"}),)),
+            {},
+        ),
+        (inner(tool_input="x"), Answer(), {"warning": "tool_input is no object and is left out"}),
+    ],
+)
+def test_before_a_tool(run: Any, answer: Answer, more: dict[str, str]) -> None:
+    meant = said(Gemini(), "BeforeTool", CALL, run)
+    assert meant.answer == answer
+    assert {k: v for k in ("to_user", "warning", "failed") if (v := getattr(meant, k))} == more
+
+
+def test_after_a_tool() -> None:
+    at = event(ToolCompleted("bash", {}, "out", "c"))
+    hidden = said(Gemini(), "AfterTool", at, {"decision": "deny", "reason": "no", **inner(additionalContext="<b>")})
+    assert hidden.answer == Answer(changes=(Change("result", "set", ""),), context=("no", "&lt;b&gt;"))
+    assert said(Gemini(), "AfterTool", at, inner(additionalContext="x")).answer == Answer(context=("x",))
+    tail = said(Gemini(), "AfterTool", at, inner(tailToolCallRequest={"name": "x"}))
+    assert "tailToolCallRequest is not available yet" in tail.warning
+    assert said(Gemini(), "AfterTool", at, {"continue": False}).answer.halt
+
+
+def test_before_and_after_the_agent() -> None:
+    assert said(Gemini(), "BeforeAgent", PROMPT, {"decision": "deny", "reason": "no"}).answer == DENY
+    assert said(Gemini(), "BeforeAgent", PROMPT, inner(additionalContext="x")).answer == Answer(context=("x",))
+    facts, at = about(), event(TurnComplete("done", "Hi.", "m"))
+    assert (
+        "clearContext is not available yet" in said(Gemini(), "AfterAgent", at, inner(clearContext=True), facts).warning
+    )
+    for _ in range(8):
+        again = said(Gemini(), "AfterAgent", at, {"decision": "deny", "reason": "more"}, facts)
+        assert again.answer == Answer(inject=Inject("more"))
+    last = said(Gemini(), "AfterAgent", at, {"decision": "deny", "reason": "more"}, facts)
+    assert last.answer == Answer() and "8 retries" in last.warning
+    assert stdin(Gemini(), "AfterAgent", at, facts)["stop_hook_active"] is True
+
+
+def test_observers_decide_nothing() -> None:
+    for name, at in (
+        ("PreCompress", event(ContextOverflow(9, 10, 90.0, "rolling", ""))),
+        ("Notification", event(PermissionRequested("bash", "shell", "ls"))),
+        ("SessionEnd", event(SessionEnded("exit"))),
+    ):
+        assert said(Gemini(), name, at, {"decision": "deny", "continue": False}).answer == Answer()
+
+
+TALK = (
+    Message("user", "list"), Message("assistant", "", (ToolCall("c", "ls"),)), Message("tool", "a.txt", call_id="c"),
+    Message("assistant", "One file."), Message("user", "thanks"),
+)  # fmt: skip
+SEND = event(MessageBeforeSend("m", {"temperature": 0.5, "max_tokens": 9}, TALK))
+
+
+def patched(**patch: Any) -> Any:
+    return said(Gemini(), "BeforeModel", SEND, inner(llm_request=patch))
+
+
+def test_a_request_is_read_and_patched() -> None:
+    request = stdin(Gemini(), "BeforeModel", SEND)["llm_request"]
+    assert request["config"] == {"temperature": 0.5, "maxOutputTokens": 9} and request["model"] == "m"
+    assert [(one["role"], one["content"]) for one in request["messages"]] == [
+        ("user", "list"), ("model", "One file."), ("user", "thanks"),
+    ]  # fmt: skip
+    assert patched(**request).answer == Answer()
+    assert patched(model="n").answer.changes == (Change("model", "set", "n"),)
+    assert patched(config={"topP": 0.1, "odd": 1}).answer.changes == (Change("parameters", "merge", {"top_p": 0.1}),)
+    assert "llm_request.config.odd is not available yet" in patched(config={"odd": 1}).warning
+    assert "llm_request.toolConfig is not available yet" in patched(toolConfig={}).warning
+    assert "needs a role and a text" in patched(messages=[5]).warning
+
+
+def texts(*given: tuple[str, str]) -> Any:
+    [change] = patched(messages=[{"role": role, "content": text} for role, text in given]).answer.changes
+    assert (change.field, change.op) == ("messages", "set")
+    return change.value
+
+
+def test_messages_change_where_they_stand_are_added_or_replace_all() -> None:
+    same = [("user", "list"), ("model", "One file."), ("user", "thanks")]
+    edited = texts(*same[:2], ("user", "thanks a lot"))
+    assert edited == [*TALK[:4], Message("user", "thanks a lot")]
+    assert texts(*same, ("user", "bye")) == [*TALK, Message("user", "bye")]
+    assert texts(("system", "be kind"), *same) == [Message("user", "be kind"), *TALK]
+    assert texts(("user", "hello")) == [Message("user", "hello")]
+
+
+def test_a_request_may_be_refused_and_an_answer_of_ones_own_is_not_available_yet() -> None:
+    assert said(Gemini(), "BeforeModel", SEND, {"decision": "deny", "reason": "no"}).answer == DENY
+    made = said(Gemini(), "BeforeModel", SEND, inner(llm_response={"text": "hi"}))
+    assert made.answer == Answer() and "llm_response is not available yet" in made.warning
+    at = event(AgentResponded("Hi.", "Hi.", True))
+    assert said(Gemini(), "AfterModel", at, {"decision": "deny", "reason": "no"}).answer == Answer(
+        decision="deny", halt=True, reason="no"
+    )
+
+
+def test_allowlists_of_tools_are_united() -> None:
+    gemini = Gemini()
+
+    def kept(seq: int, tools: tuple[str, ...], **config: Any) -> Any:
+        at = event(ToolsSelect(tools), dispatch_seq=seq)
+        return said(gemini, "BeforeToolSelection", at, inner(toolConfig=config)).answer.changes
+
+    tools = ("bash", "read", "ls", "glob")
+    assert kept(1, tools, allowedFunctionNames=["run_shell_command", "unheard_of"]) == (
+        Change("tools", "set", ("bash",)),
+    )
+    assert kept(1, ("bash",), allowedFunctionNames=["read_file"]) == (Change("tools", "set", ("bash", "read")),)
+    assert kept(1, ("bash", "read"), mode="NONE") == (Change("tools", "set", ()),)
+    assert kept(1, (), allowedFunctionNames=["glob"]) == (Change("tools", "set", ()),)
+    assert kept(2, tools, mode="AUTO") == ()
+    assert kept(3, tools, allowedFunctionNames=["glob"]) == (Change("tools", "set", ("glob",)),)
+
+
+# the real command ----------------------------------------------------------------------------------------------------------------
+
+ON = '[hooks]\ndialects = ["gemini"]\n'
+
+
+def put(home: HomeDir, hooks: dict[str, Any]) -> None:
+    path = home.path / ".gemini" / "settings.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("// mine\n" + msgspec.json.encode({"hooks": hooks}).decode())
+
+
+def test_a_tool_is_denied_and_a_result_hidden(home: HomeDir) -> None:
+    deny = 'read -r x; case "$x" in *rm*) echo no deleting >&2; exit 2;; esac'
+    hide = """read -r x; case "$x" in *secret*) echo '{"decision":"deny","reason":"hidden"}';; esac"""
+    put(home, {"BeforeTool": [group({"command": deny}, matcher="run_shell")], "AfterTool": [group({"command": hide})]})
+    done, last = turn(home, calls("rm x"), calls("echo secret"), Reply("done"), config=ON)
+    denied, hidden = results(last)
+    assert "no deleting" in denied and hidden.strip() == "hidden", (done, last)
+
+
+def test_hooks_of_a_sequential_group_see_what_the_ones_before_changed(home: HomeDir) -> None:
+    add = """sed -E 's/.*"tool_input":\\{"command":"([^"]*)".*/{"hookSpecificOutput":{"tool_input":{"command":"\\1 %s"}}}/'"""
+    put(home, {"BeforeTool": [group({"command": add % "one"}, {"command": add % "two"}, sequential=True)]})
+    done, last = turn(home, calls("echo zero"), Reply("done"), config=ON)
+    assert [text.strip() for text in results(last)] == ["zero one two"], done
+
+
+def test_a_project_in_a_folder_with_blanks_and_a_retry(home: HomeDir, tmp_path: Path) -> None:
+    project = tmp_path / "my project"
+    project.mkdir()
+    script = project / "again.sh"
+    script.write_text(
+        'read -r x\ncase "$x" in *\'"stop_hook_active":false\'*) echo \'{"decision":"deny","reason":"again"}\';; esac\n'
+    )
+    put(home, {"AfterAgent": [group({"command": "sh $GEMINI_PROJECT_DIR/again.sh"})]})
+    done, last = turn(home, Reply("first"), Reply("second"), config=ON, argv=("--project-root", str(project)))
+    assert done.out.split() == ["first", "second"] and last[-1]["content"] == "again", done
+
+
+def test_a_request_is_patched_on_its_way(home: HomeDir) -> None:
+    patch = """echo '{"hookSpecificOutput":{"llm_request":{"config":{"temperature":0.25}}}}'"""
+    select = """echo '{"hookSpecificOutput":{"toolConfig":{"mode":"AUTO","allowedFunctionNames":["read_file"]}}}'"""
+    put(home, {"BeforeModel": [group({"command": patch})], "BeforeToolSelection": [group({"command": select})]})
+    with server([Reply("done")]) as model:
+        home.configure(ON, model.url)
+        done = cru("go", "-t", home=home)
+        body = model.requests[0].body
+    assert body["temperature"] == 0.25 and [one["function"]["name"] for one in body["tools"]] == ["read"], done

@@ -1,0 +1,110 @@
+"""From files to entries with a state; where files may lie."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from tests.extensions.hooks.crush_world import about, config
+
+from cru.extensions.hooks import load
+from cru.extensions.hooks.dialects.crush import Crush
+from cru.extensions.hooks.door import Where, dialects, footprints, stamp
+from cru.extensions.hooks.entry import Layer, Source
+from cru.extensions.hooks.errors import NoEntry
+from cru.extensions.hooks.load import Loaded, Policy
+from cru.extensions.hooks.opening import DIALECTS, made
+
+
+def loaded(path: Path, text: str, layer: Layer = "project", policy: Policy | None = None) -> Loaded:
+    source = Source("crush", layer, path / "crush.json", text)
+    return load.load([source], {"crush": Crush()}, policy or Policy())
+
+
+ONE = config({"command": "true"})
+
+
+@pytest.mark.parametrize(
+    ("layer", "policy", "state"),
+    [
+        ("project", Policy(), "untrusted"),
+        ("project", Policy(accepted=frozenset({"crush"})), "untrusted"),
+        ("project", Policy(is_trusted=lambda entry: True), "active"),
+        ("project", Policy(is_trusted=lambda entry: True, is_refused=lambda entry: True), "refused"),
+        ("user", Policy(), "not accepted"),
+        ("system", Policy(), "not accepted"),
+        ("user", Policy(is_trusted=lambda entry: True), "not accepted"),
+        ("user", Policy(accepted=frozenset({"crush"})), "active"),
+        ("system", Policy(accepted=frozenset({"crush"})), "active"),
+        ("user", Policy(accepted=frozenset({"claude"})), "not accepted"),
+        ("user", Policy(accepted=frozenset({"crush"}), is_refused=lambda entry: True), "refused"),
+    ],
+)
+def test_who_may_run(tmp_path: Path, layer: Layer, policy: Policy, state: str) -> None:
+    assert [one.state for one in loaded(tmp_path, ONE, layer, policy).known] == [state]
+
+
+def test_a_disabled_one_is_disabled_whoever_trusts_it(tmp_path: Path) -> None:
+    only = loaded(tmp_path, ONE).known[0].entry.id
+    trusted = Policy(disabled=frozenset({only}), is_trusted=lambda entry: True)
+    assert [one.state for one in loaded(tmp_path, ONE, policy=trusted).known] == ["disabled"]
+
+
+def test_an_event_without_a_moment_never_waits_for_trust(tmp_path: Path) -> None:
+    found = loaded(tmp_path, config({"command": "true"}, event="Nowhere"))
+    assert [one.state for one in found.known] == ["no moment"] and found.waiting() == []
+
+
+def test_ids_by_their_beginning(tmp_path: Path) -> None:
+    found = loaded(tmp_path, config({"command": "a"}, {"command": "b"}))
+    one = found.known[0]
+    assert found.find(one.entry.id) is one and found.find(one.entry.id[:-1]) is one
+    assert found.find(one.entry.id.partition("-")[2]) is one
+    for word in ("", "crush", "nothing"):
+        with pytest.raises(NoEntry):
+            found.find(word)
+
+
+def test_a_file_that_is_in_two_places_belongs_to_the_first(tmp_path: Path) -> None:
+    folder = tmp_path / ".config" / "crush"
+    folder.mkdir(parents=True)
+    (folder / "crush.json").write_text(ONE)
+    (tmp_path / "crush.json").symlink_to(folder / "crush.json")
+    facts = about(folder, root=tmp_path)
+    facts.user_home = tmp_path
+    given, problems = load.sources([Crush()], facts)
+    assert [source.layer for source in given if source.path.is_relative_to(tmp_path)] == ["user"] and not problems
+
+
+# where files may lie ----------------------------------------------------------------------------------------------------------------
+
+
+def where(path: Path, **env: str) -> Where:
+    for folder in ("home", "cru", "root/a/b"):
+        (path / folder).mkdir(parents=True, exist_ok=True)
+    return Where(path / "cru", path / "home", path / "root", path / "root" / "a" / "b", env)
+
+
+@pytest.mark.parametrize("env", [{}, {"CLAUDE_CONFIG_DIR": "/x/c", "CODEX_HOME": "/x/d", "XDG_CONFIG_HOME": "/x/e"}])
+@pytest.mark.parametrize("name", DIALECTS)
+def test_a_start_looks_at_every_place_of_every_dialect(tmp_path: Path, name: str, env: dict[str, str]) -> None:
+    here = where(tmp_path, **env)
+    facts = about(here.cwd, root=here.root, env=env)
+    facts.home, facts.user_home = here.home, here.user_home
+    seen = set(footprints(here))
+    dialect = made([name])[name]
+    missing = [str(path) for _, path in dialect.places(facts) if (name, str(path)) not in seen]
+    assert not missing
+
+
+def test_only_files_that_may_hold_hooks_name_their_dialect(tmp_path: Path) -> None:
+    here = where(tmp_path)
+    assert dialects(here, stamp(here)) == []
+    (here.root / "crush.json").write_text('{"models": {}}')
+    assert dialects(here, stamp(here)) == []
+    before = stamp(here)
+    (here.root / "crush.json").write_text('{"hooks": {}}')
+    assert dialects(here, stamp(here)) == ["crush"] and stamp(here) != before
+    (here.cwd / ".claude").mkdir()
+    (here.cwd / ".claude" / "settings.json").mkdir()
+    assert "claude" in dialects(here, stamp(here))

@@ -1,0 +1,83 @@
+"""A hundred thousand dispatches leave nothing behind, in Python or in Lua."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import sys
+from pathlib import Path
+
+import pytest
+
+from cru.app import Start, build
+from cru.engine.session import Session
+from cru.events.payloads import ToolBeforeCall
+from cru.extensions.lua.plugins import LuaPlugins
+from cru.namespace.handlers import Handler
+
+TIMES = 20_000
+ROUNDS = 5
+ALLOWED = {"resident kB": 1024, "objects": 300, "handles": 5, "bytes in Lua": 64 << 10, "blocks": 3000}
+
+LUA = """
+cru.on("tool:before_call", function(ctx, event)
+  ctx:set("n", { ctx.session_id })
+  event.args.command = event.args.command .. event.args.extra[2]
+  return event
+end)
+"""
+PYTHON = """
+from cru import on
+def handler(ctx, event):
+    ctx.get("n")
+    event["args"]["command"] += "z"
+    return event
+on("tool:before_call", handler)
+"""
+
+
+def counts(machine: LuaPlugins) -> dict[str, int]:
+    for _ in range(2):
+        machine.vm.call_soon_ok(machine.vm.load("collectgarbage() collectgarbage()", "=full"))
+    gc.collect()
+    status = Path("/proc/self/status").read_text()
+    return {
+        "resident kB": int(status.partition("VmRSS:")[2].split()[0]),
+        "objects": len(gc.get_objects()),
+        "handles": len(machine.vm.converter.hosts),
+        "bytes in Lua": machine.vm.memory_used(),
+        "blocks": sys.getallocatedblocks(),
+    }
+
+
+async def dispatched(session: Session) -> list[dict[str, int]]:
+    parts = session.parts
+    for work in parts.opening:
+        await work(parts)
+    (lua, _) = [h for h in parts.bus.registry.by_event["tool:before_call"] if isinstance(h.call, Handler)]
+    assert isinstance(lua.call, Handler)
+    machine = lua.call._host.plugin.invoke.__self__  # type: ignore[attr-defined]
+    assert isinstance(machine, LuaPlugins)
+    seen = []
+    for _ in range(ROUNDS):
+        for n in range(TIMES):
+            call = ToolBeforeCall("bash", {"command": f"echo {n}", "extra": ["x", "y"]}, f"call_{n}")
+            outcome = await parts.bus.dispatch(call)
+            assert outcome.payload.args["command"] == f"echo {n}yz"
+        seen.append(counts(machine))
+    return seen
+
+
+@pytest.mark.long
+def test_a_hundred_thousand_dispatches_leave_nothing(tmp_path: Path) -> None:
+    (tmp_path / "plugins").mkdir()
+    (tmp_path / "plugins" / "one.lua").write_text(LUA)
+    (tmp_path / "plugins" / "two.py").write_text(PYTHON)
+    (tmp_path / "script.txt").write_text("text: fine\n")
+    environment = {"PATH": "/usr/bin:/bin", "HOME": str(tmp_path)}
+    settings = {"model": f"scripted:{tmp_path}/script.txt"}
+    built = build(Start(tmp_path, "main", environment, tmp_path, tmp_path, settings))
+    seen = asyncio.run(dispatched(built.session))
+    print(f"\nafter each {TIMES} dispatches: {seen}")
+    grown = {name: seen[-1][name] - seen[0][name] for name in ALLOWED}
+    assert {name: by for name, by in grown.items() if by > ALLOWED[name]} == {}

@@ -1,0 +1,171 @@
+"""`cru hooks check`: what is broken or odd, told without running anything."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from tests.faces.hooked import claude, crush, hooks, model, script
+from tests.kit import HomeDir, cru
+
+TRUE = {"command": "true"}
+
+
+def check(home: HomeDir, code: int) -> str:
+    model(home)
+    return hooks(home, "check", code=code).out
+
+
+def test_nothing_odd_is_said_and_nothing_is_run(home: HomeDir) -> None:
+    script(home, "guard.sh", "#!/bin/sh\ntouch ran\n")
+    crush(home, {"matcher": "^bash$", "command": "./guard.sh"}, {"command": "touch ran"})
+    assert check(home, 0) == "2 hooks in 1 file: 2 active; 0 broken, 0 odd\n"
+    assert not (home.project / "ran").exists()
+
+
+def test_no_hooks_at_all(home: HomeDir) -> None:
+    assert check(home, 0) == "0 hooks in 0 files: 0 active; 0 broken, 0 odd\n"
+
+
+@pytest.mark.parametrize(
+    ("entry", "event", "said"),
+    [
+        (TRUE, "PreToolUsee", "crush has no event PreToolUsee, so this never runs (did you mean `PreToolUse`?)"),
+        ({"command": "./nosuch.sh"}, "PreToolUse", "there is no ./nosuch.sh (it is looked for in "),
+        ({"command": "nosuchprogram --x"}, "PreToolUse", "there is no program nosuchprogram on the PATH"),
+        ({"command": "python3 hooks/guard.py"}, "PreToolUse", "there is no hooks/guard.py (it is looked for in "),
+        ({"command": "cd sub && ./gone.sh"}, "PreToolUse", "there is no ./gone.sh"),
+        ({"command": "./folder"}, "PreToolUse", "./folder is a folder"),
+        ({"command": "./badline.sh"}, "PreToolUse", "the interpreter of ./badline.sh, /nowhere/python9, is not there"),
+    ],
+)
+def test_what_cannot_work_is_broken(home: HomeDir, entry: dict[str, Any], event: str, said: str) -> None:
+    (home.project / "folder").mkdir()
+    script(home, "badline.sh", "#!/nowhere/python9\n")
+    crush(home, entry, event=event)
+    out = check(home, 1)
+    assert said in out and "1 broken" in out, out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "jq -r .tool_name",
+        "f() { true; }; f",
+        "FOO=1 true && [[ -n $FOO ]]",
+        "$CRUSH_PROJECT_DIR/ok.sh",
+        "./ok.sh | grep -q x || true",
+        "python3 -c 'print(1)'",
+        "~/.local/bin/mine",
+        'if [ -f x ]; then "$TOOL" x; fi',
+    ],
+)
+def test_what_works_is_not_called_broken(home: HomeDir, command: str) -> None:
+    script(home, "ok.sh", "echo hi\n", mode=0o644)
+    mine = home.path / ".local" / "bin" / "mine"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("#!/bin/sh\n")
+    mine.chmod(0o755)
+    crush(home, {"command": command})
+    assert "0 broken, 0 odd" in check(home, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "mode", "said"),
+    [
+        ("plain.py", "#!/usr/bin/env python3\n", 0o644, "./plain.py is not executable (chmod +x ./plain.py)"),
+        ("dos.py", "#!/usr/bin/env python3\r\nprint()\r\n", 0o755, "./dos.py has line ends of Windows"),
+    ],
+)
+def test_modes_and_line_ends_matter_where_the_system_starts_the_script(
+    home: HomeDir, name: str, text: str, mode: int, said: str
+) -> None:
+    script(home, name, text, mode)
+    crush(home, {"command": f"./{name}"})
+    assert "0 broken" in check(home, 0)  # Crush runs it all the same
+    claude(home, {"command": f"./{name}"})
+    assert said in check(home, 1)
+
+
+@pytest.mark.parametrize(
+    ("matcher", "said"),
+    [
+        ("Bsah", "its matcher `Bsah` fits nothing that cru has (did you mean `Bash`?)"),
+        ("Edit|Wirte", "`Wirte` in its matcher fits nothing that cru has (did you mean `Write`?)"),
+        (
+            "mcp__memory",
+            "`mcp__memory` is the exact name of a tool here (mcp__memory__.* fits all tools of the server)",
+        ),
+    ],
+)
+def test_a_matcher_that_fits_no_tool_names_the_closest(home: HomeDir, matcher: str, said: str) -> None:
+    claude(home, TRUE, matcher=matcher)
+    out = check(home, 0)
+    assert said in out and "1 odd" in out, out
+
+
+@pytest.mark.parametrize("matcher", ["Bash", "Edit|Write", "mcp__memory__.*", "", "*", ".*", "^(Read|Glob)$"])
+def test_a_matcher_that_fits_is_not_odd(home: HomeDir, matcher: str) -> None:
+    claude(home, TRUE, matcher=matcher)
+    assert "0 broken, 0 odd" in check(home, 0)
+
+
+def test_a_matcher_of_another_event_is_looked_at_too(home: HomeDir) -> None:
+    claude(home, TRUE, event="SessionStart", matcher="statrup")
+    assert "did you mean `startup`?" in check(home, 0)
+
+
+def test_limits_in_the_wrong_unit(home: HomeDir) -> None:
+    crush(home, {"command": "true", "timeout": 60000})
+    assert "its `timeout` is 60000 seconds (1000 minutes); only Gemini counts milliseconds (60 seconds?)" in check(
+        home, 0
+    )
+
+
+def test_a_login_shell(home: HomeDir) -> None:
+    crush(home, {"command": "bash -lc 'true'"})
+    assert "it starts a login shell" in check(home, 0)
+
+
+def test_a_condition_on_an_event_without_a_tool(home: HomeDir) -> None:
+    claude(home, {"command": "true", "if": "Bash(git *)"}, event="UserPromptSubmit")
+    model(home)
+    out = cru("hooks", "check", home=home).out
+    assert "if" in out and "0 broken, 0 odd" not in out
+
+
+def test_twins(home: HomeDir) -> None:
+    crush(home, TRUE, TRUE)
+    assert "the same as crush-" in check(home, 0) and "it runs once" in check(home, 0)
+
+
+def test_the_other_systems_shape(home: HomeDir) -> None:
+    crush(home, {"matcher": "bash", "hooks": [{"type": "command", "command": "true"}]})
+    assert "the nested form belongs into .claude/settings.json" in check(home, 1)
+
+
+def test_flat_entries_in_claudes_file(home: HomeDir) -> None:
+    path = home.path / ".claude" / "settings.json"
+    path.parent.mkdir()
+    path.write_text('{"hooks": {"PreToolUse": [{"command": "true"}]}}')
+    assert "needs a list `hooks`" in cru("hooks", "check", home=home).out
+
+
+def test_a_file_that_is_no_json_names_its_line(home: HomeDir) -> None:
+    crush(home).write_text('{"hooks":\n {"PreToolUse": [}\n}')
+    run = cru("hooks", "check", home=home)
+    assert run.code == 1 and "crush.json:2" in run.out and "Traceback" not in run.err
+
+
+def test_what_waits_is_said_and_is_not_broken(home: HomeDir) -> None:
+    (home.project / "crush.json").write_text('{"hooks": {"PreToolUse": [{"command": "true"}]}}')
+    out = check(home, 0)
+    assert "waiting" in out and "1 await trust (`cru hooks review`)" in out
+
+
+def test_for_programs_it_is_json(home: HomeDir) -> None:
+    crush(home, {"command": "./nosuch.sh"})
+    model(home)
+    (one,) = msgspec.json.decode(hooks(home, "check", "--json", code=1).out)
+    assert one["level"] == "broken" and one["where"].endswith("crush.json:4") and one["hint"]

@@ -1,0 +1,193 @@
+"""`cru hooks why`: every hook that could have fired is accounted for, in words."""
+
+from __future__ import annotations
+
+import msgspec
+from tests.faces.hooked import claude, crush, hooks, ids, model
+from tests.kit import HomeDir, cru
+
+DENY = "echo nothing is deleted here >&2; exit 2"
+ASK = """echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"ask"}}'"""
+
+
+def why(home: HomeDir, *words: str, code: int = 0) -> str:
+    return hooks(home, "why", *words, code=code).out
+
+
+def turn(home: HomeDir, *flags: str) -> None:
+    assert cru(*flags, "clean up", home=home).code == 0
+
+
+def test_nothing_recorded_is_said(home: HomeDir) -> None:
+    model(home)
+    assert why(home).startswith("no turn is recorded in the context default")
+
+
+def test_a_denied_call_names_who_denied_it_and_what_the_others_said(home: HomeDir) -> None:
+    model(home)
+    crush(
+        home,
+        {"name": "guard", "matcher": "^bash$", "command": DENY},
+        {"name": "allows", "command": 'echo \'{"decision":"allow"}\''},
+        {"name": "fails", "command": "echo oh >&2; exit 1"},
+    )
+    turn(home)
+    known = ids(home)
+    out = why(home)
+    assert out.splitlines()[0].endswith("“clean up”: done")
+    assert "tool:before_call bash" in out
+    assert f"denied by guard ({known['guard']}): nothing is deleted here" in out
+    assert f"allows ({known['allows']}) allowed in vain" in out
+    assert "the call: not run: a hook denied it: Blocked by hook" in out
+    assert "exit 2: denied: nothing is deleted here" in out
+    assert "exit 1: failed (exit status 1: oh), so it has no say" in out
+
+
+def test_a_matcher_in_the_wrong_words_names_the_closest_tool(home: HomeDir) -> None:
+    model(home)
+    claude(home, {"command": "true"}, matcher="Bsah")
+    turn(home)
+    out = why(home)
+    assert "did not fire:" in out
+    assert "its matcher `Bsah` does not fit bash (claude: Bash); did you mean `Bash`?" in out
+
+
+def test_an_event_and_a_tool_in_anybodys_words_narrow_it(home: HomeDir) -> None:
+    model(home, 'call: bash {"command": "true"}\ncall: read {"file_path": "nothing"}\n---\ntext: Done.\n')
+    crush(home, {"name": "all", "command": "true"}, UserPromptSubmit=[{"name": "prompt", "command": "true"}])
+    turn(home)
+    everything, one = why(home), why(home, "pre_tool_use", "view")
+    assert "tool:before_call bash" in everything and "message:received" in everything
+    assert "tool:before_call read" in one and "bash {" not in one and "message:received" not in one
+    assert "the call: ran and failed" in one
+    assert "prompt" in why(home, "UserPromptSubmit") and "tool:before_call" not in why(home, "UserPromptSubmit")
+
+
+def test_a_tool_that_was_not_called_is_said(home: HomeDir) -> None:
+    model(home)
+    crush(home, {"matcher": "^write$", "command": "true"})
+    turn(home)
+    assert "the model did not call write in this turn; it called: bash" in why(home, "PreToolUse", "Write")
+
+
+def test_an_event_that_did_not_happen_is_said(home: HomeDir) -> None:
+    model(home, "text: Done.\n")
+    crush(home, {"command": "true"})
+    turn(home)
+    assert "no tool was called in this turn" in why(home)
+
+
+def test_states_that_keep_a_hook_from_firing_are_said(home: HomeDir) -> None:
+    model(home, hooks="")
+    crush(home, {"name": "foreign", "command": "true"})
+    (home.project / "crush.json").write_text('{"hooks": {"PreToolUse": [{"name": "theirs", "command": "true"}]}}')
+    turn(home)
+    out = why(home)
+    assert "hooks of other programs are off until you accept them" in out
+    assert "nobody has accepted it yet: `cru hooks review`" in out
+
+
+def test_one_that_was_accepted_after_the_turn_is_told_so(home: HomeDir) -> None:
+    model(home)
+    (home.project / "crush.json").write_text('{"hooks": {"PreToolUse": [{"name": "theirs", "command": "true"}]}}')
+    turn(home)
+    hooks(home, "review", "--trust", ids(home)["theirs"])
+    assert "it was untrusted when this turn's session read its file; it is active now" in why(home)
+
+
+def test_one_that_came_after_the_turn_is_told_so(home: HomeDir) -> None:
+    model(home)
+    turn(home)
+    crush(home, {"command": "true"})
+    out = why(home)
+    assert "the session of this turn knew no hooks" in out and "it was not there yet" in out
+
+
+def test_a_continuation_is_not_a_prompt(home: HomeDir) -> None:
+    model(home, 'call: recurse {"note": "more"}\n---\ntext: Done.\n---\ntext: All done.\n')
+    crush(home, {"name": "prompt", "command": "true"}, event="UserPromptSubmit")
+    turn(home)
+    out = why(home, "UserPromptSubmit")
+    assert out.count("exit 0: said nothing") == 1
+    assert "the prompt was not typed by a person: it came from a continuation" in out
+
+
+def test_two_alike_run_once(home: HomeDir) -> None:
+    model(home)
+    crush(home, {"name": "one", "command": "true"}, {"name": "two", "command": "true"})
+    turn(home)
+    assert f"it does the same as one ({ids(home)['one']}), which ran in its place" in why(home)
+
+
+def test_a_slow_hook_is_named_once_and_in_why(home: HomeDir) -> None:
+    model(home, 'call: bash {"command": "true"}\n---\ncall: bash {"command": "true"}\n---\ntext: Done.\n')
+    crush(home, {"name": "sleepy", "command": "sleep 0.3"})
+    run = cru("clean up", home=home)
+    assert run.err.count("ms on PreToolUse; every tool call waits for it") == 1
+    assert why(home).count("slow: the call waited for it") == 2
+
+
+def test_an_earlier_turn_and_one_that_is_not_there(home: HomeDir) -> None:
+    model(home, "text: One.\n---\ntext: Two.\n")
+    crush(home, {"command": "true"}, event="UserPromptSubmit")
+    assert cru("first", home=home).code == 0 and cru("second", home=home).code == 0
+    assert why(home).startswith("turn 2 of 2") and "“second”" in why(home)
+    assert "“first”" in why(home, "--turn", "1") and "message:received  (#1)" in why(home, "--turn", "1")
+    assert "there is no turn 7" in hooks(home, "why", "--turn", "7", code=1).err
+
+
+def test_an_unknown_word_is_a_clear_error(home: HomeDir) -> None:
+    model(home)
+    crush(home, {"command": "true"})
+    turn(home)
+    run = hooks(home, "why", "PreTolUse", code=1)
+    assert run.err == "cru: there is no event and no tool PreTolUse\n  did you mean `PreToolUse`?\n"
+
+
+def test_secrets_are_not_shown(home: HomeDir) -> None:
+    model(home, 'call: bash {"command": "curl -H \\"Authorization: Bearer abcdefgh12345\\""}\n---\ntext: Done.\n')
+    crush(home, {"command": "echo password=hunter22 >&2; exit 2"})
+    turn(home)
+    for out in (why(home), why(home, "--json"), hooks(home, "log", "--full").out, hooks(home, "log", "--json").out):
+        assert "hunter22" not in out and "abcdefgh12345" not in out and "[hidden]" in out
+
+
+def test_the_same_for_programs(home: HomeDir) -> None:
+    model(home)
+    crush(home, {"name": "guard", "command": DENY})
+    turn(home)
+    told = msgspec.json.decode(why(home, "--json"))
+    (one,) = told["occasions"]
+    assert (one["event"], one["hooks"][0]["decision"], one["hooks"][0]["exit"]) == ("tool:before_call", "deny", 2)
+    assert told["prompt"] == "clean up" and told["silent"] == []
+
+
+def test_a_lua_rewrite_a_crush_deny_and_a_claude_ask_in_one_call(home: HomeDir) -> None:
+    """The golden journal: what each answered, and how it was composed."""
+    model(home)
+    plugins = home.cru / "plugins"
+    plugins.mkdir()
+    (plugins / "nice.lua").write_text(
+        'cru.on("tool:before_call", function(ctx, event) return { args = { command = "nice " .. event.args.command } } end)'
+    )
+    crush(home, {"name": "guard", "command": DENY})
+    claude(home, {"command": ASK}, matcher="Bash")
+    turn(home)
+    known = ids(home)
+    lines = home.lines("default", "journal.jsonl")
+    (line,) = [one for one in lines if one["event"] == "tool:before_call"]
+    heard = [(one["owner"], one.get("answer", {})) for one in line["heard"]]
+    change = {"field": "args", "op": "set", "value": {"command": "nice echo hi"}}
+    assert heard[0][0] == "nice" and heard[0][1]["changes"][0]["value"]["command"] == change["value"]["command"]  # type: ignore[index]
+    assert heard[1:] == [
+        (f"hook {known['guard']}", {"decision": "deny", "reason": "nothing is deleted here"}),
+        (f"hook {known[ASK]}", {"decision": "ask"}),
+    ]
+    assert (line["decision"], line["reason"]) == ("deny", "nothing is deleted here")
+    assert line["changed"]["args"]["command"] == "nice echo hi"
+    fired = [one for one in home.lines("default", "hooks.jsonl") if one["k"] == "fired"]
+    assert sorted(one["id"] for one in fired) == sorted((known["guard"], known[ASK]))
+    assert all("nice echo hi" in one["stdin"] for one in fired)
+    out = why(home)
+    assert f"denied by guard ({known['guard']}): nothing is deleted here" in out
+    assert "wanted a person to be asked in vain" in out and "args changed by nice" in out

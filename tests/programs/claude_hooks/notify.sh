@@ -1,0 +1,3 @@
+#!/bin/sh
+# Notification: what would be shown on the desktop.
+cat >> "$CLAUDE_PROJECT_DIR/notifications.jsonl"
