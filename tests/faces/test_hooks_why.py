@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 import msgspec
 from tests.faces.hooked import claude, crush, hooks, ids, model
-from tests.kit import HomeDir, cru
+from tests.kit import HomeDir, cru, start
 
 DENY = "echo nothing is deleted here >&2; exit 2"
 ASK = """echo '{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"ask"}}'"""
@@ -125,6 +127,18 @@ def test_a_slow_hook_is_named_once_and_in_why(home: HomeDir) -> None:
     run = cru("clean up", home=home)
     assert run.err.count("ms on PreToolUse; every tool call waits for it") == 1
     assert why(home).count("slow: the call waited for it") == 2
+
+
+def test_one_that_was_interrupted_is_accounted_for(home: HomeDir) -> None:
+    model(home)
+    crush(home, {"name": "sleepy", "command": "touch begun; sleep 30"})
+    with start("clean up", home=home) as run:
+        end = time.monotonic() + 10
+        while not (home.project / "begun").exists() and time.monotonic() < end:
+            time.sleep(0.01)
+        run.interrupt()
+        run.wait()
+    assert "it fired on PreToolUse bash: ran " in why(home) and "cancelled: it has no say" in why(home)
 
 
 def test_an_earlier_turn_and_one_that_is_not_there(home: HomeDir) -> None:

@@ -6,10 +6,11 @@ A dialect only translates into this record; `add` is the one fold, and `apply` t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, Literal, TypeVar, get_type_hints
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, defstruct
 
 from cru.events.errors import BadAnswer
 
@@ -136,23 +137,23 @@ def apply(payload: P, change: Change) -> P:
     edit = _OPS.get(change.op)
     if edit is None:
         raise BadAnswer(f"unknown change `{change.op}`", f"one of {', '.join(_OPS)}")
-    types = _field_types(type(payload))
-    if change.field not in types:
-        raise BadAnswer(f"there is no field `{change.field}`", f"one of {', '.join(types)}")
+    holders = _holders(type(payload))
+    if change.field not in holders:
+        raise BadAnswer(f"there is no field `{change.field}`", f"one of {', '.join(holders)}")
     try:
-        value = msgspec.convert(edit(getattr(payload, change.field), change.value), types[change.field])
+        edited = edit(getattr(payload, change.field), change.value)
+        held: Any = msgspec.convert({"value": edited}, holders[change.field])
     except (msgspec.ValidationError, TypeError) as error:
-        raise BadAnswer(f"{change.op} `{change.field}`: {error}") from error
-    return msgspec.structs.replace(payload, **{change.field: value})
+        why = str(error).replace("$.value", "$").removesuffix(" - at `$`")
+        raise BadAnswer(f"{change.op} `{change.field}`: {why}") from error
+    return msgspec.structs.replace(payload, **{change.field: held.value})
 
 
-_types: dict[type, dict[str, Any]] = {}
-
-
-def _field_types(payload: type) -> dict[str, Any]:
-    if payload not in _types:
-        _types[payload] = get_type_hints(payload, include_extras=True)
-    return _types[payload]
+@cache
+def _holders(payload: type) -> dict[str, type[Struct]]:
+    """For each field a record with one `value` of its type: msgspec reads a record's types once, and a bare type every time."""
+    types = get_type_hints(payload, include_extras=True)
+    return {field: defstruct("Holder", [("value", kind)]) for field, kind in types.items()}
 
 
 def _merge(old: Any, new: Any) -> Any:

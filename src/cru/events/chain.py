@@ -61,7 +61,7 @@ class Chain:
         self._allows: dict[str, Group] = {}
 
     def skip(self, handler: Handler, why: str) -> None:
-        self.heard.append(Heard(handler.owner, handler.where, handler.id, 0.0, why))
+        self.heard.append(Heard(handler.owner, handler.where, handler.id, skipped=why))
 
     def folded(self) -> Answer:
         """The answers together. On observe events a cancel did no more than stop the chain."""

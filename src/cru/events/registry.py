@@ -28,7 +28,8 @@ class Handler(Struct, frozen=True):
     scope: main, tree, or "" for the event's default; on_error: pass, deny, or "" for the event's default;
     limit: seconds of waiting (an own limit of a command or a dialog goes here), 0 = 60; hold: keep deltas back, faces show
     `display`; thread: run plain code in a thread that is abandoned at the limit; chain: in its group it runs after the one
-    before it, and sees what that changed.
+    before it, and sees what that changed. A `call` with a method `declines(event)` says there why it does not want this event ("" =
+    it does), and is skipped.
     """
 
     id: int

@@ -88,9 +88,11 @@ class Handler:
             result = self._host.plugin.invoke(self._function, context, table)
         finally:
             HOST.reset(token)
-        if isawaitable(result):
+        if result is None:
+            return None
+        if type(result) is not dict and isawaitable(result):
             return self._waited(event, result, sent)
-        return self._answer(event, result, sent) if result is not None else None
+        return self._answer(event, result, sent)
 
     async def _waited(self, event: Event, waiting: Awaitable[Any], sent: Mapping[str, Any]) -> Answer:
         token = HOST.set(self._host)
@@ -108,8 +110,10 @@ class Handler:
         except answers.Odd as odd:
             self._warn(self._label, str(odd))
             return PASS
-        if result and result.keys() - sent.keys() - answers.UNDERSTOOD:
-            self._misspelt(event, result, sent)
+        for key in result or ():
+            if key not in sent and key not in answers.UNDERSTOOD:
+                self._misspelt(event, result, sent)
+                break
         if answer.decision == "deny" and not answer.halt and event.row.name == "turn:complete":
             self._host.session.shared["stopped"] = (
                 event.stamp.dispatch_seq

@@ -88,7 +88,9 @@ def shown(name: str, event: Event) -> dict[str, Any]:
     of an event of one's own stand flat beside its name."""
     payload = event.payload
     fields = {
-        field: value if type(value := getattr(payload, field)) in _SHORT else _shown(value)
+        field: value
+        if (kind := type(value := getattr(payload, field))) in _SHORT or (kind is str and len(value) <= BIG_TEXT)
+        else _lazy(value)
         for field in payload.__struct_fields__
     }
     if type(payload) is Custom and isinstance(payload.data, dict):
@@ -121,6 +123,10 @@ def whole(name: str, event: Event) -> tuple[LazyDict, dict[str, Any]]:
 def _shown(value: Any) -> Any:
     if type(value) in _SHORT or (type(value) is str and len(value) <= BIG_TEXT):
         return value
+    return _lazy(value)
+
+
+def _lazy(value: Any) -> Lazy:
     return Lazy(partial(_copied, value), None if _big(value) else value)
 
 

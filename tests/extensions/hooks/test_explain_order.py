@@ -48,16 +48,15 @@ class Late(Made):
         return run
 
 
-def outcome(outputs: list[Any], order: list[int]) -> Any:
-    async def work(folder: str) -> Any:
+def outcome(folder: str, outputs: list[Any], order: list[int]) -> Any:
+    async def work() -> Any:
         hooks, bus = Late(Path(folder), outputs, order), Bus(Origin("s", "r"))
         hooks.register(bus)
         made = await bus.dispatch(ToolBeforeCall("bash", {"command": "0"}, "call_1"))
         await hooks.close()
         return made
 
-    with tempfile.TemporaryDirectory() as folder:
-        return asyncio.run(work(folder))
+    return asyncio.run(work())
 
 
 @settings(max_examples=40, deadline=None)
@@ -68,4 +67,5 @@ def outcome(outputs: list[Any], order: list[int]) -> Any:
 )
 def test_the_outcome_is_that_of_the_order_of_the_configuration(drawn: tuple[list[Any], list[int]]) -> None:
     outputs, order = drawn
-    assert outcome(outputs, order) == outcome(outputs, list(range(len(outputs))))
+    with tempfile.TemporaryDirectory() as folder:
+        assert outcome(folder, outputs, order) == outcome(folder, outputs, list(range(len(outputs))))

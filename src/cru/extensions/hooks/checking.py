@@ -25,7 +25,8 @@ ABOUT_TOOLS = ("tool:", "permission:", "output:")
 SUBJECTS: dict[str, tuple[str, ...]] = {
     "session:started": ("startup", "resume", "clear", "compact"),
     "context:overflow": ("manual", "auto"),
-    "session:compacted": ("manual", "auto"),
+    "context:cleared": ("clear",),
+    "session:compacted": ("manual", "auto", "compact"),
 }
 WHOLE_SERVER = re.compile(r"mcp__[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*")
 
@@ -44,7 +45,11 @@ class Finding(Struct, frozen=True):
 def findings(found: Found, tools: Iterable[str] = ()) -> list[Finding]:
     """Everything, in the order of the files. tools: names of tools beside those that every system has."""
     problems = found.loaded.problems
-    made = [_of_problem(one) for one in problems]
+    made = [
+        Finding("odd", "", str(found.about.home / "trust.json"), text)
+        for text in map(str, found.trust.store.problems[:1])
+    ]
+    made += [_of_problem(one) for one in problems]
     known_tools = tuple(dict.fromkeys((*names.TOOLS, *tools)))
     first: dict[object, Known] = {}
     for one in found.loaded.known:

@@ -213,6 +213,9 @@ class _Teller:
 
     def _absent(self, one: Known) -> str:
         """Why nothing at all is recorded of an entry."""
+        fired = [line for line in self._turn.fired if line.id == one.entry.id]
+        if fired:  # its dispatch was broken off, so the journal has none of it
+            return f"it fired on {fired[-1].event} {fired[-1].subject}: {fired_text(fired[-1])}"
         then = self._turn.found.idle.get(one.entry.id) if self._turn.found is not None else None
         if one.state != "active":
             return state(one, self._found.dialects[one.entry.dialect])

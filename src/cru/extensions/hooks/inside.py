@@ -29,6 +29,7 @@ from cru.extensions.hooks.entry import Entry
 from cru.extensions.hooks.errors import HookError
 from cru.namespace.handlers import Handler
 from cru.namespace.host import HOST, Host, Plugin, Session
+from cru.namespace.on import NO_LIMIT
 
 if TYPE_CHECKING:
     from cru.extensions.hooks.manager import Hooks
@@ -176,3 +177,8 @@ def _found(name: str, kind: Literal["lua", "python"], file: Path) -> Found:
 def owner(entry: Entry) -> str:
     """Who registers an entry's handlers, for messages and the journal."""
     return f"hook {entry.id}"
+
+
+def limit(entry: Entry) -> float:
+    """Seconds of waiting. Lua has a limit of its own, which stands still while a dialog is open."""
+    return NO_LIMIT if entry.kind == "lua" else float(entry.timeout)

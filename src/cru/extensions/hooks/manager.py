@@ -97,10 +97,11 @@ class Hooks:
             call = Caller(entry, dialect, moment, self)
             bus.registry.on(moment.event, call, **about, scope=scope, lane="commands", chain=entry.sequential)
             return
-        from cru.extensions.hooks.inside import ON_ERROR, Inside
+        from cru.extensions.hooks.inside import ON_ERROR, Inside, limit
 
         inside = Inside(entry, dialect, moment, self)
-        bus.registry.on(moment.event, inside, **about, scope=scope, on_error=ON_ERROR[entry.on_error])
+        about |= {"limit": limit(entry), "on_error": ON_ERROR[entry.on_error]}
+        bus.registry.on(moment.event, inside, **about, scope=scope)
 
     def replace(self, loaded: Loaded, dialects: Mapping[str, Dialect], trust: HookTrust | None) -> None:
         """Files have changed: nothing of what was registered stays."""

@@ -7,7 +7,6 @@ from typing import Any
 
 from msgspec import Struct
 
-
 FOREIGN = ("crush", "claude", "codex", "gemini")
 
 

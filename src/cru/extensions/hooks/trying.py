@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cru.contexts.lines import LineFile
 from cru.events.answers import Answer
@@ -38,8 +40,9 @@ class Tried(Struct):
 class _Trial(Hooks):
     """Hooks that keep their records to themselves."""
 
-    def __init__(self, found: Found, loaded: Loaded) -> None:
-        super().__init__(loaded, found.dialects, found.about, LineFile(Path(os.devnull)), found.trust)
+    def __init__(self, found: Found, loaded: Loaded, folder: str) -> None:
+        about = replace(found.about, folder=Path(folder))
+        super().__init__(loaded, found.dialects, about, LineFile(Path(os.devnull)), found.trust)
         self.fired: list[Fired] = []
 
     def record(self, line: Line) -> None:
@@ -58,22 +61,24 @@ class _Sink:
 async def dispatch(
     found: Found, payload: Struct, ids: Collection[str], bind: Callable[[Hooks], None] | None = None
 ) -> Tried:
-    """Ask the active entries with these ids, as a session would ask them. `bind` gives hooks in Lua and Python their session."""
+    """Ask the active entries with these ids, as a session would ask them; what they leave in the context's folder goes with it. `bind`
+    gives hooks in Lua and Python their session."""
     loaded = Loaded([one for one in found.loaded.known if one.entry.id in ids and one.state == "active"])
     sink = _Sink()
     bus = Bus(Origin(found.about.session_id or RUN, RUN), sink=sink)
     bus.source = "user"
     notices: list[str] = []
     bus.stream.subscribe(lambda item: notices.append(_text(item)), Notice)
-    trial = _Trial(found, loaded)
-    if bind is not None:
-        bind(trial)
-    trial.register(bus)
-    try:
-        outcome = await bus.dispatch(payload)
-    finally:
-        await trial.close()
-        await bus.close()
+    with tempfile.TemporaryDirectory(prefix="cru-hooks-") as folder:
+        trial = _Trial(found, loaded, folder)
+        if bind is not None:
+            bind(trial)
+        trial.register(bus)
+        try:
+            outcome = await bus.dispatch(payload)
+        finally:
+            await trial.close()
+            await bus.close()
     return Tried(
         outcome.payload, outcome.answer, outcome.by, trial.fired, sink.lines[-1] if sink.lines else None, notices
     )

@@ -25,7 +25,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     if args.has("--help") or args.has("-h"):
         print(HELP, end="")
         return 0
-    there = found(parsed)
+    there = found(parsed, tell=False)
     made = findings(there, _tools())
     if args.has("--json"):
         show(masked_json(made))

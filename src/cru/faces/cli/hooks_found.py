@@ -16,16 +16,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def found(parsed: Parsed) -> Found:
+def found(parsed: Parsed, *, tell: bool = True) -> Found:
     """All hooks for somebody who stands here, and the facts of the context; nothing is run. What is odd about trust.json and about files
-    that are void is said on stderr."""
+    that are void is said on stderr, unless the caller tells it."""
     home = Home(home_path(parsed))
     start = start_of(parsed, context_name(parsed, home))
     options = load_settings(start)[0].of(HookSettings).options
     about = about_of(hooks_where(start), options, start.home / "contexts" / start.context, start.context)
     all_there = find(DIALECTS, about, options)
     for text in (*all_there.trust.store.problems[:1], *(p for p in all_there.loaded.problems if p.fatal)):
-        say(f"cru: {text}")
+        if tell:
+            say(f"cru: {text}")
     return all_there
 
 

@@ -1,0 +1,66 @@
+"""A handler that says beforehand that an event is none of its business is skipped: it costs nothing, and the journal says why."""
+
+from __future__ import annotations
+
+from tests.events.world import CALL, World
+
+from cru.events.answers import Answer, cancel, transform
+from cru.events.stamp import Event
+
+
+class Choosy:
+    """Denies, unless it declines."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        self.asked: list[Event] = []
+        self.called = 0
+
+    def declines(self, event: Event) -> str:
+        self.asked.append(event)
+        return self.why
+
+    def __call__(self, event: Event) -> Answer:
+        self.called += 1
+        return cancel("no")
+
+
+def test_it_is_journalled_as_skipped_and_has_no_part_in_the_outcome() -> None:
+    world, choosy = World(), Choosy("not mine")
+    world.on("tool:before_call", choosy, owner="choosy")
+    outcome = world.send()
+    assert (outcome.by, outcome.answer.decision, choosy.called) == ("", "none", 0)
+    assert [(one.owner, one.skipped) for one in world.line.heard] == [("choosy", "not mine")]
+    assert choosy.asked[0].payload == CALL and choosy.asked[0].name == "tool:before_call"
+
+
+def test_one_that_does_not_decline_is_called() -> None:
+    world, choosy = World(), Choosy("")
+    world.on("tool:before_call", choosy, owner="choosy")
+    assert world.send().by == "choosy" and choosy.called == 1
+
+
+def test_it_is_asked_about_what_earlier_ones_made_of_the_event() -> None:
+    world, choosy = World(), Choosy("not mine")
+    world.on("tool:before_call", transform(args={"command": "nice ls"}), owner="first")
+    world.on("tool:before_call", choosy, owner="choosy")
+    world.send()
+    assert choosy.asked[0].payload.args == {"command": "nice ls"}  # type: ignore[attr-defined]
+
+
+def test_once_is_not_used_up_by_declining() -> None:
+    world, choosy = World(), Choosy("not mine")
+    world.on("tool:before_call", choosy, owner="choosy", once=True)
+    world.send()
+    choosy.why = ""
+    world.send()
+    world.send()
+    assert choosy.called == 1
+
+
+def test_nobody_is_asked_after_the_chain_has_ended() -> None:
+    world, choosy = World(), Choosy("not mine")
+    world.on("tool:before_call", cancel("no"), owner="first")
+    world.on("tool:before_call", choosy, owner="choosy")
+    world.send()
+    assert not choosy.asked and world.line.heard[1].skipped == "cancelled by first"
