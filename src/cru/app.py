@@ -164,6 +164,7 @@ def build(
     )  # fmt: skip
     _register(bus, (*INSTALLED, *extensions))
     plugins = _plugins(parts, start, settings)
+    parts.opening.append(_bind)
     _hooks(parts, start, settings, redact)
     for text in (*bus.registry.problems, *tools.problems, *odd):
         bus.stream.warn(text)
@@ -210,6 +211,20 @@ def _plugins(parts: Parts, start: Start, settings: Settings) -> Any:
     parts.closing.append(extensions.close)
     parts.services["plugins"] = extensions
     return extensions
+
+
+async def _bind(parts: Parts) -> None:
+    """A workflow that is saved as running binds the model, even if no plugin could be loaded that defines it."""
+    try:
+        saved = (parts.store.folder / "plugin-state.json").read_bytes()
+    except FileNotFoundError:
+        return
+    except OSError:
+        saved = b'"fsm:'  # nobody knows
+    if b'"fsm:' in saved:
+        from cru.namespace.fsm.workflows import bind
+
+        bind(parts)
 
 
 def plugin_places(start: Start, settings: Settings) -> Any:
@@ -357,17 +372,22 @@ def _compaction_prompt(home: Path) -> str:
         return COMPACTION
 
 
-def project_root(cwd: Path, env: Mapping[str, str], given: str | None = None) -> Path:
-    """The project root: as given, else CRU_PROJECT_ROOT, else the nearest folder above with a .git, .hg or .jj, else here."""
+def project_root(cwd: Path, env: Mapping[str, str], home: Path, given: str | None = None) -> Path:
+    """The project root: as given, else CRU_PROJECT_ROOT, else the nearest folder above under version control, else the nearest one with
+    a folder .cru (a project's, not a home of cru; nor in the user's home or above it), else here. `home`: cru's, of this run."""
     named = given or env.get("CRU_PROJECT_ROOT")
     if named:
         return Path(os.path.realpath(cwd / os.path.expanduser(named)))
-    here = os.path.realpath(cwd)
-    folder = here
-    while True:
-        if any(os.path.exists(os.path.join(folder, mark)) for mark in (".git", ".hg", ".jj")):
-            return Path(folder)
-        above = os.path.dirname(folder)
-        if above == folder:
-            return Path(here)
-        folder = above
+    here = Path(os.path.realpath(cwd))
+    folders = (here, *here.parents)
+    for folder in folders:
+        if any(os.path.exists(folder / mark) for mark in (".git", ".hg", ".jj")):
+            return folder
+    user = Path(os.path.realpath(env.get("HOME") or "/"))
+    homes = (os.path.realpath(home), os.path.realpath(user / ".cru"))
+    for folder in folders:
+        if folder == user or folder in user.parents:
+            break
+        if os.path.isdir(folder / ".cru") and os.path.realpath(folder / ".cru") not in homes:
+            return folder
+    return here

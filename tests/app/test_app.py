@@ -25,27 +25,62 @@ def write(path: Path, text: str) -> Path:
     return path
 
 
+def root_of(cwd: Path, env: dict[str, str] | None = None, given: str | None = None) -> Path:
+    nobody = {"HOME": "/nobody"}
+    return project_root(cwd, {**nobody, **(env or {})}, Path("/nobody/.cru"), given)
+
+
 @pytest.mark.parametrize("mark", [".git", ".hg", ".jj"])
 def test_the_project_root_is_the_nearest_folder_under_version_control(tmp_path: Path, mark: str) -> None:
     inner = tmp_path / "a" / "b"
-    inner.mkdir(parents=True)
+    (inner / ".cru").mkdir(parents=True)
     (tmp_path / mark).mkdir()
-    assert project_root(inner, {}) == tmp_path
+    assert root_of(inner) == tmp_path
     (tmp_path / "a" / ".git").write_text("gitdir: elsewhere")  # a worktree
-    assert project_root(inner, {}) == tmp_path / "a"
+    assert root_of(inner) == tmp_path / "a"
+
+
+def test_without_version_control_the_project_root_is_the_nearest_folder_with_settings(tmp_path: Path) -> None:
+    inner = tmp_path / "a" / "b" / "c"
+    inner.mkdir(parents=True)
+    (tmp_path / "a" / ".cru").mkdir()
+    (tmp_path / "a" / "b" / ".cru").write_text("no folder")
+    assert root_of(inner) == root_of(tmp_path / "a") == tmp_path / "a"
+    (inner / ".cru").mkdir()
+    assert root_of(inner) == inner
+
+
+def test_the_users_own_homes_of_cru_and_what_lies_above_are_no_projects(tmp_path: Path) -> None:
+    inner = tmp_path / "user" / "work" / "deep"
+    inner.mkdir(parents=True)
+    for folder in (tmp_path, tmp_path / "user", tmp_path / "user" / "work"):
+        (folder / ".cru").mkdir()
+    env = {"HOME": str(tmp_path / "user")}
+    assert project_root(inner, env, tmp_path / "user" / "work" / ".cru") == inner
+    assert project_root(inner, env, tmp_path / "user" / ".cru") == tmp_path / "user" / "work"
+    (tmp_path / "other").mkdir()
+    assert project_root(tmp_path / "other", env, tmp_path / "user" / ".cru") == tmp_path / "other"
+
+
+def test_a_linked_home_of_cru_is_no_project(tmp_path: Path) -> None:
+    inner = tmp_path / "user" / "work"
+    inner.mkdir(parents=True)
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "user" / ".cru").symlink_to(tmp_path / "kept")
+    assert project_root(inner, {"HOME": str(tmp_path / "elsewhere")}, tmp_path / "kept") == inner
 
 
 def test_the_project_root_may_be_named_and_the_flag_wins(tmp_path: Path) -> None:
     env = {"CRU_PROJECT_ROOT": str(tmp_path / "of-env")}
-    assert project_root(tmp_path, env) == tmp_path / "of-env"
-    assert project_root(tmp_path, env, "of-flag") == tmp_path / "of-flag"
-    assert project_root(tmp_path, {}, "~/x") == Path(os.path.realpath(os.path.expanduser("~/x")))
+    assert root_of(tmp_path, env) == tmp_path / "of-env"
+    assert root_of(tmp_path, env, "of-flag") == tmp_path / "of-flag"
+    assert root_of(tmp_path, {}, "~/x") == Path(os.path.realpath(os.path.expanduser("~/x")))
 
 
-def test_without_version_control_the_project_root_is_here_with_links_resolved(tmp_path: Path) -> None:
+def test_with_no_mark_above_the_project_root_is_here_with_links_resolved(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "real")
-    assert project_root(tmp_path / "link", {}) == tmp_path / "real"
+    assert root_of(tmp_path / "link") == tmp_path / "real"
 
 
 def test_layers_are_read_in_order_and_the_command_line_wins(tmp_path: Path) -> None:

@@ -170,3 +170,16 @@ def test_the_project_root_is_the_repository_above_or_as_told(home: HomeDir) -> N
         cru("hi", home=home, cwd=inner, env={"CRU_PROJECT_ROOT": str(inner)})
     roots = [r.body["messages"][0]["content"].partition("Project root: ")[2].split("\n")[0] for r in model.requests]
     assert roots == [str(home.project), str(inner.parent), str(inner)]
+
+
+def test_the_rules_of_a_project_without_version_control_hold_in_its_subfolders(home: HomeDir) -> None:
+    inner = home.project / "a" / "b"
+    inner.mkdir(parents=True)
+    (home.project / ".cru").mkdir()
+    (home.project / ".cru" / "config.toml").write_text('[permissions]\ndeny = ["bash:rm *"]\n')
+    (inner / "kept.txt").write_text("kept")
+    with server([Reply(calls=(Call("bash", {"command": "rm kept.txt"}),)), Reply("ok")]) as model:
+        home.configure(url=model.url)
+        run = cru("-t", "clean up", home=home, cwd=inner)
+    assert run.code == 0 and (inner / "kept.txt").exists()
+    assert "bash:rm *" in model.requests[1].body["messages"][-1]["content"]

@@ -141,6 +141,7 @@ def test_with_its_plugin_it_goes_and_what_is_saved_stays(tmp_path: Path) -> None
     async def main() -> None:
         fsm.define(GOOD)
         await fsm.start("ship", "x")
+        fsm.stop("ship")
 
     room(main)
     assert "workflow" in room.parts.tools.names()
@@ -216,8 +217,7 @@ def test_a_plugin_that_is_loaded_anew_holds_the_agent_where_it_was(tmp_path: Pat
     assert "state work of workflow ship allows read" in asyncio.run(denied())
     assert parts.tools.names().count("workflow") == 1
     asyncio.run(extensions.disable("ships"))
-    assert asyncio.run(denied()) == ""
-    assert "workflow" not in parts.tools.names()
+    assert "no plugin that is loaded defines it" in asyncio.run(denied())
     assert "ship" not in [one.name for one in parts.commands.all()]
 
 

@@ -472,6 +472,75 @@ def test_a_saved_state_that_is_not_understood_is_told_and_holds(ship: Ship, text
     assert ship.status() is None
 
 
+WRITE = 'call: write {"file_path": "free.txt", "content": "free"}'
+# What happens to the plugin → what becomes of its file.
+GONE: dict[str, Any] = {
+    "deleted": lambda file: file.unlink(),
+    "broken": lambda file: file.write_text("this is no program ("),
+    "raising": lambda file: file.write_text(file.read_text() + "\nraise_this()\n"),
+    "of another workflow": lambda file: file.write_text(file.read_text().replace('"ship"', '"boat"')),
+}
+
+
+@pytest.mark.parametrize("what", GONE)
+def test_a_running_workflow_binds_the_model_although_its_plugin_is_not_there(ship: Ship, what: str) -> None:
+    ship.run("/ship x", replies=('call: call_user {"message": "later"}',))
+    GONE[what](ship.plugin)
+    done = ship.run("go on", replies=(WRITE, "text: well"))
+    told = "workflow ship is running in the state work, and no plugin that is loaded defines it"
+    assert told in done.err and "cru -C default fsm reset ship" in done.err
+    assert told in ship.results()[-1]
+    assert not (ship.home.project / "free.txt").exists()
+    listed = cru("fsm", "status", home=ship.home).out
+    assert "ship: running in the state work; no plugin that is loaded defines it; until it is back" in listed
+    reset = cru("fsm", "reset", "ship", home=ship.home)
+    assert (reset.code, reset.out) == (0, "ship: its run in this context is forgotten\n"), reset
+    ship.run("go on", replies=(WRITE, "text: well"))
+    assert (ship.home.project / "free.txt").exists()
+
+
+def test_what_is_over_or_stopped_binds_nobody_without_its_plugin(ship: Ship) -> None:
+    ship.run("/ship x", replies=('call: call_user {"message": "later"}',))
+    ship.run("/ship stop")
+    ship.plugin.unlink()
+    done = ship.run("go on", replies=(WRITE, "text: well"))
+    assert (ship.home.project / "free.txt").exists() and "workflow" not in done.err
+
+
+def test_back_again_it_goes_on_where_it_was(ship: Ship) -> None:
+    ship.run("/ship x", replies=('call: call_user {"message": "later"}',))
+    source = ship.plugin.read_text()
+    ship.plugin.unlink()
+    ship.run("go on", replies=(WRITE, "text: well"))
+    ship.plugin.write_text(source)
+    done = ship.run("go on", replies=(WRITE, move("check"), 'call: call_user {"message": "later"}'))
+    assert "state work of workflow ship allows read, ba*" in done.err
+    assert ship.status()["state"] == "check"
+
+
+@pytest.mark.parametrize("plugin", [True, False])
+def test_a_damaged_file_of_states_frees_nobody(ship: Ship, plugin: bool) -> None:
+    ship.run("/ship x", replies=('call: call_user {"message": "later"}',))
+    file = ship.home.context() / "plugin-state.json"
+    file.write_bytes(file.read_bytes()[:-20])
+    if not plugin:
+        ship.plugin.unlink()
+    for _ in range(2):  # the second run finds what the first one left
+        done = ship.run("go on", replies=(WRITE, "text: well"))
+        assert "workflow ship" in done.err and not (ship.home.project / "free.txt").exists()
+    assert list(ship.home.context().glob("plugin-state.json.corrupt*"))
+    assert cru("fsm", "reset", "ship", home=ship.home).code == 0
+    ship.run("go on", replies=(WRITE, "text: well"))
+    assert (ship.home.project / "free.txt").exists()
+
+
+def test_reset_names_what_there_is(ship: Ship) -> None:
+    done = cru("fsm", "reset", "shp", home=ship.home)
+    assert (done.code, done.err) == (1, "cru: nothing is saved of a workflow shp\n  did you mean `ship`?\n"), done
+    done = cru("fsm", "reset", home=ship.home)
+    assert done.code == 2 and "needs a name" in done.err
+
+
 def test_a_definition_with_a_slip_is_told_with_file_and_line(ship: Ship) -> None:
     source = ship.plugin.read_text()
     ship.plugin.write_text(source.replace("initial", "inital"))

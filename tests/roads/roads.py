@@ -1,6 +1,6 @@
 """The roads that a prompt, or a call, may come on: each drives the real command once. And the rules of a test, in every dialect.
 
-A rule is data, `{gate, verb, value}`: what is written for a dialect is a plugin, or lines of the toy dialect's file.
+A rule is data, `{gate, verb, value}`: what is written for a dialect is a plugin, lines of the toy dialect's file, or a command hook.
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from typing import Any
 from msgspec import Struct
 from tests.kit import Call, Done, HomeDir, Received, Reply, Status, cru, pty
 from tests.kit.server import Server
+from tests.roads import command_hooks
 
 LAUNCHER = Path(__file__).with_name("cru_with_toy.py")
 WORK = "do the WORK now"
 DENIAL = "no entry"
 TEXT = "do the BETTER thing"
-DIALECTS = ("toy", "lua", "python")
+DIALECTS = ("toy", "lua", "python", *command_hooks.PLACES)
 
 LUA = 'cru.on("{gate}", function(ctx, event) return cru.json.decode([==[{answer}]==]) end, {{ {options} }})\n'
 PYTHON = 'on("{gate}", lambda ctx, event: json.loads({answer!r}), {{{options}}})\n'
@@ -105,7 +106,7 @@ def _recurse(here: HomeDir, model: Server, gate: Gate) -> None:
 
 
 def _resume(here: HomeDir, model: Server, gate: Gate) -> None:
-    here.configure(gate.config + 'base_url = "http://127.0.0.1:9/v1"\nmodel = "mock"\n')
+    here.configure('base_url = "http://127.0.0.1:9/v1"\nmodel = "mock"\n' + gate.config)
     failed = cru("-x", "hello", home=here)
     assert failed.code == 0
     log = here.context() / "context.jsonl"
@@ -177,13 +178,16 @@ def add_plugin(here: HomeDir, name: str, source: str) -> None:
 def write_rule(here: HomeDir, dialect: str, gate: str, says: dict[str, Any], pattern: str = "") -> None:
     """The first rule of a test. `says` is what the handler of a script returns."""
     rules(here).write_text("")
+    if dialect in command_hooks.PLACES:
+        command_hooks.write(here, dialect, gate, says)
+        return
     if dialect != "toy":
         add_plugin(here, f"rules.{'lua' if dialect == 'lua' else 'py'}", HEADS[dialect])
     add_rule(here, gate, says, pattern)
 
 
 def add_rule(here: HomeDir, gate: str, says: dict[str, Any], pattern: str = "") -> None:
-    """One more rule, in the dialect that is there."""
+    """One more rule, in the language that is there (beside command hooks the toy dialect's)."""
     found = sorted((here.cru / "plugins").glob("rules.*")) if (here.cru / "plugins").is_dir() else []
     file = found[0] if found else rules(here)
     options = {"priority": 10 if "inject" in says else 50, **({"pattern": pattern} if pattern else {})}

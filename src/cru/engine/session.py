@@ -7,6 +7,8 @@ from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from cru.engine import added, compaction, history, settling
 from cru.engine.commands import Said, split
 from cru.engine.errors import Interrupted, NothingToResume
@@ -228,6 +230,8 @@ class Session:
         parts.recorder.end(result.ref, result.cause, parts.bus.counts, result.error or result.reason)
         parts.bus.counts = {}
         parts.store.sync()
+        if then.halted:
+            result = replace(result, cause="halted", reason=then.drained)
         return result, None if self._queue.closed else then.prompt
 
     async def _next(self) -> Prompt | None:

@@ -19,10 +19,12 @@ RECURSE_TEXT = "[You asked to go on by yourself. Your note follows.]\n{note}"
 
 
 class Next(Struct, frozen=True):
-    """What follows a leg: another one, or idle. `drained` is why queued prompts were let go ("" = they were not)."""
+    """What follows a leg: another one, or idle. `drained` is why queued prompts were let go ("" = they were not); halted: a handler
+    ended the turn although the leg had ended well."""
 
     prompt: Prompt | None = None
     drained: str = ""
+    halted: bool = False
 
 
 async def settle(parts: Parts, result: LegResult, turn: Turn, coming: NextRequest, queue: Queue) -> Next:
@@ -38,7 +40,8 @@ async def settle(parts: Parts, result: LegResult, turn: Turn, coming: NextReques
     coming.context.extend(added.texts(parts, answer))
     if answer.halt or result.cause in ("halted", "interrupted"):
         scribe.leg_ended(parts, result.ref, result.cause)
-        return Next(drained=answer.reason or result.reason or result.cause)
+        halted = answer.halt and result.cause == "done"
+        return Next(None, answer.reason or result.reason or ("halted" if halted else result.cause), halted)
     if result.cause != "done" or answer.stops:
         injects = []
     queued = queue.prompt()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cru.events.answers import PASS, Answer, Change, Inject, Position
+from cru.events.answers import PASS, Answer, Change, Inject, Position, add
 from cru.events.catalog import Row
 from cru.namespace.host import BadArgument
 from cru.namespace.lazy import Lazy, stored
@@ -25,6 +25,14 @@ UNDERSTOOD = frozenset((
 ))  # fmt: skip
 
 
+# Words of other systems' answers, and ours.
+ELSEWHERE = {
+    "block": "cancel", "blocked": "cancel", "decision": "cancel, allow or ask", "permissionDecision": "cancel, allow or ask",
+    "continue": "halt", "stop": "halt", "approved": "allow", "updated_input": "args", "updatedInput": "args",
+    "updated_prompt": "content", "additionalContext": "context",
+}  # fmt: skip
+
+
 class Odd(Exception):
     """The return value means nothing: warn and pass."""
 
@@ -39,9 +47,9 @@ def answer(name: str, row: Row, raw: Any, sent: Mapping[str, Any]) -> Answer:
     if not raw:
         return PASS
     if "type" not in raw:
-        decided = _decision(raw)
+        decided = _decision(raw, row)
         if decided is not None:
-            return decided
+            return decided if decided.stops or decided.inject else add(decided, _transform(name, row, _rest(raw), sent))
     if raw.get("cancelled") is True and row.kind == "gate" and "type" in raw:
         return Answer(decision="deny", reason=str(raw.get("reason") or "cancelled"))
     return _transform(name, row, raw, sent)
@@ -59,6 +67,9 @@ def misspelt(name: str, row: Row, raw: Mapping[str, Any], sent: Mapping[str, Any
     for key in strays:
         if key in writable:
             continue
+        if key in ELSEWHERE:
+            found[key] = ELSEWHERE[key]
+            continue
         words = [*sorted(writable), *(DECIDING if raw[key] is True else ADDING)]
         if any(one in raw for one in (*DECIDING, *ADDING)):
             words += BESIDE
@@ -68,24 +79,33 @@ def misspelt(name: str, row: Row, raw: Mapping[str, Any], sent: Mapping[str, Any
     return found
 
 
-def _decision(raw: Mapping[str, Any]) -> Answer | None:
+def _decision(raw: Mapping[str, Any], row: Row) -> Answer | None:
+    """What the words of an answer say; None if there are none. An inject beside a cancel wins, but never over a halt, nor where the
+    event guards something (docs/decisions/0014)."""
+    reason = str(raw.get("reason") or "")
+    cancels = raw.get("cancel") or raw.get("deny")
+    if raw.get("halt"):
+        return Answer(decision="deny", halt=True, reason=reason or "halted")
+    if cancels and row.fails == "deny":
+        return Answer(decision="deny", reason=reason or "cancelled")
     if raw.get("inject") is not None and raw.get("inject") is not False:
         return Answer(inject=_inject(raw["inject"], raw))
     if raw.get("handled"):
         result = raw.get("result")
         return Answer(result=result if result is not None else "", halt=bool(raw.get("terminate")))
-    reason = raw.get("reason")
-    if raw.get("halt"):
-        return Answer(decision="deny", halt=True, reason=str(reason or "halted"))
-    if raw.get("cancel") or raw.get("deny"):
-        return Answer(decision="deny", reason=str(reason or "cancelled"))
+    if cancels:
+        return Answer(decision="deny", reason=reason or "cancelled")
+    context = (raw["context"],) if isinstance(raw.get("context"), str) else ()
     if raw.get("allow"):
-        return Answer(decision="allow", reason=str(reason or ""))
+        return Answer(decision="allow", reason=reason, context=context)
     if raw.get("ask"):
-        return Answer(decision="ask", reason=str(reason or ""))
-    if isinstance(raw.get("context"), str) and len(raw) == 1:
-        return Answer(context=(raw["context"],))
-    return None
+        return Answer(decision="ask", reason=reason, context=context)
+    return Answer(context=context) if context else None
+
+
+def _rest(raw: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields beside the words of an answer."""
+    return {key: value for key, value in raw.items() if key not in (*DECIDING, *ADDING, "reason")}
 
 
 def _inject(value: Any, raw: Mapping[str, Any]) -> Inject:

@@ -13,7 +13,11 @@ from cru.namespace.host import NamespaceError, host
 T = TypeVar("T")
 
 
-def load(path: Path) -> dict[str, Any]:
+Rescue = Callable[[bytes], dict[str, Any]]
+"""What of a damaged file must not be forgotten: it is written in its place."""
+
+
+def load(path: Path, rescue: Rescue | None = None) -> dict[str, Any]:
     """The object; {} if there is no file. A file that holds no object is kept beside as `NAME.corrupt-N`, with a warning.
     Raises NamespaceError if it cannot be read."""
     try:
@@ -27,12 +31,11 @@ def load(path: Path) -> dict[str, Any]:
         if not isinstance(found, dict):
             raise msgspec.DecodeError("not an object")
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        _aside(path, str(error))
-        return {}
+        return _aside(path, str(error), rescue(raw) if rescue is not None else {})
     return found
 
 
-def update(path: Path, change: Callable[[dict[str, Any]], T]) -> T:
+def update(path: Path, change: Callable[[dict[str, Any]], T], rescue: Rescue | None = None) -> T:
     """Read, change, replace; gives what `change` gives. Raises NamespaceError if it cannot be written."""
     from cru.config.atomic import locked
     from cru.contexts.atomic import replace_file
@@ -40,7 +43,7 @@ def update(path: Path, change: Callable[[dict[str, Any]], T]) -> T:
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with locked(path):
-            value = load(path)
+            value = load(path, rescue)
             before = msgspec.json.encode(value)
             result = change(value)
             after = msgspec.json.encode(value)
@@ -51,12 +54,16 @@ def update(path: Path, change: Callable[[dict[str, Any]], T]) -> T:
     return result
 
 
-def _aside(path: Path, why: str) -> None:
-    from cru.contexts.atomic import set_aside
+def _aside(path: Path, why: str, rescued: dict[str, Any]) -> dict[str, Any]:
+    """Out of the way with it; what is rescued stands in its place from now on."""
+    from cru.contexts.atomic import replace_file, set_aside
 
     here = host()
     try:
         kept = f"kept as {set_aside(path, 'corrupt')}"
+        if rescued:
+            replace_file(path, msgspec.json.encode(rescued))
     except OSError as error:
         kept = f"cannot be kept aside: {error.strerror}"
     here.session.parts.bus.stream.warn(f"{path} is not understood: {why}; {kept}", here.plugin.name)
+    return rescued

@@ -17,22 +17,22 @@ NO_LIMIT = 86_400.0
 OPTIONS = ("pattern", "priority", "on_error", "scope", "name", "once", "hold")
 
 
-def on(event: str, first: Any = None, second: Any = None) -> Any:
+def on(event: str, first: Any = None, second: Any = None, **named: Any) -> Any:
     """on(event, function, {priority=100, pattern="glob"}?) -> id; the table may also come before the function. A name that is no
-    event is warned about, with the closest one, and taken as an event of one's own (`ctx:emit`). In Python it is a decorator too:
-    `@on("turn:complete")`, `@on("tool:before_call", {"pattern": "bash"})`.
+    event is warned about, with the closest one, and taken as an event of one's own (`ctx:emit`). In Python options may be keywords,
+    `on(event, function, pattern="bash")`, and it is a decorator too: `@on("turn:complete")`, `@on("tool:before_call", pattern="bash")`.
 
     Example: cru.on("turn:complete", function(ctx, event) return nil end) > 0 --> true
     """
-    return _register(event, first, second, once=False)
+    return _register(event, first, second, named, once=False)
 
 
-def once(event: str, first: Any = None, second: Any = None) -> Any:
+def once(event: str, first: Any = None, second: Any = None, **named: Any) -> Any:
     """once(event, function, options?) -> id: as `on`, for one call.
 
     Example: cru.once("session:started", function() end) > 0 --> true
     """
-    return _register(event, first, second, once=True)
+    return _register(event, first, second, named, once=True)
 
 
 def off(id: int) -> bool:
@@ -77,7 +77,7 @@ def _several(here: Host) -> dict[int, list[int]]:
     return found
 
 
-def _register(event: str, first: Any, second: Any, once: bool) -> Any:
+def _register(event: str, first: Any, second: Any, named: dict[str, Any], once: bool) -> Any:
     if not isinstance(event, str):
         raise BadArgument(
             "cru.on: the first argument is the name of an event", 'cru.on("turn:complete", function(ctx, event) … end)'
@@ -87,7 +87,7 @@ def _register(event: str, first: Any, second: Any, once: bool) -> Any:
         raise BadArgument(f"cru.on({event!r}): there is no function", "cru.on(event, function, options)")
     if options is not None and not isinstance(options, dict):
         raise BadArgument(f"cru.on({event!r}): options must be a table")
-    given = dict(options or {})
+    given = {**(options or {}), **named}
     for key in given:
         if key not in OPTIONS:
             from cru.config.closest import did_you_mean

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,8 @@ from cru.namespace.arguments import text
 from cru.namespace.host import host
 
 FILE = "plugin-state.json"
+WORKFLOW = "fsm:"
+"""What stands before a workflow's name in its key."""
 
 
 def set_(key: str, value: Any = None) -> None:
@@ -23,7 +26,7 @@ def set_(key: str, value: Any = None) -> None:
     if value is None:
         clear(key)
         return
-    jsonfile.update(_path(), lambda all: all.__setitem__(key, value))
+    jsonfile.update(_path(), lambda all: all.__setitem__(key, value), workflows)
 
 
 def get(key: str) -> Any:
@@ -31,7 +34,7 @@ def get(key: str) -> Any:
 
     Example: cru.state.get("never set") --> nil
     """
-    return jsonfile.load(_path()).get(text("cru.state.get", "key", key))
+    return everything().get(text("cru.state.get", "key", key))
 
 
 def clear(key: str) -> None:
@@ -41,7 +44,18 @@ def clear(key: str) -> None:
     """
     text("cru.state.clear", "key", key)
     if (path := _path()).exists():
-        jsonfile.update(path, lambda all: all.pop(key, None))
+        jsonfile.update(path, lambda all: all.pop(key, None), workflows)
+
+
+def everything() -> dict[str, Any]:
+    """All values by key. Raises NamespaceError."""
+    return jsonfile.load(_path(), workflows)
+
+
+def workflows(damaged: bytes) -> dict[str, Any]:
+    """Of a damaged file, the workflows that it named, each in a state that nobody knows: a rule must not end because a file broke."""
+    names = re.findall(rb'"(fsm:[A-Za-z][\w-]*)"', damaged)
+    return {name.decode(): {"state": ""} for name in names}
 
 
 def _path() -> Path:

@@ -14,6 +14,7 @@ from cru.values.errors import CruError
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from cru.app import Built
     from cru.events.bus import Bus
     from cru.namespace.fsm.machine import Machine
 
@@ -22,9 +23,14 @@ cru fsm list              every workflow: its command, what it is about, where i
 cru fsm status            where each workflow of the context stands, and how it came there (--json)
 cru fsm show NAME         draw it; `*` marks the current state
 cru fsm show NAME --mermaid | --json
+cru fsm reset NAME        forget its run in the context, also when no plugin defines it any more
 The plugins are loaded, no model is asked. `cru -C CONTEXT fsm status` looks at another context.
 """
-SWITCHES: dict[str, tuple[str, ...]] = {"list": ("--json",), "status": ("--json",), "show": ("--json", "--mermaid")}
+SWITCHES: dict[str, tuple[str, ...]] = {
+    "list": ("--json",), "status": ("--json",), "show": ("--json", "--mermaid"), "reset": (),
+}  # fmt: skip
+OF_ONE = ("show", "reset")
+"""Those that need a name."""
 
 
 class NoWorkflow(CruError):
@@ -34,20 +40,22 @@ class NoWorkflow(CruError):
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
     verb = words[0] if words and words[0] in SWITCHES else ""
-    known = SWITCHES[verb] if verb else SWITCHES["show"]
+    known = SWITCHES[verb or "show"]
     args = Arguments("fsm", words, switches=(*known, "--help", "-h"), verbs=tuple(SWITCHES), most=2)
     if args.has("--help") or args.has("-h"):
         print(HELP, end="")
         return 0
     names = args.words[1:]
-    if verb == "show" and not names:
-        raise UsageProblem("`cru fsm show` needs a name", "cru fsm show NAME; `cru fsm list` says which there are")
-    if verb != "show" and names:
+    if verb in OF_ONE and not names:
+        raise UsageProblem(f"`cru fsm {verb}` needs a name", f"cru fsm {verb} NAME; `cru fsm status` says which there are")
+    if verb not in OF_ONE and names:
         raise args.wrong(f"`cru fsm {verb or 'list'}` does not take {names[0]}")
     if args.has("--json") and args.has("--mermaid"):
         raise UsageProblem("--json and --mermaid do not go together", f"cru fsm show {names[0]} --mermaid")
-    machines, orphans = asyncio.run(_loaded(parsed))
-    if verb == "show":
+    machines, orphans = asyncio.run(_loaded(parsed, names[0] if verb == "reset" else ""))
+    if verb == "reset":
+        show(f"{names[0]}: its run in this context is forgotten")
+    elif verb == "show":
         _show(_found(machines, names[0]), args)
     elif verb == "status":
         _status(machines, orphans, args.has("--json"))
@@ -56,8 +64,9 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     return 0
 
 
-async def _loaded(parsed: Parsed) -> tuple[dict[str, Machine], dict[str, Any]]:
-    """The workflows that the plugins define; and by name what is saved of others in this context."""
+async def _loaded(parsed: Parsed, reset: str = "") -> tuple[dict[str, Machine], dict[str, Any]]:
+    """The workflows that the plugins define; and by name what is saved of others in this context. The run of `reset` is forgotten first.
+    Raises NoWorkflow and ContextHeld."""
     from cru.app import build
     from cru.contexts.home import Home
     from cru.namespace import state
@@ -74,10 +83,27 @@ async def _loaded(parsed: Parsed) -> tuple[dict[str, Machine], dict[str, Any]]:
         if workflows is not None:
             workflows.mind_tools()
         saved = _saved(parts.store.folder / state.FILE)
+        if reset:
+            with built.session.locked():
+                _reset(built, reset, {*machines, *saved})
         return machines, {name: one for name, one in saved.items() if name not in machines}
     finally:
         await built.session.close()
         await built.close()
+
+
+def _reset(built: Built, name: str, known: set[str]) -> None:
+    from cru.namespace.fsm.record import save
+    from cru.namespace.host import Host, Plugin, Session
+
+    if name not in known:
+        from cru.config.closest import did_you_mean
+
+        raise NoWorkflow(
+            f"nothing is saved of a workflow {name}", did_you_mean(name, known) or "cru fsm status shows what is saved"
+        )
+    folder = built.store.folder
+    save(Host(Session(built.session.parts, folder), Plugin("cru", folder, "cru")), name, None)
 
 
 def _tell_warnings(bus: Bus) -> None:
@@ -144,8 +170,10 @@ def _status(machines: dict[str, Machine], orphans: dict[str, Any], as_json: bool
     for one in machines.values():
         show(status(one))
     for name, record in orphans.items():
-        state = record.get("state") if isinstance(record, dict) else None
-        show(f"{name}: in the state {state or '?'}; no plugin that is loaded defines it, so nothing holds it there")
+        found = record if isinstance(record, dict) else {}
+        state, status = found.get("state") or "?", found.get("status", "running")
+        binds = f"; until it is back, or `cru fsm reset {name}`, the model's tools are denied" if status == "running" else ""
+        show(f"{name}: {status} in the state {state}; no plugin that is loaded defines it{binds}")
 
 
 def _show(machine: Machine, args: Arguments) -> None:

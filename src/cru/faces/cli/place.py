@@ -94,13 +94,14 @@ def start_of(parsed: Parsed, context: str) -> Start:
     from cru.app import Start, project_root
 
     cwd = working_directory()
-    root = project_root(cwd, os.environ, parsed.last("project-root"))
+    home = home_path(parsed)
+    root = project_root(cwd, os.environ, home, parsed.last("project-root"))
     if not root.is_dir():
         named = "--project-root" if parsed.last("project-root") else "CRU_PROJECT_ROOT"
         raise UsageProblem(f"{named} {checked(str(root))}: no such folder")
     checked(str(root))
     return Start(
-        home_path(parsed), context, dict(os.environ), cwd, root, overrides(parsed), _policy(parsed), parsed.has("strict-hooks")
+        home, context, dict(os.environ), cwd, root, overrides(parsed), _policy(parsed), parsed.has("strict-hooks")
     )  # fmt: skip
 
 

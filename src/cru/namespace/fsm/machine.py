@@ -151,26 +151,26 @@ class Machine:
         save(self.owner, self.name, self.record)
         return await self._limited()
 
-    async def leg_over(self, done: bool, stuck: int, goes_on: bool) -> str:
-        """A leg is over: what makes the agent go on, "" if it is to wait, or `goes_on` by itself. `stuck`: legs without progress."""
+    async def leg_over(self, done: bool, stuck: int, goes_on: bool) -> tuple[str, str]:
+        """A leg is over: (what makes the agent go on, why it gives up); both are "" if it is to wait, or `goes_on` by itself. `stuck`: legs
+        without progress."""
         record, state = self.record, self.here
         if record is None or state is None:
-            return ""
+            return "", ""
         record.legs += 1
         record.total_legs += 1
         save(self.owner, self.name, record)
         if not done or self.paused:
-            return ""
+            return "", ""
         text, stops = await self._limited()
         if text or stops or goes_on:
-            return text
+            return text, stops
         if stuck >= STUCK:
             self.paused = True
-            self.warn(
-                f"workflow {self.name} waits in the state {state.name}: {stuck} legs without progress; your next prompt goes on with it"
-            )
-            return ""
-        return words.go_on(self.definition, state, record)
+            why = f"workflow {self.name} waits in the state {state.name}: {stuck} legs without progress; your next prompt goes on with it"
+            self.warn(why)
+            return "", why
+        return words.go_on(self.definition, state, record), ""
 
     # ------------------------------------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Struct, field
@@ -43,7 +43,7 @@ class Record(Struct):
 
 
 def key(name: str) -> str:
-    return f"fsm:{name}"
+    return state.WORKFLOW + name
 
 
 def load(owner: Host, name: str) -> tuple[Record | None, str]:
@@ -53,8 +53,22 @@ def load(owner: Host, name: str) -> tuple[Record | None, str]:
         found = state.get(key(name))
     finally:
         HOST.reset(token)
-    if found is None:
-        return None, ""
+    return (None, "") if found is None else _read(found)
+
+
+def running(owner: Host) -> dict[str, Record]:
+    """What is saved as running, by name, whoever defines it; what is not understood counts. Raises NamespaceError."""
+    token = HOST.set(owner)
+    try:
+        saved = state.everything()
+    finally:
+        HOST.reset(token)
+    mark = state.WORKFLOW
+    found = {name.removeprefix(mark): _read(one)[0] for name, one in saved.items() if name.startswith(mark)}
+    return {name: one for name, one in found.items() if one.status == "running"}
+
+
+def _read(found: Any) -> tuple[Record, str]:
     try:
         return msgspec.convert(found, Record), ""
     except msgspec.ValidationError as error:

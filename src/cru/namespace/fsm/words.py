@@ -62,8 +62,18 @@ def lost(definition: Definition, record: Record, problem: str) -> str:
     """Why nobody knows where the workflow stands, and what the user may do."""
     name = definition.name
     what = f"what is saved of it is not understood ({problem})" if problem else ""
-    what = what or f"it was in the state {record.state}, which its definition no longer has"
+    gone = f"it was in the state {record.state}, which its definition no longer has"
+    what = what or (gone if record.state else "what was saved of it was damaged, so its state is not known")
     return f"workflow {name}: {what}; choose with `/{name} to STATE` or `/{name} reset`"
+
+
+def undefined(name: str, record: Record, context: str) -> str:
+    """Why the model's tools are denied although no plugin that is loaded knows this workflow, and what the user may do."""
+    where = f"in the state {record.state}" if record.state else "in a state that nobody knows"
+    return (
+        f"workflow {name} is running {where}, and no plugin that is loaded defines it: mend or enable its plugin, or forget the run "
+        f"with `cru -C {context} fsm reset {name}`"
+    )
 
 
 def count(number: int, word: str) -> str:

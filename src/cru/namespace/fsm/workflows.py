@@ -14,10 +14,10 @@ from cru.events import payloads
 from cru.events.answers import PASS, Answer, Inject, cancel, halt
 from cru.events.registry import Call
 from cru.events.stamp import Event
-from cru.namespace.fsm import command, guard, words
+from cru.namespace.fsm import command, guard, record, words
 from cru.namespace.fsm.machine import Machine
 from cru.namespace.fsm.tool import SOURCE, WorkflowTool
-from cru.namespace.host import BadArgument
+from cru.namespace.host import BadArgument, Host, NamespaceError, Plugin, Session
 from cru.tools.registry import Registry as Tools
 
 SERVICE = "workflows"
@@ -38,14 +38,27 @@ def ensure(parts: Parts) -> Workflows:
     return found
 
 
+def bind(parts: Parts) -> None:
+    """Hold the model to what is saved, although no plugin may have defined it (it is gone, off, or could not be loaded)."""
+    found = of(parts) or Workflows(parts)
+    found.look()
+    if found.lost and of(parts) is None:
+        parts.services[SERVICE] = found
+        found.register()
+
+
 class Workflows:
-    """`machines` by name. told: the model knows the states as they are; in_leg: the agent is at work; moving: in this batch a move was
-    asked for; handed: the agent handed over to the user in this leg."""
+    """`machines` by name; lost: by name, why a run that nobody defines binds the model all the same. told: the model knows the states as
+    they are; in_leg: the agent is at work; moving: in this batch a move was asked for; handed: the agent handed over to the user in this
+    leg."""
 
     def __init__(self, parts: Parts) -> None:
         self.machines: dict[str, Machine] = {}
+        self.lost: dict[str, str] = {}
         self.told = False
         self._parts = parts
+        self._cru = Host(Session(parts, parts.store.folder), Plugin("cru", parts.store.folder, "cru"))
+        self._warned: set[str] = set()
         self._ids: list[int] = []
         self._in_leg = self._moving = self._handed = False
 
@@ -89,18 +102,33 @@ class Workflows:
         if problem:
             raise BadArgument(f"cru.fsm.define: {problem}", "a workflow's name is its command: give it another one")
         self.machines[machine.name] = machine
+        self.lost.pop(machine.name, None)
         machine.refresh()
 
     def remove(self, machine: Machine) -> None:
-        """Let a workflow go, and with the last one everything else. Where it stands stays saved."""
+        """Let a workflow go, and with the last one everything else. Where it stands stays saved; a run that is not over binds the model
+        until its plugin is back."""
         if self.machines.get(machine.name) is machine:
             del self.machines[machine.name]
             self._parts.commands.remove(machine.name, machine.owner.plugin.name)
-        if not self.machines and of(self._parts) is self:
+        self.look()
+        if not self.machines and not self.lost and of(self._parts) is self:
             for one in self._ids:
                 self._parts.bus.registry.off(one)
             self._parts.tools.drop(SOURCE)
             del self._parts.services[SERVICE]
+
+    def look(self) -> None:
+        """Find the runs that are saved and that nobody defines; what cannot be read binds, too."""
+        try:
+            saved = record.running(self._cru)
+        except NamespaceError as error:
+            self.lost = {"": f"nobody knows whether a workflow is running: {error.message}"}
+            return
+        context = self._parts.store.name
+        self.lost = {
+            name: words.undefined(name, one, context) for name, one in saved.items() if name not in self.machines
+        }
 
     # heard ------------------------------------------------------------------------------------------------------------------------
 
@@ -125,6 +153,11 @@ class Workflows:
         for machine in self.machines.values():
             machine.refresh()
         self.mind_tools()
+        self.look()
+        for text in self.lost.values():
+            if text not in self._warned:
+                self._warned.add(text)
+                self._parts.bus.stream.warn(f"{text}; until then the model's tools are denied")
 
     def mind_tools(self) -> None:
         """Warn about globs that fit no tool, a slip of the pen as a rule; all plugins must be loaded."""
@@ -156,6 +189,8 @@ class Workflows:
             return PASS
         if self._moving and call.origin == "model":
             return cancel(AFTER_MOVE)
+        if self.lost and call.name != "call_user":
+            return cancel("; ".join(self.lost.values()))
         for machine in self.running():
             if machine.here is None and machine.record is not None and call.name != "call_user":
                 return cancel(words.lost(machine.definition, machine.record, machine.problem))
@@ -194,9 +229,14 @@ class Workflows:
         assert isinstance(over, payloads.TurnComplete)
         done = over.cause == "done" and not self._handed
         self._in_leg = self._moving = self._handed = False
-        texts = [await machine.leg_over(done, over.no_progress, over.recurse is not None) for machine in self.running()]
-        said = "\n\n".join(filter(None, texts))
-        return Answer(inject=Inject(said)) if said else PASS
+        texts, gives_up = [], []
+        for machine in self.running():
+            text, why = await machine.leg_over(done, over.no_progress, over.recurse is not None)
+            texts += [text] if text else []
+            gives_up += [why] if why else []
+        if texts:
+            return Answer(inject=Inject("\n\n".join(texts)))
+        return halt("; ".join(gives_up)) if gives_up and not over.queued else PASS
 
     def _stop(self, _event: Event) -> Answer:
         """`/stop`: nothing goes on by itself until the user's next prompt."""
