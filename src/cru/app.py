@@ -67,7 +67,7 @@ class BadExtension(CruError):
 
 class Start(Struct, frozen=True):
     """What a face knows when it asks for a session. `overrides` are settings of the command line; root is the project root; hooks:
-    which command hooks run; strict_hooks: none may await trust."""
+    which command hooks run; strict_hooks: none may await trust; verbose: plugins that are programs are told so."""
 
     home: Path
     context: str
@@ -77,6 +77,7 @@ class Start(Struct, frozen=True):
     overrides: dict[str, Any] = {}
     hooks: Policy = "trusted"
     strict_hooks: bool = False
+    verbose: bool = False
 
 
 class Built(Struct):
@@ -148,6 +149,7 @@ def build(
     for text in (*(_placed(start.home, p) for p in problems), *notices):
         bus.stream.warn(text)
     redact = _redactor(settings, start.env)
+    _hide_keys(settings.of(HookSettings).options.env_pass)
     journal, trace = _records(bus, store, redact)
     tools = Tools([_built_in(settings), *sources])
     voices = Voices(bus, settings.of(ModelSettings), start.env, start.home / "models")
@@ -158,7 +160,7 @@ def build(
         recorder=Recorder(trace, store.folder, redact),
         settings=settings.of(EngineSettings), tool_settings=settings.of(ToolSettings), root=start.root,
         env=_children_env(start), history=History(),
-        services=_services(bus, home, store, voices, settings) | _leave(gate, asker),
+        services=_services(bus, home, store, voices, settings) | _leave(gate, asker) | {"verbose": start.verbose},
         username=about.username, sections=lambda: sections(store, places, about.username, about.reflection_enabled),
         compaction_prompt=_compaction_prompt(start.home),
     )  # fmt: skip
@@ -355,6 +357,14 @@ def _redactor(settings: Settings, env: Mapping[str, str]) -> Redact:
 
     known = secrets(settings.of(ModelSettings), env)
     return redactor(known) if known else None
+
+
+def _hide_keys(but: Iterable[str]) -> None:
+    """`Start.env` has the keys of providers; code that runs in this process, and what it starts, need not see them."""
+    from cru.models.registry import KEY_VARIABLES
+
+    for name in set(KEY_VARIABLES).difference(but):
+        os.environ.pop(name, None)
 
 
 def _children_env(start: Start) -> dict[str, str]:

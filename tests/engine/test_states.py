@@ -71,7 +71,7 @@ def test_every_leg_ends_in_settling(tmp_path: Path, script: str, event: str, pat
 @pytest.mark.parametrize(
     "event",
     ["message:received", "leg:started", "system_prompt:build", "tools:select", "message:before_send",
-     "agent:responded", "tool:before_call", "permission:resolved", "tool:called", "tool:completed", "output:cached",
+     "agent:responded", "tool:before_call", "permission:resolved", "tool:called", "tool:completed", "tool:settled", "output:cached",
      "tool:batch_completed", "turn:complete"],
 )  # fmt: skip
 def test_a_halt_is_honoured_on_every_event_of_a_turn(tmp_path: Path, event: str) -> None:

@@ -93,7 +93,7 @@ def test_an_event_like_no_other_lists_what_there_is() -> None:
         ({"priorty": 5}, "did you mean `priority`"),
         ({"lane": "inlin"}, "did you mean `inline`"),
         ({"scope": "tre"}, "did you mean `tree`"),
-        ({"on_error": "explode"}, "known: deny, pass"),
+        ({"on_error": "explode"}, "known: ask, deny, pass"),
         ({"priority": "high"}, "give a whole number"),
         ({"priority": True}, "give a whole number"),
         ({"limit": -1}, "number of seconds"),

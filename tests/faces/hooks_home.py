@@ -59,7 +59,20 @@ def rows(home: HomeDir, **more: Any) -> list[dict[str, Any]]:
     return listed
 
 
+def seen(home: HomeDir, *ids: str) -> list[str]:
+    """ID@DIGEST of the hooks that await trust, or of those with these ids, as the review shows them."""
+    runs = [cru("hooks", "review", "--trust", one, home=home) for one in ids] or [cru("hooks", "review", home=home)]
+    shown = [run.err.partition("cru hooks review --trust ")[2].split("\n")[0].split() for run in runs]
+    return [word for words in shown for word in words]
+
+
 def trust_all(home: HomeDir) -> Done:
-    run = cru("hooks", "review", "--trust", *(row["id"] for row in rows(home)), home=home)
+    return trust(home, *seen(home))
+
+
+def trust(home: HomeDir, *words: str) -> Done:
+    """Accept these, by ID@DIGEST or by ID as they are now."""
+    known = [one for word in words for one in ([word] if "@" in word else seen(home, word))]
+    run = cru("hooks", "review", "--trust", *known, home=home)
     assert run.code == 0, run
     return run

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.kit import Done, HomeDir, Reply, cru, pty, server
 
+from cru.faces.cli.commands import COMMANDS
 from cru.faces.cli.flags import FLAGS, UsageProblem, parse
 
 
@@ -22,6 +23,12 @@ def test_the_help_lists_every_flag_that_works(home: HomeDir) -> None:
     for flag in FLAGS:
         assert (flag.long in run.out) == (flag.kind != "later"), flag.long
         assert flag.kind == "later" or not flag.short or f"  {flag.short}, {flag.long}" in run.out
+
+
+def test_the_help_lists_every_management_command(home: HomeDir) -> None:
+    said = cru("--help", home=home).out
+    for name, command in COMMANDS.items():
+        assert f"cru {name} " in said and command.help in said
 
 
 @pytest.mark.parametrize("words", [("-h",), ("--help",), ("-v", "-h"), ("-h", "what", "ever")])
@@ -247,6 +254,25 @@ def test_all_entries_are_those_of_the_archive_too(home: HomeDir) -> None:
     )
     assert cru("-g", "3", home=home) == Done(0, last, "cru: 4 older entries are in the archive: cru -g 0\n")
     assert cru("-g", "2", home=home) == Done(0, last, "")
+
+
+def test_the_log_says_what_nobody_typed(home: HomeDir) -> None:
+    (home.path / "model.txt").write_text("loop: yes\ntext: hello\n")
+    home.configure(f'model = "scripted:{home.path}/model.txt"\n')
+    (home.cru / "plugins").mkdir()
+    (home.cru / "plugins" / "more.lua").write_text(
+        'cru.on("turn:complete", function(ctx, e)\n'
+        '  if not ctx.is_continuation then return { inject = "go on" } end\nend)\n'
+        '--- Ask.\n-- @command name="ask" desc="ask"\nfunction ask(args) return { inject = "please " .. args.input } end\n'
+    )
+    assert cru("mine", home=home).code == 0 and cru("/ask this", home=home).code == 0
+    lines = [line for line in cru("-g", "0", home=home).out.splitlines() if not line.startswith("[DEFAULT]")]
+    assert lines == [
+        "[USER]: mine",
+        "[HOOK] (continuation): go on",
+        "[USER] (/ask this): please this",
+        "[HOOK] (continuation): go on",
+    ]
 
 
 def test_the_archive_of_another_context_is_shown_by_its_name(home: HomeDir) -> None:

@@ -107,7 +107,8 @@ def test_what_nobody_defines_any_more_is_told(here: HomeDir) -> None:
     (here.cru / "plugins" / "ships.lua").unlink()
     assert (
         ran(here, "fsm", "status").out
-        == "ship: in the state work; no plugin that is loaded defines it, so nothing holds it there\n"
+        == "ship: running in the state work; no plugin that is loaded defines it; until it is back, or `cru fsm reset ship`, the "
+        "model's tools are denied\n"
     )
     assert json.loads(ran(here, "fsm", "status", "--json").out)["ship"]["state"] == "work"
     assert "there are no workflows" in ran(here, "fsm", "list").out

@@ -78,7 +78,7 @@ def test_words_that_do_not_fit(home: HomeDir, words: tuple[str, ...], said: str)
 def test_without_a_terminal_nothing_is_accepted_unseen(home: HomeDir) -> None:
     project(home)
     run = cru("hooks", "review", home=home)
-    assert run.code == 2 and "--trust ID" in run.err and "│ #!/bin/sh" in run.out
+    assert run.code == 2 and "--trust crush-" in run.err and "1 │ #!/bin/sh" in run.out
     assert [row["state"] for row in rows(home)] == ["untrusted"]
 
 
@@ -86,10 +86,10 @@ def test_a_person_is_shown_all_and_says_yes_or_no_to_each(home: HomeDir) -> None
     project(home, './hook.sh "$(date)"', "./hook.sh 2", "./hook.sh 3", script=TOUCH + "# \x1b[2J\n" * 80)
     with pty("hooks", "review", home=home) as terminal:
         terminal.expect("1 of 3")
-        terminal.expect('runs: ./hook.sh "$(date)"')
+        terminal.expect('runs       ./hook.sh "$(date)"')
         terminal.expect("# \\x1b[2J")
         terminal.expect("22 more lines")
-        terminal.expect("cannot be seen: a command substitution")
+        terminal.expect("CANNOT SEE what this runs: a command substitution")
         terminal.expect("q quit > ")
         terminal.line("m")
         terminal.expect("q quit > ")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 from tests.faces.hooked import claude, crush, hooks, ids, model, script
+from tests.faces.hooks_home import trust
 from tests.kit import HomeDir, cru
 
 GUARD = "if grep -q 'rm -rf'; then echo never >&2; exit 2; fi"
@@ -52,7 +53,7 @@ def test_those_that_nobody_has_accepted_are_not_run(home: HomeDir) -> None:
     out = hooks(home, "test", "PreToolUse").out
     assert "not run: nobody has accepted it yet: `cru hooks review`" in out
     assert not (home.project / "ran").exists()
-    hooks(home, "review", "--trust", ids(home)["./hook.sh"])
+    trust(home, ids(home)["./hook.sh"])
     hooks(home, "test", "PreToolUse")
     assert (home.project / "ran").exists()
 

@@ -6,6 +6,7 @@ import time
 
 import msgspec
 from tests.faces.hooked import claude, crush, hooks, ids, model
+from tests.faces.hooks_home import trust
 from tests.kit import HomeDir, cru, start
 
 DENY = "echo nothing is deleted here >&2; exit 2"
@@ -93,7 +94,7 @@ def test_one_that_was_accepted_after_the_turn_is_told_so(home: HomeDir) -> None:
     model(home)
     (home.project / "crush.json").write_text('{"hooks": {"PreToolUse": [{"name": "theirs", "command": "true"}]}}')
     turn(home)
-    hooks(home, "review", "--trust", ids(home)["theirs"])
+    trust(home, ids(home)["theirs"])
     assert "it was untrusted when this turn's session read its file; it is active now" in why(home)
 
 

@@ -174,6 +174,23 @@ def test_tests_leave_the_conversation_alone(home: HomeDir) -> None:
     assert not home.context().exists()
 
 
+def test_those_of_every_place_are_tested_by_the_name_that_the_list_shows(home: HomeDir, tmp_path: Path) -> None:
+    run = cru("plugin", "test", "ralph-loop", home=home)
+    assert run.code == 0 and "0 failed" in run.out, run
+    there = tmp_path / "more" / "far"
+    (there / "tests").mkdir(parents=True)
+    (there / "init.lua").write_text("return {}")
+    (there / "tests" / "far_test.lua").write_text('describe("far", function() it("runs", function() end) end)')
+    run = cru("plugin", "test", "far", home=home, env={"CRU_PLUGIN_PATH": str(tmp_path / "more")})
+    assert (run.code, run.out) == (0, "1 passed, 0 failed, 0 pending\n"), run
+    assert "did you mean `ralph-loop`?" in cru("plugin", "test", "ralf-loop", home=home).err
+
+
+def test_a_new_plugin_with_the_name_of_another_is_told(home: HomeDir) -> None:
+    run = cru("plugin", "new", "todo-enforcer", home=home)
+    assert run.code == 0 and "there is another plugin todo-enforcer (bundled, " in run.err and "yours wins" in run.err
+
+
 def test_an_unknown_plugin_is_named_with_the_closest(home: HomeDir) -> None:
     plugin(home, "demo", init="", test=FAILING)
     for verb in ("test", "health"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.kit import Call, Hang, HomeDir, Reply, Status, cru, kill_at, server, start
+from tests.kit import Call, Hang, HomeDir, Reply, Status, cru, kill_at, pty, server, start
 
 
 def test_nothing_to_resume_is_an_error(home: HomeDir) -> None:
@@ -51,6 +51,32 @@ def test_the_hint_keeps_what_the_run_was_allowed(home: HomeDir, flags: str) -> N
         home.configure(url=model.url)
         run = cru(*flags.split(), "hi", home=home)
     assert run.err.endswith(f"resume with: cru {flags} -C default --resume\n")
+
+
+def test_a_model_that_cannot_be_is_left_out_of_the_hint(home: HomeDir) -> None:
+    (home.path / "model.txt").write_text("text: done\n")
+    home.configure(f'model = "scripted:{home.path}/model.txt"\n')
+    run = cru("-t", "--model", "script:foo", "hi", home=home)
+    assert run.code == 5 and run.err.endswith("resume with: cru -t -C default --resume\n")
+    with pty("--model", "script:foo", home=home) as terminal:
+        terminal.expect("> ")
+        terminal.line("again")
+        terminal.expect("there is no provider `script`")
+        assert terminal.eof() == 0
+        terminal.expect("resume with: cru -C default --resume")
+    assert cru("-t", "-C", "default", "--resume", home=home).out == "done\n"
+
+
+def test_a_server_of_ones_own_may_have_a_model_of_any_name(home: HomeDir) -> None:
+    with server([Status(400)]) as model:
+        home.configure(url=model.url)
+        run = cru("--model", "antropic:x", "hi", home=home)
+    assert run.code == 1 and run.err.endswith("resume with: cru --model antropic:x -C default --resume\n")
+
+
+def test_a_model_whose_key_is_missing_stays_in_the_hint(home: HomeDir) -> None:
+    run = cru("--model", "anthropic:x", "hi", home=home)
+    assert run.code == 5 and run.err.endswith("resume with: cru --model anthropic:x -C default --resume\n")
 
 
 def test_a_resumed_turn_that_fails_again_can_be_resumed_again(home: HomeDir) -> None:

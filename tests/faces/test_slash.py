@@ -20,6 +20,14 @@ def prompts(home: HomeDir, name: str = "default") -> list[str]:
     return [e["content"] for e in home.log(name) if e.get("role") == "user"]
 
 
+def hears(home: HomeDir) -> None:
+    """A plugin that writes stopped.txt when it hears of /stop."""
+    (home.cru / "plugins").mkdir()
+    (home.cru / "plugins" / "hears.lua").write_text(
+        'cru.on("command:stop", function(ctx, e) cru.fs.write("stopped.txt", "yes") end)\n'
+    )
+
+
 @pytest.fixture
 def here(home: HomeDir) -> HomeDir:
     """A home whose model is a script."""
@@ -67,6 +75,11 @@ def test_an_unknown_command_names_the_nearest_and_is_not_sent(here: HomeDir) -> 
     assert run.err == (
         "cru: unknown command `/tolos`\n  did you mean `/tools`?\n  a space before the slash makes it a prompt\n"
     )
+
+
+def test_help_on_an_unknown_command_does_not_speak_of_prompts(here: HomeDir) -> None:
+    run = cru("/help tolos", home=here)
+    assert (run.code, run.out, run.err) == (2, "", "cru: unknown command `/tolos`\n  did you mean `/tools`?\n")
 
 
 def test_an_unknown_command_does_not_speak_of_an_older_unfinished_turn(home: HomeDir) -> None:
@@ -127,7 +140,7 @@ def test_a_model_with_a_slip_keeps_the_old_one(here: HomeDir) -> None:
     assert run.code == 5 and "did you mean scripted:?" in run.err and cru("hi", home=here).out == "hello\n"
 
 
-@pytest.mark.parametrize("command", ["/help", "/model", "/tools", "/trace", "/stop"])
+@pytest.mark.parametrize("command", ["/help", "/model", "/tools", "/trace"])
 def test_looking_needs_no_lock(home: HomeDir, command: str) -> None:
     with server(hang_on_first) as model:
         home.configure(url=model.url)
@@ -146,6 +159,21 @@ def test_changing_finds_the_context_held(home: HomeDir, command: str) -> None:
             first.wait_for("so far")
             run = cru(command, home=home)
             assert run.code == 4 and f"process {first.pid}" in run.err and run.out == ""
+
+
+def test_stop_names_the_process_that_must_be_ended_and_plugins_hear_nothing(home: HomeDir) -> None:
+    with server(hang_on_first) as model:
+        home.configure(url=model.url)
+        with start("first", home=home) as first:
+            first.wait_for("so far")
+            hears(home)
+            run = cru("-t", "/stop", home=home)
+            assert run.code == 4 and run.out == "" and not (home.project / "stopped.txt").exists()
+            assert f"in use by process {first.pid}" in run.err and "(cru -C default) since" in run.err
+            assert f"Ctrl-C there, or `kill -INT {first.pid}`" in run.err
+            first.interrupt()
+            first.wait()
+        assert cru("-t", "/stop", home=home).out == "nothing runs\n" and (home.project / "stopped.txt").exists()
 
 
 def test_ctrl_c_ends_a_compaction(home: HomeDir) -> None:
@@ -295,10 +323,7 @@ def test_the_prompt_of_a_plugins_command_is_logged_with_what_was_typed(here: Hom
 
 
 def test_a_plugin_hears_stop(here: HomeDir) -> None:
-    (here.cru / "plugins").mkdir()
-    (here.cru / "plugins" / "hears.lua").write_text(
-        'cru.on("command:stop", function(ctx, e) cru.fs.write("stopped.txt", "yes") end)\n'
-    )
+    hears(here)
     assert cru("-t", "/help stop", home=here).code == 0
     assert cru("-t", "/clear", home=here).code == 0
     assert not (here.project / "stopped.txt").exists()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from tests.kit import tables
+from tests.kit import hook_tables, tables
 
 from cru.config.closest import closest
 
@@ -20,9 +20,17 @@ Generator = Callable[[], str]
 GENERATORS: dict[str, Generator] = {
     "api": tables.api,
     "commands": tables.commands,
+    "event_fields": tables.event_fields,
     "events": tables.events,
     "events_brief": tables.events_brief,
     "flags": tables.flags,
+    "hook_arguments": hook_tables.arguments,
+    "hook_moments": hook_tables.moments,
+    "hook_names": hook_tables.synonyms,
+    "hook_places": hook_tables.places,
+    "hook_shells": hook_tables.shells,
+    "hook_tools": hook_tables.tools,
+    "hooks_that_never_fire": hook_tables.without_moment,
     "modes": tables.modes,
     "namespace": tables.namespace,
     "settings": tables.settings,

@@ -55,12 +55,30 @@ def events() -> str:
     return "\n".join(rows)
 
 
-def events_brief() -> str:
-    """The bundled guide: live events, what may be changed, what a pattern looks at."""
-    rows = ["| event | fires | may be changed | pattern |", "|---|---|---|---|"]
+def event_fields() -> str:
+    """docs/events.md: the fields of every live event's payload with their types."""
+    rows = ["| event | fields |", "|---|---|"]
     for row in CATALOG:
         if row.live and row.name != "custom":
-            rows.append(f"| `{row.name}` | {row.when} | {', '.join(row.writable)} | {row.ident} |")
+            fields = (f"`{name}`{_field_type(said)}" for name, said in row.payload.__annotations__.items())
+            rows.append(f"| `{row.name}` | {', '.join(fields)} |")
+    return "\n".join(rows)
+
+
+def _field_type(said: str) -> str:
+    """An annotation in words of both languages; texts are not marked."""
+    return {"str": "", "int": " number", "float": " number", "bool": " boolean", "tuple": " list", "Any": " any"}.get(
+        said.partition("[")[0].partition(" ")[0], " table"
+    )
+
+
+def events_brief() -> str:
+    """The bundled guide: live events, their fields, what may be changed, what a pattern looks at."""
+    rows = ["| event | fires | fields | may be changed | pattern |", "|---" * 5 + "|"]
+    for row in CATALOG:
+        if row.live and row.name != "custom":
+            fields = ", ".join(row.payload.__struct_fields__)
+            rows.append(f"| `{row.name}` | {row.when} | {fields} | {', '.join(row.writable)} | {row.ident} |")
     return "\n".join(rows)
 
 

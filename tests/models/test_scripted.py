@@ -109,6 +109,7 @@ def test_delays_are_slept(tmp_path: Path) -> None:
     ("text", "says"),
     [
         ("txt: a\n", ":1: unknown item `txt`\n  did you mean `text:`?"),
+        (" text: a\n", ":1: there is a blank before `text:`\n  an item begins its line"),
         ("text: a\nhello\n", ":2: unknown item `hello`"),
         ("usage: inputs=1\n", ":1: `usage:` takes input, output, cache_read, cache_write, cost"),
         ("delay: soon\n", ":1: `delay:` is like 50ms or 1.5s, not 'soon'"),

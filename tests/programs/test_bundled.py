@@ -272,6 +272,8 @@ def test_the_loop_stops_without_progress(tmp_path: Path) -> None:
     [
         ("/ralph", "usage: /ralph PROMPT"),
         ("/ralph go --max two", "--max: a whole number from 1, not two"),
+        ("/ralph do it --mx 3", "--mx is unknown; did you mean --max?"),
+        ("/ralph again --max=2 --tag", "--tag needs a value"),
         ("/ralph status", "no loop is under way"),
         ("/ralph stop", "no loop is under way"),
     ],
@@ -295,7 +297,7 @@ def test_a_killed_loop_goes_on_with_resume(tmp_path: Path) -> None:
         assert state(here, "ralph-loop")["iteration"] == 1
         done = cru("--resume", home=here)
     assert (done.code, done.out) == (0, f"two\n{TAG}\n")
-    assert "ralph-loop: a loop is under way, 1 of 100 turns are done" in done.err
+    assert "ralph-loop: a loop is under way and goes on, 1 of 100 turns are done" in done.err
     assert "Turn 3 of 100" in said(model.requests[3])
     assert state(here, "ralph-loop") is None
 
@@ -320,6 +322,23 @@ def test_the_next_prompt_of_another_run_goes_on_with_the_loop(tmp_path: Path) ->
         done = cru("go on", home=here)
     assert (done.code, len(model.requests)) == (0, 2)
     assert "complete after 5 of 100 turns" in done.err
+
+
+def test_commands_that_only_look_say_nothing_of_a_loop_and_leave_it(tmp_path: Path) -> None:
+    with server([]) as model:
+        here = at(tmp_path, model.url, RALPH)
+        seed(here, ralph_loop=LOOP)
+        for words in (("/help",), ("lua", "=1"), ("plugin", "list"), ("/ralph status",)):
+            done = cru(*words, home=here)
+            assert (done.code, done.err) == (0, ""), done
+    assert state(here, "ralph-loop") == LOOP
+
+
+def test_limits_hold_however_they_are_written(tmp_path: Path) -> None:
+    done, here, requests = run(tmp_path, lambda _: Reply("not yet"), RALPH, "/ralph again --max=2")
+    assert (done.code, len(requests)) == (0, 2)
+    assert "the limit is reached after 2 of 2 turns" in done.err and state(here, "ralph-loop") is None
+    assert requests[0].body["messages"][-1]["content"].startswith("again\n")
 
 
 @pytest.mark.parametrize("left", [LOOP, "nonsense", {"prompt": 5}, [1]])
@@ -457,7 +476,27 @@ def test_the_first_turn_gets_a_title_and_the_conversation_does_not_show_it(tmp_p
     assert "day at sea" not in str(here.log())
 
 
-@pytest.mark.parametrize("answer", [Status(400), Reply("no JSON at all"), Reply('{"answers": []}')])
+def test_a_title_in_plain_words_is_one_and_the_command_shows_and_changes_it(tmp_path: Path) -> None:
+    with server(lambda request: Reply('"A day at sea."' if titles(request) else "ahoy")) as model:
+        here = at(tmp_path, model.url, TITLE)
+        assert cru("/title", home=here).out == "no title yet: it comes after the first turn\n"
+        cru("let us sail", home=here)
+        assert cru("/title", home=here).out == "A day at sea\n"
+        assert cru("/title Home again", home=here).out == "Home again\n"
+    assert state(here, "auto-title") == "Home again"
+
+
+def test_after_three_tries_it_gives_up_and_says_so(tmp_path: Path) -> None:
+    with server(lambda request: Status(400) if titles(request) else Reply("ahoy")) as model:
+        here = at(tmp_path, model.url, TITLE)
+        runs = [cru("go", home=here) for _ in range(5)]
+        told = ["no title after 3 tries" in run.err for run in runs]
+        assert told == [False, False, True, False, False], runs
+        assert "the last try failed" in cru("/title", home=here).out
+    assert [titles(request) for request in model.requests].count(True) == 3
+
+
+@pytest.mark.parametrize("answer", [Status(400), Reply('{"answers": []}')])
 def test_a_title_that_fails_is_silent(tmp_path: Path, answer: Reply | Status) -> None:
     def rule(request: Received) -> Reply | Status:
         return answer if titles(request) else Reply("ahoy")

@@ -134,7 +134,7 @@ def test_a_tool_that_the_state_does_not_allow_is_denied(ship: Ship) -> None:
     ship.run("/ship x", replies=(
         'call: write {"file_path": "a", "content": "b"}\ncall: bash {"command": "echo in work"}',
         move("check"), 'call: bash {"command": "touch cheated"}', move("work"), "text: tired\nrepeat: 4",
-    ))  # fmt: skip
+    ), code=3)  # fmt: skip
     written, ran, _, cheated, back = ship.results()
     assert "state work of workflow ship allows read, ba*, workflow, call_user" in written
     assert ran == "in work"
@@ -145,7 +145,11 @@ def test_a_tool_that_the_state_does_not_allow_is_denied(ship: Ship) -> None:
 
 
 def test_what_stands_behind_a_move_in_the_same_reply_is_not_run(ship: Ship) -> None:
-    ship.run("/ship x", replies=(f'{move("check")}\ncall: bash {{"command": "touch late"}}', "text: tired\nrepeat: 4"))
+    ship.run(
+        "/ship x",
+        replies=(f'{move("check")}\ncall: bash {{"command": "touch late"}}', "text: tired\nrepeat: 4"),
+        code=3,
+    )
     moved, late = ship.results()
     assert "you are in the state check" in moved
     assert "may change the state" in late
@@ -153,7 +157,7 @@ def test_what_stands_behind_a_move_in_the_same_reply_is_not_run(ship: Ship) -> N
 
 
 def test_there_is_no_way_where_none_is_defined(ship: Ship) -> None:
-    ship.run("/ship x", replies=(move("done"), move("chek"), "call: workflow {}", "text: tired\nrepeat: 4"))
+    ship.run("/ship x", replies=(move("done"), move("chek"), "call: workflow {}", "text: tired\nrepeat: 4"), code=3)
     skipped, typo, nothing = ship.results()
     assert "no way from work to done; from work it goes to check" in skipped
     assert "did you mean `check`" in typo
@@ -162,14 +166,16 @@ def test_there_is_no_way_where_none_is_defined(ship: Ship) -> None:
 
 
 def test_an_agent_that_stops_is_told_what_is_missing_until_nothing_moves(ship: Ship) -> None:
-    done = ship.run("/ship x", replies=(move("check"), move("done"), "text: I am done.", "text: really\nrepeat: 9"))
+    done = ship.run(
+        "/ship x", replies=(move("check"), move("done"), "text: I am done.", "text: really\nrepeat: 9"), code=3
+    )
     first = ship.said("continuation")[0]
     assert "the state check is not left yet" in first
     assert "Last time it was refused: `./check` failed (exit status 1):" in first
     assert '`to` = "done"' in first and "call_user" in first
     assert "3 legs without progress" in done.err
     assert len(ship.said("continuation")) == 4
-    ship.run("go on then", replies=("text: no",) * 9)
+    ship.run("go on then", replies=("text: no",) * 9, code=3)
     assert "you are in the state check" in ship.sent()[5], "a prompt of the user resumes it"
     assert "Task: x" in ship.sent()[5]
 
@@ -215,8 +221,8 @@ def test_a_limit_of_rounds_halts_and_the_user_goes_on(ship: Ship) -> None:
 
 def test_the_limit_of_the_whole_stops(ship: Ship) -> None:
     ship.define(more=LIMITS[ship.language]["all"])
-    done = ship.run("/ship x", replies=(f"{move('check')}", "text: one", "text: two", "text: never"))
-    assert "ship is stopped: the limit of 2 legs is reached in all" in done.err
+    done = ship.run("/ship x", replies=(f"{move('check')}", "text: one", "text: two", "text: never"), code=3)
+    assert done.err.count("ship is stopped: the limit of 2 legs is reached in all") == 1
     assert done.out == "one\ntwo\n"
     assert "ship is stopped" in ship.run("hello", replies=("text: hi",)).err
 
@@ -271,7 +277,7 @@ def test_killed_after_a_move_it_is_where_it_went(ship: Ship) -> None:
     ship.model(move("check"), "delay: 20s\ntext: late")
     with start("/ship x", home=ship.home) as running:
         assert kill_at(running, lambda: len(ship.results()) == 1)
-    ship.run("--resume", replies=('call: bash {"command": "touch cheated"}', "text: no\nrepeat: 9"))
+    ship.run("--resume", replies=('call: bash {"command": "touch cheated"}', "text: no\nrepeat: 9"), code=3)
     assert ship.status()["state"] == "check"
     assert "state check of workflow ship allows read" in ship.results()[1]
 
@@ -327,7 +333,8 @@ def test_a_function_as_a_check(ship: Ship, what: str) -> None:
     ship.define(exit=GUARDS[ship.language][what])
     if ship.language == "py":
         ship.plugin.write_text(HELPERS + ship.plugin.read_text())
-    done = ship.run("/ship x", replies=(move("check"), move("done", note="please"), "text: tired\nrepeat: 9"))
+    replies = (move("check"), move("done", note="please"), "text: tired\nrepeat: 9")
+    done = ship.run("/ship x", replies=replies, code=3 if ANSWERS[what] else 0)
     assert (ship.status()["state"] == "done") == (not ANSWERS[what]), done
     if ANSWERS[what]:
         assert ANSWERS[what] in ship.results()[1]
@@ -367,7 +374,8 @@ def test_a_plugins_tool_is_no_way_around_and_its_handlers_are_free(ship: Ship) -
     old = {"lua": '{ "read", "ba*" }', "py": '["read", "ba*"]'}[ship.language]
     source = ship.plugin.read_text().replace(old, tools)
     ship.plugin.write_text((source + TOOLS["lua"]) if ship.language == "lua" else (TOOLS["py"] + source))
-    ship.run("/ship x", replies=("call: backdoor {}", 'call: read {"file_path": "check"}', "text: tired\nrepeat: 9"))
+    replies = ("call: backdoor {}", 'call: read {"file_path": "check"}', "text: tired\nrepeat: 9")
+    ship.run("/ship x", replies=replies, code=3)
     through, read = ship.results()
     assert "state work of workflow ship allows read, backdoor" in through
     assert "by the handler" in read

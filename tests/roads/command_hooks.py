@@ -16,9 +16,11 @@ from tests.kit import HomeDir
 
 HOOKS = '[hooks]\ndialects = ["crush", "claude", "codex", "gemini"]\n'
 """The end of a config.toml that lets the user's files of other systems run."""
+PROGRAM = "program"
+"""Plugins that are programs: their hooks, as chibi calls them."""
 PLACES: dict[str, str] = {
     "crush": ".config/crush/crush.json", "claude": ".claude/settings.json", "codex": ".codex/hooks.json",
-    "gemini": ".gemini/settings.json", "cru": ".cru/hooks.json",
+    "gemini": ".gemini/settings.json", "cru": ".cru/hooks.json", PROGRAM: ".cru/plugins/rules",
 }  # fmt: skip
 BASH = {"crush": "^bash$", "claude": "Bash", "codex": "Bash", "gemini": "run_shell_command", "cru": "^bash$"}
 FLAT = ("crush", "cru")
@@ -54,6 +56,10 @@ def _refused(event: str) -> Callable[[Any], str]:
     return _prints(
         lambda why: {"hookSpecificOutput": {"hookEventName": event, "decision": {"behavior": "deny", "message": why}}}
     )
+
+
+def _one_message(text: str) -> dict[str, Any]:
+    return {"hookSpecificOutput": {"llm_request": {"messages": [{"role": "user", "content": text}]}}}
 
 
 _ENDS = _prints(lambda why: {"continue": False, "stopReason": why})
@@ -92,6 +98,10 @@ DENIALS: dict[str, dict[str, Hook]] = {
         "permission:requested": Hook("permission:requested", _exit(2), True),
         "turn:complete": Hook("turn:complete", _exit(49)),
     },
+    PROGRAM: {
+        "tool:before_call": Hook("pre_tool", _prints(lambda why: {"block": True, "message": why}), True),
+        "output:cached": Hook("pre_cache_output", _prints(lambda why: {"block": True})),
+    },
 }  # fmt: skip
 
 # Dialect → our event → a hook that rewrites.
@@ -110,11 +120,21 @@ REWRITES: dict[str, dict[str, Hook]] = {
         ),
     },
     "gemini": {
+        "message:before_send": Hook("BeforeModel", _prints(_one_message)),
         "tool:before_call": Hook("BeforeTool", _prints(lambda args: {"hookSpecificOutput": {"tool_input": args}}), True),
     },
     "cru": {
         event: Hook(event, _prints(lambda value: {"changes": value}), event.startswith("tool:"))
         for event in ("message:received", "message:before_send", "tool:before_call", "tool:completed", "output:cached")
+    },
+    PROGRAM: {
+        "message:received": Hook("pre_message", _prints(lambda text: {"prompt": text})),
+        "message:before_send": Hook(
+            "pre_api_request", _prints(lambda text: {"request_body": {"messages": [{"role": "user", "content": text}]}})
+        ),
+        "tool:before_call": Hook("pre_tool", _prints(lambda args: {"arguments": args}), True),
+        "tool:completed": Hook("pre_tool_output", _prints(lambda text: {"output": text})),
+        "output:cached": Hook("pre_cache_output", _prints(lambda text: {"summary": text})),
     },
 }  # fmt: skip
 # Events whose hooks hear only what a person typed, however the dialect calls them.
@@ -124,7 +144,7 @@ TYPED = {
     "codex": "UserPromptSubmit",
     "gemini": "BeforeAgent",
 }
-FEW = {"codex", "gemini", "cru"}
+FEW = {"codex", "gemini", "cru", PROGRAM}
 FEW_ROADS = ("argv", "continuation", "queue", "--resume", "cru.tools.call")
 """Roads of FEW: a dialect only translates, so that all roads of all of them would try the same group of commands five times."""
 
@@ -145,12 +165,25 @@ def write(here: HomeDir, dialect: str, event: str, says: Mapping[str, Any]) -> N
     hook = (DENIALS if refuses else REWRITES)[dialect][event]
     [(field, value)] = [("", says["reason"])] if refuses else says.items()
     command = hook.command({field: value} if dialect == "cru" and not refuses else value)
+    path: Path = here.path / PLACES[dialect]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if dialect == PROGRAM:
+        _program(path, hook, command)
+        return
     matcher = {"matcher": BASH[dialect]} if hook.of_tools else {}
     entry: dict[str, Any] = {"type": "command", "command": command}
     if dialect in FLAT:
         entry = {"command": command, **matcher}
     else:
         entry = {**matcher, "hooks": [entry]}
-    path: Path = here.path / PLACES[dialect]
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(dumps({"hooks": {hook.event: [entry]}}))
+
+
+def _program(path: Path, hook: Hook, command: str) -> None:
+    """A plugin with one hook; one of tools answers for bash only, since there are no matchers."""
+    schema = dumps({"name": "rules", "description": "rules", "hooks": [hook.event]})
+    wanted = '*\'"tool_name":"bash"\'*' if hook.of_tools else "*"
+    path.write_text(
+        f'#!/bin/sh\nif [ "$1" = --schema ]; then echo {quote(schema)}; exit; fi\ncase "$(cat)" in {wanted}) {command} ;; esac\n'
+    )
+    path.chmod(0o755)

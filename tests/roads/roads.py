@@ -208,6 +208,7 @@ def _toy(gate: str, says: dict[str, Any], pattern: str) -> str:
     if "inject" in says:
         return f"inject {gate}: {says['inject']}\n"
     if "reason" in says:
-        return f"deny {gate}{f' {pattern}' if pattern else ''}: {says['reason']}\n"
+        verb = "halt" if says.get("halt") else "deny"
+        return f"{verb} {gate}{f' {pattern}' if pattern else ''}: {says['reason']}\n"
     [(field, value)] = says.items()
     return f"rewrite {gate} {field} {dumps(value)}\n"

@@ -68,7 +68,7 @@ GATES: dict[str, Gate] = {
         times=5,
     ),
     "inbox:sending": Gate(_nothing_sent, Call("send_message", {"to": "other", "content": "hi"})),
-    "turn:complete": Gate(_ended),
+    "turn:complete": Gate(_ended, code=3),
 }
 
 # Why a cell is empty.

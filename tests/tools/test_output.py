@@ -22,7 +22,7 @@ def test_only_what_is_longer_than_the_threshold_is_saved() -> None:
 
 def test_the_stub_tells_where_the_output_is_and_not_to_run_the_tool_again(tmp_path: Path) -> None:
     content = "".join(f"line {i}\n" for i in range(500))
-    stub = spill(tmp_path, "call_1", "bash", content, SETTINGS, None)
+    stub, _ = spill(tmp_path, "call_1", "bash", content, SETTINGS, None)
     (file,) = _saved(tmp_path)
     assert file.read_text() == content
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
@@ -33,18 +33,18 @@ def test_the_stub_tells_where_the_output_is_and_not_to_run_the_tool_again(tmp_pa
 
 
 def test_the_preview_ends_at_a_line_end(tmp_path: Path) -> None:
-    stub = spill(tmp_path, "c", "bash", "first line\nsecond line\n" * 50, SETTINGS, None)
+    stub, _ = spill(tmp_path, "c", "bash", "first line\nsecond line\n" * 50, SETTINGS, None)
     assert "It begins:\nfirst line\n[…" in stub
     assert "second" not in stub
 
 
 def test_a_preview_without_a_line_end_is_cut(tmp_path: Path) -> None:
-    stub = spill(tmp_path, "c", "bash", "é" * 500, SETTINGS, None)
+    stub, _ = spill(tmp_path, "c", "bash", "é" * 500, SETTINGS, None)
     assert "It begins:\n" + "é" * 20 + "\n[… 480 more characters in the file]" in stub
 
 
 def test_a_summary_takes_the_place_of_the_preview(tmp_path: Path) -> None:
-    stub = spill(tmp_path, "c", "bash", "secret\n" * 50, SETTINGS, "all good")
+    stub, _ = spill(tmp_path, "c", "bash", "secret\n" * 50, SETTINGS, "all good")
     assert stub.endswith("Summary:\nall good")
     assert "secret" not in stub
 
@@ -70,7 +70,7 @@ def test_half_a_surrogate_pair_does_not_stop_it(tmp_path: Path) -> None:
 
 def test_what_cannot_be_saved_is_still_previewed(tmp_path: Path) -> None:
     (tmp_path / "tool_cache").write_text("a file where the folder should be")
-    stub = spill(tmp_path, "c", "bash", "one\n" * 500, SETTINGS, None)
+    stub, _ = spill(tmp_path, "c", "bash", "one\n" * 500, SETTINGS, None)
     assert "could not be saved: File exists" in stub
     assert "one" in stub
 

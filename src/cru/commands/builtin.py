@@ -35,7 +35,7 @@ TABLE = (
     Row("pause", "hand control to the shell until `fg`, as Ctrl-Z does", "flow.pause", reads=True),
     Row("plugin", "what plugins are there; load one anew, or switch it for this session", "plugins.plugin", HINT),
     Row("quit", "the same as /exit", "flow.leave", reads=True),
-    Row("stop", "end what runs and what waits; loops of plugins end too", "flow.stop", reads=True, at_once=True),
+    Row("stop", "end what runs and what waits; loops of plugins end too", "flow.stop", at_once=True),
     Row("tools", "what the model may call, and whose it is", "show.tools", reads=True),
     Row("trace", "what happened in the last turn, or in turn N (cru trace)", "show.trace", "[N]", reads=True),
 )  # fmt: skip

@@ -34,10 +34,11 @@ async def plugin(desk: Desk, words: str) -> Said:
     (name,) = names
     if verb == "enable":
         await extensions.enable(name)
-        return Said(f"the plugin {name} is active")
-    await extensions.disable(name)
+    else:
+        await extensions.disable(name)
+    how = "active" if verb == "enable" else "disabled"
     return Said(
-        f"the plugin {name} is disabled for this session; `cru plugin disable {name}` does it for every later one"
+        f"the plugin {name} is {how} for this session only; `cru plugin {verb} {name}` does it for every later one"
     )
 
 

@@ -23,7 +23,7 @@ from cru.contexts.entries import now
 from cru.contexts.errors import ContextHeld, NoSuchContext, unwritable
 
 LOCK, OWNER = ".lock", ".lock.json"
-_HINT = "wait until it is done, end that process, or work in another context with -C NAME"
+_HINT = "wait until it is done, {end}or work in another context with -C NAME"
 _NO_FLOCK = (errno.ENOTSUP, errno.ENOSYS, errno.ENOLCK)
 
 
@@ -189,15 +189,19 @@ def _held_by_another(folder: Path, heartbeat: int) -> ContextHeld:
         time.sleep(0.004)
     name = folder.name
     if sight is None:
-        return ContextHeld(f"context '{name}' is in use by another process", _HINT)
+        return ContextHeld(f"context '{name}' is in use by another process", _HINT.format(end="end that process, "))
     if sight.holder is None:
         text = f"context '{name}' is in use by another program: {folder / LOCK} was refreshed at {_clock(sight.beat)}"
         return ContextHeld(
             text, f"wait until it is done; its lock lapses after {heartbeat * 3 // 2} seconds without a refresh"
         )
     h = sight.holder
-    who = "this process" if h.pid == os.getpid() else f"process {h.pid}"
-    return ContextHeld(f"context '{name}' is in use by {who} on {h.host} ({h.command}) since {_clock(h.since)}", _HINT)
+    ours = h.pid == os.getpid()
+    who = "this process" if ours else f"process {h.pid}"
+    return ContextHeld(
+        f"context '{name}' is in use by {who} on {h.host} ({h.command}) since {_clock(h.since)}",
+        _HINT.format(end="" if ours else f"end it (Ctrl-C there, or `kill -INT {h.pid}`), "),
+    )
 
 
 def _clock(seconds: int | None) -> str:

@@ -15,6 +15,9 @@ from cru.engine.errors import UnknownCommand
 SHAPE = re.compile(r"/([A-Za-z][\w-]*)(?:\s+(.*))?\Z", re.DOTALL)
 
 
+MEANT = "\na space before the slash makes it a prompt"
+
+
 class Said(Struct, frozen=True):
     """What a command leaves: text for the person, and a prompt for the model ("" = none; `model` holds for that prompt only)."""
 
@@ -82,15 +85,15 @@ class Commands:
         """Whether a command of that name is there and does not wait for what runs."""
         return name in self._all and self._all[name].at_once
 
-    def find(self, name: str) -> Command:
-        """Raises UnknownCommand with the closest name."""
+    def find(self, name: str, typed: bool = False) -> Command:
+        """Raises UnknownCommand with the closest name; `typed` says that it may have been meant for the model."""
         found = self._all.get(name)
         if found is None:
             from cru.config.closest import closest
 
             near = closest(name, self._all)
             hint = f"did you mean `/{near}`?" if near else "`/help` lists all"
-            raise UnknownCommand(f"unknown command `/{name}`", f"{hint}\na space before the slash makes it a prompt")
+            raise UnknownCommand(f"unknown command `/{name}`", f"{hint}{MEANT if typed else ''}")
         return found
 
 

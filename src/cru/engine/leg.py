@@ -13,7 +13,7 @@ from cru.engine.parts import Parts, Voice
 from cru.engine.round import Reply
 from cru.engine.states import Machine, State
 from cru.engine.tool_call import Done
-from cru.engine.turn import Cause, LegResult, NextRequest, Prompt, Stop, Turn
+from cru.engine.turn import USER, Cause, LegResult, NextRequest, Prompt, Stop, Turn
 from cru.events.payloads import AgentResponded, LegStarted, StreamingDelta, SystemPromptBuild, ToolsSelect
 from cru.models.protocol import ContextTooLong
 from cru.values.errors import CruError
@@ -103,7 +103,7 @@ class Leg:
     async def _build(self, voice: Voice, text: str) -> tuple[tuple[Span, ...], tuple[ToolSpec, ...]]:
         """First pass of preparing: fuel, system prompt and tools, fixed for the leg."""
         parts, turn = self.parts, self.turn
-        started = await parts.bus.dispatch(LegStarted(text, turn.fuel, turn.fallback))
+        started = await parts.bus.dispatch(LegStarted(text, turn.fuel))
         turn.fuel, turn.fallback = started.payload.fuel, started.payload.fallback
         _halt(started.answer.halt, started.answer.reason)
         spans = await self._system()
@@ -190,6 +190,7 @@ class Leg:
                 self.recurse = _note(one.call)
         ended = [one for one in done if one.ends_turn]
         for one in ended:
+            turn.fallback = USER  # somebody said where the leg goes
             await self._say(one)
         if turn.fuel == 0 and not ended:
             raise Stop("halted", "out of fuel: the limit of tool batches and continuations for one prompt is reached")

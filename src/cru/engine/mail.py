@@ -9,6 +9,8 @@ from cru.contexts.inbox import InboxMessage
 from cru.events.bus import Bus
 from cru.events.payloads import InboxSending, InboxSent
 
+INBOX = "inbox"
+
 
 def sender(bus: Bus, home: Home, here: str) -> Callable[[str, str, str | None], Awaitable[str]]:
     """The function (to, content, from or None) -> what the model is told."""
@@ -18,11 +20,16 @@ def sender(bus: Bus, home: Home, here: str) -> Callable[[str, str, str | None], 
         said = await bus.dispatch(InboxSending(name, content, sender or here))
         if said.answer.stops:
             return f"Not sent: {said.answer.reason}"
-        delivered = said.answer.result is not None
-        if not delivered:
+        result = said.answer.result
+        by = INBOX if result is None else str((result.get("via") if isinstance(result, dict) else "") or said.by)
+        if by == INBOX:
             home.send(InboxMessage(sender or here, name, content))
-        by = said.by if delivered else "inbox"
         await bus.dispatch(InboxSent(name, content, sender or here, by))
-        return f"Message sent to {name}" + (f" by {by}" if delivered else "")
+        return told(name, by)
 
     return send
+
+
+def told(to: str, by: str) -> str:
+    """What the model is told of a message that was delivered."""
+    return f"Message sent to {to}" + ("" if by == INBOX else f" by {by}")

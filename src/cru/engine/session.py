@@ -259,7 +259,7 @@ class Session:
 
     async def _carry_out(self, name: str, rest: str) -> Said:
         """Run a command, show what it says, and let scripts hear of it."""
-        command = self.parts.commands.find(name)
+        command = self.parts.commands.find(name, typed=True)
         said = await command.run(rest)
         if said.message:
             self.parts.bus.stream.tell(CommandSaid(command.name, said.message))

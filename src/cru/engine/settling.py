@@ -10,11 +10,12 @@ from msgspec.structs import replace
 from cru.engine import added, guards, scribe
 from cru.engine.parts import Parts
 from cru.engine.queue import Queue
-from cru.engine.turn import LegResult, NextRequest, Prompt, Source, Turn
+from cru.engine.turn import AGENT, LegResult, NextRequest, Prompt, Source, Turn
 from cru.events.answers import Answer, Inject
 from cru.events.payloads import InjectionPending, TurnComplete
 from cru.events.stamp import Event
 
+GO_ON_TEXT = "[Go on by yourself. Call call_user when you need the user, or when you are done.]"
 RECURSE_TEXT = "[You asked to go on by yourself. Your note follows.]\n{note}"
 
 
@@ -81,6 +82,7 @@ async def _complete(parts: Parts, result: LegResult, turn: Turn, queued: int) ->
         parts.bus.stream.warn(f"no progress: the same reply {stuck + 1} times and no new tool result")
     payload = TurnComplete(
         result.cause, result.response, result.ref, result.rounds, turn.continuations, stuck, result.error, recurse, queued,
+        turn.fallback,
     )  # fmt: skip
     outcome = await parts.bus.dispatch(payload)
     return outcome.answer
@@ -110,6 +112,9 @@ def joined(queued: Prompt, injects: list[Inject]) -> Prompt:
 
 
 def recurse(event: Event) -> Answer | None:
-    """The built-in handler of `turn:complete`: a call of `recurse` makes the agent go on by itself (chibi 0.4)."""
+    """The built-in handler of `turn:complete`: a call of `recurse` makes the agent go on by itself (chibi 0.4), and so does the fallback
+    `call_agent` after a final reply (chibi 0.6)."""
     note = getattr(event.payload, "recurse", None)
-    return None if note is None else Answer(inject=Inject(RECURSE_TEXT.format(note=note)))
+    if note is not None:
+        return Answer(inject=Inject(RECURSE_TEXT.format(note=note)))
+    return Answer(inject=Inject(GO_ON_TEXT)) if getattr(event.payload, "fallback", "") == AGENT else None

@@ -20,7 +20,7 @@ from cru.engine import added, permission, scribe
 from cru.engine.parts import Parts
 from cru.engine.permission import TOLD, Asked, Leave
 from cru.events.answers import PASS, Answer, Inject, add
-from cru.events.payloads import OutputCached, ToolBeforeCall, ToolCalled, ToolCompleted, ToolFailed
+from cru.events.payloads import OutputCached, ToolBeforeCall, ToolCalled, ToolCompleted, ToolFailed, ToolSettled
 from cru.events.stream import ToolOutput
 from cru.tools.output import spill, wants_spill
 from cru.tools.protocol import Access, ArgumentError, Result, Running, Tool, ToolError, ToolTimeout
@@ -148,7 +148,7 @@ async def _finish(parts: Parts, decided: Decided, result: Result, which: str, to
     else:
         completed = await parts.bus.dispatch(ToolCompleted(call.name, args, result.content, call.id, took))
         said, more, by = completed.payload.result, completed.answer, completed.by
-    content, spilled, spilled_by = await _spilled(parts, call, args, said)
+    content, cached, spilled, spilled_by = await _spilled(parts, call, args, said)
     answer = decided.answer
     for other, owner in ((more, by), (spilled, spilled_by)):
         if other.halt and not answer.halt:
@@ -156,6 +156,10 @@ async def _finish(parts: Parts, decided: Decided, result: Result, which: str, to
         answer = add(answer, other)
     content = "\n".join(filter(None, [content, *added.texts(parts, answer)]))
     scribe.result(parts, call, content, result.is_error, **({"which": which} if which else {}))
+    settled = await parts.bus.dispatch(ToolSettled(call.name, args, said, content, call.id, result.is_error, cached))
+    if settled.answer.halt and not answer.halt:
+        halted_by = settled.by
+    answer = add(answer, settled.answer)
     ends = result.ends_turn and not result.is_error
     injects = decided.injects + _inject(more)
     return Done(
@@ -171,17 +175,18 @@ async def _finish(parts: Parts, decided: Decided, result: Result, which: str, to
     )
 
 
-async def _spilled(parts: Parts, call: ToolCall, args: dict[str, Any], content: str) -> tuple[str, Answer, str]:
-    """The content or its stub, what the handlers said, and who they were."""
+async def _spilled(parts: Parts, call: ToolCall, args: dict[str, Any], content: str) -> tuple[str, str, Answer, str]:
+    """The content or its stub, the file that holds the rest, what the handlers said, and who they were."""
     if not wants_spill(content, parts.tool_settings):
-        return content, PASS, ""
+        return content, "", PASS, ""
     size, lines = len(content.encode("utf-8", "replace")), content.count("\n") + 1
     outcome = await parts.bus.dispatch(OutputCached(call.name, args, content, size, lines))
     answer = outcome.answer
     if answer.stops:
-        return content, Answer(halt=answer.halt, reason=answer.reason), outcome.by
+        return content, "", Answer(halt=answer.halt, reason=answer.reason), outcome.by
     summary = answer.result if isinstance(answer.result, str) else outcome.payload.summary
-    return spill(parts.store.folder, call.id, call.name, content, parts.tool_settings, summary or None), PASS, ""
+    stub, path = spill(parts.store.folder, call.id, call.name, content, parts.tool_settings, summary or None)
+    return stub, path, PASS, ""
 
 
 def _places(parts: Parts, paths: tuple[tuple[Access, str], ...]) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from cru.events.answers import Answer, Inject
 from cru.events.payloads import Attachment
 
 Cause = Literal["done", "cancelled", "halted", "interrupted", "error"]
+USER, AGENT = "call_user", "call_agent"
 Source = Literal["user", "queue", "command", "inbox", "continuation", "recurse", "task"]
 
 
@@ -50,11 +51,11 @@ class NextRequest(Struct):
 
 
 class Turn(Struct):
-    """One user prompt until idle. fuel < 0 means no limit."""
+    """One user prompt until idle. fuel < 0 means no limit; fallback: who has the word after the running leg's final reply."""
 
     id: str
     fuel: int
-    fallback: str = "call_user"
+    fallback: str = USER
     continuations: int = 0
     recursions: int = 0
     no_progress: int = 0

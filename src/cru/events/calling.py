@@ -10,9 +10,10 @@ from typing import Any
 import msgspec
 
 from cru.events.answers import PASS, Answer
-from cru.events.errors import BadAnswer, EventError, TooSlow
+from cru.events.errors import BadAnswer, TooSlow
 from cru.events.registry import Handler
 from cru.events.stamp import Event
+from cru.values.errors import CruError
 
 ASYNC_LIMIT = 60.0
 
@@ -75,7 +76,9 @@ def checked(raw: Any) -> Answer:
 
 def described(raised: BaseException) -> str:
     """What went wrong, on one line where possible, for people and the journal."""
-    return raised.message if isinstance(raised, EventError) else f"{type(raised).__name__}: {raised}"
+    if isinstance(raised, CruError):
+        return f"{raised.message} ({raised.hint})" if raised.hint else raised.message
+    return f"{type(raised).__name__}: {raised}"
 
 
 def cancelled_from_outside() -> bool:

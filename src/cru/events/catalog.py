@@ -176,6 +176,7 @@ CATALOG: tuple[Row, ...] = (
         ident="tool",
         result="is the summary",
     ),
+    _row("tool:settled", p.ToolSettled, "observe", "its result is what the model reads", scope="tree", ident="name"),
     _row(
         "tool:batch_completed",
         p.ToolBatchCompleted,

@@ -139,13 +139,14 @@ class Chain:
             rejected: list[str] = []
             if answer is not PASS:
                 answer, error = self._take(handler, answer, rejected, changers)
-            if error:
-                answer = self._failed(handler, error)
+            failed = self._failed(handler, error) if error else PASS
+            at_fault = strength(failed) > strength(answer)
+            answer = failed if at_fault else answer
             self.heard.append(Heard(handler.owner, handler.where, handler.id, ms, "", error, answer, tuple(rejected)))
             if answer is PASS:
                 continue
             total = _beside(total, answer) if handler.lane == "commands" else add(total, answer)
-            self.said.append(Said(handler.owner, strength(answer), bool(error)))
+            self.said.append(Said(handler.owner, strength(answer), at_fault))
             if answer.decision == "allow":
                 allows[handler.owner] = handler.group
             if answer.stops and not self.stopped_by:
@@ -159,7 +160,7 @@ class Chain:
         self, handler: Handler, answer: Answer, rejected: list[str], changers: dict[str, Group]
     ) -> tuple[Answer, str]:
         """Edit the payload, and leave out of the answer what has no place on this event. A bad change makes the whole answer
-        fail: the second value says why."""
+        fail, but for its "no": the second value says why."""
         row, before, edits = self.row, self.payload, len(self.edits)
         for change in answer.changes:
             if change.field not in row.writable:
@@ -170,7 +171,7 @@ class Chain:
             except BadAnswer as error:
                 self.payload = before
                 del self.edits[edits:]
-                return PASS, error.message
+                return _refusal(answer), error.message
             self.edits.append((change.field, handler.owner))
         if answer.context or answer.context_files or answer.inject or answer.result is not None or answer.halt:
             answer = _placed(row, answer, rejected)
@@ -197,8 +198,8 @@ class Chain:
     def _failed(self, handler: Handler, error: str) -> Answer:
         self._warn(handler, f"failed on {self.row.name}: {error}")
         policy = handler.on_error or (self.row.fails if handler.lane == "inline" else "pass")
-        if policy == "deny" and self.row.kind == "gate":
-            return Answer(decision="deny", reason=f"the handler of {handler.owner} failed: {error}", note="error")
+        if policy in ("deny", "ask") and self.row.kind == "gate":
+            return Answer(decision=policy, reason=f"the handler of {handler.owner} failed: {error}", note="error")
         return PASS
 
     def _warn(self, handler: Handler, text: str) -> None:
@@ -212,6 +213,13 @@ def _beside(total: Answer, answer: Answer) -> Answer:
     if first is not None and last is not None:
         answer = replace(answer, inject=replace(last, content=f"{first.content}\n\n{last.content}"))
     return add(total, answer)
+
+
+def _refusal(answer: Answer) -> Answer:
+    """What is left of an answer that failed: a deny, a halt or a question holds; a leave was given to a change that is not made."""
+    if strength(answer) <= STRENGTH["allow"]:
+        return PASS
+    return Answer(decision=answer.decision, halt=answer.halt, reason=answer.reason, note="error")
 
 
 def _placed(row: Row, answer: Answer, rejected: list[str]) -> Answer:

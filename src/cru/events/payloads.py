@@ -40,8 +40,11 @@ class SessionEnded(Struct, frozen=True):
 
 
 class ContextSwitched(Struct, frozen=True):
+    """transient: for this run only (`cru -C`); it is the current one after the run, too, if not."""
+
     old: str
     new: str
+    transient: bool = False
 
 
 class ContextClearing(Struct, frozen=True):
@@ -197,6 +200,18 @@ class ToolFailed(Struct, frozen=True):
     ref: str = ""
 
 
+class ToolSettled(Struct, frozen=True):
+    """output: what the tool gave, whole; content: what the model reads; cached: the file that holds a long output, "" if there is none."""
+
+    name: str
+    args: dict[str, Any]
+    output: str
+    content: str
+    call_id: str
+    is_error: bool = False
+    cached: str = ""
+
+
 class OutputCached(Struct, frozen=True):
     tool: str
     args: dict[str, Any]
@@ -231,7 +246,8 @@ class SessionCompacted(Struct, frozen=True):
 
 
 class TurnComplete(Struct, frozen=True):
-    """cause: done, cancelled, halted, interrupted or error; response is this leg's text; queued: what users typed that waits behind it."""
+    """cause: done, cancelled, halted, interrupted or error; response is this leg's text; queued: what users typed that waits behind it;
+    fallback: who has the word after a final reply, call_user or call_agent."""
 
     cause: str
     response: str
@@ -242,6 +258,7 @@ class TurnComplete(Struct, frozen=True):
     error: str = ""
     recurse: str | None = None
     queued: int = 0
+    fallback: str = "call_user"
 
 
 class InjectionPending(Struct, frozen=True):

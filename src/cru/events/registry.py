@@ -25,7 +25,7 @@ class Handler(Struct, frozen=True):
 
     owner: who registered it (plugin name); where: file and line for messages; priority: ascending, default 100;
     lane: in-process, or a group that runs in parallel; pattern: glob on the event's identifier ("" = all);
-    scope: main, tree, or "" for the event's default; on_error: pass, deny, or "" for the event's default;
+    scope: main, tree, or "" for the event's default; on_error: pass, deny, ask, or "" for the event's default;
     limit: seconds of waiting (an own limit of a command or a dialog goes here), 0 = 60; hold: keep deltas back, faces show
     `display`; thread: run plain code in a thread that is abandoned at the limit; chain: in its group it runs after the one
     before it, and sees what that changed. A `call` with a method `declines(event)` says there why it does not want this event ("" =
@@ -42,15 +42,16 @@ class Handler(Struct, frozen=True):
     pattern: str = ""
     scope: Literal["", "main", "tree"] = ""
     once: bool = False
-    on_error: Literal["", "pass", "deny"] = ""
+    on_error: Literal["", "pass", "deny", "ask"] = ""
     limit: float = 0.0
     hold: bool = False
     thread: bool = False
     chain: bool = False
 
     @property
-    def order(self) -> tuple[int, int, int]:
-        return (self.priority, LANES[self.lane], self.id)
+    def order(self) -> tuple[int, int, str, int]:
+        """Executables run in name order, whenever each was loaded; the others as they registered."""
+        return (self.priority, LANES[self.lane], self.owner if self.lane == "executables" else "", self.id)
 
     def hears(self, depth: int) -> bool:
         """Whether its scope (the event's own, if it has none) covers the agent at this depth; 0 is the main agent."""
@@ -66,7 +67,7 @@ _FIELDS: dict[str, Any] = dict(zip(Handler.__struct_fields__[4:], Handler.__stru
 _CHOICES: dict[str, tuple[str, ...]] = {
     "lane": tuple(LANES),
     "scope": ("", "main", "tree"),
-    "on_error": ("", "pass", "deny"),
+    "on_error": ("", "pass", "deny", "ask"),
 }
 
 
@@ -109,7 +110,7 @@ class Registry:
             self.problems.append(f"{place}: `{event}` has nothing that pattern `{handler.pattern}` could match")
         if handler.hold and row.name != HELD:
             self.problems.append(f"{place}: hold has no effect on `{event}`, only on `{HELD}`")
-        if handler.on_error == "deny" and row.kind != "gate":
+        if handler.on_error in ("deny", "ask") and row.kind != "gate":
             self.problems.append(f"{place}: `{event}` cannot be denied, on_error has no effect")
 
     def _list(self, event: str, handlers: list[Handler]) -> None:

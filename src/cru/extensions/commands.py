@@ -13,20 +13,24 @@ from cru.engine.commands import Command, Said
 from cru.events.catalog import BY_NAME
 from cru.events.payloads import Custom
 from cru.events.stream import CommandSaid
+from cru.extensions import slips
 from cru.extensions.errors import CommandFailed
 from cru.extensions.tools import Param, params, table
 from cru.namespace import answers
 from cru.namespace.host import HOST, Host, NamespaceError, Object
 from cru.namespace.session_view import SessionView
 
+COMMAND = ("desc", "hint", "params", "fn")
+SERVICE = ("desc", "fn")
 NAMED = re.compile(r"([A-Za-z_]\w*)=(.*)\Z", re.DOTALL)
 
 
 def add_commands(host: Host, said: Any) -> None:
     """The commands of a plugin's table: name → {desc, hint, params, fn}. Raises PluginFailed."""
     for name, one in table("commands", said):
+        slips.entry(host, f"the command {name}", one, COMMAND)
         if callable(one.get("fn")):
-            given = params(f"the command {name}", one.get("params"))
+            given = params(host, f"the command {name}", one.get("params"))
             add_command(host, name, str(one.get("desc") or ""), str(one.get("hint") or ""), given, one["fn"])
         else:
             host.problem(f"the command {name} is left out: it has no function `fn`")
@@ -52,6 +56,7 @@ async def start_services(host: Host, said: Any) -> None:
     from cru.namespace.service import begin
 
     for name, one in table("services", said):
+        slips.entry(host, f"the service {name}", one, SERVICE)
         if callable(one.get("fn")):
             await begin(name, str(one.get("desc") or ""), one["fn"])
         else:

@@ -13,10 +13,10 @@ from msgspec import Struct
 from cru.extensions.errors import BadManifest
 from cru.extensions.manifest import Manifest, manifest_file, read_manifest
 
-Kind = Literal["lua", "python"]
+Kind = Literal["lua", "python", "executable"]
 Layer = Literal["path", "user", "runtime", "project", "package", "bundled"]
 SKIPPED = ("lua", "tests", "__pycache__", "node_modules")
-NOT_YET = {"fennel": "Fennel is not available yet", "executable": "executable plugins are not available yet"}
+NOT_YET = "Fennel is not available yet"
 
 
 class Found(Struct, frozen=True):
@@ -68,12 +68,22 @@ def strangers(folder: Path) -> list[Found]:
     for entry in entries:
         name, suffix = os.path.splitext(entry.name)
         is_folder = entry.is_dir(follow_symlinks=False)
-        if not skipped(entry.name) and (is_folder or suffix in (".lua", ".py")):
+        is_program = not is_folder and suffix != ".lua" and _is_program(entry)
+        if not skipped(entry.name) and (is_folder or is_program or suffix in (".lua", ".py")):
             path = Path(entry.path)
             kind: Kind = "python" if suffix == ".py" or (is_folder and (path / "__init__.py").exists()) else "lua"
+            kind = "executable" if is_program or (is_folder and os.access(path / entry.name, os.X_OK)) else kind
             one = Found(entry.name if is_folder else name, kind, (path,), folder, "project", trusted=False)
             found.setdefault(one.name, one)
     return list(found.values())
+
+
+def _is_program(entry: os.DirEntry[str]) -> bool:
+    try:
+        mode = entry.stat(follow_symlinks=False).st_mode
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) and bool(mode & 0o111)
 
 
 def skipped(name: str) -> bool:
@@ -114,9 +124,9 @@ def _file(path: Path, problems: list[str]) -> Found | None:
     if path.suffix == ".lua":
         return Found(path.stem, "lua", (path,), path.parent)
     if path.suffix == ".fnl":
-        problems.append(f"{path}: {NOT_YET['fennel']}")
-    elif os.access(path, os.X_OK):
-        problems.append(f"{path}: {NOT_YET['executable']}")
+        problems.append(f"{path}: {NOT_YET}")
+    elif os.access(path, os.X_OK) and stat.S_ISREG(path.stat().st_mode):
+        return Found(path.stem, "executable", (path,), path.parent)
     elif path.suffix == ".py":
         return Found(path.stem, "python", (path,), path.parent)
     return None
@@ -134,9 +144,8 @@ def _folder(path: Path, problems: list[str]) -> Found | None:
     if not mains:
         files = tuple(_scan(path, problems))
         return Found(path.name, "lua", files, path) if files else None
-    why = _not_yet(mains[0])
-    if why:
-        problems.append(f"{mains[0]}: {why}")
+    if mains[0].suffix == ".fnl":
+        problems.append(f"{mains[0]}: {NOT_YET}")
         return None
     return Found(path.name, _kind(mains[0]), (mains[0],), path)
 
@@ -160,8 +169,7 @@ def _wrong_main(said: Manifest, file: Path, mains: list[Path]) -> str:
         return f"{file}: main: both {mains[0].name} and {mains[1].name} could be run; name one"
     if not mains[0].is_file():
         return f"{file}: main: there is no file {said.main}"
-    why = _not_yet(mains[0])
-    return f"{mains[0]}: {why}" if why else ""
+    return f"{mains[0]}: {NOT_YET}" if mains[0].suffix == ".fnl" else ""
 
 
 def _mains(path: Path) -> list[Path]:
@@ -171,14 +179,11 @@ def _mains(path: Path) -> list[Path]:
     return [*named, own] if own.is_file() and os.access(own, os.X_OK) else named
 
 
-def _not_yet(main: Path) -> str:
-    return (
-        NOT_YET["fennel"] if main.suffix == ".fnl" else "" if main.suffix in (".lua", ".py") else NOT_YET["executable"]
-    )
-
-
 def _kind(main: Path) -> Kind:
-    return "python" if main.suffix == ".py" else "lua"
+    """A file with no suffix of ours is a program; so is one in Python that lies in its folder under the folder's own name."""
+    if main.suffix in (".lua", ".fnl", ".yaml", ".yml"):
+        return "lua"
+    return "python" if main.suffix == ".py" and main.name != main.parent.name else "executable"
 
 
 def _broken(path: Path, file: Path, problem: str) -> Found:
@@ -197,5 +202,5 @@ def _scan(path: Path, problems: list[str]) -> list[Path]:
         files += [
             Path(root, name) for name in sorted(names) if name.endswith(".lua") and not name.endswith("_test.lua")
         ]
-        problems += [f"{Path(root, n)}: {NOT_YET['fennel']}" for n in names if n.endswith(".fnl")]
+        problems += [f"{Path(root, n)}: {NOT_YET}" for n in names if n.endswith(".fnl")]
     return files

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from cru.extensions.manager import Extensions, Loaded
 from cru.namespace.callbacks import kept
+
+LINE = re.compile(r"\.\w+:(\d+)")
 
 
 def rows(extensions: Extensions) -> list[dict[str, Any]]:
@@ -22,7 +25,12 @@ def lines(row: dict[str, Any]) -> list[str]:
         if row[key]:
             mark = "/" if key == "commands" else ""
             said.append(f"  {key + ':':<10} {', '.join(mark + name for name in row[key])}")
-    return said + [f"  {'error:':<10} {' '.join(text.split())}" for text in row["errors"]]
+    return said + [f"  {'error:':<10} {_sentence(text)}" for text in row["errors"]]
+
+
+def _sentence(text: str) -> str:
+    """An error and its hint on one line."""
+    return "; ".join(" ".join(line.split()) for line in text.splitlines() if line.strip()).replace(":;", ":")
 
 
 def _handler(one: dict[str, Any]) -> str:
@@ -51,5 +59,11 @@ def _row(extensions: Extensions, one: Loaded) -> dict[str, Any]:
     services = session.shared.get("services", {}).values()
     row["services"] = sorted(service.name for service in services if service.start.host.plugin.name == one.name)
     failures = [f"{f.context}: {f.error}" for f in kept(session) if f.plugin == one.name]
-    row["errors"] += [*one.plugin.problems, *failures]
+    row["errors"] += [*sorted(one.plugin.problems, key=line_of), *failures]
     return row
+
+
+def line_of(text: str) -> int:
+    """The line of a file that a text names, 0 if it names none."""
+    found = LINE.search(text)
+    return int(found[1]) if found else 0

@@ -1,14 +1,15 @@
 """All plugins of a session: found, loaded when the session opens, loaded anew when asked for or changed, unloaded.
 
 Each plugin owns what it registers: the ledger (`Host.own`) says how to take it back. One that fails to load leaves nothing behind, is
-reported, and the rest goes on.
+reported, and the rest goes on. One that was active and fails to load anew holds on as it was: a rule does not end because its file is
+half written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -17,11 +18,15 @@ from cru.engine.parts import Parts
 from cru.events.stream import Notice
 from cru.extensions.discover import Found
 from cru.extensions.errors import NoPlugin, PluginFailed, StaysLoaded
+from cru.extensions.kept import Copy, copy_of, is_empty, written
 from cru.extensions.places import Places
 from cru.extensions.stamp import Stamp, stamp_of
 from cru.namespace.callbacks import cancel, failed
 from cru.namespace.host import HOST, Host, Plugin, Session, call
 from cru.values.errors import CruError
+
+if TYPE_CHECKING:
+    from tempfile import TemporaryDirectory
 
 EXPECTED = (CruError, OSError, SyntaxError, UnicodeDecodeError)
 ROUNDS = 3
@@ -38,7 +43,7 @@ class Language(Protocol):
 
 class Loaded(Struct):
     """One plugin and how it is: active, disabled, untrusted or error (with the message and, if it is known, the traceback). `stamp` is
-    what it was found as."""
+    what it was found as, `copy` its files as they were loaded."""
 
     found: Found
     state: str
@@ -46,6 +51,7 @@ class Loaded(Struct):
     trace: str = ""
     plugin: Plugin | None = None
     stamp: Stamp = ()
+    copy: Copy = {}
 
     @property
     def name(self) -> str:
@@ -67,6 +73,7 @@ class Extensions(Struct):
     session: Session | None = None
     languages: dict[str, Language] = field(default_factory=dict)
     told: set[str] = field(default_factory=set)
+    kept: list[TemporaryDirectory[str]] = field(default_factory=list)
 
     def any(self) -> bool:
         """Whether there may be a plugin at all: nothing of this room is loaded otherwise."""
@@ -88,28 +95,39 @@ class Extensions(Struct):
             if one.plugin is not None:
                 await self._leave(Host(self.session, one.plugin))
         await cancel(self.session)
+        for folder in self.kept:
+            folder.cleanup()
 
     # at run time ------------------------------------------------------------------------------------------------------------------
 
     async def reload(self, name: str) -> None:
-        """Unload, and load from the files as they are now. Raises NoPlugin, StaysLoaded, and PluginFailed: it is left inert then."""
+        """Unload, and load from the files as they are now. Raises NoPlugin, StaysLoaded, and PluginFailed: if it was active it holds on as
+        it was then."""
         one = self.of(name)
         self._may_go(one)
         found = next((found for found in self._find() if found.name == name), None)
-        await self._unload(one)
         if found is None:
+            await self._unload(one)
             self.plugins.remove(one)
             raise NoPlugin(f"the plugin {name} is gone: it is unloaded", f"it was {one.found.files[0]}")
-        self._keep(await self._load(found))
-        self._check(name)
+        failed = await self._renew(one, found)
+        if failed is not None:
+            raise PluginFailed(*failed)
 
     async def reload_all(self) -> list[str]:
-        """Unload all, the last one first, and load those that are there now; the names of the active ones. The others are reported."""
+        """Unload all, the last one first, and load those that are there now; the names of the active ones. What could not be loaded anew,
+        and what is gone, is reported."""
+        before = {one.name: (one, one.state) for one in self.plugins}
         for one in reversed(self.plugins):
             await self._unload(one)
         self.plugins.clear()
         for found in self._find():
-            self._keep(await self._load(found), report=True)
+            one, was = before.pop(found.name, (Loaded(found, ""), ""))
+            failed = await self._loaded_anew(one, was, found)
+            if failed is not None:
+                self._warn(failed[0], found.name)
+        for name in before:
+            self._warn(f"the plugin {name} is gone and is unloaded", name)
         return [one.name for one in self.plugins if one.state == "active"]
 
     async def disable(self, name: str) -> None:
@@ -144,18 +162,59 @@ class Extensions(Struct):
         try:
             self._may_go(one)
         except StaysLoaded as error:
-            self._session.parts.bus.stream.warn(f"the files of {one.name} have changed, but {error.message}", one.name)
+            self._warn(f"the files of {one.name} have changed, but {error.message}", one.name)
             return
         was = one.state
-        await self._unload(one)
         if found is None:
+            await self._unload(one)
             self.plugins.remove(one)
-            self._session.parts.bus.stream.tell(
-                Notice("info", f"the plugin {one.name} is gone and is unloaded", one.name)
-            )
+            self._warn(f"the plugin {one.name} is gone and is unloaded", one.name)
             return
-        self._keep(await self._load(found), report=True)
-        self._tell(one.name, "has changed and is loaded anew" if was == "active" else "has changed and is loaded")
+        failed = await self._renew(one, found)
+        if failed is not None:
+            self._warn(failed[0], one.name)
+        else:
+            self._tell(one.name, "has changed and is loaded anew" if was == "active" else "has changed and is loaded")
+
+    async def _renew(self, one: Loaded, found: Found) -> tuple[str, str] | None:
+        """Unload it and load what is there now; the message and the trace if that failed."""
+        was = one.state
+        await self._unload(one)
+        return await self._loaded_anew(one, was, found)
+
+    async def _loaded_anew(self, one: Loaded, was: str, found: Found) -> tuple[str, str] | None:
+        """Load it; if that fails, what was active before holds on. The message and the trace then."""
+        empty = was == "active" and any(one.copy.values()) and is_empty(found)
+        made = await self._load(replace(found, problem=f"{found.files[0]}: it is empty") if empty else found)
+        self._keep(made)
+        if made.state == "untrusted":
+            made.error = "it belongs to a project that is not trusted (`cru trust` shows its files)"
+        if not made.error:
+            return None
+        why, trace = made.error, made.trace
+        if was == "active" and await self._hold(one, made):
+            return f"the plugin {one.name} is not loaded anew: {why}; the version before stays active", trace
+        if made.state == "untrusted":
+            made.error = ""
+        return f"the plugin {one.name} is not loaded: {why}", trace
+
+    async def _hold(self, one: Loaded, made: Loaded) -> bool:
+        """Load the version before again, from the copy of its files."""
+        from tempfile import TemporaryDirectory
+
+        if not one.copy:
+            return False
+        self.kept.append(folder := TemporaryDirectory(prefix="cru-kept-"))
+        try:
+            held = await self._load(written(one.found, one.copy, Path(folder.name)))
+        except OSError:  # no room for the copy: it is reported as not loaded
+            return False
+        if held.plugin is None:
+            return False
+        held.plugin.problems.append(f"the version before is active: {made.error}")
+        held.found, held.copy, held.stamp = one.found, one.copy, made.stamp
+        self._keep(held)
+        return True
 
     def of(self, name: str) -> Loaded:
         """The plugin of that name. Raises NoPlugin with the closest one."""
@@ -195,6 +254,7 @@ class Extensions(Struct):
         host: Host | None = None
         try:
             self._may_come(found)
+            made.copy = copy_of(found)
             language = self._language(found.kind)
             host = Host(self._session, language.plugin(found, self._config(found.name)))
             token = HOST.set(host)
@@ -251,17 +311,10 @@ class Extensions(Struct):
         else:
             self.plugins.append(made)
         if report and made.error:
-            self._session.parts.bus.stream.warn(f"plugin {made.name} is not loaded: {made.error}", made.name)
+            self._warn(f"plugin {made.name} is not loaded: {made.error}", made.name)
 
-    def _check(self, name: str) -> None:
-        """Raises PluginFailed if it could not be loaded."""
-        one = self.of(name)
-        if one.state == "untrusted":
-            raise PluginFailed(
-                f"the plugin {name} belongs to a project that is not trusted", "`cru trust` shows its files"
-            )
-        if one.error:
-            raise PluginFailed(f"the plugin {name} is not loaded: {one.error}", one.trace)
+    def _warn(self, text: str, owner: str) -> None:
+        self._session.parts.bus.stream.warn(text, owner)
 
     def _tell(self, name: str, what: str) -> None:
         """An info notice, if it went well."""
@@ -302,6 +355,10 @@ class Extensions(Struct):
                 from cru.extensions.lua.plugins import LuaPlugins
 
                 self.languages[kind] = LuaPlugins(self.places.search(), self._session.parts)
+            elif kind == "executable":
+                from cru.extensions.executables.plugins import Executables
+
+                self.languages[kind] = Executables(self._session.parts, self.home, lambda: self.places.find()[0])
             else:
                 from cru.extensions.python.plugins import PythonPlugins
 

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from cru.config.closest import closest, did_you_mean
 from cru.extensions.discover import Found, Layer, discover, once_each, strangers
 from cru.extensions.manifest import Manifest
 from cru.extensions.order import in_order
@@ -49,7 +50,24 @@ class Places(Struct, frozen=True):
                 chosen.setdefault(one.name, self._switched(one))
         for one in project.strangers:
             chosen.setdefault(one.name, self._switched(one))
-        return in_order(list(chosen.values())), [*problems, *project.problems]
+        return in_order(list(chosen.values())), [*problems, *project.problems, *self._slips(chosen)]
+
+    def _slips(self, found: Mapping[str, Found]) -> list[str]:
+        """Tables of plugins that are not there, and a slip in the one key that turns on a plugin that comes with cru."""
+        said = []
+        for name, own in self.config.items():
+            if not isinstance(own, Mapping):
+                continue
+            if name not in found:
+                near = did_you_mean(name, found)
+                said.append(
+                    f"[plugins.{name}]: there is no plugin {name}; {near or '`cru plugin list` shows which there are'}"
+                )
+            elif found[name].layer == "bundled" and "enabled" not in own:
+                said += [
+                    f"[plugins.{name}] {key}: did you mean `enabled`?" for key in own if closest(key, ("enabled",))
+                ]
+        return said
 
     def search(self) -> list[str]:
         """The folders in which plugins find each other as modules, in the same order; not those of an untrusted project."""

@@ -14,9 +14,13 @@ Stamp = tuple[Any, ...]
 
 def stamp_of(found: Found) -> Stamp:
     """How it was found, and time and size of each of its files; hidden ones do not count."""
+    return (found, *(_state(file) for file in files_of(found)))
+
+
+def files_of(found: Found) -> tuple[Path, ...]:
+    """The files of a plugin: all below a folder of its own."""
     own = found.manifest is not None or found.folder.name == found.name
-    files = sorted(_below(found.folder)) if own and not found.module else found.files
-    return (found, *(_state(file) for file in files))
+    return tuple(sorted(_below(found.folder))) if own and not found.module else found.files
 
 
 def _below(folder: Path) -> list[Path]:

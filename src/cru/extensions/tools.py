@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from cru.extensions import slips
 from cru.extensions.errors import PluginFailed
 from cru.namespace.host import HOST, Host, NamespaceError
 from cru.tools.protocol import Access, ArgumentError, Kind, Result, Running, ToolError
@@ -20,6 +21,8 @@ TYPES: dict[str, tuple[type, ...]] = {
 }  # fmt: skip
 WORDS = {name: name for name in TYPES if name != "array"} | {"table": "object"}
 """Type words of plugins → those of JSON Schema; every other word means anything."""
+TOOL = ("desc", "params", "fn")
+PARAM = ("name", "type", "desc", "optional")
 
 
 class Param(Struct, frozen=True):
@@ -43,7 +46,7 @@ def _schema(kind: str) -> dict[str, Any]:
     return {"type": WORDS[kind]} if kind in WORDS else {}
 
 
-def params(what: str, said: Any) -> tuple[Param, ...]:
+def params(host: Host, what: str, said: Any) -> tuple[Param, ...]:
     """Of a list of {name, type?, desc?, optional?}. Raises PluginFailed."""
     made = []
     for one in said or ():
@@ -51,7 +54,9 @@ def params(what: str, said: Any) -> tuple[Param, ...]:
             raise PluginFailed(
                 f"{what}: every parameter is a table with a name", '{name = "path", type = "string", desc = "…"}'
             )
+        slips.entry(host, f"{what}, parameter {one['name']}", one, PARAM)
         kind, about = str(one.get("type") or "any"), str(one.get("desc") or "")
+        slips.type_word(host, f"{what}, parameter {one['name']}", kind.rstrip("?"), (*TYPES, *WORDS, "any"))
         made.append(param(one["name"], kind, about, bool(one.get("optional"))))
     return tuple(made)
 
@@ -62,15 +67,17 @@ def table(what: str, said: Any) -> Iterable[tuple[str, Mapping[str, Any]]]:
         return
     if not isinstance(said, Mapping) or not all(isinstance(one, Mapping) for one in said.values()):
         raise PluginFailed(f"`{what}` must be a table of tables: name = {{desc, …, fn}}")
-    for name, one in said.items():
-        yield str(name), one
+    for name in sorted(said, key=str):
+        yield str(name), said[name]
 
 
 def add_tools(host: Host, said: Any) -> None:
     """The tools of a plugin's table: name → {desc, params, fn}. One without a function is left out. Raises PluginFailed."""
     for name, one in table("tools", said):
+        slips.entry(host, f"the tool {name}", one, TOOL)
         if callable(one.get("fn")):
-            add_tool(host, name, str(one.get("desc") or ""), params(f"the tool {name}", one.get("params")), one["fn"])
+            given = params(host, f"the tool {name}", one.get("params"))
+            add_tool(host, name, str(one.get("desc") or ""), given, one["fn"])
         else:
             host.problem(f"the tool {name} is left out: it has no function `fn`")
 

@@ -43,7 +43,14 @@ PROVIDERS: dict[str, Provider] = {
 KEYED: tuple[Provider, ...] = tuple(row for row in PROVIDERS.values() if row.key_variable)
 OWN_KEY = "CRU_API_KEY"
 KEY_VARIABLES: tuple[str, ...] = (*(row.key_variable for row in KEYED), OWN_KEY)
-"""Variables that hold keys; tools strip them from the environment of children."""
+"""Variables that hold the keys that cru itself uses: neither tools nor code inside the process see them."""
+OTHER_KEYS: frozenset[str] = frozenset((
+    "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HUGGINGFACEHUB_API_TOKEN",
+    "REPLICATE_API_TOKEN", "GROQ_KEY", "WATSONX_APIKEY", "AZURE_CLIENT_SECRET", "GOOGLE_APPLICATION_CREDENTIALS",
+    "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_BEARER_TOKEN_BEDROCK",
+    "GITHUB_TOKEN", "GH_TOKEN", "GITLAB_TOKEN", "CLOUDFLARE_API_TOKEN",
+))  # fmt: skip
+"""What holds keys of others, beside every `*_API_KEY`: a user's scripts need them, a project's hooks do not."""
 
 LATER = (
     "google",
@@ -143,6 +150,13 @@ def refuse_misspelt(identity: str) -> None:
 
     if near := closest(before, PROVIDERS):
         raise NoModel(f"there is no provider `{before}`", f"did you mean {near}:?")
+
+
+def key_variables(env: Mapping[str, str]) -> frozenset[str]:
+    """Which variables of an environment hold keys, anybody's."""
+    return frozenset(
+        name for name in env if name in KEY_VARIABLES or name in OTHER_KEYS or name.upper().endswith(("_API_KEY", "_APIKEY"))
+    )
 
 
 def secrets(settings: ModelSettings, env: Mapping[str, str]) -> list[str]:

@@ -90,7 +90,7 @@ class _Builder:
             return
         key, colon, value = line.partition(":")
         if not colon or key not in (*ITEMS, *HEADERS):
-            raise self._unknown(key.strip())
+            raise self._unknown(key)
         value = value.removeprefix(" ")
         if key in HEADERS:
             self._header(key, value.strip())
@@ -168,10 +168,13 @@ class _Builder:
         return Failure(int(status), text.strip())
 
     def _unknown(self, key: str) -> NoModel:
+        name = key.strip()
+        if name != key and name in (*ITEMS, *HEADERS):
+            return self._wrong(f"there is a blank before `{name}:`", "an item begins its line")
         from cru.config.closest import closest
 
-        near = closest(key, (*ITEMS, *HEADERS))
-        return self._wrong(f"unknown item `{key[:40]}`", f"did you mean `{near}:`?" if near else "")
+        near = closest(name, (*ITEMS, *HEADERS))
+        return self._wrong(f"unknown item `{name[:40]}`", f"did you mean `{near}:`?" if near else "")
 
     def _wrong(self, what: str, hint: str = "") -> NoModel:
         return NoModel(

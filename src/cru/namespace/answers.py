@@ -62,21 +62,26 @@ def misspelt(name: str, row: Row, raw: Mapping[str, Any], sent: Mapping[str, Any
         return {}
     from cru.config.closest import closest
 
-    writable = {key for key in (*word(name).keys, *row.writable) if field_of(name, key) in row.writable}
+    fields = writable(name, row)
     found = {}
     for key in strays:
-        if key in writable:
+        if key in fields:
             continue
         if key in ELSEWHERE:
             found[key] = ELSEWHERE[key]
             continue
-        words = [*sorted(writable), *(DECIDING if raw[key] is True else ADDING)]
+        words = [*sorted(fields), *(DECIDING if raw[key] is True else ADDING)]
         if any(one in raw for one in (*DECIDING, *ADDING)):
             words += BESIDE
         meant = closest(key, words)
         if meant:
             found[key] = meant
     return found
+
+
+def writable(name: str, row: Row) -> set[str]:
+    """The keys that a handler of this name may change."""
+    return {key for key in (*word(name).keys, *row.writable) if field_of(name, key) in row.writable}
 
 
 def _decision(raw: Mapping[str, Any], row: Row) -> Answer | None:

@@ -23,8 +23,14 @@ _PROMPT = """Answer these questions by choosing. Reply with JSON only, one entry
 
 
 async def reply(questions: list[dict[str, Any]]) -> tuple[Answer, ...]:
-    """The model's answers. Raises NamespaceError."""
-    found = _json(await _ask(_PROMPT + "\n\n".join(_shown(n, one) for n, one in enumerate(questions, 1))))
+    """The model's answers. To one question without choices plain text is one, too. Raises NamespaceError."""
+    said = await _ask(_PROMPT + "\n\n".join(_shown(n, one) for n, one in enumerate(questions, 1)))
+    try:
+        found = _json(said)
+    except NamespaceError:
+        if len(questions) > 1 or questions[0]["choices"] or not said.strip():
+            raise
+        return (Answer(other=said.strip()),)
     given = found.get("answers") if isinstance(found, dict) else None
     listed = given if isinstance(given, list) else []
     return tuple(_answer(one, listed[n] if n < len(listed) else None) for n, one in enumerate(questions))

@@ -125,7 +125,7 @@ def _warn_unknown(event: str, where: str) -> None:
 
     near = closest(event, vocabulary.known())
     here = host()
-    hint = f"; did you mean `{near}`?" if near else ""
+    hint = f"; did you mean `{near}`?" if near else "."
     if near or ":" not in event:
         here.problem(f"{where}: `{event}` is no event of cru{hint} It is heard only if a script emits it.")
 

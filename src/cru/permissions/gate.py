@@ -109,6 +109,14 @@ class Gate:
             return place
         return self._permission(call, table)
 
+    def outside(self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]]) -> bool:
+        """Whether the call's paths lead to a place outside of the project that no allow rule and no answer names, whatever the mode."""
+        try:
+            call = self._call(tool, kind, detail, paths)
+        except ValueError:
+            return True
+        return any(is_outside(one, self._places) and not self._reaches(call, one) for one in call.paths)
+
     def _permission(self, call: Call, table: Decision) -> Verdict:
         if table == "allow":
             return Verdict("allow", f"{self._mode} mode {ABOUT[self._mode]}")

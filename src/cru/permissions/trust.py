@@ -85,6 +85,14 @@ class Trust:
         shutil.rmtree(self._copy(path, "").parent, ignore_errors=True)
         return True
 
+    def stamp(self) -> tuple[int, ...]:
+        """What tells that trust.json has changed; () if there is none."""
+        try:
+            about = os.stat(self._path)
+        except OSError:
+            return ()
+        return (about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+
     def hooks(self) -> Mapping[str, Judged]:
         """What was said about hooks, by fingerprint."""
         return self._load().hooks

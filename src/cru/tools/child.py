@@ -25,7 +25,8 @@ class Child:
     """The process, its pipes and its pidfd. It stays a zombie until close(), so its id cannot be reused.
 
     `sink` gets what it prints; with `errors`, standard error comes there, else both come through one pipe. `stdin` is written as
-    fast as the child reads; one that never reads it, or closes it, is as good. Raises OSError or ValueError if it cannot be started.
+    fast as the child reads; one that never reads it, or closes it, is as good; or it is a descriptor to hand on. A child that is not
+    `alone` stays in this session, as a group of its own: it has our terminal. Raises OSError or ValueError if it cannot be started.
     """
 
     def __init__(
@@ -36,13 +37,16 @@ class Child:
         sink: Sink,
         *,
         errors: Sink | None = None,
-        stdin: bytes = b"",
+        stdin: bytes | int = b"",
+        alone: bool = True,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._done: asyncio.Future[bool] | None = None
         self._gone = self._lingered = False
         self._timer: asyncio.TimerHandle | None = None
-        self._left = memoryview(stdin)
+        self._alone = alone
+        self._left = memoryview(b"" if isinstance(stdin, int) else stdin)
+        self._given = stdin if isinstance(stdin, int) else subprocess.DEVNULL
         self._input = -1
         self._outputs: dict[int, Sink] = {}
         self._process = self._start(argv, cwd, env, [sink] if errors is None else [sink, errors])
@@ -67,9 +71,12 @@ class Child:
                 theirs.append(write)
                 self._outputs[read] = sink
                 os.set_blocking(read, False)
-            given = self._open_input(theirs) if self._left else subprocess.DEVNULL
+            given = self._open_input(theirs) if self._left else self._given
             out, err = theirs[0], theirs[len(sinks) - 1]
-            return subprocess.Popen(argv, stdin=given, stdout=out, stderr=err, cwd=cwd, env=env, start_new_session=True)
+            return subprocess.Popen(
+                argv, stdin=given, stdout=out, stderr=err, cwd=cwd, env=env,
+                start_new_session=self._alone, process_group=None if self._alone else 0,
+            )  # fmt: skip
         except BaseException:
             for pipe in (*self._outputs, *([self._input] if self._input >= 0 else [])):
                 os.close(pipe)
@@ -111,7 +118,7 @@ class Child:
 
     def signal(self, number: signal.Signals) -> None:
         """To the group at once, and to what moved into a group of its own (`timeout`, job control)."""
-        for pid in (-self.pid, *(_session(self.pid) or ())):
+        for pid in (-self.pid, *(_members(self.pid, self._alone) or ())):
             try:
                 os.kill(pid, number)
             except (ProcessLookupError, PermissionError):
@@ -119,7 +126,7 @@ class Child:
 
     def alive(self) -> bool:
         """Whether anything of its session runs."""
-        members = _session(self.pid)
+        members = _members(self.pid, self._alone)
         return not (self._gone and not self._outputs) if members is None else bool(members)
 
     def kill(self) -> None:
@@ -230,21 +237,32 @@ def _wait_in_thread(
     threading.Thread(target=wait, daemon=True).start()
 
 
-def _session(leader: int) -> list[int] | None:
-    """The live processes of a session; None where there is no /proc to look them up."""
+def _members(leader: int, alone: bool) -> list[int] | None:
+    """The live processes of the leader's session; if it has none of its own, of its group, and what descends from it. None where there
+    is no /proc to look them up."""
     try:
         names = os.listdir("/proc")
     except OSError:
         return None
-    found = []
+    live: dict[int, tuple[int, int, int]] = {}
     for name in names:
         if not name.isdigit():
             continue
         try:
             with open(f"/proc/{name}/stat", "rb") as file:
-                state, _parent, _group, session = file.read().rpartition(b")")[2].split()[:4]
+                state, *numbers = file.read().rpartition(b")")[2].split()[:4]
         except (OSError, ValueError):
             continue
-        if int(session) == leader and state not in (b"Z", b"X"):
-            found.append(int(name))
-    return found
+        if state not in (b"Z", b"X"):
+            parent, group, session = map(int, numbers)
+            live[int(name)] = parent, group, session
+    if alone:
+        return [pid for pid, (_, _, session) in live.items() if session == leader]
+    return [pid for pid, (_, group, _) in live.items() if group == leader or _descends(pid, leader, live)]
+
+
+def _descends(pid: int, leader: int, live: dict[int, tuple[int, int, int]]) -> bool:
+    seen = 0  # ids may be reused while they are looked up
+    while pid != leader and pid in live and seen < len(live):
+        pid, seen = live[pid][0], seen + 1
+    return pid == leader

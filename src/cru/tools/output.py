@@ -14,8 +14,11 @@ def wants_spill(content: str, settings: ToolSettings) -> bool:
     return len(content) > settings.tool_output_cache_threshold
 
 
-def spill(folder: Path, call_id: str, tool: str, content: str, settings: ToolSettings, summary: str | None) -> str:
-    """Save `content` under folder/tool_cache and give the stub that the model sees instead; `summary` replaces the preview.
+def spill(
+    folder: Path, call_id: str, tool: str, content: str, settings: ToolSettings, summary: str | None
+) -> tuple[str, str]:
+    """Save `content` under folder/tool_cache; the stub that the model sees instead, and the file's path ("" if it could not be saved).
+    `summary` replaces the preview.
 
     If it cannot be saved, the stub says so and holds the preview: a full disk does not end a turn.
     """
@@ -24,13 +27,15 @@ def spill(folder: Path, call_id: str, tool: str, content: str, settings: ToolSet
     try:
         path = _save(folder / FOLDER, _file_name(tool, call_id), content)
     except OSError as error:
-        return f"[The output of `{tool}` is too long to show ({size}) and could not be saved: {error.strerror}.]\n\n{shown}"
-    return (
+        why = f"[The output of `{tool}` is too long to show ({size}) and could not be saved: {error.strerror}.]"
+        return f"{why}\n\n{shown}", ""
+    stub = (
         f"[The output of `{tool}` is too long to show ({size}). The call ran; all of its output is saved in\n"
         f"{path}\n"
         f"Do not call `{tool}` again to see the rest: use `read` with this file_path, `offset` and `limit`, "
         f"or `grep` with this path.]\n\n{shown}"
     )
+    return stub, str(path)
 
 
 def _preview(content: str, limit: int) -> str:

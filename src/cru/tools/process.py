@@ -58,17 +58,18 @@ async def run(
     finally:
         try:
             if not child.ended:
-                await _end(child)
+                await end(child)
         finally:
             code, background = child.close()
             output = capture.close()
     return Ended(output, code, timed_out, background, capture.left_out > 0)
 
 
-async def _end(child: Child) -> None:
+async def end(child: Child) -> None:
     """End the whole session; a second cancellation only cuts the grace short."""
     try:
         child.signal(signal.SIGTERM)
+        child.signal(signal.SIGCONT)  # one that is stopped hears of nothing
         loop = asyncio.get_running_loop()
         deadline = loop.time() + GRACE
         while child.alive() and loop.time() < deadline:  # noqa: ASYNC110  (nothing tells of it)

@@ -15,6 +15,7 @@ class Registry:
     def __init__(self, sources: Iterable[ToolSource]) -> None:
         self.problems: list[str] = []
         self._tools: dict[str, Tool] = {}
+        self._under: dict[str, Tool] = {}
         self._specs: dict[frozenset[str] | None, tuple[ToolSpec, ...]] = {}
         for source in sources:
             for tool in source.tools():
@@ -22,9 +23,12 @@ class Registry:
         self._offer()
 
     def add(self, tool: Tool) -> str:
-        """One more tool, from a plugin; the problem ("" = none): a name that is taken stays with whom it belongs to."""
+        """One more tool, from a plugin; the problem ("" = none): a name that is taken stays with whom it belongs to, but for a hidden
+        tool, which comes back when the plugin's is dropped."""
         taken = self._tools.get(tool.spec.name)
-        if taken is not None:
+        if taken is not None and _hidden(taken) and tool.spec.name not in self._under:
+            self._under[tool.spec.name] = taken
+        elif taken is not None:
             whose = "cru itself" if taken.source == "built-in" else taken.source
             return f"the tool {tool.spec.name} of {tool.source} is left out: {whose} has one of that name"
         self._add(tool)
@@ -36,6 +40,8 @@ class Registry:
         gone = [name for name, tool in self._tools.items() if tool.source == source]
         for name in gone:
             del self._tools[name]
+            if name in self._under:
+                self._tools[name] = self._under.pop(name)
         self._offer()
         return len(gone)
 

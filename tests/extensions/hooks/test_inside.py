@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.extensions.hooks.dialect_world import calls, results, turn
+from tests.faces.hooks_home import trust
 from tests.kit import HomeDir, Reply, cru
 
 LUA = 'if event.args.command:match("rm") then return { cancel = true, reason = "kept by " .. ctx.handler_name } end'
@@ -110,7 +111,7 @@ def test_a_projects_functions_await_trust_and_are_looked_at_again(home: HomeDir)
     done, last = turn(home, calls("rm -f x; echo ran"), Reply("done"))
     assert results(last)[-1].strip() == "ran" and "awaits trust" in done.err
     listed = msgspec.json.decode(cru("hooks", "list", "--json", home=home).out)
-    assert cru("hooks", "review", "--trust", listed[0]["id"], home=home).code == 0
+    trust(home, listed[0]["id"])
     _, last = turn(home, calls("rm -f x; echo ran"), Reply("done"))
     assert "kept by guard" in results(last)[-1]
     (home.project / ".cru" / "g.py").write_text(PYTHON + "# changed\n")

@@ -9,7 +9,8 @@ import pytest
 from tests.extensions.hooks.crush_world import about, config, read
 
 from cru.extensions.hooks.entry import Entry, Source
-from cru.extensions.hooks.trust import HookTrust, look
+from cru.extensions.hooks.looks import look
+from cru.extensions.hooks.trust import HookTrust
 from cru.permissions.trust import Trust
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from time import perf_counter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from cru.events.answers import Answer
+from cru.events.answers import STRENGTH, Answer, strength
 from cru.events.stamp import Event
 from cru.extensions.hooks import record
 from cru.extensions.hooks.dialect import Dialect, Moment, Run, Said
@@ -25,12 +25,17 @@ OTHER_MOMENT, MISMATCH, ONCE, SAME = "not a ", "does not match ", "ran once alre
 
 
 def failed(entry: Entry, said: Said) -> Said:
-    """What a failed hook means: nothing, with a warning, unless its entry says otherwise."""
+    """What a failed hook means: no more than it said all the same, with a warning, unless its entry says otherwise."""
     text = f"failed: {said.failed}"
-    if entry.on_error in ("deny", "ask"):
+    answer = said.answer
+    if entry.on_error in ("deny", "ask") and strength(answer) < STRENGTH[entry.on_error]:
         answer = Answer(decision=entry.on_error, reason=f"the hook {entry.label} {text}", note="error")
-        return replace(said, answer=answer, warning=text)
-    return replace(said, warning=text)
+    return replace(said, answer=answer, warning="; ".join(filter(None, (text, said.warning))))
+
+
+def joined(said: Said, where: Literal["failed", "warning"], text: str) -> Said:
+    """With this beside what else it says there."""
+    return replace(said, **{where: "; ".join(filter(None, (getattr(said, where), text)))})
 
 
 class Caller:
@@ -102,10 +107,12 @@ class Caller:
 
     def _judged(self, event: Event, stdin: bytes, run: Run, said: Said) -> Answer:
         entry, moment, hooks = self._entry, self._moment, self._hooks
+        if run.note:
+            guards = run.left_out and entry.on_error in ("deny", "ask")  # it decided without having seen everything
+            said = joined(said, "failed" if guards else "warning", run.note)
         if said.failed:
             said = failed(entry, said)
-        if run.note:
-            said = replace(said, warning="; ".join(filter(None, (said.warning, run.note))))
+        said = hooks.without_keys(said)
         hooks.record(record.fired(entry, moment.name, event, stdin, run, said))
         if said.to_user:
             hooks.tell(entry, said.to_user)

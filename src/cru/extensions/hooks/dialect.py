@@ -20,7 +20,7 @@ from cru.extensions.hooks.entry import DialectName, Entry, Layer, Problem, Sourc
 class Run(Struct, frozen=True):
     """What came of a command. exit: its status, negative for a signal, None if it has none (not started: `error` says why; timed out;
     cancelled) · stdout, stderr: decoded, invalid bytes replaced, without a byte order mark · ms: wall clock · note: what was odd about
-    running it, for the person (a variable left out, no jq)."""
+    running it, for the person (a variable left out, no jq) · left_out: variables that it could not be given."""
 
     exit: int | None
     stdout: str = ""
@@ -30,6 +30,7 @@ class Run(Struct, frozen=True):
     truncated: bool = False
     error: str = ""
     note: str = ""
+    left_out: tuple[str, ...] = ()
 
 
 class Said(Struct, frozen=True):

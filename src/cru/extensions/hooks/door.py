@@ -34,8 +34,10 @@ PROJECT: dict[str, tuple[str, ...]] = {
     "codex": (".codex/hooks.json", ".codex/config.toml"),
     "gemini": (".gemini/settings.json",),
 }
-WORDS = (b"hook", b"notify")
-"""A file without any of these words holds no hooks."""
+WORDS = (b"hook", b"notify", b"\\u", b"\0")
+"""A file without any of these holds no hooks: their names, letters written as numbers, and encodings that are not UTF-8."""
+MOST = 1 << 20
+"""Bytes of a configuration; of a larger one nothing is read."""
 
 
 class Where(Struct, frozen=True):
@@ -101,11 +103,12 @@ def dialects(where: Where, there: Stamp) -> list[str]:
 
 
 def _may_hold(path: str) -> bool:
+    """Never False for a file that a reader would find hooks in, or could not read."""
     try:
-        data = read_regular(path)
+        data = read_regular(path, MOST).lower()
     except OSError:
         return True  # who reads it properly says what is wrong
-    return any(word in data for word in WORDS)
+    return any(word in data for word in WORDS) or (path.endswith("hooks.json") and not data.isspace() and data != b"")
 
 
 class Door(Struct):

@@ -79,13 +79,15 @@ class Entry(Struct, frozen=True, kw_only=True):
 
 
 class Problem(Struct, frozen=True):
-    """Something odd in a configuration: what, where, and the next step. `fatal` means that the whole file is left out."""
+    """Something odd in a configuration: what, where, and the next step. `fatal` means that the whole file is left out, `void` that
+    some of what it says about hooks is."""
 
     path: Path
     line: int
     text: str
     hint: str = ""
     fatal: bool = False
+    void: bool = False
 
     def __str__(self) -> str:
         place = f"{self.path}:{self.line}" if self.line else str(self.path)

@@ -7,21 +7,25 @@ loaded when it is first called.
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
-from inspect import isawaitable
+from inspect import iscoroutinefunction
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cru.engine.parts import Parts
-from cru.events.answers import PASS, Answer
+from cru.events import registry
+from cru.events.answers import Answer, add
+from cru.events.calling import described, finish, in_thread
 from cru.events.stamp import Event
 from cru.extensions.discover import Found
-from cru.extensions.hooks import record
+from cru.extensions.hooks import record, returned
 from cru.extensions.hooks.caller import CANCELLED, Caller
 from cru.extensions.hooks.dialect import Dialect, Moment, Run, Said
 from cru.extensions.hooks.dialects.native_config import is_lua_file
@@ -37,8 +41,6 @@ if TYPE_CHECKING:
     from cru.extensions.python.plugins import PythonPlugins
 
 SERVICE = "hook languages"
-# `on_error` of an entry → of a handler; "ask" is answered by the entry itself.
-ON_ERROR: dict[str, Literal["", "pass", "deny"]] = {"": "", "allow": "pass", "deny": "deny", "ask": "pass"}
 
 
 class BadHandler(HookError):
@@ -52,42 +54,79 @@ class Inside(Caller):
 
     def __init__(self, entry: Entry, dialect: Dialect, moment: Moment, hooks: Hooks) -> None:
         super().__init__(entry, dialect, moment, hooks)
-        self._handler: Handler | None = None
+        self._function: registry.Handler | None = None
+        self._read: dict[int, Said] = {}  # by dispatch
 
     async def __call__(self, event: Event) -> Answer:
-        started, answer, error = perf_counter(), PASS, ""
+        started, said = perf_counter(), Said()
         try:
             unmatched = self._unmatched.pop(event.stamp.dispatch_seq, "")
             if unmatched:
                 raise BadHandler(unmatched)
-            returned = (await self._ready())(event)
-            answer = (await returned if isawaitable(returned) else returned) or PASS
+            function = await self._ready()
+            answer = await (in_thread(function, event) if function.thread else finish(function, function.call(event)))
+            read = self._read.pop(event.stamp.dispatch_seq, Said())
+            said = self._hooks.without_keys(replace(read, answer=answer))
+            if said.failed and not answer.stops:
+                raise BadHandler(said.failed)
         except asyncio.CancelledError:
-            error = CANCELLED
+            said = Said(failed=CANCELLED)
             raise
         except Exception as raised:
-            error = str(raised)
-            if self._entry.on_error != "ask":
+            told = described(raised)
+            said = self._hooks.without_keys(Said(failed=told))
+            if said.failed == told:
                 raise
-            answer = Answer(decision="ask", reason=f"the hook {self._entry.label} failed: {error}", note="error")
-            self._hooks.warn(self._entry, f"failed: {error}")
+            raise BadHandler(said.failed) from None
         finally:
-            run = Run(None if error else 0, ms=(perf_counter() - started) * 1000, error=error)
-            said = Said(answer, failed=error)
+            run = Run(None if said.failed else 0, ms=(perf_counter() - started) * 1000, error=said.failed)
             self._hooks.record(record.fired(self._entry, self._moment.name, event, b"", run, said))
-        return answer
+        self._tell(said)
+        return said.answer
 
-    async def _ready(self) -> Handler:
-        if self._handler is None:
+    def _tell(self, said: Said) -> None:
+        if said.to_user:
+            self._hooks.tell(self._entry, said.to_user)
+        for text in filter(None, (said.warning, said.failed)):
+            self._hooks.warn(self._entry, text)
+
+    async def _ready(self) -> registry.Handler:
+        """Its function, loaded when it is first called. Plain code in Python gets a thread, since nothing else could end it."""
+        if self._function is None:
             entry, parts = self._entry, self._hooks.parts
             why = self._hooks.changed(entry)
             if why:
                 raise BadHandler(why)
+            if entry.source.layer == "project":
+                for name in self._hooks.about.secret_names:
+                    os.environ.pop(name, None)
             languages: Languages = parts.services.setdefault(SERVICE, Languages(parts, self._hooks.about.home))
             plugin, function = await languages.function(entry)
-            host = Host(languages.session, plugin)
-            self._handler = Handler(host, self._moment.event, function, entry.priority, entry.label)
-        return self._handler
+            handler = _Function(self._read, Host(languages.session, plugin), self._moment.event, function, entry)
+            plain = entry.kind == "python" and not iscoroutinefunction(function)
+            self._function = registry.Handler(
+                0, self._moment.event, handler, owner(entry), limit=limit(entry), thread=plain
+            )
+        return self._function
+
+
+class _Function(Handler):
+    """A function as a plugin's handler, whose return value may be in the words of commands, too. `read` keeps what else it said."""
+
+    def __init__(
+        self, read: dict[int, Said], host: Host, name: str, function: Callable[..., Any], entry: Entry
+    ) -> None:
+        super().__init__(host, name, function, entry.priority, entry.label)
+        self._read = read
+
+    def _answer(self, event: Event, result: Any, sent: Mapping[str, Any]) -> Answer:
+        if isinstance(result, Answer):
+            return result
+        if not isinstance(result, Mapping):
+            raise BadHandler(f"returned {type(result).__name__} {str(result)[:40]!r}; a table or nothing is understood")
+        rest, said = returned.split(self._name, event.row, result, sent)
+        self._read[event.stamp.dispatch_seq] = said
+        return add(super()._answer(event, rest, sent), said.answer)
 
 
 class Languages(Struct):

@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from cru.config.closest import did_you_mean
 from cru.extensions.hooks.dialect import About, Dialect
+from cru.extensions.hooks.door import MOST
 from cru.extensions.hooks.entry import RUNNING, Entry, Problem, Source
 from cru.extensions.hooks.errors import NoEntry
 
@@ -75,7 +76,7 @@ def sources(dialects: Iterable[Dialect], about: About) -> tuple[list[Source], li
                 continue
             taken.add(real)
             try:
-                text = read_regular(path).decode()
+                text = read_regular(path, MOST).decode()
             except (FileNotFoundError, NotADirectoryError):
                 continue
             except UnicodeDecodeError:
@@ -130,7 +131,7 @@ def _leave(entry: Entry, policy: Policy) -> tuple[State, str]:
     if source.own and source.layer != "project":
         return "active", ""
     if policy.is_refused(entry):
-        return "refused", "`cru hooks review --trust ID` takes that back"
+        return "refused", f"`cru hooks review --trust {entry.id}` takes that back"
     if source.layer == "project":
         return ("active", "") if policy.is_trusted(entry) else ("untrusted", "`cru hooks review`")
     return ("active", "") if entry.dialect in policy.accepted else ("not accepted", "`cru hooks review`")

@@ -6,11 +6,16 @@ import re
 from typing import Any, TypeAlias
 
 import msgspec
+from msgspec import Struct, field
 
 Path: TypeAlias = "tuple[str | int, ...]"
 
-_TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
-_COMMENT = re.compile(r'("(?:[^"\\]|\\.)*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_STRING = r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?'
+"""A text, to the end of the file if nothing closes it: nothing is read twice, whatever somebody wrote."""
+_TOKEN = re.compile(_STRING + r'|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+_COMMENT = re.compile(rf"({_STRING})|//[^\n]*|/\*(?:[^*]|\*(?!/))*+(?:\*/)?", re.DOTALL)
+DEPTH = 8
+"""Values that lie deeper have the line of what is around them."""
 
 
 def without_comments(text: str) -> str:
@@ -22,9 +27,17 @@ def without_comments(text: str) -> str:
     return _COMMENT.sub(blank, text)
 
 
-def lines(text: str) -> dict[Path, int]:
-    """The 1-based line of every value of valid JSON, by its path of keys and indices."""
-    found: dict[Path, int] = {}
+class Located(Struct):
+    """The 1-based line of every value by its path of keys and indices; of a key that stands more than once, the last, and its second in
+    `twice`."""
+
+    lines: dict[Path, int] = field(default_factory=dict)
+    twice: dict[Path, int] = field(default_factory=dict)
+
+
+def located(text: str) -> Located:
+    """Where the values of valid JSON stand."""
+    found = Located()
     stack: list[list[Any]] = []  # [is a table, key or index, whether a key is awaited]
     line, at = 1, 0
     for match in _TOKEN.finditer(text):
@@ -38,10 +51,17 @@ def lines(text: str) -> dict[Path, int]:
         elif stack and stack[-1][2]:
             stack[-1][1], stack[-1][2] = msgspec.json.decode(token), False
         elif token != ":":
-            found[tuple(level[1] for level in stack)] = line
+            if len(stack) <= DEPTH:
+                _note(found, tuple(level[1] for level in stack), line)
             if token in "{[":
                 stack.append([True, None, True] if token == "{" else [False, 0, False])
     return found
+
+
+def _note(found: Located, path: Path, line: int) -> None:
+    if path in found.lines and not any(path[:depth] in found.twice for depth in range(1, len(path) + 1)):
+        found.twice[path] = line
+    found.lines[path] = line
 
 
 def line_of_error(text: str, error: Exception) -> int:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import structs
 
 from cru.contexts.lines import LineFile
 from cru.engine.parts import Parts
@@ -15,7 +18,7 @@ from cru.events.stamp import Event
 from cru.events.stream import Notice
 from cru.extensions.hooks import record as records
 from cru.extensions.hooks.caller import Caller
-from cru.extensions.hooks.dialect import About, Dialect, Helping, Moment, Run
+from cru.extensions.hooks.dialect import About, Dialect, Helping, Moment, Run, Said
 from cru.extensions.hooks.entry import Entry
 from cru.extensions.hooks.load import Loaded
 
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 
 REMEMBERED = 64
 TYPED = ("user", "queue", "command")
+# `on_error` of an entry → of a handler.
+ON_ERROR = {"": "", "allow": "pass", "deny": "deny", "ask": "ask"}
 SLACK = 10.0
 """Seconds beyond a hook's own limit after which the bus gives up on it."""
 
@@ -42,13 +47,16 @@ class Hooks:
         about: About,
         log: LineFile,
         trust: HookTrust | None = None,
+        redact: Callable[[bytes], bytes] | None = None,
     ) -> None:
-        """trust: what is asked right before a project's hook runs; None = nobody (`--hooks=all`)."""
+        """trust: what is asked right before a project's hook runs; None = nobody (`--hooks=all`) · redact: what takes the known keys
+        out of JSON lines."""
         self.loaded = loaded
         self._trust = trust
         self.about = about
         self._dialects = dialects
         self._log = log
+        self._redact = redact
         self._parts: Parts | None = None
         self._bus: Bus | None = None
         self._claims: dict[int, dict[Any, str]] = {}
@@ -90,6 +98,7 @@ class Hooks:
             "where": entry.where,
             "priority": entry.priority,
             "limit": entry.timeout + SLACK,
+            "on_error": ON_ERROR[entry.on_error],
         }
         scope = "tree" if entry.include_sub_agents else "main"
         dialect = self._dialects[entry.dialect]
@@ -97,11 +106,10 @@ class Hooks:
             call = Caller(entry, dialect, moment, self)
             bus.registry.on(moment.event, call, **about, scope=scope, lane="commands", chain=entry.sequential)
             return
-        from cru.extensions.hooks.inside import ON_ERROR, Inside, limit
+        from cru.extensions.hooks.inside import Inside, limit
 
         inside = Inside(entry, dialect, moment, self)
-        about |= {"limit": limit(entry), "on_error": ON_ERROR[entry.on_error]}
-        bus.registry.on(moment.event, inside, **about, scope=scope)
+        bus.registry.on(moment.event, inside, **{**about, "limit": limit(entry) + SLACK}, scope=scope)
 
     def replace(self, loaded: Loaded, dialects: Mapping[str, Dialect], trust: HookTrust | None) -> None:
         """Files have changed: nothing of what was registered stays."""
@@ -159,6 +167,19 @@ class Hooks:
             for name in self.about.secret_names:
                 env.pop(name, None)
         return env
+
+    def without_keys(self, said: Said) -> Said:
+        """What goes to people, models and records, without the keys of providers that cru knows."""
+        answer, inject = said.answer, said.answer.inject
+        content = inject.content if inject else ""
+        data = msgspec.json.encode([said.to_user, said.warning, said.failed, answer.reason, content, *answer.context])
+        clean = self._redact(data) if self._redact else data
+        if clean == data:
+            return said
+        to_user, warning, failed, reason, content, *context = msgspec.json.decode(clean)
+        inject = inject and structs.replace(inject, content=content)
+        answer = structs.replace(answer, reason=reason, context=tuple(context), inject=inject)
+        return Said(answer, to_user, warning, failed)
 
     def detach(self, work: Coroutine[Any, Any, None]) -> None:
         """Let it run beside the session, until that ends."""

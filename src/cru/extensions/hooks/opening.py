@@ -74,13 +74,13 @@ def find(names: Iterable[str], about: About, options: HookOptions, choice: Choic
 
 def about_of(where: Where, options: HookOptions, folder: Path, context: str = "", session_id: str = "") -> About:
     """The facts of a session, as far as they do not change; `folder` is that of its context."""
-    from cru.models.providers import KEY_VARIABLES
+    from cru.models.providers import key_variables
 
     own = {"CRU_CONTEXT": context, "CRU_HOME": str(where.home), "CRU_PROJECT_ROOT": str(where.root)}
     return About(
         session_id=session_id, context=context, folder=folder, cwd=where.cwd, root=where.root, home=where.home,
         user_home=where.user_home, env={**where.env, **own}, mode=lambda: "ask", transcript=lambda: folder / "context.jsonl",
-        secret_names=frozenset(KEY_VARIABLES).difference(options.env_pass),
+        secret_names=key_variables(where.env).difference(options.env_pass),
     )  # fmt: skip
 
 
@@ -99,7 +99,7 @@ def opened(door: Door, names: Iterable[str]) -> None:
         hooks.replace(found.loaded, found.dialects, trust)
         return
     log = LineFile(parts.store.folder / "hooks.jsonl", redact=door.redact)
-    door.hooks = hooks = Hooks(found.loaded, found.dialects, about, log, trust)
+    door.hooks = hooks = Hooks(found.loaded, found.dialects, about, log, trust, door.redact)
     hooks.bind(parts)
     hooks.register(bus)
     parts.closing.append(hooks.close)

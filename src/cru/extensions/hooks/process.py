@@ -74,7 +74,8 @@ async def run(entry: Entry, stdin: bytes, env: Mapping[str, str], cwd: Path) -> 
     )
     if exit == 2 and entry.args is None and entry.dialect in DISPATCHING and not await _is_source(argv, env, cwd):
         made = replace(made, exit=1)
-    return replace(made, note="; ".join(_notes(made, left_out, env)), ms=(time.perf_counter() - began) * 1000)
+    note = "; ".join(_notes(made, left_out, env))
+    return replace(made, note=note, left_out=tuple(left_out), ms=(time.perf_counter() - began) * 1000)
 
 
 def command_line(entry: Entry, env: Mapping[str, str], cwd: Path) -> tuple[str, ...]:
@@ -152,7 +153,7 @@ def _notes(made: Run, left_out: Sequence[str], env: Mapping[str, str]) -> list[s
     notes = []
     if left_out:
         names = ", ".join(name or "(no name)" for name in left_out)
-        notes.append(f"{names} cannot be passed as an environment variable; standard input has everything")
+        notes.append(f"{names} cannot be passed as an environment variable (128 KiB at most); standard input has everything")
     if made.truncated and not made.error:
         notes.append(f"only the first {KEPT >> 20} MiB of what it printed counts")
     if made.stderr and "CRU_JAQ" not in env and jq.missed(made.stderr):

@@ -46,9 +46,13 @@ class LuaError(NamespaceError):
 
     def __init__(self, message: str, traceback: str = "", where: str = "", original: Any = ...) -> None:
         super().__init__(message)
-        self.traceback = traceback
+        self.traceback = traceback if _names_a_line(traceback) else ""
         self.where = where
         self.original = message if original is ... else original
+
+
+def _names_a_line(traceback: str) -> bool:
+    return any(not line.strip().startswith("[C]:") for line in traceback.splitlines()[1:])
 
 
 class LuaTooSlow(LuaError):

@@ -76,4 +76,13 @@ local function spec(plugin, file, keys)
   return said
 end
 
-return { open = open, opened = opened, close = close, run = run, find = find, spec = spec }
+local function keys(plugin, file)          -- the kinds of value of the table that a file returned, by name
+  local result, kinds = scopes[plugin].files[file].result, {}
+  if type(result) ~= "table" then return nil end
+  for key, value in next, result do
+    if type(key) == "string" then kinds[key] = type(value) end
+  end
+  return kinds
+end
+
+return { keys = keys, open = open, opened = opened, close = close, run = run, find = find, spec = spec }

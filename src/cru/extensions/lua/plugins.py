@@ -8,6 +8,7 @@ from typing import Any
 
 from cru.engine.parts import Parts
 from cru.events.stream import Notice
+from cru.extensions import slips
 from cru.extensions.commands import add_command, add_commands, start_services
 from cru.extensions.discover import Found
 from cru.extensions.errors import PluginFailed
@@ -77,6 +78,7 @@ class LuaPlugins:
         spec = await self._room("spec", found.name, str(file), SPEC)
         if not isinstance(spec, Mapping):
             return []
+        slips.whole(host, await self._room("keys", found.name, str(file)) or {})
         add_tools(host, spec.get("tools"))
         add_commands(host, spec.get("commands"))
         if isinstance(spec.get("setup"), LuaFunction):

@@ -16,6 +16,7 @@ from typing import Any
 
 from cru.events.calling import cancelled_from_outside
 from cru.events.errors import EventError
+from cru.extensions import slips
 from cru.extensions.commands import add_commands, start_services
 from cru.extensions.discover import Found
 from cru.extensions.errors import PluginFailed
@@ -51,6 +52,7 @@ class PythonPlugins:
         host.own(lambda: _forget(name))
         try:
             module = import_module(name) if found.module else _executed(name, found)
+            slips.whole(host, _own(module), str.upper)
             add_tools(host, getattr(module, "TOOLS", None))
             add_commands(host, getattr(module, "COMMANDS", None))
             if callable(getattr(module, "setup", None)):
@@ -100,6 +102,11 @@ def _executed(name: str, found: Found) -> ModuleType:
     sys.modules[name] = module
     loader.exec_module(module)
     return module
+
+
+def _own(module: ModuleType) -> dict[str, Any]:
+    """Its tables whose names are in capitals: those may be meant for cru."""
+    return {name: value for name, value in vars(module).items() if name.isupper() and isinstance(value, Mapping)}
 
 
 def _forget(name: str) -> None:

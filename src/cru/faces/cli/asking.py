@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from cru.faces.cli.keyboard import aside, forget_typed, typing
+from cru.faces.cli.keyboard import aside, forget_typed, in_front, typing
 from cru.faces.cli.terminal import one_line
 from cru.permissions.asker import Choice, Reply, Subject
 
@@ -50,6 +50,13 @@ class TerminalAsker:
 
         async with self._alone():
             return await dialogs.show(self._fd, kind, request)
+
+    @asynccontextmanager
+    async def lend(self, group: int) -> AsyncIterator[None]:
+        """For the block the terminal belongs to a process group of this session, and hands over lines; Ctrl-C and Ctrl-Z go there."""
+        async with self._alone():
+            with typing(self._fd, lines=True), in_front(self._fd, group):
+                yield
 
     async def free(self) -> None:
         """Wait until no question stands on the terminal."""

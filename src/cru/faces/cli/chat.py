@@ -52,18 +52,19 @@ async def _chat(start: Start, parsed: Parsed) -> int:
         await finish(built, talk.signals)
         face.close()
     if talk.unfinished:
-        face.say(f"resume with: {resume_command(parsed, start.context)}")
+        face.say(f"resume with: {resume_command(parsed, start.context, talk.failed)}")
     else:
         face.say(f"this conversation: {chat_command(parsed, start.context)}")
     return talk.signals.code
 
 
 class Chat:
-    """Prompts and turns by turns. `unfinished` says whether the last turn ended in its middle."""
+    """Prompts and turns by turns. `unfinished` says whether the last turn ended in its middle, `failed` with which exit status it
+    would have ended a run (0: it did not fail)."""
 
     def __init__(self, built: Built, face: Any, home: os.PathLike[str]) -> None:
         self.signals = Signals(built.session, self._leave)
-        self.unfinished = False
+        self.unfinished, self.failed = False, 0
         self._session = built.session
         self._face = face
         built.session.parts.services["face"] = lambda: self._seat(built.store)
@@ -102,7 +103,7 @@ class Chat:
 
     async def _turn(self, text: str) -> None:
         """One turn, or one command; its errors are shown and the chat goes on."""
-        from cru.faces.cli.one_shot import left_open, unfinished
+        from cru.faces.cli.one_shot import exit_code, left_open, unfinished
 
         # The line editor takes SIGINT for itself and gives it back to nobody.
         self.signals.on_interrupt(self._interrupt)
@@ -110,12 +111,12 @@ class Chat:
         try:
             result: LegResult | None = await self._session.run()
         except (CruError, OSError) as error:
-            self.unfinished = left_open(self._session, error)
+            self.unfinished, self.failed = left_open(self._session, error), getattr(error, "code", 1)
             message, hint = (error.message, error.hint) if isinstance(error, CruError) else (str(error), "")
             exits.complain(message, hint)
             return
         if result is not None:
-            self.unfinished = unfinished(result)
+            self.unfinished, self.failed = unfinished(result), exit_code(result)
             self._face.result(result, 0)
         elif self.unfinished:  # a command may have done away with what was
             self.unfinished = left_open(self._session)

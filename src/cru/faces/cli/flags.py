@@ -176,11 +176,8 @@ USAGE = """\
 cru [FLAGS] [PROMPT…]        ask; the answer is streamed to standard output
 … | cru [FLAGS] [PROMPT…]    the piped text follows the prompt
 cru                          on a terminal: a chat
-cru trace | models | trust | hooks | plugin | lua
-                             see `cru COMMAND --help`
 cru /COMMAND…                a command: `cru /help` lists them
 cru -- PROMPT…               everything after -- is the prompt
-
 """
 
 
@@ -189,5 +186,12 @@ def usage() -> str:
     rows = [
         (", ".join(n for n in (f.short, " ".join((f.long, *f.args))) if n), f.help) for f in FLAGS if f.kind != "later"
     ]
+    from cru.faces.cli.commands import COMMANDS
+
+    commands = [(f"cru {name} …", command.help) for name, command in COMMANDS.items()]
+    return f"{USAGE}\n{_columns(commands)}\n`cru COMMAND --help` says more of each\n\n{_columns(rows)}"
+
+
+def _columns(rows: Sequence[tuple[str, str]]) -> str:
     width = max(len(left) for left, _ in rows)
-    return USAGE + "\n".join(f"  {left:<{width}}  {text}" for left, text in rows)
+    return "\n".join(f"  {left:<{width}}  {text}" for left, text in rows)

@@ -47,7 +47,9 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         return 0
     names = args.words[1:]
     if verb in OF_ONE and not names:
-        raise UsageProblem(f"`cru fsm {verb}` needs a name", f"cru fsm {verb} NAME; `cru fsm status` says which there are")
+        raise UsageProblem(
+            f"`cru fsm {verb}` needs a name", f"cru fsm {verb} NAME; `cru fsm status` says which there are"
+        )
     if verb not in OF_ONE and names:
         raise args.wrong(f"`cru fsm {verb or 'list'}` does not take {names[0]}")
     if args.has("--json") and args.has("--mermaid"):
@@ -171,9 +173,11 @@ def _status(machines: dict[str, Machine], orphans: dict[str, Any], as_json: bool
         show(status(one))
     for name, record in orphans.items():
         found = record if isinstance(record, dict) else {}
-        state, status = found.get("state") or "?", found.get("status", "running")
-        binds = f"; until it is back, or `cru fsm reset {name}`, the model's tools are denied" if status == "running" else ""
-        show(f"{name}: {status} in the state {state}; no plugin that is loaded defines it{binds}")
+        state, how = found.get("state") or "?", found.get("status", "running")
+        binds = (
+            f"; until it is back, or `cru fsm reset {name}`, the model's tools are denied" if how == "running" else ""
+        )
+        show(f"{name}: {how} in the state {state}; no plugin that is loaded defines it{binds}")
 
 
 def _show(machine: Machine, args: Arguments) -> None:

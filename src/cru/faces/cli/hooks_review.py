@@ -10,17 +10,14 @@ from cru.extensions.hooks.entry import Entry
 from cru.extensions.hooks.errors import NoEntry
 from cru.extensions.hooks.load import Known
 from cru.extensions.hooks.opening import Found
-from cru.extensions.hooks.trust import File, Look, look
+from cru.extensions.hooks.looks import Look, look
 from cru.faces.cli.arguments import Arguments
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.hooks_found import found, put
-from cru.faces.cli.hooks_list import what
+from cru.faces.cli.hooks_shown import folded, shown
 from cru.faces.cli.place import home_path
-from cru.faces.cli.terminal import one_line, printable
+from cru.faces.cli.terminal import one_line
 
-SHOWN = 60
-"""Lines of a file that are shown before a person asks for more."""
-NOT_COVERED = "What these files start or read themselves is not looked at."
 KEYS = "t trust · r refuse · s skip · a trust all of this file · m show files whole · q quit"
 
 
@@ -38,10 +35,12 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     all_there = found(parsed)
     review = Review(parsed, all_there)
     if said:
-        for word in said.get("--trust", ()):
-            review.judge(review.named(word), accepted=True)
-        for word in said.get("--refuse", ()):
-            review.judge(review.named(word), accepted=False)
+        trusted = [review.seen(word) for word in said.get("--trust", ())]
+        refused = [review.named(word) for word in said.get("--refuse", ())]
+        for item in trusted:
+            review.judge(item, accepted=True)
+        for item in refused:
+            review.judge(item, accepted=False)
         return 0
     review.mention_trust()
     items = review.waiting()
@@ -51,11 +50,17 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     if sys.stdin.isatty() and sys.stderr.isatty():
         return review.ask(items)
     for item in items:
-        review.show(item)
+        review.show(item, whole=True)
     raise UsageProblem(
         "nothing is accepted unseen: there is no terminal to answer at",
-        "cru hooks review --trust ID …, or --refuse ID …",
+        f"if you accept what is shown: {_how_to_trust(items)}",
     )
+
+
+def _how_to_trust(items: list[Item]) -> str:
+    """The command line that accepts these as they are now."""
+    words = [item.dialect or f"{item.entries[0].id}@{item.looks[0].digest}" for item in items]
+    return f"cru hooks review --trust {' '.join(words)}"
 
 
 def _said(words: tuple[str, ...]) -> dict[str, list[str]]:
@@ -103,6 +108,18 @@ class Review:
         ):
             _put(f"{path} is not trusted either: `cru trust`")
 
+    def seen(self, word: str) -> Item:
+        """What is to be trusted, if it is still what the word says: ID@DIGEST, as the review shows it. Raises NoEntry and UsageProblem."""
+        name, _, digest = word.partition("@")
+        item = self.named(name)
+        if item.dialect or digest == item.looks[0].digest:
+            return item
+        self.show(item, whole=True)
+        what = f"{name} is not what it was when it was shown" if digest else f"{name} says nothing of the content you have seen"
+        raise UsageProblem(
+            f"nothing is accepted: {what}", f"read it again, as it is shown above; then: {_how_to_trust([item])}"
+        )
+
     def named(self, word: str) -> Item:
         """What an id, or the name of a program, stands for. Raises NoEntry."""
         foreign = [one.entry for one in self._found.loaded.known if _is_foreign(one) and one.entry.dialect == word]
@@ -129,7 +146,7 @@ class Review:
         whole_file = None
         for number, item in enumerate(items, 1):
             path = item.entries[0].source.path
-            _put(f"\n{number} of {len(items)}")
+            print(f"\n{number} of {len(items)}")
             self.show(item)
             key = "t" if whole_file == path and not item.dialect else self._key(item)
             if key == "q":
@@ -157,45 +174,20 @@ class Review:
     def show(self, item: Item, *, whole: bool = False) -> None:
         if item.dialect:
             _put(f"{item.dialect}: hooks of your own files, which are off here until you turn them on")
-        looks: list[Look | None] = [*item.looks] or [None] * len(item.entries)
+        looks = item.looks or [look(entry, self._found.about) for entry in item.entries]
         for entry, seen in zip(item.entries, looks, strict=True):
-            one = Known(entry, "untrusted")
-            _put(
-                f"{entry.id}  {entry.dialect}  {entry.event}" + (f"  matcher {entry.matcher}" if entry.matcher else "")
-            )
-            _put(f"  {entry.where}")
-            _put("  runs: " + what(one).replace("\n", "\n        "))
-            for name, value in entry.env.items():
-                _put(f"  with {name}={value}")
-            if seen is not None:
-                self._show_files(seen, whole)
-
-    def _show_files(self, seen: Look, whole: bool) -> None:
-        for file in seen.files:
-            _put(f"  {file.path} ({file.size} bytes)")
-            for line in _content(file, whole):
-                _put(f"  │ {line}")
-        for text in seen.unseen:
-            _put(f"  cannot be seen: {text}")
-        if seen.files or seen.unseen:
-            _put(f"  {NOT_COVERED}")
+            for line in shown(entry, seen, whole=whole):
+                for piece in folded(line, _width()):
+                    print(piece)
 
     def _item(self, one: Known) -> Item:
         return Item([one.entry], [look(one.entry, self._found.about)])
 
 
-def _content(file: File, whole: bool) -> list[str]:
-    if b"\0" in file.content:
-        return ["(not a text)"]
-    lines = file.content.decode("utf-8", "backslashreplace").split("\n")
-    if lines[-1] == "":
-        lines.pop()
-    left = 0 if whole else len(lines) - SHOWN
-    if left > 0:
-        lines[SHOWN:] = [f"… {left} more lines (m shows them)"]
-    if file.size > len(file.content):
-        lines.append(f"… only the first {len(file.content)} bytes are shown")
-    return lines
+def _width() -> int:
+    import shutil
+
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
 
 
 def _is_foreign(one: Known) -> bool:
@@ -203,4 +195,4 @@ def _is_foreign(one: Known) -> bool:
 
 
 def _put(text: str) -> None:
-    print("\n".join(one_line(line) for line in printable(text).split("\n")))
+    print(one_line(text))

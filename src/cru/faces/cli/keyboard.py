@@ -33,6 +33,28 @@ def typing(fd: int, lines: bool) -> Iterator[None]:
             pass  # the terminal has gone
 
 
+@contextmanager
+def in_front(fd: int, group: int) -> Iterator[None]:
+    """The terminal's foreground is another process group for the block; nothing changes if that has gone."""
+    import signal
+    from contextlib import suppress
+
+    def give(to: int) -> None:
+        # from the background this would stop us
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTTOU,))
+        try:
+            with suppress(OSError):
+                os.tcsetpgrp(fd, to)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    give(group)
+    try:
+        yield
+    finally:
+        give(os.getpgrp())
+
+
 def forget_typed(fd: int) -> None:
     """What was typed before a question was there is no answer to it."""
     import termios

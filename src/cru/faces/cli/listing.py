@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from cru.contexts.home import Home
 from cru.contexts.store import FileContext
 from cru.faces.cli.flags import UsageProblem
+from cru.faces.cli.terminal import one_line
 from cru.values.entries import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 
 MARKS = {"none": "", "active": " [active]", "stale": " [stale]"}
@@ -14,6 +15,9 @@ FIRST_LINES = 3
 SHORT_ARGS = 60
 THINGS = {"system_prompt": "system_prompt.md", "prompt": "system_prompt.md", "todos": "todos.md", "goals": "goals.md"}
 
+# Prompts that no person typed, and what handlers may have made of one: blocked, rewritten, added context.
+UNTYPED = ("continuation", "recurse", "inbox", "task")
+HANDLED = ("blocked", "rewritten", "with context")
 NONE = {"system_prompt.md": "(no system prompt of its own; cru trace --next shows what is sent)"}
 
 
@@ -67,23 +71,26 @@ def _lines(entry: Entry, resolved: Entry | None, verbose: bool) -> Iterator[str]
     elif entry.entry_type == ANCHOR:
         yield f"[{str(entry.metadata.get('kind', 'anchor')).upper()}]: {entry.content}"
     else:
-        partial = entry.metadata.get("partial")
-        mark = f" ({partial})" if partial else _mark(resolved)
-        yield f"[{entry.from_.upper()}]{mark}: {entry.content}"
+        yield f"[{_who(entry)}]{_mark(entry, resolved)}: {entry.content}"
         if verbose and resolved is not None and resolved.metadata.get("rewritten"):
             yield f"[SENT]: {resolved.content}"
 
 
-def _mark(resolved: Entry | None) -> str:
-    """What handlers made of a prompt; its original is what is shown."""
-    if resolved is None:
-        return ""
-    if resolved.metadata.get("blocked"):
-        return " (blocked)"
+def _who(entry: Entry) -> str:
+    return "HOOK" if entry.metadata.get("source") in UNTYPED else entry.from_.upper()
+
+
+def _mark(entry: Entry, resolved: Entry | None) -> str:
+    """How a text came about that nobody typed, why it breaks off, and what handlers made of a prompt, whose original is shown."""
+    about, made = entry.metadata, {} if resolved is None else resolved.metadata
+    source = about.get("source")
     marks = [
-        word for key, word in (("rewritten", "rewritten"), ("context", "with context")) if resolved.metadata.get(key)
+        str(about.get("partial", "")),
+        one_line(str(about.get("command", source)), SHORT_ARGS) if source in (*UNTYPED, "command") else "",
+        *(word for word in HANDLED if made.get(word.split()[-1])),
     ]
-    return f" ({', '.join(marks)})" if marks else ""
+    shown = ", ".join(mark for mark in marks if mark)
+    return f" ({shown})" if shown else ""
 
 
 def _size(count: int) -> str:

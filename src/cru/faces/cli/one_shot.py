@@ -44,7 +44,7 @@ async def _one_shot(start: Start, parsed: Parsed, ask: Ask) -> int:
         result = await _turn(built.session, parsed, ask)
     except CruError as error:
         if left_open(built.session, error, ask.text):
-            error.hint = f"{error.hint}\nresume with: {resume_command(parsed, start.context)}".strip()
+            error.hint = f"{error.hint}\nresume with: {resume_command(parsed, start.context, error.code)}".strip()
         raise
     finally:
         await finish(built, signals)
@@ -53,11 +53,13 @@ async def _one_shot(start: Start, parsed: Parsed, ask: Ask) -> int:
     if face.problem:
         exits.complain(f"standard output: {face.problem}", f"the answer is in the log: cru -G {start.context} 1")
         code = code or exits.ERROR
-    face.result(result, code, resume_command(parsed, start.context) if unfinished(result) else "")
+    face.result(result, code, resume_command(parsed, start.context, code) if unfinished(result) else "")
     return code
 
 
 async def _turn(session: Session, parsed: Parsed, ask: Ask) -> LegResult:
+    if ask.events:
+        await session.open("resume" if parsed.has("resume") else "startup")  # plugins are to hear of it, too
     for event in ask.events:
         await session.parts.bus.dispatch(event)
     if parsed.has("resume"):
@@ -102,6 +104,7 @@ def announce(start: Start, parsed: Parsed, events: tuple[Struct, ...]) -> None:
     """Let handlers hear events although no turn follows."""
 
     async def work(session: Session) -> None:
+        await session.open()
         for event in events:
             await session.parts.bus.dispatch(event)
 

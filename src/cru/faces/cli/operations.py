@@ -75,6 +75,10 @@ class Operations:
 
 
 def _transient(do: Operations, _name: str) -> None:
+    from cru.events.payloads import ContextSwitched
+
+    if do.name != do.home.current:
+        do.events.append(ContextSwitched(do.home.current, do.name, transient=True))
     do.say(f"context {do.name}")
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cru.faces.cli.flags import Parsed, UsageProblem
+from cru.faces.cli.start import NO_MODEL
 
 if TYPE_CHECKING:
     from cru.app import Start
@@ -62,9 +63,10 @@ def overrides(parsed: Parsed) -> dict[str, Any]:
     return given
 
 
-def resume_command(parsed: Parsed, context: str) -> str:
-    """What to type to go on with an unfinished turn of this run."""
-    return _same_again(parsed, "-C", context, "--resume")
+def resume_command(parsed: Parsed, context: str, code: int) -> str:
+    """What to type to go on with an unfinished turn of this run, that ended with an exit status: a model that cannot be is left out."""
+    without = "model" if code == NO_MODEL and _no_model(parsed.last("model") or "") else ""
+    return _same_again(parsed, "-C", context, "--resume", without=without)
 
 
 def chat_command(parsed: Parsed, context: str) -> str:
@@ -72,12 +74,28 @@ def chat_command(parsed: Parsed, context: str) -> str:
     return _same_again(parsed, "-C", context)
 
 
-def _same_again(parsed: Parsed, *words: str) -> str:
-    """A command line that works in the same place and the same way."""
+def _same_again(parsed: Parsed, *words: str, without: str = "") -> str:
+    """A command line that works in the same place and the same way; the flag `without` is left out."""
     import shlex
 
-    kept = [word for flag, values in parsed.given if flag.name in KEPT for word in (flag.short or flag.long, *values)]
+    flags = [given for given in parsed.given if given[0].name in KEPT and given[0].name != without]
+    kept = [word for flag, values in flags for word in (flag.short or flag.long, *values)]
     return shlex.join(["cru", *kept, *words])
+
+
+def _no_model(name: str) -> bool:
+    """Whether neither a key nor a file could make a model of that name."""
+    from cru.models.protocol import NoModel
+    from cru.models.providers import refuse_misspelt, split_model
+    from cru.models.settings import ModelSettings
+
+    try:
+        provider, identity = split_model(name, ModelSettings(), {})
+        if not provider:
+            refuse_misspelt(identity)
+    except NoModel:
+        return True
+    return False
 
 
 def checked(path: str) -> str:
@@ -101,7 +119,8 @@ def start_of(parsed: Parsed, context: str) -> Start:
         raise UsageProblem(f"{named} {checked(str(root))}: no such folder")
     checked(str(root))
     return Start(
-        home, context, dict(os.environ), cwd, root, overrides(parsed), _policy(parsed), parsed.has("strict-hooks")
+        home, context, dict(os.environ), cwd, root, overrides(parsed), _policy(parsed), parsed.has("strict-hooks"),
+        parsed.has("verbose"),
     )  # fmt: skip
 
 

@@ -17,6 +17,7 @@ from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.app import Built, Start
+    from cru.extensions.discover import Found
     from cru.extensions.manager import Extensions, Loaded
 
 HELP = """\
@@ -62,7 +63,12 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 
         if args.has("--lua") and args.has("--python"):
             raise UsageProblem("--lua and --python do not go together", f"cru plugin new {names[0]} --lua")
-        return new(home_path(parsed), names[0], "python" if args.has("--python") else "lua")
+        there = next((one for one in _known(parsed) if one.name == names[0]), None)
+        code = new(home_path(parsed), names[0], "python" if args.has("--python") else "lua")
+        if there is not None:
+            wins = "that one wins over yours" if there.layer == "path" else "yours wins over it"
+            say(f"cru: there is another plugin {there.name} ({there.layer}, {there.files[0]}); {wins}")
+        return code
     if verb == "test":
         return _test(parsed, names[0])
     if verb in ("enable", "disable"):
@@ -100,14 +106,12 @@ def _list(parsed: Parsed, as_json: bool) -> int:
 
 def _switch(parsed: Parsed, name: str, on: bool) -> int:
     """Write it into the user's config.toml; comments and order stay. Raises NoPlugin and ConfigError."""
-    from cru.app import load_settings, plugin_places
     from cru.config.edit import set_value
 
-    start = start_of(parsed, _context(parsed))
-    known = [found.name for found in plugin_places(start, load_settings(start)[0]).find()[0]]
+    known = [found.name for found in _known(parsed)]
     if name not in known:
         raise _no_plugin(name, known)
-    file = start.home / "config.toml"
+    file = home_path(parsed) / "config.toml"
     set_value(file, f"plugins.{name}.enabled", on)
     show(f"the plugin {name} is {'enabled' if on else 'disabled'} from the next session on ({file})")
     return 0
@@ -152,12 +156,24 @@ async def _tested(parsed: Parsed, file: Path, folder: Path) -> Any:
 
 
 def _folder(parsed: Parsed, word: str) -> Path:
-    """The plugin's folder, by path or by name. Raises NoPlugin."""
-    plugins = home_path(parsed) / "plugins"
-    for folder in (working_directory() / word, plugins / word):
+    """The plugin's folder, by path or by the name that `cru plugin list` shows. Raises NoPlugin."""
+    for folder in (working_directory() / word, home_path(parsed) / "plugins" / word):
         if folder.is_dir():
             return Path(os.path.abspath(folder))
-    raise _no_plugin(word, [entry.name for entry in plugins.iterdir() if entry.is_dir()] if plugins.is_dir() else [])
+    known = _known(parsed)
+    for one in known:
+        if one.name == word:
+            return one.folder
+    raise _no_plugin(word, [one.name for one in known])
+
+
+def _known(parsed: Parsed) -> list[Found]:
+    """Every plugin that is found, loaded or not."""
+    from cru.app import load_settings, plugin_places
+
+    start = start_of(parsed, _context(parsed))
+    found: list[Found] = plugin_places(start, load_settings(start)[0]).find()[0]
+    return found
 
 
 def _no_plugin(word: str, known: list[str]) -> NoPlugin:
@@ -237,6 +253,7 @@ def _with_plugins(start: Start, work: Callable[[Built, Extensions], Awaitable[T]
 
     async def run() -> T:
         from cru.app import build
+        from cru.extensions.listing import line_of
 
         told: list[tuple[str, str]] = []
         built = build(start, watch=lambda bus: _notices(bus.stream, lambda text, owner="": told.append((text, owner))))
@@ -245,7 +262,8 @@ def _with_plugins(start: Start, work: Callable[[Built, Extensions], Awaitable[T]
             if extensions.session is None:
                 await extensions.open(built.session.parts)
             broken = {one.found.name for one in extensions.plugins if one.error}
-            for text, owner in told:
+            order = list(dict.fromkeys(owner for _, owner in told))
+            for text, owner in sorted(told, key=lambda one: (order.index(one[1]), line_of(one[0]))):
                 if owner not in broken:
                     say(text)
             return await work(built, extensions)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -45,23 +46,42 @@ class Markdown:
             from rich.console import Console
 
             self._console = Console()
-        from rich.markdown import Markdown as Rendered
+        from cru.faces.cli.markdown import show
 
         self._before()
-        self._console.print(Rendered(printable(block).strip("\n")))
+        show(self._console, printable(block).strip("\n"))
+
+
+FENCE = re.compile(r"(?:\s|[-*+]\s|>|\d+[.)]\s)*(`{3,}(?=[^`]*$)|~{3,})")
+HTML = re.compile(r" {0,3}<(?:(!--)|(\?)|(!\[CDATA\[)|(?:pre|script|style|textarea)(?:[\s>]|$))", re.IGNORECASE)
+HTML_ENDS = ("-->", r"\?>", r"\]\]>", r"</(?:pre|script|style|textarea)>")
 
 
 def _block_end(text: str) -> int:
-    """Where the first whole block ends, -1 if none does yet."""
-    fenced = False
+    """Where the first whole block ends, -1 if none does yet. Code and HTML that says where it ends may hold blank lines."""
+    until: re.Pattern[str] | None = None
     at = 0
     for line in text.split("\n")[:-1]:
         at += len(line) + 1
-        if line.lstrip().startswith(("```", "~~~")):
-            fenced = not fenced
-        elif not fenced and not line.strip() and text[:at].strip():
+        if until is not None:
+            until = None if until.search(line) else until
+            continue
+        until = _until(line)
+        if until is None and not line.strip() and text[:at].strip():
             return at
     return -1
+
+
+def _until(line: str) -> re.Pattern[str] | None:
+    """What ends the block that a line opens; None if a blank line does, or the line itself."""
+    fence = FENCE.match(line)
+    if fence is not None:
+        return re.compile(rf"^[\s>]*{fence[1][0]}{{{len(fence[1])},}}\s*$")
+    html = HTML.match(line)
+    if html is None:
+        return None
+    end = re.compile(HTML_ENDS[(html.lastindex or 4) - 1], re.IGNORECASE)
+    return None if end.search(line, html.end()) else end
 
 
 ERASE = "\r\x1b[2K"
@@ -82,6 +102,10 @@ class Progress:
         self._shown = True
         text = _fitting(text)
         self._write(f"{away}\x1b[2m{text} …\x1b[0m")
+
+    def leave(self) -> None:
+        """What stands there now is somebody else's."""
+        self._shown = False
 
     def clear(self) -> None:
         if self._shown:

@@ -33,6 +33,7 @@ def run(parsed: Parsed) -> int:
         say(f"cru: {warning}")
     if not quiet and (text.strip() or parsed.has("resume")):
         return _turn(parsed, name, text, events)
+    events = tuple(event for event in events if not getattr(event, "transient", False))  # no session, no other context
     if events:
         from cru.faces.cli.one_shot import announce
 

@@ -131,6 +131,8 @@ class TextFace:
 
     def _question(self, item: Published) -> None:
         assert isinstance(item.payload, InteractionRequested)
+        if self._progress is not None and item.payload.kind == "terminal":  # a program has begun to ask there
+            self._progress.leave()
         self._put_away()
         self._questions.add(item.payload.id)
 

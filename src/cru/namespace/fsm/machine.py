@@ -167,9 +167,8 @@ class Machine:
             return text, stops
         if stuck >= STUCK:
             self.paused = True
-            why = f"workflow {self.name} waits in the state {state.name}: {stuck} legs without progress; your next prompt goes on with it"
-            self.warn(why)
-            return "", why
+            where = f"workflow {self.name} waits in the state {state.name}"
+            return "", f"{where}: {stuck} legs without progress; your next prompt goes on with it"
         return words.go_on(self.definition, state, record), ""
 
     # ------------------------------------------------------------------------------------------------------------------------------
@@ -181,9 +180,7 @@ class Machine:
         what, then = over
         if not then:
             self.stop(what)
-            text = f"workflow {self.name} is stopped: {what}; `/{self.name}` goes on and counts anew"
-            self.warn(text)
-            return "", text
+            return "", f"workflow {self.name} is stopped: {what}; `/{self.name}` goes on and counts anew"
         state = await self.put(then, what, "limit")
         self.warn(f"workflow {self.name}: {what}; it goes on in the state {then}")
         return f"[workflow {self.name}: {what}]\n{words.entered(self.definition, state)}", ""

@@ -234,9 +234,11 @@ class Workflows:
             text, why = await machine.leg_over(done, over.no_progress, over.recurse is not None)
             texts += [text] if text else []
             gives_up += [why] if why else []
-        if texts:
-            return Answer(inject=Inject("\n\n".join(texts)))
-        return halt("; ".join(gives_up)) if gives_up and not over.queued else PASS
+        if gives_up and not texts and not over.queued:
+            return halt("; ".join(gives_up))
+        for why in gives_up:
+            self._parts.bus.stream.warn(why)
+        return Answer(inject=Inject("\n\n".join(texts))) if texts else PASS
 
     def _stop(self, _event: Event) -> Answer:
         """`/stop`: nothing goes on by itself until the user's next prompt."""

@@ -5,7 +5,7 @@ local defaults = {
   words = 6,     -- at most, in the title
   wait = 3,      -- seconds for which the end of a run waits for a title that is on its way; 0: not at all
 }
-local KEY, LONGEST, EXCERPT = "auto-title", 60, 1500
+local KEY, FAILED, LONGEST, EXCERPT, TRIES = "auto-title", "auto-title:failed", 60, 1500, 3
 local M, settings = {}, defaults
 local finished, asked, waiting = false, false, false
 
@@ -48,22 +48,39 @@ end
 
 local function found(title)
   cru.state.set(KEY, title)
+  cru.state.clear(FAILED)
   cru.publish("session_title", title)
+end
+
+--- How often it failed in this conversation, and why last.
+local function failed()
+  local kept = cru.state.get(FAILED)
+  if type(kept) == "table" and type(kept.tries) == "number" then return kept end
+  return { tries = 0 }
+end
+
+local function fail(why)
+  local tries = failed().tries + 1
+  cru.state.set(FAILED, { tries = tries, why = why })
+  cru.log("info", "auto-title: no title: " .. why)
+  if tries >= TRIES then
+    cru.toast(("auto-title: no title after %d tries, the last time because %s; /title TEXT gives one"):format(tries, why))
+  end
 end
 
 --- @handler event="turn:complete"
 function M.on_turn_complete(ctx, event) finished = event.cause == "done" end
 
---- Ask once a run, when a turn has ended well. Failing is no more than a line that -v shows.
+--- Ask once a run, when a turn has ended well, and in three runs at most. Failing is a line that -v shows, the last time a notice.
 -- @handler event="session:idle"
 function M.on_idle(ctx)
-  if asked or not finished or cru.state.get(KEY) then return nil end
+  if asked or not finished or cru.state.get(KEY) or failed().tries >= TRIES then return nil end
   local prompt, answer = beginning(ctx.session.transcript)
   if not prompt then return nil end
   asked, waiting = true, true
   cru.spawn(function()
     local ok, result = pcall(ask, prompt, answer)
-    if ok then found(result) else cru.log("info", "auto-title: no title: " .. tostring(result)) end
+    if ok then found(result) else fail(tostring(result)) end
     waiting = false
   end)
 end
@@ -86,7 +103,19 @@ end
 -- @handler event="context:cleared"
 function M.on_cleared()
   cru.state.clear(KEY)
+  cru.state.clear(FAILED)
   asked = false
 end
+
+--- /title shows the title, /title TEXT gives one.
+function M.command(args)
+  local given = M.clean(args.input or "")
+  if given ~= "" then found(given) end
+  local title, kept = cru.state.get(KEY), failed()
+  if type(title) == "string" then return { message = title } end
+  return { message = kept.why and ("no title yet; the last try failed: " .. kept.why) or "no title yet: it comes after the first turn" }
+end
+
+M.commands = { title = { desc = "Show the title of the conversation, or give one", hint = "[TEXT]", fn = M.command } }
 
 return M

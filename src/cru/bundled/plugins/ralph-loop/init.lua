@@ -12,12 +12,15 @@ local defaults = {
   keep_hours = 24,   -- a loop that an older run left behind is cleared after that time
 }
 local KEY, BACKOFF_MOST, AFTER_INTERRUPT = "ralph-loop", 40, 3
+local OPTIONS = { "max", "tag" }
 local USAGE = "/ralph PROMPT [--max N] [--tag TEXT] | /ralph status | /ralph stop"
 local M, settings = {}, defaults
 local interrupted, counting, compacted = nil, false, false
+local looked = false   -- whether what an older run left was looked at
 
 function M.setup(given)
   settings = cru.check.settings(given, defaults)
+  looked = false
   cru.check.number(settings.countdown, "[plugins.ralph-loop] countdown", { max = 15 })   -- a handler waits at most 60 s in all
 end
 
@@ -76,7 +79,7 @@ function M.start(prompt, opts)
     iteration = 0, failed = 0,
   }
   if loop.tag == "" then error("tag: must not be empty", 2) end
-  interrupted, counting, compacted = nil, false, false
+  interrupted, counting, compacted, looked = nil, false, false, true
   keep(loop)
   return prompt .. "\n\n" .. instruction(loop)
 end
@@ -112,7 +115,9 @@ function M.on_turn_complete(ctx, event)
   local loop = M.loop()
   if not loop then return nil end
   if event.cause ~= "done" then return broken(loop, event.cause) end
-  if interrupted and cru.timer.clock() - interrupted < AFTER_INTERRUPT then return nil end
+  local fresh = interrupted and cru.timer.clock() - interrupted < AFTER_INTERRUPT
+  if fresh and ctx.is_continuation then return nil end   -- a prompt of the user goes on at once
+  interrupted = nil
   loop.iteration = loop.iteration + 1
   if M.complete(event.response, loop) then return finish(loop, "complete") end
   if loop.iteration >= loop.max then return finish(loop, "stopped: the limit is reached") end
@@ -148,13 +153,16 @@ function M.on_request()
   if loop then return { context = ("Your task is still this:\n%s\n\n%s"):format(loop.prompt, instruction(loop)) } end
 end
 
---- A loop of an older run goes on with the next prompt, unless it is too old.
--- @handler event="session:started"
-function M.on_start()
+--- A loop of an older run goes on with the first prompt of this one, unless it is too old. Commands that only look say nothing of it:
+--- it may be at work in another process.
+-- @handler event="leg:started"
+function M.on_leg()
+  if looked then return nil end
+  looked = true
   local loop = M.loop()
   if not loop then return nil end
   if os.time() - loop.at > settings.keep_hours * 3600 then return finish(loop, "a loop was left behind; it is cleared") end
-  cru.toast("ralph-loop: a loop is under way, " .. how_to_go_on(loop))
+  cru.toast(("ralph-loop: a loop is under way and goes on, %d of %d turns are done; /ralph stop ends it"):format(loop.iteration, loop.max))
 end
 
 local function stop()
@@ -169,30 +177,49 @@ function M.on_stop() stop() end
 --- @handler event="context:clearing"
 function M.on_clear() stop() end
 
---- One option `--NAME VALUE` at the beginning or the end of a text: its value and the rest.
-local function option(text, name)
-  local flag = "%-%-" .. name .. "%s+"
-  for _, value in ipairs { '"([^"]+)"', "'([^']+)'", "(%S+)" } do
-    local found, rest = text:match("^%s*" .. flag .. value .. "%s+(.*)$")
-    if found then return found, rest end
-    rest, found = text:match("^(.*%S)%s+" .. flag .. value .. "%s*$")
-    if found then return found, rest end
+--- The option that an unknown one may be meant as.
+local function closest(name)
+  for _, known in ipairs(OPTIONS) do
+    if known:sub(1, 1) == name:sub(1, 1):lower() then return ("did you mean --%s?"):format(known) end
   end
-  return nil, text
+  return "there are --" .. table.concat(OPTIONS, " and --")
 end
 
---- What stands behind /ralph: the prompt and its options.
-function M.parse(text)
-  local opts, left = {}, nil
-  while left ~= text do
-    left = text
-    for _, name in ipairs { "max", "tag" } do
-      local value
-      value, text = option(text, name)
-      opts[name] = opts[name] or value
-    end
+--- A value, in quotes or not, at the beginning of a text: the value, and where it ends; nil if there is none.
+local function value_of(text, from)
+  for _, shape in ipairs { '^"([^"]+)"()', "^'([^']+)'()", "^([^%s\"']%S*)()" } do
+    local value, after = text:match(shape, from)
+    if value and (text:sub(after, after) == "" or text:match("^%s", after)) then return value, after - 1 end
   end
-  return text:match("^%s*(.-)%s*$"), opts
+end
+
+--- What stands behind /ralph: the prompt and its options, or nil and what is wrong. Options stand anywhere, as `--max 3` or `--max=3`;
+--- a `--` before the prompt ends them.
+function M.parse(text)
+  local opts, kept, at = {}, {}, 1
+  while true do
+    local first, last, word = text:find("(%S+)", at)
+    if not first then break end
+    if word == "--" and #kept == 0 then
+      kept[1] = text:sub(last + 1)
+      break
+    end
+    local dashes, name, equals = word:match("^(%-%-?)(%a[%w_-]*)(=?)")
+    local known = name == "max" or name == "tag"
+    if dashes == "--" or (dashes and known) then
+      local option = dashes .. name
+      if dashes == "-" or not known then return nil, ("%s is unknown; %s (`--` before the prompt ends the options)"):format(option, closest(name)) end
+      local from = first + #option
+      from = equals == "=" and from + 1 or text:match("^%s+()", from) or from
+      local value, ends = value_of(text, from)
+      if not value or (equals == "" and value:match("^%-%-%a")) then return nil, option .. " needs a value" end
+      opts[name], last = value, ends
+    else
+      kept[#kept + 1] = text:sub(at, last)
+    end
+    at = last + 1
+  end
+  return table.concat(kept):match("^%s*(.-)%s*$"), opts
 end
 
 local function status()
@@ -205,9 +232,10 @@ end
 function M.command(args)
   local input = args and args.input or ""
   local prompt, opts = M.parse(input)
+  if not prompt then return { error = ("/ralph: %s; usage: %s"):format(opts, USAGE) } end
   if prompt == "status" then return status() end
   if prompt == "stop" then return { message = stop() and "the loop is stopped" or "no loop is under way" } end
-  if prompt == "" or prompt:match("^%-%-") then return { error = "usage: " .. USAGE } end
+  if prompt == "" then return { error = "usage: " .. USAGE } end
   if opts.max then
     local most = math.tointeger(tonumber(opts.max))
     if not most or most < 1 then return { error = "--max: a whole number from 1, not " .. opts.max } end

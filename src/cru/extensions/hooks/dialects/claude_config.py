@@ -11,7 +11,7 @@ from cru.config.closest import did_you_mean
 from cru.extensions.hooks.dialects import claude_matching as matching
 from cru.extensions.hooks.dialects import nested
 from cru.extensions.hooks.dialects.nested import Handler
-from cru.extensions.hooks.dialects.reading import Reading
+from cru.extensions.hooks.dialects.reading import Reading, given, mistyped
 from cru.extensions.hooks.entry import Entry, Kind, Problem, Source
 
 GROUP = ("matcher", "hooks")
@@ -25,6 +25,8 @@ TYPES: dict[str, tuple[str, ...]] = {
     "agent": ("prompt", "model"),
 }
 KEYS = (*COMMON, *dict.fromkeys(key for keys in TYPES.values() for key in keys))
+DECIDES: dict[str, type] = {"if": str, "async": bool, "asyncRewake": bool, "once": bool}
+"""Of the wrong type, they keep a handler from running: nobody can tell what was meant."""
 SHELLS = ("bash", "powershell")
 TIMEOUT = 600.0
 OF_TYPE = {"prompt": 30.0, "agent": 60.0}
@@ -54,15 +56,14 @@ def read(source: Source, events: Collection[str], env: Mapping[str, str]) -> Fil
 
 def _entry(reading: Reading, handler: Handler, env: Mapping[str, str]) -> Entry | None:
     """One handler; None if it is of no type. What keeps it from ever running is its `problem`."""
-    one, event, at = handler.one, handler.event, handler.at
+    one, event = handler.one, handler.event
     kind = one.get("type", "command")
     if not isinstance(kind, str) or kind not in TYPES:
         hint = did_you_mean(kind, TYPES) if isinstance(kind, str) else ""
-        reading.wrong(f"{event}: the `type` of a handler is one of {', '.join(TYPES)}", hint, line=handler.line)
+        reading.wrong(f"{event}: the `type` of a handler is one of {', '.join(TYPES)}", hint, line=handler.line, void=True)
         return None
     main, matcher = one.get(TYPES[kind][0]), handler.group.get("matcher") or ""
-    condition = reading.typed(one, "if", str, "", *at)
-    rewake = reading.typed(one, "asyncRewake", bool, False, *at)
+    condition, rewake = given(one, "if", str, ""), given(one, "asyncRewake", bool, False)
     if rewake:
         reading.wrong(f"{event}: {REWAKE}", line=handler.line)
     return Entry(
@@ -70,10 +71,10 @@ def _entry(reading: Reading, handler: Handler, env: Mapping[str, str]) -> Entry 
         kind=next(name for name in get_args(Kind) if name == kind), command=main if isinstance(main, str) else "",
         args=_arguments(one.get("args")), shell=one["shell"] if one.get("shell") in SHELLS else "",
         matcher=matcher if isinstance(matcher, str) else "", condition=condition,
-        timeout=_timeout(reading, handler, kind, env), asynchronous=reading.typed(one, "async", bool, False, *at) or rewake,
-        rewake=rewake, once=reading.typed(one, "once", bool, False, *at), include_sub_agents=True,
+        timeout=_timeout(reading, handler, kind, env), asynchronous=given(one, "async", bool, False) or rewake,
+        rewake=rewake, once=given(one, "once", bool, False), include_sub_agents=True,
         definition=handler.definition,
-        problem=_broken(kind, one) or _bad_matcher(event, matcher) or matching.bad_condition(event, condition),
+        problem=_broken(kind, one) or mistyped(one, DECIDES) or _bad_matcher(event, matcher) or matching.bad_condition(event, condition),
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from cru.extensions.hooks.dialect import Moment
 from cru.extensions.hooks.dialects.nested import Handler, Shape, handlers
-from cru.extensions.hooks.dialects.reading import Reading, bad_regex, definition
+from cru.extensions.hooks.dialects.reading import Reading, bad_regex, definition, mistyped
 from cru.extensions.hooks.dialects.toml import reading_of
 from cru.extensions.hooks.entry import Entry, Kind, Problem, Source
 
@@ -56,12 +56,11 @@ def _entry(reading: Reading, moments: Mapping[str, Sequence[Moment]], one: Handl
         wrong = f"`type` must be one of {', '.join(TYPES)}"
     elif kind == "command" and not (isinstance(command, str) and command.strip()):
         wrong = "`command` is missing"
-    is_async = reading.typed(one.one, "async", bool, False, *one.at)
     return Entry(
         id=reading.id(one.event, one.definition), dialect="codex", event=one.event, source=reading.source, line=one.line,
         kind=TYPES.get(str(kind), "command"), command=command if isinstance(command, str) else "", matcher=matcher,
         timeout=_timeout(reading, one), enabled=not off, include_sub_agents=one.event != "SessionEnd",
-        definition=one.definition, problem=wrong or (NOT_ASYNC if is_async else ""),
+        definition=one.definition, problem=wrong or mistyped(one.one, {"async": bool}) or (NOT_ASYNC if one.one.get("async") else ""),
     )  # fmt: skip
 
 
@@ -97,7 +96,7 @@ def _notify(reading: Reading, argv: Any) -> list[Entry]:
         or not all(isinstance(word, str) and "\0" not in word for word in argv)
         or not argv[0]
     ):
-        reading.wrong("`notify` must be a list of texts: the program and its arguments", line=line)
+        reading.wrong("`notify` must be a list of texts: the program and its arguments", line=line, void=True)
         return []
     program, said = shlex.quote(argv[0]), definition({NOTIFY: argv})
     command = (

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from cru.extensions.hooks.dialects.crush_regex import to_python
-from cru.extensions.hooks.dialects.reading import WORDS, Reading, bad_regex, definition
+from cru.extensions.hooks.dialects.reading import LONGEST, WORDS, Reading, bad_regex, definition
 from cru.extensions.hooks.entry import Entry, Problem, Source
 
 TIMEOUT = 30
@@ -27,10 +27,10 @@ def entries(source: Source) -> tuple[list[Entry], list[Problem]]:
     if source.path.name in SCRIPTS:
         return [], _script(source)
     reading = Reading(source)
-    hooks = reading.typed(reading.value, "hooks", dict, {})
+    hooks = reading.typed(reading.value, "hooks", dict, {}, void=True)
     found: list[Entry] = []
     for event in sorted(hooks, key=lambda name: (name != canonical(name),)):
-        for index, one in enumerate(reading.typed(hooks, event, list, [], "hooks")):
+        for index, one in enumerate(reading.typed(hooks, event, list, [], "hooks", void=True)):
             made = _entry(reading, event, index, one)
             if made is not None:
                 found.append(made)
@@ -80,7 +80,7 @@ def _wrong(one: Any) -> tuple[str, str]:
         hint = "entries of crush.json are flat; the nested form belongs into .claude/settings.json"
         return "command is required", hint if "hooks" in one else ""
     matcher = one.get("matcher") or ""
-    bad = bad_regex(to_python(matcher)[0])
+    bad = bad_regex(to_python(matcher)[0] if len(matcher) <= LONGEST else matcher)
     return (f'invalid matcher regex "{matcher}": {bad}', "") if bad else ("", "")
 
 

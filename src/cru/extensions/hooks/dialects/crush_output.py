@@ -25,6 +25,8 @@ class Envelope(Struct):
 # A known key of the wrong type makes the whole envelope void; `context`, `context_files` and the updates have rules of their own.
 TYPES: dict[str, type] = {"version": int, "decision": str, "halt": bool, "reason": str}
 NESTED = "hookSpecificOutput"
+BESIDE = ("decision", "halt", "reason", "context", "context_files", "updated_input", "updated_prompt")
+"""Keys that are read only where nothing is nested."""
 NESTED_TYPES: dict[str, type] = dict.fromkeys(
     ("permissiondecision", "permissiondecisionreason", "additionalcontext"), str
 )
@@ -41,7 +43,10 @@ def envelope(stdout: str) -> Envelope:
     if wrong:
         return Envelope(odd=[wrong])
     if NESTED in value:
-        return _nested(value[NESTED])
+        said = _nested(value[NESTED])
+        beside = [key for key, one in value.items() if key.lower() in BESIDE and one]
+        said.odd += [f"`{key}` beside {NESTED} has no effect in Crush" for key in beside]
+        return said
     given, void = _known(value, TYPES)
     if void:
         return Envelope(odd=[void])

@@ -136,4 +136,4 @@ def _negated(body: str) -> str:
     """The inside of a set for everything else."""
     is_in = re.compile(f"[{body}]") if body else None
     rest = "".join(re.escape(chr(n)) for n in range(128) if is_in is None or not is_in.match(chr(n)))
-    return rest + "\x80-\U0010ffff"
+    return rest + "\x80-\u024f"

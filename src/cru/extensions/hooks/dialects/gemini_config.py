@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from cru.extensions.hooks.dialect import Moment
 from cru.extensions.hooks.dialects.nested import Handler, Shape, handlers
-from cru.extensions.hooks.dialects.reading import Reading
+from cru.extensions.hooks.dialects.reading import Reading, given, mistyped, slow_regex
 from cru.extensions.hooks.entry import Entry, Problem, Source
 
 TIMEOUT = 60_000
@@ -57,17 +57,20 @@ def _switches(reading: Reading) -> Switches:
 
 def _entry(reading: Reading, moments: Mapping[str, Sequence[Moment]], one: Handler, chained: bool) -> Entry:
     said = one.one
-    command, name = said.get("command"), reading.typed(said, "name", str, "", *one.at)
+    command, name = said.get("command"), given(said, "name", str, "")
     kind, wrong = said.get("type", "command"), ""
     if kind != "command":
         wrong = f"`type` is {kind!r}; Gemini's settings know only command"
     elif not isinstance(command, str) or not command.strip():
         wrong = "`command` is missing"
-    command = command if isinstance(command, str) else ""
+    wrong = wrong or mistyped(said, {"name": str, "env": dict}) or _bad_env(said) or mistyped(one.group, {"matcher": str})
+    command, matcher = command if isinstance(command, str) else "", _matcher(moments, one)
+    if matcher and (slow := slow_regex(matcher)):
+        wrong = wrong or f"invalid matcher {matcher}: {slow}"
     return Entry(
         id=reading.id(one.event, one.definition), dialect="gemini", event=one.event, source=reading.source, line=one.line,
-        name=name, command=quoted(command), matcher=_matcher(reading, moments, one), timeout=_seconds(reading, one),
-        env=_env(reading, one), sequential=chained, include_sub_agents=True, definition=one.definition, problem=wrong,
+        name=name, command=quoted(command), matcher=matcher, timeout=_seconds(reading, one),
+        env=_env(said), sequential=chained, include_sub_agents=True, definition=one.definition, problem=wrong,
         alike=f"{name}:{command}",
     )  # fmt: skip
 
@@ -80,37 +83,41 @@ def _switched(entry: Entry, enabled: bool, off: frozenset[str]) -> Entry:
     return replace(entry, enabled=False)
 
 
-def _matcher(reading: Reading, moments: Mapping[str, Sequence[Moment]], one: Handler) -> str:
-    matcher = reading.typed(one.group, "matcher", str, "", *one.at[:-2]).strip()
+def _bad_env(said: Mapping[str, Any]) -> str:
+    return next((f"`env`: {name} must be a text" for name in given(said, "env", dict, {}) if name not in _env(said)), "")
+
+
+def _matcher(moments: Mapping[str, Sequence[Moment]], one: Handler) -> str:
+    matcher = str(given(one.group, "matcher", str, "")).strip()
     return "" if all(moment.subject is None for moment in moments[one.event]) else matcher
 
 
 def _seconds(reading: Reading, one: Handler) -> float:
-    given = reading.typed(one.one, "timeout", int, TIMEOUT, *one.at)
-    if 0 < given < 1000:
-        reading.wrong(f"`timeout` is {given} ms; Gemini counts milliseconds", line=reading.line(*one.at, "timeout"))
-    return (given if given > 0 else TIMEOUT) / 1000
+    said = reading.typed(one.one, "timeout", int, TIMEOUT, *one.at)
+    if 0 < said < 1000:
+        reading.wrong(f"`timeout` is {said} ms; Gemini counts milliseconds", line=reading.line(*one.at, "timeout"))
+    return (said if said > 0 else TIMEOUT) / 1000
 
 
-def _env(reading: Reading, one: Handler) -> dict[str, str]:
-    given: dict[str, Any] = reading.typed(one.one, "env", dict, {}, *one.at)
-    return {name: value for name, value in given.items() if isinstance(value, str)}
+def _env(said: Mapping[str, Any]) -> dict[str, str]:
+    return {name: value for name, value in given(said, "env", dict, {}).items() if isinstance(value, str)}
 
 
 def quoted(command: str) -> str:
     """The command with Gemini's own variables in quotes where none are: Gemini puts their values in as one word, whatever a path
     looks like; a shell would take one with blanks apart."""
-    out, at, quote = "", 0, ""
+    out: list[str] = []
+    at, quote = 0, ""
     while at < len(command):
         char = command[at]
         found = FOLDERS.match(command, at) if not quote else None
+        length = 1
         if found:
-            out, at = f'{out}"{found[0]}"', found.end()
-            continue
-        if char == "\\" and quote != "'":
-            out, at = out + command[at : at + 2], at + 2
-            continue
-        if char in "\"'" and quote in ("", char):
+            char, length = f'"{found[0]}"', len(found[0])
+        elif char == "\\" and quote != "'":
+            char, length = command[at : at + 2], 2
+        elif char in "\"'" and quote in ("", char):
             quote = "" if quote else char
-        out, at = out + char, at + 1
-    return out
+        out.append(char)
+        at += length
+    return "".join(out)

@@ -17,8 +17,6 @@ from cru.extensions.hooks.dialects.native_config import entries
 from cru.extensions.hooks.entry import DialectName, Entry, Layer, Problem, Source
 
 FILES = ("hooks.json", "config.toml")
-LONGEST = 64 << 10
-"""Bytes of arguments that also go into the environment."""
 # Names of Claude and Crush → our event, and the values of its identifier, or the sources of a prompt, that they mean.
 SYNONYMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "SessionStart": ("session:started", ()),
@@ -80,8 +78,7 @@ class Native:
         }  # fmt: skip
         tool = common.tool(event) if hasattr(event.payload, "args") else ""
         if tool:
-            args = msgspec.json.encode(common.args(event), enc_hook=repr)
-            env |= {"CRU_TOOL_NAME": tool} | ({"CRU_TOOL_ARGS": args.decode()} if len(args) <= LONGEST else {})
+            env |= {"CRU_TOOL_NAME": tool, "CRU_TOOL_ARGS": common.one_line(common.args(event)).decode().rstrip("\n")}
         return {**env, **entry.env}
 
 

@@ -13,7 +13,7 @@ from msgspec import Struct
 from cru.config.closest import did_you_mean
 from cru.extensions.hooks.dialect import Moment
 from cru.extensions.hooks.dialects.nested import unknown
-from cru.extensions.hooks.dialects.reading import Reading, bad_regex, definition
+from cru.extensions.hooks.dialects.reading import Reading, bad_regex, definition, given, is_misspelt, mistyped
 from cru.extensions.hooks.dialects.toml import reading_of
 from cru.extensions.hooks.entry import Entry, Kind, Problem, Source
 from cru.extensions.hooks.located import Path as Keys
@@ -61,35 +61,36 @@ def entries(
 def _places(reading: Reading) -> Iterator[Place]:
     value, is_toml = reading.value, reading.source.path.suffix == ".toml"
     if not is_toml:
-        unknown(reading, value, ("hooks", "$schema"), ())
+        unknown(reading, {key: None for key in value if not is_misspelt(key)}, ("hooks", "$schema"), ())
     hooks = value.get("hooks")
     if isinstance(hooks, list):
         yield from (Place(one, ("hooks", number)) for number, one in enumerate(hooks))
     elif isinstance(hooks, dict) and is_toml:
-        listed = reading.typed(hooks, "entries", list, [], "hooks")
+        listed = reading.typed(hooks, "entries", list, [], "hooks", void=True)
         yield from (Place(one, ("hooks", "entries", number)) for number, one in enumerate(listed))
     elif isinstance(hooks, dict):
         for event in hooks:
-            listed = reading.typed(hooks, event, list, [], "hooks")
+            listed = reading.typed(hooks, event, list, [], "hooks", void=True)
             yield from (Place(one, ("hooks", event, number), event) for number, one in enumerate(listed))
     elif hooks is not None:
-        reading.wrong("`hooks` must be a list of entries, or an object of events", WRITE, line=reading.line("hooks"))
+        reading.wrong("`hooks` must be a list of entries, or an object of events", WRITE, line=reading.line("hooks"), void=True)
 
 
 def _entry(reading: Reading, moments: Mapping[str, Sequence[Moment]], canonical: Any, place: Place) -> Entry | None:
     line = reading.line(*place.at)
     if not isinstance(place.one, dict):
-        reading.wrong("an entry must be an object", WRITE, line=line)
+        reading.wrong("an entry must be an object", WRITE, line=line, void=True)
         return None
-    one = {key: reading.typed(place.one, key, kind, None, *place.at) for key, kind in TYPES.items()}
-    given = str(one["event"] or place.event)
-    event = canonical(given)
+    one = {key: given(place.one, key, kind, None) for key, kind in TYPES.items()}
+    called = str(one["event"] or place.event)
+    event = canonical(called)
     if "hooks" in place.one:
-        reading.wrong("entries are flat", "the nested form belongs into .claude/settings.json", line=line)
+        reading.wrong("entries are flat", "the nested form belongs into .claude/settings.json", line=line, void=True)
         return None
     if event not in moments:
-        hint = did_you_mean(given, moments) if given else WRITE
-        reading.wrong(f"there is no event `{given}`" if given else "an entry needs an `event`", hint, line=line)
+        hint = did_you_mean(called, moments) if called else WRITE
+        wrong = f"there is no event `{called}`" if called else "an entry needs an `event`"
+        reading.wrong(wrong, hint, line=line, void=True)
         return None
     unknown(reading, place.one, (*TYPES, "timeout"), place.at)
     done, said = _done(one, reading.source.path.parent), definition({"event": event, **place.one})
@@ -101,17 +102,17 @@ def _entry(reading: Reading, moments: Mapping[str, Sequence[Moment]], canonical:
         enabled=one["enabled"] is not False, asynchronous=bool(one["async"]), once=bool(one["once"]),
         sequential=bool(one["sequential"]), include_sub_agents=bool(one["include_sub_agents"]),
         on_error=ON_ERROR.get(one["on_error"] or "", ""), priority=100 if one["priority"] is None else one["priority"],
-        definition=said, problem=done.problem or _wrong(one, done, moments[event]), cwd=os.path.expanduser(one["cwd"] or ""),
+        definition=said, problem=mistyped(place.one, TYPES) or done.problem or _wrong(one, done, moments[event]), cwd=os.path.expanduser(one["cwd"] or ""),
     )  # fmt: skip
 
 
 def _seconds(reading: Reading, place: Place) -> float:
     """`timeout`: seconds, with a fraction or without."""
-    given = place.one.get("timeout", TIMEOUT)
-    if isinstance(given, bool) or not isinstance(given, int | float) or given <= 0:
+    seconds = place.one.get("timeout", TIMEOUT)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
         reading.wrong("`timeout` must be a number of seconds", line=reading.line(*place.at, "timeout"))
         return TIMEOUT
-    return given
+    return seconds
 
 
 def _done(one: Mapping[str, Any], folder: Path) -> Done:
@@ -123,6 +124,8 @@ def _done(one: Mapping[str, Any], folder: Path) -> Done:
         )
     if named[0] in ("command", "args"):
         args = one["args"]
+        if args == []:
+            return Done(problem="`args` is empty: leave it out for a command of the shell", command=one["command"] or "")
         if args is not None and not all(isinstance(word, str) for word in args):
             return Done(problem="`args` must be a list of texts")
         return Done(command=one["command"] or "", args=None if args is None else tuple(args))
@@ -155,6 +158,9 @@ def _wrong(one: Mapping[str, Any], done: Done, moments: Sequence[Moment]) -> str
     """Why an entry never runs; "" if it does."""
     if one["on_error"] and one["on_error"] not in ON_ERROR:
         return f"`on_error` must be allow, deny or ask, not {one['on_error']}"
+    bad_env = [name for name, value in (one["env"] or {}).items() if not isinstance(value, str | int | float)]
+    if bad_env:
+        return f"`env`: {bad_env[0]} must be a text"
     if one["shell"] and one["shell"] not in SHELLS:
         return f"`shell` must be one of {', '.join(SHELLS)}"
     matcher = one["matcher"]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType
 
 from cru.config.closest import did_you_mean
-from cru.events.answers import PASS, Answer, Change, Inject
+from cru.events.answers import PASS, Answer, Change, Inject, add
 from cru.events.catalog import Row
 from cru.extensions.hooks.dialect import Run, Said
 from cru.extensions.hooks.dialects import common
@@ -23,8 +24,14 @@ UPDATES: dict[str, tuple[str, ...]] = {
     "updated_prompt": ("content", "prompt"),
     "updated_output": ("result", "error", "display", "summary"),
 }
-ENVELOPE = ("version", "hookSpecificOutput")
+NESTED = "hookSpecificOutput"
+ENVELOPE = ("version", NESTED)
 """Keys that Crush's hooks may print beside ours."""
+# Claude's nested shape, which Crush's hooks may print, in our words.
+INNER = {
+    "permissionDecision": "decision", "permissionDecisionReason": "reason", "additionalContext": "context",
+    "updatedInput": "updated_input", "contextFiles": "context_files",
+}  # fmt: skip
 
 
 class Output(Struct):
@@ -65,34 +72,41 @@ def said(run: Run, row: Row, label: str) -> Said:
         return Said()
     if not isinstance(value, dict):
         return Said(failed=f"the output is {wrong}" if wrong else "the output is no JSON object")
-    odd = [f"unknown key `{key}`" + _hint(key) for key in value if key not in (*KEYS, *ENVELOPE)]
+    return meaning(value, row)
+
+
+def meaning(value: Mapping[str, Any], row: Row) -> Said:
+    """What an object of ours says at the event, with what is nested in it. An unknown key makes it a failure, the rest counts."""
+    inner = value.get(NESTED)
+    strays = unknown(value, (*KEYS, *ENVELOPE))
+    odd: list[str] = []
     try:
-        out = msgspec.convert(_unfolded(value), Output)
+        if inner is not None and not isinstance(inner, Mapping):
+            raise _Wrong(f"`{NESTED}` is no object")
+        out = _output({key: one for key, one in value.items() if key in KEYS})
         answer = _answer(out, row, odd)
+        if inner:
+            strays += unknown(inner, (*INNER, "hookEventName"))
+            nested = _output({ours: inner.get(theirs) for theirs, ours in INNER.items()})
+            answer = add(answer, _answer(nested, row, odd))
     except (msgspec.ValidationError, _Wrong) as error:
         return Said(failed=f"the output does not fit: {error}")
-    return Said(answer, to_user=out.message or "", warning="; ".join(odd))
+    return Said(answer, to_user=out.message or "", warning="; ".join(odd), failed="; ".join(strays))
+
+
+def unknown(keys: Iterable[Any], known: Collection[str]) -> list[str]:
+    """A sentence for each key that means nothing, with the closest one that does."""
+    hints = {key: did_you_mean(str(key), known) for key in keys if key not in known}
+    return [f"unknown key `{key}`" + (f" ({hint})" if hint else "") for key, hint in hints.items()]
 
 
 class _Wrong(Exception):
     """A value that means nothing."""
 
 
-def _hint(key: str) -> str:
-    hint = did_you_mean(key, KEYS)
-    return f" ({hint})" if hint else ""
-
-
-def _unfolded(value: dict[str, Any]) -> dict[str, Any]:
-    """Claude's nested shape, which Crush's hooks may print, in our words; nothing beside it counts then."""
-    inner = value.get("hookSpecificOutput")
-    if not isinstance(inner, dict):
-        return {key: one for key, one in value.items() if one is not None or key == "result"}
-    table = {
-        "permissionDecision": "decision", "permissionDecisionReason": "reason", "additionalContext": "context",
-        "updatedInput": "updated_input", "contextFiles": "context_files",
-    }  # fmt: skip
-    return {ours: inner[theirs] for theirs, ours in table.items() if inner.get(theirs) is not None}
+def _output(value: dict[str, Any]) -> Output:
+    """Null is as good as nothing, but for a result."""
+    return msgspec.convert({key: one for key, one in value.items() if one is not None or key == "result"}, Output)
 
 
 def _answer(out: Output, row: Row, odd: list[str]) -> Answer:

@@ -35,15 +35,15 @@ class Shape(Struct, frozen=True):
 
 def handlers(reading: Reading, shape: Shape) -> Iterator[Handler]:
     """Every handler in the order of the file. What is none, and names that nobody knows, are problems; so is a handler of no event."""
-    hooks = reading.typed(reading.value, "hooks", dict, {})
+    hooks = reading.typed(reading.value, "hooks", dict, {}, void=True)
     for event in hooks:
         if event in shape.beside:
             continue
         if event not in shape.events:
             hint = did_you_mean(event, shape.events)
-            reading.wrong(f"there is no event `{event}`", hint, line=reading.line("hooks", event))
+            reading.wrong(f"there is no event `{event}`", hint, line=reading.line("hooks", event), void=hint != "")
             continue
-        for index, group in enumerate(reading.typed(hooks, event, list, [], "hooks")):
+        for index, group in enumerate(reading.typed(hooks, event, list, [], "hooks", void=True)):
             yield from _group(reading, shape, event, ("hooks", event, index), group)
 
 
@@ -51,14 +51,14 @@ def _group(reading: Reading, shape: Shape, event: str, at: Path, group: Any) -> 
     if not isinstance(group, dict) or not isinstance(group.get("hooks"), list):
         flat = isinstance(group, dict) and "command" in group
         hint = 'write {"matcher": "…", "hooks": [ … ]} around it' if flat else ""
-        reading.wrong(f"{event}[{at[-1]}] needs a list `hooks`", hint, line=reading.line(*at))
+        reading.wrong(f"{event}[{at[-1]}] needs a list `hooks`", hint, line=reading.line(*at), void=True)
         return
     unknown(reading, group, shape.group, at)
     around = {key: value for key, value in group.items() if key != "hooks"}
     for number, one in enumerate(group["hooks"]):
         inner = (*at, "hooks", number)
         if not isinstance(one, dict):
-            reading.wrong(f"{event}: a handler must be an object", line=reading.line(*inner))
+            reading.wrong(f"{event}: a handler must be an object", line=reading.line(*inner), void=True)
             continue
         unknown(reading, one, shape.handler, inner)
         yield Handler(event, group, one, inner, reading.line(*inner), definition({**around, "handler": one}))

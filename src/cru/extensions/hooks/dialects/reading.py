@@ -9,9 +9,13 @@ from typing import Any
 
 import msgspec
 
+from cru.config.closest import closest
+from cru.extensions.hooks.dialects import steps
 from cru.extensions.hooks.entry import Problem, Source
-from cru.extensions.hooks.located import Path, line_of_error, lines, without_comments
+from cru.extensions.hooks.located import Path, line_of_error, located, without_comments
 
+LONGEST = 1000
+"""Characters of a regular expression."""
 WORDS: dict[type, str] = {
     str: "a text",
     int: "a whole number",
@@ -30,6 +34,8 @@ class Reading:
         self._taken: dict[str, int] = {}
         self._lines: dict[Path, int] = {}
         self.value: dict[str, Any] = self._decoded(source.text.removeprefix("\ufeff"), comments)
+        for key in filter(is_misspelt, self.value):
+            self.wrong(f"`{key}` is not known here", "did you mean `hooks`?", line=self.line(key), void=True)
 
     def _decoded(self, text: str, comments: bool) -> dict[str, Any]:
         plain = without_comments(text) if comments else text
@@ -43,7 +49,11 @@ class Reading:
         if not isinstance(value, dict):
             self.wrong("not a JSON object", line=1, fatal=True)
             return {}
-        self._lines = lines(plain)
+        found = located(plain)
+        self._lines = found.lines
+        for path, line in found.twice.items():
+            if path and str(path[0]).startswith("hooks"):
+                self.wrong(f"`{path[-1]}` is given twice; only the last one counts", line=line, void=True)
         return value
 
     def line(self, *path: str | int) -> int:
@@ -52,26 +62,23 @@ class Reading:
             path = path[:-1]
         return self._lines.get(path, 0)
 
-    def wrong(self, text: str, hint: str = "", *, line: int = 0, fatal: bool = False) -> None:
-        self.problems.append(Problem(self.source.path, line, text, hint, fatal))
+    def wrong(self, text: str, hint: str = "", *, line: int = 0, fatal: bool = False, void: bool = False) -> None:
+        self.problems.append(Problem(self.source.path, line, text, hint, fatal, void))
 
-    def typed(self, table: Mapping[str, Any], key: str, kind: type, otherwise: Any, *path: str | int) -> Any:
+    def typed(
+        self, table: Mapping[str, Any], key: str, kind: type, otherwise: Any, *path: str | int, void: bool = False
+    ) -> Any:
         """The value of a key if it has the type; else a problem, and `otherwise`. A whole float counts as a whole number."""
-        value = table.get(key)
-        if value is None:
-            return otherwise
-        if kind is int and isinstance(value, float) and value.is_integer():
-            value = int(value)
-        if type(value) is not kind:
-            self.wrong(f"`{key}` must be {WORDS[kind]}", line=self.line(*path, key))
-            return otherwise
-        return value
+        wrong = mistyped(table, {key: kind})
+        if wrong:
+            self.wrong(wrong, line=self.line(*path, key), void=void)
+        return given(table, key, kind, otherwise)
 
     def id(self, event: str, definition: str) -> str:
         """The same for the same entry of the same file, whatever stands around it."""
         said = f"{self.source.path}\0{event}\0{definition}"
         count = self._taken[said] = self._taken.get(said, 0) + 1
-        digest = sha256(f"{said}\0{count}".encode()).hexdigest()[:6]
+        digest = sha256(f"{said}\0{count}".encode()).hexdigest()[:12]
         return f"{self.source.dialect}-{digest}"
 
 
@@ -80,10 +87,45 @@ def definition(value: Any) -> str:
     return msgspec.json.encode(value, order="sorted", enc_hook=repr).decode()
 
 
+def given(table: Mapping[str, Any], key: str, kind: type, otherwise: Any) -> Any:
+    """The value of a key if it has the type, else `otherwise`. A whole float counts as a whole number."""
+    value = table.get(key)
+    if kind is int and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if type(value) is kind else otherwise
+
+
+def mistyped(table: Mapping[str, Any], kinds: Mapping[str, type]) -> str:
+    """What is wrong with the first key whose value has not its type; "" if all have."""
+    for key, kind in kinds.items():
+        if table.get(key) is not None and given(table, key, kind, None) is None:
+            return f"`{key}` must be {WORDS[kind]}"
+    return ""
+
+
+def is_misspelt(key: str) -> bool:
+    """Whether a key is nearly `hooks`: what stands under it would be passed by in silence."""
+    return key != "hooks" and closest(key, ("hooks",)) is not None
+
+
 def bad_regex(pattern: str) -> str:
-    """Why a regular expression cannot be used; "" if it can."""
+    """Why a regular expression cannot be used; "" if it can. Bounded in time, whoever wrote it."""
+    slow = slow_regex(pattern)
+    if slow:
+        return slow
     try:
         re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
         return str(error)
+    return ""
+
+
+def slow_regex(pattern: str) -> str:
+    """Why compiling it, or searching a name with it, may take too long; "" if it does not."""
+    if len(pattern) > LONGEST:
+        return f"it is longer than {LONGEST} characters"
+    if steps.is_wide(pattern):
+        return "a range of letters in it ends outside of the Latin ones"
+    if steps.takes_too_long(pattern):
+        return "it may take too long: it has a repetition in a repetition, or too many of them"
     return ""

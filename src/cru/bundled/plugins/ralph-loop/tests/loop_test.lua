@@ -58,11 +58,15 @@ describe("ralph-loop", function()
     assert.truthy(complete("…"))
   end)
 
-  it("pauses at an interruption: nothing happens for three seconds", function()
+  it("pauses at an interruption: nothing happens by itself for three seconds, a prompt goes on at once", function()
     ralph.start("go")
     assert.is_nil(complete("", { cause = "interrupted" }))
     assert.is_nil(complete("…"))
     assert.truthy(ralph.loop())
+    local typed = { cause = "done", response = "…", queued = 0, no_progress = 0 }
+    assert.truthy(ralph.on_turn_complete({ is_continuation = false }, typed))
+    assert.truthy(complete("…"))
+    assert.is_nil(complete("", { cause = "interrupted" }))
     local clock = cru.timer.clock
     cru.timer.clock = function() return clock() + 10 end
     local answer = complete("…")
@@ -97,7 +101,8 @@ describe("ralph-loop", function()
     local loop = cru.state.get("ralph-loop")
     loop.at = os.time() - 25 * 3600
     cru.state.set("ralph-loop", loop)
-    ralph.on_start()
+    ralph.setup {}   -- as in a new run
+    ralph.on_leg()
     assert.is_nil(cru.state.get("ralph-loop"))
     for _, broken in ipairs { "text", { prompt = 1 }, { prompt = "go", tag = "x" } } do
       cru.state.set("ralph-loop", broken)
@@ -106,7 +111,7 @@ describe("ralph-loop", function()
     end
   end)
 
-  it("reads its options at both ends", function()
+  it("reads its options wherever they stand", function()
     local function parsed(text, prompt, opts)
       local got, found = ralph.parse(text)
       assert.equal(prompt, got)
@@ -116,7 +121,23 @@ describe("ralph-loop", function()
     parsed("--max 5 do it", "do it", { max = "5" })
     parsed('do it --tag "ALL DONE" --max 7', "do it", { tag = "ALL DONE", max = "7" })
     parsed("--tag X do\n  it --max 3", "do\n  it", { tag = "X", max = "3" })
-    parsed("explain --max of grep", "explain --max of grep", {})
+    parsed("again --max=2 --tag='ALL DONE'", "again", { max = "2", tag = "ALL DONE" })
+    parsed("do --max 2 it - a - b", "do it - a - b", { max = "2" })
+    parsed("--max 2 -- explain --max of grep", "explain --max of grep", { max = "2" })
+    parsed("this -- and -v too", "this -- and -v too", {})
+  end)
+
+  it("takes no option that it does not know, and none without a value", function()
+    for text, said in pairs {
+      ["do it --mx 3"] = "--mx is unknown; did you mean --max?", ["-max 3 do it"] = "-max is unknown; did you mean --max?",
+      ["again --max 2 --tag"] = "--tag needs a value", ["--max"] = "--max needs a value", ["go --max= 3"] = "--max needs a value",
+      ["--tag --max 3 go"] = "--tag needs a value", ["--force it"] = "--force is unknown; there are --max and --tag",
+      ['go --tag "ALL DONE'] = "--tag needs a value",
+    } do
+      local got = ralph.command { input = text }
+      assert.truthy(got.error and got.error:find(said, 1, true), text .. ": " .. tostring(got.error))
+    end
+    assert.is_nil(ralph.loop())
   end)
 
   it("answers /ralph stop, /ralph status, and what cannot be", function()

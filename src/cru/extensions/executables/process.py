@@ -1,0 +1,199 @@
+"""A plugin's program as a process: its environment, what it is given, what came of it. Calls of tools and of hooks end here."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import os
+import signal
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from cru.extensions.executables.executable import Executable, ToolSchema
+from cru.extensions.executables.terminal import PAUSE, Errors, Lend, opened
+from cru.tools.capture import Capture
+from cru.tools.child import Child
+from cru.tools.process import end
+from cru.tools.protocol import Result, ToolTimeout
+
+LONGEST = 100 << 10
+"""Bytes of JSON that an environment variable is trusted with; Linux passes on 128 KiB with the name."""
+SCRUBBED = ("CHIBI_HOOK", "CHIBI_TOOL", "CHIBI_VERBOSE")
+
+
+class Where(Struct, frozen=True):
+    """Where programs run: `env` is the environment of tools, provider keys removed; `warn` tells the person; `lend` gives the terminal to
+    a process group for a block, None where nobody sits at one; `programs` is a folder that comes first on their PATH, "" for none."""
+
+    cwd: Path
+    root: Path
+    home: Path
+    env: Mapping[str, str]
+    context: str
+    warn: Callable[[str], None]
+    verbose: bool = False
+    lend: Lend | None = None
+    programs: str = ""
+
+
+class Ran(Struct, frozen=True):
+    """What came of a run. code: its exit status, negative for a signal; problem: why it could not be started or was ended."""
+
+    out: str
+    err: str = ""
+    code: int = 0
+    problem: str = ""
+    timed_out: bool = False
+    cut: bool = False
+
+
+async def call_tool(
+    executable: Executable, tool: ToolSchema, args: Mapping[str, Any], where: Where, emit: Callable[[str], None] | None = None
+) -> Result:  # fmt: skip
+    """Run the tool; what it prints is the result, as it is. Anything but exit status 0 is an error result with all that is known.
+    `emit` gets what it prints as it comes. Raises ToolTimeout."""
+    given = msgspec.json.encode(args)
+    if executable.era == "env" and len(given) > LONGEST:
+        return Result(_too_long(executable, "the arguments", len(given)), is_error=True)
+    extra = {"CHIBI_TOOL_NAME": tool.name}
+    if where.verbose:
+        extra["CHIBI_VERBOSE"] = "1"
+    if executable.era == "env":
+        extra["CHIBI_TOOL_ARGS"] = given.decode()
+    stdin = None if executable.era == "env" else given
+    ran = await run(executable, where, environment(where, extra), stdin, executable.timeout, emit)
+    if ran.timed_out:
+        raise ToolTimeout(
+            f"{tool.name} ran longer than {executable.timeout:g} s and was ended, with everything that it started "
+            f"(`[plugins.{executable.name}] timeout` gives it more)",
+            ran.out,
+        )
+    return Result(ran.out) if not ran.problem and ran.code == 0 else Result(_failure(ran), is_error=True)
+
+
+async def call_hook(executable: Executable, hook: str, payload: Mapping[str, Any], where: Where) -> object | None:
+    """Run it for a hook. What it printed: nothing → None, JSON → that value, other text → a string. Whatever goes wrong is a warning
+    and None; never raises but when cancelled."""
+    given = msgspec.json.encode(payload, enc_hook=str)
+    extra = {"CHIBI_HOOK": hook}
+    if executable.era == "env":
+        if len(given) > LONGEST:
+            where.warn(f"{executable.name}: {hook}: {_too_long(executable, 'the payload', len(given))}")
+            return None
+        extra["CHIBI_HOOK_DATA"] = given.decode()
+    stdin = b"" if executable.era == "env" else given
+    ran = await run(executable, where, environment(where, extra), stdin, executable.hook_timeout)
+    problem = ran.problem or ("it printed too much" if ran.cut else "")
+    if ran.timed_out:
+        problem = f"it ran longer than {executable.hook_timeout:g} s and was ended"
+    elif ran.code and not problem:
+        problem = how(ran.code)
+    if problem:
+        where.warn(f"{executable.name}: {hook}: {problem}: it has no effect")
+        return None
+    return _value(ran.out.strip())
+
+
+def environment(where: Where, extra: Mapping[str, str]) -> dict[str, str]:
+    """What a program sees: nothing of a call or hook that cru itself was started from, and where cru works."""
+    env = {name: value for name, value in where.env.items() if not name.startswith(SCRUBBED)}
+    env |= {"CHIBI_CONTEXT": where.context, "CHIBI_PROJECT_ROOT": str(where.root), "CHIBI_HOME": str(where.home)}
+    if where.programs:
+        env["PATH"] = f"{where.programs}{os.pathsep}{env.get('PATH') or os.defpath}"
+    return env | extra
+
+
+async def run(
+    executable: Executable,
+    where: Where,
+    env: Mapping[str, str],
+    stdin: bytes | None,
+    seconds: float,
+    emit: Callable[[str], None] | None = None,
+) -> Ran:
+    """Run the program to its end, at most `seconds` without the time that a person takes. `stdin` is what it reads; None: the terminal, if
+    somebody sits there. Its standard error goes on to ours as it comes. Cancelled, or at its limit, all that it started is ended."""
+    terminal = opened(where.lend)
+    if terminal is not None and "CHIBI_TOOL_NAME" in env:
+        terminal.clear_line()
+    capture, errors = Capture(emit), Errors(held=terminal is not None)
+    given = stdin if stdin is not None else b"" if terminal is None else terminal.fd
+    try:
+        child = Child(
+            (str(executable.path),), where.cwd, env, capture.feed,
+            errors=errors.feed, stdin=given, alone=terminal is None,
+        )  # fmt: skip
+    except (OSError, ValueError) as error:
+        if terminal is not None:
+            terminal.close()
+        return Ran("", problem=not_started(executable.path, where.cwd, error))
+    try:
+        timed_out = await (child.wait(seconds) if terminal is None else terminal.wait(child, seconds, errors))
+    finally:
+        try:
+            if not child.ended:
+                await end(child)
+        finally:
+            code, behind = child.close()
+            out, err = capture.close(), errors.close()
+            if terminal is not None:
+                terminal.close()
+    if terminal is not None and terminal.lent and code in (-signal.SIGINT, 128 + signal.SIGINT):
+        os.kill(os.getpid(), signal.SIGINT)  # Ctrl-C went to the program alone; it was meant for all of us
+        await asyncio.sleep(PAUSE)  # until it has come here
+    if behind:
+        where.warn(f"{executable.name} left something running; what that prints from now on is not read")
+    return Ran(out, err, code, "", timed_out, capture.left_out > 0)
+
+
+def not_started(path: Path, cwd: Path, error: OSError | ValueError) -> str:
+    """Why a program cannot be run."""
+    if isinstance(error, ValueError):
+        return f"cannot be run: {error}"
+    if not path.exists():
+        return f"{path} is gone"
+    if not cwd.is_dir():
+        return f"the folder {cwd} is gone"
+    if error.errno == errno.ENOEXEC:
+        return f"{path} is no program: its first line must be #! and an interpreter"
+    if error.errno == errno.ENOENT:
+        return f"{path}: the interpreter that its first line names is not there"
+    return f"cannot start {path}: {error.strerror}"
+
+
+def _too_long(executable: Executable, what: str, size: int) -> str:
+    return (
+        f"{what} of {size:,} bytes are too long for {executable.path.name}, which reads them from an environment variable: "
+        f"at most {LONGEST:,}"
+    )
+
+
+def _failure(ran: Ran) -> str:
+    """Everything that is known of a call that failed."""
+    err = ran.err.strip()
+    parts = [ran.out.removesuffix("\n"), f"[standard error]\n{err}" if err else "", f"[{ran.problem or how(ran.code)}]"]
+    return "\n".join(part for part in parts if part)
+
+
+def how(code: int) -> str:
+    """An exit status in words."""
+    if code >= 0:
+        return f"exit code {code}"
+    try:
+        return f"ended by {signal.Signals(-code).name}"
+    except ValueError:
+        return f"ended by signal {-code}"
+
+
+def _value(printed: str) -> object | None:
+    if not printed:
+        return None
+    try:
+        value: object = msgspec.json.decode(printed)
+    except (msgspec.DecodeError, RecursionError):
+        return printed
+    return value

@@ -1,0 +1,194 @@
+"""What `PLUGIN --schema` says: asked for, read, and kept in `cache/schemas.json`, so that an unchanged program is not asked again."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from cru import __version__
+from cru.config import atomic
+from cru.extensions.errors import PluginFailed
+from cru.extensions.executables.executable import HOOKS, Era, ToolSchema
+from cru.extensions.executables.process import Where, environment, how, not_started
+from cru.tools.child import Child
+
+SECONDS = 10.0
+MOST = 4 << 20
+"""Bytes that a schema may have."""
+EARLY = (b"CHIBI_TOOL_ARGS", b"CHIBI_HOOK_DATA")
+"""What only a program of the first generation speaks of."""
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+class Known(Struct, frozen=True):
+    """What was found out about one program while its file had this time and size."""
+
+    mtime_ns: int
+    size: int
+    era: Era
+    tools: tuple[ToolSchema, ...]
+    problems: tuple[str, ...] = ()
+
+
+class _File(Struct):
+    """The file of the cache; another version of cru starts it anew."""
+
+    version: str = __version__
+    programs: dict[str, Known] = {}
+
+
+class Cache:
+    """The schemas of earlier runs. One that cannot be read counts as empty; one that cannot be written costs the next run its time."""
+
+    def __init__(self, home: Path) -> None:
+        self._path = home / "cache" / "schemas.json"
+        self._programs = self._read()
+
+    def of(self, path: Path) -> Known | None:
+        """What is known of the file as it is now. Raises OSError if it is gone."""
+        known, about = self._programs.get(str(path)), path.stat()
+        return (
+            known if known is not None and (known.mtime_ns, known.size) == (about.st_mtime_ns, about.st_size) else None
+        )
+
+    def keep(self, found: Mapping[Path, Known]) -> None:
+        """For this run and, unless that fails, for the next ones. Programs that are gone are forgotten."""
+        if not found:
+            return
+        self._programs |= {str(path): known for path, known in found.items()}
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with atomic.locked(self._path):
+                self._programs = {
+                    name: one for name, one in (self._read() | self._programs).items() if os.path.exists(name)
+                }
+                atomic.replace(self._path, msgspec.json.encode(_File(programs=self._programs)))
+        except OSError:
+            pass  # it only saves time
+
+    def _read(self) -> dict[str, Known]:
+        try:
+            found = msgspec.json.decode(self._path.read_bytes(), type=_File)
+        except (OSError, msgspec.MsgspecError, RecursionError):
+            return {}
+        return found.programs if found.version == __version__ else {}
+
+
+async def known_of(path: Path, where: Where) -> Known:
+    """Ask the program, and see of which generation it is. Raises PluginFailed."""
+    try:
+        about = path.stat()
+        era = era_of(path)
+    except OSError as error:
+        raise PluginFailed(f"{path} cannot be read: {error.strerror}") from error
+    tools, problems = read(await _asked(path, where))
+    return Known(about.st_mtime_ns, about.st_size, era, tools, problems)
+
+
+def era_of(path: Path) -> Era:
+    """By the words in the file itself. Raises OSError."""
+    with open(path, "rb") as file:
+        if not os.fstat(file.fileno()).st_size:
+            return "stdin"
+        with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+            return "env" if any(content.find(word) >= 0 for word in EARLY) else "stdin"
+
+
+async def _asked(path: Path, where: Where) -> bytes:
+    """What it prints for `--schema`. Raises PluginFailed."""
+    out, err = bytearray(), bytearray()
+
+    def sink(kept: bytearray, data: bytes) -> None:
+        kept += data[: MOST + 1 - len(kept)]
+        if len(kept) > MOST:
+            child.finish()
+
+    try:
+        child = Child(
+            (str(path), "--schema"), where.cwd, environment(where, {}),
+            lambda data: sink(out, data), errors=lambda data: sink(err, data),
+        )  # fmt: skip
+    except (OSError, ValueError) as error:
+        raise PluginFailed(not_started(path, where.cwd, error)) from error
+    over = True
+    try:
+        over = await child.wait(SECONDS)
+    finally:
+        if over or not child.ended:
+            child.kill()
+        code, _ = child.close()
+    if max(len(out), len(err)) > MOST:
+        raise PluginFailed(f"`--schema` prints more than {MOST >> 20} MiB", "it must print one JSON value and end")
+    if over:
+        raise PluginFailed(f"`--schema` does not end within {SECONDS:g} s", "it must print one JSON value and end")
+    if code:
+        said = " ".join(err[-400:].decode("utf-8", "replace").split())
+        raise PluginFailed(f"`--schema`: {how(code)}" + (f": {said}" if said else ""))
+    return bytes(out)
+
+
+def read(printed: bytes) -> tuple[tuple[ToolSchema, ...], tuple[str, ...]]:
+    """The tools of one JSON value, an object or a list of them, and what is odd about it. Raises PluginFailed."""
+    if not printed.strip():
+        raise PluginFailed("`--schema` prints nothing", "it must print one JSON value")
+    try:
+        value = msgspec.json.decode(printed)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise PluginFailed(f"`--schema` does not print JSON: {error}") from error
+    members = value if isinstance(value, list) else [value]
+    tools: list[ToolSchema] = []
+    problems: list[str] = []
+    for at, member in enumerate(members):
+        place = f"`--schema`, tool {at + 1}" if isinstance(value, list) else "`--schema`"
+        try:
+            tools.append(_tool(member, place, problems))
+        except PluginFailed as error:
+            problems.append(error.message)
+    if not tools:
+        raise PluginFailed("; ".join(problems) or "`--schema` names no tool")
+    return tuple(tools), tuple(problems)
+
+
+class _Said(Struct):
+    """One member as it is printed; unknown fields are ignored."""
+
+    name: str
+    description: str
+    parameters: dict[str, Any] | None = None
+    hooks: list[str] | None = None
+    parallel: bool | None = None
+    flow_control: bool | None = None
+    ends_turn: bool | None = None
+    summary_params: list[str] | None = None
+
+
+def _tool(member: Any, place: str, problems: list[str]) -> ToolSchema:
+    """Raises PluginFailed for one that is left out."""
+    try:
+        said = msgspec.convert(member, _Said)
+    except msgspec.ValidationError as error:
+        raise PluginFailed(f"{place} is left out: {error}") from error
+    if not NAME.fullmatch(said.name):
+        raise PluginFailed(
+            f"{place} is left out: the name {said.name!r} is not made of at most 64 letters, digits, _ and -"
+        )
+    hooks = []
+    for hook in said.hooks or ():
+        if hook in HOOKS:
+            hooks.append(hook)
+        else:
+            from cru.config.closest import did_you_mean
+
+            hint = did_you_mean(hook, HOOKS)
+            problems.append(f"{place}: there is no hook {hook}" + (f"; {hint}" if hint else ""))
+    return ToolSchema(
+        said.name, said.description, said.parameters or {"type": "object", "properties": {}}, tuple(dict.fromkeys(hooks)),
+        said.parallel is not False, bool(said.flow_control), bool(said.ends_turn), tuple(said.summary_params or ()),
+    )  # fmt: skip

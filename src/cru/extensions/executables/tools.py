@@ -1,0 +1,60 @@
+"""A tool of a program, as the model and the engine see it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from cru.extensions.executables.executable import Executable, ToolSchema
+from cru.extensions.executables.process import Where, call_tool
+from cru.tools.protocol import Access, ArgumentError, Kind, Result, Running
+from cru.values.messages import ToolSpec
+
+
+class ExecutableTool:
+    """The program reads its arguments itself: only that they are an object is looked at here. A tool that steers (`flow_control`) is not
+    run: its call ends the turn with what it says to the user, or lets the agent go on."""
+
+    hidden = False
+
+    def __init__(self, executable: Executable, schema: ToolSchema, where: Where) -> None:
+        self.spec = ToolSpec(schema.name, schema.description, schema.parameters)
+        self.kind: Kind = "flow" if schema.flow_control else "tool"
+        self.source = executable.name
+        self.parallel = schema.parallel and not schema.flow_control
+        self._executable = executable
+        self._schema = schema
+        self._where = where
+
+    def check(self, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
+        """Raises ArgumentError."""
+        try:
+            given = msgspec.json.decode(arguments or "{}") if isinstance(arguments, str) else dict(arguments)
+        except (msgspec.DecodeError, RecursionError) as error:
+            raise ArgumentError(f"not JSON: {error}") from error
+        if not isinstance(given, dict):
+            raise ArgumentError("the arguments must be an object")
+        return given
+
+    def subject(self, args: Mapping[str, Any]) -> str:
+        """What the plugin says that a call is about (`summary_params`)."""
+        return " ".join(str(args[name]) for name in self._schema.summary_params if name in args)
+
+    def paths(self, args: Mapping[str, Any]) -> Iterable[tuple[Access, str]]:
+        return ()
+
+    async def run(self, args: dict[str, Any], running: Running) -> Result:
+        """Raises ToolTimeout."""
+        if self._schema.flow_control:
+            return Result(_said(self._schema, args), ends_turn=self._schema.ends_turn)
+        where = replace(self._where, env=running.env, context=running.folder.name)
+        return await call_tool(self._executable, self._schema, args, where, running.emit)
+
+
+def _said(schema: ToolSchema, args: Mapping[str, Any]) -> str:
+    """What a call that steers says: its `message`, else what its summary would show, else its first text."""
+    texts = (args.get(name) for name in ("message", *schema.summary_params, *args))
+    return next((text for text in texts if isinstance(text, str)), "")

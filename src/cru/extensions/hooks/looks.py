@@ -1,0 +1,104 @@
+"""A hook as a person is shown it: its definition, the files that it names, what cannot be seen, and a fingerprint of it all."""
+
+from __future__ import annotations
+
+import os
+from hashlib import sha256
+
+import msgspec
+from msgspec import Struct
+
+from cru.config.regular import open_regular
+from cru.extensions.hooks.dialect import About
+from cru.extensions.hooks.entry import Entry
+from cru.extensions.hooks.named import is_inside, named
+
+KEPT = 1 << 20
+"""Bytes of a file that are kept to be shown."""
+LARGEST = 64 << 20
+"""Bytes of a file that is read; of a larger one its size and times count."""
+
+
+class File(Struct, frozen=True):
+    """A file that a hook names. digest: SHA-256, "" if it cannot be read · content: its beginning."""
+
+    path: str
+    digest: str
+    size: int
+    content: bytes = b""
+
+
+class Look(Struct, frozen=True):
+    """A hook and the files that it names, as they are now. unseen: what a person cannot be shown · stats: what tells that one of the
+    files, or of those that are not there, has changed."""
+
+    fingerprint: str
+    files: tuple[File, ...]
+    unseen: tuple[str, ...]
+    stats: tuple[tuple[str, tuple[int, ...]], ...]
+
+    @property
+    def digest(self) -> str:
+        """What a person writes behind an id to say which content they have seen."""
+        return self.fingerprint[:16]
+
+
+def look(entry: Entry, about: About) -> Look:
+    """Read everything that the entry names. What is shown, noted and compared comes from these same bytes."""
+    found = named(entry, about)
+    stats = tuple((path, stat(path)) for path in dict.fromkeys(found.paths))
+    files = tuple(_read(path, seen) for path, seen in stats if seen and not os.path.isdir(path))
+    unseen = found.unseen + [text for file in files for text in _unseen(file)]
+    inner = [(_relative(file.path, about), file.digest) for file in files]
+    said = (definition(entry), os.path.realpath(entry.source.path), inner)
+    return Look(sha256(msgspec.json.encode(said)).hexdigest(), files, tuple(dict.fromkeys(unseen)), stats)
+
+
+def definition(entry: Entry) -> bytes:
+    """All that decides what the entry does, and where it stands: two that share an id are still two."""
+    fields = msgspec.structs.asdict(entry)
+    for name in ("id", "line", "problem", "source"):
+        del fields[name]
+    source = entry.source
+    return msgspec.json.encode((str(source.path), source.layer, source.own, fields), order="sorted")
+
+
+def stat(path: str) -> tuple[int, ...]:
+    """What tells that a file or folder has changed; () if there is none."""
+    from stat import S_ISDIR, S_ISREG
+
+    try:
+        about = os.stat(path)
+    except (OSError, ValueError):
+        return ()
+    if not (S_ISREG(about.st_mode) or S_ISDIR(about.st_mode)):
+        return ()
+    return (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+
+
+def _read(path: str, seen: tuple[int, ...]) -> File:
+    if seen[2] > LARGEST:
+        return File(path, sha256(repr(seen).encode()).hexdigest(), seen[2])
+    digest, size, beginning = sha256(), 0, b""
+    try:
+        with open(open_regular(path), "rb", buffering=0) as file:
+            while piece := file.read(1 << 20):
+                beginning = beginning or piece[:KEPT]
+                size += len(piece)
+                digest.update(piece)
+    except OSError:
+        return File(path, "", 0)
+    return File(path, digest.hexdigest(), size, beginning)
+
+
+def _unseen(file: File) -> list[str]:
+    if not file.digest:
+        return [f"{file.path} cannot be read"]
+    if b"\0" in file.content:
+        return [f"{file.path} is not a text"]
+    return [f"{file.path} is shown up to byte {len(file.content)} only"] if file.size > len(file.content) else []
+
+
+def _relative(path: str, about: About) -> str:
+    """As the same file is called wherever in the project the user stands."""
+    return os.path.relpath(path, about.root) if is_inside(path, about) else path

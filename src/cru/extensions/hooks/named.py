@@ -1,0 +1,231 @@
+"""Which files a hook may run, as far as its words tell, and what they do not tell (docs/decisions/0009).
+
+Every word of the command that is a file counts, wherever it stands, in every folder that a word names: one word too many costs a
+question after a change; one too few would let a changed script run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from itertools import islice
+
+from msgspec import Struct, field
+
+from cru.extensions.hooks.dialect import About
+from cru.extensions.hooks.entry import Entry
+from cru.permissions.commands import Words, read
+from cru.permissions.programs import KEYWORDS, SHELLS, WRAPPERS
+
+MOST = 4000
+"""Words of a command, and paths that they may mean."""
+FOLDERS = 64
+"""Folders that a hook may stand in."""
+BELOW = 500
+"""Files of a folder that is given to an interpreter."""
+TOKEN = re.compile(r"""[^\s"'`;|&<>()]+""")
+WRITES = re.compile(
+    r"""('[^']*'|"(?:[^"\\]|\\.)*"|\\.)|(?<![<\d])\d*>>?\|?\s*(?:'[^']*'|"[^"$`]*"|[^\s;|&<>()`"']+)""", re.DOTALL
+)
+"""What is quoted, and redirections to files: a hook may write its own log, and that is no reason to ask again."""
+ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
+PLAIN = frozenset(
+    "[ : basename break cat cd cmp comm continue cp curl cut date diff dirname echo egrep exit false fgrep grep head hostname id jq "
+    "kill ln logger ls md5sum mkdir mktemp mv notify-send popd printf pushd pwd return rm rmdir seq sha256sum shift sleep stat tail tee "
+    "test touch tr true uname uniq wc wget whoami".split()
+)
+"""Programs that start nothing themselves and run nothing that they read."""
+CODE = SHELLS | frozenset(
+    "python pypy ipython perl ruby node nodejs php lua luajit osascript deno bun tclsh wish awk gawk mawk nawk".split()
+)
+"""Programs whose first argument is what they run."""
+_VARIABLES: dict[str, str] = {
+    "CLAUDE_PROJECT_DIR": "root", "GEMINI_PROJECT_DIR": "root", "CRUSH_PROJECT_DIR": "root", "CRU_PROJECT_ROOT": "root",
+    "CRUSH_CWD": "cwd", "GEMINI_CWD": "cwd", "PWD": "cwd", "HOME": "user_home", "CRU_HOME": "home",
+}  # fmt: skip
+"""Variables whose value is known before a hook runs: a fact of the session."""
+_NAMED = re.compile(r"\$(?:\{(%s)\}|(%s)(?!\w))" % (("|".join(_VARIABLES),) * 2))
+
+
+class Named(Struct):
+    """paths: what the words may mean, whether it is there or not · unseen: what they do not tell, for a person."""
+
+    paths: list[str] = field(default_factory=list)
+    unseen: list[str] = field(default_factory=list)
+
+
+def named(entry: Entry, about: About) -> Named:
+    """Nothing is run; folders are looked into."""
+    found = Named()
+    parts, words = _read(entry, found.unseen)
+    words = _whole(words, about, found.unseen)
+    bases = _bases(words, entry, about, found.unseen)
+    paths = dict.fromkeys(_joined(base, word) for word in words for base in (bases if word[0] != "/" else bases[:1]))
+    if len(paths) > MOST:
+        found.unseen.append(f"the command may name more than {MOST} files; only these were looked at")
+    found.paths = [path for path in islice(paths, MOST) if not _is_program(path, about)]
+    there = {path for path in found.paths if os.path.isfile(path)}
+    for part in parts:
+        _program(part, bases, there, about, found)
+    found.unseen += _search_paths(entry, bases, about)
+    return found
+
+
+# words ---------------------------------------------------------------------------------------------------------------------------
+
+
+def _read(entry: Entry, unseen: list[str]) -> tuple[list[Words], list[str]]:
+    """The programs that are started, each with its words; and all words that may be files."""
+    texts = [*entry.env.values()]
+    if entry.kind != "command":
+        texts.append(entry.command)
+        parts: list[Words] = []
+        words = [entry.command]
+    elif entry.args is not None:
+        texts += entry.args
+        words = [entry.command, *entry.args]
+        parts = [tuple(words)]
+        if _base(entry.command) in SHELLS:
+            unseen += [seen for arg in entry.args if not arg.startswith("-") and (seen := _shell_words(arg)[2])]
+    else:
+        parts, words, opaque = _shell_words(entry.command)
+        unseen += [opaque] if opaque else []
+    for text in texts:
+        words += [text, *_shell_words(text)[1]]
+    return parts, words
+
+
+def _shell_words(command: str) -> tuple[list[Words], list[str], str]:
+    """The words as a shell reads them, all of them with everything that stands between blanks, quotes and operators beside, and why
+    they are not all there is."""
+    text = WRITES.sub(lambda match: match[1] or " ", command)
+    seen = read(_NAMED.sub(lambda match: f"/.{match[1] or match[2]}.", text))
+    parts = [tuple(_restored(word) for word in part) for part in seen.parts]
+    return parts, [word for part in parts for word in part] + TOKEN.findall(text), seen.opaque
+
+
+def _restored(word: str) -> str:
+    for name in _VARIABLES:
+        word = word.replace(f"/.{name}.", f"${name}")
+    return word
+
+
+def _whole(words: list[str], about: About, unseen: list[str]) -> list[str]:
+    """Each word once, with its parts behind `=` and between colons, and with the variables that are known."""
+    pieces = [one for word in dict.fromkeys(words) for one in (word, word.partition("=")[2], *re.split("[:,=]", word))]
+    known = list(dict.fromkeys(_expanded(one, about) for one in pieces if one and "\0" not in one and len(one) < 4096))
+    unseen += [f"{word} is known only when it runs" for word in known if "$" in word and "/" in word and " " not in word]
+    if len(known) > MOST:
+        unseen.append(f"the command has more than {MOST} words; only these were looked at")
+    return known[:MOST]
+
+
+def _expanded(word: str, about: About) -> str:
+    """The word with the known variables and the user's home in it."""
+    if word.startswith("~/"):
+        word = os.path.join(about.user_home, word[2:])
+    return _NAMED.sub(lambda match: str(getattr(about, _VARIABLES[match[1] or match[2]])), word)
+
+
+# places --------------------------------------------------------------------------------------------------------------------------
+
+
+def _bases(words: list[str], entry: Entry, about: About, unseen: list[str]) -> list[str]:
+    """The folders that words may be looked up in: where it runs, project folders on PATH, and every folder that a word names in one of
+    these, since `cd`, `env -C` and `PATH=` all lead there."""
+    bases = [str(about.cwd / entry.cwd)]
+    if entry.kind != "command":
+        bases += [str(about.root), str(entry.source.path.parent)]
+    bases += [folder for folder in about.env.get("PATH", "").split(os.pathsep) if _is_own_folder(folder, about)]
+    bases = list(dict.fromkeys(bases))
+    known = {os.path.realpath(base) for base in bases}
+    for base in bases:  # grows
+        for word in words:
+            path = _joined(base, word)
+            if not os.path.isdir(path) or (real := os.path.realpath(path)) in known:
+                continue
+            if len(known) >= FOLDERS:
+                unseen.append(f"the command may stand in more than {FOLDERS} folders; only these were looked at")
+                return bases
+            known.add(real)
+            bases.append(path)
+    return bases
+
+
+def _is_own_folder(folder: str, about: About) -> bool:
+    return bool(folder) and (not folder.startswith("/") or is_inside(os.path.realpath(folder), about))
+
+
+def _joined(base: str, word: str) -> str:
+    """`..` behind a link leads elsewhere than in the text, so such a path stays as it is."""
+    path = os.path.join(base, word)
+    return path if ".." in path else os.path.normpath(path)
+
+
+def is_inside(path: str, about: About) -> bool:
+    """Whether it lies in the project, by its text or by where it leads."""
+    roots = {str(about.root).rstrip(os.sep), os.path.realpath(about.root).rstrip(os.sep)}
+    return any(os.path.normpath(path).startswith(root + os.sep) for root in roots)
+
+
+def _is_program(path: str, about: About) -> bool:
+    """Programs that stand on PATH anyway are left out, as if they were called by name."""
+    return not is_inside(path, about) and os.path.dirname(path) in about.env.get("PATH", "").split(os.pathsep)
+
+
+# programs ------------------------------------------------------------------------------------------------------------------------
+
+
+def _program(part: Words, bases: list[str], there: set[str], about: About, found: Named) -> None:
+    """Add what this program runs, or that nobody can tell."""
+    words = [_expanded(word, about) for word in part]
+    while words and ASSIGNED.match(words[0]):
+        words.pop(0)
+    if not words or words[0] in KEYWORDS:
+        return
+    first, name = words[0], _base(words[0])
+    if any(_joined(base, first) in there for base in bases) or name in PLAIN or any(char in first for char in "$*?["):
+        return  # what is computed is told already
+    if name in WRAPPERS:
+        found.unseen.append(f"`{name}`, which runs other commands")
+        return
+    if name not in CODE and name.rstrip("0123456789.-") not in CODE:
+        found.unseen.append(f"what `{first}` starts is not looked at")
+        return
+    given = next((word for word in words[1:] if not word.startswith("-")), "")
+    options = words[1 : words.index(given, 1)] if given else words[1:]
+    if options and not all(_is_harmless(option) for option in options):
+        found.unseen.append(f"what the options of `{first}` make it run: {' '.join(options)}")
+    paths = [_joined(base, given) for base in bases] if given else []
+    folders = [path for path in paths if os.path.isdir(path)]
+    for folder in folders:
+        _folder(folder, found)
+    if not folders and not any(path in there for path in paths):
+        found.unseen.append(f"what `{first}` starts is not looked at")
+
+
+def _is_harmless(option: str) -> bool:
+    """Such as `-e` and `-eu` of a shell: letters that take no value and are no code; what is not known is told."""
+    return option == "--" or (len(option) > 1 and set(option[1:]) <= set("uxfBsEI"))
+
+
+def _folder(folder: str, found: Named) -> None:
+    """A folder that is given to an interpreter: all of it is what runs."""
+    below = [os.path.join(at, name) for at, folders, names in os.walk(folder) for name in (*folders, *names)][: BELOW + 1]
+    found.paths += [folder, *below[:BELOW]]
+    if len(below) > BELOW:
+        found.unseen.append(f"{folder} holds more than {BELOW} files; only these were looked at")
+
+
+def _search_paths(entry: Entry, bases: list[str], about: About) -> Iterator[str]:
+    """Folders of the project in PYTHONPATH and its like."""
+    for name, value in entry.env.items():
+        if name.upper().endswith("PATH"):
+            for folder in filter(None, _expanded(value, about).split(os.pathsep)):
+                if any(is_inside(_joined(base, folder), about) for base in bases):
+                    yield f"what programs find in {folder} ({name}) without being told its name"
+
+
+def _base(word: str) -> str:
+    return word.rpartition("/")[2]

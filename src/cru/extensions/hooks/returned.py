@@ -1,0 +1,32 @@
+"""What a function of an entry returned: an answer in the words of plugins, in those of commands, or in both."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from cru.events.catalog import Row
+from cru.extensions.hooks.dialect import Said
+from cru.extensions.hooks.dialects.native_output import ENVELOPE, KEYS, meaning, unknown
+from cru.namespace.answers import UNDERSTOOD, writable
+from cru.namespace.lazy import LazyDict, stored
+
+COMMANDS = frozenset((*KEYS, *ENVELOPE))
+
+
+def split(name: str, row: Row, raw: Mapping[Any, Any], sent: Mapping[str, Any]) -> tuple[Mapping[Any, Any], Said]:
+    """(what is in the words of plugins, what the others say). A key that means nothing is a failure, and the rest counts."""
+    fields = writable(name, row)
+    event = raw if "type" in raw else ()  # it gave back what it got: only what was not there before are words
+    said = {key for key in raw if key in COMMANDS and key not in fields and not (event and key in sent)}
+    if said <= UNDERSTOOD:
+        said = set()
+    strays = [key for key in raw if not (key in said or key in UNDERSTOOD or key in fields or key in sent)]
+    if not said and not strays:
+        return raw, Said()
+    rest = LazyDict({key: value for key, value in stored(raw) if key not in said and key not in strays})
+    meant = meaning({key: raw[key] for key in said}, row)
+    odd = unknown(strays, (*UNDERSTOOD, *COMMANDS, *fields))
+    return rest, replace(meant, failed="; ".join(filter(None, (meant.failed, *odd))))

@@ -1,0 +1,66 @@
+"""Slips of the pen in what plugins hand over: keys that are nearly known, told with the closest name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from cru.config.closest import closest, did_you_mean, distance
+from cru.namespace.host import Host
+
+TABLES = ("tools", "commands", "services")
+FUNCTIONS = ("setup", "on_load", "on_unload", "teardown")
+ELSEWHERE = ("handlers", "hooks", "events", "on")
+"""Names under which people look for handlers; nothing reads them."""
+INSTEAD = {
+    "func": "fn",
+    "function": "fn",
+    "handler": "fn",
+    "run": "fn",
+    "call": "fn",
+    "parameters": "params",
+    "args": "params",
+}
+"""Words of other systems that no counting of letters leads to ours."""
+
+
+def entry(host: Host, what: str, said: Mapping[str, Any], known: Collection[str]) -> None:
+    """Every key of a tool, a command or a service must be known."""
+    for key in sorted(map(str, said)):
+        if key not in known:
+            meant = INSTEAD.get(key.lower(), "")
+            hint = f"did you mean `{meant}`?" if meant in known else did_you_mean(key, known)
+            host.problem(f"{what}: unknown key `{key}`; {hint or 'known: ' + ', '.join(known)}")
+
+
+def type_word(host: Host, what: str, word: str, known: Iterable[str]) -> None:
+    """A type word that is nearly known; all others mean anything."""
+    known = tuple(known)
+    near = "" if word in known else did_you_mean(word, known)
+    if near:
+        host.problem(f"{what}: unknown type `{word}`; {near}")
+
+
+def whole(host: Host, said: Mapping[str, Any], spell: Callable[[str], str] = str) -> None:
+    """The table that a plugin returned, or its module: it may hold anything, so only what is nearly a known name and of its kind is
+    told. `said` has values, or the names of their types in Lua."""
+    for key in sorted(map(str, said)):
+        kind = _kind(said[key])
+        known = TABLES if kind == "table" else FUNCTIONS if kind == "function" else ()
+        if kind == "table" and key.lower() in ELSEWHERE:
+            host.problem(
+                f"`{key}` is not read: a handler is registered with `cru.on(event, function)` or an annotation `@handler`"
+            )
+        elif key.lower() not in known and _is_slip(key.lower(), near := closest(key, known) or ""):
+            host.problem(f"`{key}` is not read; did you mean `{spell(near)}`?")
+
+
+def _is_slip(key: str, name: str) -> bool:
+    """Nearer than a beginning of the name (`set`, `on`) that means something else."""
+    return bool(name) and distance(key, name) <= max(1, len(key) // 3)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    return "table" if isinstance(value, Mapping) else "function" if callable(value) else ""

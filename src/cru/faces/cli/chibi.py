@@ -1,0 +1,12 @@
+"""The command `chibi`, as plugins call it: `cru`, which also knows two flags of chibi 0.3."""
+
+from __future__ import annotations
+
+from cru.faces.cli import flags
+from cru.faces.cli.main import main
+
+OLD = {"-S": "-C", "-e": "-y"}
+
+if __name__ == "__main__":
+    flags.SYNONYMS.update(OLD)
+    main()

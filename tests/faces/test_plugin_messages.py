@@ -1,0 +1,45 @@
+"""What is told about plugins, as sentences that a person can read."""
+
+from __future__ import annotations
+
+import pytest
+from tests.kit import HomeDir, cru
+
+
+@pytest.mark.parametrize(("source", "says"), [("x x", "syntax error near 'x'"), ('error("oh")', "oh")])
+def test_a_test_file_that_cannot_be_run_is_told_with_its_place_once(home: HomeDir, source: str, says: str) -> None:
+    folder = home.cru / "plugins" / "demo"
+    (folder / "tests").mkdir(parents=True)
+    (folder / "init.lua").write_text("")
+    (folder / "tests" / "demo_test.lua").write_text(source)
+    run = cru("plugin", "test", "demo", home=home)
+    assert run.code == 1 and f"  {folder}/tests/demo_test.lua:1: {says}\n" in run.out
+
+
+def test_an_event_that_nobody_raises_is_told_in_whole_sentences(home: HomeDir) -> None:
+    (home.cru / "plugins").mkdir(parents=True)
+    file = home.cru / "plugins" / "odd.lua"
+    file.write_text('cru.on("turn:complet", function() end)\ncru.on("zzqqxx", function() end)\n')
+    said = cru("plugin", "list", home=home).out
+    only = "It is heard only if a script emits it."
+    assert f"odd.lua:1: `turn:complet` is no event of cru; did you mean `turn:complete`? {only}" in said
+    assert f"odd.lua:2: `zzqqxx` is no event of cru. {only}" in said
+
+
+def test_an_error_and_its_hint_do_not_run_together_in_the_list(home: HomeDir) -> None:
+    (home.cru / "plugins").mkdir(parents=True)
+    (home.cru / "plugins" / "odd.lua").write_text(
+        '--- x\n-- @handler event="turn:complete" priorty=1\nfunction f() end\n'
+    )
+    assert "@handler has no field `priorty`; did you mean `priority`?\n" in cru("plugin", "list", home=home).out
+
+
+def test_a_traceback_that_names_no_line_is_left_out(home: HomeDir) -> None:
+    (home.cru / "plugins").mkdir(parents=True)
+    file = home.cru / "plugins" / "odd.lua"
+    file.write_text("x x\n")
+    run = cru("/plugin reload odd", home=home)
+    assert run.code == 1 and run.err.endswith("odd.lua:1: syntax error near 'x'\n")
+    file.write_text('local function deep() error("boom") end\ndeep()\n')
+    run = cru("/plugin reload odd", home=home)
+    assert "stack traceback:" in run.err and "odd.lua:2: in " in run.err

@@ -1,0 +1,214 @@
+"""What writes the generated parts of docs/hooks.md: the dialects' own tables as Markdown.
+
+What a hook can do at an event is found out: every kind of output is given to the dialect, and the answers that it makes of them are
+kept as far as the event's row in the catalog lets them count.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from json import dumps
+from pathlib import Path
+from typing import Any
+
+from cru.events.answers import Answer
+from cru.events.catalog import BY_NAME, CATALOG, Row
+from cru.events.stamp import Event
+from cru.extensions.hooks import made_up
+from cru.extensions.hooks.dialect import About, Dialect, Moment, Run
+from cru.extensions.hooks.dialects.claude_effects import EFFECTS
+from cru.extensions.hooks.entry import Entry, Source
+from cru.extensions.hooks.names import DROPPED, KEYS, TOOLS
+from cru.extensions.hooks.opening import DIALECTS, made
+from cru.extensions.hooks.settings import FOREIGN
+from cru.extensions.hooks.shell.choose import SHELLS
+
+GIVEN: dict[str, dict[str, Any]] = {
+    "tool:before_call": {"name": "bash", "args": {"command": "true"}},
+    "permission:requested": {"tool": "bash", "args": {"command": "true"}},
+    "tool:completed": {"name": "bash", "args": {"command": "true"}, "result": "x"},
+    "tool:failed": {"name": "bash", "args": {"command": "true"}},
+    "message:before_send": {"messages": [{"role": "user", "content": "hello"}]},
+    "tools:select": {"tools": ["bash", "read"]},
+}
+"""What the events are about that the outputs are tried on."""
+FIELDS: tuple[dict[str, Any], ...] = (
+    {"permissionDecision": "allow"},
+    {"permissionDecision": "deny", "permissionDecisionReason": "no"},
+    {"permissionDecision": "ask"},
+    {"permissionDecision": "allow", "updatedInput": {"command": "ls"}},
+    {"decision": {"behavior": "allow"}},
+    {"decision": {"behavior": "deny", "message": "no"}},
+    {"additionalContext": "read this"},
+    {"updatedToolOutput": "another"},
+    {"tool_input": {"command": "ls"}},
+    {"llm_request": {"model": "b", "messages": [{"role": "user", "content": "other"}], "config": {"temperature": 1}}},
+    {"toolConfig": {"allowedFunctionNames": ["read_file"]}},
+)
+OUTPUTS: tuple[dict[str, Any], ...] = (
+    {"decision": "allow"}, {"decision": "ask", "reason": "look"}, {"decision": "deny", "reason": "no"},
+    {"decision": "block", "reason": "no"}, {"continue": False, "stopReason": "no"}, {"halt": True}, {"context": "read this"},
+    {"updated_input": {"command": "ls"}}, {"updated_prompt": "other"}, {"updated_output": "other"}, {"inject": "go on"},
+    {"result": "allow"},
+)  # fmt: skip
+ASKED = (("tool:before_call", "ask"), ("tool:before_call", "allow"), ("permission:requested", "allow"))
+WORDS = ("halt", "deny", "ask", "allow", "answer", "rewrite", "context", "go on")
+
+
+def places() -> str:
+    """Where each dialect's files lie, lowest layer first."""
+    rows = ["| dialect | the system's and yours | the project's |", "|---|---|---|"]
+    about, dialects = _about(Path("/state")), made(DIALECTS)
+    for name, dialect in dialects.items():
+        cells: dict[str, list[str]] = {"user": [], "project": []}
+        for layer, path in dialect.places(about):
+            shown = f"`{str(path).replace('/project/', '').replace('/home/you', '~')}`"
+            cells["project" if layer == "project" else "user"].append(shown)
+        rows.append(f"| {name} | {_list(cells['user'])} | {_list(cells['project'])} |")
+    return "\n".join(rows)
+
+
+def moments() -> str:
+    """Our events, and what hooks of each dialect can do there."""
+    dialects = made(DIALECTS)
+    rows = ["| event of cru | " + " | ".join(dialects) + " |", "|---" * (len(dialects) + 1) + "|"]
+    with tempfile.TemporaryDirectory() as folder:
+        about = _about(Path(folder))
+        for row in CATALOG:
+            if not row.live:
+                continue
+            cells = []
+            for dialect in dialects.values():
+                found = [moment for all_ in dialect.moments.values() for moment in all_ if moment.event == row.name]
+                own = [moment for moment in found if dialect.name != "cru" or moment.name == row.name]
+                cells.append(_list(_cell(dialect, moment, row, about) for moment in own))
+            rows.append(f"| `{row.name}` | {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def synonyms() -> str:
+    """Names of other systems that entries of cru's own may use."""
+    from cru.extensions.hooks.dialects.native import SYNONYMS
+
+    rows = ["| name | event |", "|---|---|"]
+    for name, (event, only) in SYNONYMS.items():
+        later = "" if BY_NAME[event].live else " (not available yet)"
+        rows.append(f"| `{name}` | `{event}`{f' ({_list(only)})' if only else ''}{later} |")
+    return "\n".join(rows)
+
+
+def without_moment() -> str:
+    """Events of other systems that never fire here, and why."""
+    rows = ["| event | dialect | why it never fires |", "|---|---|---|"]
+    whys: dict[tuple[str, str], list[str]] = {}
+    for name, dialect in made(FOREIGN).items():
+        for event, all_ in dialect.moments.items():
+            if not any(moment.event for moment in all_):
+                whys.setdefault((name, all_[0].later), []).append(f"`{event}`")
+    rows += [f"| {_list(events)} | {name} | {why} |" for (name, why), events in whys.items()]
+    return "\n".join(rows)
+
+
+def tools() -> str:
+    """Names of tools. The first is what scripts read, matchers know all of them and ours."""
+    rows = ["| cru | " + " | ".join(FOREIGN) + " |", "|---" * (len(FOREIGN) + 1) + "|"]
+    for tool, known in TOOLS.items():
+        rows.append(f"| `{tool}` | " + " | ".join(_list(f"`{one}`" for one in known[name]) for name in FOREIGN) + " |")
+    return "\n".join(rows)
+
+
+def arguments() -> str:
+    """Arguments that have other names or units elsewhere, and those that are left out of what comes back."""
+    rows = ["| dialect | tool | ours → theirs | given back in vain |", "|---|---|---|---|"]
+    for name in FOREIGN:
+        for tool in TOOLS:
+            keys = [f"`{ours}` → {_key(ours, key)}" for ours, key in KEYS.get(name, {}).get(tool, {}).items()]
+            dropped = [f"`{one}`" for one in DROPPED.get(name, {}).get(tool, ())]
+            if keys or dropped:
+                rows.append(f"| {name} | `{tool}` | {_list(keys)} | {_list(dropped)} |")
+    return "\n".join(rows)
+
+
+def shells() -> str:
+    """Which shell runs a dialect's commands: the first that is there."""
+    rows = ["| dialect | Linux, macOS | Windows |", "|---|---|---|"]
+    for name in DIALECTS:
+        rows.append(f"| {name} | {_list(SHELLS['posix'][name])} | {_list(SHELLS['windows'][name])} |")
+    return "\n".join(rows)
+
+
+def _list(words: Iterable[str]) -> str:
+    return ", ".join(words)
+
+
+def _key(ours: str, key: Any) -> str:
+    """Its name there; a number that is another one there says which."""
+    probe = 60
+    changed = "" if key.out(probe) == probe else f" ({probe} → {key.out(probe)})"
+    return f"`{key.name}`{changed}"
+
+
+def _about(folder: Path) -> About:
+    home, root = Path("/home/you"), Path("/project")
+    return About(
+        "session", "default", folder, root, root, home / ".cru", home, {}, lambda: "ask", lambda: folder / "transcript.jsonl",
+    )  # fmt: skip
+
+
+def _cell(dialect: Dialect, moment: Moment, row: Row, about: About) -> str:
+    """The dialect's event with what its hooks can do there."""
+    said: set[str] = set()
+    entry, event = _tried(dialect, moment)
+    for run in _runs(moment.name, row):
+        about.blocks.clear()
+        assert moment.answer is not None
+        answer = moment.answer(entry, event, run, about).answer
+        said |= set(_verbs(answer, row))
+    if dialect.name == "claude" and EFFECTS[moment.name].context:
+        said.add("context")  # where the event has no place for it, it goes into the next request
+    able = _list(word for word in WORDS if word in said) or "look"
+    return able if dialect.name == "cru" else f"`{moment.name}`: {able}"
+
+
+def judged(dialect: str, exit: int, stderr: str, folder: Path) -> str:
+    """What an exit status means before a call: halt, deny, failed or none."""
+    [known] = made([dialect]).values()
+    [moment] = known.moments["BeforeTool" if dialect == "gemini" else "PreToolUse"]
+    assert moment.answer is not None
+    entry, event = _tried(known, moment)
+    said = moment.answer(entry, event, Run(exit, stderr=stderr), _about(folder))
+    return "failed" if said.failed else "halt" if said.answer.halt else said.answer.decision
+
+
+def _tried(dialect: Dialect, moment: Moment) -> tuple[Entry, Event]:
+    """A hook for this moment, and an event that it hears."""
+    source = Source(dialect.name, "user", Path("x"), "")
+    entry = Entry(id="x", dialect=dialect.name, event=moment.name, source=source, line=1, command="x")
+    return entry, made_up.event(moment.event, made_up.payload(moment.event, GIVEN.get(moment.event, {})))
+
+
+def _runs(name: str, row: Row) -> Iterator[Run]:
+    yield from (Run(2, stderr="no"), Run(49, stderr="no"), Run(0, stdout="some text"))
+    changes = tuple({"changes": {field: None}} for field in row.writable)
+    yield from (Run(0, stdout=dumps(one)) for one in (*OUTPUTS, *changes))
+    for one in FIELDS:
+        yield Run(0, stdout=dumps({"hookSpecificOutput": {"hookEventName": name, **one}}))
+
+
+def _verbs(answer: Answer, row: Row) -> Iterator[str]:
+    """What of an answer counts on this event."""
+    if answer.halt and row.kind != "observe":
+        yield "halt"
+    elif answer.decision == "deny" and row.kind == "gate":
+        yield "deny"
+    elif (row.name, answer.decision) in ASKED:
+        yield answer.decision
+    if any(change.field in row.writable for change in answer.changes):
+        yield "rewrite"
+    if answer.context and row.context:
+        yield "context"
+    if answer.inject is not None and row.inject:
+        yield "go on"
+    if answer.result is not None and row.result:
+        yield "allow" if row.name == "permission:requested" else "answer"

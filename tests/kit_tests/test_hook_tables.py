@@ -1,0 +1,43 @@
+"""What docs/hooks.md says of hooks is what the dialects do."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+import pytest
+from tests.kit import hook_tables
+
+from cru.extensions.hooks.opening import DIALECTS
+
+TABLE = {
+    (2, "no"): {"cru": "deny", "crush": "deny", "claude": "deny", "codex": "deny", "gemini": "deny"},
+    (2, ""): {"cru": "deny", "crush": "deny", "claude": "deny", "codex": "failed", "gemini": "failed"},
+    (49, "no"): {"cru": "halt", "crush": "halt", "claude": "failed", "codex": "failed", "gemini": "deny"},
+    (7, "no"): {"cru": "failed", "crush": "failed", "claude": "failed", "codex": "failed", "gemini": "deny"},
+    (1, "no"): {"cru": "failed", "crush": "failed", "claude": "failed", "codex": "failed", "gemini": "none"},
+}
+"""(exit status, standard error) → what that means at a call: the table "What a hook says"."""
+CAN = {
+    ("tool:before_call", "cru"): {"halt", "deny", "ask", "allow", "answer", "rewrite", "context", "go on"},
+    ("tool:before_call", "crush"): {"halt", "deny", "allow", "rewrite", "context"},
+    ("tool:before_call", "codex"): {"deny", "rewrite", "context"},
+    ("message:received", "claude"): {"halt", "deny", "context"},
+    ("turn:complete", "gemini"): {"halt", "go on"},
+    ("session:ended", "claude"): {"look"},
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize(("exit", "stderr"), TABLE)
+def test_an_exit_status_means_what_the_page_says(dialect: str, exit: int, stderr: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        said = hook_tables.judged(dialect, exit, stderr, Path(folder))
+    assert said == TABLE[exit, stderr][dialect]
+
+
+@pytest.mark.parametrize(("event", "dialect"), CAN)
+def test_what_a_hook_can_do_is_found_out(event: str, dialect: str) -> None:
+    [row] = [line for line in hook_tables.moments().splitlines() if line.startswith(f"| `{event}` |")]
+    cell = row.split("|")[list(DIALECTS).index(dialect) + 2]
+    assert {word.strip() for word in cell.rpartition(":")[2].split(",")} == CAN[event, dialect]
