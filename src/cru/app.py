@@ -33,7 +33,7 @@ from cru.events.journal import JournalLine
 from cru.events.payloads import TodoChanged
 from cru.events.stamp import Origin
 from cru.extensions.hooks.door import Door, Policy, Where
-from cru.extensions.hooks.settings import HookSettings
+from cru.extensions.hooks.settings import HookOptions, HookSettings, chosen
 from cru.extensions.packages import installed
 from cru.extensions.settings import PATH_VARIABLES, PLUGIN_KEYS, PluginSettings
 from cru.models.settings import API_KEYS, ModelSettings
@@ -148,8 +148,7 @@ def build(
     bus = _bus(store, watch)
     for text in (*(_placed(start.home, p) for p in problems), *notices):
         bus.stream.warn(text)
-    redact = _redactor(settings, start.env)
-    _hide_keys(settings.of(HookSettings).options.env_pass)
+    redact = _keys(settings, start.env)
     journal, trace = _records(bus, store, redact)
     tools = Tools([_built_in(settings), *sources])
     voices = Voices(bus, settings.of(ModelSettings), start.env, start.home / "models")
@@ -167,7 +166,7 @@ def build(
     _register(bus, (*INSTALLED, *extensions))
     plugins = _plugins(parts, start, settings)
     parts.opening.append(_bind)
-    _hooks(parts, start, settings, redact)
+    _hooks(parts, start, chosen(settings.of(HookSettings).options, layers), redact)
     for text in (*bus.registry.problems, *tools.problems, *odd):
         bus.stream.warn(text)
     session = _session(parts, command, voices)
@@ -237,11 +236,11 @@ def plugin_places(start: Start, settings: Settings) -> Any:
     return Places(start.home, start.root, start.env, chosen.runtimepath, chosen.plugins)
 
 
-def _hooks(parts: Parts, start: Start, settings: Settings, redact: Redact) -> None:
+def _hooks(parts: Parts, start: Start, options: HookOptions, redact: Redact) -> None:
     """Command hooks; nothing of them is loaded before a file is there that may hold some. Raises Untrusted."""
     if start.hooks == "none":
         return
-    door = Door(hooks_where(start), settings.of(HookSettings).options, start.hooks, start.strict_hooks, parts, redact)
+    door = Door(hooks_where(start), options, start.hooks, start.strict_hooks, parts, redact)
     door.look()
     parts.between.append(door.again)
 
@@ -351,20 +350,14 @@ def _services(bus: Bus, home: Home, store: FileContext, voices: Voices, settings
     }  # fmt: skip
 
 
-def _redactor(settings: Settings, env: Mapping[str, str]) -> Redact:
-    """What takes the keys out of records; None if there are none."""
-    from cru.models.registry import secrets
+def _keys(settings: Settings, env: Mapping[str, str]) -> Redact:
+    """What takes the keys out of records; None if there are none. `env` has them: code that runs in this process need not see them."""
+    from cru.models.registry import KEY_VARIABLES, secrets
 
+    for name in set(KEY_VARIABLES).difference(settings.of(HookSettings).options.env_pass):
+        os.environ.pop(name, None)
     known = secrets(settings.of(ModelSettings), env)
     return redactor(known) if known else None
-
-
-def _hide_keys(but: Iterable[str]) -> None:
-    """`Start.env` has the keys of providers; code that runs in this process, and what it starts, need not see them."""
-    from cru.models.registry import KEY_VARIABLES
-
-    for name in set(KEY_VARIABLES).difference(but):
-        os.environ.pop(name, None)
 
 
 def _children_env(start: Start) -> dict[str, str]:

@@ -343,3 +343,11 @@ def test_a_pipe_or_a_device_in_a_files_place_is_an_error_that_names_it_at_once(t
         with pytest.raises(ConfigError, match="not a regular file") as caught:
             read_layer("user", path)
         assert str(path) in str(caught.value)
+
+
+def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
+    path = tmp_path / "config.toml"
+    with path.open("wb") as file:
+        file.truncate(50 << 30)
+    with pytest.raises(ConfigError, match="larger than 1 MiB"):
+        read_layer("project", path)

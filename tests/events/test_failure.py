@@ -296,3 +296,36 @@ def test_a_payload_that_a_handler_changes_in_place_changes_nothing() -> None:
     assert (outcome.payload.args, outcome.payload.env, seen) == ({"command": "true"}, {}, [{"command": "true"}])
     assert payload.args == {"command": "true"}
     assert outcome.answer.decision == "allow"
+
+
+BAD = (Change("args", "set", 5),)
+
+
+@pytest.mark.parametrize("lane", ["inline", "commands"])
+@pytest.mark.parametrize("on_error", ["", "pass", "deny", "ask"])
+@pytest.mark.parametrize(
+    "answer",
+    [Answer(decision="deny", reason="no", changes=BAD), Answer(decision="deny", halt=True, reason="no", changes=BAD)],
+)
+def test_a_bad_change_does_not_void_the_no_beside_it(answer: Answer, on_error: str, lane: str) -> None:
+    world = World()
+    world.on("tool:before_call", answer, "guard", lane=lane, on_error=on_error)
+    outcome = world.send()
+    assert (outcome.answer.decision, outcome.answer.halt, outcome.answer.reason) == ("deny", answer.halt, "no")
+    assert outcome.payload is CALL and not outcome.failed
+    assert "failed on tool:before_call: set `args`" in world.warnings[0] and world.line.heard[0].error
+
+
+@pytest.mark.parametrize(
+    ("said", "on_error", "decision"),
+    [
+        ("allow", "", "none"), ("allow", "deny", "deny"), ("allow", "ask", "ask"), ("none", "ask", "ask"), ("ask", "", "ask"),
+        ("ask", "pass", "ask"), ("ask", "deny", "deny"), ("none", "pass", "none"),
+    ],
+)  # fmt: skip
+def test_what_a_bad_change_of_a_command_leaves(said: Any, on_error: str, decision: str) -> None:
+    world = World()
+    world.on("tool:before_call", Answer(decision=said, changes=BAD), "guard", lane="commands", on_error=on_error)
+    outcome = world.send()
+    assert outcome.answer.decision == decision and outcome.payload is CALL
+    assert outcome.failed == (on_error in ("deny", "ask"))

@@ -41,6 +41,11 @@ KINDS: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, list[str]]]]] = {
         ("a/hooks/z.lua", "a/flows/y.lua", "a/lua/help.lua", "a/tests/x.lua", "a/hooks/z_test.lua", "a/.git/g.lua"),
         {"a": ("lua", ["a/flows/y.lua", "a/hooks/z.lua"])},
     ),
+    "programs": (
+        ("+x a", "+x b.py", "+x c/c", "d/d", "+x e.disabled", "../elsewhere/f: x"),
+        {"a": ("executable", ["a"]), "b": ("executable", ["b.py"]), "c": ("executable", ["c/c"])},
+    ),
+    "Lua is Lua, whatever its bits": (("+x a.lua",), {"a": ("lua", ["a.lua"])}),
     "left out": (("a.lua.disabled", "b.disabled/init.lua", ".c.lua", "__d__/init.lua", "e.txt", "f/readme.md"), {}),
     "a link": (("../elsewhere/init.lua", "a -> ../elsewhere"), {"a": ("lua", ["a/init.lua"])}),
     "a manifest": (
@@ -74,9 +79,6 @@ ODD: dict[str, tuple[tuple[str, ...], str]] = {
     "a link upwards": (("x.lua", "a -> .."), "a leads to a folder that it lies in"),
     "Fennel": (("a.fnl",), "a.fnl: Fennel is not available yet"),
     "a folder in Fennel": (("a/init.fnl",), "a/init.fnl: Fennel is not available yet"),
-    "an executable": (("+x a",), "a: executable plugins are not available yet"),
-    "an executable in Python": (("+x a.py",), "a.py: executable plugins are not available yet"),
-    "a folder with an executable": (("+x a/a",), "a/a: executable plugins are not available yet"),
 }
 
 

@@ -18,8 +18,8 @@ def check(home: HomeDir, code: int) -> str:
 
 
 def test_nothing_odd_is_said_and_nothing_is_run(home: HomeDir) -> None:
-    script(home, "guard.sh", "#!/bin/sh\ntouch ran\n")
-    crush(home, {"matcher": "^bash$", "command": "./guard.sh"}, {"command": "touch ran"})
+    guard = script(home, "guard.sh", "#!/bin/sh\ntouch ran\n").rename(home.path / "guard.sh")
+    crush(home, {"matcher": "^bash$", "command": str(guard)}, {"command": "touch ran"})
     assert check(home, 0) == "2 hooks in 1 file: 2 active; 0 broken, 0 odd\n"
     assert not (home.project / "ran").exists()
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-LIMIT = 5.0
+LIMIT = 15.0
 NAMES = ("blocks run", "blocks not run", "cases asserted", "cases listed")
 
 _counts = dict.fromkeys(NAMES, 0)

@@ -275,7 +275,8 @@ def test_a_compaction_and_an_archive(tmp_path: Path) -> None:
         assert "remember the milk" in str(model.requests[1].body["messages"])
     told = recorded(here)
     start = told.index("PreCompact manual")
-    assert told[start : start + 3] == ["PreCompact manual", "SessionStart compact", "PostCompact manual"]
+    after = told[start + 1 : start + 3]  # one event of ours, so both run at once
+    assert sorted(after) == ["PostCompact manual", "SessionStart compact"]
     assert cru("-a", home=here).code == 0
     told = recorded(here)
     assert told.index("SessionEnd clear") < told.index("SessionStart clear")

@@ -20,6 +20,8 @@ CONTEXT = "context"
 COMMAND_LINE = "command line"
 
 PREFIX = "CRU_"
+MOST = 1 << 20
+"""Bytes of a file of settings."""
 
 # Variables with our prefix that are no settings: they say where things are, or are set by cru for its children.
 OTHERS = (
@@ -68,7 +70,7 @@ def read_layer(name: str, path: Path) -> Layer | None:
     """The layer in this TOML file, None if there is no such file. Raises ConfigError with file, line and column if it is not
     TOML, not UTF-8, or cannot be read. An untrusted project's layer must go through `restrict`."""
     try:
-        data = read_regular(path)
+        data = read_regular(path, MOST)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:

@@ -1,7 +1,7 @@
 """THE choke point for tool calls: whoever wants a tool run, it goes this road (docs/turn.md, "One tool call").
 
 resolve name → parse arguments → `tool:before_call` → validate the final input → deny rules, mode → a handler's own result →
-allow or ask → `tool:called` → run → `tool:completed` or `tool:failed` → spill → log.
+allow or ask → `tool:called` → run → `tool:completed` or `tool:failed` → spill → log → `tool:settled`.
 """
 
 from __future__ import annotations

@@ -155,7 +155,9 @@ def refuse_misspelt(identity: str) -> None:
 def key_variables(env: Mapping[str, str]) -> frozenset[str]:
     """Which variables of an environment hold keys, anybody's."""
     return frozenset(
-        name for name in env if name in KEY_VARIABLES or name in OTHER_KEYS or name.upper().endswith(("_API_KEY", "_APIKEY"))
+        name
+        for name in env
+        if name in KEY_VARIABLES or name in OTHER_KEYS or name.upper().endswith(("_API_KEY", "_APIKEY"))
     )
 
 

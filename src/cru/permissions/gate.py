@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cru.permissions.modes import ABOUT, Decision, check_mode, decide
 from cru.permissions.paths import Call, Located, Places, is_outside, is_protected, locate, resolve
@@ -116,6 +117,11 @@ class Gate:
         except ValueError:
             return True
         return any(is_outside(one, self._places) and not self._reaches(call, one) for one in call.paths)
+
+    def guard(self, files: Iterable[str]) -> None:
+        """Protect these files too, from now on: what a person has accepted with their content."""
+        found = {path for file in files for path in (os.path.abspath(file).replace(os.sep, "/"), resolve(file))}
+        self._places = replace(self._places, guarded=self._places.guarded | found)
 
     def _permission(self, call: Call, table: Decision) -> Verdict:
         if table == "allow":

@@ -11,11 +11,18 @@ from msgspec import Struct
 if TYPE_CHECKING:
     from cru.permissions.commands import Command
 
-# Folders inside a project that decide what programs do, whatever their letters' case.
-PROTECTED_NAMES = frozenset({".git", ".cru"})
+# Files and folders inside a project that decide what programs do, whatever their letters' case.
+PROTECTED_NAMES = frozenset(
+    {".git", ".cru", ".claude", ".codex", ".gemini", ".crush", "crush.json", ".crush.json", "crushrc", ".crushrc"}
+)
 
 # In the user's home: what a shell or a login starts with, and what says who may log in. A closing slash means a folder.
 PROTECTED_AT_HOME = (
+    ".claude/",
+    ".codex/",
+    ".config/crush/",
+    ".gemini/",
+    ".local/share/crush/",
     ".bashrc",
     ".bash_aliases",
     ".bash_login",
@@ -77,12 +84,14 @@ class Call:
 
 
 class Places(Struct, frozen=True):
-    """The folders that matter, absolute and resolved: project root, cru's home, the user's home, and what may be read freely."""
+    """The folders that matter, absolute and resolved: project root, cru's home, the user's home, what may be read freely,
+    and files that are protected although their names do not tell."""
 
     root: str
     home: str
     user_home: str
     readable: tuple[str, ...] = ()
+    guarded: frozenset[str] = frozenset()
 
 
 def resolve(path: str | os.PathLike[str]) -> str:
@@ -127,7 +136,7 @@ def _secret(path: str, places: Places) -> bool:
 
 
 def _protected(path: str, places: Places) -> bool:
-    if _secret(path, places):
+    if _secret(path, places) or path in places.guarded:
         return True
     if is_inside(path, places.root):
         inner = path[len(places.root.rstrip("/")) :].casefold().split("/")

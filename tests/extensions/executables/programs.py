@@ -24,9 +24,7 @@ def program(home: HomeDir, name: str, source: str, executable: bool = True) -> P
 def tool(home: HomeDir, name: str, body: str, schema: str = "", first: str = "") -> Path:
     """A tool of that name in bash; `schema` are more fields, `first` is what runs before the schema is printed."""
     said = f'{{"name": "{name}", "description": "About {name}"{schema and ", " + schema}}}'
-    return program(
-        home, name, f"#!/bin/bash\n{first}\nif [[ $1 == --schema ]]; then echo '{said}'; exit; fi\n{body}\n"
-    )
+    return program(home, name, f"#!/bin/bash\n{first}\nif [[ $1 == --schema ]]; then echo '{said}'; exit; fi\n{body}\n")
 
 
 def shape(home: HomeDir, *names: str) -> None:

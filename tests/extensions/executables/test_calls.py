@@ -32,7 +32,13 @@ def test_both_generations_get_their_arguments(home: HomeDir) -> None:
 
 def test_what_is_in_the_environment(home: HomeDir) -> None:
     tool(home, "shows", "env | grep -E '^(CHIBI|CRU|OPENAI)_' | sort; pwd; command -v chibi")
-    stale = {"CHIBI_HOOK": "on_start", "CHIBI_HOOK_DATA": "{}", "CHIBI_TOOL_ARGS": "{}", "CHIBI_VERBOSE": "1", "OPENAI_API_KEY": "k"}
+    stale = {
+        "CHIBI_HOOK": "on_start",
+        "CHIBI_HOOK_DATA": "{}",
+        "CHIBI_TOOL_ARGS": "{}",
+        "CHIBI_VERBOSE": "1",
+        "OPENAI_API_KEY": "k",
+    }
     inner = home.project / "inner"
     inner.mkdir()
     calls(home, "shows", flags=("-C", "work", "--project-root", str(home.project)), env=stale, cwd=inner)
@@ -116,7 +122,9 @@ def test_one_that_hangs_is_ended_with_all_that_it_started(home: HomeDir) -> None
     calls(home, "hangs", config="[plugins.hangs]\ntimeout = 0.5\n")
     assert time.monotonic() - began < 5
     said = results(home)[0]
-    assert said.startswith("so far\n\n[hangs ran longer than 0.5 s and was ended") and "`[plugins.hangs] timeout`" in said
+    assert (
+        said.startswith("so far\n\n[hangs ran longer than 0.5 s and was ended") and "`[plugins.hangs] timeout`" in said
+    )
     assert gone(home.project / "child")
 
 
@@ -149,7 +157,8 @@ def test_one_that_is_gone_or_no_program_any_more(home: HomeDir) -> None:
 
 
 def test_calls_of_one_reply_run_together_unless_they_must_not(home: HomeDir) -> None:
-    meet = "mkdir -p meet; touch meet/$CHIBI_TOOL_NAME; for ((i = 0; i < 200; i++)); do [[ $(ls meet | wc -l) == 2 ]] && break; sleep 0.01; done"
+    until_both = "for ((i = 0; i < 200; i++)); do [[ $(ls meet | wc -l) == 2 ]] && break; sleep 0.01; done"
+    meet = f"mkdir -p meet; touch meet/$CHIBI_TOOL_NAME; {until_both}"
     alone = "[[ -e busy ]] && echo clash; touch busy; sleep 0.1; rm busy; echo alone"
     for name in ("left", "right"):
         tool(home, name, f"{meet}; ls meet | wc -l")
@@ -208,7 +217,10 @@ def test_another_context_may_be_asked_by_the_old_names_of_flags(home: HomeDir) -
         system = model.requests[1].body["messages"][0]["content"]
     assert run.out == "all are well\n" and "You are small." in system
     assert results(home)[0].startswith("I am well\n")
-    assert [entry["content"] for entry in home.log("helper") if entry["entry_type"] == "message"] == ["and you?", "I am well"]
+    assert [entry["content"] for entry in home.log("helper") if entry["entry_type"] == "message"] == [
+        "and you?",
+        "I am well",
+    ]
 
 
 def test_the_same_context_is_held_and_that_is_said_at_once(home: HomeDir) -> None:

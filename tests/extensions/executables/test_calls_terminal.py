@@ -15,7 +15,9 @@ COMMAND = '{"command": "echo it ran"}'
 
 
 @BOTH
-@pytest.mark.parametrize(("answer", "result"), [("y", "it ran\n"), ("n", "the user said no\n"), ("", "the user said no\n")])
+@pytest.mark.parametrize(
+    ("answer", "result"), [("y", "it ran\n"), ("n", "the user said no\n"), ("", "the user said no\n")]
+)
 def test_a_question_is_answered(home: HomeDir, name: str, answer: str, result: str) -> None:
     shape(home, name)
     script(home, f"call: {name} {COMMAND}", "all done")
@@ -115,9 +117,9 @@ def test_two_that_ask_are_asked_one_after_the_other(home: HomeDir) -> None:
         terminal.expect("all done")
         assert terminal.wait() == 0
     said = {"left": "one", "right": "two"} if first == "left" else {"left": "two", "right": "one"}
-    assert results(home) == [f"{{}} {name} {answer}\n" for name, answer in said.items()] or sorted(results(home)) == sorted(
-        f"{{}} {name} {answer}\n" for name, answer in said.items()
-    )
+    assert results(home) == [f"{{}} {name} {answer}\n" for name, answer in said.items()] or sorted(
+        results(home)
+    ) == sorted(f"{{}} {name} {answer}\n" for name, answer in said.items())
 
 
 def test_a_person_s_time_does_not_count(home: HomeDir) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
-from tests.extensions.executables.programs import calls, listed, program, results, shape, tool
+from tests.extensions.executables.programs import SHAPES, calls, listed, program, results, shape, tool
 from tests.kit import HomeDir, cru, pty, server
 from tests.kit.steps import Call, Reply
 
@@ -24,6 +25,14 @@ def test_files_and_folders_are_plugins_others_are_not(home: HomeDir) -> None:
         "with": ("executable", "error"),  # the name of its tool has a dot
     }
     assert rows["skills"]["tools"] == ["skill-learn", "skill-list"]
+
+
+def test_every_shape_that_people_write_is_loaded(home: HomeDir) -> None:
+    names = [path.name for path in SHAPES.iterdir() if path.is_dir() or os.access(path, os.X_OK)]
+    shape(home, *names)
+    rows = listed(home)
+    assert {name: row["state"] for name, row in rows.items()} == dict.fromkeys(names, "active")
+    assert all(row["tools"] for row in rows.values())
 
 
 def test_a_link_is_followed_and_the_program_runs_at_its_own_place(home: HomeDir, tmp_path: Path) -> None:

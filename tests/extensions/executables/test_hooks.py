@@ -250,3 +250,21 @@ def test_a_prompt_with_nobody_listening_starts_no_program(home: HomeDir) -> None
     ask(home)
     assert heard(home) == []
     assert all("spy" not in str(line["heard"]) for line in home.lines("default", "journal.jsonl"))
+
+
+def test_a_switch_is_heard_without_a_prompt_but_a_transient_one_starts_nothing(home: HomeDir) -> None:
+    model(home, "text: done\n")
+    plugin(home, hooks=["on_start", "on_context_switch"])
+    ask(home, "-C", "other", "-l")
+    assert heard(home) == []
+    ask(home, "-c", "other", "-x")
+    assert [one.hook for one in heard(home)] == ["on_start", "on_context_switch"]
+    given = payload(home, "on_context_switch")
+    assert (given["from_context"], given["to_context"], given["is_transient"]) == ("default", "other", False)
+
+
+def test_the_context_that_is_current_is_no_switch(home: HomeDir) -> None:
+    model(home, "text: done\n")
+    plugin(home, hooks=["on_context_switch"])
+    ask(home, "-C", "default", "hello")
+    assert heard(home) == []

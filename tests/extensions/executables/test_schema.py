@@ -19,6 +19,8 @@ from cru.extensions.executables.executable import HOOKS
 from cru.extensions.executables.process import Where
 from cru.extensions.executables.schemas import era_of, read
 
+FIELDS = st.sampled_from(["name", "description", "parameters", "hooks", "parallel", "summary_params"])
+JSON = st.recursive(st.none() | st.booleans() | st.text(), lambda some: st.lists(some) | st.dictionaries(FIELDS, some))
 GOOD = '{"name": "good", "description": "fine"}'
 
 # What the program does when it is asked → what is said.
@@ -99,7 +101,12 @@ def test_it_is_called_with_one_word_and_empty_input(home: HomeDir) -> None:
 
 
 def test_bad_members_of_a_list_are_left_out_the_others_count(home: HomeDir) -> None:
-    members = [{"name": "one", "description": "1", "more": True}, 7, {"name": "two"}, {"name": "three", "description": "3"}]
+    members = [
+        {"name": "one", "description": "1", "more": True},
+        7,
+        {"name": "two"},
+        {"name": "three", "description": "3"},
+    ]
     program(home, "many", f"#!/bin/bash\necho '{msgspec.json.encode(members).decode()}'\n")
     row = listed(home)["many"]
     assert row["tools"] == ["one", "three"]
@@ -149,8 +156,7 @@ def test_missing_parameters_are_an_empty_object(home: HomeDir) -> None:
 
 
 @settings(max_examples=50)
-@given(st.binary() | st.recursive(st.none() | st.booleans() | st.text(), lambda s: st.lists(s) | st.dictionaries(
-    st.sampled_from(["name", "description", "parameters", "hooks", "parallel", "summary_params"]), s)).map(msgspec.json.encode))  # fmt: skip
+@given(st.binary() | JSON.map(msgspec.json.encode))
 def test_whatever_is_printed_is_read_or_refused(printed: bytes) -> None:
     try:
         tools, _ = read(printed)
@@ -228,7 +234,9 @@ def test_an_unchanged_program_is_asked_once_in_its_life(home: HomeDir) -> None:
     assert asked(home) == 3
 
 
-@pytest.mark.parametrize("content", ["", "nonsense", "[]", '{"version": "0", "programs": {}}', '{"programs": {"x": 1}}'])
+@pytest.mark.parametrize(
+    "content", ["", "nonsense", "[]", '{"version": "0", "programs": {}}', '{"programs": {"x": 1}}']
+)
 def test_a_corrupt_cache_is_made_anew(home: HomeDir, content: str) -> None:
     counting(home)
     cache = home.cru / "cache" / "schemas.json"

@@ -71,12 +71,12 @@ def stdin(dialect: Dialect, name: str, at: Event, facts: About | None = None) ->
 
 
 def turn(
-    here: HomeDir, *replies: Reply, config: str = "", mode: str = "trust", argv: tuple[str, ...] = ()
+    here: HomeDir, *replies: Reply, config: str = "", mode: str = "trust", argv: tuple[str, ...] = (), env: Mapping[str, str] | None = None
 ) -> tuple[Done, list[Any]]:
     """One prompt: how it ended, and the messages of the last request."""
     with server([*replies]) as model:
         here.configure(f'mode = "{mode}"\n{config}', model.url)
-        done = cru(*argv, "go", home=here)
+        done = cru(*argv, "go", home=here, env=env)
         last = model.requests[-1].body["messages"] if model.requests else []
     assert "Traceback" not in done.err, done
     return done, last

@@ -322,7 +322,9 @@ def test_a_project_in_a_folder_with_blanks_and_a_retry(home: HomeDir, tmp_path: 
         'read -r x\ncase "$x" in *\'"stop_hook_active":false\'*) echo \'{"decision":"deny","reason":"again"}\';; esac\n'
     )
     put(home, {"AfterAgent": [group({"command": "sh $GEMINI_PROJECT_DIR/again.sh"})]})
-    done, last = turn(home, Reply("first"), Reply("second"), config=ON, argv=("--project-root", str(project)))
+    done, last = turn(
+        home, Reply("first"), Reply("second"), config=ON, argv=("--project-root", str(project), "--hooks=all")
+    )
     assert done.out.split() == ["first", "second"] and last[-1]["content"] == "again", done
 
 

@@ -123,3 +123,13 @@ def test_nothing_of_a_language_is_loaded_without_such_an_entry() -> None:
     probe = "import sys, cru.extensions.hooks.manager; print([m for m in ('lupa', 'cru.extensions.hooks.inside') if m in sys.modules])"
     run = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, check=True)
     assert run.stdout == "[]\n"
+
+
+def test_a_projects_function_that_is_changed_while_it_is_loaded_denies(home: HomeDir) -> None:
+    put(
+        home.project / ".cru",
+        {"event": "tool:before_call", "python": "g.py:guard", "name": "guard", "on_error": "allow"},
+    )
+    trust(home, msgspec.json.decode(cru("hooks", "list", "--json", home=home).out)[0]["id"])
+    done, last = turn(home, calls("echo '# changed' >> .cru/g.py"), calls("echo ran"), Reply("done"))
+    assert "changed since it was trusted" in results(last)[-1] and "g.py changed after you trusted it" in done.err

@@ -1,4 +1,5 @@
-"""What an object that a hook returns does. Every plugin was given the same; the answers count in name order (docs/decisions/0015)."""
+"""What an object that a hook returns does. Every plugin was given the same; the answers count in name order
+(docs/decisions/0015-hooks-of-programs.md)."""
 
 from __future__ import annotations
 

@@ -30,7 +30,6 @@ class Executables:
         self._all = all
         self._cache = Cache(home)
         self._failed: dict[Path, PluginFailed] | None = None
-        self._programs: str | None = None
 
     def plugin(self, found: Found, config: Mapping[str, Any]) -> Plugin:
         return Plugin(found.name, found.folder, "executable", config)
@@ -60,7 +59,6 @@ class Executables:
             lambda text: parts.bus.stream.warn(text, name),
             bool(parts.services.get("verbose")),
             None if lend is None else lambda group: _lent(parts, name, lend, group),
-            self._shim(),
         )  # fmt: skip
 
     async def _executable(self, found: Found, config: Mapping[str, Any]) -> Executable:
@@ -118,18 +116,6 @@ class Executables:
             return self._cache.of(path) is None
         except OSError:
             return False  # gone; who loads it says so
-
-    def _shim(self) -> str:
-        """The folder with the command `chibi`; "" if it cannot be made."""
-        if self._programs is None:
-            from cru.extensions.executables.shim import programs
-
-            try:
-                self._programs = str(programs(self._home))
-            except OSError as error:
-                self._programs = ""
-                self._parts.bus.stream.warn(f"plugins find no command chibi: {error}")
-        return self._programs
 
 
 @asynccontextmanager

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
 import os
 import signal
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,6 @@ import msgspec
 from msgspec import Struct
 
 from cru.extensions.executables.executable import Executable, ToolSchema
-from cru.extensions.executables.terminal import PAUSE, Errors, Lend, opened
-from cru.tools.capture import Capture
-from cru.tools.child import Child
-from cru.tools.process import end
 from cru.tools.protocol import Result, ToolTimeout
 
 LONGEST = 100 << 10
@@ -25,9 +21,12 @@ LONGEST = 100 << 10
 SCRUBBED = ("CHIBI_HOOK", "CHIBI_TOOL", "CHIBI_VERBOSE")
 
 
+Lend = Callable[[int], AbstractAsyncContextManager[None]]
+
+
 class Where(Struct, frozen=True):
     """Where programs run: `env` is the environment of tools, provider keys removed; `warn` tells the person; `lend` gives the terminal to
-    a process group for a block, None where nobody sits at one; `programs` is a folder that comes first on their PATH, "" for none."""
+    a process group for a block, None where nobody sits at one."""
 
     cwd: Path
     root: Path
@@ -37,7 +36,6 @@ class Where(Struct, frozen=True):
     warn: Callable[[str], None]
     verbose: bool = False
     lend: Lend | None = None
-    programs: str = ""
 
 
 class Ran(Struct, frozen=True):
@@ -102,9 +100,21 @@ def environment(where: Where, extra: Mapping[str, str]) -> dict[str, str]:
     """What a program sees: nothing of a call or hook that cru itself was started from, and where cru works."""
     env = {name: value for name, value in where.env.items() if not name.startswith(SCRUBBED)}
     env |= {"CHIBI_CONTEXT": where.context, "CHIBI_PROJECT_ROOT": str(where.root), "CHIBI_HOME": str(where.home)}
-    if where.programs:
-        env["PATH"] = f"{where.programs}{os.pathsep}{env.get('PATH') or os.defpath}"
-    return env | extra
+    folder = _programs(where)
+    if folder:
+        env["PATH"] = f"{folder}{os.pathsep}{env.get('PATH') or os.defpath}"
+    return {**env, **extra}
+
+
+def _programs(where: Where) -> str:
+    """The folder with the command `chibi`; "" if it cannot be made, which is told."""
+    from cru.extensions.executables.shim import programs
+
+    try:
+        return str(programs(where.home))
+    except OSError as error:
+        where.warn(f"plugins find no command chibi: {error}")
+        return ""
 
 
 async def run(
@@ -117,34 +127,32 @@ async def run(
 ) -> Ran:
     """Run the program to its end, at most `seconds` without the time that a person takes. `stdin` is what it reads; None: the terminal, if
     somebody sits there. Its standard error goes on to ours as it comes. Cancelled, or at its limit, all that it started is ended."""
-    terminal = opened(where.lend)
-    if terminal is not None and "CHIBI_TOOL_NAME" in env:
-        terminal.clear_line()
-    capture, errors = Capture(emit), Errors(held=terminal is not None)
-    given = stdin if stdin is not None else b"" if terminal is None else terminal.fd
-    try:
-        child = Child(
-            (str(executable.path),), where.cwd, env, capture.feed,
-            errors=errors.feed, stdin=given, alone=terminal is None,
-        )  # fmt: skip
-    except (OSError, ValueError) as error:
-        if terminal is not None:
-            terminal.close()
-        return Ran("", problem=not_started(executable.path, where.cwd, error))
-    try:
-        timed_out = await (child.wait(seconds) if terminal is None else terminal.wait(child, seconds, errors))
-    finally:
+    from cru.extensions.executables.terminal import Errors, interrupted_too, opened
+    from cru.tools.capture import Capture
+    from cru.tools.child import Child
+    from cru.tools.process import end
+
+    with opened(where.lend, ready="CHIBI_TOOL_NAME" in env) as terminal:
+        capture, errors = Capture(emit), Errors(held=terminal is not None)
+        given = stdin if stdin is not None else b"" if terminal is None else terminal.fd
         try:
-            if not child.ended:
-                await end(child)
+            child = Child(
+                (str(executable.path),), where.cwd, env, capture.feed,
+                errors=errors.feed, stdin=given, alone=terminal is None,
+            )  # fmt: skip
+        except (OSError, ValueError) as error:
+            return Ran("", problem=not_started(executable.path, where.cwd, error))
+        try:
+            timed_out = await (child.wait(seconds) if terminal is None else terminal.wait(child, seconds, errors))
         finally:
-            code, behind = child.close()
-            out, err = capture.close(), errors.close()
-            if terminal is not None:
-                terminal.close()
-    if terminal is not None and terminal.lent and code in (-signal.SIGINT, 128 + signal.SIGINT):
-        os.kill(os.getpid(), signal.SIGINT)  # Ctrl-C went to the program alone; it was meant for all of us
-        await asyncio.sleep(PAUSE)  # until it has come here
+            try:
+                if not child.ended:
+                    await end(child)
+            finally:
+                code, behind = child.close()
+                out, err = capture.close(), errors.close()
+    if terminal is not None and terminal.lent:
+        await interrupted_too(code)
     if behind:
         where.warn(f"{executable.name} left something running; what that prints from now on is not read")
     return Ran(out, err, code, "", timed_out, capture.left_out > 0)

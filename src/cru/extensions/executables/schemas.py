@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import re
 from collections.abc import Mapping
@@ -17,7 +16,6 @@ from cru.config import atomic
 from cru.extensions.errors import PluginFailed
 from cru.extensions.executables.executable import HOOKS, Era, ToolSchema
 from cru.extensions.executables.process import Where, environment, how, not_started
-from cru.tools.child import Child
 
 SECONDS = 10.0
 MOST = 4 << 20
@@ -94,6 +92,8 @@ async def known_of(path: Path, where: Where) -> Known:
 
 def era_of(path: Path) -> Era:
     """By the words in the file itself. Raises OSError."""
+    import mmap
+
     with open(path, "rb") as file:
         if not os.fstat(file.fileno()).st_size:
             return "stdin"
@@ -103,6 +103,8 @@ def era_of(path: Path) -> Era:
 
 async def _asked(path: Path, where: Where) -> bytes:
     """What it prints for `--schema`. Raises PluginFailed."""
+    from cru.tools.child import Child
+
     out, err = bytearray(), bytearray()
 
     def sink(kept: bytearray, data: bytes) -> None:

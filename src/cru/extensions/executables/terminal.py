@@ -10,18 +10,16 @@ import asyncio
 import os
 import signal
 from collections import deque
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager
-from typing import TypeAlias
+from collections.abc import Iterator
+from contextlib import contextmanager
 
+from cru.extensions.executables.process import Lend
 from cru.tools.child import Child
 
 TICK = 0.02
 TAIL = 4000
 """Bytes of standard error that are kept."""
 PAUSE = 0.5
-
-Lend: TypeAlias = Callable[[int], AbstractAsyncContextManager[None]]
 
 
 class Terminal:
@@ -31,16 +29,6 @@ class Terminal:
         self.fd = fd
         self.lent = False
         self._lend = lend
-
-    def close(self) -> None:
-        os.close(self.fd)
-
-    def clear_line(self) -> None:
-        """Away with what the face said of its progress: the program may ask here."""
-        try:
-            os.write(self.fd, b"\r\x1b[K")
-        except OSError:
-            pass  # the terminal has gone
 
     async def wait(self, child: Child, seconds: float, errors: Errors) -> bool:
         """Wait for the child, and hand the terminal over when it wants it. True if the time was over first; that of a person does not
@@ -81,14 +69,37 @@ class Terminal:
             return False
 
 
-def opened(lend: Lend | None) -> Terminal | None:
-    """The terminal, if somebody sits there who can lend it."""
-    if lend is None:
-        return None
+@contextmanager
+def opened(lend: Lend | None, ready: bool) -> Iterator[Terminal | None]:
+    """The terminal, if somebody sits there who can lend it; `ready`: the program may ask in the line that the cursor is in."""
     try:
-        return Terminal(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC), lend)
+        fd = -1 if lend is None else os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:
-        return None
+        fd = -1
+    if lend is None or fd < 0:
+        yield None
+        return
+    try:
+        if ready:
+            _clear_line(fd)
+        yield Terminal(fd, lend)
+    finally:
+        os.close(fd)
+
+
+def _clear_line(fd: int) -> None:
+    """Away with what the face said of its progress."""
+    try:
+        os.write(fd, b"\r\x1b[K")
+    except OSError:
+        pass  # the terminal has gone
+
+
+async def interrupted_too(code: int) -> None:
+    """Ctrl-C, typed while the terminal was a program's, went to that alone; if it ended by it, so do we: all of us were meant."""
+    if code in (-signal.SIGINT, 128 + signal.SIGINT):
+        os.kill(os.getpid(), signal.SIGINT)
+        await asyncio.sleep(PAUSE)  # until it has come here
 
 
 def _stopped(pid: int) -> int:

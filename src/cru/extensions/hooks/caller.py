@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec.structs import replace
 
-from cru.events.answers import STRENGTH, Answer, strength
+from cru.events.answers import PASS, STRENGTH, Answer, strength
 from cru.events.stamp import Event
 from cru.extensions.hooks import record
 from cru.extensions.hooks.dialect import Dialect, Moment, Run, Said
@@ -24,12 +24,13 @@ CANCELLED = "cancelled"
 OTHER_MOMENT, MISMATCH, ONCE, SAME = "not a ", "does not match ", "ran once already", "the same command as "
 
 
-def failed(entry: Entry, said: Said) -> Said:
+def failed(entry: Entry, event: Event, said: Said) -> Said:
     """What a failed hook means: no more than it said all the same, with a warning, unless its entry says otherwise."""
     text = f"failed: {said.failed}"
     answer = said.answer
-    if entry.on_error in ("deny", "ask") and strength(answer) < STRENGTH[entry.on_error]:
-        answer = Answer(decision=entry.on_error, reason=f"the hook {entry.label} {text}", note="error")
+    policy = entry.on_error if event.row.kind == "gate" else ""
+    if policy in ("deny", "ask") and strength(answer) < STRENGTH[policy]:
+        answer = Answer(decision=policy, reason=f"the hook {entry.label} {text}", note="error")
     return replace(said, answer=answer, warning="; ".join(filter(None, (text, said.warning))))
 
 
@@ -99,6 +100,10 @@ class Caller:
     def _read(self, event: Event, run: Run) -> Said:
         if run.timed_out:
             return Said(failed=f"no answer within {self._entry.timeout:g} s")
+        if run.withheld:
+            from cru.extensions.hooks.withheld import denied
+
+            return Said(denied(self._entry, event) or PASS, failed=run.error)
         if run.exit is None:
             return Said(failed=run.error or CANCELLED)
         if self._moment.answer is None:
@@ -111,7 +116,7 @@ class Caller:
             guards = run.left_out and entry.on_error in ("deny", "ask")  # it decided without having seen everything
             said = joined(said, "failed" if guards else "warning", run.note)
         if said.failed:
-            said = failed(entry, said)
+            said = failed(entry, event, said)
         said = hooks.without_keys(said)
         hooks.record(record.fired(entry, moment.name, event, stdin, run, said))
         if said.to_user:

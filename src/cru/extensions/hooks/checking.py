@@ -13,7 +13,7 @@ from cru.config.closest import did_you_mean
 from cru.events.stamp import Event
 from cru.extensions.hooks import made_up, names, programs
 from cru.extensions.hooks.dialect import Dialect, Moment
-from cru.extensions.hooks.entry import Entry, Problem
+from cru.extensions.hooks.entry import LAYERS, Entry, Problem
 from cru.extensions.hooks.load import WAITING, Known
 from cru.extensions.hooks.opening import Found
 
@@ -69,7 +69,11 @@ def findings(found: Found, tools: Iterable[str] = ()) -> list[Finding]:
 def _of_problem(one: Problem) -> Finding:
     where = f"{one.path}:{one.line}" if one.line else str(one.path)
     return Finding(
-        "broken" if one.fatal or one.text.startswith("there is no event") else "odd", "", where, one.text, one.hint
+        "broken" if one.fatal or one.void or one.text.startswith("there is no event") else "odd",
+        "",
+        where,
+        one.text,
+        one.hint,
     )
 
 
@@ -85,7 +89,12 @@ def _of_state(one: Known, dialect: Dialect, problems: list[Problem]) -> Iterator
     elif one.state in ("no moment", "not available yet"):
         yield Finding("odd", entry.id, entry.where, f"never runs here: {one.why}")
     elif one.state in WAITING:
-        yield Finding("waiting", entry.id, entry.where, "awaits that you accept it", "cru hooks review")
+        text = (
+            "runs a file of this project, and awaits that you accept it"
+            if entry.visits
+            else "awaits that you accept it"
+        )
+        yield Finding("waiting", entry.id, entry.where, text, "cru hooks review")
 
 
 def _of_twin(one: Known, dialect: Dialect, first: dict[object, Known]) -> Iterator[Finding]:
@@ -94,7 +103,8 @@ def _of_twin(one: Known, dialect: Dialect, first: dict[object, Known]) -> Iterat
     key = (entry.dialect, entry.event, entry.matcher, entry.identity)
     twin = first.setdefault(key, one)
     if twin is not one:
-        what = "it runs once" if dialect.dedups else "both run"
+        stands_in = dialect.dedups and LAYERS.index(twin.entry.source.layer) <= LAYERS.index(entry.source.layer)
+        what = "it runs once" if stands_in else "both run"
         yield Finding("odd", entry.id, entry.where, f"the same as {twin.entry.id} ({twin.entry.where}); {what}")
 
 

@@ -20,7 +20,8 @@ from cru.extensions.hooks.entry import DialectName, Entry, Layer, Problem, Sourc
 class Run(Struct, frozen=True):
     """What came of a command. exit: its status, negative for a signal, None if it has none (not started: `error` says why; timed out;
     cancelled) · stdout, stderr: decoded, invalid bytes replaced, without a byte order mark · ms: wall clock · note: what was odd about
-    running it, for the person (a variable left out, no jq) · left_out: variables that it could not be given."""
+    running it, for the person (a variable left out, no jq) · left_out: variables that it could not be given ·
+    withheld: not run because it is not what a person has trusted any more."""
 
     exit: int | None
     stdout: str = ""
@@ -31,6 +32,7 @@ class Run(Struct, frozen=True):
     error: str = ""
     note: str = ""
     left_out: tuple[str, ...] = ()
+    withheld: bool = False
 
 
 class Said(Struct, frozen=True):

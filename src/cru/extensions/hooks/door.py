@@ -87,7 +87,7 @@ def folders(root: Path, cwd: Path) -> list[Path]:
 def stamp(where: Where) -> Stamp:
     """The files that are there, and what tells that one has changed."""
     found = []
-    for _, path in footprints(where):
+    for path in (*(path for _, path in footprints(where)), os.path.join(where.home, "trust.json")):
         try:
             about = os.stat(path)
         except OSError:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 DialectName = Literal["crush", "claude", "codex", "gemini", "cru"]
 Kind = Literal["command", "lua", "python", "http", "mcp_tool", "prompt", "agent"]
 Layer = Literal["system", "user", "project"]
+LAYERS: tuple[Layer, ...] = ("system", "user", "project")
+"""From the one that is trusted most."""
 RUNNING: tuple[str, ...] = ("command", "lua", "python")
 """Kinds that can run; the others load, and `problem` says that they are not available yet."""
 
@@ -31,7 +36,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     `if`): as written · command: shell source, or for lua and python their code or file · args: the exec form, no shell · shell: "" = as the
     system has it, else bash or powershell · timeout: seconds · limits, order and failure: as docs/events.md · definition: the entry
     as written, canonical JSON, what trust is given to · problem: why it never runs ("" = it does) · cwd: where it runs, from the
-    session's own folder · alike: what its system tells equal entries by, "" = by all that they do.
+    session's own folder · alike: what its system tells equal entries by, "" = by all that they do · visits: a user's entry that runs a
+    file of the project.
     """
 
     id: str
@@ -60,6 +66,12 @@ class Entry(Struct, frozen=True, kw_only=True):
     problem: str = ""
     cwd: str = ""
     alike: str = ""
+    visits: bool = False
+
+    @property
+    def of_project(self) -> bool:
+        """Whether what the project brought decides what it does: it awaits trust, and gets no keys."""
+        return self.source.layer == "project" or self.visits
 
     @property
     def label(self) -> str:
@@ -72,10 +84,24 @@ class Entry(Struct, frozen=True, kw_only=True):
 
     @property
     def identity(self) -> tuple[Any, ...]:
-        """Two entries that would do the same thing run once a firing; the first one is kept."""
+        """Two entries that would do the same thing run once a firing; the first one is kept. What only looks alike, since it may decide
+        less (beside the session, once, another way to fail), is another thing."""
+        decides = (self.asynchronous, self.once, self.on_error)
         if self.alike:
             return (self.alike,)
-        return (self.kind, self.command, self.args, self.shell, self.cwd, self.condition, tuple(sorted(self.env.items())))
+        env = tuple(sorted(self.env.items()))
+        return (self.kind, self.command, self.args, self.shell, self.cwd, self.condition, env, decides)
+
+
+def numbered(entries: Sequence[Entry]) -> list[Entry]:
+    """The same entries; those that share an id get a number each, so that no name means two things."""
+    count = Counter(entry.id for entry in entries)
+    seen: Counter[str] = Counter()
+    out = []
+    for entry in entries:
+        seen[entry.id] += 1
+        out.append(replace(entry, id=f"{entry.id}-{seen[entry.id]}") if count[entry.id] > 1 else entry)
+    return out
 
 
 class Problem(Struct, frozen=True):

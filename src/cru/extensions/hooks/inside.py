@@ -6,7 +6,6 @@ loaded when it is first called.
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Callable, Mapping
@@ -21,16 +20,17 @@ from msgspec.structs import replace
 
 from cru.engine.parts import Parts
 from cru.events import registry
-from cru.events.answers import Answer, add
+from cru.events.answers import PASS, Answer, add
 from cru.events.calling import described, finish, in_thread
 from cru.events.stamp import Event
 from cru.extensions.discover import Found
 from cru.extensions.hooks import record, returned
-from cru.extensions.hooks.caller import CANCELLED, Caller
+from cru.extensions.hooks.caller import CANCELLED, Caller, failed
 from cru.extensions.hooks.dialect import Dialect, Moment, Run, Said
 from cru.extensions.hooks.dialects.native_config import is_lua_file
 from cru.extensions.hooks.entry import Entry
 from cru.extensions.hooks.errors import HookError
+from cru.extensions.hooks.withheld import denied
 from cru.namespace.handlers import Handler
 from cru.namespace.host import HOST, Host, Plugin, Session
 from cru.namespace.on import NO_LIMIT
@@ -47,6 +47,10 @@ class BadHandler(HookError):
     """The code of an entry cannot be used."""
 
 
+class Changed(BadHandler):
+    """It is not what a person has trusted any more."""
+
+
 class Inside(Caller):
     """A function of an entry, as the bus calls it. What it raises goes to the bus, which denies where a handler's failure denies."""
 
@@ -55,29 +59,33 @@ class Inside(Caller):
     def __init__(self, entry: Entry, dialect: Dialect, moment: Moment, hooks: Hooks) -> None:
         super().__init__(entry, dialect, moment, hooks)
         self._function: registry.Handler | None = None
-        self._read: dict[int, Said] = {}  # by dispatch
+        self._returned: dict[int, Said] = {}  # by dispatch
 
     async def __call__(self, event: Event) -> Answer:
-        started, said = perf_counter(), Said()
+        started, said = perf_counter(), Said(failed=CANCELLED)
         try:
             unmatched = self._unmatched.pop(event.stamp.dispatch_seq, "")
             if unmatched:
                 raise BadHandler(unmatched)
             function = await self._ready()
             answer = await (in_thread(function, event) if function.thread else finish(function, function.call(event)))
-            read = self._read.pop(event.stamp.dispatch_seq, Said())
+            read = self._returned.pop(event.stamp.dispatch_seq, Said())
             said = self._hooks.without_keys(replace(read, answer=answer))
             if said.failed and not answer.stops:
                 raise BadHandler(said.failed)
-        except asyncio.CancelledError:
-            said = Said(failed=CANCELLED)
-            raise
+            if said.failed:
+                said = failed(self._entry, event, said)
         except Exception as raised:
             told = described(raised)
             said = self._hooks.without_keys(Said(failed=told))
-            if said.failed == told:
+            if isinstance(raised, Changed):
+                said = replace(said, answer=denied(self._entry, event) or PASS)
+            if self._entry.on_error in ("deny", "ask") or said.answer.stops:
+                said = failed(self._entry, event, said)
+            elif said.failed == told:
                 raise
-            raise BadHandler(said.failed) from None
+            else:
+                raise BadHandler(said.failed) from None
         finally:
             run = Run(None if said.failed else 0, ms=(perf_counter() - started) * 1000, error=said.failed)
             self._hooks.record(record.fired(self._entry, self._moment.name, event, b"", run, said))
@@ -87,22 +95,22 @@ class Inside(Caller):
     def _tell(self, said: Said) -> None:
         if said.to_user:
             self._hooks.tell(self._entry, said.to_user)
-        for text in filter(None, (said.warning, said.failed)):
-            self._hooks.warn(self._entry, text)
+        if said.warning:
+            self._hooks.warn(self._entry, said.warning)
 
     async def _ready(self) -> registry.Handler:
         """Its function, loaded when it is first called. Plain code in Python gets a thread, since nothing else could end it."""
+        entry, parts = self._entry, self._hooks.parts
+        why = self._hooks.changed(entry)
+        if why:
+            raise Changed(why)
         if self._function is None:
-            entry, parts = self._entry, self._hooks.parts
-            why = self._hooks.changed(entry)
-            if why:
-                raise BadHandler(why)
             if entry.source.layer == "project":
                 for name in self._hooks.about.secret_names:
                     os.environ.pop(name, None)
             languages: Languages = parts.services.setdefault(SERVICE, Languages(parts, self._hooks.about.home))
             plugin, function = await languages.function(entry)
-            handler = _Function(self._read, Host(languages.session, plugin), self._moment.event, function, entry)
+            handler = _Function(self._returned, Host(languages.session, plugin), self._moment.event, function, entry)
             plain = entry.kind == "python" and not iscoroutinefunction(function)
             self._function = registry.Handler(
                 0, self._moment.event, handler, owner(entry), limit=limit(entry), thread=plain
@@ -125,8 +133,9 @@ class _Function(Handler):
         if not isinstance(result, Mapping):
             raise BadHandler(f"returned {type(result).__name__} {str(result)[:40]!r}; a table or nothing is understood")
         rest, said = returned.split(self._name, event.row, result, sent)
+        answer = add(super()._answer(event, rest, sent), said.answer)
         self._read[event.stamp.dispatch_seq] = said
-        return add(super()._answer(event, rest, sent), said.answer)
+        return answer
 
 
 class Languages(Struct):

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cru.config.closest import did_you_mean
 from cru.extensions.hooks.dialect import About, Dialect
 from cru.extensions.hooks.door import MOST
-from cru.extensions.hooks.entry import RUNNING, Entry, Problem, Source
+from cru.extensions.hooks.entry import RUNNING, Entry, Problem, Source, numbered
 from cru.extensions.hooks.errors import NoEntry
 
 State = Literal[
@@ -90,22 +91,27 @@ def sources(dialects: Iterable[Dialect], about: About) -> tuple[list[Source], li
 
 
 class Policy(Struct, frozen=True):
-    """What decides whether an entry may run. accepted: dialects whose user files a person has accepted; disabled: ids; is_trusted is
-    asked only about what the project brings, is_refused about other programs' files too."""
+    """What decides whether an entry may run. accepted: dialects whose user files a person has accepted · disabled: ids · by_project: ids
+    that a project leaves out, which counts for its own entries only · is_trusted is asked only about what the project brings,
+    is_refused about other programs' files too · visits: whether a user's entry runs a file of the project."""
 
     accepted: frozenset[str] = frozenset()
     disabled: frozenset[str] = frozenset()
+    by_project: frozenset[str] = frozenset()
     is_trusted: Callable[[Entry], bool] = lambda entry: False
     is_refused: Callable[[Entry], bool] = lambda entry: False
+    visits: Callable[[Entry], bool] = lambda entry: False
 
 
 def load(given: Sequence[Source], dialects: Mapping[str, Dialect], policy: Policy) -> Loaded:
     """Entries of all sources, each with its state."""
     loaded = Loaded()
+    everything: list[Entry] = []
     for source in given:
         entries, problems = dialects[source.dialect].parse(source)
         loaded.problems += problems
-        loaded.known += [_judged(entry, dialects[entry.dialect], policy) for entry in entries]
+        everything += entries
+    loaded.known = [_judged(entry, dialects[entry.dialect], policy) for entry in numbered(everything)]
     return loaded
 
 
@@ -120,18 +126,30 @@ def _judged(entry: Entry, dialect: Dialect, policy: Policy) -> Known:
         return Known(entry, "no moment", later)
     if not entry.enabled:
         return Known(entry, "disabled", "in its own file")
-    if entry.id in policy.disabled:
+    if _is_disabled(entry, policy):
         return Known(entry, "disabled", "`cru hooks enable` brings it back")
+    if entry.source.layer != "project" and policy.visits(entry):
+        entry = replace(entry, visits=True)
     return Known(entry, *_leave(entry, policy))
 
 
+def _is_disabled(entry: Entry, policy: Policy) -> bool:
+    """By its id, with or without the number that an id which two entries share has got."""
+    left_out = policy.disabled | (policy.by_project if entry.source.layer == "project" else frozenset())
+    return not left_out.isdisjoint({entry.id, "-".join(entry.id.split("-")[:2])})
+
+
 def _leave(entry: Entry, policy: Policy) -> tuple[State, str]:
-    """Whether a person has said that it may run; nobody is asked about cru's own user files."""
+    """Whether a person has said that it may run; nobody is asked about cru's own user files, unless they run a file of the project."""
     source = entry.source
-    if source.own and source.layer != "project":
+    if source.own and not entry.of_project:
         return "active", ""
     if policy.is_refused(entry):
         return "refused", f"`cru hooks review --trust {entry.id}` takes that back"
     if source.layer == "project":
         return ("active", "") if policy.is_trusted(entry) else ("untrusted", "`cru hooks review`")
-    return ("active", "") if entry.dialect in policy.accepted else ("not accepted", "`cru hooks review`")
+    if not source.own and entry.dialect not in policy.accepted:
+        return "not accepted", "`cru hooks review`"
+    if entry.visits and not policy.is_trusted(entry):
+        return "untrusted", "it runs a file of this project: `cru hooks review`"
+    return "active", ""

@@ -19,7 +19,7 @@ from cru.events.stream import Notice
 from cru.extensions.hooks import record as records
 from cru.extensions.hooks.caller import Caller
 from cru.extensions.hooks.dialect import About, Dialect, Helping, Moment, Run, Said
-from cru.extensions.hooks.entry import Entry
+from cru.extensions.hooks.entry import LAYERS, Entry
 from cru.extensions.hooks.load import Loaded
 
 if TYPE_CHECKING:
@@ -64,13 +64,14 @@ class Hooks:
         self._slow: set[str] = set()
         self._waiting: list[str] = []
         self._owners: list[str] = []
+        self._withheld: list[Entry] = []
 
     def register(self, bus: Bus) -> None:
         """In the order of the configuration: the bus runs them at once and composes in this order."""
         self._bus = bus
         if self.loaded.known:
             self.record(records.found(self.loaded.known, bus.origin.run_id))
-        self._owners = [self.owner, *(_owner(entry) for entry in self.loaded.active())]
+        self._owners = [self.owner, *(_owner(entry) for entry in (*self.loaded.active(), *self._withheld))]
         if self.loaded.active():
             bus.registry.on("message:received", self.new_prompt, owner=self.owner, where="hooks", priority=0)
             bus.registry.on("model:selected", self.new_model, owner=self.owner, where="hooks", priority=0)
@@ -80,7 +81,22 @@ class Hooks:
             for moment in self._dialects[entry.dialect].moments[entry.event]:
                 if moment.event:
                     self._listen(bus, entry, moment)
+        for entry in self._withheld:
+            self._hold(bus, entry)
         self._help(bus)
+
+    def _hold(self, bus: Bus, entry: Entry) -> None:
+        """A guard that was changed while the session runs denies what it guarded."""
+        from cru.extensions.hooks.withheld import GUARDED, Withheld
+
+        dialect, scope = self._dialects[entry.dialect], "tree" if entry.include_sub_agents else "main"
+        for moment in dialect.moments[entry.event]:
+            if moment.event == GUARDED:
+                call = Withheld(entry, dialect, moment, self)
+                bus.registry.on(
+                    GUARDED, call, owner=_owner(entry), where=entry.where, priority=entry.priority, scope=scope, lane="commands",
+                    on_error="deny",
+                )  # fmt: skip
 
     def _help(self, bus: Bus) -> None:
         """What dialects themselves do while their hooks are there."""
@@ -116,6 +132,10 @@ class Hooks:
         assert self._bus is not None
         for owner in self._owners:
             self._bus.registry.drop_owner(owner)
+        if trust is not None:
+            from cru.extensions.hooks.withheld import withheld
+
+            self._withheld = withheld(self.loaded, loaded, self._withheld)
         self.loaded, self._dialects, self._trust = loaded, dialects, trust
         self.register(self._bus)
 
@@ -137,19 +157,24 @@ class Hooks:
         self._log.close()
 
     def claim(self, entry: Entry, event: Event) -> str:
-        """The id of the entry that does the same thing in this firing already; "" if this one is the first."""
+        """The id of the entry that does the same thing in this firing already; "" if this one is the first. Only one of the same layer, or
+        of one that is trusted more, stands in for another: a project's never for a user's."""
         if not self._dialects[entry.dialect].dedups:
             return ""
         claims = self._claims.setdefault(event.stamp.dispatch_seq, {})
         if len(self._claims) > REMEMBERED:
             del self._claims[next(iter(self._claims))]
-        return claims.setdefault((entry.dialect, entry.event, entry.identity), entry.id).replace(entry.id, "", 1)
+        keys = [(entry.dialect, entry.event, entry.identity, layer) for layer in LAYERS]
+        mine = LAYERS.index(entry.source.layer)
+        first = next((claims[key] for key in keys[: mine + 1] if key in claims), "")
+        claims.setdefault(keys[mine], entry.id)
+        return "" if first == entry.id else first
 
     async def run(self, entry: Entry, stdin: bytes, env: Mapping[str, str | None]) -> Run:
         """Run its command; a project's only if it is still what a person has trusted."""
         why = self.changed(entry)
         if why:
-            return Run(None, error=why)
+            return Run(None, error=why, withheld=self._trust is not None and not self._trust.is_refused(entry))
         from cru.extensions.hooks.process import run
 
         whole = {**self._inherited(entry), **env}
@@ -158,12 +183,12 @@ class Hooks:
 
     def changed(self, entry: Entry) -> str:
         """Why a project's hook is not what a person has trusted any more; "" if it is."""
-        return self._trust.changed(entry) if self._trust is not None and entry.source.layer == "project" else ""
+        return self._trust.changed(entry) if self._trust is not None and entry.of_project else ""
 
     def _inherited(self, entry: Entry) -> dict[str, str]:
         """The environment; a project's hooks do not see the keys of providers."""
         env = dict(self.about.env)
-        if entry.source.layer == "project":
+        if entry.of_project:
             for name in self.about.secret_names:
                 env.pop(name, None)
         return env

@@ -16,7 +16,7 @@ from msgspec import Struct, field
 from cru.extensions.hooks.dialect import About
 from cru.extensions.hooks.entry import Entry
 from cru.permissions.commands import Words, read
-from cru.permissions.programs import KEYWORDS, SHELLS, WRAPPERS
+from cru.permissions.programs import KEYWORDS, SHELLS, WRAPPERS, names
 
 MOST = 4000
 """Words of a command, and paths that they may mean."""
@@ -30,14 +30,16 @@ WRITES = re.compile(
 )
 """What is quoted, and redirections to files: a hook may write its own log, and that is no reason to ask again."""
 ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
-PLAIN = frozenset(
+PLAIN = names(
     "[ : basename break cat cd cmp comm continue cp curl cut date diff dirname echo egrep exit false fgrep grep head hostname id jq "
     "kill ln logger ls md5sum mkdir mktemp mv notify-send popd printf pushd pwd return rm rmdir seq sha256sum shift sleep stat tail tee "
-    "test touch tr true uname uniq wc wget whoami".split()
+    "test touch tr true uname uniq wc wget whoami"
 )
 """Programs that start nothing themselves and run nothing that they read."""
-CODE = SHELLS | frozenset(
-    "python pypy ipython perl ruby node nodejs php lua luajit osascript deno bun tclsh wish awk gawk mawk nawk".split()
+NAMES_FOLLOW = frozenset({"for", "select", "case", "in", "function", "[["})
+"""Words of the shell behind which no command stands."""
+CODE = SHELLS | names(
+    "python pypy ipython perl ruby node nodejs php lua luajit osascript deno bun tclsh wish awk gawk mawk nawk"
 )
 """Programs whose first argument is what they run."""
 _VARIABLES: dict[str, str] = {
@@ -114,14 +116,16 @@ def _restored(word: str) -> str:
 def _whole(words: list[str], about: About, unseen: list[str]) -> list[str]:
     """Each word once, with its parts behind `=` and between colons, and with the variables that are known."""
     pieces = [one for word in dict.fromkeys(words) for one in (word, word.partition("=")[2], *re.split("[:,=]", word))]
-    known = list(dict.fromkeys(_expanded(one, about) for one in pieces if one and "\0" not in one and len(one) < 4096))
-    unseen += [f"{word} is known only when it runs" for word in known if "$" in word and "/" in word and " " not in word]
+    known = list(dict.fromkeys(expanded(one, about) for one in pieces if one and "\0" not in one and len(one) < 4096))
+    unseen += [
+        f"{word} is known only when it runs" for word in known if "$" in word and "/" in word and " " not in word
+    ]
     if len(known) > MOST:
         unseen.append(f"the command has more than {MOST} words; only these were looked at")
     return known[:MOST]
 
 
-def _expanded(word: str, about: About) -> str:
+def expanded(word: str, about: About) -> str:
     """The word with the known variables and the user's home in it."""
     if word.startswith("~/"):
         word = os.path.join(about.user_home, word[2:])
@@ -179,10 +183,10 @@ def _is_program(path: str, about: About) -> bool:
 
 def _program(part: Words, bases: list[str], there: set[str], about: About, found: Named) -> None:
     """Add what this program runs, or that nobody can tell."""
-    words = [_expanded(word, about) for word in part]
-    while words and ASSIGNED.match(words[0]):
+    words = [expanded(word, about) for word in part]
+    while words and (ASSIGNED.match(words[0]) or words[0] in KEYWORDS - NAMES_FOLLOW):
         words.pop(0)
-    if not words or words[0] in KEYWORDS:
+    if not words or words[0] in NAMES_FOLLOW:
         return
     first, name = words[0], _base(words[0])
     if any(_joined(base, first) in there for base in bases) or name in PLAIN or any(char in first for char in "$*?["):
@@ -200,7 +204,10 @@ def _program(part: Words, bases: list[str], there: set[str], about: About, found
     paths = [_joined(base, given) for base in bases] if given else []
     folders = [path for path in paths if os.path.isdir(path)]
     for folder in folders:
-        _folder(folder, found)
+        if is_inside(folder, about):
+            _folder(folder, found)
+        else:
+            found.unseen.append(f"what `{first}` finds in {folder}")
     if not folders and not any(path in there for path in paths):
         found.unseen.append(f"what `{first}` starts is not looked at")
 
@@ -212,7 +219,8 @@ def _is_harmless(option: str) -> bool:
 
 def _folder(folder: str, found: Named) -> None:
     """A folder that is given to an interpreter: all of it is what runs."""
-    below = [os.path.join(at, name) for at, folders, names in os.walk(folder) for name in (*folders, *names)][: BELOW + 1]
+    walked = (os.path.join(at, name) for at, folders, names in os.walk(folder) for name in (*folders, *names))
+    below = list(islice(walked, BELOW + 1))
     found.paths += [folder, *below[:BELOW]]
     if len(below) > BELOW:
         found.unseen.append(f"{folder} holds more than {BELOW} files; only these were looked at")
@@ -222,7 +230,7 @@ def _search_paths(entry: Entry, bases: list[str], about: About) -> Iterator[str]
     """Folders of the project in PYTHONPATH and its like."""
     for name, value in entry.env.items():
         if name.upper().endswith("PATH"):
-            for folder in filter(None, _expanded(value, about).split(os.pathsep)):
+            for folder in filter(None, expanded(value, about).split(os.pathsep)):
                 if any(is_inside(_joined(base, folder), about) for base in bases):
                     yield f"what programs find in {folder} ({name}) without being told its name"
 

@@ -17,8 +17,9 @@ from cru.extensions.hooks.door import Policy as Choice
 from cru.extensions.hooks.errors import Untrusted
 from cru.extensions.hooks.load import Loaded
 from cru.extensions.hooks.manager import Hooks
-from cru.extensions.hooks.settings import HookOptions
+from cru.extensions.hooks.settings import Chosen, HookOptions
 from cru.extensions.hooks.trust import HookTrust
+from cru.extensions.hooks.visiting import visited
 from cru.permissions.trust import Trust
 
 if TYPE_CHECKING:
@@ -34,6 +35,12 @@ DIALECTS: dict[str, tuple[str, str]] = {
     "codex": ("codex", "Codex"),
     "gemini": ("gemini", "Gemini"),
 }
+
+
+SHOWN = 5
+"""What is wrong in a file is told so often at the start of a session."""
+LINE = 500
+"""Characters of a line that is told."""
 
 
 class Found(Struct):
@@ -63,8 +70,10 @@ def find(names: Iterable[str], about: About, options: HookOptions, choice: Choic
     policy = load.Policy(
         accepted=frozenset(dialects if everything else options.dialects),
         disabled=frozenset(options.disabled),
+        by_project=options.by_project if isinstance(options, Chosen) else frozenset(),
         is_trusted=(lambda entry: True) if everything else trust.is_trusted,
         is_refused=trust.is_refused,
+        visits=lambda entry: bool(visited(entry, about)),
     )
     given, problems = load.sources(dialects.values(), about)
     loaded = load.load(given, dialects, policy)
@@ -94,6 +103,7 @@ def opened(door: Door, names: Iterable[str]) -> None:
         _insist(found.loaded)
     for notice in notices(found, door):
         bus.stream.tell(notice)
+    parts.gate.guard(found.trust.files(entry for entry in found.loaded.active() if entry.of_project))
     trust = None if door.policy == "all" else found.trust
     if hooks is not None:
         hooks.replace(found.loaded, found.dialects, trust)
@@ -119,9 +129,12 @@ def _about(door: Door) -> About:
 
 def _insist(loaded: Loaded) -> None:
     """Raises Untrusted if anything awaits a person or is broken."""
-    lines = [f"{one.entry.where}: {one.entry.label}: {one.state}" for one in loaded.of(*load.WAITING)]
-    lines += [f"{one.entry.where}: {one.why}" for one in loaded.of("broken")]
-    lines += [str(problem) for problem in loaded.problems if problem.fatal]
+    waiting = [
+        (one.entry.source.path, f"{one.entry.where}: {one.entry.label}: {one.state}")
+        for one in loaded.of(*load.WAITING)
+    ]
+    lines = _cut(waiting, "cru hooks list")
+    lines += _cut([*_broken(loaded), *((one.path, str(one)) for one in _left_out(loaded))], "cru hooks check")
     if lines:
         listed = "\n".join(f"  {line}" for line in lines)
         raise Untrusted(
@@ -135,9 +148,16 @@ def _insist(loaded: Loaded) -> None:
 def notices(found: Found, door: Door) -> list[Notice]:
     """What does not run although it stands in a file, and why; what runs although nobody has accepted it."""
     loaded = found.loaded
-    told = [str(problem) for problem in (*found.trust.store.problems[:1], *_worth_telling(loaded))]
-    told += [f"{one.entry.where}: the hook is left out: {one.why}" for one in loaded.of("broken")]
-    project = loaded.of("untrusted")
+    told = [str(problem) for problem in found.trust.store.problems[:1]]
+    told += _cut([*((one.path, str(one)) for one in _worth_telling(loaded)), *_broken(loaded)], "cru hooks check")
+    told += door.options.ignored if isinstance(door.options, Chosen) else ()
+    visits = [one for one in loaded.of("untrusted") if one.entry.visits]
+    if visits:
+        labels = ", ".join(f"{one.entry.label} ({one.entry.where})" for one in visits[:SHOWN])
+        told.append(
+            f"hooks of yours that run files of this project wait until you have seen those (`cru hooks review`): {labels}"
+        )
+    project = [one for one in loaded.of("untrusted") if not one.entry.visits]
     if project:
         told.append(f"{_count(len(project), 'project hook')} {_await(project)} trust: `cru hooks review`")
     by_file: dict[Path, int] = {}
@@ -148,7 +168,7 @@ def notices(found: Found, door: Door) -> list[Notice]:
     ]
     if door.policy == "all":
         told += _unaccepted(found, door.options)
-    out = [Notice("warning", text, "hooks") for text in told]
+    out = [Notice("warning", in_a_line(text), "hooks") for text in told]
     never = len(loaded.of("no moment", "not available yet"))
     if never:
         out.append(
@@ -158,24 +178,54 @@ def notices(found: Found, door: Door) -> list[Notice]:
 
 
 def _worth_telling(loaded: Loaded) -> list[Problem]:
-    """Files that are void, and what is odd in those that are used; another program's file that is off is its own affair."""
+    """What is left out, and what is odd in files that are used."""
     used = {one.entry.source.path for one in loaded.of("active")}
+    odd = [problem for problem in loaded.problems if problem.path in used and not (problem.fatal or problem.void)]
+    return _left_out(loaded) + odd
+
+
+def _left_out(loaded: Loaded) -> list[Problem]:
+    """Files and parts of files that are void; another program's file that is off is its own affair."""
     off = {one.entry.source.path for one in loaded.of("not accepted")}
+    return [problem for problem in loaded.problems if problem.fatal or (problem.void and problem.path not in off)]
+
+
+def _broken(loaded: Loaded) -> list[tuple[Path, str]]:
     return [
-        problem for problem in loaded.problems if problem.path in used or (problem.fatal and problem.path not in off)
+        (one.entry.source.path, f"{one.entry.where}: the hook is left out: {one.why}") for one in loaded.of("broken")
     ]
+
+
+def _cut(told: list[tuple[Path, str]], more: str) -> list[str]:
+    """The first few of each file, each on one line; of the others only how many there are."""
+    by_file: dict[Path, list[str]] = {}
+    for path, text in told:
+        by_file.setdefault(path, []).append(text)
+    out: list[str] = []
+    for path, texts in by_file.items():
+        out += [in_a_line(text) for text in texts[:SHOWN]]
+        if len(texts) > SHOWN:
+            out.append(in_a_line(f"{path}: and {len(texts) - SHOWN} more: `{more}`"))
+    return out
+
+
+def in_a_line(text: str) -> str:
+    """A stranger's words as one line that a terminal shows as it is."""
+    start = text[: LINE + 1]
+    plain = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in start)
+    return plain if len(text) <= LINE and len(plain) <= LINE else plain[: LINE - 1] + "…"
 
 
 def _unaccepted(found: Found, options: HookOptions) -> list[str]:
     running = [
         entry
         for entry in found.loaded.active()
-        if (entry.source.layer == "project" and not found.trust.is_trusted(entry))
+        if (entry.of_project and not found.trust.is_trusted(entry))
         or (entry.source.layer != "project" and not entry.source.own and entry.dialect not in options.dialects)
     ]
     if not running:
         return []
-    listed = ", ".join(entry.label for entry in running)
+    listed = ", ".join(in_a_line(entry.label) for entry in running)
     return [f"--hooks=all: {_count(len(running), 'hook')} that nobody has accepted may run: {listed}"]
 
 

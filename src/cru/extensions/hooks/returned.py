@@ -10,10 +10,11 @@ from msgspec.structs import replace
 from cru.events.catalog import Row
 from cru.extensions.hooks.dialect import Said
 from cru.extensions.hooks.dialects.native_output import ENVELOPE, KEYS, meaning, unknown
-from cru.namespace.answers import UNDERSTOOD, writable
+from cru.namespace.answers import DECIDING, UNDERSTOOD, writable
 from cru.namespace.lazy import LazyDict, stored
 
 COMMANDS = frozenset((*KEYS, *ENVELOPE))
+PLUGINS = tuple(word for word in DECIDING if word not in COMMANDS)
 
 
 def split(name: str, row: Row, raw: Mapping[Any, Any], sent: Mapping[str, Any]) -> tuple[Mapping[Any, Any], Said]:
@@ -21,8 +22,8 @@ def split(name: str, row: Row, raw: Mapping[Any, Any], sent: Mapping[str, Any]) 
     fields = writable(name, row)
     event = raw if "type" in raw else ()  # it gave back what it got: only what was not there before are words
     said = {key for key in raw if key in COMMANDS and key not in fields and not (event and key in sent)}
-    if said <= UNDERSTOOD:
-        said = set()
+    if said <= UNDERSTOOD or any(raw.get(word) for word in PLUGINS):
+        said -= UNDERSTOOD  # words that both have
     strays = [key for key in raw if not (key in said or key in UNDERSTOOD or key in fields or key in sent)]
     if not said and not strays:
         return raw, Said()

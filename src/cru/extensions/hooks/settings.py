@@ -3,9 +3,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+
+from cru.config.layers import PROJECT
+
+if TYPE_CHECKING:
+    from cru.config.layers import Layer
 
 FOREIGN = ("crush", "claude", "codex", "gemini")
 
@@ -23,6 +29,34 @@ class HookOptions(Struct, frozen=True):
 
                 hint = did_you_mean(name, FOREIGN) or f"known: {', '.join(FOREIGN)}"
                 raise ValueError(f"there are no hooks of `{name}`\n  {hint}")
+
+
+class Chosen(HookOptions, frozen=True):
+    """The options of a session. A project cannot take a user's guards away nor open their keys: `by_project` are the ids that it leaves
+    out, which counts for its own hooks only; `ignored` says what does not count."""
+
+    by_project: frozenset[str] = frozenset()
+    ignored: tuple[str, ...] = ()
+
+
+def chosen(options: HookOptions, layers: Iterable[Layer]) -> Chosen:
+    """The options as these layers have them; `options` is what all of them together say."""
+    tables = [(layer, layer.data["hooks"]) for layer in layers if isinstance(layer.data.get("hooks"), dict)]
+    mine = [table for layer, table in tables if layer.name != PROJECT]
+    disabled = [id for table in mine for id in table.get("disabled", ())]
+    own: list[str] = next((table["dialects"] for table in reversed(mine) if "dialects" in table), [])
+    return Chosen(
+        dialects=list(dict.fromkeys([*own, *options.dialects])),
+        disabled=disabled,
+        env_pass=next((table["env_pass"] for table in reversed(mine) if "env_pass" in table), []),
+        entries=options.entries,
+        by_project=frozenset(options.disabled).difference(disabled),
+        ignored=tuple(
+            f"{layer.file}: `hooks.env_pass` is ignored: only you say which keys a project's hooks get"
+            for layer, table in tables
+            if layer.name == PROJECT and "env_pass" in table
+        ),
+    )
 
 
 class HookSettings(Struct, frozen=True):

@@ -11,7 +11,7 @@ from cru.faces.cli.flags import Parsed, UsageProblem
 HELP = """\
 cru hooks list                every command hook: id, state and why, event, matcher, command, file and line (--json, --all)
 cru hooks review              show each hook that awaits trust, and what it runs; accept or refuse it
-                              (without a terminal: --trust ID, --refuse ID)
+                              (without a terminal: --trust ID@DIGEST, --refuse ID)
 cru hooks enable|disable ID   use a hook again, or leave it out, whatever file it stands in
 cru hooks check               read all files without running anything; say what is odd
 cru hooks why [EVENT] [TOOL]  which hooks ran in the last turn, which did not, and why

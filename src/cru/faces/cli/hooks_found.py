@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cru.app import hooks_where, load_settings
 from cru.contexts.home import Home
 from cru.extensions.hooks.opening import DIALECTS, Found, about_of, find
-from cru.extensions.hooks.settings import HookSettings
+from cru.extensions.hooks.settings import HookSettings, chosen
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.place import context_name, home_path, start_of
 from cru.faces.cli.terminal import say
@@ -21,7 +21,8 @@ def found(parsed: Parsed, *, tell: bool = True) -> Found:
     that are void is said on stderr, unless the caller tells it."""
     home = Home(home_path(parsed))
     start = start_of(parsed, context_name(parsed, home))
-    options = load_settings(start)[0].of(HookSettings).options
+    settings, layers, _ = load_settings(start)
+    options = chosen(settings.of(HookSettings).options, layers)
     about = about_of(hooks_where(start), options, start.home / "contexts" / start.context, start.context)
     all_there = find(DIALECTS, about, options)
     for text in (*all_there.trust.store.problems[:1], *(p for p in all_there.loaded.problems if p.fatal)):

@@ -41,7 +41,7 @@ def lines(one: Known) -> list[str]:
     name = f"{entry.name}: " if entry.name else ""
     why = f" ({one.why})" if one.why else ""
     return [
-        f"{entry.id}  {one.state}{why}",
+        f"{entry.id}  {one.state}{one_line(why)}",
         f"  {entry.event}{one_line(fits + condition)} → {one_line(name + what(one), 200)}",
         f"  {one_line(entry.where)}",
     ]

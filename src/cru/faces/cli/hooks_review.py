@@ -9,8 +9,8 @@ from typing import NamedTuple
 from cru.extensions.hooks.entry import Entry
 from cru.extensions.hooks.errors import NoEntry
 from cru.extensions.hooks.load import Known
-from cru.extensions.hooks.opening import Found
 from cru.extensions.hooks.looks import Look, look
+from cru.extensions.hooks.opening import Found
 from cru.faces.cli.arguments import Arguments
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.hooks_found import found, put
@@ -115,9 +115,9 @@ class Review:
         if item.dialect or digest == item.looks[0].digest:
             return item
         self.show(item, whole=True)
-        what = f"{name} is not what it was when it was shown" if digest else f"{name} says nothing of the content you have seen"
+        why = "is not what it was when it was shown" if digest else "says nothing of the content you have seen"
         raise UsageProblem(
-            f"nothing is accepted: {what}", f"read it again, as it is shown above; then: {_how_to_trust([item])}"
+            f"nothing is accepted: {name} {why}", f"read it again, as it is shown above; then: {_how_to_trust([item])}"
         )
 
     def named(self, word: str) -> Item:
@@ -126,7 +126,7 @@ class Review:
         if foreign:
             return Item(foreign, [], word)
         one = self._found.loaded.find(word)
-        if one.entry.source.own and one.entry.source.layer != "project":
+        if one.entry.source.own and not one.entry.of_project:
             raise NoEntry(f"{one.entry.id} is your own and needs no trust", f"cru hooks disable {one.entry.id}")
         return self._item(one)
 

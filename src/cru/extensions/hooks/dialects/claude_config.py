@@ -60,7 +60,9 @@ def _entry(reading: Reading, handler: Handler, env: Mapping[str, str]) -> Entry 
     kind = one.get("type", "command")
     if not isinstance(kind, str) or kind not in TYPES:
         hint = did_you_mean(kind, TYPES) if isinstance(kind, str) else ""
-        reading.wrong(f"{event}: the `type` of a handler is one of {', '.join(TYPES)}", hint, line=handler.line, void=True)
+        reading.wrong(
+            f"{event}: the `type` of a handler is one of {', '.join(TYPES)}", hint, line=handler.line, void=True
+        )
         return None
     main, matcher = one.get(TYPES[kind][0]), handler.group.get("matcher") or ""
     condition, rewake = given(one, "if", str, ""), given(one, "asyncRewake", bool, False)

@@ -63,7 +63,9 @@ def _entry(reading: Reading, moments: Mapping[str, Sequence[Moment]], one: Handl
         wrong = f"`type` is {kind!r}; Gemini's settings know only command"
     elif not isinstance(command, str) or not command.strip():
         wrong = "`command` is missing"
-    wrong = wrong or mistyped(said, {"name": str, "env": dict}) or _bad_env(said) or mistyped(one.group, {"matcher": str})
+    wrong = (
+        wrong or mistyped(said, {"name": str, "env": dict}) or _bad_env(said) or mistyped(one.group, {"matcher": str})
+    )
     command, matcher = command if isinstance(command, str) else "", _matcher(moments, one)
     if matcher and (slow := slow_regex(matcher)):
         wrong = wrong or f"invalid matcher {matcher}: {slow}"
@@ -84,7 +86,9 @@ def _switched(entry: Entry, enabled: bool, off: frozenset[str]) -> Entry:
 
 
 def _bad_env(said: Mapping[str, Any]) -> str:
-    return next((f"`env`: {name} must be a text" for name in given(said, "env", dict, {}) if name not in _env(said)), "")
+    return next(
+        (f"`env`: {name} must be a text" for name in given(said, "env", dict, {}) if name not in _env(said)), ""
+    )
 
 
 def _matcher(moments: Mapping[str, Sequence[Moment]], one: Handler) -> str:

@@ -73,7 +73,9 @@ def _places(reading: Reading) -> Iterator[Place]:
             listed = reading.typed(hooks, event, list, [], "hooks", void=True)
             yield from (Place(one, ("hooks", event, number), event) for number, one in enumerate(listed))
     elif hooks is not None:
-        reading.wrong("`hooks` must be a list of entries, or an object of events", WRITE, line=reading.line("hooks"), void=True)
+        reading.wrong(
+            "`hooks` must be a list of entries, or an object of events", WRITE, line=reading.line("hooks"), void=True
+        )
 
 
 def _entry(reading: Reading, moments: Mapping[str, Sequence[Moment]], canonical: Any, place: Place) -> Entry | None:
@@ -125,7 +127,9 @@ def _done(one: Mapping[str, Any], folder: Path) -> Done:
     if named[0] in ("command", "args"):
         args = one["args"]
         if args == []:
-            return Done(problem="`args` is empty: leave it out for a command of the shell", command=one["command"] or "")
+            return Done(
+                problem="`args` is empty: leave it out for a command of the shell", command=one["command"] or ""
+            )
         if args is not None and not all(isinstance(word, str) for word in args):
             return Done(problem="`args` must be a list of texts")
         return Done(command=one["command"] or "", args=None if args is None else tuple(args))

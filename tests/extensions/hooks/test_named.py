@@ -1,0 +1,118 @@
+"""Which files a hook runs, by whatever road its command takes to them; and what is said where that cannot be told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.extensions.hooks.crush_world import about
+from tests.extensions.hooks.test_trust import entry, named, put
+
+from cru.extensions.hooks.looks import look
+
+DEEP = "a/b/c/d/e/x.sh"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"command": "bash", "args": ("-c", "sh tools/x.sh --now")},
+        {"command": "env", "args": ("sh", "-c", "cd tools; ./x.sh")},
+        {"command": "$RUN", "env": {"RUN": "sh tools/x.sh"}},
+        {"command": "bash <>tools/x.sh"},
+        {"command": "bash 3<>tools/x.sh <&3"},
+        {"command": "cd -- tools && ./x.sh"},
+        {"command": "cd -P -- 'tools'&&sh x.sh"},
+        {"command": "env -C tools ./x.sh"},
+        {"command": "make -C tools -f x.sh"},
+        {"command": "d=tools n=x.sh; cd $d; sh $n"},
+        {"command": 'echo > "$(sh tools/x.sh)"'},
+        {"command": "git -c core.fsmonitor=tools/x.sh status"},
+        {"command": 'os.execute("sh tools/x.sh")', "kind": "lua"},
+        {"command": "PATH=tools:/bin x.sh"},
+        {"command": "x.sh", "env": {"PATH": "tools:/usr/bin"}},
+    ],
+)
+def test_a_file_is_found_by_whatever_road(tmp_path: Path, given: dict[str, Any]) -> None:
+    put(tmp_path, "tools/x.sh")
+    assert "tools/x.sh" in named(tmp_path, given.pop("command"), **given)
+
+
+def test_any_number_of_folders(tmp_path: Path) -> None:
+    put(tmp_path, DEEP)
+    assert named(tmp_path, "cd a && cd b && cd c && cd d && cd e && ./x.sh") == {DEEP}
+    seen = look(entry(tmp_path, " && ".join(f"mkdir f{n}; cd f{n}" for n in range(80))), about(tmp_path))
+    assert seen.unseen == ()
+    put(tmp_path, *(f"f{n}/x" for n in range(80)))
+    seen = look(entry(tmp_path, " && ".join(f"cd f{n}" for n in range(80))), about(tmp_path))
+    assert "the command may stand in more than 64 folders; only these were looked at" in seen.unseen
+
+
+@pytest.mark.parametrize("command", ["node ./mod", "python3 mod", "python3 -u mod", "deno ./mod"])
+def test_a_folder_that_an_interpreter_gets_is_all_of_it(tmp_path: Path, command: str) -> None:
+    put(tmp_path, "mod/index.js", "mod/lib/more.js")
+    assert named(tmp_path, command) == {"mod/index.js", "mod/lib/more.js"}
+    one = entry(tmp_path, command)
+    before = look(one, about(tmp_path))
+    put(tmp_path, "mod/lib/new.js")
+    after = look(one, about(tmp_path))
+    assert before.fingerprint != after.fingerprint and before.stats != after.stats
+
+
+def test_the_whole_project_as_a_program_is_told_not_read(tmp_path: Path) -> None:
+    put(tmp_path, "index.js")
+    seen = look(entry(tmp_path, "node ."), about(tmp_path))
+    assert seen.files == () and f"what `node` finds in {tmp_path}" in seen.unseen
+
+
+def test_a_folder_that_a_script_only_works_on_is_none_of_it(tmp_path: Path) -> None:
+    put(tmp_path, "lint.py", "src/a.py")
+    assert named(tmp_path, "python3 lint.py src") == {"lint.py"}
+
+
+def test_a_program_of_the_project_that_is_found_on_path(tmp_path: Path) -> None:
+    put(tmp_path, "bin/mytool")
+    seen = look(entry(tmp_path, "mytool --now"), about(tmp_path, env={"PATH": f"/usr/bin:{tmp_path}/bin"}))
+    assert [file.path for file in seen.files] == [f"{tmp_path}/bin/mytool"] and seen.unseen == ()
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        ("make check", "what `make` starts is not looked at"),
+        ("true; npm test", "what `npm` starts is not looked at"),
+        ("/usr/bin/make check", "what `/usr/bin/make` starts is not looked at"),
+        ("python3 -m tool", "what the options of `python3` make it run: -m"),
+        ("sudo true", "`sudo`, which runs other commands"),
+        ("cat tools/?.sh | sh", "what `sh` starts is not looked at"),
+        ("for f in tools/*.sh; do sh $f; done", "what `sh` starts is not looked at"),
+    ],
+)
+def test_what_nobody_can_tell_is_said(tmp_path: Path, command: str, what: str) -> None:
+    put(tmp_path, "tools/x.sh")
+    assert any(what in text for text in look(entry(tmp_path, command), about(tmp_path)).unseen)
+
+
+def test_plain_programs_and_scripts_that_are_shown_need_no_word(tmp_path: Path) -> None:
+    put(tmp_path, "h.sh", "g.py")
+    for command in ("cat | jq .x > log", "sh h.sh", "python3 -u g.py --fast", "./h.sh && echo ok"):
+        assert look(entry(tmp_path, command), about(tmp_path)).unseen == (), command
+
+
+def test_folders_that_programs_load_from_are_told(tmp_path: Path) -> None:
+    put(tmp_path, "lib/json.py", "g.py")
+    seen = look(entry(tmp_path, "python3 g.py", env={"PYTHONPATH": "lib"}), about(tmp_path))
+    assert seen.unseen == ("what programs find in lib (PYTHONPATH) without being told its name",)
+
+
+def test_a_file_of_any_size_is_no_reason_to_wait(tmp_path: Path) -> None:
+    put(tmp_path, "big")
+    with open(tmp_path / "big", "wb") as file:
+        file.truncate(50 << 30)
+    one = entry(tmp_path, "./big")
+    before = look(one, about(tmp_path))
+    assert f"{tmp_path}/big is shown up to byte 0 only" in before.unseen
+    with open(tmp_path / "big", "r+b") as file:
+        file.write(b"x")
+    assert look(one, about(tmp_path)).fingerprint != before.fingerprint

@@ -1,0 +1,100 @@
+"""The real command with hooks that somebody wrote to do harm, or got wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+from tests.faces.hooked import ids, script
+from tests.faces.hooks_home import model, trust_all, turn
+from tests.kit import HomeDir, cru
+
+WRITES = 'by: order\ncall: bash {"command": "echo > made"}\n---\ntext: Done.\n'
+
+
+def mine(home: HomeDir, *entries: dict[str, Any]) -> None:
+    (home.path / ".cru").mkdir(exist_ok=True)
+    (home.path / ".cru" / "hooks.json").write_bytes(msgspec.json.encode({"hooks": entries}))
+
+
+def theirs(home: HomeDir, data: bytes | list[dict[str, Any]]) -> None:
+    folder = home.project / ".cru"
+    folder.mkdir(exist_ok=True)
+    encoded = data if isinstance(data, bytes) else msgspec.json.encode({"hooks": data})
+    (folder / "hooks.json").write_bytes(encoded)
+
+
+def test_a_projects_twin_does_not_switch_off_a_guard(home: HomeDir) -> None:
+    guard = script(home, "guard.sh", "#!/bin/sh\nexit 2\n").rename(home.path / "guard.sh")
+    entry: dict[str, Any] = {"event": "tool:before_call", "command": str(guard)}
+    mine(home, {**entry, "on_error": "deny"})
+    model(home, WRITES)
+    for twin in (
+        {"priority": 1, "async": True, "timeout": 0.01},
+        {"priority": 1, "on_error": "deny", "timeout": 0.001},
+    ):
+        theirs(home, [{**entry, **twin}])
+        trust_all(home)
+        turn(home, "-c", "new")
+        assert not (home.project / "made").exists()
+
+
+def test_a_hook_of_mine_that_runs_a_file_of_the_project_waits(home: HomeDir) -> None:
+    model(home, "loop: yes\ntext: Done.\n")
+    script(home, "fmt.sh", f"#!/bin/sh\ntouch {home.path}/pwned\n")
+    mine(home, {"event": "message:received", "command": '[ -x "$PWD"/fmt.sh ] && "$PWD"/fmt.sh'})
+    run = turn(home)
+    assert "hooks of yours that run files of this project wait" in run.err and not (home.path / "pwned").exists()
+    assert "runs a file of this project" in cru("hooks", "check", home=home).out
+    assert cru("--strict-hooks", "hello", home=home).code == 3
+    assert "fmt.sh" in cru("hooks", "review", home=home).out
+    trust_all(home)
+    turn(home)
+    assert (home.path / "pwned").exists()
+
+
+def test_a_project_cannot_make_a_guard_wait_by_the_name_of_a_file(home: HomeDir) -> None:
+    model(home, WRITES)
+    mine(home, {"event": "tool:before_call", "command": "echo no >&2; grep -q x ./list; sed s/a/b/ x; exit 2"})
+    for name in ("no", "list", "echo", "2"):
+        (home.project / name).write_text("x")
+    (home.project / "s" / "a").mkdir(parents=True)
+    (home.project / "s" / "a" / "b").write_text("")
+    run = turn(home)
+    assert "wait" not in run.err and not (home.project / "made").exists()
+
+
+def test_a_guard_in_utf_16_stops_a_strict_start(home: HomeDir) -> None:
+    model(home, "loop: yes\ntext: Done.\n")
+    (home.path / ".cru" / "hooks.json").write_bytes(
+        '{"hooks": [{"event": "tool:before_call", "command": "exit 2"}]}'.encode("utf-16")
+    )
+    assert "hooks.json: not UTF-8 (save the file as UTF-8)" in turn(home).err
+    run = cru("--strict-hooks", "hello", home=home)
+    assert run.code == 3 and "not UTF-8" in run.err
+
+
+def test_a_mistake_stops_a_strict_start(home: HomeDir) -> None:
+    model(home, "loop: yes\ntext: Done.\n")
+    for data, told in (
+        (b'{"hook": [{"event": "tool:before_call", "command": "exit 2"}]}', "did you mean `hooks`?"),
+        (b'{"hooks": [{"event": "tool:before_call", "command": "exit 2"}], "hooks": []}', "`hooks` is given twice"),
+        (
+            b'{"hooks": [{"event": "tool:before_call", "command": "exit 2", "on_error": true}]}',
+            "`on_error` must be a text",
+        ),
+    ):
+        (home.path / ".cru" / "hooks.json").write_bytes(data)
+        assert told in turn(home).err
+        run = cru("--strict-hooks", "hello", home=home)
+        assert run.code == 3 and told in run.err
+
+
+def test_a_strangers_file_does_not_flood_a_terminal(home: HomeDir) -> None:
+    model(home, "loop: yes\ntext: Done.\n")
+    entry = {"event": "tool:before_call", "command": "true", "matcher": "(\x1b[31m\n" + "x" * 5000}
+    theirs(home, [{**entry, "name": str(number)} for number in range(100)])
+    run = turn(home)
+    assert "and 95 more: `cru hooks check`" in run.err and "\x1b" not in run.err
+    assert len(run.err.splitlines()) == 6 and max(map(len, run.err.splitlines())) < 600
+    assert ids(home)
