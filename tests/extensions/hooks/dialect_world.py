@@ -71,7 +71,12 @@ def stdin(dialect: Dialect, name: str, at: Event, facts: About | None = None) ->
 
 
 def turn(
-    here: HomeDir, *replies: Reply, config: str = "", mode: str = "trust", argv: tuple[str, ...] = (), env: Mapping[str, str] | None = None
+    here: HomeDir,
+    *replies: Reply,
+    config: str = "",
+    mode: str = "trust",
+    argv: tuple[str, ...] = (),
+    env: Mapping[str, str] | None = None,
 ) -> tuple[Done, list[Any]]:
     """One prompt: how it ended, and the messages of the last request."""
     with server([*replies]) as model:

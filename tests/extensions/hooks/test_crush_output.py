@@ -103,7 +103,9 @@ ODD: dict[str, tuple[Any, Envelope, str]] = {
     "nested ask": (nested(permissionDecision="ask"), NONE, '"ask"'),
     "nested defer": (nested(permissionDecision="defer"), NONE, '"defer"'),
     "siblings of the nested shape": (
-        {**nested(additionalContext="x"), "decision": "deny"}, made(context="x"), "`decision` beside hookSpecificOutput",
+        {**nested(additionalContext="x"), "decision": "deny"},
+        made(context="x"),
+        "`decision` beside hookSpecificOutput",
     ),
     "a halt beside it": ({**nested(), "Halt": True}, NONE, "`Halt` beside hookSpecificOutput has no effect in Crush"),
     "nested null": ({"hookSpecificOutput": None, "decision": "deny"}, NONE, "`decision` beside hookSpecificOutput"),

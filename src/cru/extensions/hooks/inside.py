@@ -105,7 +105,7 @@ class Inside(Caller):
         if why:
             raise Changed(why)
         if self._function is None:
-            if entry.source.layer == "project":
+            if entry.of_project:
                 for name in self._hooks.about.secret_names:
                     os.environ.pop(name, None)
             languages: Languages = parts.services.setdefault(SERVICE, Languages(parts, self._hooks.about.home))

@@ -153,7 +153,9 @@ def _notes(made: Run, left_out: Sequence[str], env: Mapping[str, str]) -> list[s
     notes = []
     if left_out:
         names = ", ".join(name or "(no name)" for name in left_out)
-        notes.append(f"{names} cannot be passed as an environment variable (128 KiB at most); standard input has everything")
+        notes.append(
+            f"{names} cannot be passed as an environment variable (128 KiB at most); standard input has everything"
+        )
     if made.truncated and not made.error:
         notes.append(f"only the first {KEPT >> 20} MiB of what it printed counts")
     if made.stderr and "CRU_JAQ" not in env and jq.missed(made.stderr):

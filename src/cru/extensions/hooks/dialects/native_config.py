@@ -104,7 +104,8 @@ def _entry(reading: Reading, moments: Mapping[str, Sequence[Moment]], canonical:
         enabled=one["enabled"] is not False, asynchronous=bool(one["async"]), once=bool(one["once"]),
         sequential=bool(one["sequential"]), include_sub_agents=bool(one["include_sub_agents"]),
         on_error=ON_ERROR.get(one["on_error"] or "", ""), priority=100 if one["priority"] is None else one["priority"],
-        definition=said, problem=mistyped(place.one, TYPES) or done.problem or _wrong(one, done, moments[event]), cwd=os.path.expanduser(one["cwd"] or ""),
+        definition=said, problem=mistyped(place.one, TYPES) or done.problem or _wrong(one, done, moments[event]),
+        cwd=os.path.expanduser(one["cwd"] or ""),
     )  # fmt: skip
 
 
