@@ -136,3 +136,13 @@ def test_what_will_have_no_effect_is_told_when_it_is_registered(event: str, fiel
     registry.on(event, nothing, owner="p", where="p.lua:3", **fields)
     assert len(registry.problems) == bool(told)
     assert told in "".join(registry.problems)
+
+
+def test_dropping_an_owner_of_many_handlers_makes_each_list_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    registry, made = Registry(), list[str]()
+    for _ in range(50):
+        registry.on("tool:before_call", lambda event: None, owner="many")
+        registry.on("turn:complete", lambda event: None, owner="other")
+    monkeypatch.setattr(registry, "_list", lambda event, handlers: made.append(event))
+    assert registry.drop_owner("many") == 50
+    assert made == ["tool:before_call"]

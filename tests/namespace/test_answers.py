@@ -82,3 +82,16 @@ def test_an_inject_needs_content() -> None:
 def test_words_of_other_systems_are_told(raw: dict[str, Any], meant: str) -> None:
     row = BY_NAME["tool:before_call"]
     assert list(answers.misspelt("tool:before_call", row, raw, CALL).values()) == [meant]
+
+
+@pytest.mark.parametrize("word", ["cancel", "deny", "ask", "halt"])
+def test_a_decision_in_a_returned_event_fails_where_it_would_guard(word: str) -> None:
+    row = BY_NAME["tool:before_call"]
+    with pytest.raises(BadArgument):
+        answers.answer("tool:before_call", row, {"type": "tool:before_call", **CALL, word: True}, CALL)
+
+
+def test_an_event_that_is_marked_as_cancelled_is() -> None:
+    row = BY_NAME["tool:before_call"]
+    raw = {"type": "tool:before_call", **CALL, "cancelled": True}
+    assert answers.answer("tool:before_call", row, raw, CALL) == Answer(decision="deny", reason="cancelled")

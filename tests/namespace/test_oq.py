@@ -202,3 +202,9 @@ def test_query_speaks_jq(value: Any, filter: str, result: Any) -> None:
 def test_a_filter_that_fails_raises_and_never_ends_the_process(filter: Any) -> None:
     with pytest.raises(BadArgument, match=r"cru\.oq\.query"):
         print(oq.query([1], filter))
+
+
+@pytest.mark.parametrize("code", ["[" * 100_000, "(" * 201, "." * 20_000])
+def test_a_filter_that_would_overflow_the_stack_is_refused(code: str) -> None:
+    with pytest.raises(BadArgument, match="too long"):
+        oq.query(1, code)

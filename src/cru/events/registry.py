@@ -134,8 +134,12 @@ class Registry:
 
     def drop_owner(self, owner: str) -> int:
         """Remove everything that an owner registered; returns how many."""
-        mine = [h.id for h in self._by_id.values() if h.owner == owner]
-        return sum(self.off(handler_id) for handler_id in mine)
+        mine = [h for h in self._by_id.values() if h.owner == owner]
+        for handler in mine:
+            del self._by_id[handler.id]
+        for event in {h.event for h in mine}:
+            self._list(event, [h for h in self.by_event[event] if h.owner != owner])
+        return len(mine)
 
     def holds_deltas(self, depth: int = 0) -> bool:
         """Whether a handler shows `display` instead of raw deltas to the faces of the agent at this depth."""

@@ -50,9 +50,21 @@ def answer(name: str, row: Row, raw: Any, sent: Mapping[str, Any]) -> Answer:
         decided = _decision(raw, row)
         if decided is not None:
             return decided if decided.stops or decided.inject else add(decided, _transform(name, row, _rest(raw), sent))
+    elif row.fails == "deny":
+        _unsaid(raw, sent)
     if raw.get("cancelled") is True and row.kind == "gate" and "type" in raw:
         return Answer(decision="deny", reason=str(raw.get("reason") or "cancelled"))
     return _transform(name, row, raw, sent)
+
+
+def _unsaid(raw: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
+    """crucible reads no decision in a returned event. Where it would have guarded something, that is the handler's failure: raises
+    BadArgument (docs/decisions/0014)."""
+    for key in ("cancel", "deny", "ask", "halt"):
+        if key not in sent and raw.get(key):
+            raise BadArgument(
+                f"the event came back with `{key}` in it, which means nothing", f"return {{{key} = true}} alone"
+            )
 
 
 def misspelt(name: str, row: Row, raw: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, str]:

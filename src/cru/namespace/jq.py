@@ -14,6 +14,8 @@ _PRELUDE = (
 )
 # An endless recursion in a function of the filter's own would overflow the stack, and end the process.
 _DEFINITION = re.compile(r"(?<![.$@\w])def(?=[\s#])")
+# So would a filter that is nested without end, while it is compiled.
+LONGEST, OPEN = 16_384, 200
 
 
 def query(where: str, text: bytes, code: str) -> list[Any]:
@@ -24,6 +26,8 @@ def query(where: str, text: bytes, code: str) -> list[Any]:
         raise NotAvailable("jq filters are not available: jaq-rs is not installed", "pip install jaq-rs") from error
     if _DEFINITION.search(code):
         raise BadArgument(f"{where}: a filter cannot define functions", "write the filter without `def`")
+    if len(code) > LONGEST or sum(map(code.count, "([{")) > OPEN:
+        raise BadArgument(f"{where}: the filter is too long", f"at most {LONGEST} characters and {OPEN} brackets")
     try:
         return jaq.compile(_PRELUDE + code, ["ENV"]).run(text, text=True, vars={"ENV": {}})
     except jaq.JaqError as error:
