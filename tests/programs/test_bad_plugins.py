@@ -357,3 +357,20 @@ def test_a_broken_file_is_kept_beside_and_told(tmp_path: Path, name: str) -> Non
     [kept] = file.parent.glob(f"{file.name}.corrupt*")
     assert kept.read_text() == '{"n": 1'
     assert file.read_text() == ('{"n":1}' if file == of_state else '{"n":{"n":"1"}}')
+
+
+STAYING: dict[str, str] = {
+    "a task that swallows its end": (
+        "import asyncio\nfrom cru import on\nasync def stay():\n    while True:\n        try:\n            await asyncio.sleep(60)\n"
+        "        except BaseException:\n            pass\non('message:received', lambda c, e: asyncio.create_task(stay()) and None)\n"
+    ),
+    "a thread that sleeps": (
+        "import asyncio, time\nfrom cru import on\nasync def f(c, e):\n"
+        "    asyncio.create_task(asyncio.to_thread(time.sleep, 100))\n    await asyncio.sleep(0)\non('message:received', f)\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("what", STAYING)
+def test_what_a_plugin_leaves_running_does_not_keep_cru(tmp_path: Path, what: str) -> None:
+    assert "Traceback" not in told(tmp_path, {"bad.py": STAYING[what]})

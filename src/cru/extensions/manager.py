@@ -7,6 +7,7 @@ half written.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
 EXPECTED = (CruError, OSError, SyntaxError, UnicodeDecodeError)
+LEAVING = 5.0
+"""Seconds that a plugin may take to say good-bye."""
 ROUNDS = 3
 """How often the ledger is worked off: code that is being unloaded may register once more."""
 
@@ -368,7 +371,8 @@ class Extensions(Struct):
 
 async def _guarded(host: Host, context: str, function: Any, *args: Any) -> None:
     try:
-        await call(function, *args)
+        async with asyncio.timeout(LEAVING):
+            await call(function, *args)
     except Exception as error:  # noqa: BLE001  the boundary around a plugin that goes: reported, the rest goes on
         failed(host, error, context)
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     import asyncio
 
 KEPT_ERRORS = 100
+ENDING = 2.0
+"""Seconds that a cancelled task may take to end."""
 
 
 class Callback(Struct, frozen=True):
@@ -104,11 +106,17 @@ def detach(owner: Host, work: Callable[..., Coroutine[Any, Any, Any]], *args: An
 
 
 async def cancel(session: Session, owner: str | None = None) -> None:
-    """End the background tasks of a plugin, or of all, and wait for them; not the one that asks for it."""
+    """End the background tasks of a plugin, or of all, and wait for them; not the one that asks for it. One that does not end within
+    two seconds is left, with a warning."""
     import asyncio
 
     asking = asyncio.current_task()
     ended = [task for task, name in session.tasks.items() if owner in (None, name) and task is not asking]
     for task in ended:
         task.cancel()
-    await asyncio.gather(*ended, return_exceptions=True)
+    if not ended:
+        return
+    _, left = await asyncio.wait(ended, timeout=ENDING)
+    for task in left:
+        name = session.tasks.get(task, "")
+        session.parts.bus.stream.warn(f"{name}: a task of it does not end and is left", name)

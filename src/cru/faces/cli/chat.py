@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Callable
@@ -33,7 +32,7 @@ GREETING = (
 
 def chat(start: Start, parsed: Parsed) -> int:
     """Read prompts until Ctrl-D; each is one turn. Returns the exit status."""
-    return asyncio.run(_chat(start, parsed))
+    return exits.on_loop(_chat(start, parsed))
 
 
 async def _chat(start: Start, parsed: Parsed) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any, NamedTuple
 
@@ -31,7 +30,7 @@ class Ask(NamedTuple):
 
 def one_shot(start: Start, parsed: Parsed, ask: Ask) -> int:
     """Ask once (or resume) and print; returns the exit status."""
-    return asyncio.run(_one_shot(start, parsed, ask))
+    return exits.on_loop(_one_shot(start, parsed, ask))
 
 
 async def _one_shot(start: Start, parsed: Parsed, ask: Ask) -> int:
@@ -95,7 +94,7 @@ def with_session(start: Start, parsed: Parsed, work: Callable[[Session], Corouti
             face.close()
         return signals.code
 
-    code = asyncio.run(run())
+    code = exits.on_loop(run())
     if code:
         raise exits.Interrupted(code)
 

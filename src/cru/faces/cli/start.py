@@ -11,8 +11,8 @@ from cru.faces.cli.terminal import prepare, say
 
 TYPE_CHECKING = False  # see flags.py
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import NoReturn
+    from collections.abc import Coroutine, Sequence
+    from typing import Any, NoReturn
 
 DONE, ERROR, USAGE, DENIED, HELD, NO_MODEL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 
@@ -42,6 +42,22 @@ def loaded() -> None:
     """The start is over: what was loaded stays for good, and from now on garbage is collected again (main.py turned it off)."""
     gc.freeze()
     gc.enable()
+
+
+def on_loop(work: Coroutine[Any, Any, int]) -> int:
+    """Run it to its end. What it left running gets two seconds; threads get none, for the process ends without them."""
+    import asyncio
+
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    try:
+        return loop.run_until_complete(work)
+    finally:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.wait(left, timeout=2.0))
 
 
 def leave(code: int) -> NoReturn:
