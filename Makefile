@@ -17,7 +17,7 @@ demo: $(STAMP)
 	BIN=$(abspath $(BIN)) sh docs/demo.sh
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 2 -m 'not long'
+	$(BIN)/python -m pytest -n 3 -m 'not long'
 
 test-long: $(STAMP)
 	$(BIN)/python -m pytest -m long -s
