@@ -1,11 +1,11 @@
-"""Which cells of the road table run every time: all of Lua and Python; of the others those on the roads that differ most. The rest is `long`."""
+"""Which cells of the road table run every time: the roads that differ most. The rest is `long`."""
 
 from __future__ import annotations
 
 import pytest
 
 EVERY_TIME = {
-    "lua": None, "python": None, "crush": ("argv", "queue"), "claude": ("argv", "queue"), "toy": ("argv", "queue"),
+    "lua": None, "python": ("argv", "chat", "queue", "continuation", "cru.tools.call"), "crush": ("argv",), "claude": ("argv",), "toy": ("argv",),
     "program": ("argv",), "codex": ("argv",), "gemini": ("argv",), "cru": ("argv",),
 }  # fmt: skip
 
