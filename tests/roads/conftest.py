@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 EVERY_TIME = {
-    "lua": None, "python": ("argv", "chat", "queue", "continuation", "cru.tools.call"), "crush": ("argv",), "claude": ("argv",), "toy": ("argv",),
+    "lua": None, "python": ("argv", "chat", "queue", "continuation", "cru.tools.call"),
+    "crush": ("argv",), "claude": ("argv",), "toy": ("argv",),
     "program": ("argv",), "codex": ("argv",), "gemini": ("argv",), "cru": ("argv",),
 }  # fmt: skip
 
