@@ -22,8 +22,8 @@ def folder(tmp_path: Path) -> Path:
     (folder / "demo" / "init.lua").write_text("return 1")
     (folder / "demo" / "lua" / "run").write_bytes(b"\x00\xff")
     (folder / "demo" / "lua" / "run").chmod(0o755)
-    (tmp_path / "project" / "shared.lua").write_text("shared")
-    (folder / "link.lua").symlink_to("../../shared.lua")
+    (tmp_path / "project" / "common.lua").write_text("common")
+    (folder / "link.lua").symlink_to("../../common.lua")
     (folder / "demo" / "__pycache__").mkdir()
     (folder / "demo" / "__pycache__" / "x.pyc").write_text("not looked at")
     return folder
@@ -37,13 +37,13 @@ def test_a_snapshot_holds_every_file_and_its_content(folder: Path) -> None:
     seen = take(folder, project(folder))
     assert [(item.kind, item.path, item.content) for item in seen.items] == [
         ("folder", "demo", b""), ("file", "demo/init.lua", b"return 1"), ("folder", "demo/lua", b""),
-        ("program", "demo/lua/run", b"\x00\xff"), ("file", "link.lua", b"shared"),
+        ("program", "demo/lua/run", b"\x00\xff"), ("file", "link.lua", b"common"),
     ]  # fmt: skip
 
 
 CHANGES: dict[str, Callable[[Path], object]] = {
     "a content": lambda folder: (folder / "demo" / "init.lua").write_text("return 2"),
-    "a link's target": lambda folder: (project(folder) / "shared.lua").write_text("evil"),
+    "a link's target": lambda folder: (project(folder) / "common.lua").write_text("evil"),
     "a new file": lambda folder: (folder / "new.lua").write_text(""),
     "a new folder": lambda folder: (folder / "new").mkdir(),
     "a name": lambda folder: (folder / "demo" / "init.lua").rename(folder / "demo" / "other.lua"),

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from hashlib import sha256
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
-from cru.extensions.hooks.dialect import About, Run
+from cru.extensions.hooks.dialect import Run
 from cru.extensions.hooks.dialects import common
-from cru.extensions.hooks.entry import Entry
 
 BLOCKING = 2
-LONGEST = 10_000
-PREVIEW = 2_000
-"""Characters of a text that goes to the model or the person, and of what is shown of a longer one."""
 
 Behavior = Literal["allow", "deny"]
 
@@ -135,21 +130,3 @@ def _hidden(text: str) -> str:
 
 
 KNOWN = frozenset(Output.__struct_encode_fields__)
-
-
-def capped(text: str, entry: Entry, about: About) -> str:
-    """A text as it goes on: a longer one is saved, and its beginning and the file stand for it."""
-    if len(text) <= LONGEST:
-        return text
-    from cru.contexts.atomic import replace_file
-    from cru.tools.output import FOLDER
-
-    data = text.encode("utf-8", "replace")
-    path = about.folder / FOLDER / f"hook_{entry.id}_{sha256(data).hexdigest()[:12]}.txt"
-    shown = f"{text[:PREVIEW]}\n[… {len(text) - PREVIEW:,} more characters"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, data)
-    except OSError as error:
-        return f"{shown}; they could not be saved: {error.strerror}]"
-    return f"[{len(text):,} characters from a hook; all of them are in {path}]\n{shown} in the file]"

@@ -9,7 +9,8 @@ from cru.events.stamp import Event
 from cru.extensions.hooks.dialect import About, Run, Said
 from cru.extensions.hooks.dialects import claude_output as out
 from cru.extensions.hooks.dialects.claude_effects import BLOCKED, EFFECTS, Draft, Effect
-from cru.extensions.hooks.dialects.claude_output import Read, capped
+from cru.extensions.hooks.dialects.claude_output import Read
+from cru.extensions.hooks.dialects.spill import capped
 from cru.extensions.hooks.entry import Entry
 
 STOPPED = "stopped by a hook"
@@ -33,16 +34,16 @@ def said(name: str, entry: Entry, event: Event, run: Run, about: About, carry: C
     if read.wrong:
         return Said(failed=read.wrong)
     if read.exit2 and entry.rewake:
-        return Said(Answer(context=(capped(read.stderr, entry, about),)))
+        return Said(Answer(context=(capped(read.stderr, about),)))
     if read.exit2 and effect.exit2 == "ignored":
         return Said(answer=Answer(note=f"exit status 2 is ignored on {name}"))
     draft = Draft(odd=[read.odd] if read.odd else [])
     _fill(draft, name, effect, read, event, about)
-    context = [capped(text, entry, about) for text in draft.context if text]
+    context = [capped(text, about) for text in draft.context if text]
     if context and not event.row.context:
         carry(context)
         context = []
-    shown = "\n".join(capped(text, entry, about) for text in draft.to_user if text)
+    shown = "\n".join(capped(text, about) for text in draft.to_user if text)
     return Said(_answer(draft, context, read, entry, about), shown, "; ".join(draft.odd))
 
 
@@ -95,8 +96,8 @@ def _stop(draft: Draft, name: str, effect: Effect, reason: str, event: Event) ->
 def _answer(draft: Draft, context: list[str], read: Read, entry: Entry, about: About) -> Answer:
     note = "; ".join(f"{key} has no effect yet" for key in _unheard(read))
     answer = Answer(
-        decision=draft.decision, halt=draft.halt, reason=capped(draft.reason, entry, about), changes=tuple(draft.changes),
-        context=tuple(context), inject=Inject(capped(draft.inject, entry, about)) if draft.inject else None,
+        decision=draft.decision, halt=draft.halt, reason=capped(draft.reason, about), changes=tuple(draft.changes),
+        context=tuple(context), inject=Inject(capped(draft.inject, about)) if draft.inject else None,
         result=draft.result, note=note,
     )  # fmt: skip
     return PASS if answer == PASS else answer

@@ -15,11 +15,12 @@ PREVIEW = 2_000
 
 def spilled(said: Said, about: About) -> Said:
     """The same with contexts that are too long in files."""
-    context = tuple(_cut(text, about) for text in said.answer.context)
+    context = tuple(capped(text, about) for text in said.answer.context)
     return said if context == said.answer.context else replace(said, answer=replace(said.answer, context=context))
 
 
-def _cut(text: str, about: About) -> str:
+def capped(text: str, about: About) -> str:
+    """A text as it goes on: a longer one is saved, and its beginning and the file stand for it."""
     if len(text) <= LONGEST:
         return text
     from cru.contexts.atomic import replace_file
