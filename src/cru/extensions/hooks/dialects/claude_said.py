@@ -44,7 +44,7 @@ def said(name: str, entry: Entry, event: Event, run: Run, about: About, carry: C
         carry(context)
         context = []
     shown = "\n".join(capped(text, about) for text in draft.to_user if text)
-    return Said(_answer(draft, context, read, entry, about), shown, "; ".join(draft.odd))
+    return Said(_answer(draft, context, read, about), shown, "; ".join(draft.odd))
 
 
 def _fill(draft: Draft, name: str, effect: Effect, read: Read, event: Event, about: About) -> None:
@@ -93,7 +93,7 @@ def _stop(draft: Draft, name: str, effect: Effect, reason: str, event: Event) ->
     draft.inject, draft.result = "", None
 
 
-def _answer(draft: Draft, context: list[str], read: Read, entry: Entry, about: About) -> Answer:
+def _answer(draft: Draft, context: list[str], read: Read, about: About) -> Answer:
     note = "; ".join(f"{key} has no effect yet" for key in _unheard(read))
     answer = Answer(
         decision=draft.decision, halt=draft.halt, reason=capped(draft.reason, about), changes=tuple(draft.changes),
