@@ -1,0 +1,104 @@
+"""The composition root: builds a session out of the parts, and fills every port."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from cru.app import ports
+from cru.app.added import BadExtension, add_hooks, add_plugins, bind, register, session_of
+from cru.app.start import SETTINGS, Start, hooks_where, load_settings, plugin_places, project_root, user_home
+from cru.bundled.prompts import BASE
+from cru.config.merge import Settings
+from cru.contexts.entries import Problem
+from cru.contexts.home import Home
+from cru.contexts.settings import ContextSettings
+from cru.contexts.store import FileContext
+from cru.engine.history import History
+from cru.engine.parts import Parts
+from cru.engine.prompt import Places, sections
+from cru.engine.recorder import Recorder
+from cru.engine.session import Session
+from cru.engine.settings import EngineSettings
+from cru.engine.voices import Voices
+from cru.events.bus import Bus
+from cru.extensions.hooks.settings import HookSettings, chosen
+from cru.models.settings import ModelSettings
+from cru.permissions.asker import Asker, Nobody
+from cru.tools.protocol import ToolSource
+from cru.tools.registry import Registry as Tools
+from cru.tools.settings import ToolSettings
+
+if TYPE_CHECKING:
+    from cru.events.extension import Extension
+
+# Extensions of every session of this process, beside those that a caller of `build` gives.
+INSTALLED: list[Extension] = []
+
+
+class Built(Struct):
+    """A session ready to run, and what a face may want to look at."""
+
+    session: Session
+    settings: Settings
+    home: Home
+    store: FileContext
+    close: Callable[[], Any]
+    extensions: Any = None
+
+
+def build(
+    start: Start,
+    *,
+    extensions: Iterable[Extension] = (),
+    sources: Iterable[ToolSource] = (),
+    asker: Asker | None = None,
+    command: str = "cru",
+    watch: Callable[[Bus], None] | None = None,
+) -> Built:
+    """Build a session. `watch` may subscribe to the stream before anything is published on it. Raises CruError."""
+    settings, layers, notices = load_settings(start)
+    about = settings.of(ContextSettings)
+    home = Home(start.home, about)
+    problems = home.prepare()
+    store = home.open(start.context)
+    bus = ports.bus(store, watch)
+    for text in (*(_placed(start.home, p) for p in problems), *notices):
+        bus.stream.warn(text)
+    redact = ports.take_keys(settings, start.env)
+    journal, trace = ports.records(bus, store, redact)
+    tools = Tools([ports.built_in(settings), *sources])
+    voices = Voices(bus, settings.of(ModelSettings), start.env, start.home / "models")
+    gate, odd = ports.build_gate(start, settings, layers, store, tools)
+    places = Places(start.home, start.root, start.cwd, user_home(start), BASE)
+    parts = Parts(
+        bus=bus, store=store, choose=voices.choose, tools=tools, gate=gate, asker=asker or Nobody(),
+        recorder=Recorder(trace, store.folder, redact),
+        settings=settings.of(EngineSettings), tool_settings=settings.of(ToolSettings), root=start.root,
+        env=ports.children_env(start), history=History(),
+        services=ports.services(bus, home, store, voices, settings) | ports.leave(gate, asker) | {"verbose": start.verbose},
+        username=about.username, sections=lambda: sections(store, places, about.username, about.reflection_enabled),
+        compaction_prompt=ports.compaction_prompt(start.home),
+    )  # fmt: skip
+    register(bus, (*INSTALLED, *extensions))
+    plugins = add_plugins(parts, start, settings)
+    parts.opening.append(bind)
+    add_hooks(parts, start, chosen(settings.of(HookSettings).options, layers), redact)
+    for text in (*bus.registry.problems, *tools.problems, *odd):
+        bus.stream.warn(text)
+    session = session_of(parts, command, voices)
+    return Built(session, settings, home, store, ports.closing(voices, store, journal, trace), plugins)
+
+
+def _placed(home: Path, problem: Problem) -> str:
+    """A problem of a file of the home folder; line 0 means the file as a whole."""
+    line = f":{problem.line}" if problem.line else ""
+    return f"{home / problem.file}{line}: {problem.message}"
+
+
+__all__ = [
+    "INSTALLED", "SETTINGS", "BadExtension", "Built", "Start", "build", "hooks_where", "load_settings", "plugin_places", "project_root",
+]  # fmt: skip

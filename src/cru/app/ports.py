@@ -1,0 +1,152 @@
+"""What fills the ports of a session: records, the gate, services, environments."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cru.app.start import Start, user_home
+from cru.bundled.prompts import COMPACTION, GUIDES
+from cru.config.layers import Layer
+from cru.config.merge import Settings
+from cru.contexts.entries import new_id
+from cru.contexts.home import Home
+from cru.contexts.lines import LineFile, redactor
+from cru.contexts.settings import ContextSettings
+from cru.contexts.store import FileContext
+from cru.engine.mail import sender
+from cru.engine.voices import Voices
+from cru.events.bus import Bus
+from cru.events.journal import JournalLine
+from cru.events.payloads import TodoChanged
+from cru.events.stamp import Origin
+from cru.extensions.hooks.settings import HookSettings
+from cru.models.settings import ModelSettings
+from cru.permissions.asker import Asker
+from cru.permissions.gate import Gate
+from cru.permissions.grants import Grants
+from cru.permissions.settings import PermissionSettings, layer_rules
+from cru.tools.builtin import BuiltIn
+from cru.tools.registry import Registry as Tools
+from cru.tools.settings import ToolSettings
+
+Redact = Callable[[bytes], bytes] | None
+
+
+def bus(store: FileContext, watch: Callable[[Bus], None] | None) -> Bus:
+    bus = Bus(Origin(store.session_id, new_id()[:8]))
+    if watch is not None:
+        watch(bus)
+    return bus
+
+
+def records(bus: Bus, store: FileContext, redact: Redact) -> tuple[LineFile, LineFile]:
+    """The journal, which the bus writes, and the trace."""
+    journal = LineFile(store.folder / "journal.jsonl", redact=redact)
+    bus.sink = _Journal(journal)
+    return journal, LineFile(store.folder / "trace.jsonl", limit_bytes=None, redact=redact)
+
+
+class _Journal:
+    """The journal's sink: one line a dispatch, in the context's folder."""
+
+    def __init__(self, lines: LineFile) -> None:
+        self._lines = lines
+        self._encode = msgspec.json.Encoder(enc_hook=repr).encode
+
+    def write(self, line: JournalLine) -> None:
+        self._lines.write(self._encode(line) + b"\n")
+
+
+def closing(voices: Voices, *files: FileContext | LineFile) -> Callable[[], Any]:
+    """What ends a session's hold on connections and files."""
+
+    async def close() -> None:
+        await voices.close()
+        for file in files:
+            file.close()
+
+    return close
+
+
+def built_in(settings: Settings) -> BuiltIn:
+    about = settings.of(ContextSettings)
+    return BuiltIn(
+        settings.of(ToolSettings),
+        reflection=about.reflection_enabled,
+        reflection_limit=about.reflection_character_limit,
+    )
+
+
+def build_gate(
+    start: Start, settings: Settings, layers: list[Layer], store: FileContext, tools: Tools
+) -> tuple[Gate, list[str]]:
+    """The gate, and what is odd about rules and grants: names of no tool, an unreadable file."""
+    grants = Grants(start.home / "grants.json", start.root)
+    rules = layer_rules(layers)
+    chosen = settings.of(PermissionSettings)
+    readable = (store.folder / "tool_cache", Path(GUIDES))
+    gate = Gate(chosen, rules, start.root, start.home, grants, readable=readable, user_home=user_home(start))
+    problems = [str(p) for p in grants.problems]
+    if gate.rules():
+        from cru.permissions.rules import unknown_tools
+
+        problems += [str(p) for p in unknown_tools(gate.rules(), tools.names())]
+    return gate, problems
+
+
+def leave(gate: Gate, asker: Asker | None) -> dict[str, Any]:
+    """What tools ask while they run: whether a redirect, or a file that a search met, is denied by a rule. Whoever asks a person for
+    leave may `show` dialogs, too."""
+
+    def may_fetch(url: str) -> str:
+        verdict = gate.judge("fetch", "fetch", url)
+        return verdict.why if verdict.decision == "deny" else ""
+
+    def may_read(path: str) -> bool:
+        return gate.judge("read", "read", path, [("read", path)]).decision != "deny"
+
+    dialogs = {"dialogs": asker} if hasattr(asker, "show") else {}
+    return {**dialogs, "may_fetch": may_fetch, "may_read": may_read} if gate.rules() else dialogs
+
+
+def services(bus: Bus, home: Home, store: FileContext, voices: Voices, settings: Settings) -> dict[str, Any]:
+    async def fetch(url: str, **limits: Any) -> Any:
+        return await voices.transport().get(url, {}, **limits)
+
+    async def todos_changed() -> None:
+        await bus.dispatch(TodoChanged(store.name, store.read_text("todos.md")))
+
+    return {
+        "store": store, "home": home, "send": sender(bus, home, store.name), "fetch": fetch, "todos_changed": todos_changed,
+        "settings": settings, "transport": voices.transport,
+    }  # fmt: skip
+
+
+def take_keys(settings: Settings, env: Mapping[str, str]) -> Redact:
+    """What takes the keys out of records; None if there are none. `env` has them: code that runs in this process need not see them."""
+    from cru.models.registry import KEY_VARIABLES, secrets
+
+    for name in set(KEY_VARIABLES).difference(settings.of(HookSettings).options.env_pass):
+        os.environ.pop(name, None)
+    known = secrets(settings.of(ModelSettings), env)
+    return redactor(known) if known else None
+
+
+def children_env(start: Start) -> dict[str, str]:
+    """The environment of tools: everything but the keys of providers; where cru is, in our own names."""
+    from cru.models.registry import KEY_VARIABLES
+
+    env = {key: value for key, value in start.env.items() if key not in KEY_VARIABLES}
+    return {**env, "CRU_CONTEXT": start.context, "CRU_HOME": str(start.home), "CRU_PROJECT_ROOT": str(start.root)}
+
+
+def compaction_prompt(home: Path) -> str:
+    try:
+        return (home / "prompts" / "compaction.md").read_text("utf-8", "replace")
+    except FileNotFoundError:
+        return COMPACTION

@@ -1,0 +1,122 @@
+"""What a face knows when it asks for a session: where it works, and the settings in all their layers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+
+from cru.config.layers import Layer, environment_layer, read_layer, restrict
+from cru.config.merge import Settings, merge
+from cru.contexts.settings import ContextSettings
+from cru.engine.settings import EngineSettings
+from cru.extensions.hooks.door import Policy, Where
+from cru.extensions.hooks.settings import HookSettings
+from cru.extensions.settings import PLUGIN_KEYS, PluginSettings
+from cru.models.settings import API_KEYS, ModelSettings
+from cru.permissions.settings import PermissionSettings
+from cru.tools.settings import ToolSettings
+
+if TYPE_CHECKING:
+    from cru.extensions.places import Places
+
+SETTINGS: tuple[type[Struct], ...] = (
+    ContextSettings, ModelSettings, PermissionSettings, EngineSettings, ToolSettings, PluginSettings, HookSettings,
+)  # fmt: skip
+API_TABLES: dict[str, dict[str, Any]] = {"api": API_KEYS, "models.*.api": API_KEYS, "plugins": PLUGIN_KEYS}
+
+
+class Start(Struct, frozen=True):
+    """What a face knows when it asks for a session. `overrides` are settings of the command line; root is the project root; hooks:
+    which command hooks run; strict_hooks: none may await trust; verbose: plugins that are programs are told so."""
+
+    home: Path
+    context: str
+    env: Mapping[str, str]
+    cwd: Path
+    root: Path
+    overrides: dict[str, Any] = {}
+    hooks: Policy = "trusted"
+    strict_hooks: bool = False
+    verbose: bool = False
+
+
+def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
+    """All layers in order; a project's file that is not trusted may only add ask and deny rules."""
+    notices: list[str] = []
+    layers = [read_layer("user", start.home / "config.toml"), _models_layer(start.home), environment_layer(start.env)]
+    layers.append(_project_layer(start, notices))
+    layers += [
+        read_layer("context", start.home / "contexts" / start.context / "local.toml"),
+        Layer("command line", dict(start.overrides)),
+    ]
+    given = [layer for layer in layers if layer is not None]
+    settings = merge(SETTINGS, given, tables=API_TABLES)
+    return settings, given, notices + [str(p) for p in settings.problems]
+
+
+def _project_layer(start: Start, notices: list[str]) -> Layer | None:
+    """The project's own file, restricted until it is trusted; None if it is the user's own (the home folder as project)."""
+    path = start.root / ".cru" / "config.toml"
+    if path.parent == start.home or os.path.realpath(path.parent) == os.path.realpath(start.home):
+        return None
+    if not os.path.realpath(path).startswith(os.path.realpath(start.root) + os.sep):
+        notices.append(f"{path} leads out of the project and is ignored")
+        return None
+    project = read_layer("project", path)
+    if project is None:
+        return None
+    from cru.permissions.trust import Trust
+
+    trust = Trust(start.home / "trust.json")
+    if not trust.is_trusted(path, project.text):
+        project, problems = restrict(project)
+        notices += [str(p) for p in (*trust.problems, *problems)]
+    return project
+
+
+def _models_layer(home: Path) -> Layer | None:
+    """chibi's models.toml (`[models."id"] context_window = N`); it adds to config.toml and wins over it."""
+    return read_layer("user", home / "models.toml")
+
+
+def plugin_places(start: Start, settings: Settings) -> Places:
+    """Where plugins are looked for."""
+    from cru.extensions.places import Places
+
+    chosen = settings.of(PluginSettings)
+    return Places(start.home, start.root, start.env, chosen.runtimepath, chosen.plugins)
+
+
+def hooks_where(start: Start) -> Where:
+    """Where command hooks are looked for."""
+    return Where(start.home, user_home(start), start.root, start.cwd, start.env)
+
+
+def user_home(start: Start) -> Path:
+    """The home folder of the person who runs cru."""
+    return Path(start.env.get("HOME", "/"))
+
+
+def project_root(cwd: Path, env: Mapping[str, str], home: Path, given: str | None = None) -> Path:
+    """The project root: as given, else CRU_PROJECT_ROOT, else the nearest folder above under version control, else the nearest one with
+    a folder .cru (a project's, not a home of cru; nor in the user's home or above it), else here. `home`: cru's, of this run."""
+    named = given or env.get("CRU_PROJECT_ROOT")
+    if named:
+        return Path(os.path.realpath(cwd / os.path.expanduser(named)))
+    here = Path(os.path.realpath(cwd))
+    folders = (here, *here.parents)
+    for folder in folders:
+        if any(os.path.exists(folder / mark) for mark in (".git", ".hg", ".jj")):
+            return folder
+    user = Path(os.path.realpath(env.get("HOME") or "/"))
+    homes = (os.path.realpath(home), os.path.realpath(user / ".cru"))
+    for folder in folders:
+        if folder == user or folder in user.parents:
+            break
+        if os.path.isdir(folder / ".cru") and os.path.realpath(folder / ".cru") not in homes:
+            return folder
+    return here
