@@ -12,7 +12,7 @@ import pytest
 from tests.contexts.support import again, fresh, start
 
 from cru.contexts.entries import now
-from cru.contexts.errors import ContextHeld, NoSuchContext
+from cru.contexts.errors import ContextHeld, NoSuchContext, StoreUnwritable
 from cru.contexts.home import Home
 from cru.contexts.settings import ContextSettings
 
@@ -23,6 +23,21 @@ from cru.contexts.store import FileContext
 with FileContext(Path(sys.argv[1])).lock("cru hello"):
     print("held", flush=True)
     sys.stdin.read()
+"""
+
+_WANT = """
+import sys
+from pathlib import Path
+from cru.contexts.errors import ContextHeld
+from cru.contexts.store import FileContext
+store = FileContext(Path(sys.argv[1]))
+sys.stdin.readline()
+try:
+    with store.lock("cru hello"):
+        print("held", flush=True)
+        sys.stdin.read()
+except ContextHeld:
+    print("refused", flush=True)
 """
 
 
@@ -136,6 +151,45 @@ def test_a_stale_or_unreadable_lock_is_taken_over(tmp_path: Path, text: str) -> 
     assert Home(tmp_path / "home").status("desk") == "stale"
     with context.lock("mine"):
         assert abs(int((context.folder / ".lock").read_text()) - now()) <= 1
+
+
+@pytest.mark.parametrize("name", [".lock", ".lock.json"])
+def test_a_folder_in_place_of_a_lock_file_is_named(tmp_path: Path, name: str) -> None:
+    context = fresh(tmp_path)
+    (context.folder / name).mkdir()
+    with pytest.raises(StoreUnwritable, match=rf"desk/\{name}: ") as caught:
+        with context.lock("mine"):
+            pass
+    assert "move it away" in caught.value.hint and not context.held
+    (context.folder / name).rmdir()
+    with context.lock("mine"):
+        assert context.held
+
+
+def test_a_pipe_or_a_link_to_nowhere_in_place_of_the_lock_is_taken_over(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    os.mkfifo(context.folder / ".lock")
+    with context.lock("mine"):
+        assert (context.folder / ".lock").is_file()
+    (context.folder / ".lock").symlink_to("nowhere")
+    with context.lock("mine"):
+        assert (context.folder / ".lock").is_file() and not (context.folder / "nowhere").exists()
+
+
+def test_of_many_processes_that_want_it_at_once_one_gets_it(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    children = [start(_WANT, context.folder) for _ in range(6)]
+    try:
+        for child in children:
+            assert child.stdin
+            child.stdin.write("go\n")
+            child.stdin.flush()
+        said = [child.stdout.readline() for child in children if child.stdout]
+        assert sorted(said) == ["held\n"] + ["refused\n"] * 5
+    finally:
+        for child in children:
+            child.communicate("", timeout=10)
+    assert not (context.folder / ".lock").exists()
 
 
 def test_the_remains_of_a_killed_run_do_not_make_chibis_newer_lock_ours(tmp_path: Path) -> None:

@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 from tests.engine.support import Ext, World, always, once
 
-from cru.engine.compaction import split
+from cru.engine.compaction.units import leaving, offer
 from cru.engine.errors import NothingToCompact
 from cru.events.answers import Answer, cancel, halt, handled, transform
 from cru.events.payloads import ContextOverflow, SessionCompacted
 from cru.values.entries import Entry
 
-AUTO = {"context_window_limit": 1000, "auto_compact": True, "auto_compact_threshold": 60.0}
+OLDEST = {"auto_compact": True, "compaction_choice": "oldest"}
+AUTO = {**OLDEST, "context_window_limit": 1000, "auto_compact_threshold": 60.0}
 LONG = "x" * 400
 SUMMARISED = Ext({"context:overflow": always(handled("the summary"))})
 
@@ -165,7 +166,7 @@ def test_a_request_that_the_provider_finds_too_large_is_compacted_and_asked_agai
     script = replies(
         5, more="error: 413 maximum context length exceeded\n---\ntext: summed up\n---\ntext: the answer\n"
     )
-    world = Bare(tmp_path, script, settings={"auto_compact": True})
+    world = Bare(tmp_path, script, settings=OLDEST)
     talk(world, 5)
     result = world.run("the question")
     assert (result.cause, result.response) == ("done", "the answer")
@@ -189,8 +190,11 @@ def test_a_section_that_a_handler_added_survives_a_compaction(tmp_path: Path) ->
 
 def test_a_window_that_fills_up_is_told_to_those_who_want_to_know(tmp_path: Path) -> None:
     world = Bare(tmp_path, replies(5), settings={"context_window_limit": 1000, "warn_threshold_percent": 40.0})
-    talk(world, 4)
-    assert any("% of the model's window" in text for text in world.notices())
+    talk(world, 2)
+    assert windows(world) == []
+    world.run("y" * 700)
+    before, after = windows(world)  # the request, and what its answer made of it
+    assert before < after
 
 
 def test_archiving_lets_the_model_start_from_nothing(tmp_path: Path) -> None:
@@ -218,8 +222,11 @@ def test_what_is_kept_of_earlier_legs_begins_with_a_prompt(percent: float) -> No
         entries.append(Entry(f"c{n}", 1, entry_type="tool_call", tool_call_id=f"{n}", metadata={"reply": f"r{n}"}))
         entries.append(Entry(f"t{n}", 1, entry_type="tool_result", tool_call_id=f"{n}"))
         entries.append(Entry(f"a{n}", 1, entry_type="message", role="agent"))
-    dropped, kept = split(entries, percent, "p5")
-    assert sorted(e.id for e in [*dropped, *kept]) == sorted(e.id for e in entries)
+    offered = offer(entries, percent, "p5")
+    assert offered is not None
+    gone = leaving(offered)
+    assert gone and gone < {e.id for e in entries}
+    kept = [e for e in entries if e.id not in gone]
     assert kept[0].id.startswith("p") and "p5" in {e.id for e in kept}
     assert {e.tool_call_id for e in kept if e.entry_type == "tool_call"} == {
         e.tool_call_id for e in kept if e.entry_type == "tool_result"
@@ -241,10 +248,9 @@ def test_what_the_provider_counted_counts_if_it_is_more_than_the_estimate(tmp_pa
     script = "by: order\nusage: input=700 output=3\ntext: a\n---\ntext: b\n"
     world = Bare(tmp_path, script, settings={"context_window_limit": 1000, "warn_threshold_percent": 70.0})
     world.run("hi")
-    assert windows(world) == []
     world.run("x" * 400)
-    [told] = windows(world)
-    assert "80 %" in told  # 700, and what came since
+    after, before, last = windows(world)
+    assert "70 %" in after and "80 %" in before and "81 %" in last  # 700, and what came since
 
 
 def test_what_the_provider_counted_holds_in_the_next_process(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 import subprocess
 import sys
 import time
@@ -191,12 +192,38 @@ def test_sys_exit_in_a_handler_does_not_end_the_program() -> None:
     assert world.warnings == ["rude: failed on message:received: SystemExit: 0"]
 
 
-@pytest.mark.parametrize("error", [KeyboardInterrupt(), GeneratorExit()])
-def test_what_ends_the_program_passes_through(error: BaseException) -> None:
+def test_ctrl_c_that_may_raise_passes_through() -> None:
     world = World()
-    world.on("tool:before_call", raises(error), "bad")
-    with pytest.raises(type(error)):
+
+    def pressed(event: Event) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.raise_signal(signal.SIGINT)
+
+    world.on("tool:before_call", pressed, "bad")
+    with pytest.raises(KeyboardInterrupt):
         world.send()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), GeneratorExit()])
+def test_what_would_end_the_program_is_a_failure_if_it_is_raised_by_hand(error: BaseException) -> None:
+    world = World()
+    world.on("message:received", raises(error), "bad")
+    world.on("message:received", a.transform(content="new"), "good")
+    assert world.send(MessageReceived("old")).payload.content == "new"
+    assert world.warnings == [f"bad: failed on message:received: {type(error).__name__}"]
+
+
+def test_a_dispatch_that_is_thrown_away_is_nobodys_failure() -> None:
+    world = World()
+    world.on("tool:before_call", waits, "slow")
+
+    async def run() -> None:
+        dispatch = world.bus.dispatch(CALL)
+        dispatch.send(None)
+        dispatch.close()
+
+    asyncio.run(run())
+    assert not world.warnings
 
 
 @pytest.mark.parametrize("members", [1, 3])

@@ -34,8 +34,10 @@ CHANGED = a.transform(args={"command": "rm"})
         ([("other", CHANGED, {"lane": "commands"})], "none"),
         ([("other", a.transform(env={"A": "1"}), {})], "none"),
         ([("judge", CHANGED, {})], "allow"),
-        ([("other", CHANGED, {"lane": "commands", "priority": 50})], "allow"),
-        ([("other", CHANGED, {"lane": "commands", "priority": 50, "chain": True})], "allow"),
+        ([("other", CHANGED, {"lane": "commands", "priority": 50})], "none"),
+        ([("other", CHANGED, {"lane": "commands", "priority": 50, "chain": True})], "none"),
+        ([("other", Answer(decision="allow", changes=CHANGED.changes), {"lane": "commands", "priority": 50})], "allow"),
+        ([("judge", CHANGED, {"lane": "commands", "priority": 50})], "allow"),
         ([("other", a.transform(name="x"), {})], "allow"),
         ([("other", Answer(changes=(Change("args", "set", 5),)), {"on_error": "pass"})], "allow"),
         ([("other", CHANGED, {}), ("third", a.allow(), {})], "allow"),
@@ -45,7 +47,7 @@ CHANGED = a.transform(args={"command": "rm"})
         ([("other", Answer(decision="allow", changes=CHANGED.changes), {})], "allow"),
     ],
 )
-def test_an_allow_covers_the_input_as_its_group_left_it(later: Any, decision: str) -> None:
+def test_an_allow_covers_the_input_that_its_group_left_and_allowed(later: Any, decision: str) -> None:
     assert allow_then(*later) == decision
 
 

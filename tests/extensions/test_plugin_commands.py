@@ -96,6 +96,31 @@ def test_a_failing_command_names_plugin_and_place(home: HomeDir, file: str, text
     assert "inject without content" in cru("/empty", home=home).err
 
 
+ANSWERS = {
+    "both": ('{ message = "half of it", error = "not all" }', 1, "half of it\n", "cru: not all"),
+    "empty": (
+        '{ inject = "", message = "made" }',
+        1,
+        "made\n",
+        "/it of mine: `inject` is empty: there is no prompt to send",
+    ),
+    "blank": ("{ inject = { content = ' ' } }", 1, "", "`inject` is empty"),
+    "function": ("{ message = print }", 1, "", "/it of mine: `message` must be a text, not a function"),
+    "table": ("{ error = { 1 } }", 1, "", "/it of mine: `error` must be a text, not a table"),
+    "number": ("{ message = 5 }", 0, "5\n", ""),
+    "boolean": ("true", 0, "", "mine: /it returned a boolean; a text, a table or nil is understood"),
+    "a slip": ("{ mesage = 'x' }", 0, "", "mine: /it returned `mesage`, which means nothing; did you mean `message`?"),
+}
+
+
+@pytest.mark.parametrize("what", ANSWERS)
+def test_what_a_command_may_answer(home: HomeDir, what: str) -> None:
+    answer, code, out, err = ANSWERS[what]
+    put(home, "mine.lua", f"return {{ commands = {{ it = {{ fn = function() return {answer} end }} }} }}")
+    run = cru("/it", home=home)
+    assert (run.code, run.out) == (code, out) and err in run.err and bool(err) == bool(run.err)
+
+
 @BOTH
 def test_names_that_are_taken_or_cannot_be_typed_are_told(home: HomeDir, file: str, text: str) -> None:
     put(home, file, text)

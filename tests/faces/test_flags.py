@@ -6,7 +6,7 @@ import pytest
 from tests.kit import Done, HomeDir, Reply, cru, pty, server
 
 from cru.faces.cli.commands import COMMANDS
-from cru.faces.cli.flags import FLAGS, UsageProblem, parse
+from cru.faces.cli.flags import FLAGS, UsageProblem, find, parse
 
 
 def said(home: HomeDir, *texts: str, context: str = "default") -> None:
@@ -21,8 +21,8 @@ def test_the_help_lists_every_flag_that_works(home: HomeDir) -> None:
     run = cru("--help", home=home)
     assert (run.code, run.err) == (0, "")
     for flag in FLAGS:
-        assert (flag.long in run.out) == (flag.kind != "later"), flag.long
-        assert flag.kind == "later" or not flag.short or f"  {flag.short}, {flag.long}" in run.out
+        assert flag.long in run.out, flag.long
+        assert not flag.short or f"  {flag.short}, {flag.long}" in run.out
 
 
 def test_the_help_lists_every_management_command(home: HomeDir) -> None:
@@ -51,9 +51,9 @@ def test_the_version_is_told_by_its_long_flag_only(home: HomeDir) -> None:
         ("--verbos", "--verbose"),
         ("-q", ""),
         ("-vx", ""),
-        ("-m", "mean --model?"),
+        ("-H", "mean --hooks?"),
         ("-V", "mean --version?"),
-        ("-s", "mean --strict-hooks?"),
+        ("-S", "mean --strict-hooks?"),
     ],
 )
 def test_an_unknown_flag_is_a_usage_error_with_a_suggestion(home: HomeDir, flag: str, hint: str) -> None:
@@ -66,16 +66,10 @@ def test_a_switch_with_a_value_says_that_it_takes_none(home: HomeDir) -> None:
     assert run.code == 2 and "--json takes no value" in run.err
 
 
-@pytest.mark.parametrize("flag", [f.long for f in FLAGS if f.args and f.kind != "later"])
+@pytest.mark.parametrize("flag", [f.long for f in FLAGS if f.args])
 def test_a_flag_without_its_value_is_a_usage_error(home: HomeDir, flag: str) -> None:
     run = cru(flag, home=home)
     assert run.code == 2 and "needs" in run.err
-
-
-@pytest.mark.parametrize("words", [("-p", "x"), ("-P", "bash", "{}")])
-def test_flags_that_come_later_say_so(home: HomeDir, words: tuple[str, ...]) -> None:
-    run = cru(*words, home=home)
-    assert run.code == 2 and "not available yet" in run.err
 
 
 def test_values_may_be_attached_to_short_and_long_flags() -> None:
@@ -102,8 +96,32 @@ def test_the_names_of_chibi_for_the_same_flags_work() -> None:
 
 
 def test_operations_run_in_the_order_of_the_table_not_of_the_line() -> None:
-    operations = parse(["-L", "-r", "b", "-C", "a", "-a"]).operations()
-    assert [flag.short for flag, _ in operations] == ["-C", "-a", "-r", "-L"]
+    order = [
+        "-C",
+        "-c",
+        "-a",
+        "-A",
+        "-z",
+        "-Z",
+        "-r",
+        "-R",
+        "-y",
+        "-Y",
+        "-u",
+        "-m",
+        "-M",
+        "-l",
+        "-L",
+        "-d",
+        "-D",
+        "-g",
+        "-G",
+        "-n",
+        "-N",
+        "-P",
+    ]
+    line = [word for short in reversed(order[:-1]) for word in (short, *(["5"] * len(find(short)[0].args)))]
+    assert [flag.short for flag, _ in parse([*line, "-P", "x"]).operations()] == order
 
 
 def test_a_value_that_is_not_utf_8_is_a_usage_error() -> None:
@@ -283,7 +301,7 @@ def test_the_archive_of_another_context_is_shown_by_its_name(home: HomeDir) -> N
 
 
 def test_things_to_inspect_are_listed_and_have_placeholders(home: HomeDir) -> None:
-    assert cru("-n", "list", home=home).out.split() == ["system_prompt", "reflection", "todos", "goals"]
+    assert cru("-n", "list", home=home).out.split()[:5] == ["system_prompt", "reflection", "todos", "goals", "home"]
     assert cru("-n", "todos", home=home).out == "(no todos)\n"
     assert "cru trace --next shows what is sent" in cru("-n", "system_prompt", home=home).out
     run = cru("-n", "todoss", home=home)

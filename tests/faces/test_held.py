@@ -42,7 +42,10 @@ def test_two_contexts_run_side_by_side(home: HomeDir) -> None:
         ("-y", "x"),
         ("-Y", "default", "x"),
         ("-u", "x"),
+        ("-m", "mock"),
+        ("-M", "default", "mock"),
         ("-D", "default"),
+        ("-P", "update_todos", '{"content": "x"}'),
         ("--resume",),
     ],
 )

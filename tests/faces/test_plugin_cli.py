@@ -107,6 +107,32 @@ def test_a_new_python_plugin_works_at_once(home: HomeDir) -> None:
     tests["test_tool_calls_are_seen_and_go_on"]()
 
 
+@pytest.mark.parametrize("kind", ["", "bash", "python"])
+def test_a_new_program_works_at_once(home: HomeDir, kind: str) -> None:
+    made = cru("plugin", "new", "my-own", "--executable", *filter(None, [kind]), home=home)
+    assert made.code == 0 and 'try it: cru -P my_own_count \'{"text": "one two"}\'' in made.out
+    source = (home.cru / "plugins" / "my-own").read_text()
+    assert source.startswith("#!/usr/bin/env python3" if kind == "python" else "#!/usr/bin/env bash")
+    (row,) = own(cru("plugin", "list", "--json", home=home).out)
+    assert (row["language"], row["state"], row["tools"], row["errors"]) == (
+        "executable",
+        "active",
+        ["my_own_count"],
+        [],
+    )
+    assert cru("-P", "my_own_count", '{"text": "one two"}', home=home).out.strip() == "2"
+    (home.project / "model.txt").write_text(
+        'by: order\ncall: bash {"command": "git push --force"}\ncall: bash {"command": "ls"}\n---\ntext: done\n'
+    )
+    home.configure(f'model = "scripted:{home.project}/model.txt"\n')
+    assert cru("-t", "go", home=home).code == 0
+    results = [entry["content"] for entry in home.log() if entry["entry_type"] == "tool_result"]
+    assert results == ["Blocked by my-own: nobody forces a push here", "model.txt"]
+    again = cru("plugin", "new", "my-own", "--executable", home=home)
+    assert again.code == 1 and "is there already" in again.err
+    assert "nothing to report, it has no health check" in cru("plugin", "health", "my-own", home=home).out
+
+
 def test_nothing_is_overwritten(home: HomeDir) -> None:
     cru("plugin", "new", "demo", home=home)
     file = home.cru / "plugins" / "demo" / "init.lua"
@@ -234,14 +260,14 @@ def test_warnings_are_healthy(home: HomeDir) -> None:
     assert (run.code, run.out) == (0, "old\n  warn   old\n")
 
 
-def test_nothing_to_check_is_said_and_not_green(home: HomeDir) -> None:
+def test_nothing_to_check_is_said_and_no_fault(home: HomeDir) -> None:
     plugin(home, "mute", init="")
     plugin(home, "off", init="", health="error('never')")
     home.configure("[plugins.off]\nenabled = false\n")
     run = cru("plugin", "health", home=home)
-    assert run.code == 1
+    assert run.code == 0
     assert run.out.splitlines() == [
-        "mute: nothing to report, it has no health.lua",
+        "mute: nothing to report, it has no health check",
         "off: nothing to report, it is disabled",
     ]
 
@@ -273,6 +299,12 @@ def test_a_plugin_or_check_that_breaks_is_an_error(home: HomeDir, files: dict[st
         (("plugin", "list", "all"), "did you mean: cru -- plugin list all"),
         (("plugin", "new"), "cru plugin new NAME"),
         (("plugin", "new", "a", "--lua", "--python"), "cru plugin new a --lua"),
+        (("plugin", "new", "a", "--python", "--executable"), "cru plugin new a --python"),
+        (
+            ("plugin", "new", "a", "--executable", "cobol"),
+            "cru plugin new a --executable bash (or python); then write it",
+        ),
+        (("plugin", "new", "a", "bash"), "cru -- plugin new a bash"),
         (("plugin", "test", "a", "--json"), "cru -- plugin test a --json"),
         (("lua", "is", "a", "language"), "did you mean: cru -- lua is a language"),
         (("lua", "missing.lua"), "did you mean: cru -- lua missing.lua"),

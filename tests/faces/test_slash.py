@@ -66,7 +66,7 @@ def test_a_space_before_the_slash_makes_a_prompt_in_a_pipe_too(here: HomeDir) ->
 
 
 def test_after_two_dashes_nothing_is_a_command(here: HomeDir) -> None:
-    assert cru("--", "/clear", home=here).out == "hello\n" and prompts(here) == [" /clear"]
+    assert cru("--", "/clear", home=here).out == "hello\n" and prompts(here) == ["/clear"]
 
 
 def test_an_unknown_command_names_the_nearest_and_is_not_sent(here: HomeDir) -> None:

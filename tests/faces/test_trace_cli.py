@@ -37,6 +37,18 @@ def test_a_turn_is_told_in_order_with_times(home: HomeDir) -> None:
     assert places == sorted(places)
 
 
+def test_a_refused_change_is_shown_as_refused(home: HomeDir) -> None:
+    (home.cru / "plugins").mkdir(parents=True)
+    (home.cru / "plugins" / "mine.lua").write_text(
+        'cru.on("turn:complete", function() return {response = "other"} end)'
+    )
+    with server([Reply("done")]) as model:
+        home.configure(url=model.url)
+        assert cru("hi", home=home).code == 0
+    out = cru("trace", home=home).out
+    assert "refused: `response` cannot be changed" in out and "set response" not in out
+
+
 def test_every_request_is_shown_as_it_was_sent(home: HomeDir) -> None:
     model = two_rounds(home)
     for number, request in enumerate(model.requests, 1):

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 
-from tests.kit import hook_tables, tables
+from tests.kit import hook_tables, program_tables, tables
 
 from cru.config.closest import closest
 
@@ -33,6 +33,8 @@ GENERATORS: dict[str, Generator] = {
     "hooks_that_never_fire": hook_tables.without_moment,
     "modes": tables.modes,
     "namespace": tables.namespace,
+    "program_hooks": program_tables.hooks,
+    "program_settings": program_tables.settings,
     "settings": tables.settings,
     "states": tables.states,
 }

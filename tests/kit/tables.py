@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.namespace.examples import docs, example
 
 from cru.app import SETTINGS
+from cru.app import start as faces
 from cru.commands.builtin import TABLE
 from cru.config.reference import markdown
 from cru.contexts import settings as contexts
@@ -26,9 +27,8 @@ def flags() -> str:
     rows = ["| flag | values | quiet | what it does |", "|---|---|---|---|"]
     for flag in FLAGS:
         names = " ".join(f"`{name}`" for name in (flag.short, flag.long) if name)
-        text = f"{flag.help} (not available yet)" if flag.kind == "later" else flag.help
         values = " ".join(flag.args).replace("|", "\\|")
-        rows.append(f"| {names} | {values} | {'quiet' if flag.quiet and flag.kind == 'op' else ''} | {text} |")
+        rows.append(f"| {names} | {values} | {'quiet' if flag.quiet and flag.kind == 'op' else ''} | {flag.help} |")
     return "\n".join(rows)
 
 
@@ -117,7 +117,7 @@ def _until(text: str, ends: str, start: int = 0) -> str:
 
 def settings() -> str:
     """docs/configuration.md: every setting of every room."""
-    docs = contexts.DOCS | models.DOCS | permissions.DOCS | engine.DOCS | tools.DOCS | extensions.DOCS | hooks.DOCS
+    docs = contexts.DOCS | models.DOCS | permissions.DOCS | engine.DOCS | tools.DOCS | faces.DOCS | extensions.DOCS | hooks.DOCS
     return markdown(SETTINGS, docs)
 
 

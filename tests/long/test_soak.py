@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -43,21 +42,3 @@ def test_a_thousand_rounds_stay_small(tmp_path: Path) -> None:
     assert seen[900][1] <= seen[50][1] + 2
     last = cru("trace", "--request", str(ROUNDS), home=here)
     assert last.code == 0 and "(as sent)" in last.out
-
-
-@pytest.mark.long
-def test_eight_processes_on_eight_contexts_lose_nothing(tmp_path: Path) -> None:
-    with server(lambda request: Reply("ok")) as model:
-        here = home(tmp_path, url=model.url)
-        deadline = time.monotonic() + 15
-        turns = 0
-        while time.monotonic() < deadline:
-            runs = [start("-C", f"c{n}", f"prompt {turns}", home=here) for n in range(8)]
-            for run in runs:
-                with run:
-                    assert run.wait().code == 0, run.err
-            turns += 1
-    for n in range(8):
-        said = [e for e in here.log(f"c{n}") if e["entry_type"] == "message"]
-        assert len(said) == 2 * turns
-        assert not (here.context(f"c{n}") / ".lock").exists()

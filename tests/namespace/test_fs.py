@@ -138,3 +138,22 @@ JOIN: list[tuple[tuple[str, ...], str]] = [
 @pytest.mark.parametrize(("parts", "path"), JOIN)
 def test_join_starts_anew_at_an_absolute_part(parts: tuple[str, ...], path: str) -> None:
     assert paths.join(*parts) == path
+
+
+def test_pipes_devices_and_huge_files_are_refused(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    os.mkfifo(room.root / "pipe")
+    with (room.root / "huge").open("wb") as file:
+        file.truncate(5 << 30)
+    for work in (
+        lambda: room(fs.read, "/dev/zero"),
+        lambda: room(fs.read, "pipe"),
+        lambda: room(fs.write, "pipe", "x"),
+        lambda: room(fs.append, "pipe", "x"),
+        lambda: room(fs.copy, "/dev/zero", "copy"),
+    ):
+        with pytest.raises(NamespaceError, match="it is not a regular file"):
+            work()
+    with pytest.raises(NamespaceError, match="it is larger than 64 MiB"):
+        room(fs.read, "huge")
+    assert not (room.root / "copy").exists()

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cru.namespace import oq
+from cru.namespace import apart, oq
 from cru.namespace.host import BadArgument
 
 DETECT: list[tuple[str, str]] = [
@@ -208,3 +209,26 @@ def test_a_filter_that_fails_raises_and_never_ends_the_process(filter: Any) -> N
 def test_a_filter_that_would_overflow_the_stack_is_refused(code: str) -> None:
     with pytest.raises(BadArgument, match="too long"):
         oq.query(1, code)
+
+
+@pytest.mark.parametrize(
+    ("work", "why"),
+    [
+        (lambda: oq.query({}, "last(range(1e12))"), "took longer than"),
+        (lambda: oq.query({}, "[range(1e12)]"), "memory|took longer than"),
+        (lambda: oq.parse_as("a." * 200_000 + "a = 1", "toml"), "took longer than"),
+    ],
+)
+def test_what_would_not_end_is_ended(monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any], why: str) -> None:
+    monkeypatch.setattr(apart, "SECONDS", 0.5)
+    with pytest.raises(BadArgument, match=why):
+        work()
+
+
+def test_large_data_comes_back_from_the_process_of_its_own() -> None:
+    value = [{"n": n, "text": "\u00e9" * 20} for n in range(500)]
+    for name in ("yaml", "toon"):
+        assert oq.parse_as(oq.convert(value, name), name) == value
+    assert oq.query(value, "map(.n) | add") == sum(range(500))
+    with pytest.raises(BadArgument, match="not yaml"):
+        oq.parse_as("[" * 10_000, "yaml")

@@ -147,3 +147,20 @@ def test_which_finds_programs_on_the_path_of_tools(tmp_path: Path) -> None:
     (room.root / "tool").write_text("#!/bin/sh\n")
     (room.root / "tool").chmod(0o755)
     assert room(shell.which, "./tool") == f"{room.root}/./tool"
+
+
+def test_output_without_end_is_kept_within_bounds(tmp_path: Path) -> None:
+    found = Room(tmp_path)(shell.exec_, "sh", ["-c", "echo first; head -c 30000000 /dev/zero | tr '\\0' x; echo last"])
+    assert found["truncated"] is True
+    assert len(found["stdout"]) < 11 << 20
+    assert found["stdout"].startswith("first\n")
+    assert found["stdout"].endswith("last\n")
+
+
+def test_a_line_without_end_comes_in_pieces(tmp_path: Path) -> None:
+    sizes: list[int] = []
+    Room(tmp_path)(
+        shell.spawn, "head", ["-c", "5000000", "/dev/zero"], {"on_line": lambda _, line: sizes.append(len(line))}
+    )
+    assert sum(sizes) == 5_000_000
+    assert max(sizes) < 2 << 20

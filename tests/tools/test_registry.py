@@ -107,7 +107,7 @@ def test_every_row_of_the_table_leads_to_a_coroutine_function() -> None:
 def test_reading_tools_may_run_at_the_same_time_and_changing_ones_not() -> None:
     registry = Registry([BuiltIn()])
     parallel = [name for name in registry.names() if (tool := registry.find(name)) and tool.parallel]
-    assert parallel == ["read", "ls", "glob", "grep", "fetch"]
+    assert parallel == ["read", "ls", "glob", "grep", "fetch", "read_context"]
 
 
 def test_the_specs_are_known_without_the_code_of_the_tools() -> None:

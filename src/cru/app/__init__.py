@@ -10,7 +10,17 @@ from msgspec import Struct
 
 from cru.app import ports
 from cru.app.added import BadExtension, add_hooks, add_plugins, bind, register, session_of
-from cru.app.start import SETTINGS, Start, hooks_where, load_settings, plugin_places, project_root, user_home
+from cru.app.start import (
+    SETTINGS,
+    FaceSettings,
+    Start,
+    hooks_where,
+    load_settings,
+    parent,
+    plugin_places,
+    project_root,
+    user_home,
+)
 from cru.bundled.prompts import BASE
 from cru.config.merge import Settings
 from cru.contexts.entries import Problem
@@ -20,7 +30,6 @@ from cru.contexts.store import FileContext
 from cru.engine.history import History
 from cru.engine.parts import Parts
 from cru.engine.prompt import Places, sections
-from cru.engine.recorder import Recorder
 from cru.engine.session import Session
 from cru.engine.settings import EngineSettings
 from cru.engine.voices import Voices
@@ -61,7 +70,7 @@ def build(
 ) -> Built:
     """Build a session. `watch` may subscribe to the stream before anything is published on it. Raises CruError."""
     settings, layers, notices = load_settings(start)
-    about = settings.of(ContextSettings)
+    about, above = settings.of(ContextSettings), parent(start, settings.of(EngineSettings).max_nested_runs)
     home = Home(start.home, about)
     problems = home.prepare()
     store = home.open(start.context)
@@ -76,21 +85,21 @@ def build(
     places = Places(start.home, start.root, start.cwd, user_home(start), BASE)
     parts = Parts(
         bus=bus, store=store, choose=voices.choose, tools=tools, gate=gate, asker=asker or Nobody(),
-        recorder=Recorder(trace, store.folder, redact),
+        recorder=ports.recorder(trace, store.folder, redact, start.debug),
         settings=settings.of(EngineSettings), tool_settings=settings.of(ToolSettings), root=start.root,
         env=ports.children_env(start), history=History(),
-        services=ports.services(bus, home, store, voices, settings) | ports.leave(gate, asker) | {"verbose": start.verbose},
-        username=about.username, sections=lambda: sections(store, places, about.username, about.reflection_enabled),
+        services=ports.services(bus, home, store, voices, settings) | ports.leave(gate, asker),
+        username=about.username, parent=above, sections=lambda: sections(store, places, about.username, about.reflection_enabled),
         compaction_prompt=ports.compaction_prompt(start.home),
     )  # fmt: skip
     register(bus, (*INSTALLED, *extensions))
     plugins = add_plugins(parts, start, settings)
     parts.opening.append(bind)
+    ports.tidy_at_the_end(parts, settings.of(ToolSettings))
     add_hooks(parts, start, chosen(settings.of(HookSettings).options, layers), redact)
     for text in (*bus.registry.problems, *tools.problems, *odd):
         bus.stream.warn(text)
-    session = session_of(parts, command, voices)
-    return Built(session, settings, home, store, ports.closing(voices, store, journal, trace), plugins)
+    return Built(session_of(parts, command, voices), settings, home, store, ports.closing(voices, store, journal, trace), plugins)
 
 
 def _placed(home: Path, problem: Problem) -> str:
@@ -100,5 +109,6 @@ def _placed(home: Path, problem: Problem) -> str:
 
 
 __all__ = [
-    "INSTALLED", "SETTINGS", "BadExtension", "Built", "Start", "build", "hooks_where", "load_settings", "plugin_places", "project_root",
+    "INSTALLED", "SETTINGS", "BadExtension", "Built", "FaceSettings", "Start", "build", "hooks_where", "load_settings", "plugin_places",
+    "project_root",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from cru.app.start import Start, user_home
+from cru.app.start import FaceSettings, Start, user_home
 from cru.bundled.prompts import COMPACTION, GUIDES
 from cru.config.layers import Layer
 from cru.config.merge import Settings
@@ -19,6 +19,8 @@ from cru.contexts.lines import LineFile, redactor
 from cru.contexts.settings import ContextSettings
 from cru.contexts.store import FileContext
 from cru.engine.mail import sender
+from cru.engine.parts import Parts
+from cru.engine.recorder import Recorder
 from cru.engine.voices import Voices
 from cru.events.bus import Bus
 from cru.events.journal import JournalLine
@@ -31,6 +33,7 @@ from cru.permissions.gate import Gate
 from cru.permissions.grants import Grants
 from cru.permissions.settings import PermissionSettings, layer_rules
 from cru.tools.builtin import BuiltIn
+from cru.tools.output import FOLDER
 from cru.tools.registry import Registry as Tools
 from cru.tools.settings import ToolSettings
 
@@ -60,6 +63,30 @@ class _Journal:
 
     def write(self, line: JournalLine) -> None:
         self._lines.write(self._encode(line) + b"\n")
+
+
+def recorder(trace: LineFile, folder: Path, redact: Redact, debug: tuple[str, ...]) -> Recorder:
+    """What records requests; `debug`: the names of --debug."""
+    if not debug:
+        return Recorder(trace, folder, redact)
+    from cru.engine.debug import DebugRecorder
+
+    return DebugRecorder(trace, folder, redact, debug)
+
+
+def tidy_at_the_end(parts: Parts, settings: ToolSettings) -> None:
+    """When the session is over, saved outputs that are too old go."""
+
+    async def tidy() -> None:
+        from cru.tools.cache import clean
+
+        try:
+            clean(parts.store.folder, settings.tool_cache_max_age_days, parts.store.visible)
+        except OSError as error:
+            parts.bus.stream.warn(f"old outputs in {error.filename or parts.store.folder} stay: {error.strerror}")
+
+    if settings.auto_cleanup_cache and os.path.isdir(parts.store.folder / FOLDER):
+        parts.closing.append(tidy)
 
 
 def closing(voices: Voices, *files: FileContext | LineFile) -> Callable[[], Any]:
@@ -123,7 +150,7 @@ def services(bus: Bus, home: Home, store: FileContext, voices: Voices, settings:
 
     return {
         "store": store, "home": home, "send": sender(bus, home, store.name), "fetch": fetch, "todos_changed": todos_changed,
-        "settings": settings, "transport": voices.transport,
+        "settings": settings, "transport": voices.transport, "verbose": settings.of(FaceSettings).verbose,
     }  # fmt: skip
 
 

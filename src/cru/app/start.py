@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from cru.config.layers import Layer, environment_layer, read_layer, restrict
+from cru.config.layers import COMMAND_LINE, CONTEXT, Layer, environment_layer, read_layer, restrict
 from cru.config.merge import Settings, merge
 from cru.contexts.settings import ContextSettings
 from cru.engine.settings import EngineSettings
@@ -19,19 +19,41 @@ from cru.extensions.settings import PLUGIN_KEYS, PluginSettings
 from cru.models.settings import API_KEYS, ModelSettings
 from cru.permissions.settings import PermissionSettings
 from cru.tools.settings import ToolSettings
+from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.extensions.places import Places
 
+
+class FaceSettings(Struct, frozen=True):
+    """What a person sees of a run (chibi keeps these in its cli.toml)."""
+
+    render_markdown: bool = True
+    hide_tool_calls: bool = False
+    show_thinking: bool = False
+    verbose: bool = False
+
+
+DOCS: dict[str, str] = {
+    "render_markdown": "whether a terminal shows the answer rendered, or as the model wrote it",
+    "hide_tool_calls": "whether the calls of tools that are done stay untold on standard error",
+    "show_thinking": "whether a model's visible reasoning is shown, on standard error",
+    "verbose": "diagnostics on standard error, as with `-v`",
+}
 SETTINGS: tuple[type[Struct], ...] = (
-    ContextSettings, ModelSettings, PermissionSettings, EngineSettings, ToolSettings, PluginSettings, HookSettings,
+    ContextSettings, ModelSettings, PermissionSettings, EngineSettings, ToolSettings, FaceSettings, PluginSettings, HookSettings,
 )  # fmt: skip
 API_TABLES: dict[str, dict[str, Any]] = {"api": API_KEYS, "models.*.api": API_KEYS, "plugins": PLUGIN_KEYS}
 
 
+class TooDeep(CruError):
+    """A run within a run within a run …"""
+
+
 class Start(Struct, frozen=True):
     """What a face knows when it asks for a session. `overrides` are settings of the command line; root is the project root; hooks:
-    which command hooks run; strict_hooks: none may await trust; verbose: plugins that are programs are told so."""
+    which command hooks run; strict_hooks: none may await trust; request: settings that came with a request, stronger than any file;
+    debug: which records of requests are kept."""
 
     home: Path
     context: str
@@ -41,7 +63,8 @@ class Start(Struct, frozen=True):
     overrides: dict[str, Any] = {}
     hooks: Policy = "trusted"
     strict_hooks: bool = False
-    verbose: bool = False
+    request: dict[str, Any] = {}
+    debug: tuple[str, ...] = ()
 
 
 def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
@@ -51,7 +74,8 @@ def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
     layers.append(_project_layer(start, notices))
     layers += [
         read_layer("context", start.home / "contexts" / start.context / "local.toml"),
-        Layer("command line", dict(start.overrides)),
+        Layer(CONTEXT, start.request, "`config` of the request"),
+        Layer(COMMAND_LINE, dict(start.overrides)),
     ]
     given = [layer for layer in layers if layer is not None]
     settings = merge(SETTINGS, given, tables=API_TABLES)
@@ -81,6 +105,19 @@ def _project_layer(start: Start, notices: list[str]) -> Layer | None:
 def _models_layer(home: Path) -> Layer | None:
     """chibi's models.toml (`[models."id"] context_window = N`); it adds to config.toml and wins over it."""
     return read_layer("user", home / "models.toml")
+
+
+def parent(start: Start, most: int) -> str:
+    """The context of the run that started this one from within its turn, "" if no run did. Raises TooDeep if more than `most` runs are
+    above this one."""
+    above = start.env.get("CRU_DEPTH", "")
+    depth = int(above) - 1 if above.isdecimal() else 0
+    if depth > most:
+        raise TooDeep(
+            f"runs of cru that start one another are {depth} deep, the most is {most}",
+            "a tool, plugin or hook starts a run that starts it again; if it is meant, raise `max_nested_runs`",
+        )
+    return start.env.get("CRU_CONTEXT", "") if depth > 0 else ""
 
 
 def plugin_places(start: Start, settings: Settings) -> Places:

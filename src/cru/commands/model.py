@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cru.commands.desk import Desk
 from cru.commands.errors import NoSuchModel
 from cru.config.closest import closest
@@ -31,7 +33,7 @@ def _about(desk: Desk, voice: Voice) -> str:
 
 
 async def _change(desk: Desk, name: str) -> str:
-    _refuse_misspelt(desk, name)
+    refuse_misspelt(name, desk.voices.aliases())
     parts = desk.session.parts
     await desk.voices.check(name)
     path = parts.store.folder / "local.toml"
@@ -42,9 +44,8 @@ async def _change(desk: Desk, name: str) -> str:
     return f"{voice.model.provider}:{voice.model.name} answers from now on in {parts.store.name} (kept in {path})"
 
 
-def _refuse_misspelt(desk: Desk, name: str) -> None:
-    """A server takes any name; one that is nearly an alias is a slip all the same."""
-    aliases = desk.voices.aliases()
+def refuse_misspelt(name: str, aliases: Sequence[str]) -> None:
+    """A server takes any name; one that is nearly an alias is a slip all the same. Raises NoSuchModel."""
     if ":" in name or name in aliases:
         return
     if near := closest(name, aliases):

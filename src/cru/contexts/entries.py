@@ -92,6 +92,12 @@ def decode(line: bytes) -> Entry:
 
 def decode_lines(data: bytes, first_line: int, file: str = "context.jsonl") -> tuple[list[Entry], list[Problem]]:
     """Every entry of `data`, whose first line has the number `first_line`, and a problem for each line that is none."""
+    try:
+        whole = _decoder.decode_lines(data)  # five times as fast; right if every line is one entry
+        if len(whole) == data.count(b"\n"):
+            return whole, []
+    except BROKEN:
+        pass
     entries: list[Entry] = []
     problems: list[Problem] = []
     for number, line in enumerate(data.split(b"\n"), first_line):
@@ -114,6 +120,10 @@ def role_of(entry: Entry) -> str:
     if entry.role:
         return "assistant" if entry.role == "agent" else entry.role
     return "assistant" if entry.to == "user" else "user"
+
+
+ANCHORS = frozenset({ANCHOR, _CREATED, _ARCHIVAL, _COMPACTION})
+"""Types of entries that `kept_by` may find to be anchors."""
 
 
 def kept_by(entry: Entry) -> Collection[str] | None:

@@ -63,6 +63,7 @@ _HINTS = {
     errno.EROFS: _ELSEWHERE,
     errno.EACCES: _ELSEWHERE,
     errno.EPERM: _ELSEWHERE,
+    errno.EISDIR: "a folder stands where a file must be; move it away",
     errno.ENOTDIR: "a file stands where a folder must be; move it away",
     errno.EEXIST: "a file stands where a folder must be; move it away",
     errno.ENOENT: "the folder was deleted or renamed meanwhile; list the contexts with -L",

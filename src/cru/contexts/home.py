@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from cru.config.regular import read_regular
 from cru.contexts.entries import Problem
 from cru.contexts.errors import BadName, NameTaken, NoSuchContext, TooLong, unreadable, unwritable, writing
-from cru.contexts.inbox import InboxMessage, deliver
+from cru.contexts.inbox import InboxMessage, deliver, peek
 from cru.contexts.lock import ContextLock, Holder, Sight, is_stale, look
 from cru.contexts.meta import make_folder
 from cru.contexts.names import DEFAULT, checked, is_name
@@ -54,6 +55,11 @@ class Home:
         """The name of the context that was current before."""
         return self._state.previous
 
+    @property
+    def expiring(self) -> tuple[str, ...]:
+        """The contexts that destroy themselves (see expiry.py)."""
+        return self._state.expiring
+
     def names(self) -> list[str]:
         """Every context that is listed or has a folder, sorted."""
         try:
@@ -79,11 +85,24 @@ class Home:
             return self._claim(f"{name[4:]}_")
         return checked(name)
 
+    def named(self, name: str) -> str:
+        """The name of a context that should be there: `-` is the previous one, and nothing is made."""
+        return self.resolve(name) if name == "-" else checked(name)
+
     def open(self, name: str) -> FileContext:
         """The context of that name, made if it is missing. Raises StoreUnreadable, MigrationFailed."""
         folder = self._folder(name)
         make_folder(folder)
         return FileContext(folder, self._settings)
+
+    def find(self, name: str) -> FileContext:
+        """The context of that name, which must be there. Raises NoSuchContext, and what `open` raises."""
+        self._require(name)
+        return self.open(name)
+
+    def waiting(self, name: str) -> tuple[list[InboxMessage], list[Problem]]:
+        """The messages in the inbox of a context and the lines that are none; nothing is made or changed. Raises StoreUnreadable."""
+        return peek(self._folder(name))
 
     def switch(self, name: str) -> None:
         """Make a context current, for later runs too; the one before becomes the previous one."""
@@ -112,7 +131,9 @@ class Home:
         return {"pid": h.pid, "host": h.host, "command": h.command, "since": h.since} if h else {"since": sight.beat}
 
     def rename(self, old: str, new: str) -> None:
-        """Raises NoSuchContext, NameTaken, ContextHeld."""
+        """Raises NoSuchContext, NameTaken, ContextHeld, BadName."""
+        if new == "new":
+            raise BadName("a context cannot be renamed to 'new', which means a new name", "choose another one")
         folder, target = self._folder(old), self._folder(new)
         self._require(old)
         with ContextLock(folder, f"rename to {new}", self._heartbeat):
@@ -126,16 +147,18 @@ class Home:
             save(self.path, current, previous, add=new, drop=old)
         self._known = load(self.path)
 
-    def delete(self, name: str) -> bool:
-        """Remove a context with all its files; False if there was none. If it was the current one, the previous one becomes
-        current, or "default". Raises ContextHeld."""
+    def delete(self, name: str, *, only_if: Callable[[], bool] = lambda: True) -> bool:
+        """Remove a context with all its files; False if there was none, or `only_if`, asked while nobody else can work on it, says
+        no. If it was the current one, the previous one becomes current, or "default". Raises ContextHeld."""
         folder = self._folder(name)
         found = folder.is_dir()
         if found:
             with ContextLock(folder, "delete", self._heartbeat), writing(folder):
+                if not only_if():
+                    return False
                 self._remove(folder)
         state = load(self.path)
-        if name in (*state.names, state.current, state.previous):
+        if name in (*state.names, *state.expiring, state.current, state.previous):
             current, previous = state.current, None if state.previous == name else state.previous
             if current == name:
                 current, previous = (previous, None) if previous and self.exists(previous) else (DEFAULT, None)

@@ -78,7 +78,7 @@ class ContextLock:
         try:
             # After a long suspension another program may have taken the lock over: then the files are not ours to remove.
             if os.stat(LOCK, dir_fd=self._fd).st_ino == os.fstat(self._beat_fd).st_ino:
-                _remove(self._fd)
+                _remove(self._fd, self._folder)
         except FileNotFoundError:
             pass
         finally:
@@ -94,7 +94,7 @@ class ContextLock:
             except FileExistsError:
                 if not _abandoned(look(self._folder, self._heartbeat), self._heartbeat):
                     break
-                _remove(folder)
+                _remove(folder, self._folder)
             except OSError as error:
                 raise unwritable(self._folder / LOCK, error) from error
             else:
@@ -112,7 +112,7 @@ class ContextLock:
                 os.close(owner)
         except OSError as error:
             os.close(beat)
-            _remove(folder)
+            _remove(folder, self._folder)
             raise unwritable(self._folder / LOCK, error) from error
 
     def _beat(self, folder: int) -> None:
@@ -198,10 +198,10 @@ def _held_by_another(folder: Path, heartbeat: int) -> ContextHeld:
     h = sight.holder
     ours = h.pid == os.getpid()
     who = "this process" if ours else f"process {h.pid}"
-    return ContextHeld(
-        f"context '{name}' is in use by {who} on {h.host} ({h.command}) since {_clock(h.since)}",
-        _HINT.format(end="" if ours else f"end it (Ctrl-C there, or `kill -INT {h.pid}`), "),
-    )
+    text = f"context '{name}' is in use by {who} on {h.host} ({h.command}) since {_clock(h.since)}"
+    if os.environ.get("CRU_CONTEXT") == name and os.environ.get("CRU_HOME") == str(folder.parent.parent):
+        return ContextHeld(f"{text}; this run was started from within its turn", "give it another context with -C NAME")
+    return ContextHeld(text, _HINT.format(end="" if ours else f"end it (Ctrl-C there, or `kill -INT {h.pid}`), "))
 
 
 def _clock(seconds: int | None) -> str:
@@ -218,9 +218,11 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def _remove(folder: int) -> None:
+def _remove(folder: int, path: Path) -> None:
     for name in (LOCK, OWNER):
         try:
             os.unlink(name, dir_fd=folder)
         except FileNotFoundError:
             pass
+        except OSError as error:
+            raise unwritable(path / name, error) from error

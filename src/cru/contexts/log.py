@@ -8,7 +8,7 @@ from threading import Lock
 
 from cru.config.regular import open_regular
 from cru.contexts.atomic import PRIVATE, read_range, write_all
-from cru.contexts.entries import BROKEN, Problem, decode, decode_lines, encode, kept_by, mend
+from cru.contexts.entries import ANCHORS, BROKEN, Problem, decode, decode_lines, encode, kept_by, mend
 from cru.contexts.errors import unreadable, writing
 from cru.values.entries import Entry
 
@@ -131,13 +131,14 @@ class Log:
 
     def _add(self, entries: list[Entry] | tuple[Entry, ...]) -> None:
         self.entries += entries
-        for entry in entries:
-            keep = kept_by(entry)
-            if keep is None:
-                self.visible.append(entry)
-            else:
-                self.last_anchor = entry
-                self.visible = [e for e in self.visible if e.id in keep]
+        start = 0
+        for at in [n for n, entry in enumerate(entries) if entry.entry_type in ANCHORS]:
+            keep = kept_by(entries[at])
+            if keep is not None:
+                self.last_anchor = entries[at]
+                self.visible = [e for e in (*self.visible, *entries[start:at]) if e.id in keep]
+                start = at + 1
+        self.visible += entries[start:]
 
     def append(self, entries: tuple[Entry, ...]) -> None:
         """Write all entries with one call. They are the operating system's when this returns. Raises StoreUnwritable."""

@@ -1,7 +1,8 @@
-"""`context_meta.json`: when a context was made, and the id that it keeps through renames."""
+"""`context_meta.json`: when a context was made, the id that it keeps through renames, and when it is to go (see expiry.py)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,27 @@ def session_id(folder: Path) -> tuple[str, tuple[Problem, ...]]:
     except OSError as error:
         text = f"cannot be written ({error.strerror}); this context has another session id in every run"
         return made["session_id"], (*problems, Problem(META, 0, text))
+
+
+def moved_to(contexts: Path, session: str) -> str:
+    """The name of the context that has this session id now, "" if none has."""
+    folders = sorted(contexts.iterdir()) if contexts.is_dir() else []
+    return next((f.name for f in folders if (f / META).is_file() and values(f).get("session_id") == session), "")
+
+
+def values(folder: Path) -> dict[str, Any]:
+    """What the file says; {} if there is none or it is broken. Raises StoreUnreadable."""
+    try:
+        return _read(folder / META)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return {}
+
+
+def set_values(folder: Path, new: Mapping[str, int]) -> None:
+    """Set keys; 0 takes a key away. The file is there: opening a context makes it. Raises StoreUnwritable, StoreUnreadable."""
+    kept = {key: value for key, value in values(folder).items() if key not in new}
+    with writing(folder / META):
+        replace_file(folder / META, msgspec.json.encode({**kept, **{k: v for k, v in new.items() if v}}))
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Moving lines that the last anchor left behind from the log to the archive."""
+"""Moving what the last anchor left behind from the log to the archive."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from cru.values.entries import Entry
 
 
 def rotate(log: Log, archive: Path) -> int:
-    """Move every line before the last anchor that it does not keep; the number of lines moved. Raises StoreUnwritable.
+    """Move every line before the last anchor to the archive; what the anchor keeps stays in the log as well, so that the archive
+    has everything in its order. Returns how many lines the log lost. Raises StoreUnwritable.
 
     The archive is complete on disk before the log is replaced: a kill in between leaves lines in both, and readers drop the
     second copy by its id. Malformed lines move with their neighbours, byte for byte.
@@ -22,31 +23,35 @@ def rotate(log: Log, archive: Path) -> int:
     log.refresh()
     if log.last_anchor is None:
         return 0
-    moved, kept = _split(log.content(), {e.id for e in log.visible})
+    content = log.content()
+    before, kept = _split(content, {e.id for e in log.visible})
+    moved = len(before) - len(kept)
     if not moved:
         return 0
-    data = b"".join(moved)
+    data = b"".join(before)
     with writing(archive):
         if not _ends_with(archive, data):
             append_lines(archive, data, sync=True)
     with writing(log.path):
-        replace_file(log.path, b"".join(kept))
+        replace_file(log.path, b"".join(kept) + content[len(data) :])
     log.refresh()
-    return len(moved)
+    return moved
 
 
 def _split(content: bytes, wanted: set[str]) -> tuple[list[bytes], list[bytes]]:
+    """The lines before the last anchor, and those among them that it keeps."""
     lines = content.split(b"\n")
-    rest = lines.pop()
+    del lines[-1]
     entries = [_decoded(line) for line in lines]
     anchors = [i for i, e in enumerate(entries) if e is not None and kept_by(e) is not None]
     last = anchors[-1] if anchors else 0
-    moved: list[bytes] = []
-    kept: list[bytes] = []
-    for number, (line, entry) in enumerate(zip(lines, entries, strict=True)):
-        stays = number >= last or (entry is not None and entry.id in wanted and kept_by(entry) is None)
-        (kept if stays else moved).append(line + b"\n")
-    return moved, [*kept, rest]
+    before = [line + b"\n" for line in lines[:last]]
+    kept = [
+        line
+        for line, e in zip(before, entries, strict=False)
+        if e is not None and e.id in wanted and kept_by(e) is None
+    ]
+    return before, kept
 
 
 def _decoded(line: bytes) -> Entry | None:

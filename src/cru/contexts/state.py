@@ -4,13 +4,15 @@ Both of chibi's shapes are read, and the shape that was found is kept when writi
 - names: `{"contexts": ["a", "b"], "current_context": "a"}` (0.4, and ours)
 - objects: `{"contexts": [{"name": "a", ...}]}`; then the current one is in `session.json`
 
-`session.json` is `{"implied_context", "previous_context"}`. Keys that we do not know stay.
+`session.json` is `{"implied_context", "previous_context"}`, and `expiring`: the contexts that destroy themselves (see expiry.py).
+Keys that we do not know stay.
 """
 
 from __future__ import annotations
 
 import fcntl
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,9 @@ from cru.contexts.errors import reason, writing
 from cru.contexts.names import DEFAULT, is_name
 
 STATE, SESSION = "state.json", "session.json"
+EXPIRING = "expiring"
+# When chibi destroys a context; 0 = never.
+AT, AFTER = "destroy_at", "destroy_after_seconds_inactive"
 
 
 class State(Struct, frozen=True):
@@ -33,6 +38,7 @@ class State(Struct, frozen=True):
     current: str = DEFAULT
     previous: str | None = None
     problems: tuple[Problem, ...] = ()
+    expiring: tuple[str, ...] = ()
 
 
 def load(home: Path) -> State:
@@ -46,7 +52,8 @@ def load(home: Path) -> State:
     if implied and implied != current:  # another program has switched without telling session.json
         previous = implied
     names = tuple(n for n in map(_name_of, _contexts(state)) if is_name(n))
-    return State(names, current, previous if previous != current else None, tuple(problems))
+    expiring = tuple(n for n in _expiring(state, session) if is_name(n))
+    return State(names, current, previous if previous != current else None, tuple(problems), expiring)
 
 
 def save(home: Path, current: str, previous: str | None, *, add: str = "", drop: str = "") -> None:
@@ -54,25 +61,66 @@ def save(home: Path, current: str, previous: str | None, *, add: str = "", drop:
 
     Broken files are kept as `<name>.corrupt-<n>`. Raises StoreUnwritable.
     """
+
+    def edit(state: dict[str, Any], session: dict[str, Any]) -> None:
+        objects = has_objects(state)
+        state["contexts"] = _edited(_contexts(state), add, drop, objects)
+        if not objects:
+            state["current_context"] = current
+        session["implied_context"] = current
+        session["previous_context"] = previous
+        if previous is None:
+            del session["previous_context"]
+        if drop and EXPIRING in session:
+            list_expiring(session, drop, add)
+
+    change(home, edit)
+
+
+def change(home: Path, edit: Callable[[dict[str, Any], dict[str, Any]], None]) -> None:
+    """Let `edit` change what state.json and session.json hold, alone among processes. Raises StoreUnwritable."""
     with writing(home / STATE):
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         guard = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
         try:
             fcntl.flock(guard, fcntl.LOCK_EX)
-            state, _ = _read(home / STATE)
-            objects = _has_objects(state)
-            state["contexts"] = _edited(_contexts(state), add, drop, objects)
-            if not objects:
-                state["current_context"] = current
-            session, _ = _read(home / SESSION)
-            session["implied_context"] = current
-            session["previous_context"] = previous
-            if previous is None:
-                del session["previous_context"]
-            _write(home / STATE, state)
-            _write(home / SESSION, session)
+            held = [(home / name, _read(home / name)[0]) for name in (STATE, SESSION)]
+            before = [msgspec.json.encode(raw) for _, raw in held]
+            edit(held[0][1], held[1][1])
+            for (path, raw), old in zip(held, before, strict=True):
+                if msgspec.json.encode(raw) != old:
+                    _write(path, raw)
         finally:
             os.close(guard)
+
+
+def object_of(raw: dict[str, Any], name: str) -> dict[str, Any] | None:
+    """What a state.json of objects says about a context; None if it lists names, or not this one."""
+    return next((item for item in _contexts(raw) if isinstance(item, dict) and item.get("name") == name), None)
+
+
+def listed(home: Path, name: str) -> dict[str, Any] | None:
+    """The same of a home's state.json as it is now."""
+    return object_of(_read(home / STATE)[0], name)
+
+
+def add_object(state: dict[str, Any], name: str) -> dict[str, Any]:
+    """The object of a context in a state.json of objects, made if it is missing."""
+    state["contexts"] = _edited(_contexts(state), name, "", True)
+    found = object_of(state, name)
+    assert found is not None
+    return found
+
+
+def list_expiring(session: dict[str, Any], drop: str, add: str = "") -> None:
+    """Take a name out of the list of those that expire; `add` comes in its place, if it was there or nothing is dropped."""
+    names = _strings(session.get(EXPIRING))
+    kept = [name for name in names if name not in (drop, add)]
+    if add and (not drop or drop in names):
+        kept.append(add)
+    session[EXPIRING] = kept
+    if not kept:
+        del session[EXPIRING]
 
 
 def _read(path: Path) -> tuple[dict[str, Any], list[Problem]]:
@@ -116,7 +164,18 @@ def _name_of(item: Any) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _has_objects(raw: dict[str, Any]) -> bool:
+def _strings(value: Any) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def _expiring(state: dict[str, Any], session: dict[str, Any]) -> list[str]:
+    """The names in session.json, and those that chibi has marked."""
+    marked = [_name_of(c) for c in _contexts(state) if isinstance(c, dict) and (c.get(AT) or c.get(AFTER))]
+    return list(dict.fromkeys((*_strings(session.get(EXPIRING)), *marked)))
+
+
+def has_objects(raw: dict[str, Any]) -> bool:
+    """Whether a state.json lists objects, as chibi's newer one does."""
     contexts = _contexts(raw)
     return any(isinstance(c, dict) for c in contexts) or bool(raw and not contexts and "current_context" not in raw)
 
@@ -139,4 +198,4 @@ def _renamed(item: Any, name: str) -> Any:
 def _object(name: str) -> dict[str, Any]:
     moment = now()
     times = {"created_at": moment, "last_activity_at": moment}
-    return {"name": name, **times, "destroy_after_seconds_inactive": 0, "destroy_at": 0}
+    return {"name": name, **times, AFTER: 0, AT: 0}

@@ -9,11 +9,11 @@ from typing import Literal, Protocol
 
 from cru.config.regular import read_regular
 from cru.contexts.entries import Problem, decode_lines, new_id, now, role_of, summary_of
-from cru.contexts.errors import ContextError, unreadable, writing
+from cru.contexts.errors import ContextError, NoSuchContext, unreadable, writing
 from cru.contexts.inbox import InboxMessage, InboxReading, peek
 from cru.contexts.lock import ContextLock
 from cru.contexts.log import Log
-from cru.contexts.meta import session_id
+from cru.contexts.meta import moved_to, session_id, values
 from cru.contexts.settings import ContextSettings
 from cru.values.entries import ANCHOR, MESSAGE, Entry
 
@@ -119,7 +119,9 @@ class FileContext:
         return self._lock is not None and self._lock.held
 
     def lock(self, command: str) -> ContextLock:
+        """Raises NoSuchContext, too, if the context was renamed since it was opened: another may have its name by now."""
         if not self.held:
+            self._refuse_moved()
             self._lock = ContextLock(self.folder, command, self._heartbeat)
         assert self._lock is not None
         return self._lock
@@ -212,6 +214,14 @@ class FileContext:
         """Give the log's file back; the next use opens it again."""
         self._log.close()
         self._loaded = False
+
+    def _refuse_moved(self) -> None:
+        here = values(self.folder).get("session_id", self.session_id) if self.folder.is_dir() else ""
+        if here == self.session_id:
+            return
+        now = moved_to(self.folder.parent, self.session_id)
+        hint = f"it is called {now} now: cru -C {now} goes on there" if now else "it was deleted; cru -L lists those there are"
+        raise NoSuchContext(f"there is no context '{self.name}' any more", hint)
 
     def _load(self) -> None:
         if not self._loaded:

@@ -37,7 +37,7 @@ async def ask(parts: Parts, plan: Plan, reply: Reply) -> str:
         raise stop_for(said.answer, "the request")
     if said.request.model != voice.model.name:
         voice = await parts.choose(said.request.model)
-    request = _for_voice(said.request, voice, plan.voice)
+    request = for_voice(said.request, voice, plan.voice)
     if _beside(parts, plan, said):
         request = replace(request, messages=_merged(request.messages, before, parts.history.messages(), plan.ref))
     facts: dict[str, Any] = {"round": plan.round, "upto": parts.store.entries()[-1].id}
@@ -52,7 +52,7 @@ async def ask(parts: Parts, plan: Plan, reply: Reply) -> str:
     return label
 
 
-def _for_voice(request: Request, voice: Voice, planned: Voice) -> Request:
+def for_voice(request: Request, voice: Voice, planned: Voice) -> Request:
     """Another model brings its own parameters, unless a handler set them too."""
     if voice is planned:
         return request

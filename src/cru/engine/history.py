@@ -100,8 +100,7 @@ class History:
         if _role(entry) == "assistant":
             if entry.metadata.get("call"):  # what a call said: the model reads it as the call's result
                 return
-            thinking = tuple(msgspec.convert(entry.metadata.get("thinking", ()), tuple[Thinking, ...]))
-            message = Message("assistant", entry.content, thinking=thinking, ref=entry.id)
+            message = Message("assistant", entry.content, thinking=_thinking(entry), ref=entry.id)
             self._reply = self._new(message)
             self._reply_id = entry.metadata.get("reply", entry.id)
             return
@@ -130,8 +129,7 @@ class History:
         reply_id = entry.metadata.get("reply", "")
         fits = self._reply >= 0 and (reply_id == self._reply_id if reply_id else True)
         if not fits:
-            thinking = tuple(msgspec.convert(entry.metadata.get("thinking", ()), tuple[Thinking, ...]))
-            self._reply = self._new(Message("assistant", thinking=thinking, ref=entry.id))
+            self._reply = self._new(Message("assistant", thinking=_thinking(entry), ref=entry.id))
             self._reply_id = reply_id
         reply = self._slots[self._reply]
         assert reply is not None
@@ -156,6 +154,8 @@ def weight(message: Message | None) -> int:
     """Size in bytes as it counts against the window (four make a token, roughly)."""
     if message is None:
         return 0
+    if not message.calls and not message.thinking:
+        return len(message.content) + len(message.role)
     calls = sum(len(c.name) + len(c.arguments) for c in message.calls)
     return len(message.content) + calls + sum(len(t.text) for t in message.thinking) + len(message.role)
 
@@ -173,6 +173,11 @@ def visible_at(entries: Sequence[Entry], upto: str) -> list[Entry]:
         if entry.id == upto:
             break
     return seen
+
+
+def _thinking(entry: Entry) -> tuple[Thinking, ...]:
+    blocks = entry.metadata.get("thinking")
+    return msgspec.convert(blocks, tuple[Thinking, ...]) if blocks else ()
 
 
 def _role(entry: Entry) -> str:

@@ -37,6 +37,7 @@ class Leg:
         self._reply: Reply | None = None
         self._model = ""
         self._sync: asyncio.Future[None] | None = None
+        self._compactor = compaction.Compactor(parts)
 
     def begin(self) -> None:
         """Enter receiving and log the prompt, so that whatever ends the leg has something to refer to."""
@@ -82,10 +83,11 @@ class Leg:
         while True:
             self.rounds += 1
             plan.round = self.rounds
-            if await compaction.fit(parts, plan.voice, plan.spans, plan.tools, self.ref):
+            if await self._compactor.fit(plan.voice, plan.spans, plan.tools, self.ref):
                 plan.spans = await self._system()
             calls = await self._respond(await self._call(plan))
             if not calls or await self._tools(calls):
+                compaction.warn_if_full(parts, plan.voice, plan.spans, plan.tools)
                 return
             plan.fresh = False
             self._machine.to(State.PREPARING)
@@ -137,7 +139,7 @@ class Leg:
             try:
                 self._model = await asking.ask(parts, plan, reply)
             except ContextTooLong:
-                if compacted or not await compaction.rescue(parts, plan.voice, self.ref):
+                if compacted or not await self._compactor.rescue(plan.voice, self.ref):
                     raise
                 compacted = True
                 self._machine.to(State.PREPARING)

@@ -42,10 +42,10 @@ class SectionSource(Protocol):
 class Parts(Struct):
     """bus: the agent's bus · store: the context · choose: a model by name ("" = the configured one), made when first needed ·
     tools, gate, asker: hands and their leave · recorder: the trace · root: project root · env: environment of children ·
-    sections: the system prompt · services: what built-in tools borrow · username: who prompts · offer_tools: whether tools go
-    into requests (None = as the model's adapter likes) · opening, closing: what happens before `session:started` and after
-    `session:ended` (plugins are loaded and unloaded there) · between: what happens while idle, before something is taken from the
-    queue (changed plugins are loaded anew) · commands: what `/name` may be."""
+    sections: the system prompt · services: what built-in tools borrow · username: who prompts · parent: the context of the run that
+    started this one, if one did · offer_tools: whether tools go into requests (None = as the model's adapter likes) · opening, closing:
+    what happens before `session:started` and after `session:ended` (plugins are loaded and unloaded there) · between: what happens while
+    idle, before something is taken from the queue (changed plugins are loaded anew) · commands: what `/name` may be."""
 
     bus: Bus
     store: ContextStore
@@ -62,6 +62,7 @@ class Parts(Struct):
     history: History
     services: dict[str, Any]
     username: str = "user"
+    parent: str = ""
     offer_tools: bool | None = None
     compaction_prompt: str = ""
     opening: list[Callable[[Parts], Awaitable[None]]] = field(default_factory=list)
@@ -71,6 +72,8 @@ class Parts(Struct):
 
     def offers_tools(self, voice: Voice) -> bool:
         """Whether tools go into requests to this model: as the settings say, else as its adapter likes."""
+        if self.settings.no_tool_calls:
+            return False
         if self.offer_tools is not None:
             return self.offer_tools
         return bool(getattr(voice.model, "tools_by_default", True))

@@ -119,7 +119,7 @@ async def _question(parts: Parts, asked: Asked, verdict: Verdict, hook: bool = F
 
 
 async def _person(parts: Parts, asked: Asked, verdict: Verdict, hook: bool) -> Leave:
-    if asked.origin == "user":
+    if asked.origin == "user" and not hook and not verdict.explicit:
         return Leave(True, "user", reason="the user ran it")
     if asked.origin == "script":
         return Leave(False, "policy", "policy", f"{verdict.why}; a script may not answer for a person")

@@ -7,6 +7,8 @@ from collections import deque
 from cru.engine.commands import split
 from cru.engine.turn import Prompt
 
+TYPED = ("user", "queue")
+
 
 class Queue:
     """First in, first out. `closed` means that nothing more is started."""
@@ -23,7 +25,9 @@ class Queue:
 
     def command(self) -> tuple[str, str] | None:
         """The name and the rest of the command at the head; None if there is none."""
-        return split(self._waiting[0].text) if self._waiting and not self.closed else None
+        head = self._waiting[0] if self._waiting and not self.closed else None
+        typed = head is not None and head.source in TYPED and not head.literal
+        return split(head.text) if head is not None and typed else None
 
     def prompt(self) -> Prompt | None:
         """Take the prompt at the head; None also if a command stands there."""

@@ -44,6 +44,8 @@ def _prompt(parts: Parts, prompt: Prompt) -> Entry:
         metadata["attachments"] = [a.path for a in prompt.attachments]
     if prompt.model:
         metadata["model"] = prompt.model
+    if parts.parent and prompt.source == "user":
+        metadata["parent"] = parts.parent
     if prompt.command:
         metadata["command"] = prompt.command
     made = entry(MESSAGE, prompt.text, from_=parts.username, to=parts.store.name, role="user", metadata=metadata)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -17,7 +17,10 @@ from cru.engine.parts import Parts
 from cru.engine.queue import Queue
 from cru.engine.resume import left_behind, unfinished
 from cru.engine.states import Machine, State
-from cru.engine.turn import LegResult, NextRequest, Prompt, Turn
+from cru.engine.tool_call import Done
+from cru.engine.turn import LegResult, NextRequest, Prompt, Source, Turn
+from cru.events.bus import purpose
+from cru.events.calling import cancels
 from cru.events.payloads import (
     Attachment,
     ContextCleared,
@@ -29,6 +32,7 @@ from cru.events.payloads import (
     SessionStarted,
 )
 from cru.events.stream import CommandSaid, Notice, StateChanged
+from cru.tools.protocol import Tool
 from cru.values.entries import Entry
 from cru.values.errors import CruError
 
@@ -47,29 +51,37 @@ class Session:
         self._running: asyncio.Task[Any] | None = None
         self._seen: tuple[list[Entry], int] = ([], -1)
         self._turn: Turn | None = None
+        self._begun = 0
         self._opened = False
         self._holding = False
         self._hurried: set[asyncio.Task[None]] = set()
+        self._interrupted = False
 
     @property
     def busy(self) -> bool:
         return self.machine.state is not State.IDLE
 
-    def submit(self, text: str, *, attachments: tuple[Attachment, ...] = ()) -> None:
+    def submit(
+        self, text: str, *, attachments: tuple[Attachment, ...] = (), source: Source = "user", literal: bool = False
+    ) -> None:
         """Queue what a user typed, a prompt or a command; `run` takes it. While something runs it waits and comes next; a command
-        like /stop does not wait."""
-        named = split(text) if self._running is not None else None
+        like /stop does not wait. Text of another source is a prompt, whatever it begins with, and so is `literal` text."""
+        if source != "user":
+            self._queue.put(Prompt(text, source, attachments))
+            return
+        named = split(text) if self._running is not None and not literal else None
         if named is not None and self.parts.commands.at_once(named[0]):
             task = asyncio.ensure_future(self._hurry(*named))
             self._hurried.add(task)
             task.add_done_callback(self._hurried.discard)
             return
-        self._queue.put(Prompt(text, "queue" if self.busy else "user", attachments))
+        self._queue.put(Prompt(text, "queue" if self.busy else "user", attachments, literal=literal))
 
     def interrupt(self) -> bool:
         """End whatever runs now (Ctrl-C, /stop); False if nothing does."""
         if self._running is None or self._running.done():
             return False
+        self._interrupted = True
         self._running.cancel()
         return True
 
@@ -154,6 +166,20 @@ class Session:
         await parts.bus.dispatch(ContextCleared(store.name))
         return True
 
+    async def call_tool(self, name: str, given: Callable[[Tool | None], str]) -> Done:
+        """`cru -P`: a call of the user's own, beside the conversation; `given` makes its arguments (JSON) for the tool, which is known
+        only now. Raises Interrupted."""
+        from cru.engine import aside
+
+        if await self._guarded(self.open()) is None:
+            raise Interrupted("interrupted")
+        tool = self.parts.tools.find(name)
+        with self.locked() if aside.writes(tool) else nullcontext(), purpose(aside.BY_HAND):
+            done = await self._guarded(aside.by_hand(self.parts, name, given(tool)))
+        if done is None:
+            raise Interrupted(f"{name} was interrupted")
+        return done
+
     async def close(self, reason: str = "exit") -> None:
         """Announce the end, once. Raises nothing of a handler's."""
         await asyncio.gather(*self._hurried)
@@ -222,6 +248,8 @@ class Session:
         leg.begin()
         parts.recorder.leg(turn.id, leg.ref, prompt.source, parts.bus.origin.run_id)
         result = await self._guarded(leg.run()) or leg.interrupted()
+        if result.cause == "interrupted":
+            self._told_if_unasked()
         self.machine.to(State.SETTLING)
         settle = settling.settle(parts, result, turn, self._coming, self._queue)
         then = await self._guarded(settle) or settling.Next(drained="interrupted")
@@ -296,7 +324,7 @@ class Session:
     async def _guarded(self, work: Coroutine[Any, Any, T]) -> T | None:
         """Run as a task that `interrupt` can end; None if it did."""
         task: asyncio.Task[T] = asyncio.ensure_future(work)
-        around, self._running = self._running, task
+        around, self._running, self._interrupted = self._running, task, False
         try:
             return await task
         except asyncio.CancelledError:
@@ -305,13 +333,20 @@ class Session:
                 raise
         finally:
             self._running = around
+        self._told_if_unasked()
         return None
+
+    def _told_if_unasked(self) -> None:
+        """Something was interrupted: if nobody asked for it, that is told once."""
+        if not self._interrupted and not cancels():
+            self.parts.bus.stream.warn("nobody interrupted this: code of a plugin cancelled a task of cru")
+        self._interrupted = True
 
     def _turn_of(self, prompt: Prompt) -> Turn:
         """A user's prompt starts a turn; continuations belong to the one that runs, limits and all."""
         if self._turn is None or prompt.source in ("user", "queue", "command"):
-            name = f"{self.parts.bus.origin.run_id}-{len(self.parts.store.entries())}"
-            self._turn = Turn(name, self.parts.settings.fuel or -1)
+            self._begun += 1  # the length of the log would not do: it may become shorter
+            self._turn = Turn(f"{self.parts.bus.origin.run_id}-{self._begun}", self.parts.settings.fuel or -1)
         return self._turn
 
     def _refresh(self) -> None:

@@ -26,6 +26,7 @@ from cru.tools.output import spill, wants_spill
 from cru.tools.protocol import Access, ArgumentError, Result, Running, Tool, ToolError, ToolTimeout
 from cru.values.messages import ToolCall
 
+NO_TOOLS = "no tool may be called in this run (no_tool_calls)"
 MOVED = "the path leads elsewhere now than when it was allowed"
 
 
@@ -48,8 +49,8 @@ class Decided(Struct, frozen=True):
 
 
 class Done(Struct, frozen=True):
-    """A finished call: what the model reads, what the tool gave (`raw`), what it says in the agent's name if it ended the turn
-    (`said`), and what handlers added on the way."""
+    """A finished call: what the model reads, what the tool gave (`raw`) and what handlers made of that (`result`), what it says in the
+    agent's name if it ended the turn (`said`), and what handlers added on the way. which: as in `tool:failed`; `ran`: it was let."""
 
     call: ToolCall
     content: str
@@ -60,12 +61,16 @@ class Done(Struct, frozen=True):
     raw: str = ""
     said: str = ""
     halted_by: str = ""
+    result: str = ""
+    which: str = ""
+    ran: bool = False
 
 
 async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> Decided:
     """Everything up to the decision; raises nothing that a model, a hook or a tool may cause."""
-    tool = parts.tools.find(call.name)
-    args, problem, which = _read(parts, tool, call)
+    off = origin == "model" and parts.settings.no_tool_calls
+    tool = None if off else parts.tools.find(call.name)
+    args, problem, which = (_loose(call.arguments), NO_TOOLS, "policy") if off else _read(parts, tool, call)
     kind = tool.kind if tool is not None else "tool"
     before = ToolBeforeCall(call.name, args, call.id, kind, {}, not problem, problem, origin)
     outcome = await parts.bus.dispatch(before)
@@ -172,6 +177,9 @@ async def _finish(parts: Parts, decided: Decided, result: Result, which: str, to
         result.content,
         said if ends else "",
         halted_by or "a hook",
+        said,
+        which,
+        decided.runs,
     )
 
 

@@ -18,7 +18,7 @@ Source = Literal["user", "queue", "command", "inbox", "continuation", "recurse",
 class Prompt(Struct, frozen=True):
     """One prompt on its way into a leg. `ref` is its log entry if it is there already (--resume), `resolved` whether it was
     decided then; `before` and `after` are injects that travel with it; `model` holds for this leg only; `command` is what was typed if
-    a command gave it."""
+    a command gave it; `literal`: it is no command, whatever it begins with."""
 
     text: str
     source: Source = "user"
@@ -29,6 +29,7 @@ class Prompt(Struct, frozen=True):
     after: tuple[str, ...] = ()
     model: str = ""
     command: str = ""
+    literal: bool = False
 
 
 class NextRequest(Struct):

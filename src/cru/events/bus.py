@@ -157,6 +157,7 @@ class Bus:
             stamp.dispatch_seq, stamp.timestamp, row.name, stamp.session_id, stamp.run_id, stamp.agent_id, stamp.parent_seq,
             _ident(row, now) or "", getattr(now, "ref", ""), getattr(now, "call_id", ""), tuple(chain.heard),
             "halt" if answer.halt else answer.decision, answer.reason, changed, int(seconds * 1_000_000) / 1000,
+            purpose=stamp.purpose,
         )  # fmt: skip
         self._write(line)
 

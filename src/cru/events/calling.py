@@ -16,6 +16,14 @@ from cru.events.stamp import Event
 from cru.values.errors import CruError
 
 ASYNC_LIMIT = 60.0
+SLOW = 0.25
+"""Seconds of one step after which everything else has waited too long."""
+
+
+class Told:
+    """When a step was last told of: those around it are not to blame."""
+
+    at = 0.0
 
 
 async def finish(handler: Handler, raw: Any) -> Answer:
@@ -78,13 +86,42 @@ def described(raised: BaseException) -> str:
     """What went wrong, on one line where possible, for people and the journal."""
     if isinstance(raised, CruError):
         return f"{raised.message} ({raised.hint})" if raised.hint else raised.message
-    return f"{type(raised).__name__}: {raised}"
+    try:
+        text = str(raised)
+        return f"{type(raised).__name__}: {text}" if text else type(raised).__name__
+    except BaseException as again:  # noqa: BLE001  the boundary around other people's code: told in its place
+        return f"{type(raised).__name__}, whose text cannot be made ({type(again).__name__})"
 
 
-def cancelled_from_outside() -> bool:
-    """Whether this task was cancelled (Ctrl-C, the end of a session), rather than the handler having awaited a cancelled one."""
+def from_outside(raised: BaseException) -> bool:
+    """Whether the work is being ended (Ctrl-C, a cancelled task, a closed coroutine), rather than other people's code having raised
+    this by hand."""
+    if isinstance(raised, asyncio.CancelledError):
+        return _is_cancelled()
+    if isinstance(raised, GeneratorExit):  # thrown in where the coroutine waits, and by hand further down
+        return raised.__traceback__ is None or raised.__traceback__.tb_next is None
+    return isinstance(raised, KeyboardInterrupt) and _is_pressed()
+
+
+def cancels() -> int:
+    """How often the running task was asked to end; 0 outside of any."""
+    try:
+        task = asyncio.current_task()
+    except RuntimeError:  # no loop
+        return 0
+    return 0 if task is None else task.cancelling()
+
+
+def _is_cancelled() -> bool:
     task = asyncio.current_task()
     return task is None or task.cancelling() > 0
+
+
+def _is_pressed() -> bool:
+    """Whether Ctrl-C may raise something: while a session runs the loop hears of the signal instead."""
+    import signal
+
+    return signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def _no_bytes(value: Any, where: str) -> None:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.events.answers import PASS, STRENGTH, Answer, add, apply, stopped, strength
-from cru.events.calling import cancelled_from_outside, checked, described, finish, in_thread
+from cru.events.calling import SLOW, Told, checked, described, finish, from_outside, in_thread
 from cru.events.catalog import Row
 from cru.events.errors import BadAnswer
 from cru.events.journal import Heard
@@ -19,7 +19,7 @@ from cru.events.registry import Group, Handler
 from cru.events.stamp import FRAME, Event, Frame, Stamp
 from cru.events.stream import Stream
 
-SLOW_MS = 250.0
+SLOW_MS = SLOW * 1000
 
 
 class Said(NamedTuple):
@@ -116,18 +116,15 @@ class Chain:
             raw = in_thread(handler, event) if handler.thread else handler.call(event)
             plain = raw is None or isinstance(raw, Answer)
             answer = checked(raw) if plain else await finish(handler, raw)
-        except (KeyboardInterrupt, GeneratorExit):
-            raise
-        except asyncio.CancelledError as raised:
-            if cancelled_from_outside():
+        except BaseException as raised:  # the boundary around other people's code, sys.exit() too: reported below
+            if from_outside(raised):
                 raise
-            error = described(raised)
-        except BaseException as raised:  # noqa: BLE001  the boundary around other people's code, sys.exit() too: reported below
             error = described(raised)
         finally:
             FRAME.reset(token)
         ms = int((perf_counter() - started) * 1_000_000) / 1000
         if plain and ms > SLOW_MS:
+            Told.at = perf_counter()
             self._warn(handler, f"took {ms:.0f} ms on {self.row.name}, and everything else waited")
         return _Ran(handler, answer, ms, error)
 
@@ -151,10 +148,10 @@ class Chain:
                 allows[handler.owner] = handler.group
             if answer.stops and not self.stopped_by:
                 self.stopped_by = handler.owner
-        if changers and self._allows:
-            self._void(changers)
         self._allows.update(allows)
         self._total = add(self._total, total)
+        if changers and self._allows:
+            self._void(changers, allows)
 
     def _take(
         self, handler: Handler, answer: Answer, rejected: list[str], changers: dict[str, Group]
@@ -164,6 +161,7 @@ class Chain:
         row, before, edits = self.row, self.payload, len(self.edits)
         for change in answer.changes:
             if change.field not in row.writable:
+                answer = replace(answer, changes=tuple(one for one in answer.changes if one is not change))
                 rejected.append(f"`{change.field}` cannot be changed (only {', '.join(row.writable) or 'nothing'})")
                 continue
             try:
@@ -181,12 +179,13 @@ class Chain:
             changers[handler.owner] = handler.group
         return answer, ""
 
-    def _void(self, changers: dict[str, Group]) -> None:
-        """An allow covers the input as its group left it: another owner's later change ends it."""
+    def _void(self, changers: dict[str, Group], allows: dict[str, Group]) -> None:
+        """An allow covers the input as its group left it, if those of the group who changed it allow it, too: another owner's change
+        ends it otherwise (docs/decisions/0017)."""
         gone = {
             owner
             for owner, group in self._allows.items()
-            if any(by != owner and other != group for by, other in changers.items())
+            if any(by != owner and (other != group or by not in allows) for by, other in changers.items())
         }
         for owner in gone:
             del self._allows[owner]

@@ -5,6 +5,7 @@ EventError
 ├── BadAnswer      a handler's answer does not fit (its own failure, journalled)
 ├── BadHandler     a registration does not fit
 ├── TooSlow        a handler did not answer within its limit
+├── CancelledItself  a handler cancelled the task that it runs in, and nobody else did
 └── TooDeep        handlers raise events in one another beyond the limit
 """
 
@@ -31,6 +32,11 @@ class BadHandler(EventError):
 
 class TooSlow(EventError):
     pass
+
+
+class CancelledItself(EventError):
+    def __init__(self) -> None:
+        super().__init__("it cancelled the task that cru runs it in", "let it return, or raise an error")
 
 
 class TooDeep(EventError):

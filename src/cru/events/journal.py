@@ -23,7 +23,8 @@ class Heard(Struct, frozen=True, omit_defaults=True):
 
 
 class JournalLine(Struct, frozen=True, omit_defaults=True):
-    """One dispatch. `ref` is the log entry that the payload speaks of; `changed` holds only the fields that were changed."""
+    """One dispatch. `ref` is the log entry that the payload speaks of; `changed` holds only the fields that were changed; `purpose` is
+    the stamp's."""
 
     seq: int
     time: float
@@ -41,6 +42,7 @@ class JournalLine(Struct, frozen=True, omit_defaults=True):
     changed: dict[str, Any] = {}
     ms: float = 0.0
     v: int = 1
+    purpose: str = ""
 
 
 class JournalSink(Protocol):

@@ -228,7 +228,8 @@ class ToolBatchCompleted(Struct, frozen=True):
 
 
 class ContextOverflow(Struct, frozen=True):
-    """Sizes in estimated tokens; strategy: rolling or full; trigger: auto or manual."""
+    """Sizes in estimated tokens; strategy: rolling or full; trigger: auto or manual; messages: how many there are now; summary: the one
+    so far."""
 
     used: int
     limit: int
@@ -236,13 +237,19 @@ class ContextOverflow(Struct, frozen=True):
     strategy: str
     summary_prompt: str
     trigger: str = "auto"
+    messages: int = 0
+    summary: str = ""
 
 
 class SessionCompacted(Struct, frozen=True):
+    """dropped, kept: entries of the log; archived, messages: how many messages are among them; summary: the new one."""
+
     summary: str
     dropped: int
     kept: int
     trigger: str = "auto"
+    messages: int = 0
+    archived: int = 0
 
 
 class TurnComplete(Struct, frozen=True):

@@ -10,6 +10,7 @@ from inspect import isawaitable
 from typing import Any
 
 from cru.engine.commands import Command, Said
+from cru.events.answers import Inject
 from cru.events.catalog import BY_NAME
 from cru.events.payloads import Custom
 from cru.events.stream import CommandSaid
@@ -17,11 +18,13 @@ from cru.extensions import slips
 from cru.extensions.errors import CommandFailed
 from cru.extensions.tools import Param, params, table
 from cru.namespace import answers
-from cru.namespace.host import HOST, Host, NamespaceError, Object
+from cru.namespace.arguments import lua_type, tostring, warn
+from cru.namespace.host import HOST, BadArgument, Host, NamespaceError, Object
 from cru.namespace.session_view import SessionView
 
 COMMAND = ("desc", "hint", "params", "fn")
 SERVICE = ("desc", "fn")
+ANSWER = ("message", "error", "inject", "model")
 NAMED = re.compile(r"([A-Za-z_]\w*)=(.*)\Z", re.DOTALL)
 
 
@@ -122,7 +125,7 @@ async def _run(host: Host, name: str, function: Callable[..., Any], typed: str) 
         value = host.plugin.invoke(function, arguments(typed), CommandContext(host, name))
         if isawaitable(value):
             value = await value
-        return _said(value)
+        return _said(host, name, value)
     except NamespaceError as error:
         where = getattr(error, "where", "")
         place = f"{where}: " if where and where not in error.message else ""
@@ -131,19 +134,47 @@ async def _run(host: Host, name: str, function: Callable[..., Any], typed: str) 
         HOST.reset(token)
 
 
-def _said(value: Any) -> Said:
-    """What the function returned: a text or {message} is shown, {error} is a failure, {inject} gives the prompt. Raises CommandFailed
-    and BadArgument."""
+def _said(host: Host, name: str, value: Any) -> Said:
+    """What the function returned: a text or {message} is shown, {error} is a failure, {inject} gives the prompt; what is shown is shown
+    beside a failure, too. Raises CommandFailed and BadArgument."""
     if value is None:
         return Said()
     if not isinstance(value, Mapping):
-        return Said(str(value))
-    if value.get("error"):
-        raise CommandFailed(str(value["error"]))
-    message = str(value.get("message") or "")
+        if _is_text(value):
+            return Said(tostring(value))
+        warn(f"{host.plugin.name}: /{name} returned a {lua_type(value)}; a text, a table or nil is understood")
+        return Said()
+    slips.answer(f"{host.plugin.name}: /{name}", value, ANSWER)
+    message = _text("message", value)
+    try:
+        if error := _text("error", value):
+            raise CommandFailed(error)
+        inject = _inject(value)
+    except (CommandFailed, BadArgument):
+        if message:
+            host.session.parts.bus.stream.tell(CommandSaid(name, message))
+        raise
+    return Said(message) if inject is None else Said(message, inject.content, inject.model)
+
+
+def _inject(value: Mapping[str, Any]) -> Inject | None:
     if value.get("inject") is None:
-        return Said(message)
+        return None
     given = {"inject": value["inject"], "model": value.get("model")}
     inject = answers.answer("command", BY_NAME["turn:complete"], given, {}).inject
-    assert inject is not None
-    return Said(message, inject.content, inject.model)
+    if inject is None or not inject.content.strip():
+        raise BadArgument("`inject` is empty: there is no prompt to send", "leave `inject` out to send nothing")
+    return inject
+
+
+def _text(field: str, value: Mapping[str, Any]) -> str:
+    found = value.get(field)
+    if found is None or found is False:
+        return ""
+    if not _is_text(found):
+        raise BadArgument(f"`{field}` must be a text, not a {lua_type(found)}")
+    return tostring(found)
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, (str, int, float)) and not isinstance(value, bool)

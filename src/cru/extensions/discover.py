@@ -17,6 +17,7 @@ Kind = Literal["lua", "python", "executable"]
 Layer = Literal["path", "user", "runtime", "project", "package", "bundled"]
 SKIPPED = ("lua", "tests", "__pycache__", "node_modules")
 NOT_YET = "Fennel is not available yet"
+NOT_EXECUTABLE = "is not executable"
 
 
 class Found(Struct, frozen=True):
@@ -94,8 +95,10 @@ def skipped(name: str) -> bool:
 def once_each(found: list[Found]) -> list[Found]:
     """Sorted by name; those of one place that share a name become one that cannot be loaded and names all of them."""
     by_name: dict[str, list[Found]] = {}
-    for one in found:
-        by_name.setdefault(one.name, []).append(one)
+    for one in sorted(found, key=lambda one: NOT_EXECUTABLE in one.problem):
+        same = by_name.setdefault(one.name, [])
+        if not same or NOT_EXECUTABLE not in one.problem:  # it may be meant as it is, beside a plugin of its name
+            same.append(one)
     return [_one(name, by_name[name]) for name in sorted(by_name)]
 
 
@@ -129,7 +132,24 @@ def _file(path: Path, problems: list[str]) -> Found | None:
         return Found(path.stem, "executable", (path,), path.parent)
     elif path.suffix == ".py":
         return Found(path.stem, "python", (path,), path.parent)
-    return None
+    return _shut(path, path.stem, path.parent)
+
+
+def _shut(path: Path, name: str, folder: Path) -> Found | None:
+    """A program that cannot be run, if it is one by its first line."""
+    if not path.is_file():
+        return None
+    try:
+        with path.open("rb") as file:
+            is_script = file.read(2) == b"#!"
+    except OSError:
+        return None
+    if not is_script:
+        return None
+    from shlex import quote
+
+    problem = f"{path} {NOT_EXECUTABLE}: chmod +x {quote(str(path))} (or call it {path.name}.disabled)"
+    return Found(name, "executable", (path,), folder, problem=problem)
 
 
 def _folder(path: Path, problems: list[str]) -> Found | None:
@@ -143,7 +163,7 @@ def _folder(path: Path, problems: list[str]) -> Found | None:
         )
     if not mains:
         files = tuple(_scan(path, problems))
-        return Found(path.name, "lua", files, path) if files else None
+        return Found(path.name, "lua", files, path) if files else _shut(path / path.name, path.name, path)
     if mains[0].suffix == ".fnl":
         problems.append(f"{mains[0]}: {NOT_YET}")
         return None

@@ -4,6 +4,7 @@ ExtensionError
 ├── PluginFailed   a plugin could not be loaded; nothing of it stays
 ├── BadManifest    a manifest that cannot be read or breaks a rule
 ├── CommandFailed  a plugin's command failed, or said so
+├── HookFailed     a hook of a program came to nothing
 ├── NoPlugin       there is none of that name
 └── StaysLoaded    another plugin depends on it
 """
@@ -26,6 +27,10 @@ class BadManifest(ExtensionError):
 
 
 class CommandFailed(ExtensionError):
+    pass
+
+
+class HookFailed(ExtensionError):
     pass
 
 

@@ -26,6 +26,7 @@ PLUGIN_KEYS: dict[str, Any] = {"watch": bool, "*": {"enabled": bool, "*": Any}}
 
 DOCS: dict[str, str] = {
     "plugins": "`[plugins.NAME]`: what the plugin NAME reads as its configuration; `enabled = false` leaves it out, `enabled = true` "
-    "turns on one that comes with cru. `[plugins] watch = true`: changed plugins are loaded anew before the next prompt",
+    "turns on one that comes with cru; for programs also `era`, `timeout`, `hook_timeout` and `on_error` "
+    "([executables](executables.md#settings)). `[plugins] watch = true`: changed plugins are loaded anew before the next prompt",
     "runtimepath": "folders whose `plugins/` is searched too, after that of the home folder",
 }

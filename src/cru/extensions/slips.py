@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from cru.config.closest import closest, did_you_mean, distance
+from cru.namespace.arguments import warn
 from cru.namespace.host import Host
 
 TABLES = ("tools", "commands", "services")
@@ -31,6 +32,13 @@ def entry(host: Host, what: str, said: Mapping[str, Any], known: Collection[str]
             meant = INSTEAD.get(key.lower(), "")
             hint = f"did you mean `{meant}`?" if meant in known else did_you_mean(key, known)
             host.problem(f"{what}: unknown key `{key}`; {hint or 'known: ' + ', '.join(known)}")
+
+
+def answer(what: str, said: Mapping[str, Any], known: Collection[str]) -> None:
+    """What a function returned may hold anything: only keys that are nearly known are told."""
+    for key in sorted(map(str, said)):
+        if key not in known and (near := did_you_mean(key, known)):
+            warn(f"{what} returned `{key}`, which means nothing; {near}")
 
 
 def type_word(host: Host, what: str, word: str, known: Iterable[str]) -> None:

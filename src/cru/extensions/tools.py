@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from cru.events.calling import described, from_outside
 from cru.extensions import slips
 from cru.extensions.errors import PluginFailed
 from cru.namespace.host import HOST, Host, NamespaceError
@@ -148,9 +149,18 @@ class PluginTool:
             raise ToolError(error.message) from error
         finally:
             HOST.reset(token)
-        if isinstance(value, Mapping) and value.get("error"):
-            return Result(str(value["error"]), is_error=True)
-        return Result(value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=repr).decode())
+        try:
+            return _result(value)
+        except BaseException as raised:  # the boundary around an object of a plugin that is looked at
+            if from_outside(raised):
+                raise
+            raise ToolError(f"what it returned cannot be read: {described(raised)}") from raised
+
+
+def _result(value: Any) -> Result:
+    if isinstance(value, Mapping) and value.get("error"):
+        return Result(str(value["error"]), is_error=True)
+    return Result(value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=repr).decode())
 
 
 def _check_type(name: str, value: Any, kind: str) -> None:

@@ -12,6 +12,8 @@ from cru.namespace import data
 from cru.namespace.host import BadArgument
 
 MOST_NODES = 1_000_000
+SMALL = 8000
+"""Characters (a value counts as ten) that are read or written at once; more in a process of its own, whose time and memory are limited."""
 _SECTION = re.compile(r"\[{1,2}[^\[\],:=]+\]{1,2}\s*(#.*)?")
 _ASSIGNMENT = re.compile(r"""(["'][^"']+["']|[A-Za-z0-9_.-]+)\s*=(?!=)\s*\S.*""")
 _TOON_HEAD = re.compile(r"[^\s:\[]*\[\d+[\t|]?\](\{[^}]*\})?:(\s.*)?")
@@ -39,21 +41,47 @@ def detect(text: str) -> str:
 def read(where: str, text: str, name: str) -> Any:
     """The value of a text in this format. Raises BadArgument."""
     reader = _known(_READERS, name)
-    try:
-        return _plain(reader(text), [0])
-    except (ValueError, RecursionError) as error:
-        raise BadArgument(f"{where}: not {name}: {error}") from error
+
+    def value() -> Any:
+        try:
+            return _plain(reader(text), [0])
+        except (ValueError, RecursionError) as error:
+            raise BadArgument(f"{where}: not {name}: {error}") from error
+
+    return _bounded(where, value, len(text) <= SMALL or name == "json")
 
 
 def write(where: str, value: Any, name: str) -> str:
     """The value as a text in this format. Raises BadArgument."""
     writer = _known(_WRITERS, name)
     data.check(where, value)
-    try:
-        written: str = writer(value)
-    except (ValueError, TypeError, RecursionError) as error:
-        raise BadArgument(f"{where}: cannot be written as {name}: {error}") from error
+
+    def text() -> Any:
+        try:
+            return writer(value)
+        except (ValueError, TypeError, RecursionError) as error:
+            raise BadArgument(f"{where}: cannot be written as {name}: {error}") from error
+
+    written: str = _bounded(where, text, name.startswith("json") or _size(value) <= SMALL)
     return written
+
+
+def _bounded(where: str, work: Callable[[], Any], small: bool) -> Any:
+    if small:
+        return work()
+    from cru.namespace.apart import apart
+
+    return apart(where, work)
+
+
+def _size(value: Any) -> int:
+    """About how many characters it has; more than SMALL are not counted."""
+    size, left = 0, [value]
+    while left and size <= SMALL:
+        one = left.pop()
+        size += 10 + (len(one) if isinstance(one, str) else 0)
+        left.extend(one.values() if isinstance(one, dict) else one if isinstance(one, (list, tuple)) else ())
+    return size
 
 
 def _known(table: dict[str, Callable[..., Any]], name: str) -> Callable[..., Any]:

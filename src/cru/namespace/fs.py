@@ -1,27 +1,39 @@
-"""`cru.fs`: files. Paths are relative to the project root; every failure raises, naming the operation and the path."""
+"""`cru.fs`: regular files. Paths are relative to the project root; every failure raises, naming the operation and the path. Pipes and
+devices are refused: reading or writing one may never end."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from errno import ENXIO
+from typing import TYPE_CHECKING
 
+from cru.config.regular import open_regular
 from cru.namespace.arguments import text
 from cru.namespace.host import NamespaceError, Values, host
+
+if TYPE_CHECKING:
+    from io import RawIOBase
+
+LARGEST = 64 << 20
+"""Bytes of a file that is read."""
 
 
 def read(path: str) -> str | Values:
     """fs.read(path) -> text; (nil, message) if there is no such file. Bytes that are not UTF-8 survive reading and writing back.
-    Raises NamespaceError for everything else.
+    Raises NamespaceError for everything else: also for what is no regular file, and for one of more than 64 MiB.
 
     Example: cru.fs.read("no such file") --> nil
     """
     with _doing("read", path) as place:
         try:
-            with open(place, encoding="utf-8", errors="surrogateescape", newline="") as file:
-                return file.read()
+            with open(open_regular(place), "rb", buffering=0) as file:
+                if os.fstat(file.fileno()).st_size <= LARGEST and len(data := _some(file)) <= LARGEST:
+                    return data.decode("utf-8", "surrogateescape")
         except (FileNotFoundError, NotADirectoryError) as error:
             return Values((None, f"fs.read {path}: {error.strerror}"))
+        raise OSError(f"it is larger than {LARGEST >> 20} MiB")
 
 
 def write(path: str, content: str) -> None:
@@ -104,7 +116,9 @@ def copy(source: str, target: str) -> None:
 
     Example: pcall(cru.fs.copy, "no such file", "b") --> false
     """
-    with _doing("copy", source) as place, _doing("copy to", target) as other:
+    with _doing("copy", source) as place:
+        os.close(open_regular(place))
+    with _doing("copy to", target) as other:
         import shutil
 
         shutil.copy(place, other)
@@ -128,8 +142,21 @@ def _put(action: str, path: str, content: str, mode: str) -> None:
     text(f"cru.fs.{action}", "content", content)
     with _doing(action, path) as place:
         os.makedirs(os.path.dirname(place) or ".", exist_ok=True)
-        with open(place, mode, encoding="utf-8", errors="surrogateescape", newline="") as file:
+        flags = os.O_WRONLY | os.O_CREAT | (os.O_APPEND if mode == "a" else os.O_TRUNC)
+        with open(
+            open_regular(place, flags, 0o666), mode, encoding="utf-8", errors="surrogateescape", newline=""
+        ) as file:
             file.write(content)
+
+
+def _some(file: RawIOBase) -> bytes:
+    """A file's content, or a little more than may be read: files of /proc do not tell their size."""
+    pieces: list[bytes] = []
+    size = 0
+    while size <= LARGEST and (piece := file.read(1 << 20)):
+        pieces.append(piece)
+        size += len(piece)
+    return b"".join(pieces)
 
 
 @contextmanager
@@ -139,6 +166,7 @@ def _doing(action: str, path: str) -> Iterator[str]:
     try:
         yield resolve(path)
     except OSError as error:
-        raise NamespaceError(f"fs.{action} {path}: {error.strerror or error}") from error
+        why = "it is not a regular file" if error.errno == ENXIO else error.strerror or error
+        raise NamespaceError(f"fs.{action} {path}: {why}") from error
     except ValueError as error:  # a NUL in the path, a lone surrogate
         raise NamespaceError(f"fs.{action} {path!r}: {error}") from error

@@ -5,6 +5,7 @@ Both languages see the same tables and return the same values; a function of Lua
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from inspect import isawaitable
@@ -51,6 +52,7 @@ class Context(Object):
         events deep."""
         frame = FRAME.get()
         token = FRAME.set(replace(frame, owners=frame.owners - {self._host.plugin.name}))
+        await asyncio.sleep(0)  # however many events raise one another, the loop hears Ctrl-C in between
         try:
             await self._host.session.parts.bus.dispatch(Custom(name, payload))
         finally:

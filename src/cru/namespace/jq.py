@@ -16,10 +16,14 @@ _PRELUDE = (
 _DEFINITION = re.compile(r"(?<![.$@\w])def(?=[\s#])")
 # So would a filter that is nested without end, while it is compiled.
 LONGEST, OPEN = 16_384, 200
+# A path always ends, soon; any other filter may go on for ever.
+_PATH = re.compile(r"\s*(\.|(\.[A-Za-z_]\w*|\.?\[-?\d+\]|\.?\[\])+)\s*", re.ASCII)
+SMALL = 64 << 10
 
 
 def query(where: str, text: bytes, code: str) -> list[Any]:
-    """Every result of the filter for one JSON text. Raises BadArgument; NotAvailable without the library."""
+    """Every result of the filter for one JSON text. Raises BadArgument, also for what takes longer than 5 s or needs more than 1 GiB;
+    NotAvailable without the library."""
     try:
         import jaq
     except ImportError as error:
@@ -28,10 +32,19 @@ def query(where: str, text: bytes, code: str) -> list[Any]:
         raise BadArgument(f"{where}: a filter cannot define functions", "write the filter without `def`")
     if len(code) > LONGEST or sum(map(code.count, "([{")) > OPEN:
         raise BadArgument(f"{where}: the filter is too long", f"at most {LONGEST} characters and {OPEN} brackets")
-    try:
-        return jaq.compile(_PRELUDE + code, ["ENV"]).run(text, text=True, vars={"ENV": {}})
-    except jaq.JaqError as error:
-        raise BadArgument(f"{where}: {_line(str(error))}") from error
+
+    def run() -> list[Any]:
+        try:
+            return jaq.compile(_PRELUDE + code, ["ENV"]).run(text, text=True, vars={"ENV": {}})
+        except jaq.JaqError as error:
+            raise BadArgument(f"{where}: {_line(str(error))}") from error
+
+    if len(text) <= SMALL and _PATH.fullmatch(code):
+        return run()
+    from cru.namespace.apart import apart
+
+    results: list[Any] = apart(where, run)
+    return results
 
 
 def _line(message: str) -> str:

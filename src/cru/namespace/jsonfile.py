@@ -50,7 +50,12 @@ def update(path: Path, change: Callable[[dict[str, Any]], T], rescue: Rescue | N
             if after != before:
                 replace_file(path, after)
     except OSError as error:
-        raise NamespaceError(f"{path} cannot be written: {error.strerror}", "check the folder's permissions") from error
+        hint = (
+            "check the folder's permissions"
+            if isinstance(error, PermissionError)
+            else "what was kept before is still there"
+        )
+        raise NamespaceError(f"{path} cannot be written: {error.strerror}", hint) from error
     return result
 
 

@@ -39,6 +39,20 @@ class LazyDict(dict[str, Any]):
     def __eq__(self, other: object) -> bool:
         return dict(self.items()) == other
 
+    def __getattr__(self, name: str) -> Any:
+        """`event.args` is `event["args"]`, as far as dict has no method of that name."""
+        try:
+            return self[name]
+        except KeyError:
+            if name.startswith("__"):
+                raise AttributeError(name) from None
+            from cru.config.closest import did_you_mean
+
+            hint = did_you_mean(name, [key for key in self if isinstance(key, str)])
+            raise AttributeError(
+                f"there is no `{name}` here{f'; {hint}' if hint else ''}", name=name, obj=self
+            ) from None
+
     __hash__ = None
 
     def get(self, key: str, default: Any = None) -> Any:

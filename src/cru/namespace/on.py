@@ -138,4 +138,7 @@ def _literal(name: str) -> str:
 def _priority(value: Any) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadArgument(f"cru.on: priority must be a number, not {value!r}")
-    return int(value)
+    try:
+        return int(value)
+    except (ValueError, OverflowError) as error:
+        raise BadArgument(f"cru.on: priority must be finite, not {value}") from error

@@ -9,10 +9,14 @@ from typing import Any
 from msgspec import Struct, field
 
 from cru.namespace.arguments import function, number, options, whole
-from cru.namespace.callbacks import Callback, callback, detach
+from cru.namespace.callbacks import Callback, callback, detach, error_value, failed
 from cru.namespace.host import BadArgument, NamespaceError, host
 
 MOST = 256
+LEAST = 0.05
+"""Seconds: nothing is called more often."""
+LONGEST = 60.0
+"""Seconds to which the pause grows while a function fails again and again, if its interval is not longer."""
 
 
 class _Schedules(Struct):
@@ -31,7 +35,8 @@ def spawn(work: Callable[[], Any]) -> None:
 
 def schedule(opts: float | dict[str, Any], work: Callable[[], Any]) -> int:
     """schedule(seconds | {every=seconds}, fn) -> handle. Calls fn again and again, first after one interval, until it is cancelled
-    or the session closes; `interval` is another word for `every`. At most 256 at a time. Raises BadArgument, NamespaceError.
+    or the session closes; `interval` is another word for `every`. An interval under 0.05 s counts as 0.05 s. While fn fails, the pause
+    doubles each time, up to 60 s, and the same error is told once. At most 256 at a time. Raises BadArgument, NamespaceError.
 
     Example: cru.schedule.cancel(cru.schedule(60, function() end)) --> true
     """
@@ -49,7 +54,7 @@ def schedule(opts: float | dict[str, Any], work: Callable[[], Any]) -> int:
             f"{where}: {MOST} schedules are live already", "cancel one with cru.schedule.cancel(handle)"
         )
     all.last = handle = all.last + 1
-    task = all.live[handle] = detach(made.host, _again, made, every)
+    task = all.live[handle] = detach(made.host, _again, made, max(every, LEAST))
     task.add_done_callback(lambda _: all.live.pop(handle, None))
     return handle
 
@@ -66,14 +71,54 @@ def cancel(handle: int) -> bool:
 async def _again(work: Callback, every: float) -> None:
     import asyncio
 
-    loop = asyncio.get_running_loop()
+    loop, failures = asyncio.get_running_loop(), _Failures(work)
     due = loop.time()
-    while True:
-        due = max(
-            due + every, loop.time()
-        )  # a call that took longer than the interval delays the next, they never pile up
-        await asyncio.sleep(due - loop.time())
-        await work.guarded("scheduled function")
+    try:
+        while True:
+            pause = min(every * 2 ** min(failures.running, 32), max(every, LONGEST))
+            due = max(due + pause, loop.time())  # a call that took longer delays the next one, they never pile up
+            await asyncio.sleep(due - loop.time())
+            await failures.call()
+    finally:
+        failures.end()
+
+
+class _Failures:
+    """The calls of one scheduled function: the same error is told once, and how often it came when that is over. `running` is how
+    many calls failed, one after another, up to now."""
+
+    def __init__(self, work: Callback) -> None:
+        self.running = 0
+        self._work = work
+        self._last, self._more = "", 0
+
+    async def call(self) -> None:
+        try:
+            await self._work.call()
+        except Exception as error:  # noqa: BLE001  the boundary around code of an extension: reported
+            self.running += 1
+            self._failed(error)
+        else:
+            self.running = 0
+            self.end()
+
+    def end(self) -> None:
+        """Tell how often the last error came again."""
+        if self._more:
+            times = "once more" if self._more == 1 else f"{self._more} more times"
+            host = self._work.host
+            text = f"{host.plugin.name}: scheduled function: it failed {times}: {self._last}"
+            host.session.parts.bus.stream.warn(text, host.plugin.name)
+        self._last, self._more = "", 0
+
+    def _failed(self, error: Exception) -> None:
+        text = str(error_value(error))
+        if text == self._last:
+            self._more += 1
+            return
+        self.end()
+        failed(self._work.host, error, "scheduled function")
+        self._last = text
 
 
 def _schedules() -> _Schedules:

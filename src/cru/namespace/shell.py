@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,13 @@ if TYPE_CHECKING:
     from asyncio import StreamReader
     from asyncio.subprocess import Process
 
+    from cru.tools.capture import Capture
+
+GRACE = 2.0
 BLOCKED = ("rm", "sudo", "chmod", "chown")
 _OPTIONS = ("cwd", "env", "stdin", "timeout")
-_LINE_LIMIT = 16 * 1024 * 1024
+PIECE, LONGEST = 64 << 10, 1 << 20
+"""Bytes that are read at a time, and of a line; of a longer one, each piece of about that size counts as a line."""
 
 
 class _Command(Struct, frozen=True):
@@ -29,15 +34,15 @@ class _Command(Struct, frozen=True):
 
 
 async def exec_(cmd: str, args: list[str] | None = None, opts: dict[str, Any] | None = None) -> dict[str, Any]:
-    """shell.exec(cmd, args?, {cwd, env, stdin, timeout}?) -> {success, exit_code, stdout, stderr}. Another exit code than 0 is no
-    error; -1 means that a signal ended it. cwd defaults to the project root, env is added to the environment of tools, there is no
+    """shell.exec(cmd, args?, {cwd, env, stdin, timeout}?) -> {success, exit_code, stdout, stderr, truncated}. Another exit code than 0
+    is no error; -1 means that a signal ended it. Of more than 10 Mi characters of output the first and the last half are kept, with
+    `truncated` = true. cwd defaults to the project root, env is added to the environment of tools, there is no
     time limit unless `timeout` (seconds) is given. Raises NamespaceError if it cannot be started, is refused, or ran too long.
 
     Example: cru.shell.exec("echo", {"hi"}).stdout --> "hi\\n"
     """
     command = _read("cru.shell.exec", cmd, args, opts, _OPTIONS)
-    out: list[bytes] = []
-    err: list[bytes] = []
+    out, err = _capture(), _capture()
     code = await _run(command, _keep(out), _keep(err))
     return _result(code, out, err)
 
@@ -51,8 +56,7 @@ async def spawn(cmd: str, args: list[str] | None = None, opts: dict[str, Any] | 
     command = _read("cru.shell.spawn", cmd, args, opts, (*_OPTIONS, "on_line"))
     given = (opts or {}).get("on_line")
     lines = None if given is None else _Lines(function("cru.shell.spawn", "on_line", given))
-    out: list[bytes] = []
-    err: list[bytes] = []
+    out, err = _capture(), _capture()
     if lines is None:
         code = await _run(command, _keep(out), _keep(err))
     else:
@@ -120,7 +124,7 @@ async def _start(command: _Command) -> Process:
     pipe = asyncio.subprocess.PIPE
     starting = asyncio.ensure_future(
         asyncio.create_subprocess_exec(
-            *command.argv, cwd=command.cwd, env=command.env, stdout=pipe, stderr=pipe, limit=_LINE_LIMIT,
+            *command.argv, cwd=command.cwd, env=command.env, stdout=pipe, stderr=pipe,
             stdin=asyncio.subprocess.DEVNULL if command.stdin is None else pipe, start_new_session=True,
         )
     )  # fmt: skip
@@ -149,21 +153,40 @@ async def _feed(process: Process, data: bytes | None) -> None:
 
 
 async def _end(process: Process) -> None:
-    """Nothing of a child that still runs is left behind, nor its pipes."""
+    """Nothing of a child that still runs is left behind, nor its pipes. It has a moment to end what it started in other groups."""
     if process.returncode is None:
+        import asyncio
+
         try:
-            os.killpg(process.pid, 9)
-        except (ProcessLookupError, PermissionError):
+            _signal(process, signal.SIGTERM)
+            await asyncio.wait_for(process.wait(), GRACE)
+        except TimeoutError:
             pass
+        finally:
+            _signal(process, signal.SIGKILL)
         await process.wait()
     transport: Any = getattr(process, "_transport", None)
     if transport is not None:
         transport.close()
 
 
-def _keep(into: list[bytes]) -> Reader:
+def _signal(process: Process, number: signal.Signals) -> None:
+    try:
+        os.killpg(process.pid, number)
+    except (ProcessLookupError, PermissionError):
+        pass
+
+
+def _capture() -> Capture:
+    from cru.tools.capture import Capture
+
+    return Capture(errors="surrogateescape")
+
+
+def _keep(into: Capture) -> Reader:
     async def read(stream: StreamReader) -> None:
-        into.append(await stream.read())
+        while piece := await stream.read(PIECE):
+            into.feed(piece)
 
     return read
 
@@ -175,25 +198,37 @@ class _Lines:
         self._on_line = on_line
         self.error: Exception | None = None
 
-    def of(self, name: str, into: list[bytes]) -> Reader:
+    def of(self, name: str, into: Capture) -> Reader:
         async def read(stream: StreamReader) -> None:
-            while line := await stream.readline():
-                into.append(line)
-                if self.error is None:
-                    await self._tell(name, _text([line]).removesuffix("\n").removesuffix("\r"))
+            rest = b""
+            while piece := await stream.read(PIECE):
+                into.feed(piece)
+                *lines, rest = (rest + piece).split(b"\n")
+                if len(rest) > LONGEST:
+                    lines, rest = [*lines, rest], b""
+                for line in lines:
+                    await self._tell(name, line)
+            if rest:
+                await self._tell(name, rest)
 
         return read
 
-    async def _tell(self, name: str, line: str) -> None:
+    async def _tell(self, name: str, line: bytes) -> None:
+        if self.error is not None:
+            return
         try:
-            await call(self._on_line, name, line)
+            await call(self._on_line, name, line.decode("utf-8", "surrogateescape").removesuffix("\r"))
         except Exception as error:  # noqa: BLE001  raised again once the child has ended
             self.error = self.error or error
 
 
-def _result(code: int, out: list[bytes], err: list[bytes]) -> dict[str, Any]:
-    return {"success": code == 0, "exit_code": max(code, -1), "stdout": _text(out), "stderr": _text(err)}
-
-
-def _text(pieces: list[bytes]) -> str:
-    return b"".join(pieces).decode("utf-8", "surrogateescape")
+def _result(code: int, out: Capture, err: Capture) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "success": code == 0,
+        "exit_code": max(code, -1),
+        "stdout": out.close(),
+        "stderr": err.close(),
+    }
+    if out.left_out or err.left_out:
+        told["truncated"] = True
+    return told

@@ -7,12 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from msgspec.structs import replace
 
-from cru.contexts.entries import new_id
-from cru.engine import tool_call
-from cru.engine.history import History
-from cru.engine.parts import Parts
+from cru.engine import aside
 from cru.events.answers import PASS, Answer, Change
 from cru.events.pattern import compiled
 from cru.events.stamp import Event
@@ -21,11 +17,8 @@ from cru.namespace.arguments import array, options, table, text, texts
 from cru.namespace.host import BadArgument, Host, Values, host
 from cru.namespace.layers import Layers
 from cru.namespace.ui import here
-from cru.values.entries import Entry
 from cru.values.errors import CruError
-from cru.values.messages import ToolCall
 
-_NO_LIMIT = 1 << 60
 _ACTIVE = "active_tools"
 
 
@@ -38,10 +31,11 @@ async def call(name: str, args: dict[str, Any] | None = None, opts: dict[str, An
     where = "cru.tools.call"
     try:
         here(where, options(where, opts, ("session",)).get("session"))
-        content, failed = await _run(text(where, "name", name), table(where, "args", args))
+        arguments = data.encode(where, table(where, "args", args)).decode()
+        done = await aside.call(host().session.parts, text(where, "name", name), arguments, "script")
     except CruError as error:
         return Values((None, error.message))
-    return Values((None, content) if failed else (content, None))
+    return Values((None, done.content) if done.is_error else (done.content, None))
 
 
 def list_() -> Values:
@@ -130,31 +124,3 @@ def _narrow(active: Layers) -> Any:
         return Answer(changes=(Change("tools", "set", fitting(names, globs)),))
 
     return narrow
-
-
-async def _run(name: str, args: dict[str, Any]) -> tuple[str, bool]:
-    """What the tool gave, and whether that is an error."""
-    own = host().session.parts
-    asked = ToolCall(f"script_{new_id()[:8]}", name, data.encode("cru.tools.call", args).decode())
-    parts = _beside(own)
-    done = await tool_call.run(parts, await tool_call.decide(parts, asked, origin="script"))
-    return done.content, done.is_error
-
-
-def _beside(parts: Parts) -> Parts:
-    """The same session, where results are neither logged nor sent to the model, nor cut short."""
-    unlimited = replace(parts.tool_settings, tool_output_cache_threshold=_NO_LIMIT)
-    return replace(parts, store=_Unlogged(parts.store), history=History(), tool_settings=unlimited)
-
-
-class _Unlogged:
-    """A context's store that takes no entries."""
-
-    def __init__(self, store: Any) -> None:
-        self._store = store
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    def append(self, *entries: Entry) -> None:
-        pass

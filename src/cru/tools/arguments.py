@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -60,6 +60,12 @@ class Fetch(Struct, frozen=True, forbid_unknown_fields=True):
 
 class Content(Struct, frozen=True, forbid_unknown_fields=True):
     content: str
+
+
+class ReadContext(Struct, frozen=True, forbid_unknown_fields=True):
+    context_name: Some
+    include_messages: bool | Literal["true", "false"] = True  # chibi's schema has a string
+    num_messages: Annotated[int, Meta(ge=0)] = 5
 
 
 class SendMessage(Struct, frozen=True, forbid_unknown_fields=True):

@@ -40,6 +40,7 @@ TABLE: dict[str, Row] = {
     "update_todos": Row(a.Content, "memory.update_todos", "memory"),
     "update_goals": Row(a.Content, "memory.update_goals", "memory"),
     "update_reflection": Row(a.Content, "memory.update_reflection", "memory"),
+    "read_context": Row(a.ReadContext, "memory.read_context", "read", "context_name", parallel=True),
     "send_message": Row(a.SendMessage, "flow.send_message", "message", "to"),
     "call_user": Row(a.CallUser, "flow.call_user", "flow"),
     "recurse": Row(a.Recurse, "flow.recurse", "flow", hidden=True),

@@ -1,10 +1,10 @@
-"""Tools that change what the model is reminded of: todos, goals, reflection."""
+"""Tools for what the model is reminded of: todos, goals, reflection; and for what other contexts hold."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from cru.tools.arguments import Content
+from cru.tools.arguments import Content, ReadContext
 from cru.tools.protocol import Result, Running, ToolError
 from cru.tools.settings import Options
 from cru.values.errors import CruError
@@ -45,6 +45,32 @@ async def update_reflection(args: Content, running: Running, options: Options) -
     except (CruError, OSError) as error:
         raise ToolError(f"the reflection could not be saved: {error}") from error
     return Result("Reflection updated.")
+
+
+async def read_context(args: ReadContext, running: Running, options: Options) -> Result:
+    """JSON {name, summary, todos, goals, message_count, recent_messages: [{from, content, type}]} of what counts in that context
+    now. Nothing is locked or changed there."""
+    import msgspec
+
+    try:
+        store = service(running, "home").find(args.context_name)
+        may_read = running.services.get("may_read")
+        if may_read is not None and not may_read(str(store.folder / "context.jsonl")):
+            raise ToolError(f"a rule in [permissions] deny forbids to read the log of context `{store.name}`")
+        said = [e for e in store.visible() if e.entry_type == "message"]
+        found = {"name": store.name, "summary": store.summary()}
+        found |= {
+            "todos": store.read_text("todos.md"),
+            "goals": store.read_text("goals.md"),
+            "message_count": len(said),
+        }
+        store.close()
+    except CruError as error:
+        raise error if isinstance(error, ToolError) else ToolError(error.message, error.hint) from error
+    if args.include_messages in (True, "true"):
+        last = said[-args.num_messages :] if args.num_messages else []
+        found["recent_messages"] = [{"from": e.from_, "content": e.content, "type": e.entry_type} for e in last]
+    return Result(msgspec.json.encode(found).decode())
 
 
 def _store(running: Running, name: str, text: str) -> None:

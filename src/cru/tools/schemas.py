@@ -125,6 +125,14 @@ _ALL = (
         content=_text("The whole reflection; empty clears it."),
     ),
     _spec(
+        "read_context",
+        "Look into another context (a named conversation): its summary, todos, goals and last messages, as JSON.",
+        ("context_name",),
+        context_name=_some("The name of the context."),
+        include_messages=_flag("Whether its last messages are given. Default: true."),
+        num_messages=_count("How many of them. Default: 5.", 0),
+    ),
+    _spec(
         "send_message",
         "Send a message to another context (a named conversation); it is read there before its next prompt.",
         ("to", "content"),

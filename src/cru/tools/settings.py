@@ -10,12 +10,21 @@ class ToolSettings(Struct, frozen=True):
 
     tool_output_cache_threshold: int = 30_000
     tool_cache_preview_chars: int = 2_000
+    tool_cache_max_age_days: int = 7
+    auto_cleanup_cache: bool = True
     bash_timeout: float = 120.0
+
+    def __post_init__(self) -> None:
+        """A time or size below nothing is a slip of the finger."""
+        if min(self.tool_output_cache_threshold, self.tool_cache_preview_chars, self.tool_cache_max_age_days) < 0:
+            raise ValueError("may not be negative")
 
 
 DOCS: dict[str, str] = {
     "tool_output_cache_threshold": "characters from which a tool's output is saved to a file, and the model gets a preview",
     "tool_cache_preview_chars": "how many characters of a saved output the model is shown",
+    "tool_cache_max_age_days": "how many days a saved output is kept; it is removed when it is a day older",
+    "auto_cleanup_cache": "whether that happens by itself at the end of a run",
     "bash_timeout": "seconds after which a shell command is ended, unless the call says otherwise",
 }
 

@@ -14,7 +14,7 @@ LEG_ENDED = "leg_ended"
 ANCHOR = "anchor"
 
 
-class Entry(Struct, frozen=True, omit_defaults=True):
+class Entry(Struct, frozen=True, omit_defaults=True, gc=False):
     """id is a UUIDv4, timestamp unix seconds; metadata holds what chibi has no field for (docs/contexts.md)."""
 
     id: str

@@ -25,7 +25,7 @@ class Thinking(Struct, frozen=True, omit_defaults=True):
     data: dict[str, Any] = {}
 
 
-class Message(Struct, frozen=True, omit_defaults=True):
+class Message(Struct, frozen=True, gc=False, omit_defaults=True):
     """One message of a conversation; `ref` is the id of the log entry it comes from ("" if made for one request)."""
 
     role: Role

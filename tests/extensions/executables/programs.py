@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 from tests.kit import Done, HomeDir, cru
 
+IMPATIENT = Path(__file__).with_name("impatient.py")
+"""The command, waiting for a schema 0.3 s only."""
 SHAPES = Path(__file__).parents[2] / "programs" / "executables"
 
 

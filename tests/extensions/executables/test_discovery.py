@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.extensions.executables.programs import SHAPES, calls, listed, program, results, shape, tool
+from tests.extensions.executables.programs import SHAPES, calls, listed, program, results, script, shape, tool
 from tests.kit import HomeDir, cru, pty, server
 from tests.kit.steps import Call, Reply
 
@@ -25,6 +25,27 @@ def test_files_and_folders_are_plugins_others_are_not(home: HomeDir) -> None:
         "with": ("executable", "error"),  # the name of its tool has a dot
     }
     assert rows["skills"]["tools"] == ["skill-learn", "skill-list"]
+
+
+def test_a_script_without_the_executable_bit_is_named(home: HomeDir) -> None:
+    for name in ("plain", "in.folder/in.folder", "beside"):
+        program(home, name, "#!/bin/sh\nexit 9\n", executable=False)
+    program(home, "beside.lua", "", executable=False)
+    program(home, "notes", "no script", executable=False)
+    os.mkfifo(home.cru / "plugins" / "pipe")
+    rows = listed(home)
+    assert {name: row["state"] for name, row in rows.items()} == {
+        "beside": "active",
+        "plain": "error",
+        "in.folder": "error",
+    }
+    file = home.cru / "plugins" / "plain"
+    assert rows["plain"]["error"] == f"{file} is not executable: chmod +x {file} (or call it plain.disabled)"
+    script(home, "fine")
+    run = cru("go", home=home)
+    assert run.code == 0 and f"cru: plugin plain is not loaded: {file} is not executable: chmod +x" in run.err
+    file.rename(file.with_suffix(".disabled"))
+    assert "plain" not in listed(home)
 
 
 def test_every_shape_that_people_write_is_loaded(home: HomeDir) -> None:

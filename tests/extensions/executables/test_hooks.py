@@ -23,7 +23,7 @@ call: send_message {"to": "other", "content": "hello"}
 ---
 text: done
 """
-VARYING = ("description", "parameters", "preview_size")
+VARYING = ("description", "parameters", "preview_size", "tool_count")
 ORDER = [
     "on_start", "on_context_switch", "pre_message", "pre_agentic_loop", "pre_system_prompt", "post_system_prompt",
     "pre_api_tools", "pre_api_request",
@@ -78,7 +78,8 @@ def _rolling(home: HomeDir) -> None:
     model(home, "by: order\ntext: yes\nrepeat: 9\n", "auto_compact = false\n")
     for _ in range(3):
         ask(home, "word " * 40)
-    model(home, "by: order\ntext: in short\n---\ntext: yes\n", "context_window_limit = 900\nauto_compact = true\n")
+    sizes = 'context_window_limit = 900\nauto_compact = true\ncompaction_choice = "oldest"\n'
+    model(home, "by: order\ntext: in short\n---\ntext: yes\n", sizes)
     ask(home, "word " * 40)
 
 

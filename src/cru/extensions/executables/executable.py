@@ -23,6 +23,9 @@ HOOKS = (
 
 TOOL_SECONDS = 600.0
 HOOK_SECONDS = 30.0
+OnError = Literal["pass", "deny", "ask"]
+"""What becomes of a call if a hook that may refuse it fails."""
+POLICIES: tuple[str, ...] = get_args(OnError)
 
 
 class ToolSchema(Struct, frozen=True):
@@ -40,8 +43,8 @@ class ToolSchema(Struct, frozen=True):
 
 
 class Executable(Struct, frozen=True):
-    """One plugin: its name, the file that is run (links followed), its generation, its tools, and its limits in seconds. `problems` is
-    what was odd about its schema."""
+    """One plugin: its name, the file that is run (links followed), its generation, its tools, and its limits in seconds. `on_error`
+    is meant for hooks that may refuse a call; `problems` is what was odd about its schema."""
 
     name: str
     path: Path
@@ -49,4 +52,5 @@ class Executable(Struct, frozen=True):
     tools: tuple[ToolSchema, ...] = ()
     timeout: float = TOOL_SECONDS
     hook_timeout: float = HOOK_SECONDS
+    on_error: OnError = "pass"
     problems: tuple[str, ...] = ()

@@ -23,55 +23,80 @@ SECONDS = 86_400.0
 NO_AGENTS = "cru has no sub-agents yet"
 NO_INDEX = "cru keeps no index of source files"
 NO_VFS = "cru has no virtual file system: files are files, and pre_file_write hears of them"
-FUEL, TOOLS, SYSTEM, SIZE = "leg", "selected", "built", "sized"
+FUEL, TOOLS, SYSTEM = "leg", "selected", "built"
 # What a payload needs is observed only for hooks that somebody registered.
 OBSERVED: dict[str, str] = {
     FUEL: "leg:started",
     TOOLS: "tools:select",
     SYSTEM: "system_prompt:build",
-    SIZE: "context:overflow",
 }
 _CALL = ("tool:before_call",)
 _DONE = ("tool:completed", "tool:failed")
 
 TABLE: tuple[Hook, ...] = (
-    Hook("on_start", ("session:started",), gets.run),
-    Hook("on_end", ("session:ended",), gets.run),
-    Hook("on_context_switch", ("context:switched",), gets.switched),
-    Hook("pre_message", ("message:received",), gets.received, does.prompt),
-    Hook("post_message", ("turn:complete",), gets.answered, hears=gets.is_answer),
-    Hook("pre_system_prompt", ("system_prompt:build",), gets.system_prompt, does.above),
-    Hook("post_system_prompt", ("system_prompt:build",), gets.system_prompt, does.below, step=1),
-    Hook("pre_tool", _CALL, gets.tool, does.call),
-    Hook("post_tool", ("tool:settled",), gets.settled, hears=gets.is_no_steering, step=2),
-    Hook("pre_tool_output", _DONE, gets.output, does.output),
-    Hook("post_tool_output", ("tool:settled",), gets.final_output, step=1),
-    Hook("pre_cache_output", ("output:cached",), gets.to_cache, does.cache, gets.is_worth_caching),
-    Hook("post_cache_output", ("tool:settled",), gets.cached, hears=gets.is_cached),
-    Hook("pre_api_tools", ("tools:select",), gets.tools, does.tools, wants=(FUEL,)),
-    Hook(
-        "pre_api_request", ("message:before_send",), request.request, request.changed, request.is_first,
-        wants=(FUEL, TOOLS, SYSTEM),
-    ),
-    Hook("pre_agentic_loop", ("leg:started",), gets.loop, does.loop, wants=(FUEL,)),
-    Hook("post_tool_batch", ("tool:batch_completed",), gets.batch, does.loop, wants=(FUEL,)),
-    Hook("pre_file_read", _CALL, leave.read, does.leave, leave.reads_outside, step=LAST),
-    Hook("pre_file_write", _CALL, leave.write, does.leave, leave.writes, step=LAST),
-    Hook("pre_shell_exec", _CALL, leave.shell, does.leave, leave.runs, step=LAST),
-    Hook("pre_fetch_url", _CALL, leave.fetch, does.leave, leave.fetches_inside, step=LAST),
-    Hook("pre_send_message", ("inbox:sending",), gets.message, does.sent),
-    Hook("post_send_message", ("inbox:sent",), gets.delivered),
-    Hook("pre_clear", ("context:clearing",), gets.context),
-    Hook("post_clear", ("context:cleared",), gets.context_name),
-    Hook("pre_compact", ("context:overflow",), gets.context, hears=gets.is_manual),
-    Hook("post_compact", ("session:compacted",), gets.context, hears=gets.is_manual),
-    Hook("pre_rolling_compact", ("context:overflow",), gets.rolling, hears=gets.is_automatic),
-    Hook("post_rolling_compact", ("session:compacted",), gets.rolled, hears=gets.is_automatic, wants=(SIZE,)),
-    Hook("pre_spawn_agent", later=NO_AGENTS),
-    Hook("post_spawn_agent", later=NO_AGENTS),
-    Hook("post_index_file", later=NO_INDEX),
-    Hook("pre_vfs_write", later=NO_VFS),
-    Hook("post_vfs_write", later=NO_VFS),
+    Hook("on_start", "a session has opened, its plugins are loaded",
+         ("session:started",), gets.run),
+    Hook("on_end", "the session ends",
+         ("session:ended",), gets.run),
+    Hook("on_context_switch", "`-c` or `-C` took another context",
+         ("context:switched",), gets.switched),
+    Hook("pre_message", "a prompt is about to be sent, continuations too",
+         ("message:received",), gets.received, does.prompt),
+    Hook("post_message", "a final answer is in the log; not the message of `call_user`",
+         ("turn:complete",), gets.answered, hears=gets.is_answer),
+    Hook("pre_system_prompt", "the system prompt is made, once a prompt or continuation",
+         ("system_prompt:build",), gets.system_prompt, does.above),
+    Hook("post_system_prompt", "the same, after all `pre_system_prompt`",
+         ("system_prompt:build",), gets.system_prompt, does.below, step=1),
+    Hook("pre_tool", "before every call of a tool, unknown ones too",
+         _CALL, gets.tool, does.call),
+    Hook("post_tool", "a call is over and its result is in the log",
+         ("tool:settled",), gets.settled, hears=gets.is_no_steering, step=2),
+    Hook("pre_tool_output", "a tool has ended, well or not, or was refused",
+         _DONE, gets.output, does.output),
+    Hook("post_tool_output", "it is settled what the model reads of a result",
+         ("tool:settled",), gets.final_output, step=1),
+    Hook("pre_cache_output", "an output is too long, and is about to be saved to a file",
+         ("output:cached",), gets.to_cache, does.cache, gets.is_worth_caching),
+    Hook("post_cache_output", "it was saved",
+         ("tool:settled",), gets.cached, hears=gets.is_cached),
+    Hook("pre_api_tools", "tools are chosen, once a prompt or continuation",
+         ("tools:select",), gets.tools, does.tools, wants=(FUEL,)),
+    Hook("pre_api_request", "before the first request of a prompt or continuation",
+         ("message:before_send",), request.request, request.changed, request.is_first, wants=(FUEL, TOOLS, SYSTEM)),
+    Hook("pre_agentic_loop", "a prompt or continuation begins",
+         ("leg:started",), gets.loop, does.loop, wants=(FUEL,)),
+    Hook("post_tool_batch", "all calls of one reply are done",
+         ("tool:batch_completed",), gets.batch, does.loop, wants=(FUEL,)),
+    Hook("pre_file_read", "a tool would read outside of the project, where no allow rule leads",
+         _CALL, leave.read, does.leave, leave.reads_outside, step=LAST),
+    Hook("pre_file_write", "a tool would write a file",
+         _CALL, leave.write, does.leave, leave.writes, step=LAST),
+    Hook("pre_shell_exec", "a command would run",
+         _CALL, leave.shell, does.leave, leave.runs, step=LAST),
+    Hook("pre_fetch_url", "an address of this machine or a private network would be fetched, and no rule decides on it",
+         _CALL, leave.fetch, does.leave, leave.fetches_inside, step=LAST),
+    Hook("pre_send_message", "the agent sends a message to another context",
+         ("inbox:sending",), gets.message, does.sent),
+    Hook("post_send_message", "it was delivered",
+         ("inbox:sent",), gets.delivered),
+    Hook("pre_clear", "`-a` or `/clear` is about to empty the context",
+         ("context:clearing",), gets.context),
+    Hook("post_clear", "it is empty",
+         ("context:cleared",), gets.context_name),
+    Hook("pre_compact", "`-z` or `/compact` is about to summarise the conversation",
+         ("context:overflow",), gets.context, hears=gets.is_manual),
+    Hook("post_compact", "it is summarised",
+         ("session:compacted",), gets.context, hears=gets.is_manual),
+    Hook("pre_rolling_compact", "the conversation is about to be summarised because it grew too long",
+         ("context:overflow",), gets.rolling, hears=gets.is_automatic),
+    Hook("post_rolling_compact", "it was, and is shorter",
+         ("session:compacted",), gets.rolled, hears=gets.is_automatic),
+    Hook("pre_spawn_agent", "a sub-agent is about to be asked", later=NO_AGENTS),
+    Hook("post_spawn_agent", "it has answered", later=NO_AGENTS),
+    Hook("post_index_file", "a source file is in the index", later=NO_INDEX),
+    Hook("pre_vfs_write", "a file of the virtual file system is about to be written", later=NO_VFS),
+    Hook("post_vfs_write", "it is written", later=NO_VFS),
 )  # fmt: skip
 
 BY_NAME: dict[str, Hook] = {hook.name: hook for hook in TABLE}
@@ -85,13 +110,14 @@ def register(host: Host, executable: Executable, where: Where) -> None:
     ]
     if not wanted:
         return
-    facts: Facts = host.session.shared.setdefault(SHARED, Facts(host.session.parts, where))
+    facts: Facts = host.session.shared.setdefault(SHARED, Facts(host.session.parts, where.home, where.verbose))
     for tool, hook in wanted:
         call = HookCall(hook, executable, tool, facts, where)
+        on_error = executable.on_error if hook.events == _CALL else "pass"
         for event in hook.events:
             host.listen(
                 event, call, lane="executables", priority=PRIORITY + hook.step, limit=SECONDS,
-                where=f"{executable.path} {hook.name}",
+                where=f"{executable.path} {hook.name}", on_error=on_error,
             )  # fmt: skip
     hooks = {hook.name: hook for _, hook in wanted}
     for method in dict.fromkeys(name for hook in hooks.values() for name in hook.wants):

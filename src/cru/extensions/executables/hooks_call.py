@@ -12,7 +12,7 @@ from cru.extensions.executables.process import Where, call_hook
 
 
 class HookCall:
-    """Runs the program with the hook's payload. Nothing that it does or fails to do ends a turn."""
+    """Runs the program with the hook's payload. That it fails is told like the failure of any handler, and ends no turn."""
 
     copies = True
 
@@ -35,6 +35,7 @@ class HookCall:
         return "" if means else f"not a {self._hook.name}"
 
     async def __call__(self, event: Event) -> Answer:
+        """Raises HookFailed."""
         hook, facts = self._hook, self._facts
         said = await call_hook(self._executable, hook.name, hook.payload(event, facts), self._where)
         if not isinstance(said, Mapping):  # text is something for a log, and no answer

@@ -16,16 +16,18 @@ FALLBACKS = ("call_user", "call_agent")
 
 
 def prompt(run: Run, said: Mapping[str, Any]) -> Answer:
+    """`{"prompt": TEXT}` is sent instead; the last one counts"""
     text = run.text(said, "prompt")
     return PASS if text is None else _set("content", text)
 
 
 def above(run: Run, said: Mapping[str, Any]) -> Answer:
-    """Above everything; a later plugin's text above an earlier one's."""
+    """`{"inject": TEXT}` stands above everything, a later plugin's above an earlier one's"""
     return _section(run, said, "prepend")
 
 
 def below(run: Run, said: Mapping[str, Any]) -> Answer:
+    """`{"inject": TEXT}` stands below everything"""
     return _section(run, said, "append")
 
 
@@ -35,6 +37,8 @@ def _section(run: Run, said: Mapping[str, Any], op: Op) -> Answer:
 
 
 def call(run: Run, said: Mapping[str, Any]) -> Answer:
+    """`{"block": true, "message": TEXT}`: it does not run, and the model reads the message; the first one counts. `{"arguments": {…}}`
+    takes the place of the arguments; the last one counts"""
     if said.get("block") is True:
         return run.last_word(cancel(run.text(said, "message") or BLOCKED))
     given = said.get("arguments")
@@ -47,13 +51,15 @@ def call(run: Run, said: Mapping[str, Any]) -> Answer:
 
 
 def leave(run: Run, said: Mapping[str, Any]) -> Answer:
-    """It can only refuse: a yes changes nothing, neither rules nor the question to a person."""
+    """`{"denied": true, "reason": TEXT}` refuses, and so does `{"approved": false}` of older plugins. A yes changes nothing"""
     if said.get("denied") is True or said.get("approved") is False:
         return run.last_word(cancel(run.text(said, "reason") or "denied by a hook"))
     return PASS
 
 
 def output(run: Run, said: Mapping[str, Any]) -> Answer:
+    """`{"output": TEXT}` is the result instead, the last one counts; `{"block": true, "message": TEXT}`: the message is, and nobody
+    else is listened to"""
     name = "error" if run.event.name == "tool:failed" else "result"
     if said.get("block") is True:
         return run.last_word(_set(name, run.text(said, "message") or BLOCKED))
@@ -62,6 +68,7 @@ def output(run: Run, said: Mapping[str, Any]) -> Answer:
 
 
 def cache(run: Run, said: Mapping[str, Any]) -> Answer:
+    """`{"block": true}`: it is sent in full; `{"summary": TEXT}`: the model reads that in the place of the beginning"""
     if said.get("block") is True:
         return run.last_word(cancel("sent in full"))
     text = run.text(said, "summary")
@@ -69,7 +76,7 @@ def cache(run: Run, said: Mapping[str, Any]) -> Answer:
 
 
 def tools(run: Run, said: Mapping[str, Any]) -> Answer:
-    """Several `include` are intersected, all `exclude` are added up: each only takes away."""
+    """`{"include": [NAME…]}` leaves only these, `{"exclude": [NAME…]}` takes these away; each can only take away"""
     changes = [Change("tools", op, names) for key, op in NARROWING if (names := _names(run, said, key)) is not None]
     return Answer(changes=tuple(changes)) if changes else PASS
 
@@ -85,7 +92,8 @@ def _names(run: Run, said: Mapping[str, Any], key: str) -> list[str] | None:
 
 
 def loop(run: Run, said: Mapping[str, Any]) -> Answer:
-    """Where the leg goes when the model says nothing about it, and the fuel that is left; deltas of several plugins add up."""
+    """`{"fallback": "call_agent"}`: the agent goes on after its answer; `"call_user"`: it does not. `{"fuel": N}` is left now,
+    `{"fuel_delta": ±N}` more or less (post_tool_batch only)"""
     changes = []
     target = run.text(said, "fallback")
     if target in FALLBACKS:
@@ -113,7 +121,7 @@ def _fuel(run: Run, said: Mapping[str, Any]) -> int | None:
 
 
 def sent(run: Run, said: Mapping[str, Any]) -> Answer:
-    """It has taken the message: the inbox gets none. The first one counts."""
+    """`{"delivered": true, "via": TEXT}`: the plugin has delivered it, the inbox gets nothing; the first one counts"""
     if said.get("delivered") is not True:
         return PASS
     return run.last_word(Answer(result={"via": run.text(said, "via") or run.tool}))

@@ -28,10 +28,11 @@ def field(event: Event, name: str) -> Any:
 
 
 def run(event: Event, facts: Facts) -> dict[str, Any]:
-    parts, where = facts.parts, facts.where
+    """`current_context` is the one of this run: it is heard after -c and -C were carried out, and CHIBI_CONTEXT says the same."""
+    parts = facts.parts
     return {
-        "current_context": parts.services["home"].current, "verbose": where.verbose,
-        "chibi_home": str(where.home), "project_root": str(parts.root), "tool_count": len(parts.tools.names()),
+        "current_context": parts.store.name, "verbose": facts.verbose,
+        "chibi_home": str(facts.home), "project_root": str(parts.root), "tool_count": len(parts.tools.names()),
     }  # fmt: skip
 
 
@@ -208,7 +209,7 @@ def rolling(event: Event, facts: Facts) -> dict[str, Any]:
 
 
 def rolled(event: Event, facts: Facts) -> dict[str, Any]:
-    return {**context(event, facts), "messages_archived": facts.messages - messages(facts.parts)}
+    return {**context(event, facts), "messages_archived": field(event, "archived")}
 
 
 def is_manual(event: Event, facts: Facts) -> bool:

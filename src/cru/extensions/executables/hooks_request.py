@@ -54,7 +54,7 @@ def _shown(message: Message) -> dict[str, Any]:
 
 
 def changed(run: Run, said: Mapping[str, Any]) -> Answer:
-    """What differs from what it was shown: the model, parameters, and for this one request the messages."""
+    """`{"request_body": {…}}`: what it changes of `model`, of parameters, and for this one request of `messages` holds"""
     given = said.get("request_body")
     if given is None:
         return PASS

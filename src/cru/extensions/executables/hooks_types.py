@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct, field
@@ -11,7 +12,6 @@ from cru.engine.parts import Parts
 from cru.events.answers import PASS, Answer
 from cru.events.payloads import LegStarted, SystemPromptBuild, ToolsSelect
 from cru.events.stamp import Event
-from cru.extensions.executables.process import Where
 from cru.values.entries import MESSAGE
 from cru.values.messages import Span
 
@@ -28,16 +28,16 @@ class Group(Struct):
 
 
 class Facts(Struct):
-    """What payloads need beside the event. fuel (< 0: no limit), depth, tools, sections: of the running leg, messages: before a
-    compaction, as the observers of hooks that want them saw them last."""
+    """What payloads of all plugins need beside the event. fuel (< 0: no limit), depth, tools, sections: of the running leg, as the
+    observers of hooks that want them saw them last."""
 
     parts: Parts
-    where: Where
+    home: Path
+    verbose: bool = False
     fuel: int = -1
     depth: int = 0
     tools: tuple[str, ...] = ()
     sections: tuple[Span, ...] = ()
-    messages: int = 0
     _leg: int = 0
     _groups: dict[tuple[int, str], Group] = field(default_factory=dict)
 
@@ -60,9 +60,6 @@ class Facts(Struct):
     def selected(self, event: Event) -> None:
         assert isinstance(event.payload, ToolsSelect)
         self.tools = event.payload.tools
-
-    def sized(self, event: Event) -> None:
-        self.messages = messages(self.parts)
 
     def built(self, event: Event) -> None:
         assert isinstance(event.payload, SystemPromptBuild)
@@ -104,16 +101,18 @@ Effect = Callable[[Run, Mapping[str, Any]], Answer]
 
 
 def observed(run: Run, said: Mapping[str, Any]) -> Answer:
-    """Whatever it answers has no effect."""
+    """–"""
     return PASS
 
 
 class Hook(Struct, frozen=True):
-    """One of the 34. events: ours that it hears · payload: what it is given · effect: what an object that it returns does · hears: which of
-    these events it means · step: hooks of one event run in this order, all plugins at one step before the next · wants: what is
-    observed for its payload (methods of Facts) · later: why it is never called."""
+    """One of the 34. when: in words · events: ours that it hears · payload: what it is given · effect: what an object that it returns
+    does, its docstring says it for docs/executables.md · hears: which of these events it means · step: hooks of one event run in this
+    order, all plugins at one step before the next · wants: what is observed for its payload (methods of Facts) · later: why it is never
+    called."""
 
     name: str
+    when: str
     events: tuple[str, ...] = ()
     payload: Payload = lambda event, facts: {}
     effect: Effect = observed

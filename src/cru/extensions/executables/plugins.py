@@ -13,9 +13,10 @@ from cru.engine.parts import Parts
 from cru.events.payloads import InteractionCompleted, InteractionRequested
 from cru.extensions.discover import Found
 from cru.extensions.errors import PluginFailed
-from cru.extensions.executables.executable import ERAS, HOOK_SECONDS, TOOL_SECONDS, Executable
+from cru.extensions.executables.executable import ERAS, HOOK_SECONDS, POLICIES, TOOL_SECONDS, Executable
 from cru.extensions.executables.process import Where
 from cru.extensions.executables.schemas import Cache, Known, known_of
+from cru.extensions.executables.settings import Settings
 from cru.extensions.executables.tools import ExecutableTool
 from cru.namespace.host import Host, Plugin
 
@@ -30,6 +31,7 @@ class Executables:
         self._all = all
         self._cache = Cache(home)
         self._failed: dict[Path, PluginFailed] | None = None
+        self._too_slow: set[Path] = set()
 
     def plugin(self, found: Found, config: Mapping[str, Any]) -> Plugin:
         return Plugin(found.name, found.folder, "executable", config)
@@ -68,38 +70,40 @@ class Executables:
             known = self._cache.of(path)
         except OSError as error:
             raise PluginFailed(f"{path} cannot be read: {error.strerror}") from error
-        if known is None:
-            known = await self._ask(path)
-        era = config.get("era", known.era)
-        if era not in ERAS:
-            from cru.config.closest import did_you_mean
+        if known is None or (known.failure and path in self._too_slow):
+            known = await self._ask(path, found.name)
+        if known.failure:
+            self._too_slow.add(path)
+            raise PluginFailed(known.failure, "it is asked again when its file changes, and by `cru plugin list`")
+        settings = Settings(found.name, config)
+        return Executable(
+            found.name, path, settings.choice("era", ERAS, known.era), known.tools,
+            settings.seconds("timeout", TOOL_SECONDS), settings.seconds("hook_timeout", HOOK_SECONDS),
+            settings.choice("on_error", POLICIES, "pass"), (*known.problems, *settings.slips()),
+        )  # fmt: skip
 
-            hint = did_you_mean(str(era), ERAS) or f"one of: {', '.join(ERAS)}"
-            raise PluginFailed(f"[plugins.{found.name}] era: there is no generation {era!r}", hint)
-        timeout = _seconds(found.name, config, "timeout", TOOL_SECONDS)
-        hook_timeout = _seconds(found.name, config, "hook_timeout", HOOK_SECONDS)
-        return Executable(found.name, path, era, known.tools, timeout, hook_timeout, known.problems)
-
-    async def _ask(self, path: Path) -> Known:
+    async def _ask(self, path: Path, name: str) -> Known:
         """Its schema, asked for anew. Raises PluginFailed."""
         if self._failed is None:  # the first one: ask them all
-            others = (_program(found) for found in self._all() if found.kind == "executable" and found.loadable)
-            answers = await self._ask_all({path, *filter(self._unknown, others)})
+            others = {
+                _program(found): found.name for found in self._all() if found.kind == "executable" and found.loadable
+            }
+            answers = await self._ask_all({path: name} | {p: n for p, n in others.items() if self._unknown(p)})
         else:
             failed = self._failed.pop(path, None)
-            answers = {path: failed} if failed is not None else await self._ask_all({path})
+            answers = {path: failed} if failed is not None else await self._ask_all({path: name})
         known = answers[path]
         if isinstance(known, PluginFailed):
             raise known
         return known
 
-    async def _ask_all(self, paths: set[Path]) -> dict[Path, Known | PluginFailed]:
-        """At the same time; those of others that failed are kept until these are loaded."""
+    async def _ask_all(self, paths: Mapping[Path, str]) -> dict[Path, Known | PluginFailed]:
+        """At the same time, each in the name of its plugin; those of others that failed are kept until these are loaded."""
         answers: dict[Path, Known | PluginFailed] = {}
 
         async def ask(path: Path) -> None:
             try:
-                answers[path] = await known_of(path, self._where(path.name))
+                answers[path] = await known_of(path, self._where(paths[path]))
             except PluginFailed as error:
                 answers[path] = error
 
@@ -141,10 +145,3 @@ def _here(otherwise: Path) -> Path:
         return Path.cwd()
     except FileNotFoundError:
         return otherwise
-
-
-def _seconds(name: str, config: Mapping[str, Any], key: str, default: float) -> float:
-    value = config.get(key, default)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= 86400:
-        raise PluginFailed(f"[plugins.{name}] {key} must be a number of seconds, at most 86400", f"{key} = {default:g}")
-    return float(value)

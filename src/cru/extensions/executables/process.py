@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from cru.extensions.errors import HookFailed
 from cru.extensions.executables.executable import Executable, ToolSchema
 from cru.tools.protocol import Result, ToolTimeout
 
@@ -74,14 +75,12 @@ async def call_tool(
 
 
 async def call_hook(executable: Executable, hook: str, payload: Mapping[str, Any], where: Where) -> object | None:
-    """Run it for a hook. What it printed: nothing → None, JSON → that value, other text → a string. Whatever goes wrong is a warning
-    and None; never raises but when cancelled."""
+    """Run it for a hook. What it printed: nothing → None, JSON → that value, other text → a string. Raises HookFailed."""
     given = msgspec.json.encode(payload, enc_hook=str)
     extra = {"CHIBI_HOOK": hook}
     if executable.era == "env":
         if len(given) > LONGEST:
-            where.warn(f"{executable.name}: {hook}: {_too_long(executable, 'the payload', len(given))}")
-            return None
+            raise HookFailed(_too_long(executable, "the payload", len(given)))
         extra["CHIBI_HOOK_DATA"] = given.decode()
     stdin = b"" if executable.era == "env" else given
     ran = await run(executable, where, environment(where, extra), stdin, executable.hook_timeout)
@@ -91,8 +90,7 @@ async def call_hook(executable: Executable, hook: str, payload: Mapping[str, Any
     elif ran.code and not problem:
         problem = how(ran.code)
     if problem:
-        where.warn(f"{executable.name}: {hook}: {problem}: it has no effect")
-        return None
+        raise HookFailed(problem)
     return _value(ran.out.strip())
 
 

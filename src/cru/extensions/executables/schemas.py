@@ -25,14 +25,20 @@ EARLY = (b"CHIBI_TOOL_ARGS", b"CHIBI_HOOK_DATA")
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
+class SchemaTimeout(PluginFailed):
+    """It went on running."""
+
+
 class Known(Struct, frozen=True):
-    """What was found out about one program while its file had this time and size."""
+    """What was found out about one program while its file had this time and size. `failure`: it did not end in time, and why; waiting for
+    it at each start would help nobody."""
 
     mtime_ns: int
     size: int
     era: Era
-    tools: tuple[ToolSchema, ...]
+    tools: tuple[ToolSchema, ...] = ()
     problems: tuple[str, ...] = ()
+    failure: str = ""
 
 
 class _File(Struct):
@@ -56,17 +62,27 @@ class Cache:
             known if known is not None and (known.mtime_ns, known.size) == (about.st_mtime_ns, about.st_size) else None
         )
 
+    def forget_failures(self) -> None:
+        """Ask again those that did not end in time."""
+        failed = [path for path, known in self._programs.items() if known.failure]
+        if failed:
+            for path in failed:
+                del self._programs[path]
+            self._write()
+
     def keep(self, found: Mapping[Path, Known]) -> None:
         """For this run and, unless that fails, for the next ones. Programs that are gone are forgotten."""
         if not found:
             return
         self._programs |= {str(path): known for path, known in found.items()}
+        self._write()
+
+    def _write(self) -> None:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with atomic.locked(self._path):
-                self._programs = {
-                    name: one for name, one in (self._read() | self._programs).items() if os.path.exists(name)
-                }
+                others = {name: one for name, one in self._read().items() if not one.failure}
+                self._programs = {name: one for name, one in (others | self._programs).items() if os.path.exists(name)}
                 atomic.replace(self._path, msgspec.json.encode(_File(programs=self._programs)))
         except OSError:
             pass  # it only saves time
@@ -80,13 +96,18 @@ class Cache:
 
 
 async def known_of(path: Path, where: Where) -> Known:
-    """Ask the program, and see of which generation it is. Raises PluginFailed."""
+    """Ask the program, and see of which generation it is; one that does not end in time is known by its failure. Raises
+    PluginFailed."""
     try:
         about = path.stat()
         era = era_of(path)
     except OSError as error:
         raise PluginFailed(f"{path} cannot be read: {error.strerror}") from error
-    tools, problems = read(await _asked(path, where))
+    try:
+        printed = await _asked(path, where)
+    except SchemaTimeout as error:
+        return Known(about.st_mtime_ns, about.st_size, era, failure=error.message)
+    tools, problems = read(printed)
     return Known(about.st_mtime_ns, about.st_size, era, tools, problems)
 
 
@@ -102,7 +123,7 @@ def era_of(path: Path) -> Era:
 
 
 async def _asked(path: Path, where: Where) -> bytes:
-    """What it prints for `--schema`. Raises PluginFailed."""
+    """What it prints for `--schema`. Raises SchemaTimeout and PluginFailed."""
     from cru.tools.child import Child
 
     out, err = bytearray(), bytearray()
@@ -129,7 +150,7 @@ async def _asked(path: Path, where: Where) -> bytes:
     if max(len(out), len(err)) > MOST:
         raise PluginFailed(f"`--schema` prints more than {MOST >> 20} MiB", "it must print one JSON value and end")
     if over:
-        raise PluginFailed(f"`--schema` does not end within {SECONDS:g} s", "it must print one JSON value and end")
+        raise SchemaTimeout(f"`--schema` does not end within {SECONDS:g} s")
     if code:
         said = " ".join(err[-400:].decode("utf-8", "replace").split())
         raise PluginFailed(f"`--schema`: {how(code)}" + (f": {said}" if said else ""))

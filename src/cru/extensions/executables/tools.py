@@ -19,6 +19,7 @@ class ExecutableTool:
     run: its call ends the turn with what it says to the user, or lets the agent go on."""
 
     hidden = False
+    outside = True  # another process: what it does to the context it does as a `cru` of its own
 
     def __init__(self, executable: Executable, schema: ToolSchema, where: Where) -> None:
         self.spec = ToolSpec(schema.name, schema.description, schema.parameters)

@@ -2,21 +2,30 @@
 -- host: the callbacks of Python (they never raise, and no finalizer calls one: the machine may be on its way out). chunks: the texts of the other files, but for plugins.lua.
 
 local host, chunks = ...
-local sethook, traceback, getinfo = debug.sethook, debug.traceback, debug.getinfo
+local sethook, gethook, traceback, getinfo = debug.sethook, debug.gethook, debug.traceback, debug.getinfo
 local create, resume_, yield, status, close = coroutine.create, coroutine.resume, coroutine.yield, coroutine.status, coroutine.close
 local isyieldable = coroutine.isyieldable
 local error, pcall, type, tostring, rawget, rawset, setmetatable = error, pcall, type, tostring, rawget, rawset, setmetatable
-local getmetatable, next, load, match, package = debug.getmetatable, next, load, string.match, package
+local getmetatable, next, load, match, package, clock = debug.getmetatable, next, load, string.match, package, os.clock
 
 local DONE, WAITING, FAILED = 0, 1, 2      -- how a run came back to Python
 local VALUES, NOTHING, WAIT, ERROR, STOP, NULLS, METHOD = 0, 1, 2, 3, 4, 5, 6  -- how Python answers a call
-local STEP = 10000                         -- instructions between two looks at the clock
+local STEP, SLOW = 1000, 20                -- instructions between two looks at the clock; the same where they are slow
+local PAUSE = 0.005                        -- seconds of processor time before Python is asked
 
 -- The time limit ----------------------------------------------------------------------------------------------------------------
 local killed = false                       -- the run that is going on is over: nothing may catch that
-local function hook()
-  local reason = not killed and host.expired()
-  if reason then killed = reason end
+local looked = 0
+local function hook(_, _, at_once)
+  if not killed then
+    local now = clock()
+    local passed = now - looked
+    if passed < PAUSE and not at_once then return end
+    local step, _, _, count = passed > PAUSE * 2 and SLOW or STEP, gethook()  -- slow: they copy big texts
+    if count and count ~= step then sethook(hook, "", step) end
+    looked = now
+    killed = host.expired() or false
+  end
   if killed then
     sethook(hook, "", 1)                   -- every instruction from now on, so that pcall cannot go on
     error(killed, 0)
@@ -25,6 +34,14 @@ end
 local function guard(co)
   sethook(co, hook, "", STEP)
   return co
+end
+local weight = 0                           -- what long functions of C have done since the last look: bytes or elements
+local function weigh(amount)
+  weight = weight + amount
+  if weight > 1e6 then
+    weight = 0
+    hook(nil, nil, true)
+  end
 end
 local function stop(reason)
   killed = reason
@@ -144,6 +161,7 @@ end
 
 local function drive(call, co, ok, ...)
   if not ok then return failure(co, (...)) end
+  if killed then return failure(co, killed) end  -- some functions of C catch it: load, coroutine.close
   if status(co) == "dead" then             -- packed here, where no hook slows it down; the memory limit bounds it
     local packed, data = pcall(P.pack_answer, ...)
     if packed then return DONE, data end
@@ -204,11 +222,11 @@ P = own(chunks.pack, "pack")({
 P.object_meta.__index = function(proxy, name) return finish(host.read(P.objects[proxy], P.pack(name))) end
 P.object_meta.__newindex = function(proxy, name, value) return finish(host.assign(P.objects[proxy], P.pack(name, value))) end
 P.object_meta.__tostring = function(proxy) return "object: " .. P.objects[proxy] end
-own(chunks.patterns, "patterns")()
+own(chunks.patterns, "patterns")(weigh)
 G.next = P.next
 local closed = false
 local homes = setmetatable({}, { __mode = "v" })  -- source of a chunk -> the globals that it was loaded with
-local library = own(chunks.library, "library")(G, host, guard, function() return killed end, function() return closed end, homes)
+local library = own(chunks.library, "library")(G, host, guard, weigh, function() return killed end, function() return closed end, homes)
 local function furnish() end               -- puts the names of `cru` into globals; install knows them
 local metas = { getmetatable(""), getmetatable(G.io.stdout), table.unpack(P.metas) }
 local room = own(chunks.room, "room")(G, library, function(...) return furnish(...) end, homes, metas)

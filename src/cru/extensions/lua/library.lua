@@ -1,9 +1,9 @@
 -- The standard library as extensions see it: all of Lua 5.4, except what would end, hang or garble the program.
--- Takes: G (the globals of the machine), host.write (text for standard output and error), guard (marks a coroutine as watched), killed (is this
--- run over?), closed (is the machine on its way out?), homes (source of a chunk -> the globals that it was loaded with).
+-- Takes: G (the globals of the machine), host.write (text for standard output and error), guard (marks a coroutine as watched), weigh (counts
+-- what long functions of C do, and looks at the clock), killed (is this run over?), closed (is the machine on its way out?), homes (source of a chunk -> the globals that it was loaded with).
 -- Returns what gives another table of globals its own: streams(io), code(globals), modules(globals, package).
 
-local G, host, guard, killed, closed, homes = ...
+local G, host, guard, weigh, killed, closed, homes = ...
 local io, os, debug, package, coroutine, table = io, os, debug, package, coroutine, table
 local error, type, select, tostring, concat, getmetatable = error, type, select, tostring, table.concat, debug.getmetatable
 local load, loadfile, setmetatable, xpcall, create, resume = load, loadfile, setmetatable, xpcall, coroutine.create, coroutine.resume
@@ -65,7 +65,10 @@ end
 streams(io)
 if package.config:sub(1, 1) == "/" then    -- a child's output must not garble ours
   local execute = os.execute
-  local function run(command, output) return execute("{ " .. command .. "\n} </dev/null " .. output) end
+  local function run(command, output)
+    weigh(1e7)                             -- a look at the clock before each
+    return execute("{ " .. command .. "\n} </dev/null " .. output)
+  end
   function os.execute(command)
     if command == nil then return execute() end
     return run(command, "1>&2")
@@ -156,10 +159,53 @@ local function with_metatable(set)
   end
 end
 G.setmetatable, debug.setmetatable = with_metatable(setmetatable), with_metatable(debug.setmetatable)
-local move = table.move
+
+-- One call of C cannot be interrupted: what may do much is counted before it begins, what would never end is refused.
+local MOST = 1e7
+local string, next, tonumber, collect = string, next, tonumber, collectgarbage
+local function many(count, doing)
+  if count > MOST then error("too many elements to " .. doing, 3) end
+  if count > 100 then weigh(count) end
+end
+local function counted(value) return tonumber(value) or 0 end
+local move, insert, remove, sort, joined, spread = table.move, table.insert, table.remove, table.sort, concat, table.unpack
 function table.move(a, first, last, ...)
-  if type(first) == "number" and type(last) == "number" and last - first > 1e7 then error("too many elements to move", 2) end
+  many(counted(last) - counted(first), "move")
   return move(a, first, last, ...)
+end
+function table.insert(list, ...)
+  if select("#", ...) > 1 and type(list) == "table" then many(#list - counted((...)), "move") end
+  return insert(list, ...)
+end
+function table.remove(list, ...)
+  if select("#", ...) > 0 and type(list) == "table" then many(#list - counted((...)), "move") end
+  return remove(list, ...)
+end
+local function before(a, b) return a < b end
+function table.sort(list, compare)         -- compared in Lua, so that it can be interrupted
+  if compare == nil and type(list) == "table" and #list > 20 then compare = before end
+  return sort(list, compare)
+end
+function table.concat(list, ...)
+  local text = joined(list, ...)
+  weigh(#text)
+  return text
+end
+function table.unpack(list, first, last)
+  if last and first then many(counted(last) - counted(first), "unpack") end
+  return spread(list, first, last)
+end
+for _, name in next, { "upper", "lower", "reverse", "rep", "format", "pack" } do
+  local original = string[name]
+  string[name] = function(...)
+    local text = original(...)
+    weigh(#text)
+    return text
+  end
+end
+function G.collectgarbage(how, ...)
+  if how == nil or how == "collect" or how == "step" then weigh(collect("count") * 10) end
+  return collect(how, ...)
 end
 G.unpack = table.unpack
 return { streams = streams, code = code, modules = modules }

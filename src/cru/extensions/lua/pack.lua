@@ -5,7 +5,7 @@
 
 local host, getmetatable = ...             -- host: make_function, fetch; getmetatable: the raw one
 local byte, sub, char, concat = string.byte, string.sub, string.char, table.concat
-local pack_, unpack_, utf8len, mathtype = string.pack, string.unpack, utf8.len, math.type
+local pack_, unpack_, spread, utf8len, mathtype = string.pack, string.unpack, table.unpack, utf8.len, math.type
 local next, type, error, rawlen, rawset, setmetatable, tostring = next, type, error, rawlen, rawset, setmetatable, tostring
 
 local DEPTH = 100
@@ -151,7 +151,7 @@ local function table_(value, depth, changed)
   if depth >= DEPTH then error("data nested deeper than " .. DEPTH .. " levels, or a table that contains itself", 0) end
   local ordered, length = is_list(value, meta)
   if ordered then
-    if meta and meta ~= ARRAY then value = { table.unpack(value, 1, length) } end
+    if meta and meta ~= ARRAY then value = { spread(value, 1, length) } end
     return list(value, length, depth + 1)
   end
   local event = events[value]

@@ -1,12 +1,16 @@
 -- Pattern functions that always end. One call of C's matcher cannot be interrupted and may take for ever, so a subject that is too
 -- long for its pattern goes to a matcher in Lua with the same results: slower, but the time limit reaches it.
+-- Takes: weigh (counts what long functions of C do, and looks at the clock).
 
+local weigh = ...
 local string = string
 local find, match, gmatch, gsub = string.find, string.match, string.gmatch, string.gsub
 local byte, sub, char, concat = string.byte, string.sub, string.char, table.concat
 local type, error, tostring, mathtype = type, error, tostring, math.type
 
-local STEPS = 5e7                          -- about 0.2 s of C's matcher
+local STEPS, LINEAR = 5e7, 1e8             -- about 0.2 s of C's matcher
+local LONGEST, KEPT = 16384, 200           -- bytes of a pattern, and of one that is worth keeping
+local SPECIALS = "[%^%$%*%+%?%.%(%[%%%-]"  -- without one of these C's find takes the pattern as plain text
 local cached, programs = {}, {}
 
 -- A pattern as a list of items { op, set, quantifier, ... } -----------------------------------------------------------------------
@@ -85,36 +89,42 @@ local function compile(p)
     i = after
   end
   program = { items = items, anchored = anchored }
-  programs[p] = program
+  if #p <= KEPT then programs[p] = program end
   return program
 end
 
 local function safe_length(p)              -- the longest subject for which C's matcher cannot exceed STEPS
-  if #cached > 500 then cached, programs = {}, {} end
   local program = compile(p)
   local items, last = program.items, #program.items
   while last > 0 and items[last].op == "close" do last = last - 1 end
-  local power, steps = program.anchored and 0 or 1, STEPS
+  local power, steps, optional = program.anchored and 0 or 1, STEPS, false
   local starts = power
   for n, item in ipairs(items) do
     if item.quantifier == "?" then
-      steps = steps / 2
+      steps, optional = steps / 2, true
     elseif (item.quantifier and n < last) or item.op == "balance" or item.op == "back" then
       power = power + 1
     end
   end
-  if power <= 1 and power == starts then return math.huge end
+  if power == starts and not optional then return power == 0 and STEPS > 0 and math.huge or LINEAR / #p end
+  steps = steps * 16 / math.max(16, #p)    -- each step may compare much of the pattern: a set, a row of letters
   for n = 2, power do steps = steps * n end
+  if power == 0 then return steps < 1 and -1 or math.huge end
   return steps ^ (1 / power) - power
 end
 
 local function safe(s, p)
   if type(s) ~= "string" or type(p) ~= "string" then return true end  -- C reports it
+  weigh(#s)
   local length = cached[p]
   if not length then
+    if #p > LONGEST then error("the pattern is longer than " .. LONGEST .. " bytes", 3) end
     length = safe_length(p)
-    cached[p] = length
-    cached[#cached + 1] = p
+    if #p <= KEPT then
+      if #cached > 500 then cached, programs = {}, {} end
+      cached[p] = length
+      cached[#cached + 1] = p
+    end
   end
   return #s <= length
 end
@@ -252,8 +262,27 @@ local function start(s, init)
 end
 
 -- The functions -----------------------------------------------------------------------------------------------------------------
+local function search_plain(s, p, init)    -- in pieces: C compares all of `p` at each place that begins like it
+  init = start(s, init)
+  if init > #s + 1 then return nil end
+  local step = 1e7 // math.max(#p, 1) + 1
+  while init + #p <= #s + 1 do
+    local first, stop = find(sub(s, init, init + step + #p - 2), p, 1, true)
+    if first then return init + first - 1, init + stop - 1 end
+    init = init + step
+    weigh(1e7)
+  end
+  return nil
+end
+
 function string.find(s, p, init, plain)
-  if plain or safe(s, p) then return find(s, p, init, plain) end
+  if type(s) ~= "string" or type(p) ~= "string" then return find(s, p, init, plain) end
+  local literal = plain or #p > KEPT and not find(p, SPECIALS)
+  if not literal and safe(s, p) then return find(s, p, init) end
+  if literal or not find(p, SPECIALS) then
+    if #p * #s < LINEAR then return find(s, p, init, true) end
+    return search_plain(s, p, init)
+  end
   init = start(s, init)
   if init > #s + 1 then return nil end
   local m, first, stop = search(s, compile(p), init)
@@ -318,7 +347,8 @@ end
 function string.gsub(s, p, repl, limit)
   local kind = type(repl)
   local usable = kind == "function" or kind == "table" or kind == "string" or kind == "number"
-  if not usable or safe(s, p) then return gsub(s, p, repl, limit) end
+  local long = kind == "string" and type(s) == "string" and #repl * #s > LINEAR
+  if not usable or safe(s, p) and not long then return gsub(s, p, repl, limit) end
   local program, out, at, last, count = compile(p), {}, 1, nil, 0
   while count < (limit or math.maxinteger) and at <= #s + 1 do
     local m, first, stop = search(s, program, at)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
@@ -12,16 +11,19 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from inspect import isawaitable
 from types import CodeType, ModuleType
-from typing import Any
+from typing import Any, NoReturn
 
-from cru.events.calling import cancelled_from_outside
-from cru.events.errors import EventError
+from cru.events.calling import cancels, described, from_outside
+from cru.events.errors import CancelledItself, EventError
+from cru.events.steps import Steps, taken_back
 from cru.extensions import slips
 from cru.extensions.commands import add_commands, start_services
 from cru.extensions.discover import Found
 from cru.extensions.errors import PluginFailed
+from cru.extensions.python.stray import Strays
 from cru.extensions.tools import add_tools
-from cru.namespace.host import Host, NamespaceError, Plugin, call
+from cru.namespace.host import Host, NamespaceError, Plugin, call, host
+from cru.values.errors import CruError
 
 PREFIX = "cru_plugin_"
 PRIVATE = PREFIX + "{name}"
@@ -50,6 +52,7 @@ class PythonPlugins:
         name = found.module or PRIVATE.format(name=found.name)
         _forget(name)
         host.own(lambda: _forget(name))
+        Strays.watch(host.session.parts.bus.stream, found.name, found.files, found.folder)
         try:
             module = import_module(name) if found.module else _executed(name, found)
             slips.whole(host, _own(module), str.upper)
@@ -68,7 +71,7 @@ class PythonPlugins:
             if _from_outside(error):
                 raise
             place = _place(error, str(found.folder), str(found.files[0]) if found.files else name)
-            raise PluginFailed(f"{place}: {type(error).__name__}: {error}") from error
+            raise PluginFailed(f"{place}: {described(error)}") from error
 
 
 class _Source(SourceFileLoader):
@@ -116,34 +119,51 @@ def _forget(name: str) -> None:
 
 def _invoke(folder: str, function: Callable[..., Any], *args: Any) -> Any:
     """Call a function of a plugin. What it raises is told with the plugin's own line."""
+    before = cancels()
     try:
         result = function(*args)
+        waits = isawaitable(result)
     except BaseException as error:  # the boundary around a plugin's code: raised again with its place
-        raise _failure(error, folder) from error
-    return _waited(folder, result) if isawaitable(result) else result
+        if cancels() == before:
+            raise _failure(error, folder) from error
+    else:
+        if cancels() == before:
+            return _waited(folder, result) if waits else result
+    return _cancelled(before, _where(function))
 
 
 async def _waited(folder: str, waiting: Awaitable[Any]) -> Any:
     try:
-        return await waiting
+        return await Steps(waiting, partial(_slow, waiting))
     except BaseException as error:  # as above
         if _from_outside(error):
             raise
-        raise _failure(error, folder) from error
+        raise _failure(error, folder, _where(waiting)) from error
+
+
+async def _cancelled(before: int, place: str) -> NoReturn:
+    await taken_back(before)
+    error = CancelledItself()
+    raise PluginRaised(f"{place}: {error.message}", error.hint)
+
+
+def _slow(waiting: Any, seconds: float) -> None:
+    here = host()
+    who = f"{here.plugin.name} ({_where(waiting)})"
+    text = f"{who}: worked {seconds * 1000:.0f} ms without a pause, and everything else waited"
+    here.session.parts.bus.stream.warn(text, here.plugin.name)
 
 
 def _from_outside(error: BaseException) -> bool:
-    """Whether the work is being cancelled or thrown away, rather than the plugin having raised this by hand. (Ctrl-C raises nothing in
-    a plugin: the loop hears of the signal.)"""
-    if isinstance(error, GeneratorExit):
-        return error.__traceback__ is None or error.__traceback__.tb_next is None
-    return isinstance(error, asyncio.CancelledError) and cancelled_from_outside()
+    """Whether the work is being ended, rather than the plugin having raised this by hand. A KeyboardInterrupt is always the plugin's:
+    either it raised it, or it is what hung when somebody pressed Ctrl-C."""
+    return not isinstance(error, KeyboardInterrupt) and from_outside(error)
 
 
-def _failure(error: BaseException, folder: str) -> PluginRaised:
-    text = error.message if isinstance(error, NamespaceError) else f"{type(error).__name__}: {error}"
-    place = _place(error, folder, "")
-    return PluginRaised(f"{place}: {text}" if place else text, getattr(error, "hint", ""))
+def _failure(error: BaseException, folder: str, otherwise: str = "") -> PluginRaised:
+    place = _place(error, folder, otherwise)
+    text, hint = (error.message, error.hint) if isinstance(error, CruError) else (described(error), "")
+    return PluginRaised(f"{place}: {text}" if place else text, hint)
 
 
 def _place(error: BaseException, folder: str, otherwise: str) -> str:
@@ -159,5 +179,5 @@ def _place(error: BaseException, folder: str, otherwise: str) -> str:
 
 
 def _where(function: Any) -> str:
-    code = getattr(function, "__code__", None)
+    code = getattr(function, "__code__", None) or getattr(function, "cr_code", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""

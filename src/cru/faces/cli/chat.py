@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from cru.app import Built, Start, build
+from cru.app import Built, FaceSettings, Start, build
 from cru.engine.turn import LegResult
 from cru.faces.cli import start as exits
 from cru.faces.cli.flags import Parsed
@@ -41,6 +41,7 @@ async def _chat(start: Start, parsed: Parsed) -> int:
 
     face = TextFace(parsed.has("verbose"))
     built = build(start, asker=asker_for(parsed), command=f"cru chat in {start.context}", watch=face.watch)
+    face.dress(built.settings.of(FaceSettings))
     exits.loaded()
     talk = Chat(built, face, start.home)
     try:
@@ -87,7 +88,7 @@ class Chat:
             await self._unasked()
             ahead, self._ahead = self._ahead, ""
             try:
-                return await self._lines.prompt_async("> ", default=ahead)
+                return await self._lines.prompt_async("> ", default=ahead, set_exception_handler=False)
             except KeyboardInterrupt:
                 continue
             except EOFError:

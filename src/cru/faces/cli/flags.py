@@ -5,11 +5,12 @@ from __future__ import annotations
 TYPE_CHECKING = False  # typing and collections.abc cost more than all of `cru --help`
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
 
 class Flag:
-    """`args` are the names of its values; `quiet` means that the model is not called because of it; `kind` is op (carried out, in
-    the order of this table), option, or later (known, not available yet)."""
+    """`args` are the names of its values (REST takes the whole rest of the line); `quiet` means that the model is not called because of
+    it; `kind` is op (carried out, in the order of this table) or option."""
 
     __slots__ = ("args", "help", "kind", "long", "name", "quiet", "short")
 
@@ -17,6 +18,8 @@ class Flag:
         self.short, self.long, self.args, self.quiet, self.help, self.kind = short, long, args, quiet, help, kind
         self.name = long[2:]
 
+
+REST = "[ARGS…]"
 
 FLAGS: tuple[Flag, ...] = (
     Flag("-C", "--transient-context", ("NAME",), False, "use a context for this run only"),
@@ -31,19 +34,29 @@ FLAGS: tuple[Flag, ...] = (
     Flag("-Y", "--set-system-prompt", ("NAME", "TEXT|FILE"), True, "the same for another context"),
     Flag("-u", "--set-username", ("NAME",), False, "save a user name in the context's local.toml"),
     Flag("-U", "--transient-username", ("NAME",), False, "a user name for this run only"),
+    Flag("-m", "--set-current-model", ("MODEL",), False, "check a model and save it in the context's local.toml"),
+    Flag("-M", "--set-model", ("NAME", "MODEL"), True, "the same for another context"),
+    Flag("", "--destroy-at", ("TIME",), False, "destroy the context then: Unix seconds or 2030-01-31T12:00 (never: not)"),
+    Flag("", "--destroy-after-inactive", ("TIME",), False, "destroy it after so long without use: seconds, 12h, 30d (never: not)"),
+    Flag("", "--clear-cache", (), False, "remove the context's saved tool outputs"),
+    Flag("", "--clear-cache-for", ("NAME",), True, "the same for another context"),
+    Flag("", "--cleanup-cache", (), True, "remove the saved tool outputs of all contexts that are too old"),
     Flag("-l", "--list-current-context", (), True, "what the context holds"),
     Flag("-L", "--list-contexts", (), True, "all contexts; * marks the current one"),
-    Flag("-d", "--delete-current-context", (), True, "delete the context (asks on a terminal)"),
-    Flag("-D", "--delete-context", ("NAME",), True, "delete another context"),
+    Flag("-d", "--delete-current-context", (), True, "destroy the context (asks on a terminal)"),
+    Flag("-D", "--delete-context", ("NAME",), True, "destroy another context"),
     Flag("-g", "--show-current-log", ("N",), True, "the last N entries (negative: the first, 0: all)"),
     Flag("-G", "--show-log", ("NAME", "N"), True, "the same of another context"),
-    Flag("-n", "--inspect-current", ("THING",), True, "system_prompt, reflection, todos, goals or list"),
+    Flag("-n", "--inspect-current", ("THING",), True, "a text, a setting (api.temperature) or home; list names all"),
     Flag("-N", "--inspect", ("NAME", "THING"), True, "the same of another context"),
-    Flag("-p", "--plugin", ("NAME",), True, "run a plugin's tool", "later"),
-    Flag("-P", "--call-tool", ("TOOL",), True, "run a tool", "later"),
+    Flag("-p", "--plugin", ("NAME", REST), True, "run a plugin's tool with these arguments; ends the flags"),
+    Flag("-P", "--call-tool", ("TOOL", REST), True, "run any tool; one JSON object is its arguments; ends the flags"),
+    Flag("-b", "--check-inboxes", (), True, "let every context act on the messages in its inbox"),
+    Flag("-B", "--check-inbox", ("NAME",), True, "the same for one context"),
     Flag("", "--resume", (), False, "go on with the last prompt that is not done", "option"),
     Flag("", "--attach", ("FILE",), False, "give a text file with the prompt (repeatable)", "option"),
     Flag("", "--model", ("NAME",), False, "model for this run: [provider:]model", "option"),
+    Flag("-s", "--set", ("KEY=VALUE",), False, "a setting for this run: api.temperature=0.2 (repeatable)", "option"),
     Flag("", "--mode", ("MODE",), False, "ask, auto, plan or trust", "option"),
     Flag("-t", "--trust", (), False, "the same as --mode trust", "option"),
     Flag(
@@ -55,7 +68,13 @@ FLAGS: tuple[Flag, ...] = (
         "option",
     ),
     Flag("", "--strict-hooks", (), False, "do not begin while a hook awaits trust or cannot be read", "option"),
+    Flag("", "--no-tool-calls", (), False, "offer the model no tools", "option"),
+    Flag("", "--hide-tool-calls", (), False, "do not tell which tools run", "option"),
+    Flag("", "--show-thinking", (), False, "show the model's visible reasoning, on stderr", "option"),
+    Flag("", "--raw", (), False, "show the answer as the model wrote it, on a terminal too", "option"),
+    Flag("", "--debug", ("WHAT",), False, "keep request-log, response-meta or all in the context's folder", "option"),
     Flag("", "--json", (), False, "one JSON object a line for every event, for programs", "option"),
+    Flag("", "--json-config", (), False, "read the whole command as one JSON object from stdin; implies --json", "option"),
     Flag("-v", "--verbose", (), False, "diagnostics on stderr", "option"),
     Flag("-x", "--no-llm", (), False, "do not call the model", "option"),
     Flag("-X", "--force-llm", (), False, "call the model although another flag says not to", "option"),
@@ -65,8 +84,8 @@ FLAGS: tuple[Flag, ...] = (
     Flag("", "--version", (), True, "the version", "option"),
 )
 
-# Other names of the same flags: those of chibi 0.4.
-SYNONYMS = {"--no-chibi": "--no-llm", "--force-chibi": "--force-llm"}
+# Other names of the same flags: those of chibi.
+SYNONYMS = {"--no-chibi": "--no-llm", "--force-chibi": "--force-llm", "--json-output": "--json"}
 BEFORE_COMMANDS = frozenset({"home", "switch-context", "transient-context", "verbose"})
 PATHS = ("PATH", "FILE", "TEXT|FILE")
 _BY_NAME = {name: flag for flag in FLAGS for name in (flag.short, flag.long) if name}
@@ -82,14 +101,15 @@ class UsageProblem(Exception):
 
 class Parsed:
     """`given` holds each flag's values, in the order of the command line; `words` is the prompt; `literal` says that `--` came
-    before the words."""
+    before the words; `config` are settings that came with them (--json-config), as in a local.toml."""
 
-    __slots__ = ("given", "literal", "words")
+    __slots__ = ("config", "given", "literal", "words")
 
     def __init__(
         self, given: tuple[tuple[Flag, tuple[str, ...]], ...], words: tuple[str, ...], literal: bool = False
     ) -> None:
         self.given, self.words, self.literal = given, words, literal
+        self.config: dict[str, Any] = {}
 
     def has(self, name: str) -> bool:
         return any(flag.name == name for flag, _ in self.given)
@@ -118,23 +138,29 @@ def parse(argv: Sequence[str]) -> Parsed:
         if not word.startswith("-") or word == "-":
             return Parsed(tuple(given), tuple(rest))
         flag, attached = find(rest.pop(0))
-        values = [attached] if attached is not None else []
-        while len(values) < len(flag.args):
-            if not rest:
-                raise UsageProblem(
-                    f"{flag.short or flag.long} needs {' '.join(flag.args)}", f"{flag.long}: {flag.help}"
-                )
-            values.append(rest.pop(0))
-        if flag.kind == "later":
-            raise UsageProblem(f"{flag.short}: not available yet")
+        values = _values(flag, attached, rest)
         _check_text(flag, values)
         given.append((flag, tuple(values)))
     return Parsed(tuple(given), ())
 
 
+def _values(flag: Flag, attached: str | None, rest: list[str]) -> list[str]:
+    """The values of a flag, taken from the rest of the line."""
+    values = [attached] if attached is not None else []
+    for kind in flag.args[len(values) :]:
+        if kind == REST:
+            values += rest
+            rest.clear()
+        elif rest:
+            values.append(rest.pop(0))
+        else:
+            raise UsageProblem(f"{flag.short or flag.long} needs {' '.join(flag.args)}", f"{flag.long}: {flag.help}")
+    return values
+
+
 def _check_text(flag: Flag, values: list[str]) -> None:
     """Values that are no paths go into logs and requests, which are UTF-8."""
-    for kind, value in zip(flag.args, values, strict=True):
+    for kind, value in zip((*flag.args, *values), values, strict=False):
         if kind not in PATHS and not value.isascii():
             try:
                 value.encode()
@@ -165,7 +191,7 @@ def _near(name: str) -> str | None:
     """The flag that was probably meant: for an unknown letter a long flag that begins with it, first of all one without a letter
     of its own."""
     if len(name) == 2:
-        found = [f for f in FLAGS if f.name[0] == name[1].lower() and f.kind != "later"]
+        found = [f for f in FLAGS if f.name[0] == name[1].lower()]
         return min(found, key=lambda f: bool(f.short)).long if found else None
     from cru.config.closest import closest
 
@@ -183,9 +209,7 @@ cru -- PROMPT…               everything after -- is the prompt
 
 def usage() -> str:
     """The help text."""
-    rows = [
-        (", ".join(n for n in (f.short, " ".join((f.long, *f.args))) if n), f.help) for f in FLAGS if f.kind != "later"
-    ]
+    rows = [(", ".join(n for n in (f.short, " ".join((f.long, *f.args))) if n), f.help) for f in FLAGS]
     from cru.faces.cli.commands import COMMANDS
 
     commands = [(f"cru {name} …", command.help) for name, command in COMMANDS.items()]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 
@@ -21,6 +21,9 @@ from cru.events.stream import (
 )
 from cru.faces.cli.terminal import Output, say
 
+if TYPE_CHECKING:
+    from cru.app import FaceSettings
+
 VERSION = 1
 # Types of lines that are no events of the catalog.
 NAMES: dict[type[msgspec.Struct], str] = {
@@ -36,7 +39,9 @@ OUTPUT, RESULT = "output", "result"
 
 
 class JsonFace:
-    """Writes each line with one write to standard output, at once."""
+    """Writes each line with one write to standard output, at once. `last` is how this process' last run ended."""
+
+    last: ClassVar[LegResult | None] = None
 
     def __init__(self) -> None:
         self._encode = msgspec.json.Encoder(enc_hook=repr).encode
@@ -50,11 +55,15 @@ class JsonFace:
     def watch(self, bus: Bus) -> None:
         bus.stream.subscribe(self._read)
 
+    def dress(self, look: FaceSettings) -> None:
+        """A program reads everything."""
+
     def close(self) -> None:
         return None
 
     def result(self, result: LegResult, code: int, resume: str = "") -> None:
         """The last line. `resume` is the command that goes on with an unfinished turn."""
+        JsonFace.last = result
         self._write({"v": VERSION, "type": RESULT, "code": code, "resume": resume, "payload": result})
 
     def failed(self, message: str, hint: str, code: int) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from cru.contexts.home import Home
 from cru.contexts.store import FileContext
-from cru.faces.cli.flags import UsageProblem
 from cru.faces.cli.terminal import one_line
 from cru.values.entries import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
+
+if TYPE_CHECKING:
+    from cru.config.merge import Settings
 
 MARKS = {"none": "", "active": " [active]", "stale": " [stale]"}
 FIRST_LINES = 3
@@ -38,6 +41,10 @@ def about(home: Home, store: FileContext) -> str:
         text = store.read_text(f"{title}.md").strip()
         if text:
             lines += [f"{title.capitalize()}:", *_first(text)]
+    if store.name in home.expiring:
+        from cru.contexts.expiry import mark_of
+
+        lines.append(f"Destroys itself: {mark_of(home.path, store.folder).told()}")
     return "\n".join(lines)
 
 
@@ -97,15 +104,17 @@ def _size(count: int) -> str:
     return f"{count}b" if count < 1024 else f"{count / 1024:.1f}kb"
 
 
-def inspect(home: Home, store: FileContext, thing: str) -> str:
-    """One of the texts of a context; a placeholder if it is empty. Raises UsageProblem."""
-    if thing == "list":
-        return "\n".join(["system_prompt", "reflection", "todos", "goals"])
+def inspect(home: Home, store: FileContext, thing: str, settings: Callable[[], Settings]) -> str:
+    """One of the texts of a context, the home folder, or a setting; a placeholder if it is empty. Raises UsageProblem."""
+    if thing in THINGS:
+        return store.read_text(THINGS[thing]) or NONE.get(THINGS[thing], f"(no {thing})")
     if thing == "reflection":
         return home.reflection or "(no reflection)"
-    if thing not in THINGS:
-        from cru.config.closest import did_you_mean
+    if thing == "home":
+        return str(home.path)
+    from cru.faces.cli import fields
 
-        known = [*THINGS, "reflection", "list"]
-        raise UsageProblem(f"cannot inspect {thing}", did_you_mean(thing, known) or f"one of {', '.join(known)}")
-    return store.read_text(THINGS[thing]) or NONE.get(THINGS[thing], f"(no {thing})")
+    texts = ("system_prompt", "reflection", "todos", "goals", "home")
+    if thing == "list":
+        return "\n".join((*texts, *fields.names(settings())))
+    return fields.field(settings(), thing, (*texts, "list"))

@@ -11,7 +11,7 @@ from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
-from cru.app import Start, build
+from cru.app import FaceSettings, Start, build
 from cru.contexts.home import Home
 from cru.engine.session import Session
 from cru.faces.cli.arguments import Arguments
@@ -54,6 +54,7 @@ async def _within(start: Start, parsed: Parsed, work: Callable[[Session], Corout
     """Work in a session; the exit status that a signal asked for, 0 if none came."""
     face = face_for(parsed)
     built = build(start, asker=asker_for(parsed), command=f"cru -C {start.context}", watch=face.watch)
+    face.dress(built.settings.of(FaceSettings))
     task = asyncio.current_task()
     assert task is not None
     signals = Signals(built.session, end=task.cancel)

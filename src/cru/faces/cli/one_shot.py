@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct
 
-from cru.app import Built, Start, build
+from cru.app import Built, FaceSettings, Start, build
 from cru.engine.commands import split
 from cru.engine.session import Session
-from cru.engine.turn import LegResult
+from cru.engine.turn import LegResult, Source
 from cru.faces.cli import start as exits
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.place import resume_command
@@ -21,11 +21,14 @@ CODES = {"done": exits.DONE, "cancelled": exits.DENIED, "halted": exits.DENIED, 
 
 
 class Ask(NamedTuple):
-    """What a run is asked to do; `events` is what handlers hear first."""
+    """What a run is asked to do; `events` is what handlers hear first; `source` says where the text is from, if nobody typed it;
+    `literal` text is no command."""
 
     text: str
     attachments: tuple[Any, ...] = ()
     events: tuple[Struct, ...] = ()
+    source: Source = "user"
+    literal: bool = False
 
 
 def one_shot(start: Start, parsed: Parsed, ask: Ask) -> int:
@@ -36,13 +39,14 @@ def one_shot(start: Start, parsed: Parsed, ask: Ask) -> int:
 async def _one_shot(start: Start, parsed: Parsed, ask: Ask) -> int:
     face = face_for(parsed)
     built = build(start, asker=asker_for(parsed), command=f"cru -C {start.context}", watch=face.watch)
+    face.dress(built.settings.of(FaceSettings))
     built.session.parts.services["face"] = lambda: _seat(built)
     exits.loaded()
     signals = Signals(built.session)
     try:
         result = await _turn(built.session, parsed, ask)
     except CruError as error:
-        if left_open(built.session, error, ask.text):
+        if left_open(built.session, error, "" if ask.literal else ask.text):
             error.hint = f"{error.hint}\nresume with: {resume_command(parsed, start.context, error.code)}".strip()
         raise
     finally:
@@ -63,7 +67,7 @@ async def _turn(session: Session, parsed: Parsed, ask: Ask) -> LegResult:
         await session.parts.bus.dispatch(event)
     if parsed.has("resume"):
         return await session.resume()
-    session.submit(ask.text, attachments=ask.attachments)
+    session.submit(ask.text, attachments=ask.attachments, source=ask.source, literal=ask.literal)
     result = await session.run()
     if result is None and ask.attachments:
         session.parts.bus.stream.warn("what is attached is not used: the command gave no prompt")
@@ -76,12 +80,17 @@ def _seat(built: Built) -> Any:
     return Seat(built.store)
 
 
-def with_session(start: Start, parsed: Parsed, work: Callable[[Session], Coroutine[Any, Any, None]]) -> None:
-    """Build a session, do something with it, close it. Raises Interrupted if a signal ended it."""
+def with_session(
+    start: Start, parsed: Parsed, work: Callable[[Session], Coroutine[Any, Any, None]], *, tells_failures: bool = True
+) -> None:
+    """Build a session, do something with it, close it. Raises Interrupted if a signal ended it. `tells_failures`: the face says which
+    calls of tools failed."""
 
     async def run() -> int:
         face = face_for(parsed)
+        face.tells_failures = tells_failures
         built = build(start, asker=asker_for(parsed), command=f"cru -C {start.context}", watch=face.watch)
+        face.dress(built.settings.of(FaceSettings))
         exits.loaded()
         signals = Signals(built.session)
         try:

@@ -15,8 +15,18 @@ if TYPE_CHECKING:
 
 # Flags that are settings of one run.
 OVERRIDES = {"model": "model", "mode": "mode", "transient-username": "username"}
+SWITCHES: dict[str, tuple[str, bool]] = {
+    "no-tool-calls": ("no_tool_calls", True),
+    "hide-tool-calls": ("hide_tool_calls", True),
+    "show-thinking": ("show_thinking", True),
+    "raw": ("render_markdown", False),
+    "verbose": ("verbose", True),
+}
 # Flags that a run's continuation needs too.
-KEPT = ("home", "project-root", "model", "mode", "trust", "hooks", "strict-hooks")
+KEPT = ("home", "project-root", "model", "mode", "trust", "hooks", "strict-hooks", "set", "no-tool-calls")
+
+
+_ENVIRONMENT: dict[str, str] = {}
 
 
 def home_path(parsed: Parsed) -> Path:
@@ -36,6 +46,13 @@ def working_directory() -> Path:
         raise UsageProblem("the working directory does not exist any more", "cd to a folder that does") from error
 
 
+def environment() -> dict[str, str]:
+    """What this process was started with: a session takes the keys of providers out of `os.environ`, and another may follow it."""
+    if not _ENVIRONMENT:
+        _ENVIRONMENT.update(os.environ)
+    return dict(_ENVIRONMENT)
+
+
 def context_name(parsed: Parsed, home: Home) -> str:
     """The context of this run: -C, else -c, else the current one. Checked, not created."""
     name = parsed.last("transient-context")
@@ -52,6 +69,13 @@ def overrides(parsed: Parsed) -> dict[str, Any]:
             given["mode"] = "trust"  # of -t and --mode the later one counts
         elif flag.name in OVERRIDES:
             given[OVERRIDES[flag.name]] = values[0]
+        elif flag.name in SWITCHES:
+            key, value = SWITCHES[flag.name]
+            given[key] = value
+        elif flag.name == "set":
+            from cru.faces.cli.overriding import put
+
+            put(given, values[0])
     if "mode" in given:
         from cru.permissions.errors import UnknownMode
         from cru.permissions.modes import check_mode
@@ -59,7 +83,7 @@ def overrides(parsed: Parsed) -> dict[str, Any]:
         try:
             check_mode(given["mode"])
         except UnknownMode as error:
-            raise UsageProblem(f"--mode: {error.message}", error.hint) from error
+            raise UsageProblem(f"{'--mode' if parsed.has('mode') else '-s'}: {error.message}", error.hint) from error
     return given
 
 
@@ -119,9 +143,30 @@ def start_of(parsed: Parsed, context: str) -> Start:
         raise UsageProblem(f"{named} {checked(str(root))}: no such folder")
     checked(str(root))
     return Start(
-        home, context, dict(os.environ), cwd, root, overrides(parsed), _policy(parsed), parsed.has("strict-hooks"),
-        parsed.has("verbose"),
+        home, context, environment(), cwd, root, overrides(parsed), _policy(parsed), parsed.has("strict-hooks"),
+        parsed.config, _debug(parsed),
     )  # fmt: skip
+
+
+def _debug(parsed: Parsed) -> tuple[str, ...]:
+    """What --debug names, with commas between. Raises UsageProblem."""
+    words = [word.strip() for given in parsed.all("debug") for word in given.split(",")]
+    if not words:
+        return ()
+    from cru.config.closest import did_you_mean
+    from cru.engine.debug import FILES
+
+    for word in words:
+        if word == "force-markdown" or word.startswith("md="):
+            raise UsageProblem(
+                f"--debug: cru has no {word}", "a terminal always gets rendered Markdown, unless --raw is given"
+            )
+        if word not in (*FILES, "all"):
+            known = (*FILES, "all")
+            raise UsageProblem(
+                f"--debug: there is no `{word}`", did_you_mean(word, known) or f"one of: {', '.join(known)}"
+            )
+    return tuple(name for name in FILES if name in words or "all" in words)
 
 
 def _policy(parsed: Parsed) -> Any:

@@ -25,15 +25,19 @@ cru plugin list               every plugin: name, language, state, layer, file; 
 cru plugin list --json        the same as JSON
 cru plugin disable NAME       leave it out from the next session on (`enabled = false` in config.toml); `enable` takes it back
 cru plugin new NAME           a new plugin in the home folder's plugins/, in Lua (--python: in Python)
+cru plugin new NAME --executable [bash|python]   a program in any language, to begin with one in bash
 cru plugin test DIR | NAME    run tests/*_test.lua and *_test.lua of a plugin
 cru plugin health [NAME]      run the checks that plugins bring (health.lua)
+cru plugin adopt-chibi        let ~/.chibi lead to the home folder, for plugins that look there (--undo: no more)
 """
 SWITCHES: dict[str, tuple[str, ...]] = {
-    "list": ("--json",), "new": ("--lua", "--python"), "test": (), "health": (), "enable": (), "disable": (),
+    "list": ("--json",), "new": ("--lua", "--python", "--executable"), "test": (), "health": (), "enable": (), "disable": (),
+    "adopt-chibi": ("--undo",),
 }  # fmt: skip
 """What follows each verb."""
 NAMED: dict[str, tuple[int, int]] = {
-    "list": (0, 0), "new": (1, 1), "test": (1, 1), "health": (0, 1), "enable": (1, 1), "disable": (1, 1),
+    "list": (0, 0), "new": (1, 2), "test": (1, 1), "health": (0, 1), "enable": (1, 1), "disable": (1, 1),
+    "adopt-chibi": (0, 0),
 }  # fmt: skip
 """How many words follow it, at least and at most."""
 OFF = ("disabled", "untrusted")
@@ -59,16 +63,11 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     if len(names) < least:
         raise UsageProblem(f"`cru plugin {verb}` needs a name", f"cru plugin {verb} NAME")
     if verb == "new":
-        from cru.faces.cli.plugin_new import new
+        return _new(parsed, args, *names)
+    if verb == "adopt-chibi":
+        from cru.faces.cli.plugin_adopt import adopt, undo
 
-        if args.has("--lua") and args.has("--python"):
-            raise UsageProblem("--lua and --python do not go together", f"cru plugin new {names[0]} --lua")
-        there = next((one for one in _known(parsed) if one.name == names[0]), None)
-        code = new(home_path(parsed), names[0], "python" if args.has("--python") else "lua")
-        if there is not None:
-            wins = "that one wins over yours" if there.layer == "path" else "yours wins over it"
-            say(f"cru: there is another plugin {there.name} ({there.layer}, {there.files[0]}); {wins}")
-        return code
+        return (undo if args.has("--undo") else adopt)(home_path(parsed))
     if verb == "test":
         return _test(parsed, names[0])
     if verb in ("enable", "disable"):
@@ -76,6 +75,25 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     if verb == "health":
         return _health(parsed, names[0] if names else "")
     return _list(parsed, args.has("--json"))
+
+
+def _new(parsed: Parsed, args: Arguments, name: str, interpreter: str = "") -> int:
+    from cru.faces.cli.plugin_new import new
+
+    given = [kind for kind in SWITCHES["new"] if args.has(kind)]
+    if len(given) > 1:
+        raise UsageProblem(f"{' and '.join(given)} do not go together", f"cru plugin new {name} {given[0]}")
+    kind = given[0].removeprefix("--") if given else "lua"
+    if kind == "executable":
+        kind = f"{interpreter or 'bash'} program"
+    elif interpreter:
+        raise args.wrong(f"`cru plugin new` does not take {interpreter}")
+    there = next((one for one in _known(parsed) if one.name == name), None)
+    code = new(home_path(parsed), name, kind)
+    if there is not None:
+        wins = "that one wins over yours" if there.layer == "path" else "yours wins over it"
+        say(f"cru: there is another plugin {there.name} ({there.layer}, {there.files[0]}); {wins}")
+    return code
 
 
 # list ---------------------------------------------------------------------------------------------------------------------------
@@ -200,20 +218,24 @@ def _print(text: str) -> None:
 def _health(parsed: Parsed, name: str) -> int:
     async def work(built: Built, extensions: Extensions) -> int:
         from cru.extensions.testing.health import check
+        from cru.faces.cli.plugin_adopt import health as adopted
         from cru.namespace.host import Session
 
         session = extensions.session or Session(built.session.parts, extensions.home)
         chosen = [one for one in extensions.plugins if name == one.name or not (name or one.is_off)]
         if name and not chosen:
             raise _no_plugin(name, [one.found.name for one in extensions.plugins])
-        ran, healthy = False, True
+        healthy = True
         for one in chosen:
             checks = None if one.state in OFF else await check(one, session)
-            ran = ran or bool(checks)
             healthy = _report(one, checks) and healthy
         if not chosen:
             show("there are no plugins")
-        return 0 if ran and healthy else 1
+        programs = [one.found.files[0] for one in chosen if one.found.kind == "executable"]
+        link = adopted(extensions.home, programs)
+        if link:
+            show(one_line(link))
+        return 0 if healthy else 1
 
     return _with_plugins(start_of(parsed, _context(parsed)), work)
 
@@ -224,7 +246,7 @@ def _report(one: Loaded, checks: list[Any] | None) -> bool:
         why = (
             f"it is {one.state}"
             if one.state in OFF
-            else "it has no health.lua"
+            else "it has no health check"
             if checks is None
             else "no check said anything"
         )
@@ -253,8 +275,10 @@ def _with_plugins(start: Start, work: Callable[[Built, Extensions], Awaitable[T]
 
     async def run() -> T:
         from cru.app import build
+        from cru.extensions.executables.schemas import Cache
         from cru.extensions.listing import line_of
 
+        Cache(start.home).forget_failures()
         told: list[tuple[str, str]] = []
         built = build(start, watch=lambda bus: _notices(bus.stream, lambda text, owner="": told.append((text, owner))))
         extensions = _extensions(built, start)

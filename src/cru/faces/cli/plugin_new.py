@@ -115,31 +115,116 @@ def test_tool_calls_are_seen_and_go_on():
     assert under_test.on_tool_completed(None, {"name": "shell"}) is None
     assert under_test.seen == ["shell"]
 '''
+BASH_PROGRAM = """\
+#!/usr/bin/env bash
+# NAME: a plugin of cru that is a program. It is run with --schema once, then for each call of its tool and each hook that it
+# registered. `cru plugin list` shows whether it is active; docs/executables.md lists the hooks with their answers.
+
+if [[ ${1:-} == --schema ]]; then
+  cat <<'END'
+{"name": "IDENT_count", "description": "Counts the words of a text.",
+ "parameters": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+ "hooks": ["pre_shell_exec"]}
+END
+  exit
+fi
+
+given=$(cat) # the arguments of the tool, or what the hook is about: JSON
+
+case "${CHIBI_HOOK:-}" in
+"") # a call of the tool; what is printed is its result
+  jq -r '.text' <<<"$given" | wc -w
+  ;;
+pre_shell_exec) # before a command runs; nothing printed lets it
+  if jq -e '.command | test("git push.* --force")' <<<"$given" >/dev/null; then
+    echo '{"denied": true, "reason": "nobody forces a push here"}'
+  fi
+  ;;
+esac
+"""
+PYTHON_PROGRAM = '''\
+#!/usr/bin/env python3
+"""NAME: a plugin of cru that is a program. It is run with --schema once, then for each call of its tool and each hook that it
+registered. `cru plugin list` shows whether it is active; docs/executables.md lists the hooks with their answers."""
+
+import json
+import os
+import re
+import sys
+
+SCHEMA = {
+    "name": "IDENT_count",
+    "description": "Counts the words of a text.",
+    "parameters": {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]},
+    "hooks": ["pre_shell_exec"],
+}
+
+
+def count(arguments):
+    """A call of the tool; what is printed is its result."""
+    return str(len(arguments["text"].split()))
+
+
+def pre_shell_exec(payload):
+    """Before a command runs; nothing printed lets it."""
+    if re.search(r"git push.* --force", payload["command"]):
+        return {"denied": True, "reason": "nobody forces a push here"}
+
+
+def main():
+    if sys.argv[1:] == ["--schema"]:
+        print(json.dumps(SCHEMA))
+        return
+    given = json.load(sys.stdin)  # the arguments of the tool, or what the hook is about
+    hook = os.environ.get("CHIBI_HOOK")
+    if hook is None:
+        print(count(given))
+    elif hook == "pre_shell_exec" and (answer := pre_shell_exec(given)):
+        print(json.dumps(answer))
+
+
+main()
+'''
 FILES: dict[str, dict[str, str]] = {
-    "lua": {"init.lua": LUA, "tests/NAME_test.lua": LUA_TEST, "health.lua": HEALTH},
-    "python": {"__init__.py": PYTHON, "tests/test_IDENT.py": PYTHON_TEST},
+    "lua": {"NAME/init.lua": LUA, "NAME/tests/NAME_test.lua": LUA_TEST, "NAME/health.lua": HEALTH},
+    "python": {"NAME/__init__.py": PYTHON, "NAME/tests/test_IDENT.py": PYTHON_TEST},
+    "bash program": {"NAME": BASH_PROGRAM},
+    "python program": {"NAME": PYTHON_PROGRAM},
 }
 """Of each language, what is written: NAME is the plugin's name, IDENT the same as an identifier."""
+PROGRAM = " program"
+NEXT = {"lua": "cru plugin test NAME", "python": "cru plugin health NAME"}
+CALL = """cru -P IDENT_count '{"text": "one two"}'"""
 
 
 class PluginThere(CruError):
     """Nothing is overwritten."""
 
 
-def new(home: Path, name: str, language: str) -> int:
-    """Write the files, and say what to do next. Raises UsageProblem for a bad name, PluginThere and OSError."""
+def new(home: Path, name: str, kind: str) -> int:
+    """Write the files, and say what to do next. `kind` is a language, or one and ` program`. Raises UsageProblem for a bad name or kind,
+    PluginThere and OSError."""
+    if kind not in FILES:
+        known = [one.removesuffix(PROGRAM) for one in FILES if one.endswith(PROGRAM)]
+        raise UsageProblem(
+            f"there is no program in {kind.removesuffix(PROGRAM)} to begin with",
+            f"cru plugin new {name} --executable {known[0]} (or {', '.join(known[1:])}); then write it in any language",
+        )
     if not NAME.fullmatch(name):
         raise UsageProblem(f"{name!r} is no name for a plugin", "a small letter, then small letters, digits, - and _")
     plugins = home / "plugins"
     for taken in (plugins / name, plugins / f"{name}.lua", plugins / f"{name}.py"):
         if taken.exists() or taken.is_symlink():
             raise PluginThere(f"{taken} is there already", "choose another name, or move it away")
-    for path, text in FILES[language].items():
-        file = plugins / name / _named(path, name)
+    is_program = kind.endswith(PROGRAM)
+    for path, text in FILES[kind].items():
+        file = plugins / _named(path, name)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(_named(text, name), "utf-8")
+        if is_program:
+            file.chmod(0o755)
         show(str(file))
-    show(f"try it: cru plugin {'test' if language == 'lua' else 'health'} {name}")
+    show(f"try it: {_named(NEXT.get(kind, CALL), name)}")
     return 0
 
 

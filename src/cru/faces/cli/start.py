@@ -11,10 +11,15 @@ from cru.faces.cli.terminal import prepare, say
 
 TYPE_CHECKING = False  # see flags.py
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Coroutine, Sequence
-    from typing import Any, NoReturn
+    from typing import Any, NoReturn, TypeVar
+
+    T = TypeVar("T")
 
 DONE, ERROR, USAGE, DENIED, HELD, NO_MODEL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+
+SCRUBBED = ("CHIBI_HOOK", "CHIBI_TOOL", "CHIBI_VERBOSE", "CHIBI_CONTEXT")
 
 
 class Interrupted(Exception):
@@ -35,7 +40,17 @@ class Failure:
 def start(argv: Sequence[str]) -> NoReturn:
     """Run a command line and leave with its exit status (docs/command-line.md)."""
     prepare()
+    _nest()
     leave(_guarded(argv))
+
+
+def _nest() -> None:
+    """CRU_DEPTH is how many runs of cru are above one another, this one included; its children inherit it. What a run above this one told
+    one of its plugins is not for anybody here."""
+    above = os.environ.get("CRU_DEPTH", "")
+    os.environ["CRU_DEPTH"] = str(int(above) + 1 if above.isdecimal() and len(above) < 5 else 1)
+    for name in [name for name in os.environ if name.startswith(SCRUBBED)]:
+        del os.environ[name]
 
 
 def loaded() -> None:
@@ -48,16 +63,32 @@ def on_loop(work: Coroutine[Any, Any, int]) -> int:
     """Run it to its end. What it left running gets two seconds; threads get none, for the process ends without them."""
     import asyncio
 
-    loop = asyncio.new_event_loop()
+    from cru.faces.cli.loop import Loop
+
+    loop = Loop()
     asyncio.set_event_loop(loop)
     try:
-        return loop.run_until_complete(work)
+        return _to_end(loop, work)
     finally:
         left = asyncio.all_tasks(loop)
         for task in left:
             task.cancel()
         if left:
-            loop.run_until_complete(asyncio.wait(left, timeout=2.0))
+            _to_end(loop, asyncio.wait(left, timeout=2.0))
+
+
+def _to_end(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
+    """The loop lets SystemExit and KeyboardInterrupt out of any task at once. If it was a plugin's own, it is told and the loop goes on."""
+    task = loop.create_task(work)
+    while True:
+        try:
+            return loop.run_until_complete(task)
+        except (SystemExit, KeyboardInterrupt) as raised:
+            from cru.events.calling import from_outside
+
+            if from_outside(raised) or (task.done() and not task.cancelled() and task.exception() is raised):
+                raise
+            loop.call_exception_handler({"message": "a task ends the program", "exception": raised})
 
 
 def leave(code: int) -> NoReturn:
@@ -73,17 +104,29 @@ def leave(code: int) -> NoReturn:
 
 
 def _guarded(argv: Sequence[str]) -> int:
-    as_json = False
+    code, error, as_request = _attempt(argv)
+    if as_request:
+        from cru.faces.cli.json_config import done
+
+        done(code, error)
+    return code
+
+
+def _attempt(argv: Sequence[str]) -> tuple[int, BaseException | None, bool]:
+    """The exit status; what was raised, which is told already; whether this was a request (--json-config)."""
+    as_json, as_request = False, "--json-config" in argv
     try:
         parsed = parse(argv)
-        as_json = parsed.has("json")
-        return _run(parsed)
+        as_request = parsed.has("json-config")
+        as_json = parsed.has("json") or as_request
+        return _run(parsed), None, as_request
     except BrokenPipeError:
-        return DONE  # `cru -g 0 | head`: the reader has seen enough
-    except KeyboardInterrupt:
+        return DONE, None, as_request  # `cru -g 0 | head`: the reader has seen enough
+    except KeyboardInterrupt as error:
+        raised: BaseException = error
         failure: Failure | None = Failure("interrupted", "", INTERRUPTED)
     except Exception as error:
-        failure = _failure(error)
+        raised, failure = error, _failure(error)
         if failure is None:
             raise
     assert failure is not None
@@ -92,7 +135,7 @@ def _guarded(argv: Sequence[str]) -> int:
         from cru.faces.cli.json_face import JsonFace
 
         JsonFace().failed(failure.message, failure.hint, failure.code)
-    return failure.code
+    return failure.code, raised, as_request
 
 
 def _failure(error: Exception) -> Failure | None:
@@ -114,14 +157,17 @@ def complain(message: str, hint: str = "") -> None:
 
 
 def _run(parsed: Parsed) -> int:
+    if parsed.has("json-config"):
+        import cru.values
+        from cru.faces.cli.json_config import request
+
+        parsed = request(parsed)
     if parsed.has("help"):
-        print(usage())
-        return DONE
+        return _tell(parsed, usage())
     if parsed.has("version"):
         from cru import __version__
 
-        print(f"cru {__version__}")
-        return DONE
+        return _tell(parsed, f"cru {__version__}")
     import cru.values  # noqa: F401  before any module loads msgspec: it keeps typing_extensions out
 
     command = _command(parsed)
@@ -130,6 +176,19 @@ def _run(parsed: Parsed) -> int:
     from cru.faces.cli.run import run
 
     return run(parsed)
+
+
+def _tell(parsed: Parsed, text: str) -> int:
+    if not parsed.has("json"):
+        print(text)
+        return DONE
+    from cru.engine.turn import LegResult
+    from cru.faces.cli.json_face import JsonFace
+
+    face = JsonFace()
+    face.output(text)
+    face.result(LegResult("done"), DONE)
+    return DONE
 
 
 def _command(parsed: Parsed) -> int | None:

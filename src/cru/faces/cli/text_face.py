@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
@@ -12,6 +12,7 @@ from cru.engine.turn import LegResult
 from cru.events.bus import Bus
 from cru.events.payloads import (
     AgentResponded,
+    AgentThinking,
     ContextSwitched,
     InteractionCompleted,
     InteractionRequested,
@@ -34,27 +35,34 @@ from cru.events.stream import (
 )
 from cru.faces.cli.terminal import Output, above, one_line, printable, say, show
 
+if TYPE_CHECKING:
+    from cru.app import FaceSettings
+
 # Why a call came to nothing, as far as nobody else says so.
 ALWAYS_TOLD = frozenset({"policy", "hook", "unknown", "invalid", "timeout"})
 
 
 class TextFace:
     """Streams text as it comes. On a terminal Markdown is rendered block by block, and stderr shows what is going on; while a
-    question stands there, everything else waits."""
+    question stands there, everything else waits. `dress` it when the settings are known."""
 
     def __init__(self, verbose: bool) -> None:
         self._verbose = verbose
+        self._hides_tools = False
+        self._thought = ""
+        self._terminal = sys.stdout.isatty()
         self._at_line_start = True
         self._first = True
         self._streamed = False
         self._output = Output()
         self._answered = 0
         self._progress: Any = _progress() if sys.stderr.isatty() else None
-        self._markdown: Any = _markdown(self._put_away) if sys.stdout.isatty() else None
+        self._markdown: Any = _markdown(self._put_away) if self._terminal else None
         self._questions: set[str] = set()
         self._waiting: list[Callable[[], None]] = []
         self._statuses: Any = None
         self._doing, self._busy = "", False
+        self.tells_failures = True  # of calls; else whoever made the call does
 
     @property
     def problem(self) -> str:
@@ -62,7 +70,7 @@ class TextFace:
         return self._output.problem
 
     def watch(self, bus: Bus) -> None:
-        stream = bus.stream
+        self._stream = stream = bus.stream
         self._read(stream, self._delta, StreamingDelta)
         self._read(stream, self._responded, AgentResponded)
         self._read(stream, self._notice, Notice)
@@ -75,10 +83,18 @@ class TextFace:
             stream.subscribe(self._question_over, InteractionCompleted)
             self._read(stream, self._state, StateChanged)
             self._read(stream, self._over, ToolCompleted)
+
+    def dress(self, look: FaceSettings) -> None:
+        """What is shown, and how; once, after `watch`."""
+        self._verbose, self._hides_tools = look.verbose, look.hide_tool_calls
+        if not look.render_markdown:
+            self._markdown = None
         if self._verbose or self._progress is not None:
-            self._read(stream, self._called, ToolCalled)
+            self._read(self._stream, self._called, ToolCalled)
         if self._verbose:
-            self._read(stream, self._tell, ToolCompleted, ContextSwitched, ModelSelected, FactPublished)
+            self._read(self._stream, self._tell, ToolCompleted, ContextSwitched, ModelSelected, FactPublished)
+        if look.show_thinking:
+            self._read(self._stream, self._think, AgentThinking)
 
     def close(self) -> None:
         """The progress line goes away; what waited for a question to end is shown."""
@@ -97,6 +113,7 @@ class TextFace:
             self._go_on()
         if self._waits(lambda: self.result(result, code, resume)):
             return
+        self._thought_over()
         self._end_line()
         self._streamed, self._first = False, True
         if result.cause == "error":
@@ -114,6 +131,7 @@ class TextFace:
     def say(self, text: str) -> None:
         if not self._waits(lambda: self.say(text)):
             self._put_away()
+            self._leave_line()
             above(lambda: say(text))
 
     def _read(self, stream: Stream, reader: Reader, *payloads: type[Struct]) -> None:
@@ -158,13 +176,14 @@ class TextFace:
 
     def _show(self) -> None:
         """On the progress line: what is going on, and what plugins say about themselves."""
-        if self._progress is not None:
+        if self._progress is not None and not self._within_line():
             parts = (self._doing, self.status_text() if self._busy else "")
             self._progress.show(" · ".join(part for part in parts if part))
 
     def _delta(self, item: Published) -> None:
         payload = item.payload
         assert isinstance(payload, StreamingDelta)
+        self._thought_over()
         self._streamed = True
         self._write(payload.delta)
 
@@ -172,6 +191,7 @@ class TextFace:
         """Ends the line; shows `display` if deltas were held back."""
         payload = item.payload
         assert isinstance(payload, AgentResponded)
+        self._thought_over()
         if not self._streamed and payload.display:
             self._write(payload.display)
         self._streamed = False
@@ -193,11 +213,27 @@ class TextFace:
     def _called(self, item: Published) -> None:
         called = item.payload
         assert isinstance(called, ToolCalled)
+        if self._hides_tools:
+            self._does("working")
+            return
         self.say(f"[tool {one_line(called.name)} {_short(called.args)}]")
         self._does(f"running {one_line(called.name, 40)}")
 
     def _over(self, item: Published) -> None:
         self._does("")
+
+    def _think(self, item: Published) -> None:
+        """Visible reasoning, line by line."""
+        thinking = item.payload
+        assert isinstance(thinking, AgentThinking)
+        *lines, self._thought = (self._thought + thinking.thought).split("\n")
+        for line in filter(str.strip, lines):
+            self.say(f"[thinking] {line}")
+
+    def _thought_over(self) -> None:
+        line, self._thought = self._thought, ""
+        if line.strip():
+            self.say(f"[thinking] {line}")
 
     def _said(self, item: Published) -> None:
         """What a command shows is a result, as an answer is."""
@@ -207,7 +243,7 @@ class TextFace:
             self.say(f"cru: {said.text}")
             return
         self._end_line()
-        text = said.text if self._markdown is None else printable(said.text)
+        text = printable(said.text) if self._terminal else said.text
         above(lambda: self._output.write(f"{text.rstrip()}\n".encode("utf-8", "replace")))
 
     def _status(self, item: Published) -> None:
@@ -228,13 +264,16 @@ class TextFace:
         is told only with -v and on a terminal."""
         failed = item.payload
         assert isinstance(failed, ToolFailed)
-        if self._verbose or self._progress is not None or failed.which in ALWAYS_TOLD:
+        shown = (self._verbose or self._progress is not None) and not self._hides_tools
+        if self.tells_failures and (shown or failed.which in ALWAYS_TOLD):
             first = failed.error.partition("\n")[0]
             self.say(f"[tool {one_line(failed.name)} {failed.which}: {one_line(first)}]")
 
     def _tell(self, item: Published) -> None:
         payload = item.payload
         if isinstance(payload, ToolCompleted):
+            if self._hides_tools:
+                return
             self.say(f"[tool {payload.name} done in {payload.duration:.0f} ms]")
         elif isinstance(payload, ContextSwitched):
             self.say(f"[context {payload.new}]")
@@ -260,8 +299,18 @@ class TextFace:
             self._render(text)
         else:
             self._put_away()
-            self._output.write(text.encode("utf-8", "replace"))
+            shown = printable(text) if self._terminal else text
+            self._output.write(shown.encode("utf-8", "replace"))
         self._at_line_start = text.endswith("\n")
+
+    def _within_line(self) -> bool:
+        """Whether an answer stands on the terminal whose last line is not whole."""
+        return self._terminal and self._markdown is None and not self._at_line_start
+
+    def _leave_line(self) -> None:
+        if self._within_line():
+            self._output.write(b"\n")
+            self._at_line_start = True
 
     def _render(self, text: str) -> None:
         """Whole blocks are printed; meanwhile the progress line says that something comes."""

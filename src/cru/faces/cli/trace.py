@@ -219,7 +219,8 @@ def _heard(line: dict[str, Any]) -> list[str]:
         troubles = [
             f"{word}: {heard[key]}" for key, word in (("skipped", "skipped"), ("error", "failed")) if heard.get(key)
         ]
-        said = "; ".join([*troubles, *_said(answer)]) or "pass"
+        refused = [f"refused: {why}" for why in heard.get("rejected", ())]
+        said = "; ".join([*troubles, *_said(answer), *refused]) or "pass"
         texts.append(
             f"{name} → {heard['owner']} {heard.get('where', '')}: {said} ({heard.get('ms', 0)} ms)".replace(" :", ":")
         )

@@ -1,0 +1,118 @@
+"""Contexts that destroy themselves: at a time, or after a time without use.
+
+The marks are chibi's `destroy_at` (Unix seconds) and `destroy_after_seconds_inactive`. They stand in the context's
+context_meta.json, whose name is then listed under `expiring` in session.json; in a home whose state.json lists objects, as chibi's
+does, they stand there. A start that finds neither reads no context's files.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from cru.contexts.entries import now
+from cru.contexts.errors import ContextError, ContextHeld
+from cru.contexts.home import CONTEXTS, Home
+from cru.contexts.meta import META, set_values, values
+from cru.contexts.state import AFTER, AT, add_object, change, has_objects, list_expiring, listed
+
+# A write to one of these is use of a context: what is said, what is sent to it, and the mark itself.
+USED = ("context.jsonl", "inbox.jsonl", META)
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+
+
+class Mark(Struct, frozen=True):
+    """When a context goes: `at` in Unix seconds, `after` in seconds without use; 0 = not because of that. `used` is the last use."""
+
+    at: int = 0
+    after: int = 0
+    used: int = 0
+
+    @property
+    def due(self) -> bool:
+        moment = now()
+        return bool(self.at and moment >= self.at) or bool(self.after and moment - self.used >= self.after)
+
+    def told(self) -> str:
+        """ "on 2030-01-01 00:00:00, or after 30d without use"; "" if it stays."""
+        parts = [f"on {clock(self.at)}"] if self.at else []
+        parts += [f"after {span(self.after)} without use"] if self.after else []
+        return ", or ".join(parts)
+
+
+def mark_of(home: Path, folder: Path) -> Mark:
+    """The mark of the context in `folder`. Raises StoreUnreadable."""
+    there = listed(home, folder.name)
+    said = values(folder) if there is None else there
+    stamps = [*map(_written, (folder / name for name in USED)), _whole(said.get("last_activity_at"))]
+    return Mark(_whole(said.get(AT)), _whole(said.get(AFTER)), max(stamps) or _written(folder))
+
+
+def set_mark(home: Path, folder: Path, *, at: int | None = None, after: int | None = None) -> None:
+    """Change the mark of a context that is there; 0 takes a part of it away. Raises StoreUnwritable, StoreUnreadable."""
+    new = {key: value for key, value in ((AT, at), (AFTER, after)) if value is not None}
+
+    def edit(state: dict[str, Any], session: dict[str, Any]) -> None:
+        if has_objects(state):
+            add_object(state, folder.name).update(new)
+            return
+        set_values(folder, new)
+        left = values(folder)
+        stays = _whole(left.get(AT)) or _whole(left.get(AFTER))
+        list_expiring(session, *(("", folder.name) if stays else (folder.name, "")))
+
+    change(home, edit)
+
+
+def destroy_due(home: Home, spare: Collection[str]) -> list[str]:
+    """Destroy what is due, without those in `spare` and those that somebody works on; a sentence for each one that went or could
+    not go."""
+    said = (_destroyed(home, name) for name in home.expiring if name not in spare)
+    return [text for text in said if text]
+
+
+def _destroyed(home: Home, name: str) -> str:
+    folder = home.path / CONTEXTS / name
+    try:
+        if not home.exists(name):
+            change(home.path, lambda _, session: list_expiring(session, name))
+            return ""
+        mark = mark_of(home.path, folder)
+        if mark.due and home.delete(name, only_if=lambda: mark_of(home.path, folder).due):
+            return f"the context {name} has destroyed itself, as it was to: {mark.told()}"
+    except ContextHeld:
+        return ""  # it is in use
+    except ContextError as error:
+        return f"the context {name} was to destroy itself and cannot: {error.message}"
+    return ""
+
+
+def clock(seconds: int) -> str:
+    """Unix seconds as local time."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+    except (OverflowError, ValueError, OSError):
+        return f"second {seconds}"
+
+
+def span(seconds: int) -> str:
+    """30d, 12h, 90s: in the largest unit that fits."""
+    unit = next(u for u, size in reversed(UNITS.items()) if not seconds % size and u != "w")
+    return f"{seconds // UNITS[unit]}{unit}"
+
+
+def _written(path: Path) -> int:
+    try:
+        return int(os.stat(path).st_mtime)
+    except OSError:
+        return 0
+
+
+def _whole(value: Any) -> int:
+    """Seconds as somebody may have written them; anything else is no mark."""
+    return int(value) if type(value) in (int, float) and 0 < value < 1 << 62 else 0

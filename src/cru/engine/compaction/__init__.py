@@ -1,0 +1,106 @@
+"""Compaction: a part of a conversation becomes a summary; the log keeps every line (docs/contexts.md).
+
+The model then sees the summary (a section of the system prompt) and the kept entries. A leg that is under way goes on
+afterwards and answers its prompt. chibi 0.4 and 0.10 return without answering, and drop what they compact; that is not copied.
+
+Here is what every leg needs; the work itself (`work`, `units`, `choice`) is loaded when there is some.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+from msgspec import Struct
+
+from cru.engine.errors import NothingToCompact
+from cru.engine.parts import Parts, Voice
+from cru.engine.turn import Stop
+from cru.events.stream import Notice
+from cru.models.protocol import ModelError
+from cru.values.messages import Span, ToolSpec
+
+FEWEST = 3
+
+
+class Fill(Struct, frozen=True):
+    """How full the window is, in estimated tokens; limit 0 = unknown."""
+
+    used: int
+    limit: int
+
+    @property
+    def percent(self) -> float:
+        return 100.0 * self.used / self.limit if self.limit else 0.0
+
+
+def fill(parts: Parts, voice: Voice, spans: Sequence[Span], tools: Sequence[ToolSpec] | None = None) -> Fill:
+    """The size of the next request against the model's window; tools None = those that would be offered."""
+    limit = voice.window or parts.settings.context_window_limit
+    if not limit:
+        return Fill(0, 0)
+    if tools is None:
+        tools = parts.tools.specs() if parts.offers_tools(voice) else ()
+    around = sum(len(s.text) for s in spans) + (len(msgspec.json.encode(tools)) if tools else 0)
+    return Fill(parts.history.tokens(around), limit)
+
+
+def warn_if_full(parts: Parts, voice: Voice, spans: Sequence[Span], tools: Sequence[ToolSpec]) -> None:
+    """A note for those who want to know (-v) that the window fills up."""
+    now = fill(parts, voice, spans, tools)
+    if now.limit and now.percent >= parts.settings.warn_threshold_percent:
+        text = f"the context fills {now.percent:.0f} % of the model's window ({now.used} of {now.limit} tokens)"
+        parts.bus.stream.tell(Notice("info", text))
+
+
+class Compactor:
+    """Automatic compaction of one leg. Without a summary nothing is dropped, the leg goes on as it is, and it is not tried at
+    every round again."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+        self._given_up = False
+
+    async def fit(self, voice: Voice, spans: Sequence[Span], tools: Sequence[ToolSpec], ref: str) -> bool:
+        """Compact if it is time to, and allowed; True if the context was compacted. Raises Stop if a handler halted."""
+        settings = self._parts.settings
+        if not settings.auto_compact or self._given_up:
+            return False
+        now = fill(self._parts, voice, spans, tools)
+        if not now.limit or now.percent < settings.auto_compact_threshold:
+            return False
+        return await self._compact(voice, now, ref)
+
+    async def rescue(self, voice: Voice, ref: str) -> bool:
+        """The provider says that the request is too large: compact once, if automatic compaction is on."""
+        if not self._parts.settings.auto_compact:
+            return False
+        return await self._compact(voice, fill(self._parts, voice, self._parts.sections()), ref)
+
+    async def _compact(self, voice: Voice, now: Fill, ref: str) -> bool:
+        from cru.engine.compaction.work import compact
+
+        try:
+            return await compact(self._parts, voice, now, "rolling", ref)
+        except (NothingToCompact, ModelError) as error:
+            self._given_up = True
+            self._parts.bus.stream.warn(f"not compacted: {error.message}")
+            return False
+
+
+async def manual(parts: Parts, voice: Voice) -> None:
+    """`cru -z`: everything becomes the summary. Raises NothingToCompact (two messages or fewer, no summary, a handler) and
+    ModelError; then nothing was changed."""
+    from cru.engine.compaction.work import compact
+
+    if len(parts.history.messages()) < FEWEST:
+        raise NothingToCompact("two messages or fewer: nothing to compact")
+    now = fill(parts, voice, parts.sections())
+    try:
+        done = await compact(parts, voice, now, "full", "", trigger="manual")
+    except Stop as stop:
+        raise NothingToCompact(f"the compaction was halted: {stop.reason}") from stop
+    if not done:
+        raise NothingToCompact(
+            "the compaction was skipped", "a handler of context:overflow cancelled it: see `cru trace`"
+        )

@@ -1,0 +1,61 @@
+"""`--debug`: whole requests, and what is known of each reply, beside the trace. Written on this disk only, without keys."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cru.contexts.lines import LineFile
+from cru.engine.recorder import Lines, Recorder
+from cru.values.messages import Request
+
+REQUESTS, REPLIES = "request-log", "response-meta"
+FILES = {REQUESTS: "requests.jsonl", REPLIES: "response_meta.jsonl"}
+
+
+class DebugRecorder(Recorder):
+    """The trace's recorder, which also keeps the records named in `wanted` (keys of FILES) in the context's folder."""
+
+    def __init__(
+        self, lines: Lines, folder: Path, redact: Callable[[bytes], bytes] | None, wanted: tuple[str, ...]
+    ) -> None:
+        super().__init__(lines, folder, redact)
+        self._files = {name: LineFile(folder / FILES[name], redact=redact) for name in wanted}
+        self._asked: dict[int, dict[str, Any]] = {}
+
+    def request(self, request: Request, body: bytes, **facts: Any) -> int:
+        """A line of requests.jsonl: `body` is the request as it is sent, as JSON."""
+        number = super().request(request, body, **facts)
+        kept = ("provider", "base_url", "purpose", "round")
+        about = {
+            "n": number,
+            "turn": self._turn,
+            "model": request.model,
+            **{name: facts.get(name, "") for name in kept},
+        }
+        self._asked[number] = about
+        self._keep_line(REQUESTS, {"time": time.time(), **about, "body": _json(body)})
+        return number
+
+    def reply(self, n: int, **facts: Any) -> None:
+        """A line of response_meta.jsonl: milliseconds, tokens, why the reply ended, and the error if it failed."""
+        super().reply(n, **facts)
+        self._keep_line(REPLIES, {"time": time.time(), **self._asked.pop(n, {}), **facts})
+
+    def _keep_line(self, name: str, line: dict[str, Any]) -> None:
+        if name in self._files:
+            self._files[name].write(msgspec.json.encode(line) + b"\n")
+            self._files[name].close()
+
+
+def _json(body: bytes) -> Any:
+    """The body as it is, on one line; one that is no JSON as text."""
+    try:
+        value = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return body.decode("utf-8", "replace")
+    return value if b"\n" in body else msgspec.Raw(body)

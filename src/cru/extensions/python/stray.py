@@ -1,0 +1,70 @@
+"""What plugins in Python leave on the event loop by themselves (`asyncio.create_task`, `call_soon`): if it fails, it is told whose it is.
+
+What `cru.spawn` runs is reported by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import cru
+from cru.events.calling import described
+from cru.events.stream import Stream
+
+OURS = os.path.dirname(cru.__file__) + os.sep
+AT_ONCE = (SystemExit, KeyboardInterrupt)
+"""The loop raises them as soon as they leave a task, and whoever runs the loop tells them here."""
+
+
+class Strays:
+    """The exception handler of a loop. `paths` are files and folders of plugins, with the plugin's name."""
+
+    def __init__(self, stream: Stream) -> None:
+        self.paths: dict[str, str] = {}
+        self._stream = stream
+
+    @staticmethod
+    def watch(stream: Stream, name: str, files: tuple[Path, ...], folder: Path) -> None:
+        """From now on for this plugin, too; also when it is unloaded, for what it left may still run."""
+        loop = asyncio.get_running_loop()
+        strays = loop.get_exception_handler()
+        if not isinstance(strays, Strays) or strays._stream is not stream:
+            strays = Strays(stream)
+            loop.set_exception_handler(strays)
+        strays.paths.update(dict.fromkeys([str(folder), *map(str, files)], name))
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """A defect of cru goes on to the loop's own handler."""
+        error = context.get("exception")
+        if isinstance(error, AT_ONCE) and "future" in context:
+            return  # it was told when the loop raised it
+        owner, place = self._whose(error) if error is not None else ("", "")
+        if error is None or not (owner or isinstance(error, AT_ONCE) or _is_foreign(error)):
+            loop.default_exception_handler(context)
+            return
+        who = f"{owner} ({place})" if owner else "a plugin"
+        self._stream.warn(f"{who}: a task of its own failed: {described(error)}", owner)
+
+    def _whose(self, error: BaseException) -> tuple[str, str]:
+        """The plugin, and its last line on the way to the error; ("", "") if none is on it."""
+        found = ("", "")
+        for file, line in _way(error):
+            near = max((path for path in self.paths if file.startswith(path)), key=len, default="")
+            if near:
+                found = self.paths[near], f"{file}:{line}"
+        return found
+
+
+def _is_foreign(error: BaseException) -> bool:
+    return not any(file.startswith(OURS) for file, _ in _way(error))
+
+
+def _way(error: BaseException) -> Iterator[tuple[str, int]]:
+    """File and line of each frame on the way to the error."""
+    trace = error.__traceback__
+    while trace is not None:
+        yield trace.tb_frame.f_code.co_filename, trace.tb_lineno
+        trace = trace.tb_next

@@ -1,0 +1,72 @@
+"""`-n FIELD`: settings as they hold for a context, by dotted name; keys are never shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from cru.config.closest import did_you_mean
+from cru.config.positions import join_key, split_key
+from cru.faces.cli.flags import UsageProblem
+
+if TYPE_CHECKING:
+    from cru.config.merge import Settings
+
+# Names of what nobody should see on a screen, wherever in a table they stand.
+_SECRET = re.compile(r"(^|[_-])(key|token|secret|password)$", re.IGNORECASE)
+
+
+def field(settings: Settings, name: str, others: tuple[str, ...]) -> str:
+    """The value as a text, a table as `key = value` lines. `others` are names that -n knows too. Raises UsageProblem."""
+    path = split_key(name)
+    found: Any = settings.as_dict()
+    for at, part in enumerate(path):
+        if not isinstance(found, dict) or part not in found:
+            if at and isinstance(found, dict) and _is_free(path[:at]):
+                return f"({name} is not set)"
+            known = [join_key((*path[:at], key)) for key in found] if isinstance(found, dict) else []
+            near = did_you_mean(name, [*known, *(() if at else others)])
+            raise UsageProblem(f"cannot inspect {name}", near or "-n list names what there is")
+        found = found[part]
+    if path[-1:] and _SECRET.search(path[-1]):
+        return "set" if found else f"({name} is not set)"
+    return "\n".join(_lines(found, ())) or f"({name} is not set)"
+
+
+def names(settings: Settings) -> list[str]:
+    """Every setting; of free tables what is in them."""
+    return [join_key(path) for path, _ in _leaves(settings.as_dict(), ())]
+
+
+def _is_free(path: tuple[str, ...]) -> bool:
+    """Whether a table has keys of which none need be there."""
+    from cru.app.start import API_TABLES
+
+    return path[0] in {name.partition(".")[0] for name in API_TABLES}
+
+
+def _lines(value: Any, path: tuple[str, ...]) -> Iterator[str]:
+    for inner, found in _leaves(value, path):
+        if inner and found is None:
+            continue  # a part of a table that is not set
+        hidden = bool(inner) and isinstance(found, str) and _SECRET.search(inner[-1])
+        text = "set" if hidden and found else _text(found, bare=not inner)
+        yield f"{join_key(inner)} = {text}" if inner else text
+
+
+def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from _leaves(inner, (*path, str(key)))
+    elif not (isinstance(value, dict) and not path):
+        yield path, value
+
+
+def _text(value: Any, bare: bool) -> str:
+    """A text as it is if it stands alone; the rest as TOML writes it."""
+    if bare and (value is None or isinstance(value, str)):
+        return value or ""
+    from msgspec import json
+
+    return json.encode(value, enc_hook=str).decode()

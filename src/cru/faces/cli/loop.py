@@ -1,0 +1,87 @@
+"""The event loop of a session, whose signals a thread hears as well: what blocks the loop must not make the process immortal.
+
+Lua lets other threads run, and so does Python; only a long call of C that does not (none that plugins reach through `cru`) is out of reach.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any, TypeVarTuple, Unpack
+
+Given = TypeVarTuple("Given")
+
+PATIENCE = 2.0
+"""Seconds for which the loop may be deaf to SIGTERM, SIGHUP, or the second Ctrl-C."""
+
+
+class Loop(asyncio.SelectorEventLoop):
+    """As its base; but the process ends, with 128 + number, once the loop does not answer to a signal for PATIENCE."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._calls: dict[int, tuple[Callable[..., object], tuple[Any, ...]]] = {}
+        self._unheard: list[tuple[int, float]] = []
+        self._pipe = -1
+
+    def add_signal_handler(self, sig: int, callback: Callable[[Unpack[Given]], object], *args: Unpack[Given]) -> None:
+        super().add_signal_handler(sig, callback, *args)
+        self._calls[sig] = callback, args
+        self._listen()
+
+    def remove_signal_handler(self, sig: int) -> bool:
+        self._calls.pop(sig, None)
+        removed = super().remove_signal_handler(sig)
+        self._listen()
+        return removed
+
+    def _listen(self) -> None:
+        """The numbers of signals go to the thread instead of to the base, which sets this anew each time."""
+        if self._pipe < 0:
+            read, self._pipe = os.pipe()
+            os.set_blocking(self._pipe, False)
+            threading.Thread(target=self._watch, args=(read, _terminal()), name="signals", daemon=True).start()
+        signal.set_wakeup_fd(self._pipe, warn_on_full_buffer=False)
+
+    def _watch(self, pipe: int, terminal: Callable[[], None]) -> None:
+        while not self.is_closed():
+            due = self._due()
+            if select.select([pipe], [], [], due and max(0.0, due[1] - time.monotonic()))[0]:
+                for number in os.read(pipe, 64):
+                    self._unheard.append((number, time.monotonic()))
+                    self.call_soon_threadsafe(self._hear, number)
+            elif (due := self._due()) and due[1] <= time.monotonic():
+                terminal()
+                os.write(2, b"cru: ended while something in it, a plugin perhaps, did not come back\n")
+                os._exit(128 + due[0])
+
+    def _hear(self, number: int) -> None:
+        self._unheard.clear()
+        callback, args = self._calls.get(number, (None, ()))
+        if callback is not None:
+            callback(*args)
+
+    def _due(self) -> tuple[int, float] | None:
+        """The signal that ends the process, and when."""
+        interrupts = 0
+        for number, at in tuple(self._unheard):
+            interrupts += number == signal.SIGINT
+            if number in (signal.SIGTERM, signal.SIGHUP) or interrupts == 2:
+                return number, at + PATIENCE
+        return None
+
+
+def _terminal() -> Callable[[], None]:
+    """What makes the terminal as it is now."""
+    try:
+        import termios
+
+        before = termios.tcgetattr(0)
+    except (ImportError, OSError, termios.error):
+        return lambda: None
+    return lambda: termios.tcsetattr(0, termios.TCSANOW, before)

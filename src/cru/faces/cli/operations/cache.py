@@ -1,0 +1,46 @@
+"""`--clear-cache` and its like: the outputs of tools that were too long for the conversation (cru.tools.cache)."""
+
+from __future__ import annotations
+
+from cru.contexts.store import FileContext
+from cru.faces.cli.operations import Operations
+from cru.faces.cli.place import start_of
+from cru.faces.cli.terminal import say
+from cru.tools import cache
+from cru.values.errors import CruError
+
+
+def clear_current(do: Operations) -> None:
+    do.say(_clear(do.store(), "cru --clear-cache"))
+
+
+def clear_other(do: Operations, name: str) -> None:
+    do.show(_clear(do.store(name), "cru --clear-cache-for"))
+
+
+def _clear(store: FileContext, command: str) -> str:
+    with store.lock(command):
+        return f"{store.name}: {_outputs(cache.clear(store.folder))} removed"
+
+
+def clean_all(do: Operations) -> None:
+    """Each context by its own settings; one that cannot be cleaned does not keep the others waiting."""
+    from cru.app import load_settings
+    from cru.tools.settings import ToolSettings
+
+    total = 0
+    for name in do.home.names():
+        if not do.home.exists(name):
+            continue
+        try:
+            days = load_settings(start_of(do.parsed, name))[0].of(ToolSettings).tool_cache_max_age_days
+            store = do.store(name)
+            total += cache.clean(store.folder, days, store.visible)
+        except (CruError, OSError) as error:
+            do.code = 1
+            say(f"cru: {name} is not cleaned: {error}")
+    do.show(f"{_outputs(total)} removed")
+
+
+def _outputs(count: int) -> str:
+    return "1 saved output" if count == 1 else f"{count} saved outputs"

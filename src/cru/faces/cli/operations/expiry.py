@@ -1,0 +1,57 @@
+"""`--destroy-at` and `--destroy-after-inactive`: contexts that destroy themselves (cru.contexts.expiry)."""
+
+from __future__ import annotations
+
+import re
+
+from cru.contexts.expiry import UNITS, clock, set_mark, span
+from cru.faces.cli.flags import UsageProblem
+from cru.faces.cli.operations import Operations
+
+NEVER = ("never", "0")
+
+
+def destroy_at(do: Operations, value: str) -> None:
+    moment = 0 if value in NEVER else _moment(value)
+    _mark(do, at=moment)
+    do.say(
+        f"{do.name} destroys itself on {clock(moment)}" if moment else f"{do.name} does not destroy itself at a time"
+    )
+
+
+def destroy_after_inactive(do: Operations, value: str) -> None:
+    seconds = 0 if value in NEVER else _span(value)
+    _mark(do, after=seconds)
+    what = f"{do.name} destroys itself after {span(seconds)} without use"
+    do.say(what if seconds else f"{do.name} does not destroy itself for lack of use")
+
+
+def _mark(do: Operations, **mark: int) -> None:
+    set_mark(do.home.path, do.store().folder, **mark)
+    do.home.prepare()  # it knows of the mark now
+
+
+def _moment(value: str) -> int:
+    """Unix seconds, or a date with or without a time (ISO 8601; local, unless it names a zone)."""
+    from datetime import datetime
+
+    try:
+        seconds = int(value) if re.fullmatch(r"\d+", value) else int(datetime.fromisoformat(value).timestamp())
+        datetime.fromtimestamp(seconds)
+    except (ValueError, OverflowError, OSError) as error:
+        hint = "Unix seconds, or 2030-01-31, 2030-01-31T12:00, 2030-01-31T12:00:00Z; never takes it back"
+        raise UsageProblem(f"--destroy-at: {value!r} is not a point in time", hint) from error
+    if seconds <= 0:
+        raise UsageProblem(f"--destroy-at: {value!r} is before 1970", "never takes it back")
+    return seconds
+
+
+def _span(value: str) -> int:
+    """Seconds, or a number with a unit."""
+    found = re.fullmatch(r"(\d{1,12})([smhdw]?)", value)
+    if found is None or int(found[1]) == 0:
+        raise UsageProblem(
+            f"--destroy-after-inactive: {value!r} is not a length of time",
+            "seconds, or 45m, 12h, 30d, 2w; never takes it back",
+        )
+    return int(found[1]) * UNITS[found[2] or "s"]

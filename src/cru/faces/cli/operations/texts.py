@@ -1,0 +1,56 @@
+"""Flags that write a text of a context: its system prompt, its user name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from cru.faces.cli.flags import UsageProblem
+
+if TYPE_CHECKING:
+    from cru.contexts.store import FileContext
+    from cru.faces.cli.operations import Operations
+
+
+def prompt(do: Operations, text: str) -> None:
+    _write_prompt(do.store(), text, "cru -y")
+    do.say(f"system prompt of {do.name} set")
+
+
+def prompt_other(do: Operations, name: str, text: str) -> None:
+    store = do.store(name)
+    _write_prompt(store, text, "cru -Y")
+    do.show(f"System prompt of {store.name} set")
+
+
+def _write_prompt(store: FileContext, value: str, command: str) -> None:
+    text = _text_or_file(value)
+    with store.lock(command):
+        store.write_text("system_prompt.md", text)
+
+
+def _text_or_file(value: str) -> str:
+    path = Path(value)
+    try:
+        return path.read_text("utf-8") if path.is_file() else value
+    except UnicodeDecodeError as error:
+        raise UsageProblem(f"{value} is not UTF-8 text") from error
+    except OSError as error:
+        if error.errno in (36, 63):  # ENAMETOOLONG: it is a text, not a file
+            return value
+        raise UsageProblem(f"{value} cannot be read: {error.strerror}") from error
+
+
+def username(do: Operations, name: str) -> None:
+    from cru.config.edit import set_value
+    from cru.events.payloads import ConfigChanged
+
+    store = do.store()
+    with store.lock("cru -u"):
+        set_value(store.folder / "local.toml", "username", name)
+    do.events.append(ConfigChanged("username", name))
+    do.say(f"user name {name} saved for {do.name}")
+
+
+def transient_username(do: Operations, name: str) -> None:
+    do.say(f"user name {name}")
