@@ -231,3 +231,8 @@ def test_json_refuses_what_is_not_json(text: Any) -> None:
 def test_outside_of_a_session_a_name_that_needs_one_says_so() -> None:
     with pytest.raises(NoSession):
         toast("hello")
+
+
+def test_fmt_gives_no_text_without_bounds() -> None:
+    with pytest.raises(BadArgument, match="16 Mi characters"):
+        fmt("{a}" * 1000, {"a": "x" * 100_000})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cru.app.ports import Redact
 from cru.app.start import Start, hooks_where, plugin_places
@@ -15,12 +15,14 @@ from cru.engine.session import Session
 from cru.engine.settling import recurse
 from cru.engine.voices import Voices
 from cru.events.bus import Bus
-from cru.events.extension import Extension
 from cru.extensions.hooks.door import Door
 from cru.extensions.hooks.settings import HookOptions
 from cru.extensions.packages import installed
 from cru.extensions.settings import PATH_VARIABLES, PluginSettings
 from cru.values.errors import CruError
+
+if TYPE_CHECKING:
+    from cru.events.extension import Extension
 
 
 class BadExtension(CruError):

@@ -1,7 +1,8 @@
 """The Lua 5.4 machine of a session tree.
 
 Everything of an extension runs in a coroutine of its own, under a limit of run time, of waiting and of memory. What cannot be
-interrupted is one call of C: `os.execute`, `io.popen`, `table.sort` of millions. Pattern functions can (patterns.lua).
+interrupted is one call of C that waits: `os.execute`, `io.popen`, `io.open` of a pipe. Those that compute are bounded (library.lua,
+patterns.lua).
 The machine belongs to one thread: the one of the event loop.
 """
 
