@@ -41,7 +41,8 @@ def kinds() -> dict[str, str]:
 
 def documented() -> dict[str, str]:
     """The same as the page has them."""
-    rows = re.findall(r"^\| `([\w:]+)` \| (.*?) \|$", PAGE.read_text(), re.MULTILINE)
+    table = PAGE.read_text().partition("## Reading it")[0]
+    rows = re.findall(r"^\| `([\w:]+)` \| (.*?) \|$", table, re.MULTILINE)
     return {name: ", ".join(re.findall(r"`(\w+)`", listed)) for name, listed in rows}
 
 

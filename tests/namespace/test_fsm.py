@@ -187,7 +187,7 @@ def test_after_a_compaction_the_model_is_told_again(tmp_path: Path) -> None:
     long = "x" * 8000
     script = "by: order\n" + "text: one\n---\n" * 3 + 'call: call_user {"message": "and?"}\n---\n'
     script += f'call: workflow {{"to": "check", "note": "{long}"}}\n---\ntext: the summary\n---\ncall: call_user {{"message": "so?"}}\n'
-    sizes = {"context_window_limit": 4000, "auto_compact_threshold": 70.0}
+    sizes: dict[str, Any] = {"context_window_limit": 4000, "auto_compact_threshold": 70.0}
     made = world(tmp_path, script, **sizes, auto_compact=True, compaction_choice="oldest")
     made.run("a", "b", "c", "/ship build a boat", "go on")
     assert made.of(SessionCompacted), made.notices()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from cru.config.errors import ConfigError
 from cru.config.layers import COMMAND_LINE, CONTEXT, Layer, environment_layer, read_layer, restrict
 from cru.config.merge import Settings, merge
 from cru.contexts.settings import ContextSettings
@@ -90,15 +91,23 @@ def _project_layer(start: Start, notices: list[str]) -> Layer | None:
     if not os.path.realpath(path).startswith(os.path.realpath(start.root) + os.sep):
         notices.append(f"{path} leads out of the project and is ignored")
         return None
-    project = read_layer("project", path)
-    if project is None:
+    try:
+        project = read_layer("project", path)
+        return None if project is None else _as_trusted(start, path, project, notices)
+    except ConfigError as error:  # a stranger's file must not keep cru from starting
+        notices += [f"{problem}: the file is ignored" for problem in error.problems]
         return None
+
+
+def _as_trusted(start: Start, path: Path, project: Layer, notices: list[str]) -> Layer:
+    """What counts of a project's file. Raises ConfigError if what counts of one that is not trusted cannot be used."""
     from cru.permissions.trust import Trust
 
     trust = Trust(start.home / "trust.json")
     if not trust.is_trusted(path, project.text):
         project, problems = restrict(project)
         notices += [str(p) for p in (*trust.problems, *problems)]
+        merge((PermissionSettings,), [project])
     return project
 
 

@@ -29,7 +29,7 @@ class Loop(asyncio.SelectorEventLoop):
         self._unheard: list[tuple[int, float]] = []
         self._pipe = -1
 
-    def add_signal_handler(self, sig: int, callback: Callable[[Unpack[Given]], object], *args: Unpack[Given]) -> None:
+    def add_signal_handler(self, sig: int, callback: Callable[[Unpack[Given]], object], *args: *Given) -> None:
         super().add_signal_handler(sig, callback, *args)
         self._calls[sig] = callback, args
         self._listen()
