@@ -149,6 +149,14 @@ def test_permission_rules_of_all_layers_add_up(tmp_path: Path) -> None:
     assert lists == RuleLists(allow=("read",), deny=("bash:rm *", "fetch"))
 
 
+def test_settings_of_chibi_that_mean_nothing_here_are_told_and_nothing_else(tmp_path: Path) -> None:
+    text = 'model = "m"\nfallback_tool = "call_user"\n[storage]\npartition_max_entries = 5\n[vfs]\nbackend = "local"\n'
+    found = settings(write(tmp_path, "config.toml", text))
+    assert found.of(Sample).model == "m"
+    told = [str(problem) for problem in found.problems]
+    assert [line.split("config.toml:")[1][:20] for line in told] == ["2: `fallback_tool` o", "3: `storage` of chib", "5: `vfs` of chibi ha"]
+
+
 @pytest.mark.parametrize(
     ("text", "where", "message", "hint"),
     [
@@ -178,6 +186,8 @@ def test_permission_rules_of_all_layers_add_up(tmp_path: Path) -> None:
         ("mode = 'auot'", "config.toml:1", "unknown mode `auot`", "did you mean `auto`?"),
         ("effort = 'middle'", "config.toml:1", "expected one of `low`, `high`, got `middle`", ""),
         ("effort = 'hihg'", "config.toml:1", "expected one of", "did you mean `high`?"),
+        ("[url_policy]\ndeny = []", "config.toml:1", "`url_policy` of chibi is not known here", "[permissions] deny"),
+        ("[tools]\nexclude = []", "config.toml:1", "`tools` of chibi is not known here", "[permissions] deny"),
         ("[models.x]\ncontext_window = 'x'", "config.toml:2", "`models.x.context_window`: expected a whole number", ""),
     ],
 )

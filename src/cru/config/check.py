@@ -26,13 +26,14 @@ WORDS = {
 
 
 class Check:
-    """The check of one layer. `unknown` collects (path, message, hint), `wrong` too."""
+    """The check of one layer. `unknown` collects (path, message, hint), `wrong` too, and `idle` settings that have no effect."""
 
     def __init__(
         self, owners: Mapping[str, type[Struct]], tables: Mapping[str, Mapping[str, Any]], *, words: bool = False
     ) -> None:
         self.unknown: list[tuple[Path, str, str]] = []
         self.wrong: list[tuple[Path, str, str]] = []
+        self.idle: list[tuple[Path, str, str]] = []
         self._owners = owners
         self._tables = {tuple(key.split(".")): _nested(value) for key, value in tables.items()}
         self._words = words
@@ -43,10 +44,21 @@ class Check:
         for key, value in data.items():
             struct = self._owners.get(key)
             if struct is None:
-                self._unknown((key,), self._owners)
+                self._stranger(key)
             else:
                 self._field(struct, key, value, (), out)
         return out
+
+    def _stranger(self, key: str) -> None:
+        """A key of no room: another program's, or misspelt."""
+        from cru.config.foreign import IDLE, RULES
+
+        if key in IDLE:
+            self.idle.append(((key,), f"`{key}` of chibi has no effect here", IDLE[key]))
+        elif key in RULES:
+            self.unknown.append(((key,), f"`{key}` of chibi is not known here", RULES[key]))
+        else:
+            self._unknown((key,), self._owners)
 
     def _unknown(self, path: Path, known: Mapping[str, Any]) -> None:
         from cru.config.closest import closest

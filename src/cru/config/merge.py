@@ -102,6 +102,7 @@ def _checked(
     for layer in layers:
         check = Check(owners, tables, words=layer.name in _WORDS)
         data = check.layer(_allowed(layer, errors))
+        warnings += [Problem(text, layer.place(path), hint) for path, text, hint in check.idle]
         if layer.name == ENVIRONMENT:
             warnings += [Problem(text, layer.place(path), hint) for path, text, hint in check.unknown]
         else:
