@@ -153,8 +153,8 @@ def test_settings_of_chibi_that_mean_nothing_here_are_told_and_nothing_else(tmp_
     text = 'model = "m"\nfallback_tool = "call_user"\n[storage]\npartition_max_entries = 5\n[vfs]\nbackend = "local"\n'
     found = settings(write(tmp_path, "config.toml", text))
     assert found.of(Sample).model == "m"
-    told = [str(problem) for problem in found.problems]
-    assert [line.split("config.toml:")[1][:20] for line in told] == ["2: `fallback_tool` o", "3: `storage` of chib", "5: `vfs` of chibi ha"]
+    told = [str(problem).split("config.toml:")[1].split(" of chibi")[0] for problem in found.problems]
+    assert told == ["2: `fallback_tool`", "3: `storage`", "5: `vfs`"]
 
 
 @pytest.mark.parametrize(
