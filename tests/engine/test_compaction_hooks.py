@@ -90,7 +90,7 @@ def test_a_hook_may_refuse_say_how_or_do_it(home: HomeDir, language: str, verb: 
     heard = Path(home.context() / "heard").read_text().splitlines()
     assert heard[0] == ("manual 8 full" if manual else "auto 9 rolling")
     after = "after manual 8 0" if manual else "after auto 4 5"
-    assert heard[1:2] == ([] if verb == "veto" else [after])
+    assert [line for line in heard if line.startswith("after")][:1] == ([] if verb == "veto" else [after])
     if verb == "veto":
         assert anchors == [] and CHOICE not in asked and SUMMARY not in asked
     else:

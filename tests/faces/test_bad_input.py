@@ -51,6 +51,26 @@ def test_a_broken_config_is_named_with_file_line_key_and_the_closest_name(
     assert run.out == "" and not model.requests
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"fuel = [\n", "config.toml:1: not TOML"),
+        (b"model = '\xff'\n", "config.toml:1: not UTF-8"),
+        (b"[permissions]\nask = 5\n", "config.toml:2: `permissions.ask`: expected a list"),
+        (b'[permissions]\ndeny = ["("]\n', "config.toml:2: `permissions.deny`: rule `(` is not of the form"),
+    ],
+)
+def test_a_strangers_broken_config_is_ignored_and_named(home: HomeDir, text: bytes, said: str) -> None:
+    """Any repository could keep cru from starting in it."""
+    (home.project / ".cru").mkdir()
+    (home.project / ".cru" / "config.toml").write_bytes(text)
+    with server([Reply("Fine.")]) as model:
+        home.configure(url=model.url)
+        run = cru("hi", home=home)
+    assert (run.code, run.out) == (0, "Fine.\n") and "Traceback" not in run.err
+    assert said in run.err and "the file is ignored" in run.err
+
+
 def test_a_config_that_is_not_text_is_named(home: HomeDir) -> None:
     home.configure("")
     (home.cru / "config.toml").write_bytes(b"model = '\xff'\n")

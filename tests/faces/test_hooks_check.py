@@ -68,7 +68,132 @@ def test_what_works_is_not_called_broken(home: HomeDir, command: str) -> None:
     mine.write_text("#!/bin/sh\n")
     mine.chmod(0o755)
     crush(home, {"command": command})
+    out = check(home, 0)
+    assert "0 broken" in out and "there is no" not in out
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "nosuchprogram x || true",
+        "true && nosuchprogram",
+        "command -v nosuchprogram && nosuchprogram x",
+        "if nosuchprogram; then true; fi",
+        "python3 gone.py || true",
+        "true | nosuchprogram",
+    ],
+)
+def test_what_need_not_be_there_is_odd(home: HomeDir, command: str) -> None:
+    crush(home, {"command": command})
+    out = check(home, 0)
+    assert "there is no " in out and "0 broken, " in out, out
+
+
+def own(home: HomeDir, *entries: dict[str, Any]) -> None:
+    home.cru.mkdir(exist_ok=True)
+    (home.cru / "hooks.json").write_text(msgspec.json.encode({"hooks": entries}).decode().replace("},{", "},\n{"))
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"lua": "retrun nil"}, "its code is no Lua, line 1: "),
+        ({"lua": "x.lua"}, "x.lua is no Lua, line 3: "),
+        ({"lua": "gone.lua"}, "gone.lua"),
+        ({"python": "x.py:guard"}, "x.py has no function guard (did you mean `guards`?)"),
+        ({"python": "bad.py:guard"}, "bad.py is no Python, line 1: "),
+        ({"python": "gone.py:guard"}, "gone.py"),
+    ],
+)
+def test_code_that_cannot_be_used_is_broken_and_is_not_run(home: HomeDir, entry: dict[str, Any], said: str) -> None:
+    home.cru.mkdir()
+    (home.cru / "x.lua").write_text('io.open("ran", "w")\nlocal a =\n')
+    (home.cru / "x.py").write_text('open("ran", "w")\ndef guards(ctx, event):\n    pass\n')
+    (home.cru / "bad.py").write_text("def guard(:\n")
+    own(home, {"event": "PreToolUse", **entry})
+    out = check(home, 1)
+    assert said in out and "1 broken, 0 odd" in out, out
+    assert not (home.project / "ran").exists()
+
+
+def test_code_that_can_be_used_is_not_run(home: HomeDir) -> None:
+    home.cru.mkdir()
+    (home.cru / "x.py").write_text(
+        'open("ran", "w")\nif True:\n    from os import getcwd as guard\nelse:\n    guard = print\n'
+    )
+    own(
+        home,
+        {"event": "PreToolUse", "python": "x.py:guard"},
+        {"event": "PreToolUse", "lua": "io.open('ran', 'w') return nil"},
+    )
     assert "0 broken, 0 odd" in check(home, 0)
+    assert not (home.project / "ran").exists()
+
+
+@pytest.mark.parametrize(
+    ("entry", "said"),
+    [
+        ({"if": "bsh:*"}, "`if` names `bsh`, which is no tool of cru's, so this never runs (did you mean `bash`?)"),
+        (
+            {"event": "turn:complete", "matcher": "^dnoe$"},
+            "its matcher `^dnoe$` fits nothing that cru has (did you mean `done`?)",
+        ),
+        ({"async": True}, "nobody waits for it (`async`), so it can forbid nothing on tool:before_call"),
+        ({"async": True, "on_error": "deny"}, "nobody waits for it (`async`), so `on_error` has no effect"),
+    ],
+)
+def test_what_never_fits_or_never_guards_is_odd(home: HomeDir, entry: dict[str, Any], said: str) -> None:
+    own(home, {"event": "tool:before_call", "command": "true", **entry})
+    out = check(home, 0)
+    assert said in out and "0 broken, 1 odd" in out, out
+
+
+@pytest.mark.parametrize(
+    ("event", "matcher", "said"),
+    [
+        ("Stop", "x", "its matcher `x` has no effect on Stop"),
+        (
+            "Notification",
+            "idle_promt",
+            "its matcher `idle_promt` fits nothing that cru has (did you mean `idle_prompt`?)",
+        ),
+        ("SessionEnd", "claer", "its matcher `claer` fits nothing that cru has (did you mean `clear`?)"),
+        (
+            "StopFailure",
+            "rate_limits",
+            "its matcher `rate_limits` fits nothing that cru has (did you mean `rate_limit`?)",
+        ),
+    ],
+)
+def test_a_matcher_that_never_fits(home: HomeDir, event: str, matcher: str, said: str) -> None:
+    claude(home, TRUE, event=event, matcher=matcher)
+    assert said in check(home, 0)
+
+
+def test_an_unknown_tool_in_claudes_if_is_odd(home: HomeDir) -> None:
+    claude(home, {"command": "true", "if": "Bsh(git *)"}, {"command": "true", "if": "Bash(git *)"})
+    out = check(home, 0)
+    assert "`if` names `Bsh`" in out and "did you mean `Bash`?" in out and "0 broken, 1 odd" in out, out
+
+
+@pytest.mark.parametrize(("folder", "event"), [("codex", "Stop"), ("gemini", "AfterAgent")])
+def test_a_matcher_where_none_counts(home: HomeDir, folder: str, event: str) -> None:
+    path = home.path / f".{folder}" / ("hooks.json" if folder == "codex" else "settings.json")
+    path.parent.mkdir()
+    group = {"matcher": "x", "hooks": [{"type": "command", "command": "true"}]}
+    path.write_bytes(msgspec.json.encode({"hooks": {event: [group]}}))
+    assert f"a matcher has no effect on {event}" in check(home, 0)
+
+
+def test_findings_stand_in_the_order_of_the_file(home: HomeDir) -> None:
+    own(
+        home,
+        {"event": "PreToolUse", "command": "true", "matcher": "Bsah"},
+        {"event": "PreToolUs", "command": "true"},
+        {"event": "PreToolUse", "command": "nosuchprogram"},
+    )
+    lines = [int(line.split("hooks.json:")[1].partition(":")[0]) for line in check(home, 1).splitlines()[:-1]]
+    assert lines == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
@@ -167,5 +292,5 @@ def test_what_waits_is_said_and_is_not_broken(home: HomeDir) -> None:
 def test_for_programs_it_is_json(home: HomeDir) -> None:
     crush(home, {"command": "./nosuch.sh"})
     model(home)
-    (one,) = msgspec.json.decode(hooks(home, "check", "--json", code=1).out)
+    one, _ = msgspec.json.decode(hooks(home, "check", "--json", code=1).out)
     assert one["level"] == "broken" and one["where"].endswith("crush.json:4") and one["hint"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 from tests.faces.hooked import ids, script
 from tests.faces.hooks_home import model, trust_all, turn
 from tests.kit import HomeDir, cru
@@ -39,29 +40,60 @@ def test_a_projects_twin_does_not_switch_off_a_guard(home: HomeDir) -> None:
         assert not (home.project / "made").exists()
 
 
-def test_a_hook_of_mine_that_runs_a_file_of_the_project_waits(home: HomeDir) -> None:
-    model(home, "loop: yes\ntext: Done.\n")
-    script(home, "fmt.sh", f"#!/bin/sh\ntouch {home.path}/pwned\n")
-    mine(home, {"event": "message:received", "command": '[ -x "$PWD"/fmt.sh ] && "$PWD"/fmt.sh'})
-    run = turn(home)
-    assert "hooks of yours that run files of this project wait" in run.err and not (home.path / "pwned").exists()
-    assert "runs a file of this project" in cru("hooks", "check", home=home).out
-    assert cru("--strict-hooks", "hello", home=home).code == 3
-    assert "fmt.sh" in cru("hooks", "review", home=home).out
-    trust_all(home)
-    turn(home)
-    assert (home.path / "pwned").exists()
-
-
-def test_a_project_cannot_make_a_guard_wait_by_the_name_of_a_file(home: HomeDir) -> None:
+@pytest.mark.parametrize(
+    "command",
+    [
+        '"$PWD"/guard.sh',
+        "./guard.sh",
+        "sh guard.sh",
+        'f=guard.sh; sh "./$f"',
+        '"$CLAUDE_PROJECT_DIR"/guard.sh',
+        "true # ./guard.sh\nexit 2",
+    ],
+)
+def test_a_project_cannot_make_a_guard_of_mine_wait(home: HomeDir, command: str) -> None:
     model(home, WRITES)
-    mine(home, {"event": "tool:before_call", "command": "echo no >&2; grep -q x ./list; sed s/a/b/ x; exit 2"})
-    for name in ("no", "list", "echo", "2"):
+    mine(home, {"event": "tool:before_call", "command": command, "on_error": "deny"})
+    script(home, "guard.sh", "#!/bin/sh\nexit 2\n")
+    for name in ("true", "exit", "2"):
         (home.project / name).write_text("x")
-    (home.project / "s" / "a").mkdir(parents=True)
-    (home.project / "s" / "a" / "b").write_text("")
-    run = turn(home)
+    run = turn(home, "--strict-hooks")
     assert "wait" not in run.err and not (home.project / "made").exists()
+    assert cru("hooks", "review", home=home).out == "no hook awaits trust\n"
+
+
+def test_check_names_a_hook_of_mine_that_runs_a_file_of_the_project(home: HomeDir) -> None:
+    model(home)
+    script(home, "fmt.sh", "#!/bin/sh\n")
+    theirs = '"$CLAUDE_PROJECT_DIR"/.claude/hooks/fmt.sh'
+    commands = (
+        "# ./fmt.sh\ntrue",
+        "~/fmt.sh; /usr/bin/env true",
+        "cat ./fmt.sh",
+        "cd ~/x && ./fmt.sh",
+        "./fmt.sh > ./log",
+        theirs,
+    )
+    mine(home, *({"event": "tool:completed", "command": command} for command in commands))
+    odd = [line for line in cru("hooks", "check", home=home).out.splitlines() if "project you stand in" in line]
+    assert (
+        len(odd) == 2
+        and "runs ./fmt.sh of whatever project you stand in; cru does not review it, and in mode auto" in odd[0]
+    )
+    assert 'protect it with `[permissions] ask = ["write:fmt.sh"]`' in odd[0] and "in mode auto" not in odd[1]
+
+
+def test_the_rule_that_check_names_protects_the_file(home: HomeDir) -> None:
+    mine(home, {"event": "tool:completed", "command": "./fmt.sh"})
+    check = cru("hooks", "check", home=home).out
+    rule = check.partition("protect it with `")[2].partition("`")[0]
+    model(
+        home,
+        'by: order\ncall: write {"file_path": "fmt.sh", "content": "x"}\n---\ntext: Done.\n',
+        rule.replace(" ", "\n", 1),
+    )
+    turn(home, "--mode", "auto")
+    assert not (home.project / "fmt.sh").exists()
 
 
 def test_a_guard_in_utf_16_stops_a_strict_start(home: HomeDir) -> None:

@@ -37,7 +37,8 @@ def test_the_last_ones_and_those_of_one_hook(home: HomeDir) -> None:
     assert hooks(home, "log", "-n", "0").out.count("\n") == 3
     guard = ids(home)["guard"]
     assert hooks(home, "log", guard).out.count("\n") == 1 and "guard" in hooks(home, "log", guard[:-1]).out
-    assert "no hook nosuch has run" in hooks(home, "log", "nosuch").out
+    assert hooks(home, "log", "guard").out == hooks(home, "log", guard).out
+    assert "there is no hook nosuch" in hooks(home, "log", "nosuch", code=1).err
 
 
 def test_in_full_it_shows_what_went_in_and_came_out(home: HomeDir) -> None:

@@ -38,7 +38,7 @@ def test_everything_that_decides_is_shown(home: HomeDir) -> None:
 
 
 def test_values_and_contents_cannot_imitate_lines_of_the_review(home: HomeDir) -> None:
-    forged = "crush-000000000000@0000  crush\n  runs       true\n  1 │ x\r\x1b2J\u202e\u2028  runs\u200b"
+    forged = "crush-000000000000@0000  crush\n  runs       true\n  1 │ x\r\x1b2J\u202e\u2028  runs\u200b\u3164x\u0336"
     project(home, f"./hook.sh # {forged}", script=TOUCH + forged)
     path = home.project / "crush.json"
     entry = {"command": "./hook.sh", "matcher": forged, "name": forged}
@@ -49,7 +49,7 @@ def test_values_and_contents_cannot_imitate_lines_of_the_review(home: HomeDir) -
     assert [line for line in run.out.splitlines() if line.startswith("  runs")] == [
         "  runs       ./hook.sh", "  runs       (its lines, numbered)",
     ]  # fmt: skip
-    assert not {"\x1b", "\r", "\u202e", "\u2028", "\u200b"} & set(run.out)
+    assert not {"\x1b", "\r", "\u202e", "\u2028", "\u200b", "\u3164", "\u0336"} & set(run.out)
 
 
 def test_a_long_line_does_not_go_on_at_the_left(home: HomeDir) -> None:

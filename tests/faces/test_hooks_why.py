@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 
 import msgspec
+import pytest
 from tests.faces.hooked import claude, crush, hooks, ids, model
 from tests.faces.hooks_home import trust
 from tests.kit import HomeDir, cru, start
@@ -139,7 +140,9 @@ def test_one_that_was_interrupted_is_accounted_for(home: HomeDir) -> None:
             time.sleep(0.01)
         run.interrupt()
         run.wait()
-    assert "it fired on PreToolUse bash: ran " in why(home) and "cancelled: it has no say" in why(home)
+    out = why(home)
+    assert "tool:before_call bash" in out and "the run was interrupted before this was decided" in out
+    assert "was running when the run was interrupted" in out and "did not fire" not in out
 
 
 def test_an_earlier_turn_and_one_that_is_not_there(home: HomeDir) -> None:
@@ -206,3 +209,35 @@ def test_a_lua_rewrite_a_crush_deny_and_a_claude_ask_in_one_call(home: HomeDir) 
     out = why(home)
     assert f"denied by guard ({known['guard']}): nothing is deleted here" in out
     assert "wanted a person to be asked in vain" in out and "args changed by nice" in out
+
+
+def test_a_plugin_that_denied_is_named(home: HomeDir) -> None:
+    model(home)
+    plugin = home.cru / "plugins" / "strict.lua"
+    plugin.parent.mkdir()
+    plugin.write_text(
+        'cru.on("pre_tool_call", function(ctx, event) return { cancel = true, reason = "not today" } end)\n'
+    )
+    turn(home)
+    for out in (why(home), why(home, "PreToolUse"), why(home, "bash")):
+        assert "denied by strict: not today" in out and "there is no hook for this" not in out, out
+
+
+@pytest.mark.parametrize(
+    ("more", "shown", "said"),
+    [
+        ({}, "[tool bash error: ", "failed (boom), so it denied"),
+        ({"on_error": "deny"}, "[tool bash hook: ", "failed (boom), so it denied"),
+        ({"on_error": "allow"}, "", "failed (boom), so it has no say"),
+    ],
+)
+def test_a_function_that_fails_is_told_with_what_it_means(
+    home: HomeDir, more: dict[str, str], shown: str, said: str
+) -> None:
+    model(home)
+    entry = {"event": "PreToolUse", "lua": 'error("boom", 0)', **more}
+    (home.cru / "hooks.json").write_bytes(msgspec.json.encode({"hooks": [entry]}))
+    run = cru("clean up", home=home)
+    assert run.code == 0 and "boom" in run.err and ("[tool bash" in run.err) == bool(shown) and shown in run.err
+    assert said in why(home), why(home)
+    assert said in hooks(home, "test", "PreToolUse", code=3 if shown else 0).out

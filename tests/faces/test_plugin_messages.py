@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
+from tests.faces.asks import plugin, scripted
 from tests.kit import HomeDir, cru
 
 
@@ -43,3 +45,25 @@ def test_a_traceback_that_names_no_line_is_left_out(home: HomeDir) -> None:
     file.write_text('local function deep() error("boom") end\ndeep()\n')
     run = cru("/plugin reload odd", home=home)
     assert "stack traceback:" in run.err and "odd.lua:2: in " in run.err
+
+
+STORM = """cru.on("own:storm", function() error("no") end)
+cru.on("turn:complete", function(ctx)
+  for _ = 1, 1500 do ctx:emit("own:storm") end
+  cru.log("warn", "something else")
+  cru.log("warn", "something else")
+end)"""
+
+
+def test_a_storm_of_the_same_warning_is_counted(home: HomeDir) -> None:
+    scripted(home)
+    plugin(home, STORM)
+    told = cru("hi", home=home).err.splitlines()
+    assert len(told) == 4 and "failed on custom" in told[0], told
+    assert told[1:] == [
+        "cru: the last warning came 1,499 times more",
+        "cru: something else",
+        "cru: the last warning came once more",
+    ]
+    lines = [msgspec.json.decode(line) for line in cru("--json", "hi", home=home).out.splitlines()]
+    assert sum("failed on custom" in line["payload"]["text"] for line in lines if line["type"] == "notice") == 1500

@@ -11,12 +11,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+STALE = 60.0
+"""Seconds after which nobody writes a temporary file any more."""
+
+
 def replace(path: Path, data: bytes, mode: int = 0o600) -> None:
     """Write through a temporary file in the same folder, fsync, rename. Missing folders are made; a symlink's target is
     replaced, not the link; an existing file keeps its mode, a new one gets `mode`. Raises OSError."""
     target = os.path.realpath(path)
     folder = os.path.dirname(target)
     os.makedirs(folder, exist_ok=True)
+    sweep(target)
     try:
         mode = os.stat(target).st_mode & 0o777
     except FileNotFoundError:
@@ -37,6 +42,22 @@ def replace(path: Path, data: bytes, mode: int = 0o600) -> None:
             pass
         raise
     _sync_folder(folder)
+
+
+def sweep(path: str) -> None:
+    """Remove the temporary files of this file that writers which were killed left beside it: those older than a minute."""
+    import re
+    import time
+
+    folder, name = os.path.split(path)
+    ours = re.compile(rf"\.?{re.escape(name)}\.\d+[.-][0-9a-f]{{8}}\.tmp").fullmatch
+    try:
+        for entry in os.listdir(folder or "."):
+            place = os.path.join(folder, entry)
+            if entry.endswith(".tmp") and ours(entry) and os.lstat(place).st_mtime < time.time() - STALE:
+                os.unlink(place)
+    except OSError:
+        pass  # another process was faster, or it is not ours: the write itself tells what is wrong
 
 
 @contextmanager

@@ -20,6 +20,24 @@ def open_regular(path: str | os.PathLike[str], flags: int = os.O_RDONLY, mode: i
     raise OSError("it is not a regular file")
 
 
+HARMLESS = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+"""Devices that never keep anybody waiting."""
+
+
+def may_block(path: str | bytes) -> str:
+    """Why opening what is there, or reading it, may take for ever; "" if it does not. What cannot be looked at is left to the open."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return ""
+    kind = found.st_mode
+    if stat.S_ISREG(kind) or stat.S_ISDIR(kind):
+        return ""
+    if stat.S_ISCHR(kind) and any(os.path.exists(name) and os.stat(name).st_rdev == found.st_rdev for name in HARMLESS):
+        return ""
+    return f"it is a {'pipe' if stat.S_ISFIFO(kind) else 'device'}, and waiting for it might never end (a program may: `cat`)"
+
+
 def read_regular(path: str | os.PathLike[str], most: int = 0) -> bytes:
     """The whole content of a file. Raises OSError, also for what is there but is no regular file or has more than `most` bytes
     (0 = any number)."""

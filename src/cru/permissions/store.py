@@ -31,11 +31,14 @@ class GrantFile(Versioned, frozen=True):
 
 
 class Judged(Struct, frozen=True):
-    """What a person said about one hook; `file` is where it stands, `what` is its command, both for people."""
+    """What a person said about one hook; `file` is where it stands, `what` is its command, both for people. key: of its definition
+    alone, "" in older records · files: path -> SHA-256 of each file that it named then."""
 
     accepted: bool
     file: str = ""
     what: str = ""
+    key: str = ""
+    files: dict[str, str] = {}
 
 
 class TrustFile(Versioned, frozen=True):

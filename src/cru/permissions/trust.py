@@ -98,20 +98,26 @@ class Trust:
         return self._load().hooks
 
     def judge_hooks(self, said: Mapping[str, Judged]) -> None:
-        """Note what a person said about hooks. Raises NotStored."""
-        update(self._path, TrustFile, lambda old: replace(old, hooks={**old.hooks, **said}))
+        """Note what a person said about hooks, the newest last. Raises NotStored."""
+
+        def noted(old: TrustFile) -> TrustFile:
+            return replace(old, hooks={**{key: one for key, one in old.hooks.items() if key not in said}, **said})
+
+        update(self._path, TrustFile, noted)
 
     def forget_hooks(self, root: Path) -> int:
         """Forget what was said about the hooks of a project; how many there were. Raises NotStored."""
         inside = _key(root).rstrip(os.sep) + os.sep
-        gone = {key for key, said in self.hooks().items() if said.file.startswith(inside)}
+        found = {key: said for key, said in self.hooks().items() if said.file.startswith(inside)}
+        gone = set(found)
+        hooks = {said.key or (said.file, said.what) for said in found.values()}  # one may have been judged more than once
         if gone:
             update(
                 self._path,
                 TrustFile,
                 lambda old: replace(old, hooks={k: v for k, v in old.hooks.items() if k not in gone}),
             )
-        return len(gone)
+        return len(hooks)
 
     def _digest_of(self, path: Path) -> str | None:
         return self._load().files.get(_key(path))

@@ -28,6 +28,7 @@ from cru.events.payloads import (
 from cru.extensions.hooks.dialect import Run
 from cru.extensions.hooks.dialects.gemini import Gemini
 from cru.extensions.hooks.dialects.gemini_config import quoted
+from cru.extensions.hooks.dialects.gemini_output import ALLOWED
 from cru.values.messages import Message, ToolCall
 
 CALL = event(ToolBeforeCall("bash", {"command": "ls"}, "call_1"))
@@ -166,8 +167,8 @@ def test_what_a_script_reads() -> None:
         ('"{\\"decision\\": \\"deny\\", \\"reason\\": \\"no\\"}"', DENY, {}),
         ({"decision": "deny"}, Answer(decision="deny", reason="no reason given"), {}),
         ({"decision": "deny", "reason": "x", "stopReason": "no"}, DENY, {}),
-        ({"decision": "allow", "systemMessage": "hm"}, Answer(), {"to_user": "hm"}),
-        ({"decision": "approve"}, Answer(), {}),
+        ({"decision": "allow", "systemMessage": "hm"}, Answer(note=ALLOWED), {"to_user": "hm"}),
+        ({"decision": "approve"}, Answer(note=ALLOWED), {}),
         ({"decision": 5, "reason": ["x"]}, Answer(), {}),
         ({"decision": "ask", "reason": "sure?"}, Answer(decision="ask", reason="sure?"), {}),
         ({"continue": False, "stopReason": "no"}, Answer(decision="deny", halt=True, reason="no"), {}),

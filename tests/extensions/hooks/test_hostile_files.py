@@ -18,6 +18,7 @@ from cru.extensions.hooks.door import MOST, dialects, stamp
 from cru.extensions.hooks.entry import DialectName
 from cru.extensions.hooks.located import DEPTH, located, without_comments
 from cru.extensions.hooks.opening import LINE, in_a_line, made
+from cru.extensions.hooks.visible import visible
 
 LONG = 200_000
 NAMES: dict[DialectName, str] = {
@@ -202,3 +203,17 @@ def test_nor_does_one_of_another_system(name: DialectName, handler: dict[str, An
 def test_a_strangers_words_are_one_line() -> None:
     assert in_a_line("a\x1b[31m\n\u202eb") == "a\\x1b[31m\\n\\u202eb"
     assert len(in_a_line("x" * 10_000)) == LINE == len(in_a_line("\x1b" * 10_000))
+
+
+@pytest.mark.parametrize(
+    "char", ["\u3164", "\u115f", "\uffa0", "\u2800", "\u034f", "\u00ad", "\u00a0", "\u200b", "\ufe0f", "\x7f", "\ue000"]
+)
+def test_what_cannot_be_seen_is_shown_by_its_number(char: str) -> None:
+    assert visible(f"a{char}b") == f"a{ascii(char)[1:-1]}b"
+
+
+def test_marks_need_a_letter_below_them() -> None:
+    assert visible("e\u0301 日本 שָׁלוֹם नमस्ते") == "e\u0301 日本 שָׁלוֹם नमस्ते"
+    assert visible("\u0301a \u0301") == "\\u0301a \\u0301"
+    assert visible("x\u0336 a" + "\u0301" * 5) == "x\\u0336 a" + "\u0301" * 2 + "\\u0301" * 3
+    assert visible("\u3164\u0301") == "\\u3164\\u0301" and visible("a\tb", keep="\t") == "a\tb"

@@ -116,7 +116,7 @@ def test_a_projects_functions_await_trust_and_are_looked_at_again(home: HomeDir)
     assert "kept by guard" in results(last)[-1]
     (home.project / ".cru" / "g.py").write_text(PYTHON + "# changed\n")
     done, last = turn(home, calls("rm -f x; echo ran"), Reply("done"))
-    assert results(last)[-1].strip() == "ran" and "awaits trust" in done.err
+    assert results(last)[-1].strip() == "ran" and "you trusted has changed" in done.err
 
 
 def test_nothing_of_a_language_is_loaded_without_such_an_entry() -> None:

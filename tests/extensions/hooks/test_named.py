@@ -9,6 +9,7 @@ import pytest
 from tests.extensions.hooks.crush_world import about
 from tests.extensions.hooks.test_trust import entry, named, put
 
+from cru.extensions.hooks.budget import Budget
 from cru.extensions.hooks.looks import look
 
 DEEP = "a/b/c/d/e/x.sh"
@@ -73,6 +74,7 @@ def test_a_folder_that_a_script_only_works_on_is_none_of_it(tmp_path: Path) -> N
 
 def test_a_program_of_the_project_that_is_found_on_path(tmp_path: Path) -> None:
     put(tmp_path, "bin/mytool")
+    (tmp_path / "bin" / "mytool").chmod(0o755)
     seen = look(entry(tmp_path, "mytool --now"), about(tmp_path, env={"PATH": f"/usr/bin:{tmp_path}/bin"}))
     assert [file.path for file in seen.files] == [f"{tmp_path}/bin/mytool"] and seen.unseen == ()
 
@@ -100,10 +102,93 @@ def test_plain_programs_and_scripts_that_are_shown_need_no_word(tmp_path: Path) 
         assert look(entry(tmp_path, command), about(tmp_path)).unseen == (), command
 
 
-def test_folders_that_programs_load_from_are_told(tmp_path: Path) -> None:
+def test_folders_that_programs_load_from_are_told_and_count(tmp_path: Path) -> None:
     put(tmp_path, "lib/json.py", "g.py")
-    seen = look(entry(tmp_path, "python3 g.py", env={"PYTHONPATH": "lib"}), about(tmp_path))
-    assert seen.unseen == ("what programs find in lib (PYTHONPATH) without being told its name",)
+    seen = look(entry(tmp_path, "python3 g.py", env={"PYTHONPATH": "/usr/x:lib"}), about(tmp_path))
+    assert seen.unseen == ("what `PYTHONPATH=/usr/x:lib` makes programs run",)
+    assert [file.path for file in seen.files] == [f"{tmp_path}/g.py", f"{tmp_path}/lib/json.py"]
+
+
+@pytest.mark.parametrize(
+    "name", ["BASH_ENV", "ENV", "BASH_FUNC_ls%%", "PERL5OPT", "LD_PRELOAD", "GIT_SSH_COMMAND", "PAGER", "PATH"]
+)
+def test_variables_that_are_code_are_told(tmp_path: Path, name: str) -> None:
+    for given in ({"command": "true", "env": {name: "x"}}, {"command": f"{name.removesuffix('%%')}=x true"}):
+        seen = look(entry(tmp_path, **given), about(tmp_path))
+        assert any("makes programs run" in text and name.removesuffix("%%") in text for text in seen.unseen), given
+
+
+@pytest.mark.parametrize("value", ["$(id)", "`id`", "$UNKNOWN"])
+def test_a_value_that_may_be_computed_is_told(tmp_path: Path, value: str) -> None:
+    seen = look(entry(tmp_path, "true", env={"A": value, "B": "$CLAUDE_PROJECT_DIR"}), about(tmp_path))
+    assert seen.unseen == (f"`A={value}` may be computed when it runs",)
+
+
+@pytest.mark.parametrize(
+    ("code", "calls"),
+    [
+        ("os.execute('id')", ["os.execute"]), ("return io.popen('id')", ["io.popen"]), ("load('x')()", ["load"]),
+        ("dofile('x')", ["dofile"]), ("cru.shell.exec('id')", ["shell.exec"]), ("return { cancel = true }", []),
+    ],
+)  # fmt: skip
+def test_code_in_the_entry_that_runs_something_is_told(tmp_path: Path, code: str, calls: list[str]) -> None:
+    seen = look(entry(tmp_path, code, kind="lua"), about(tmp_path))
+    assert [text for text in seen.unseen if "in its code" in text] == [
+        f"what `{call}` in its code runs" for call in calls
+    ]
+
+
+@pytest.mark.parametrize("name", ["python3", "make", "node"])
+def test_a_file_with_the_name_of_a_program_does_not_stand_for_it(tmp_path: Path, name: str) -> None:
+    put(tmp_path, name)
+    seen = look(entry(tmp_path, f"{name} -c code"), about(tmp_path))
+    assert any(text.startswith("what") and f"`{name}`" in text for text in seen.unseen)
+
+
+def test_where_a_computed_folder_leads_is_told(tmp_path: Path) -> None:
+    put(tmp_path, "x.sh")
+    assert look(entry(tmp_path, "cd $D && ./x.sh"), about(tmp_path)).unseen == ("where `cd $D` leads",)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "# style ->\n./x.sh", "echo $'\\'' a ' > '; ./x.sh; echo ' '", "sh ./x.sh>log", "cat <<A >\n./x.sh\nA", "sh >\n./x.sh",
+        "exec 3>>x.sh; sh /dev/fd/3", "sh /dev/stdout >>x.sh", 'echo "$(echo "a > ")"; ./x.sh', "echo `echo ' > '`; ./x.sh; echo '",
+        "echo ${a#' > '}; ./x.sh", "echo a\\ # >\n./x.sh", "true; # '\n./x.sh # '",
+    ],
+)  # fmt: skip
+def test_nothing_that_runs_looks_like_what_is_written(tmp_path: Path, command: str) -> None:
+    put(tmp_path, "x.sh")
+    assert "x.sh" in named(tmp_path, command)
+
+
+def test_a_name_that_ends_in_a_digit_is_no_stream(tmp_path: Path) -> None:
+    put(tmp_path, "x2", "log")
+    assert named(tmp_path, "sh ./x2>log") == {"x2"}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "./h.sh >> log",
+        'I=$(cat); echo "$I" >>log',
+        'echo "$(date) x" >> "$CLAUDE_PROJECT_DIR"/log',
+        "a 2>log | b >'log'\nc >| log",
+    ],
+)
+def test_its_own_log_is_no_part_of_it(tmp_path: Path, command: str) -> None:
+    put(tmp_path, "log")
+    assert named(tmp_path, command) == set()
+
+
+def test_what_names_too_much_is_not_looked_at_and_soon(tmp_path: Path) -> None:
+    put(tmp_path, *(f"d{n}/x" for n in range(70)))
+    one = entry(tmp_path, " ".join(f"d{n % 70}/../d{n}" for n in range(600)))
+    budget = Budget(lookups=2000)
+    assert look(one, about(tmp_path), budget).over and budget.lookups < 0
+    assert look(entry(tmp_path, "d1/x"), about(tmp_path), Budget(size=3)).over
+    assert not look(entry(tmp_path, "d1/x"), about(tmp_path)).over
 
 
 def test_a_file_of_any_size_is_no_reason_to_wait(tmp_path: Path) -> None:

@@ -90,7 +90,10 @@ def test_the_kinds_of_handlers_and_where_their_files_lie() -> None:
     ("entry", "told"),
     [
         ({"command": ""}, "an entry needs one of `command`"),
-        ({"lua": "x"}, "an entry needs one of `command`"),
+        (
+            {"lua": "x"},
+            "an entry needs exactly one of `command`, `lua`, `python`, `file`, and this has `command`, `lua`",
+        ),
         ({"command": None, "python": "a.py"}, '"file.py:function"'),
         ({"matcher": "["}, "invalid matcher ["),
         ({"event": "session:idle", "matcher": "x"}, "nothing at this event"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 from tests.extensions.hooks.crush_world import about, config, read
 
 from cru.extensions.hooks.entry import Entry, Source
-from cru.extensions.hooks.looks import look
+from cru.extensions.hooks.kept import LARGEST, kept
+from cru.extensions.hooks.looks import Look, look
 from cru.extensions.hooks.trust import HookTrust
 from cru.permissions.trust import Trust
 
@@ -140,6 +142,38 @@ def test_a_touched_file_is_read_again_and_still_trusted(tmp_path: Path) -> None:
     assert trust.changed(one) == ""
     (tmp_path / "h.sh").unlink()
     assert "h.sh changed" in trust.changed(one)
+
+
+def test_of_a_stranger_nothing_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    put(tmp_path, "h.sh")
+    one, facts, store = entry(tmp_path, "./h.sh"), about(tmp_path), Trust(tmp_path / "trust.json")
+    HookTrust(store, facts).note([(one, look(one, facts))], accepted=True)
+    looked: list[Entry] = []
+
+    def noting(entry: Entry, *more: Any) -> Look:
+        looked.append(entry)
+        return look(entry, *more)
+
+    monkeypatch.setattr("cru.extensions.hooks.trust.look", noting)
+    trust = HookTrust(store, facts)
+    other = entry(tmp_path, "./h.sh 2")
+    assert not trust.is_trusted(other) and not trust.is_refused(other) and trust.differs(other) == "" and not looked
+    assert trust.is_trusted(one) and looked == [one]
+
+
+def test_copies_are_kept_of_small_texts_and_go_when_nobody_needs_them(tmp_path: Path) -> None:
+    put(tmp_path, "h.sh")
+    (tmp_path / "big").write_text("x" * (LARGEST + 1))
+    (tmp_path / "code").write_bytes(b"\0")
+    one, facts, store = entry(tmp_path, "./h.sh big code"), about(tmp_path), Trust(tmp_path / "trust.json")
+    HookTrust(store, facts).note([(one, look(one, facts))], accepted=True)
+    [copy] = (facts.home / "trust").iterdir()
+    assert kept(facts.home, copy.name) == b"#!/bin/sh\n" and copy.stat().st_mode & 0o777 == 0o600
+    assert store.forget_hooks(tmp_path) == 1
+    os.utime(copy, (0, 0))
+    other = entry(tmp_path, "true")
+    HookTrust(store, facts).note([(other, look(other, facts))], accepted=True)
+    assert not copy.exists() and kept(facts.home, "../trust.json") is None
 
 
 def test_hooks_and_files_share_trust_json(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
 from time import perf_counter
 from typing import TYPE_CHECKING, Literal
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 SLOW_MS = 250.0
 """A hook of a tool event that takes longer is named."""
+PATIENCE = 1.0
+"""Seconds after which a person is told what is waited for."""
 CANCELLED = "cancelled"
 # Why a hook does not fire at an event; the journal has these words, and explain.py reads them.
 OTHER_MOMENT, MISMATCH, ONCE, SAME = "not a ", "does not match ", "ran once already", "the same command as "
@@ -87,7 +91,8 @@ class Caller:
         try:
             stdin = self._dialect.stdin(self._entry, self._moment, event, self._hooks.about)
             env = self._dialect.environment(self._entry, self._moment, event, self._hooks.about)
-            run = await self._hooks.run(self._entry, stdin, env)
+            with self._waiting():
+                run = await self._hooks.run(self._entry, stdin, env)
             said = self._read(event, run)
         except asyncio.CancelledError:
             gone = Run(None, ms=(perf_counter() - started) * 1000, error=CANCELLED)
@@ -96,6 +101,24 @@ class Caller:
         except Exception as error:  # noqa: BLE001  the boundary around a dialect: told, and `on_error` counts
             said = Said(failed=f"{type(error).__name__}: {error}")
         return self._judged(event, stdin, run, said)
+
+    @contextmanager
+    def _waiting(self) -> Iterator[None]:
+        """Say which hook is waited for, once it has taken a while."""
+        entry, told = self._entry, list[str]()
+
+        def tell() -> None:
+            told.append(f"waiting for the hook {entry.label}")
+            self._hooks.awaited(entry, told[0])
+
+        timer = None if entry.asynchronous else asyncio.get_running_loop().call_later(PATIENCE, tell)
+        try:
+            yield
+        finally:
+            if timer is not None:
+                timer.cancel()
+            if told:
+                self._hooks.awaited(entry, "")
 
     def _read(self, event: Event, run: Run) -> Said:
         if run.timed_out:

@@ -10,12 +10,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.config.closest import did_you_mean
+from cru.events.catalog import BY_NAME
 from cru.events.stamp import Event
-from cru.extensions.hooks import made_up, names, programs
+from cru.extensions.hooks import made_up, names, programs, standing
 from cru.extensions.hooks.dialect import Dialect, Moment
 from cru.extensions.hooks.entry import LAYERS, Entry, Problem
 from cru.extensions.hooks.load import WAITING, Known
 from cru.extensions.hooks.opening import Found
+from cru.permissions.modes import KINDS
 
 Level = Literal["broken", "odd", "waiting"]
 LONG = 1000.0
@@ -27,7 +29,15 @@ SUBJECTS: dict[str, tuple[str, ...]] = {
     "context:overflow": ("manual", "auto"),
     "context:cleared": ("clear",),
     "session:compacted": ("manual", "auto", "compact"),
-}
+    "session:ended": ("exit", "clear", "resume", "logout", "prompt_input_exit", "other"),
+    "context:clearing": ("clear",),
+    "interaction:requested": ("permission_prompt", "elicitation_dialog"),
+    "turn:complete": (
+        "done", "cancelled", "halted", "interrupted", "error", "authentication_failed", "billing_error", "rate_limit", "overloaded",
+        "server_error", "invalid_request", "unknown",
+    ),
+    "session:idle": ("idle_prompt",),
+}  # fmt: skip
 WHOLE_SERVER = re.compile(r"mcp__[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*")
 
 
@@ -58,12 +68,26 @@ def findings(found: Found, tools: Iterable[str] = ()) -> list[Finding]:
         if one.state in ("broken", "no moment", "not available yet", "refused", "disabled"):
             continue
         level: Level = "odd" if one.state == "not accepted" else "broken"
-        for text, hint in programs.broken(entry, found.about):
-            made.append(Finding(level, entry.id, entry.where, text, hint))
+        for certain, text, hint in programs.broken(entry, found.about):
+            made.append(Finding(level if certain else "odd", entry.id, entry.where, text, hint))
+        text, hint = standing.odd(entry, found.about)
+        if text:
+            made.append(Finding("odd", entry.id, entry.where, text, hint))
         for text, hint in _oddities(entry, dialect, known_tools, problems):
             made.append(Finding("odd", entry.id, entry.where, text, hint))
         made += list(_of_twin(one, dialect, first))
-    return made
+    return _in_order(made)
+
+
+def _in_order(made: list[Finding]) -> list[Finding]:
+    """By file, and in each by line."""
+    files = list(dict.fromkeys(_place(one)[0] for one in made))
+    return sorted(made, key=lambda one: (files.index(_place(one)[0]), _place(one)[1]))
+
+
+def _place(one: Finding) -> tuple[str, int]:
+    file, _, line = one.where.rpartition(":")
+    return (file, int(line)) if line.isdigit() else (one.where, 0)
 
 
 def _of_problem(one: Problem) -> Finding:
@@ -89,11 +113,7 @@ def _of_state(one: Known, dialect: Dialect, problems: list[Problem]) -> Iterator
     elif one.state in ("no moment", "not available yet"):
         yield Finding("odd", entry.id, entry.where, f"never runs here: {one.why}")
     elif one.state in WAITING:
-        text = (
-            "runs a file of this project, and awaits that you accept it"
-            if entry.visits
-            else "awaits that you accept it"
-        )
+        text = one.why.partition(": `")[0] if one.changed else "awaits that you accept it"
         yield Finding("waiting", entry.id, entry.where, text, "cru hooks review")
 
 
@@ -189,9 +209,28 @@ def _called(event: str, subject: str, dialect: str) -> tuple[str, ...]:
 
 
 def _condition(entry: Entry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    if not entry.condition:
+        return
     moments = [moment.event for moment in dialect.moments[entry.event] if moment.event]
-    if entry.condition and not any(event.startswith(ABOUT_TOOLS) for event in moments):
+    if not any(event.startswith(ABOUT_TOOLS) for event in moments):
         yield f"`if` works on events of tools only, so this never runs on {entry.event}", "leave `if` out"
+        return
+    kinds = KINDS if entry.dialect == "cru" else ()
+    known = (*kinds, *(name for tool in tools for name in names.names(entry.dialect, tool)))
+    name = re.split(r"[:(]", entry.condition)[0].strip()
+    if name not in known and "*" not in name and not name.startswith("mcp"):
+        yield f"`if` names `{name}`, which is no tool of cru's, so this never runs", did_you_mean(name, known)
+
+
+def _beside(entry: Entry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    gates = [moment for moment in dialect.moments[entry.event] if moment.event and BY_NAME[moment.event].kind == "gate"]
+    if entry.asynchronous and (entry.on_error in ("deny", "ask") or gates):
+        what = (
+            "`on_error` has no effect"
+            if entry.on_error in ("deny", "ask")
+            else f"it can forbid nothing on {entry.event}"
+        )
+        yield f"nobody waits for it (`async`), so {what}", "a guard must not be `async`"
 
 
 def _seconds(entry: Entry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -208,4 +247,6 @@ def _login(entry: Entry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[t
         yield "it starts a login shell: slow, and what the profile prints spoils the answer", "leave -l out"
 
 
-CHECKS: Mapping[str, Check] = {"matcher": _matcher, "if": _condition, "timeout": _seconds, "login": _login}
+CHECKS: Mapping[str, Check] = {
+    "matcher": _matcher, "if": _condition, "timeout": _seconds, "login": _login, "async": _beside,
+}  # fmt: skip

@@ -51,7 +51,8 @@ class About(Struct):
     folder: of the context · transcript: a function that gives the path of a JSONL transcript, written when first asked for · mode: the
     permission mode as cru calls it · env: what hooks inherit · secret_names: variables of it that a project's hooks do not get ·
     blocks: counters of the running user prompt (Claude's cap on Stop), cleared when a new one is received · prompt, turn: its text
-    and the id of its log entry · model: the one that was chosen last, "" before that."""
+    and the id of the log entry that began it · model: the one that was chosen last, "" before that · sits: whether a person sits at a
+    chat, and will be asked for the next prompt."""
 
     session_id: str
     context: str
@@ -68,6 +69,7 @@ class About(Struct):
     prompt: str = ""
     turn: str = ""
     model: str = ""
+    sits: Callable[[], bool] = lambda: True
 
 
 class Moment(Struct, frozen=True):

@@ -129,6 +129,8 @@ class Door(Struct):
         """At the start of the session. Raises Untrusted (only with `strict`)."""
         self._stamp = stamp(self.where)
         names = dialects(self.where, self._stamp)
+        if self.hooks is not None:
+            names = list({*names, *self.hooks.relied_on()})
         if not names and self.hooks is None:
             return
         from cru.extensions.hooks.opening import opened

@@ -36,8 +36,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     `if`): as written · command: shell source, or for lua and python their code or file · args: the exec form, no shell · shell: "" = as the
     system has it, else bash or powershell · timeout: seconds · limits, order and failure: as docs/events.md · definition: the entry
     as written, canonical JSON, what trust is given to · problem: why it never runs ("" = it does) · cwd: where it runs, from the
-    session's own folder · alike: what its system tells equal entries by, "" = by all that they do · visits: a user's entry that runs a
-    file of the project.
+    session's own folder · alike: what its system tells equal entries by, "" = by all that they do.
     """
 
     id: str
@@ -66,12 +65,11 @@ class Entry(Struct, frozen=True, kw_only=True):
     problem: str = ""
     cwd: str = ""
     alike: str = ""
-    visits: bool = False
 
     @property
     def of_project(self) -> bool:
-        """Whether what the project brought decides what it does: it awaits trust, and gets no keys."""
-        return self.source.layer == "project" or self.visits
+        """Whether the project brought it: it awaits trust, and gets no keys."""
+        return self.source.layer == "project"
 
     @property
     def label(self) -> str:

@@ -87,13 +87,28 @@ class _Teller:
     def story(self) -> Story:
         turn = self._turn
         occasions = [one for one in map(self._occasion, self._dispatches()) if one is not None]
+        occasions += self._broken_off()
         return Story(turn.prompt, turn.source, turn.began, turn.cause, self._remarks(), occasions, list(self._silent()))
 
     def _dispatches(self) -> Iterator[JournalLine]:
         tool = self._wanted.tool
         for line in self._turn.dispatches:
-            if self._wanted.event(line.event) and (not tool or line.ident == tool) and any(map(_is_hook, line.heard)):
+            if self._wanted.event(line.event) and (not tool or line.ident == tool) and any(map(_matters, line.heard)):
                 yield line
+
+    def _broken_off(self) -> Iterator[Occasion]:
+        """Dispatches that the journal has none of, since they were not over when the run ended; hooks that had begun say so."""
+        whole = {(line.run, line.seq) for line in self._turn.dispatches}
+        found: dict[tuple[str, int], Occasion] = {}
+        for fired in self._turn.fired:
+            asked = self._wanted.event(fired.ours) and self._wanted.tool in ("", fired.subject)
+            if (fired.run, fired.seq) in whole or not asked:
+                continue
+            new = Occasion(fired.seq, fired.ours, fired.subject, ["the run was interrupted before this was decided"])
+            one = found.setdefault((fired.run, fired.seq), new)
+            one.hooks.append(self._about(fired.id, self._known.get(fired.id), fired, True, fired_text(fired)))
+            self._fired.add(fired.id)
+        yield from found.values()
 
     def _remarks(self) -> list[str]:
         tool, said = self._wanted.tool, []
@@ -213,9 +228,6 @@ class _Teller:
 
     def _absent(self, one: Known) -> str:
         """Why nothing at all is recorded of an entry."""
-        fired = [line for line in self._turn.fired if line.id == one.entry.id]
-        if fired:  # its dispatch was broken off, so the journal has none of it
-            return f"it fired on {fired[-1].event} {fired[-1].subject}: {fired_text(fired[-1])}"
         then = self._turn.found.idle.get(one.entry.id) if self._turn.found is not None else None
         if one.state != "active":
             return state(one, self._found.dialects[one.entry.dialect])
@@ -231,6 +243,11 @@ class _Teller:
 
 def _is_hook(heard: Heard) -> bool:
     return heard.owner.startswith(OWNER)
+
+
+def _matters(heard: Heard) -> bool:
+    """Whether it is a hook, or a plugin's handler that decided something or failed."""
+    return _is_hook(heard) or bool(heard.error or strength(heard.answer))
 
 
 def _spoke(heard: Heard) -> bool:

@@ -26,6 +26,7 @@ from cru.events.stamp import Event
 from cru.extensions.discover import Found
 from cru.extensions.hooks import record, returned
 from cru.extensions.hooks.caller import CANCELLED, Caller, failed
+from cru.extensions.hooks.code import lua as lua_source
 from cru.extensions.hooks.dialect import Dialect, Moment, Run, Said
 from cru.extensions.hooks.dialects.native_config import is_lua_file
 from cru.extensions.hooks.entry import Entry
@@ -68,7 +69,10 @@ class Inside(Caller):
             if unmatched:
                 raise BadHandler(unmatched)
             function = await self._ready()
-            answer = await (in_thread(function, event) if function.thread else finish(function, function.call(event)))
+            with self._waiting():
+                answer = await (
+                    in_thread(function, event) if function.thread else finish(function, function.call(event))
+                )
             read = self._returned.pop(event.stamp.dispatch_seq, Said())
             said = self._hooks.without_keys(replace(read, answer=answer))
             if said.failed and not answer.stops:
@@ -82,15 +86,21 @@ class Inside(Caller):
                 said = replace(said, answer=denied(self._entry, event) or PASS)
             if self._entry.on_error in ("deny", "ask") or said.answer.stops:
                 said = failed(self._entry, event, said)
-            elif said.failed == told:
-                raise
             else:
+                said = self._denied_by_bus(event, said)
+                if said.failed == told:
+                    raise
                 raise BadHandler(said.failed) from None
         finally:
             run = Run(None if said.failed else 0, ms=(perf_counter() - started) * 1000, error=said.failed)
             self._hooks.record(record.fired(self._entry, self._moment.name, event, b"", run, said))
         self._tell(said)
         return said.answer
+
+    def _denied_by_bus(self, event: Event, said: Said) -> Said:
+        """What a failure that goes to the bus means, for the record."""
+        denies = event.row.kind == "gate" and event.row.fails == "deny" and not self._entry.on_error
+        return replace(said, answer=Answer(decision="deny", reason=said.failed, note="error")) if denies else said
 
     def _tell(self, said: Said) -> None:
         if said.to_user:
@@ -172,11 +182,11 @@ class Languages(Struct):
             self._lua = known or LuaPlugins([], self.parts)
         name, vm, path = owner(entry), self._lua.vm, entry.command
         is_file = is_lua_file(path)
-        code = Path(path).read_text("utf-8") if is_file else f"return function(ctx, event) {path}\nend"
+        code, chunk_name = lua_source(entry)
         plugin = self._lua.plugin(_found(name, "lua", Path(path) if is_file else entry.source.path), {})
         token = HOST.set(Host(self.session, plugin))
         try:
-            chunk = vm.load(code.encode(), f"@{path}" if is_file else f"={entry.where}", vm.environment())
+            chunk = vm.load(code.encode(), chunk_name, vm.environment())
             values = await vm.run(chunk)
         finally:
             HOST.reset(token)

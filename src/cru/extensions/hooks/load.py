@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct, field
-from msgspec.structs import replace
 
 from cru.config.closest import did_you_mean
 from cru.extensions.hooks.dialect import About, Dialect
+from cru.extensions.hooks.dialects.reading import has_nul
 from cru.extensions.hooks.door import MOST
 from cru.extensions.hooks.entry import RUNNING, Entry, Problem, Source, numbered
 from cru.extensions.hooks.errors import NoEntry
@@ -18,15 +18,17 @@ from cru.extensions.hooks.errors import NoEntry
 State = Literal[
     "active", "disabled", "untrusted", "refused", "not accepted", "broken", "not available yet", "no moment"
 ]
+NOBODY = "nobody has accepted it yet"
 WAITING: tuple[State, ...] = ("untrusted", "not accepted")
 
 
 class Known(Struct):
-    """One entry that was found, and whether it runs."""
+    """One entry that was found, and whether it runs. changed: a person had accepted it as it was before."""
 
     entry: Entry
     state: State
     why: str = ""
+    changed: bool = False
 
 
 class Loaded(Struct):
@@ -93,14 +95,16 @@ def sources(dialects: Iterable[Dialect], about: About) -> tuple[list[Source], li
 class Policy(Struct, frozen=True):
     """What decides whether an entry may run. accepted: dialects whose user files a person has accepted · disabled: ids · by_project: ids
     that a project leaves out, which counts for its own entries only · is_trusted is asked only about what the project brings,
-    is_refused about other programs' files too · visits: whether a user's entry runs a file of the project."""
+    is_refused about other programs' files too · changed: of what is not trusted, how it differs from what was accepted, "" if nothing
+    was · digest: what is written behind its id to say which content was seen."""
 
     accepted: frozenset[str] = frozenset()
     disabled: frozenset[str] = frozenset()
     by_project: frozenset[str] = frozenset()
     is_trusted: Callable[[Entry], bool] = lambda entry: False
     is_refused: Callable[[Entry], bool] = lambda entry: False
-    visits: Callable[[Entry], bool] = lambda entry: False
+    changed: Callable[[Entry], str] = lambda entry: ""
+    digest: Callable[[Entry], str] = lambda entry: ""
 
 
 def load(given: Sequence[Source], dialects: Mapping[str, Dialect], policy: Policy) -> Loaded:
@@ -116,8 +120,9 @@ def load(given: Sequence[Source], dialects: Mapping[str, Dialect], policy: Polic
 
 
 def _judged(entry: Entry, dialect: Dialect, policy: Policy) -> Known:
-    if entry.problem:
-        return Known(entry, "broken", entry.problem)
+    problem = entry.problem or ("a text in it has a NUL character" if has_nul(entry.definition) else "")
+    if problem:
+        return Known(entry, "broken", problem)
     if entry.kind not in RUNNING:
         return Known(entry, "not available yet", f"handlers of type {entry.kind} are not available yet")
     moments = dialect.moments.get(entry.event, ())
@@ -128,9 +133,7 @@ def _judged(entry: Entry, dialect: Dialect, policy: Policy) -> Known:
         return Known(entry, "disabled", "in its own file")
     if _is_disabled(entry, policy):
         return Known(entry, "disabled", "`cru hooks enable` brings it back")
-    if entry.source.layer != "project" and policy.visits(entry):
-        entry = replace(entry, visits=True)
-    return Known(entry, *_leave(entry, policy))
+    return _leave(entry, policy)
 
 
 def _is_disabled(entry: Entry, policy: Policy) -> bool:
@@ -139,17 +142,17 @@ def _is_disabled(entry: Entry, policy: Policy) -> bool:
     return not left_out.isdisjoint({entry.id, "-".join(entry.id.split("-")[:2])})
 
 
-def _leave(entry: Entry, policy: Policy) -> tuple[State, str]:
-    """Whether a person has said that it may run; nobody is asked about cru's own user files, unless they run a file of the project."""
-    source = entry.source
-    if source.own and not entry.of_project:
-        return "active", ""
+def _leave(entry: Entry, policy: Policy) -> Known:
+    """Whether a person has said that it may run; nobody is asked about cru's own user files."""
+    foreign = not entry.of_project and entry.dialect not in policy.accepted
+    if entry.source.own and not entry.of_project:
+        return Known(entry, "active")
     if policy.is_refused(entry):
-        return "refused", f"`cru hooks review --trust {entry.id}` takes that back"
-    if source.layer == "project":
-        return ("active", "") if policy.is_trusted(entry) else ("untrusted", "`cru hooks review`")
-    if not source.own and entry.dialect not in policy.accepted:
-        return "not accepted", "`cru hooks review`"
-    if entry.visits and not policy.is_trusted(entry):
-        return "untrusted", "it runs a file of this project: `cru hooks review`"
-    return "active", ""
+        word = entry.dialect if foreign else f"{entry.id}@{policy.digest(entry)}"
+        return Known(entry, "refused", f"`cru hooks review --trust {word}` takes that back")
+    if foreign:
+        return Known(entry, "not accepted", "`cru hooks review`")
+    if not entry.of_project or policy.is_trusted(entry):
+        return Known(entry, "active")
+    changed = policy.changed(entry)
+    return Known(entry, "untrusted", f"{changed or NOBODY}: `cru hooks review`", bool(changed))

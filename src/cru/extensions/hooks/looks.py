@@ -9,14 +9,18 @@ import msgspec
 from msgspec import Struct
 
 from cru.config.regular import open_regular
+from cru.extensions.hooks.budget import Budget
 from cru.extensions.hooks.dialect import About
 from cru.extensions.hooks.entry import Entry
-from cru.extensions.hooks.named import is_inside, named
+from cru.extensions.hooks.named import Named, is_inside, named
 
 KEPT = 1 << 20
 """Bytes of a file that are kept to be shown."""
 LARGEST = 64 << 20
 """Bytes of a file that is read; of a larger one its size and times count."""
+
+
+OVER = "all of it: it names more files than cru looks at, so it cannot be accepted"
 
 
 class File(Struct, frozen=True):
@@ -29,13 +33,16 @@ class File(Struct, frozen=True):
 
 
 class Look(Struct, frozen=True):
-    """A hook and the files that it names, as they are now. unseen: what a person cannot be shown · stats: what tells that one of the
-    files, or of those that are not there, has changed."""
+    """A hook and the files that it names, as they are now. key: of its definition alone · unseen: what a person cannot be shown · stats:
+    what tells that one of the files, or of those that are not there, has changed · over: it names more than is looked at, so nobody can
+    accept it."""
 
+    key: str
     fingerprint: str
     files: tuple[File, ...]
     unseen: tuple[str, ...]
     stats: tuple[tuple[str, tuple[int, ...]], ...]
+    over: bool = False
 
     @property
     def digest(self) -> str:
@@ -43,15 +50,26 @@ class Look(Struct, frozen=True):
         return self.fingerprint[:16]
 
 
-def look(entry: Entry, about: About) -> Look:
+def look(entry: Entry, about: About, budget: Budget | None = None) -> Look:
     """Read everything that the entry names. What is shown, noted and compared comes from these same bytes."""
-    found = named(entry, about)
-    stats = tuple((path, stat(path)) for path in dict.fromkeys(found.paths))
-    files = tuple(_read(path, seen) for path, seen in stats if seen and not os.path.isdir(path))
+    budget = budget or Budget()
+    found = Named() if budget.over else named(entry, about, budget)
+    paths = dict.fromkeys(found.paths) if budget.spend(len(found.paths)) else {}
+    stats = tuple((path, stat(path)) for path in paths)
+    files = tuple(_read(path, seen, budget) for path, seen in stats if seen and not os.path.isdir(path))
     unseen = found.unseen + [text for file in files for text in _unseen(file)]
-    inner = [(_relative(file.path, about), file.digest) for file in files]
+    if budget.over:
+        unseen.append(OVER)
+        files, stats = (), ()
+    inner = [(relative(file.path, about), file.digest) for file in files]
     said = (definition(entry), os.path.realpath(entry.source.path), inner)
-    return Look(sha256(msgspec.json.encode(said)).hexdigest(), files, tuple(dict.fromkeys(unseen)), stats)
+    fingerprint = sha256(msgspec.json.encode(said)).hexdigest()
+    return Look(key_of(entry), fingerprint, files, tuple(dict.fromkeys(unseen)), stats, budget.over)
+
+
+def key_of(entry: Entry) -> str:
+    """The entry by its definition alone: what is known of it before anything is looked at."""
+    return sha256(definition(entry)).hexdigest()[:32]
 
 
 def definition(entry: Entry) -> bytes:
@@ -76,15 +94,22 @@ def stat(path: str) -> tuple[int, ...]:
     return (about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
 
 
-def _read(path: str, seen: tuple[int, ...]) -> File:
+def _read(path: str, seen: tuple[int, ...], budget: Budget) -> File:
     if seen[2] > LARGEST:
         return File(path, sha256(repr(seen).encode()).hexdigest(), seen[2])
+    if (path, seen) not in budget.read:
+        budget.read[path, seen] = _fresh(path, budget)
+    return budget.read[path, seen]
+
+
+def _fresh(path: str, budget: Budget) -> File:
     digest, size, beginning = sha256(), 0, b""
     try:
         with open(open_regular(path), "rb", buffering=0) as file:
-            while piece := file.read(1 << 20):
+            while not budget.over and (piece := file.read(1 << 20)):
                 beginning = beginning or piece[:KEPT]
                 size += len(piece)
+                budget.size -= len(piece)
                 digest.update(piece)
     except OSError:
         return File(path, "", 0)
@@ -99,6 +124,6 @@ def _unseen(file: File) -> list[str]:
     return [f"{file.path} is shown up to byte {len(file.content)} only"] if file.size > len(file.content) else []
 
 
-def _relative(path: str, about: About) -> str:
+def relative(path: str, about: About) -> str:
     """As the same file is called wherever in the project the user stands."""
     return os.path.relpath(path, about.root) if is_inside(path, about) else path

@@ -18,12 +18,13 @@ _EMPTY: dict[Any, Any] = {str: "", int: 0, float: 0.0, bool: False, dict: dict, 
 USUAL: dict[str, dict[str, Any]] = {
     "turn:complete": {"cause": "done", "rounds": 1},
     "tool:failed": {"which": "failed", "error": "it failed"},
-    "permission:requested": {"kind": "tool"},
     "session:ended": {"reason": "exit"},
     "context:overflow": {"strategy": "rolling", "limit": 100_000, "used": 90_000, "percent": 90.0, "trigger": "manual"},
     "message:before_send": {"model": "a-model"},
 }
 CALL_ID = "call_test"
+ABOUT_CALLS = ("tool:before_call", "permission:requested")
+"""Events that say of what kind their tool is."""
 
 
 class BadPayload(HookError):
@@ -42,10 +43,19 @@ def payload(name: str, given: dict[str, Any]) -> msgspec.Struct:
     made = {field: _empty(types[field]) for field in required} | USUAL.get(name, {})
     if "call_id" in types:
         made["call_id"] = CALL_ID
+    if name in ABOUT_CALLS:
+        made["kind"] = _kind(str(given.get("tool") or given.get("name") or ""))
     try:
         return msgspec.convert({**made, **given}, kind)
     except msgspec.ValidationError as error:
         raise BadPayload(f"`{name}`: {error}", "see the payload's fields in docs/events.md") from error
+
+
+def _kind(tool: str) -> str:
+    """The kind of a tool as rules know it."""
+    from cru.tools.builtin import TABLE
+
+    return TABLE[tool].kind if tool in TABLE else "tool"
 
 
 def _defaults(kind: type[msgspec.Struct]) -> list[bool]:

@@ -15,7 +15,7 @@ from cru.events.answers import Answer
 from cru.events.bus import Bus
 from cru.events.payloads import MessageReceived, ModelSelected
 from cru.events.stamp import Event
-from cru.events.stream import Notice
+from cru.events.stream import Notice, StatusChanged
 from cru.extensions.hooks import record as records
 from cru.extensions.hooks.caller import Caller
 from cru.extensions.hooks.dialect import About, Dialect, Helping, Moment, Run, Said
@@ -24,6 +24,7 @@ from cru.extensions.hooks.load import Loaded
 
 if TYPE_CHECKING:
     from cru.extensions.hooks.trust import HookTrust
+    from cru.extensions.hooks.withheld import Held
 
 REMEMBERED = 64
 TYPED = ("user", "queue", "command")
@@ -64,14 +65,15 @@ class Hooks:
         self._slow: set[str] = set()
         self._waiting: list[str] = []
         self._owners: list[str] = []
-        self._withheld: list[Entry] = []
+        self._withheld: list[Held] = []
 
     def register(self, bus: Bus) -> None:
         """In the order of the configuration: the bus runs them at once and composes in this order."""
         self._bus = bus
         if self.loaded.known:
             self.record(records.found(self.loaded.known, bus.origin.run_id))
-        self._owners = [self.owner, *(_owner(entry) for entry in (*self.loaded.active(), *self._withheld))]
+        held = [one.entry for one in self._withheld]
+        self._owners = [self.owner, *(_owner(entry) for entry in (*self.loaded.active(), *held))]
         if self.loaded.active():
             bus.registry.on("message:received", self.new_prompt, owner=self.owner, where="hooks", priority=0)
             bus.registry.on("model:selected", self.new_model, owner=self.owner, where="hooks", priority=0)
@@ -81,18 +83,19 @@ class Hooks:
             for moment in self._dialects[entry.dialect].moments[entry.event]:
                 if moment.event:
                     self._listen(bus, entry, moment)
-        for entry in self._withheld:
-            self._hold(bus, entry)
+        for one in self._withheld:
+            self._hold(bus, one)
         self._help(bus)
 
-    def _hold(self, bus: Bus, entry: Entry) -> None:
+    def _hold(self, bus: Bus, held: Held) -> None:
         """A guard that was changed while the session runs denies what it guarded."""
         from cru.extensions.hooks.withheld import GUARDED, Withheld
 
+        entry = held.entry
         dialect, scope = self._dialects[entry.dialect], "tree" if entry.include_sub_agents else "main"
         for moment in dialect.moments[entry.event]:
             if moment.event == GUARDED:
-                call = Withheld(entry, dialect, moment, self)
+                call = Withheld(held, dialect, moment, self)
                 bus.registry.on(
                     GUARDED, call, owner=_owner(entry), where=entry.where, priority=entry.priority, scope=scope, lane="commands",
                     on_error="deny",
@@ -133,11 +136,17 @@ class Hooks:
         for owner in self._owners:
             self._bus.registry.drop_owner(owner)
         if trust is not None:
-            from cru.extensions.hooks.withheld import withheld
+            from cru.extensions.hooks.withheld import guards, withheld
 
-            self._withheld = withheld(self.loaded, loaded, self._withheld)
+            guarding = [*self._withheld, *guards(self.loaded, self._dialects)]
+            self._withheld = withheld(guarding, loaded, trust.is_judged)
         self.loaded, self._dialects, self._trust = loaded, dialects, trust
         self.register(self._bus)
+
+    def relied_on(self) -> set[str]:
+        """Dialects whose files of the project must be looked at, whatever is in them now: a guard of theirs was active."""
+        there = [*self.loaded.active(), *(one.entry for one in self._withheld)]
+        return {entry.dialect for entry in there if entry.of_project}
 
     def bind(self, parts: Parts) -> None:
         """What hooks in Lua and Python work with."""
@@ -222,7 +231,9 @@ class Hooks:
         """The handler that notes what runs now; a user's prompt begins with counters at nothing."""
         payload = event.payload
         assert isinstance(payload, MessageReceived)
-        self.about.prompt, self.about.turn = payload.content, payload.ref
+        self.about.prompt = payload.content
+        if not event.stamp.is_continuation or not self.about.turn:
+            self.about.turn = payload.ref
         if event.stamp.source in TYPED:
             self.about.blocks.clear()
 
@@ -251,9 +262,13 @@ class Hooks:
             self._slow.add(entry.id)
             self.warn(entry, f"took {ms:.0f} ms on {event}; every tool call waits for it")
 
-    def _stream(self, notice: Notice) -> None:
+    def awaited(self, entry: Entry, text: str) -> None:
+        """What faces show while everything waits for a hook; "" when it is over."""
+        self._stream(StatusChanged(_owner(entry), "waiting", text))
+
+    def _stream(self, said: Notice | StatusChanged) -> None:
         assert self._bus is not None
-        self._bus.stream.tell(notice)
+        self._bus.stream.tell(said)
 
 
 def _owner(entry: Entry) -> str:

@@ -9,12 +9,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 
 from msgspec import Struct, field
 
+from cru.extensions.hooks.budget import Budget
 from cru.extensions.hooks.dialect import About
 from cru.extensions.hooks.entry import Entry
+from cru.extensions.hooks.variables import CODE_NAMES, PREFIXES
+from cru.extensions.hooks.writes import without_written
 from cru.permissions.commands import Words, read
 from cru.permissions.programs import KEYWORDS, SHELLS, WRAPPERS, names
 
@@ -25,17 +29,19 @@ FOLDERS = 64
 BELOW = 500
 """Files of a folder that is given to an interpreter."""
 TOKEN = re.compile(r"""[^\s"'`;|&<>()]+""")
-WRITES = re.compile(
-    r"""('[^']*'|"(?:[^"\\]|\\.)*"|\\.)|(?<![<\d])\d*>>?\|?\s*(?:'[^']*'|"[^"$`]*"|[^\s;|&<>()`"']+)""", re.DOTALL
+ASSIGNED = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
+RUNS = re.compile(
+    r"\b(?:os\s*\.\s*(?:execute|system|popen|exec\w*|spawn\w*)|io\s*\.\s*popen|shell\s*\.\s*(?:exec|spawn)|load(?:string|file)?|dofile|require"
+    r"|subprocess|exec|eval|open)\b"
 )
-"""What is quoted, and redirections to files: a hook may write its own log, and that is no reason to ask again."""
-ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
+"""In code that stands in the entry itself: calls that run something else."""
 PLAIN = names(
     "[ : basename break cat cd cmp comm continue cp curl cut date diff dirname echo egrep exit false fgrep grep head hostname id jq "
     "kill ln logger ls md5sum mkdir mktemp mv notify-send popd printf pushd pwd return rm rmdir seq sha256sum shift sleep stat tail tee "
     "test touch tr true uname uniq wc wget whoami"
 )
 """Programs that start nothing themselves and run nothing that they read."""
+MOVES = frozenset({"cd", "pushd"})
 NAMES_FOLLOW = frozenset({"for", "select", "case", "in", "function", "[["})
 """Words of the shell behind which no command stands."""
 CODE = SHELLS | names(
@@ -57,21 +63,39 @@ class Named(Struct):
     unseen: list[str] = field(default_factory=list)
 
 
-def named(entry: Entry, about: About) -> Named:
-    """Nothing is run; folders are looked into."""
+def named(entry: Entry, about: About, budget: Budget) -> Named:
+    """Nothing is run; folders are looked into, as long as the budget lasts."""
     found = Named()
     parts, words = _read(entry, found.unseen)
     words = _whole(words, about, found.unseen)
-    bases = _bases(words, entry, about, found.unseen)
-    paths = dict.fromkeys(_joined(base, word) for word in words for base in (bases if word[0] != "/" else bases[:1]))
+    bases = _bases(words, entry, about, budget, found.unseen)
+    paths = [] if budget.over else list(islice(_paths(words, bases), MOST + 1))
     if len(paths) > MOST:
         found.unseen.append(f"the command may name more than {MOST} files; only these were looked at")
-    found.paths = [path for path in islice(paths, MOST) if not _is_program(path, about)]
-    there = {path for path in found.paths if os.path.isfile(path)}
+    found.paths = [path for path in paths[:MOST] if not _is_program(path, about)]
+    there = {path for path in found.paths if budget.is_file(path)}
+    place = _Place(bases, there, _search(entry, bases, about), about, budget)
     for part in parts:
-        _program(part, bases, there, about, found)
-    found.unseen += _search_paths(entry, bases, about)
+        _program(part, place, found)
+    _variables(entry, parts, place, found)
     return found
+
+
+class _Place(Struct):
+    """Where programs are looked for. there: the named files that are there · path: the folders of PATH, as the hook has it."""
+
+    bases: list[str]
+    there: set[str]
+    path: list[str]
+    about: About
+    budget: Budget
+
+    def shows(self, word: str) -> bool:
+        """Whether the program of this word is one of the files that are shown."""
+        if "/" in word:
+            return any(_joined(base, word) in self.there for base in self.bases)
+        found = (path for folder in self.path if os.access(path := _joined(folder, word), os.X_OK))
+        return next((path for path in found if self.budget.is_file(path)), "") in self.there
 
 
 # words ---------------------------------------------------------------------------------------------------------------------------
@@ -80,9 +104,10 @@ def named(entry: Entry, about: About) -> Named:
 def _read(entry: Entry, unseen: list[str]) -> tuple[list[Words], list[str]]:
     """The programs that are started, each with its words; and all words that may be files."""
     texts = [*entry.env.values()]
+    parts: list[Words] = []
     if entry.kind != "command":
         texts.append(entry.command)
-        parts: list[Words] = []
+        unseen += [f"what `{call}` in its code runs" for call in dict.fromkeys(_inline_calls(entry))]
         words = [entry.command]
     elif entry.args is not None:
         texts += entry.args
@@ -91,20 +116,33 @@ def _read(entry: Entry, unseen: list[str]) -> tuple[list[Words], list[str]]:
         if _base(entry.command) in SHELLS:
             unseen += [seen for arg in entry.args if not arg.startswith("-") and (seen := _shell_words(arg)[2])]
     else:
-        parts, words, opaque = _shell_words(entry.command)
+        plain = entry.command if entry.shell == "powershell" else without_written(entry.command)
+        parts, words, opaque = _shell_words(plain)
         unseen += [opaque] if opaque else []
     for text in texts:
         words += [text, *_shell_words(text)[1]]
     return parts, words
 
 
+def _inline_calls(entry: Entry) -> Iterator[str]:
+    return (match[0] for match in RUNS.finditer(entry.command)) if is_code(entry) else iter(())
+
+
+def is_code(entry: Entry) -> bool:
+    """Whether the code of a function stands in the entry, not in a file."""
+    if entry.kind != "lua":
+        return False
+    from cru.extensions.hooks.dialects.native_config import is_lua_file
+
+    return not is_lua_file(entry.command)
+
+
 def _shell_words(command: str) -> tuple[list[Words], list[str], str]:
     """The words as a shell reads them, all of them with everything that stands between blanks, quotes and operators beside, and why
     they are not all there is."""
-    text = WRITES.sub(lambda match: match[1] or " ", command)
-    seen = read(_NAMED.sub(lambda match: f"/.{match[1] or match[2]}.", text))
+    seen = read(_NAMED.sub(lambda match: f"/.{match[1] or match[2]}.", command))
     parts = [tuple(_restored(word) for word in part) for part in seen.parts]
-    return parts, [word for part in parts for word in part] + TOKEN.findall(text), seen.opaque
+    return parts, [word for part in parts for word in part] + TOKEN.findall(command), seen.opaque
 
 
 def _restored(word: str) -> str:
@@ -135,7 +173,7 @@ def expanded(word: str, about: About) -> str:
 # places --------------------------------------------------------------------------------------------------------------------------
 
 
-def _bases(words: list[str], entry: Entry, about: About, unseen: list[str]) -> list[str]:
+def _bases(words: list[str], entry: Entry, about: About, budget: Budget, unseen: list[str]) -> list[str]:
     """The folders that words may be looked up in: where it runs, project folders on PATH, and every folder that a word names in one of
     these, since `cd`, `env -C` and `PATH=` all lead there."""
     bases = [str(about.cwd / entry.cwd)]
@@ -147,7 +185,7 @@ def _bases(words: list[str], entry: Entry, about: About, unseen: list[str]) -> l
     for base in bases:  # grows
         for word in words:
             path = _joined(base, word)
-            if not os.path.isdir(path) or (real := os.path.realpath(path)) in known:
+            if not budget.is_dir(path) or (real := os.path.realpath(path)) in known:
                 continue
             if len(known) >= FOLDERS:
                 unseen.append(f"the command may stand in more than {FOLDERS} folders; only these were looked at")
@@ -161,6 +199,19 @@ def _is_own_folder(folder: str, about: About) -> bool:
     return bool(folder) and (not folder.startswith("/") or is_inside(os.path.realpath(folder), about))
 
 
+def _paths(words: list[str], bases: list[str]) -> Iterator[str]:
+    """Each path once, of the first folder first."""
+    seen: set[str] = set()
+    for number, base in enumerate(bases):
+        for word in words:
+            if word[0] == "/" and number:
+                continue
+            path = _joined(base, word)
+            if path not in seen:
+                seen.add(path)
+                yield path
+
+
 def _joined(base: str, word: str) -> str:
     """`..` behind a link leads elsewhere than in the text, so such a path stays as it is."""
     path = os.path.join(base, word)
@@ -169,8 +220,12 @@ def _joined(base: str, word: str) -> str:
 
 def is_inside(path: str, about: About) -> bool:
     """Whether it lies in the project, by its text or by where it leads."""
-    roots = {str(about.root).rstrip(os.sep), os.path.realpath(about.root).rstrip(os.sep)}
-    return any(os.path.normpath(path).startswith(root + os.sep) for root in roots)
+    return os.path.normpath(path).startswith(_roots(str(about.root)))
+
+
+@lru_cache(maxsize=8)
+def _roots(root: str) -> tuple[str, ...]:
+    return tuple({folder.rstrip(os.sep) + os.sep for folder in (root, os.path.realpath(root))})
 
 
 def _is_program(path: str, about: About) -> bool:
@@ -181,34 +236,41 @@ def _is_program(path: str, about: About) -> bool:
 # programs ------------------------------------------------------------------------------------------------------------------------
 
 
-def _program(part: Words, bases: list[str], there: set[str], about: About, found: Named) -> None:
+def _program(part: Words, place: _Place, found: Named) -> None:
     """Add what this program runs, or that nobody can tell."""
-    words = [expanded(word, about) for word in part]
+    words = [expanded(word, place.about) for word in part]
     while words and (ASSIGNED.match(words[0]) or words[0] in KEYWORDS - NAMES_FOLLOW):
         words.pop(0)
     if not words or words[0] in NAMES_FOLLOW:
         return
     first, name = words[0], _base(words[0])
-    if any(_joined(base, first) in there for base in bases) or name in PLAIN or any(char in first for char in "$*?["):
+    if first in MOVES and any("$" in word for word in words[1:]):
+        found.unseen.append(f"where `{' '.join(words)}` leads")
+    if place.shows(first) or name in PLAIN or any(char in first for char in "$*?["):
         return  # what is computed is told already
     if name in WRAPPERS:
         found.unseen.append(f"`{name}`, which runs other commands")
-        return
-    if name not in CODE and name.rstrip("0123456789.-") not in CODE:
+    elif name not in CODE and name.rstrip("0123456789.-") not in CODE:
         found.unseen.append(f"what `{first}` starts is not looked at")
-        return
+    else:
+        _interpreter(words, place, found)
+
+
+def _interpreter(words: list[str], place: _Place, found: Named) -> None:
+    """Add the folder that it is given, or that what it runs is not to be seen."""
+    first = words[0]
     given = next((word for word in words[1:] if not word.startswith("-")), "")
     options = words[1 : words.index(given, 1)] if given else words[1:]
     if options and not all(_is_harmless(option) for option in options):
         found.unseen.append(f"what the options of `{first}` make it run: {' '.join(options)}")
-    paths = [_joined(base, given) for base in bases] if given else []
-    folders = [path for path in paths if os.path.isdir(path)]
+    paths = [_joined(base, given) for base in place.bases] if given else []
+    folders = [path for path in paths if place.budget.is_dir(path)]
     for folder in folders:
-        if is_inside(folder, about):
-            _folder(folder, found)
+        if is_inside(folder, place.about):
+            _folder(folder, place, found)
         else:
             found.unseen.append(f"what `{first}` finds in {folder}")
-    if not folders and not any(path in there for path in paths):
+    if not folders and not any(path in place.there for path in paths):
         found.unseen.append(f"what `{first}` starts is not looked at")
 
 
@@ -217,22 +279,42 @@ def _is_harmless(option: str) -> bool:
     return option == "--" or (len(option) > 1 and set(option[1:]) <= set("uxfBsEI"))
 
 
-def _folder(folder: str, found: Named) -> None:
-    """A folder that is given to an interpreter: all of it is what runs."""
+def _folder(folder: str, place: _Place, found: Named) -> None:
+    """A folder that programs load from: all of it is what runs."""
     walked = (os.path.join(at, name) for at, folders, names in os.walk(folder) for name in (*folders, *names))
     below = list(islice(walked, BELOW + 1))
+    place.budget.spend(len(below))
     found.paths += [folder, *below[:BELOW]]
     if len(below) > BELOW:
         found.unseen.append(f"{folder} holds more than {BELOW} files; only these were looked at")
 
 
-def _search_paths(entry: Entry, bases: list[str], about: About) -> Iterator[str]:
-    """Folders of the project in PYTHONPATH and its like."""
-    for name, value in entry.env.items():
-        if name.upper().endswith("PATH"):
-            for folder in filter(None, expanded(value, about).split(os.pathsep)):
-                if any(is_inside(_joined(base, folder), about) for base in bases):
-                    yield f"what programs find in {folder} ({name}) without being told its name"
+# variables -----------------------------------------------------------------------------------------------------------------------
+
+
+def _search(entry: Entry, bases: list[str], about: About) -> list[str]:
+    """The folders that the hook's programs are found in."""
+    path = expanded(entry.env["PATH"], about) if "PATH" in entry.env else about.env.get("PATH", "")
+    return [_joined(bases[0], folder) for folder in path.split(os.pathsep)]
+
+
+def _variables(entry: Entry, parts: list[Words], place: _Place, found: Named) -> None:
+    """Variables that make programs run something, and values that nobody knows yet."""
+    said = [(match[1], match[2]) for part in parts for word in part if (match := ASSIGNED.match(word))]
+    for name, value in (*entry.env.items(), *said):
+        known = expanded(value, place.about)
+        if name in CODE_NAMES or name.startswith(PREFIXES):
+            found.unseen.append(f"what `{name}={value}` makes programs run")
+            _folders_of(known, place, found)
+        elif name in entry.env and ("$" in known or "`" in known):
+            found.unseen.append(f"`{name}={value}` may be computed when it runs")
+
+
+def _folders_of(value: str, place: _Place, found: Named) -> None:
+    """What lies in the project's folders of a search path counts."""
+    for folder in dict.fromkeys(_joined(base, one) for one in value.split(os.pathsep) if one for base in place.bases):
+        if is_inside(folder, place.about) and place.budget.is_dir(folder):
+            _folder(folder, place, found)
 
 
 def _base(word: str) -> str:

@@ -19,7 +19,7 @@ from cru.extensions.hooks.load import Loaded
 from cru.extensions.hooks.manager import Hooks
 from cru.extensions.hooks.settings import Chosen, HookOptions
 from cru.extensions.hooks.trust import HookTrust
-from cru.extensions.hooks.visiting import visited
+from cru.extensions.hooks.visible import visible
 from cru.permissions.trust import Trust
 
 if TYPE_CHECKING:
@@ -73,7 +73,8 @@ def find(names: Iterable[str], about: About, options: HookOptions, choice: Choic
         by_project=options.by_project if isinstance(options, Chosen) else frozenset(),
         is_trusted=(lambda entry: True) if everything else trust.is_trusted,
         is_refused=trust.is_refused,
-        visits=lambda entry: bool(visited(entry, about)),
+        changed=trust.differs,
+        digest=trust.digest,
     )
     given, problems = load.sources(dialects.values(), about)
     loaded = load.load(given, dialects, policy)
@@ -123,6 +124,7 @@ def _about(door: Door) -> About:
     store = parts.store
     about = about_of(door.where, door.options, store.folder, store.name, parts.bus.origin.session_id)
     about.mode = lambda: parts.gate.mode
+    about.sits = lambda: bool(parts.services.get("chat"))
     about.transcript = Transcript(store, about.cwd, about.root, parts.bus.stream.warn)
     return about
 
@@ -130,16 +132,19 @@ def _about(door: Door) -> About:
 def _insist(loaded: Loaded) -> None:
     """Raises Untrusted if anything awaits a person or is broken."""
     waiting = [
-        (one.entry.source.path, f"{one.entry.where}: {one.entry.label}: {one.state}")
+        (
+            one.entry.source.path,
+            f"{one.entry.where}: {one.entry.label}: {one.state}" + (f" ({one.why})" if one.changed else ""),
+        )
         for one in loaded.of(*load.WAITING)
     ]
-    lines = _cut(waiting, "cru hooks list")
-    lines += _cut([*_broken(loaded), *((one.path, str(one)) for one in _left_out(loaded))], "cru hooks check")
+    broken = [*_broken(loaded), *((one.path, str(one)) for one in _left_out(loaded))]
+    lines = _cut(waiting, "cru hooks list") + _cut(broken, "cru hooks check")
     if lines:
         listed = "\n".join(f"  {line}" for line in lines)
-        raise Untrusted(
-            f"--strict-hooks: not every hook that is there can run:\n{listed}", "`cru hooks review` shows them"
-        )
+        steps = ["`cru hooks review` shows what awaits trust"] if waiting else []
+        steps += ["`cru hooks check` says what is wrong in the files"] if broken else []
+        raise Untrusted(f"--strict-hooks: not every hook that is there can run:\n{listed}", "; ".join(steps))
 
 
 # what a person is told -----------------------------------------------------------------------------------------------------------
@@ -151,15 +156,7 @@ def notices(found: Found, door: Door) -> list[Notice]:
     told = [str(problem) for problem in found.trust.store.problems[:1]]
     told += _cut([*((one.path, str(one)) for one in _worth_telling(loaded)), *_broken(loaded)], "cru hooks check")
     told += door.options.ignored if isinstance(door.options, Chosen) else ()
-    visits = [one for one in loaded.of("untrusted") if one.entry.visits]
-    if visits:
-        labels = ", ".join(f"{one.entry.label} ({one.entry.where})" for one in visits[:SHOWN])
-        told.append(
-            f"hooks of yours that run files of this project wait until you have seen those (`cru hooks review`): {labels}"
-        )
-    project = [one for one in loaded.of("untrusted") if not one.entry.visits]
-    if project:
-        told.append(f"{_count(len(project), 'project hook')} {_await(project)} trust: `cru hooks review`")
+    told += _waiting(loaded)
     by_file: dict[Path, int] = {}
     for one in loaded.of("not accepted"):
         by_file[one.entry.source.path] = by_file.get(one.entry.source.path, 0) + 1
@@ -175,6 +172,23 @@ def notices(found: Found, door: Door) -> list[Notice]:
             Notice("info", f"{_count(never, 'hook')} never {'runs' if never == 1 else 'run'} here: `cru hooks list`")
         )
     return out
+
+
+def _waiting(loaded: Loaded) -> list[str]:
+    """What awaits trust: first what was trusted as it was before, since people may rely on it."""
+    waiting = loaded.of("untrusted")
+    changed = [one for one in waiting if one.changed]
+    told = []
+    if changed:
+        have = "has changed and does" if len(changed) == 1 else "have changed and do"
+        listed = "; ".join(f"{one.entry.label}: {one.why.partition(': `')[0]}" for one in changed[:SHOWN])
+        told.append(
+            f"{_count(len(changed), 'project hook')} that you trusted {have} not run: `cru hooks review` ({listed})"
+        )
+    new = len(waiting) - len(changed)
+    if new:
+        told.append(f"{_count(new, 'project hook')} {'awaits' if new == 1 else 'await'} trust: `cru hooks review`")
+    return told
 
 
 def _worth_telling(loaded: Loaded) -> list[Problem]:
@@ -212,7 +226,7 @@ def _cut(told: list[tuple[Path, str]], more: str) -> list[str]:
 def in_a_line(text: str) -> str:
     """A stranger's words as one line that a terminal shows as it is."""
     start = text[: LINE + 1]
-    plain = "".join(char if char.isprintable() else ascii(char)[1:-1] for char in start)
+    plain = visible(start)
     return plain if len(text) <= LINE and len(plain) <= LINE else plain[: LINE - 1] + "…"
 
 
@@ -231,10 +245,6 @@ def _unaccepted(found: Found, options: HookOptions) -> list[str]:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
-
-
-def _await(waiting: list[load.Known]) -> str:
-    return "awaits" if len(waiting) == 1 else "await"
 
 
 def _short(path: Path, about: About) -> str:

@@ -33,25 +33,39 @@ SCRIPT = re.compile(r".*\.(?:py|sh|bash|js|mjs|cjs|ts|rb|pl|lua|php|ps1)")
 LOGIN = re.compile(r"--login|-[a-zA-Z]*l[a-zA-Z]*")
 Trouble = tuple[str, str]
 """(what is wrong, the next step)."""
+TRIES = re.compile(r"\|\||^\s*(?:if|while|until|for|case|!)\s")
+"""What stands behind or between these need not be there."""
 
 
-def broken(entry: Entry, about: About) -> Iterator[Trouble]:
-    """Why it cannot run as it stands."""
-    if entry.kind != "command":
-        return
+def broken(entry: Entry, about: About) -> Iterator[tuple[bool, str, str]]:
+    """What cannot run as it stands, and the next step; whether that is certain: of a command that is plain, its first program."""
+    if entry.kind in ("lua", "python"):
+        from cru.extensions.hooks.code import broken as unusable
+
+        yield from ((True, *trouble) for trouble in unusable(entry))
+    elif entry.kind == "command":
+        tries = entry.args is None and TRIES.search(entry.command) is not None
+        for first, trouble in _of_command(entry, about):
+            yield (first and not tries, *trouble)
+
+
+def _of_command(entry: Entry, about: About) -> Iterator[tuple[bool, Trouble]]:
+    """(whether it is about the first program, the trouble)."""
     env = _known(about)
     cwd = about.cwd / entry.cwd
     if entry.args is not None:
         argv = [word for word in (entry.command, *entry.args) if word]
-        yield from _first(argv[0], str(cwd), entry, env, exec_form=True)
-        yield from _script(argv, cwd)
+        for trouble in (*_first(argv[0], str(cwd), entry, env, exec_form=True), *_script(argv, cwd)):
+            yield True, trouble
         return
-    for one in begins(entry.command, env):
+    for at, one in enumerate(begins(entry.command, env)):
         if one.text and (one.moves is not None or one.text.startswith("/")):
-            yield from _first(one.text, os.path.join(cwd, *(one.moves or ())), entry, env)
-    for part in read(_filled(entry.command, env)).parts:
+            for trouble in _first(one.text, os.path.join(cwd, *(one.moves or ())), entry, env):
+                yield at == 0, trouble
+    for at, part in enumerate(read(_filled(entry.command, env)).parts):
         if "cd " not in entry.command:
-            yield from _script(part, cwd)
+            for trouble in _script(part, cwd):
+                yield at == 0, trouble
 
 
 def login(entry: Entry) -> bool:

@@ -29,8 +29,8 @@ MOST = 1 << 20
 class Fired(Struct, frozen=True, omit_defaults=True, tag_field="k", tag="fired"):
     """One entry at one event. run, seq: the dispatch, as in the journal · event: in the dialect's words, ours: in cru's · subject: what
     the event is about, a tool's name · exit: None if there is none · failed: why it counts as failed, `error` why it has no exit
-    status · decision: none, allow, ask, deny or halt · did: what else it gave (changed fields, context, inject, result) · beside: it
-    ran beside the session · texts are cut at 1 MiB, `cut` says so."""
+    status · decision: none, allow, ask, deny or halt · note: what it says for the record · did: what else it gave (changed fields,
+    context, inject, result) · beside: it ran beside the session · texts are cut at 1 MiB, `cut` says so."""
 
     time: float
     run: str
@@ -49,6 +49,7 @@ class Fired(Struct, frozen=True, omit_defaults=True, tag_field="k", tag="fired")
     decision: str = "none"
     reason: str = ""
     did: tuple[str, ...] = ()
+    note: str = ""
     to_user: str = ""
     warning: str = ""
     beside: bool = False
@@ -79,7 +80,7 @@ def fired(entry: Entry, name: str, event: Event, stdin: bytes, run: Run, said: S
         time=time.time(), run=stamp.run_id, seq=stamp.dispatch_seq, id=entry.id, event=name, ours=event.name, label=entry.label,
         where=entry.where, subject=str(getattr(payload, "name", "") or getattr(payload, "tool", "")),
         ms=run.ms, exit=run.exit, timed_out=run.timed_out, error=run.error, failed=said.failed,
-        decision="halt" if answer.halt else answer.decision, reason=answer.reason, did=gave(answer), to_user=said.to_user,
+        decision="halt" if answer.halt else answer.decision, reason=answer.reason, did=gave(answer), note=answer.note, to_user=said.to_user,
         warning=said.warning, beside=entry.asynchronous, stdin=_text(stdin), stdout=run.stdout[:MOST], stderr=run.stderr[:MOST],
         cut=max(len(stdin), len(run.stdout), len(run.stderr)) > MOST or run.truncated,
     )  # fmt: skip

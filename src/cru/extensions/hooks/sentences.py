@@ -10,7 +10,7 @@ from cru.config.closest import closest, did_you_mean
 from cru.events.answers import STRENGTH, strength
 from cru.events.journal import JournalLine
 from cru.extensions.hooks import made_up, names
-from cru.extensions.hooks.caller import SLOW_MS
+from cru.extensions.hooks.caller import CANCELLED, SLOW_MS
 from cru.extensions.hooks.dialect import Dialect
 from cru.extensions.hooks.entry import Entry
 from cru.extensions.hooks.history import Call
@@ -20,7 +20,7 @@ from cru.extensions.hooks.record import Fired
 OWNER = "hook "
 NAMED = 40
 STATES = {
-    "untrusted": "nobody has accepted it yet: `cru hooks review`",
+    "untrusted": "{why}",
     "not accepted": "hooks of other programs are off until you accept them: `cru hooks review`",
     "refused": "it was refused: {why}",
     "disabled": "it is disabled: {why}",
@@ -98,24 +98,26 @@ def did(decision: str, reason: str, more: tuple[str, ...]) -> str:
 
 def fired_text(fired: Fired, rejected: tuple[str, ...] = ()) -> str:
     """One firing: how long, how it ended, what it did."""
-    ended = (
-        "timed out"
-        if fired.timed_out
-        else f"exit {fired.exit}"
-        if fired.exit is not None
-        else fired.error or "no exit status"
-    )
-    parts = [f"ran {fired.ms:.0f} ms", ended]
+    parts = [f"ran {fired.ms:.0f} ms"]
+    if fired.timed_out:
+        parts.append("timed out")
+    elif fired.exit is not None:
+        parts.append(f"exit {fired.exit}")
+    elif not fired.failed:
+        parts.append(fired.error or "no exit status")
     if fired.beside:
         parts.append("beside the session")
     if fired.ms > SLOW_MS and fired.ours.startswith("tool:"):
         parts.append("slow: the call waited for it")
-    said = [did(fired.decision, fired.reason, fired.did)] if not fired.failed or fired.decision != "none" else []
-    if fired.failed and fired.failed != fired.error:
-        said.insert(0, f"failed ({fired.failed})" + ("" if fired.decision != "none" else ", so it has no say"))
-    elif fired.failed and fired.decision == "none":
-        said.insert(0, "it has no say")
-    if fired.warning and not fired.failed:
+    said = [did(fired.decision, fired.reason, fired.did)]
+    if fired.note and fired.decision == "none" and not fired.did:
+        said = [fired.note]
+    if fired.failed == CANCELLED:
+        said = ["was running when the run was interrupted"]
+    elif fired.failed:
+        more = [did("none", "", fired.did)] if fired.did else []
+        said = [f"failed ({fired.failed}), so it {SAYS.get(fired.decision, 'has no say')}", *more]
+    elif fired.warning:
         said.append(f"odd: {fired.warning}")
     said += [f"left out: {one}" for one in rejected]
     return f"{', '.join(parts)}: {'; '.join(said)}"
@@ -125,6 +127,8 @@ def other_moment(line: JournalLine) -> str:
     """The event is one of ours that the dialect's hears only in part."""
     if line.event == "message:received":
         return "the prompt was not typed by a person: it came from a continuation, a task or another context"
+    if line.event == "session:idle":
+        return "nobody sat at a chat whose input was awaited"
     if line.event == "turn:complete":
         return f"the turn ended otherwise (cause: {line.ident})"
     return f"this {line.event} is none of its moments" + (f" ({line.ident})" if line.ident else "")
@@ -133,7 +137,9 @@ def other_moment(line: JournalLine) -> str:
 def mismatch(entry: Entry, dialect: Dialect, event: str, subjects: Sequence[str], call: Call | None = None) -> str:
     """Why a matcher fits none of these, and what it may have meant."""
     if not event.startswith(("tool:", "permission:", "output:")):
-        return f"its matcher `{entry.matcher}` does not fit {', '.join(subjects)}"
+        both = ": the context was there before; `startup|resume` hears both"
+        opened = both if event == "session:started" and "resume" in subjects and "startup" in entry.matcher else ""
+        return f"its matcher `{entry.matcher}` does not fit {', '.join(subjects)}{opened}"
     if entry.condition and any(fits_without_condition(entry, dialect, subject) for subject in subjects):
         return f"its `if` {entry.condition} does not fit {f'`{call.arguments}`' if call is not None else 'the call'}"
     known = [names.names(entry.dialect, subject) for subject in subjects]

@@ -5,17 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 
+from cru.extensions.hooks.budget import Budget
 from cru.extensions.hooks.dialect import About
 from cru.extensions.hooks.entry import Entry
-from cru.extensions.hooks.looks import Look, definition, look, stat
+from cru.extensions.hooks.looks import Look, definition, key_of, look, relative, stat
 from cru.permissions.store import Judged
 from cru.permissions.trust import Trust
 
 REVIEW = "so the hook does not run (`cru hooks review`)"
+TOO_MUCH = "it names more files than cru looks at, so it cannot be accepted"
 
 
 class HookTrust:
-    """What a person has said about the hooks of this session's project; what somebody says meanwhile, elsewhere, counts at once."""
+    """What a person has said about the hooks of this session's project; what somebody says meanwhile, elsewhere, counts at once.
+
+    Nothing of what a stranger names is looked at: only of definitions that somebody has judged, and of no more than the budget."""
 
     def __init__(self, store: Trust, about: About) -> None:
         self.store = store
@@ -23,12 +27,38 @@ class HookTrust:
         self._stamp: tuple[int, ...] | None = None
         self._said: Mapping[str, Judged] = {}
         self._looks: dict[bytes, Look] = {}
+        self._budget = Budget()
 
     def is_trusted(self, entry: Entry) -> bool:
         return self._judged(entry) is True
 
     def is_refused(self, entry: Entry) -> bool:
         return self._judged(entry) is False
+
+    def is_judged(self, entry: Entry) -> bool:
+        return self._judged(entry) is not None
+
+    def digest(self, entry: Entry) -> str:
+        """What is written behind its id to accept it as it is now."""
+        return self._look(entry).digest
+
+    def accepted(self, entry: Entry) -> Judged | None:
+        """What was accepted last of this very definition, whatever its files are now; of an older record, of this file and command."""
+        return next((said for said in reversed(self._earlier(entry)) if said.accepted), None)
+
+    def differs(self, entry: Entry) -> str:
+        """How it differs from what was accepted last, for a person; "" if nothing was."""
+        before = self.accepted(entry)
+        if before is None:
+            return ""
+        now = self._look(entry)
+        if now.over:
+            return f"accepted earlier; now {TOO_MUCH}"
+        files = {relative(file.path, self._about): file for file in now.files}
+        changed = [file.path for name, file in files.items() if before.files.get(name) != file.digest]
+        gone = [os.path.join(self._about.root, name) for name in before.files if name not in files]
+        what = ", ".join([*changed, *gone]) if before.key and (changed or gone) else "what it runs has"
+        return f"accepted earlier, {what} changed since"
 
     def changed(self, entry: Entry) -> str:
         """Why a hook that was trusted when the session read it must not run now; "" if it may."""
@@ -40,7 +70,7 @@ class HookTrust:
                 return f"{', '.join(_differing(before, now))} changed after you trusted it, {REVIEW}"
             before = self._looks[key] = now
         said = self._answers().get(before.fingerprint)
-        if said is None or not said.accepted:
+        if said is None or not said.accepted or before.over:
             return f"your trust in it was taken back, {REVIEW}"
         return ""
 
@@ -52,23 +82,41 @@ class HookTrust:
 
     def note(self, entries: list[tuple[Entry, Look]], *, accepted: bool) -> None:
         """A person has looked, and said so. Raises NotStored."""
-        said = {
-            look.fingerprint: Judged(accepted, os.path.realpath(entry.source.path), entry.label)
-            for entry, look in entries
-        }
+        from cru.extensions.hooks.kept import keep, sweep
+
+        said = {}
+        for entry, seen in entries:
+            files = {relative(file.path, self._about): file.digest for file in seen.files} if accepted else {}
+            where = os.path.realpath(entry.source.path)
+            said[seen.fingerprint] = Judged(accepted, where, entry.label, seen.key, files)
+        if accepted:
+            keep(self._about.home, (file for _, seen in entries for file in seen.files))
         self.store.judge_hooks(said)
+        sweep(self._about.home, {digest for one in self._answers().values() for digest in one.files.values()})
 
     def _judged(self, entry: Entry) -> bool | None:
+        if not self._earlier(entry):
+            return None
+        seen = self._look(entry)
+        said = self._answers().get(seen.fingerprint)
+        return None if said is None or (said.accepted and seen.over) else said.accepted
+
+    def _earlier(self, entry: Entry) -> list[Judged]:
+        """All that was said of this definition, the newest last."""
         answers = self._answers()
         if not answers:
-            return None
-        said = answers.get(self._look(entry).fingerprint)
-        return None if said is None else said.accepted
+            return []
+        key, file = key_of(entry), os.path.realpath(entry.source.path)
+        return [
+            said
+            for said in answers.values()
+            if (said.key == key if said.key else (said.file, said.what) == (file, entry.label))
+        ]
 
     def _look(self, entry: Entry) -> Look:
         key = definition(entry)
         if key not in self._looks:
-            self._looks[key] = look(entry, self._about)
+            self._looks[key] = look(entry, self._about, self._budget)
         return self._looks[key]
 
     def _answers(self) -> Mapping[str, Judged]:

@@ -89,9 +89,13 @@ def wanted(words: list[str], dialects: Mapping[str, Dialect], known: Iterable[st
 
 
 def unknown(word: str, dialects: Mapping[str, Dialect], known: Iterable[str] = ()) -> NoSuchName:
-    tools = [*names.TOOLS, *known, *(one for row in names.TOOLS.values() for them in row.values() for one in them)]
-    hint = did_you_mean(word, [*events(dialects), *tools])
+    hint = did_you_mean(word, [*events(dialects), *tools(known)])
     return NoSuchName(f"there is no event and no tool {word}", hint or "docs/events.md and docs/hooks.md list them")
+
+
+def tools(known: Iterable[str] = ()) -> list[str]:
+    """Every name of a tool in any system, ours first."""
+    return [*names.TOOLS, *known, *(one for row in names.TOOLS.values() for them in row.values() for one in them)]
 
 
 def events(dialects: Mapping[str, Dialect]) -> list[str]:

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
+TYPE_CHECKING = False  # see flags.py
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 
 class Command:
-    """A module of this folder with a function `command(parsed, words) -> exit status`."""
+    """A module of this folder with a function `command(parsed, words) -> exit status`. verbs: the words that may follow its name."""
 
-    def __init__(self, module: str, help: str) -> None:
-        self.module, self.help = module, help
+    def __init__(self, module: str, help: str, verbs: str = "") -> None:
+        self.module, self.help, self.verbs = module, help, tuple(verbs.split())
 
 
 COMMANDS: dict[str, Command] = {
     "trace": Command("trace", "what happened in a turn; what was sent, and what would be sent"),
-    "models": Command("models", "which models can be used; fetch the embedded one"),
+    "models": Command("models", "which models can be used; fetch the embedded one", "pull"),
     "trust": Command("trust", "trust this project's .cru/config.toml as it is now"),
-    "hooks": Command("hooks", "command hooks: what there is, what may run, and why something did or did not"),
-    "plugin": Command("plugin", "list plugins, make a new one, run its tests and its health checks"),
+    "hooks": Command(
+        "hooks", "command hooks: what there is, what may run, and why something did or did not",
+        "list review enable disable check why log test",
+    ),
+    "plugin": Command(
+        "plugin", "list plugins, make a new one, run its tests and its health checks", "list new test health enable disable adopt-chibi",
+    ),
     "lua": Command("lua", "evaluate Lua with the whole `cru` namespace"),
-    "fsm": Command("fsm", "the workflows of plugins: draw them, see where they stand"),
-}
+    "fsm": Command("fsm", "the workflows of plugins: draw them, see where they stand", "list status show reset"),
+}  # fmt: skip
+
+
+def meant(words: Sequence[str]) -> str:
+    """The command that the first word nearly is, if one of that command's verbs follows it; "" if it is a prompt."""
+    names = [name for name, one in COMMANDS.items() if len(words) > 1 and words[1] in one.verbs]
+    if not names:
+        return ""
+    from cru.config.closest import distance
+
+    return next((name for name in names if distance(words[0].casefold(), name) <= 1), "")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib import import_module
-from importlib.util import find_spec
 
-from cru.faces.cli.arguments import Arguments
+from cru.config.closest import closest
 from cru.faces.cli.flags import Parsed, UsageProblem
+from cru.faces.cli.start import or_prompt
 
 HELP = """\
 cru hooks list                every command hook: id, state and why, event, matcher, command, file and line (--json, --all)
@@ -30,6 +31,14 @@ VERBS: dict[str, str] = {
     "test": "hooks_test",
 }
 
+# Words of other programs → what does that here.
+INSTEAD: dict[str, str] = {
+    **dict.fromkeys(("revoke", "forget", "untrust"), "`cru trust --revoke` forgets a project; `cru hooks disable ID` leaves one out"),
+    **dict.fromkeys(("remove", "rm", "delete"), "`cru hooks disable ID` leaves one out; its file is yours to change"),
+    **dict.fromkeys(("trust", "accept", "approve"), "`cru hooks review` shows each hook first, and takes your answer"),
+    **dict.fromkeys(("add", "new", "create"), "hooks are entries of ~/.cru/hooks.json: docs/hooks.md, \"The first hook\""),
+}  # fmt: skip
+
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
@@ -40,9 +49,32 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     if verb.startswith("-"):
         verb, words = "list", ("list", *words)
     if verb not in VERBS:
-        raise Arguments("hooks", words, verbs=tuple(VERBS), most=len(words)).wrong(f"`cru hooks` does not take {verb}")
-    module = f"cru.faces.cli.{VERBS[verb]}"
-    if find_spec(module) is None:
-        raise UsageProblem(f"`cru hooks {verb}`: not available yet", "cru hooks --help lists what there is")
-    code: int = import_module(module).command(parsed, words[1:] if VERBS[verb] != "hooks_switch" else words)
+        raise _unknown(verb, words)
+    module = import_module(f"cru.faces.cli.{VERBS[verb]}")
+    if not hasattr(module, "HELP") and not {"--help", "-h"}.isdisjoint(words):
+        print(_help(verb), end="")
+        return 0
+    code: int = module.command(parsed, words[1:] if VERBS[verb] != "hooks_switch" else words)
     return code
+
+
+def _help(verb: str) -> str:
+    """What is said of a verb, to the next one's line."""
+    found, mine = "", False
+    for line in HELP.splitlines(keepends=True):
+        mine = verb in line[:32] if line.startswith("cru") else mine
+        found += line if mine else ""
+    return found
+
+
+def _unknown(verb: str, words: tuple[str, ...]) -> UsageProblem:
+    """The error for a word that is no verb: the closest one, what else does that, or all that there are."""
+    if verb in INSTEAD:
+        return UsageProblem(f"`cru hooks` does not take {verb}", INSTEAD[verb])
+    near = closest(verb, VERBS)
+    if near:
+        return UsageProblem(
+            f"`cru hooks` does not take {verb}", or_prompt(("hooks", near, *words[1:]), ("hooks", *words))
+        )
+    prompt = shlex.join(("cru", "--", "hooks", *words))
+    return UsageProblem(f"`cru hooks` does not take {verb}", f"it takes: {', '.join(VERBS)}\nas a prompt: {prompt}")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from cru.app import hooks_where, load_settings
 from cru.contexts.home import Home
+from cru.extensions.hooks.errors import NoEntry
+from cru.extensions.hooks.load import Known, Loaded
 from cru.extensions.hooks.opening import DIALECTS, Found, about_of, find
 from cru.extensions.hooks.settings import HookSettings, chosen
 from cru.faces.cli.flags import Parsed
@@ -29,6 +31,16 @@ def found(parsed: Parsed, *, tell: bool = True) -> Found:
         if tell:
             say(f"cru: {text}")
     return all_there
+
+
+def named(loaded: Loaded, word: str) -> Known:
+    """The hook of an id, of the beginning of one, or of a name that only one has. Raises NoEntry."""
+    those = [one for one in loaded.known if word in (one.entry.name, one.entry.label)]
+    if len(those) == 1:
+        return those[0]
+    if those:
+        raise NoEntry(f"{word} may be {' or '.join(one.entry.id for one in those)}", "name one by its id")
+    return loaded.find(word)
 
 
 def put(config: Path, key: str, name: str, *, there: bool) -> None:

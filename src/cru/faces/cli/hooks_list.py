@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cru.extensions.hooks.load import Known
+from cru.extensions.hooks.record import masked, masked_json
 from cru.faces.cli.arguments import Arguments
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.hooks_found import found
@@ -18,9 +19,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     args = Arguments("hooks", ("list", *words), switches=("--json", "--all"), verbs=("list",), most=1)
     known = found(parsed).loaded.known
     if args.has("--json"):
-        import msgspec
-
-        show(msgspec.json.encode([row(one) for one in known]).decode())
+        show(masked_json([row(one) for one in known]))
         return 0
     shown = known if args.has("--all") else [one for one in known if one.state not in NEVER]
     for one in shown:
@@ -42,7 +41,7 @@ def lines(one: Known) -> list[str]:
     why = f" ({one.why})" if one.why else ""
     return [
         f"{entry.id}  {one.state}{one_line(why)}",
-        f"  {entry.event}{one_line(fits + condition)} → {one_line(name + what(one), 200)}",
+        f"  {entry.event}{one_line(fits + condition)} → {one_line(masked(name + what(one)), 200)}",
         f"  {one_line(entry.where)}",
     ]
 

@@ -11,12 +11,13 @@ from cru.extensions.hooks.record import Fired, lines, masked, masked_json
 from cru.extensions.hooks.sentences import fired_text
 from cru.faces.cli.arguments import Arguments
 from cru.faces.cli.flags import Parsed
+from cru.faces.cli.hooks_found import found, named
 from cru.faces.cli.place import context_name, home_path
 from cru.faces.cli.terminal import one_line, show
 
 HELP = """\
 cru hooks log              what hooks did in this context, newest last
-cru hooks log ID           one hook only; the beginning of its id is enough
+cru hooks log ID           one hook only; its name or the beginning of its id is enough
 cru hooks log -n N         the last N (20 by default, 0 = all)
 cru hooks log --full       with what they were given and what they printed
 cru hooks log --json       as JSON, one object a line
@@ -25,7 +26,7 @@ MOST = 20
 
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
-    """Raises UsageProblem if the words do not fit it."""
+    """Raises UsageProblem if the words do not fit it, NoEntry."""
     args = Arguments(
         "hooks", ("log", *words), values=("-n",), switches=("--json", "--full", "--help", "-h"), verbs=("log",), most=2
     )
@@ -44,6 +45,8 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
             show(masked_json(one))
         else:
             show("\n".join(_told(one, full=args.has("--full"))))
+    if not shown and id:
+        named(found(parsed, tell=False).loaded, id)
     if not shown and not args.has("--json"):
         show(f"no hook{f' {id}' if id else ''} has run in the context {name}; `cru hooks list` shows what there is")
     return 0
@@ -52,7 +55,9 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 def _fired(home: Home, name: str, id: str) -> Iterator[Fired]:
     if home.exists(name):
         folder = home.open(name).folder
-        yield from (one for one in lines(folder) if isinstance(one, Fired) and one.id.startswith(id))
+        yield from (
+            one for one in lines(folder) if isinstance(one, Fired) and (one.id.startswith(id) or one.label == id)
+        )
 
 
 def _told(one: Fired, *, full: bool) -> list[str]:

@@ -6,18 +6,20 @@ import sys
 from itertools import groupby
 from typing import NamedTuple
 
+from cru.extensions.hooks.budget import Budget
 from cru.extensions.hooks.entry import Entry
 from cru.extensions.hooks.errors import NoEntry
 from cru.extensions.hooks.load import Known
-from cru.extensions.hooks.looks import Look, look
+from cru.extensions.hooks.looks import Look, look, relative
 from cru.extensions.hooks.opening import Found
 from cru.faces.cli.arguments import Arguments
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.hooks_found import found, put
-from cru.faces.cli.hooks_shown import folded, shown
+from cru.faces.cli.hooks_shown import Before, folded, shown
 from cru.faces.cli.place import home_path
 from cru.faces.cli.terminal import one_line
 
+SHORTER = "a hook that names fewer files and folders can be: put the rest into a script"
 KEYS = "t trust · r refuse · s skip · a trust all of this file · m show files whole · q quit"
 
 
@@ -88,6 +90,7 @@ class Review:
     def __init__(self, parsed: Parsed, all_there: Found) -> None:
         self._found = all_there
         self._config = home_path(parsed) / "config.toml"
+        self._budget = Budget()
 
     def waiting(self) -> list[Item]:
         loaded = self._found.loaded
@@ -132,7 +135,10 @@ class Review:
 
     def judge(self, item: Item, *, accepted: bool) -> None:
         """Note it. All hooks of a program are turned on in config.toml; refusing notes each of them."""
-        looks = item.looks or [look(entry, self._found.about) for entry in item.entries]
+        looks = item.looks or [self._look(entry) for entry in item.entries]
+        over = next((entry for entry, seen in zip(item.entries, looks, strict=True) if seen.over), None)
+        if accepted and over is not None and not item.dialect:
+            raise UsageProblem(f"{over.id} names more files than cru looks at, so it is not accepted", SHORTER)
         if item.dialect and accepted:
             put(self._config, "dialects", item.dialect, there=True)
         self._found.trust.note(list(zip(item.entries, looks, strict=True)), accepted=accepted)
@@ -174,14 +180,29 @@ class Review:
     def show(self, item: Item, *, whole: bool = False) -> None:
         if item.dialect:
             _put(f"{item.dialect}: hooks of your own files, which are off here until you turn them on")
-        looks = item.looks or [look(entry, self._found.about) for entry in item.entries]
+        looks = item.looks or [self._look(entry) for entry in item.entries]
         for entry, seen in zip(item.entries, looks, strict=True):
-            for line in shown(entry, seen, whole=whole):
+            for line in shown(entry, seen, self._before(entry, seen), whole=whole):
                 for piece in folded(line, _width()):
                     print(piece)
 
     def _item(self, one: Known) -> Item:
-        return Item([one.entry], [look(one.entry, self._found.about)])
+        return Item([one.entry], [self._look(one.entry)])
+
+    def _look(self, entry: Entry) -> Look:
+        return look(entry, self._found.about, self._budget)
+
+    def _before(self, entry: Entry, now: Look) -> Before | None:
+        """What is known of it as it was accepted; None if it never was, or is so still."""
+        from cru.extensions.hooks.kept import kept
+
+        trust, about = self._found.trust, self._found.about
+        before = trust.accepted(entry)
+        if before is None or trust.is_trusted(entry):
+            return None
+        files = {file.path: (before.files.get(relative(file.path, about)), file.digest) for file in now.files}
+        old = {path: kept(about.home, was) for path, (was, now) in files.items() if was is not None and was != now}
+        return Before(trust.differs(entry), old)
 
 
 def _width() -> int:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from cru.extensions.hooks.entry import Entry
 from cru.extensions.hooks.looks import File, Look
+from cru.extensions.hooks.named import is_code
+from cru.extensions.hooks.visible import visible
 
 SHOWN = 60
 """Lines of a file that are shown before a person asks for more."""
 NOT_COVERED = "what these files start or read themselves is not looked at"
+CODE_NOT_COVERED = "what this code starts or reads itself is not looked at"
+DIFFERING = 600
+"""Lines of a change that are compared one by one."""
+AROUND = 3
 # Field of an entry → what people call it. What is as it always is, is left out; the timeout is always there.
 FIELDS: dict[str, str] = {
     "event": "event", "matcher": "matcher", "condition": "if", "name": "name", "kind": "type", "command": "runs", "args": "args",
@@ -22,10 +28,20 @@ FIELDS: dict[str, str] = {
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Entry)} | {"env": {}, "timeout": None}
 
 
-def shown(entry: Entry, seen: Look, *, whole: bool) -> Iterator[str]:
+class Before(NamedTuple):
+    """What is known of it as it was accepted. differs: how it differs, for a person · contents: of files by path, None = not kept."""
+
+    differs: str
+    contents: dict[str, bytes | None]
+
+
+def shown(entry: Entry, seen: Look, before: Before | None = None, *, whole: bool) -> Iterator[str]:
     """Its lines. Those of a value or file begin with its line numbers, all others at the left or with two blanks and a word of ours."""
     yield f"{entry.id}@{seen.digest}  {entry.dialect}"
     yield f"  {'at':<10} {plain(entry.where)}"
+    if before is not None and before.differs:
+        yield f"  {'changed':<10} {plain(before.differs)}"
+        yield from _changes(seen, before, whole)
     for name, word in FIELDS.items():
         value = getattr(entry, name)
         if value == _DEFAULTS[name]:
@@ -43,6 +59,43 @@ def shown(entry: Entry, seen: Look, *, whole: bool) -> Iterator[str]:
         yield f"  CANNOT SEE what this runs: {plain(text)}"
     if seen.files:
         yield f"  {NOT_COVERED}"
+    if is_code(entry):
+        yield f"  {CODE_NOT_COVERED}"
+
+
+def _changes(seen: Look, before: Before, whole: bool) -> Iterator[str]:
+    """What is different in each file whose content was kept; the contents as a whole follow."""
+    for file in seen.files:
+        if file.path not in before.contents:
+            continue
+        old = before.contents[file.path]
+        yield f"  {'change in':<10} {plain(file.path)}"
+        if old is None or b"\0" in file.content or file.size > len(file.content):
+            yield "    (what it was is not kept, so only all of it can be shown)"
+            continue
+        lines = list(_difference(_lines(old), _lines(file.content)))
+        left = 0 if whole else len(lines) - SHOWN
+        yield from (f"       {line[:1] or ' '} │ {_line(line[1:])}" for line in (lines[:SHOWN] if left > 0 else lines))
+        if left > 0:
+            yield f"    ({left} more lines: m shows them)"
+
+
+def _difference(old: list[str], new: list[str]) -> Iterator[str]:
+    """Lines with `-`, `+`, `@` or a blank before them."""
+    from difflib import unified_diff
+
+    start = next((n for n, (one, two) in enumerate(zip(old, new, strict=False)) if one != two), min(len(old), len(new)))
+    most = min(len(old), len(new)) - start
+    backwards = zip(reversed(old), reversed(new), strict=False)
+    end = next((n for n, (one, two) in enumerate(backwards) if n >= most or one != two), most)
+    first = max(start - AROUND, 0)
+    old, new = old[first : len(old) - max(end - AROUND, 0)], new[first : len(new) - max(end - AROUND, 0)]
+    if len(old) + len(new) > DIFFERING:
+        yield f"@ from line {first + 1} on: {len(old)} lines are now {len(new)}"
+        return
+    yield f"@ from line {first + 1} on"
+    for line in list(unified_diff(old, new, n=AROUND, lineterm=""))[3:]:
+        yield "@ …" if line[:1] == "@" else line
 
 
 def folded(line: str, width: int) -> Iterator[str]:
@@ -62,13 +115,13 @@ def folded(line: str, width: int) -> Iterator[str]:
 
 
 def plain(value: Any) -> str:
-    """A value on one line: as it is if that is unmistakable, else as JSON in ASCII."""
-    if isinstance(value, str) and value.isprintable() and "\\" not in value and not value.startswith('"'):
+    """A value on one line: as it is if that is unmistakable, else as JSON, in ASCII if something in it cannot be seen."""
+    if isinstance(value, str) and visible(value) == value and "\\" not in value and not value.startswith('"'):
         return value
     import json
 
     text = json.dumps(value, ensure_ascii=False)
-    return text if text.isprintable() else json.dumps(value)
+    return text if visible(text) == text else json.dumps(value)
 
 
 def _content(file: File, whole: bool) -> Iterator[str]:
@@ -81,9 +134,7 @@ def _content(file: File, whole: bool) -> Iterator[str]:
 
 
 def _numbered(content: bytes, whole: bool) -> Iterator[str]:
-    lines = content.decode("utf-8", "backslashreplace").split("\n")
-    if lines[-1] == "":
-        lines.pop()
+    lines = _lines(content)
     left = 0 if whole else len(lines) - SHOWN
     for number, line in enumerate(lines[:SHOWN] if left > 0 else lines, 1):
         yield f"  {number:>6} │ {_line(line)}"
@@ -91,11 +142,10 @@ def _numbered(content: bytes, whole: bool) -> Iterator[str]:
         yield f"    ({left} more lines: m shows them)"
 
 
+def _lines(content: bytes) -> list[str]:
+    lines = content.decode("utf-8", "backslashreplace").split("\n")
+    return lines if lines[-1] else lines[:-1]
+
+
 def _line(text: str) -> str:
-    """A line of a file; what a terminal would not show as a character is shown by its number."""
-    return "".join(char if char.isprintable() or char == "\t" else _escaped(char) for char in text)
-
-
-def _escaped(char: str) -> str:
-    code = ord(char)
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
+    return visible(text, keep="\t")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cru.extensions.hooks.errors import NoEntry
 from cru.faces.cli.arguments import Arguments
 from cru.faces.cli.flags import Parsed, UsageProblem
-from cru.faces.cli.hooks_found import found, put
+from cru.faces.cli.hooks_found import found, named, put
 from cru.faces.cli.place import home_path
 from cru.faces.cli.terminal import show
 
@@ -20,7 +20,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     config = home_path(parsed) / "config.toml"
     all_there = found(parsed)
     try:
-        one = all_there.loaded.find(ids[0])
+        one = named(all_there.loaded, ids[0])
     except NoEntry:
         if not on or ids[0] not in _left_out(parsed):
             raise

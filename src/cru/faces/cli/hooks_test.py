@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import Any
 
 import msgspec
@@ -20,6 +19,7 @@ from cru.faces.cli.arguments import Arguments
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.hooks_found import found
 from cru.faces.cli.place import start_of
+from cru.faces.cli.start import unattended
 from cru.faces.cli.terminal import one_line, show
 
 HELP = """\
@@ -56,7 +56,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     name = wanted.first
     given = _given(args, name)
     chosen = _chosen(there, wanted, args.value("--id", ""))
-    tried = asyncio.run(_tried(parsed, there, made_up.payload(name, given), chosen))
+    tried = unattended(_tried(parsed, there, made_up.payload(name, given), chosen))
     if args.has("--json"):
         show(
             masked_json(
@@ -91,7 +91,7 @@ def _given(args: Arguments, name: str) -> dict[str, Any]:
     given = _table(args, "--payload")
     if name.startswith(("tool:", "permission:", "output:")) and name != "tool:batch_completed":
         field = "tool" if name.startswith(("permission:", "output:")) else "name"
-        tool = spoken.tool(args.value("--tool", "bash")) or args.value("--tool", "bash")
+        tool = _tool(args.value("--tool", "bash"))
         given = {field: tool, "args": _table(args, "--input") or (BASH if tool == "bash" else {}), **given}
     elif args.value("--tool", "") or args.value("--input", ""):
         raise UsageProblem(f"`{name}` is about no tool", "leave --tool and --input out")
@@ -100,6 +100,18 @@ def _given(args: Arguments, name: str) -> dict[str, Any]:
             raise UsageProblem(f"`{name}` has no prompt", "--payload gives any field of an event")
         given[PROMPTS[name]] = args.value("--prompt", "")
     return given
+
+
+def _tool(word: str) -> str:
+    """Our name of a tool; one that is unknown is a plugin's, if it is not nearly another. Raises NoSuchName."""
+    from cru.config.closest import did_you_mean
+    from cru.tools.builtin import TABLE
+
+    known = spoken.tool(word, TABLE)
+    hint = "" if known else did_you_mean(word, spoken.tools(TABLE))
+    if hint:
+        raise spoken.NoSuchName(f"there is no tool {word}", hint)
+    return known or word
 
 
 def _table(args: Arguments, flag: str) -> dict[str, Any]:

@@ -16,9 +16,15 @@ def main() -> None:
     import gc
 
     gc.disable()  # nothing that is loaded at start becomes garbage; start.loaded turns it on again
-    from cru.faces.cli.start import start
+    try:
+        from cru.faces.cli.start import start
 
-    start(argv)
+        start(argv)
+    except KeyboardInterrupt:  # before the start can say so, or while it leaves
+        import os
+
+        os.write(2, b"cru: interrupted\n")
+        os._exit(130)
 
 
 if __name__ == "__main__":

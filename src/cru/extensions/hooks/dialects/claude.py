@@ -31,9 +31,13 @@ class Claude:
 
     def __init__(self) -> None:
         self._carried: list[str] = []
-        self.moments: Mapping[str, Sequence[Moment]] = moments(self._carried.extend)
+        self.moments: Mapping[str, Sequence[Moment]] = moments(self._carried.extend, self._awaits)
         self._about: About | None = None
         self._disabled = ""
+
+    def _awaits(self, event: Event) -> bool:
+        """Whether somebody is there who is waited for."""
+        return self._about is None or self._about.sits()
 
     def places(self, about: About) -> list[tuple[Layer, Path]]:
         self._about, self._disabled = about, ""

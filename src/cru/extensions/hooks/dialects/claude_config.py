@@ -11,7 +11,7 @@ from cru.config.closest import did_you_mean
 from cru.extensions.hooks.dialects import claude_matching as matching
 from cru.extensions.hooks.dialects import nested
 from cru.extensions.hooks.dialects.nested import Handler
-from cru.extensions.hooks.dialects.reading import Reading, given, mistyped
+from cru.extensions.hooks.dialects.reading import Reading, given, mistyped, seconds_of
 from cru.extensions.hooks.entry import Entry, Kind, Problem, Source
 
 GROUP = ("matcher", "hooks")
@@ -64,7 +64,8 @@ def _entry(reading: Reading, handler: Handler, env: Mapping[str, str]) -> Entry 
             f"{event}: the `type` of a handler is one of {', '.join(TYPES)}", hint, line=handler.line, void=True
         )
         return None
-    main, matcher = one.get(TYPES[kind][0]), handler.group.get("matcher") or ""
+    main, matcher = one.get(TYPES[kind][0]), handler.group.get("matcher")
+    matcher = "" if matcher is None else matcher
     condition, rewake = given(one, "if", str, ""), given(one, "asyncRewake", bool, False)
     if rewake:
         reading.wrong(f"{event}: {REWAKE}", line=handler.line)
@@ -109,8 +110,8 @@ def _timeout(reading: Reading, handler: Handler, kind: str, env: Mapping[str, st
     usual = OF_EVENT.get(event) or OF_TYPE.get(kind) or TIMEOUT
     if event == "SessionEnd" and env.get(ENDING_VARIABLE, "").isdecimal():
         usual = float(env[ENDING_VARIABLE]) / 1000 or usual
-    if given is not None and (isinstance(given, bool) or not isinstance(given, int | float) or given <= 0):
+    said = seconds_of(given)
+    if given is not None and said is None:
         reading.wrong(f"{event}: `timeout` must be a number of seconds", line=reading.line(*handler.at, "timeout"))
-        given = None
-    seconds = usual if given is None else float(given)
+    seconds = float(usual if said is None else said)
     return min(seconds, ENDING) if event == "SessionEnd" else seconds

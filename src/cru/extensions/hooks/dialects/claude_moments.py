@@ -39,8 +39,9 @@ LATER: dict[str, str] = {
 Carry = Callable[[list[str]], None]
 
 
-def moments(carry: Carry) -> dict[str, Sequence[Moment]]:
-    """THE table. `carry` takes context that has no place on the event that it is given on; it goes into the next request."""
+def moments(carry: Carry, awaits: Callable[[Event], bool]) -> dict[str, Sequence[Moment]]:
+    """THE table. `carry` takes context that has no place on the event that it is given on; it goes into the next request. `awaits`:
+    whether somebody sits there whose input is awaited."""
 
     def row(name: str, event: str, **more: Any) -> Moment:
         def answer(entry: Entry, at: Event, run: Run, about: About) -> Said:
@@ -64,7 +65,7 @@ def moments(carry: Carry) -> dict[str, Sequence[Moment]]:
     table |= _tool_rows(row)
     table["Notification"] = (
         row("Notification", "interaction:requested", subject=f.dialog, fields=f.notice),
-        row("Notification", "session:idle", subject=f.always("idle_prompt"), fields=f.idle),
+        row("Notification", "session:idle", hears=awaits, subject=f.always("idle_prompt"), fields=f.idle),
     )
     table["Stop"] = (row("Stop", "turn:complete", hears=f.caused("done"), fields=f.stop),)
     table["StopFailure"] = (

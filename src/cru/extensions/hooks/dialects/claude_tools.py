@@ -10,6 +10,9 @@ import msgspec
 from cru.extensions.hooks import names
 from cru.extensions.hooks.dialect import About
 
+NO_OUTPUT = "(no output)"
+"""What our `bash` tells the model then."""
+
 
 def call(tool: str, args: Mapping[str, Any], call_id: str, about: About) -> dict[str, Any]:
     """Name, arguments and id. Paths are absolute: tools resolve them against the project's root."""
@@ -26,7 +29,8 @@ def response(tool: str, tool_input: Mapping[str, Any], text: str) -> dict[str, A
 
 
 def _bash(given: Mapping[str, Any], text: str) -> dict[str, Any]:
-    return {"stdout": text, "stderr": "", "interrupted": False, "isImage": False}
+    """Our tool gives both streams as one, in the order of their lines."""
+    return {"stdout": "" if text == NO_OUTPUT else text, "stderr": "", "interrupted": False, "isImage": False}
 
 
 def _read(given: Mapping[str, Any], text: str) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cru.extensions.hooks.dialect import Moment
-from cru.extensions.hooks.dialects.nested import Handler, Shape, handlers
-from cru.extensions.hooks.dialects.reading import Reading, bad_regex, definition, mistyped
+from cru.extensions.hooks.dialects.nested import Handler, Shape, handlers, has_no_subject
+from cru.extensions.hooks.dialects.reading import MOST_SECONDS, Reading, bad_regex, definition, mistyped
 from cru.extensions.hooks.dialects.toml import reading_of
 from cru.extensions.hooks.entry import Entry, Kind, Problem, Source
 
@@ -38,7 +38,7 @@ def entries(source: Source, moments: Mapping[str, Sequence[Moment]]) -> tuple[li
     off = _switched_off(reading.value)
     found = [_entry(reading, moments, one, off) for one in handlers(reading, shape)]
     said = reading.value.get(NOTIFY) if source.path.suffix == ".toml" else None
-    if said:
+    if said is not None and said != []:
         found += _notify(reading, said)
     return found, reading.problems
 
@@ -51,8 +51,8 @@ def _switched_off(value: Mapping[str, Any]) -> bool:
 def _entry(reading: Reading, moments: Mapping[str, Sequence[Moment]], one: Handler, off: bool) -> Entry:
     kind = one.one.get("type", "command")
     command = one.one.get("command")
-    matcher, wrong = _matcher(one, moments)
-    if kind not in TYPES:
+    matcher, wrong = _matcher(reading, one, moments)
+    if not isinstance(kind, str) or kind not in TYPES:
         wrong = f"`type` must be one of {', '.join(TYPES)}"
     elif kind == "command" and not (isinstance(command, str) and command.strip()):
         wrong = "`command` is missing"
@@ -64,10 +64,10 @@ def _entry(reading: Reading, moments: Mapping[str, Sequence[Moment]], one: Handl
     )  # fmt: skip
 
 
-def _matcher(one: Handler, moments: Mapping[str, Sequence[Moment]]) -> tuple[str, str]:
+def _matcher(reading: Reading, one: Handler, moments: Mapping[str, Sequence[Moment]]) -> tuple[str, str]:
     """The matcher, "" where matchers have no effect, and what is wrong with it."""
     matcher = one.group.get("matcher")
-    if matcher is None or all(moment.subject is None for moment in moments[one.event]):
+    if matcher is None or has_no_subject(reading, one, matcher, moments[one.event]):
         return "", ""
     if not isinstance(matcher, str):
         return "", "`matcher` must be a text"
@@ -85,7 +85,7 @@ def _timeout(reading: Reading, one: Handler) -> float:
     given = reading.typed(one.one, key, int, None, *one.at)
     if one.event == "SessionEnd":
         return min(max(given or ENDING[0], LEAST), ENDING[1])
-    return float(max(TIMEOUT if given is None else given, LEAST))
+    return float(min(max(TIMEOUT if given is None else given, LEAST), MOST_SECONDS))
 
 
 def _notify(reading: Reading, argv: Any) -> list[Entry]:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from cru.extensions.hooks.dialects.crush_regex import to_python
-from cru.extensions.hooks.dialects.reading import LONGEST, WORDS, Reading, bad_regex, definition
+from cru.extensions.hooks.dialects.reading import LONGEST, WORDS, Reading, bad_regex, definition, seconds_of
 from cru.extensions.hooks.entry import Entry, Problem, Source
 
 TIMEOUT = 30
@@ -64,7 +64,7 @@ def _entry(reading: Reading, event: str, index: int, one: Any) -> Entry | None:
     said = definition(one)
     return Entry(
         id=reading.id(name, said), dialect="crush", event=name, source=reading.source, line=line,
-        name=one.get("name") or "", command=one["command"], matcher=matcher, timeout=timeout if timeout > 0 else TIMEOUT,
+        name=one.get("name") or "", command=one["command"], matcher=matcher, timeout=seconds_of(timeout) or TIMEOUT,
         include_sub_agents=bool(one.get("include_sub_agents")), definition=said,
     )  # fmt: skip
 

@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import Struct
 
 from cru.extensions.hooks.dialect import Moment
-from cru.extensions.hooks.dialects.nested import Handler, Shape, handlers
-from cru.extensions.hooks.dialects.reading import Reading, given, mistyped, slow_regex
+from cru.extensions.hooks.dialects.nested import Handler, Shape, handlers, has_no_subject
+from cru.extensions.hooks.dialects.reading import MOST_SECONDS, Reading, given, mistyped, slow_regex
 from cru.extensions.hooks.entry import Entry, Problem, Source
 
 TIMEOUT = 60_000
@@ -38,10 +38,14 @@ def entries(
     reading = Reading(source, comments=True)
     switches = _switches(reading)
     found = list(handlers(reading, Shape(list(moments), CONFIG, GROUP, HANDLER)))
-    chained = {one.event for one in found if one.group.get("sequential") is True} | set(CHAINED)
+    chained = {one.event for one in found if _is_sequential(reading, one)} | set(CHAINED)
     off = switches.disabled | below
     made = [_entry(reading, moments, one, one.event in chained) for one in found]
     return [_switched(entry, switches.enabled, off) for entry in made], reading.problems, switches
+
+
+def _is_sequential(reading: Reading, one: Handler) -> bool:
+    return bool(reading.typed(one.group, "sequential", bool, False, *one.at[:-2]))
 
 
 def _switches(reading: Reading) -> Switches:
@@ -49,10 +53,11 @@ def _switches(reading: Reading) -> Switches:
     older = {key: hooks[key] for key in CONFIG if key in hooks} if isinstance(hooks, dict) else {}
     said = {**older, **reading.typed(reading.value, "hooksConfig", dict, {})}
     at = "hooksConfig" if "hooksConfig" in reading.value else "hooks"
-    disabled = reading.typed(said, "disabled", list, [], at)
-    return Switches(
-        reading.typed(said, "enabled", bool, True, at), frozenset(one for one in disabled if isinstance(one, str))
-    )
+    listed = reading.typed(said, "disabled", list, [], at)
+    disabled = frozenset(one for one in listed if isinstance(one, str))
+    if len(disabled) < len({*map(repr, listed)}):
+        reading.wrong("`disabled` must be a list of names", line=reading.line(at, "disabled"))
+    return Switches(reading.typed(said, "enabled", bool, True, at), disabled)
 
 
 def _entry(reading: Reading, moments: Mapping[str, Sequence[Moment]], one: Handler, chained: bool) -> Entry:
@@ -66,7 +71,7 @@ def _entry(reading: Reading, moments: Mapping[str, Sequence[Moment]], one: Handl
     wrong = (
         wrong or mistyped(said, {"name": str, "env": dict}) or _bad_env(said) or mistyped(one.group, {"matcher": str})
     )
-    command, matcher = command if isinstance(command, str) else "", _matcher(moments, one)
+    command, matcher = command if isinstance(command, str) else "", _matcher(reading, moments, one)
     if matcher and (slow := slow_regex(matcher)):
         wrong = wrong or f"invalid matcher {matcher}: {slow}"
     return Entry(
@@ -91,16 +96,16 @@ def _bad_env(said: Mapping[str, Any]) -> str:
     )
 
 
-def _matcher(moments: Mapping[str, Sequence[Moment]], one: Handler) -> str:
+def _matcher(reading: Reading, moments: Mapping[str, Sequence[Moment]], one: Handler) -> str:
     matcher = str(given(one.group, "matcher", str, "")).strip()
-    return "" if all(moment.subject is None for moment in moments[one.event]) else matcher
+    return "" if has_no_subject(reading, one, matcher, moments[one.event]) else matcher
 
 
 def _seconds(reading: Reading, one: Handler) -> float:
     said = reading.typed(one.one, "timeout", int, TIMEOUT, *one.at)
     if 0 < said < 1000:
         reading.wrong(f"`timeout` is {said} ms; Gemini counts milliseconds", line=reading.line(*one.at, "timeout"))
-    return (said if said > 0 else TIMEOUT) / 1000
+    return min(said if said > 0 else TIMEOUT, MOST_SECONDS) / 1000
 
 
 def _env(said: Mapping[str, Any]) -> dict[str, str]:

@@ -11,6 +11,8 @@ from cru.extensions.hooks.dialect import Run, Said
 from cru.extensions.hooks.dialects import common
 
 DENIES = ("deny", "block")
+ALLOWS = ("allow", "approve")
+ALLOWED = "allowed: it has nothing against it"
 WARNS = 1
 
 
@@ -18,6 +20,7 @@ class Output(Struct, frozen=True):
     """The fields that mean something, each of its type; a field of another type counts as left out. specific: hookSpecificOutput."""
 
     decision: Literal["none", "ask", "deny"] = "none"
+    allows: bool = False
     goes_on: bool = True
     reason: str = ""
     stop_reason: str = ""
@@ -60,6 +63,7 @@ def _output(value: dict[str, Any]) -> Output:
     specific = value.get("hookSpecificOutput")
     return Output(
         decision="deny" if decision in DENIES else "ask" if decision == "ask" else "none",
+        allows=decision in ALLOWS,
         goes_on=value.get("continue") is not False, reason=text("reason"), stop_reason=text("stopReason"),
         to_user=text("systemMessage"), specific=specific if isinstance(specific, dict) else {},
     )  # fmt: skip
@@ -73,4 +77,6 @@ def stopping(out: Output) -> Answer | None:
 
 
 def told(out: Output, answer: Answer | None, *odd: str) -> Said:
+    if out.allows and (answer or PASS) == PASS:
+        answer = Answer(note=ALLOWED)
     return Said(answer or PASS, to_user=out.to_user, warning="; ".join(filter(None, odd)))

@@ -13,7 +13,15 @@ from msgspec import Struct
 from cru.config.closest import did_you_mean
 from cru.extensions.hooks.dialect import Moment
 from cru.extensions.hooks.dialects.nested import unknown
-from cru.extensions.hooks.dialects.reading import Reading, bad_regex, definition, given, is_misspelt, mistyped
+from cru.extensions.hooks.dialects.reading import (
+    Reading,
+    bad_regex,
+    definition,
+    given,
+    is_misspelt,
+    mistyped,
+    seconds_of,
+)
 from cru.extensions.hooks.dialects.toml import reading_of
 from cru.extensions.hooks.entry import Entry, Kind, Problem, Source
 from cru.extensions.hooks.located import Path as Keys
@@ -90,7 +98,7 @@ def _entry(reading: Reading, moments: Mapping[str, Sequence[Moment]], canonical:
         reading.wrong("entries are flat", "the nested form belongs into .claude/settings.json", line=line, void=True)
         return None
     if event not in moments:
-        hint = did_you_mean(called, moments) if called else WRITE
+        hint = (_of_others(called) or did_you_mean(called, moments)) if called else WRITE
         wrong = f"there is no event `{called}`" if called else "an entry needs an `event`"
         reading.wrong(wrong, hint, line=line, void=True)
         return None
@@ -109,10 +117,23 @@ def _entry(reading: Reading, moments: Mapping[str, Sequence[Moment]], canonical:
     )  # fmt: skip
 
 
+def _of_others(called: str) -> str:
+    """Our name for an event that only other systems have, if we have it."""
+    from cru.extensions.hooks.opening import DIALECTS, made
+
+    plain = called.replace("_", "").lower()
+    for dialect in made(name for name in DIALECTS if name != "cru").values():
+        for name, moments in dialect.moments.items():
+            ours = list(dict.fromkeys(f"`{moment.event}`" for moment in moments if moment.event))
+            if name.lower() == plain and ours:
+                return f"{name} of {dialect.name} is {' or '.join(ours)} here"
+    return ""
+
+
 def _seconds(reading: Reading, place: Place) -> float:
     """`timeout`: seconds, with a fraction or without."""
-    seconds = place.one.get("timeout", TIMEOUT)
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds <= 0:
+    seconds = seconds_of(place.one.get("timeout", TIMEOUT))
+    if seconds is None:
         reading.wrong("`timeout` must be a number of seconds", line=reading.line(*place.at, "timeout"))
         return TIMEOUT
     return seconds
@@ -120,11 +141,15 @@ def _seconds(reading: Reading, place: Place) -> float:
 
 def _done(one: Mapping[str, Any], folder: Path) -> Done:
     """The one handler of an entry. Files are meant from the folder of the configuration."""
-    named = [key for key in HANDLERS if one[key] not in (None, "", [])]
-    if not named or (len(named) > 1 and named != ["command", "args"]):
+    named, command = [key for key in HANDLERS if one[key] not in (None, "", [])], one["command"] or ""
+    if len(named) > 1 and named != ["command", "args"]:
+        both = ", ".join(f"`{key}`" for key in named)
         return Done(
-            problem="an entry needs one of `command`, `args`, `lua`, `python`, `file`", command=one["command"] or ""
+            problem=f"an entry needs exactly one of `command`, `lua`, `python`, `file`, and this has {both}",
+            command=command,
         )
+    if not named:
+        return Done(problem="an entry needs one of `command`, `args`, `lua`, `python`, `file`", command=command)
     if named[0] in ("command", "args"):
         args = one["args"]
         if args == []:
@@ -163,7 +188,7 @@ def _wrong(one: Mapping[str, Any], done: Done, moments: Sequence[Moment]) -> str
     """Why an entry never runs; "" if it does."""
     if one["on_error"] and one["on_error"] not in ON_ERROR:
         return f"`on_error` must be allow, deny or ask, not {one['on_error']}"
-    bad_env = [name for name, value in (one["env"] or {}).items() if not isinstance(value, str | int | float)]
+    bad_env = [name for name, value in (one["env"] or {}).items() if type(value) not in (str, int, float)]
     if bad_env:
         return f"`env`: {bad_env[0]} must be a text"
     if one["shell"] and one["shell"] not in SHELLS:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from cru.config.closest import did_you_mean
+from cru.extensions.hooks.dialect import Moment
 from cru.extensions.hooks.dialects.reading import Reading, definition
 from cru.extensions.hooks.located import Path
+
+# What people write for a key that is too far from it to be a misprint.
+SHORT = {
+    "cmd": "command", "run": "command", "exec": "command", "script": "command", "shell_command": "command", "py": "python",
+    "tool": "matcher", "tools": "matcher", "match": "matcher", "pattern": "matcher", "when": "if", "condition": "if", "dir": "cwd",
+    "directory": "cwd", "environment": "env", "onerror": "on_error", "background": "async", "limit": "timeout", "hook": "event",
+}  # fmt: skip
 
 
 class Handler(Struct, frozen=True):
@@ -64,8 +72,19 @@ def _group(reading: Reading, shape: Shape, event: str, at: Path, group: Any) -> 
         yield Handler(event, group, one, inner, reading.line(*inner), definition({**around, "handler": one}))
 
 
+def has_no_subject(reading: Reading, one: Handler, matcher: object, moments: Sequence[Moment]) -> bool:
+    """Whether there is nothing that a matcher could look at; told if there is a matcher all the same."""
+    if any(moment.subject is not None for moment in moments):
+        return False
+    if matcher not in ("", "*") and any(moment.event for moment in moments):
+        reading.wrong(f"a matcher has no effect on {one.event}", line=reading.line(*one.at[:-2], "matcher"))
+    return True
+
+
 def unknown(reading: Reading, table: dict[str, Any], known: Collection[str], at: Path) -> None:
     """A problem for each key that nobody knows."""
     for key in table:
         if key not in known:
-            reading.wrong(f"`{key}` is not known here", did_you_mean(key, known), line=reading.line(*at, key))
+            meant = SHORT.get(key.lower(), "")
+            hint = f"did you mean `{meant}`?" if meant in known else did_you_mean(key, known)
+            reading.wrong(f"`{key}` is not known here", hint, line=reading.line(*at, key))

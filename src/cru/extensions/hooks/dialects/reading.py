@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from hashlib import sha256
+from math import inf
 from typing import Any
 
 import msgspec
@@ -16,6 +17,8 @@ from cru.extensions.hooks.located import Path, line_of_error, located, without_c
 
 LONGEST = 1000
 """Characters of a regular expression."""
+MOST_SECONDS = 1_000_000_000
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 WORDS: dict[type, str] = {
     str: "a text",
     int: "a whole number",
@@ -101,6 +104,19 @@ def mistyped(table: Mapping[str, Any], kinds: Mapping[str, type]) -> str:
         if table.get(key) is not None and given(table, key, kind, None) is None:
             return f"`{key}` must be {WORDS[kind]}"
     return ""
+
+
+def seconds_of(value: Any) -> float | None:
+    """A time limit as it is written: seconds, or whatever the dialect counts in; None if it is no number above nothing. One beyond all
+    use is cut."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < inf:
+        return None
+    return min(value, MOST_SECONDS)
+
+
+def has_nul(definition: str) -> bool:
+    """Whether a text in an entry, as `definition` gives it, holds the character that no system takes in a command or a name."""
+    return _NUL.search(definition) is not None
 
 
 def is_misspelt(key: str) -> bool:

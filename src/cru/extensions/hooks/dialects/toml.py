@@ -46,6 +46,7 @@ def _lines(text: str, value: dict[str, Any]) -> dict[Path, int]:
                 continue
             if depth == len(names) and rows[line - 1].lstrip().startswith("[["):
                 count[path] = count.get(path, -1) + 1
+                found.setdefault(path, line)
             index = min(count.get(path, 0), len(node) - 1)
             path, node = (*path, index), node[index]
         found.setdefault(path, line)
