@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -130,10 +131,12 @@ def test_building_a_session_reads_and_sends_nothing_of_the_conversation(tmp_path
     assert not (built.store.folder / ".lock").exists()
 
 
-def test_problems_found_while_building_are_told_to_whoever_watches(tmp_path: Path) -> None:
+def test_problems_found_while_building_and_opening_are_told_to_whoever_watches(tmp_path: Path) -> None:
     start = start_in(tmp_path)
     write(start.home / "state.json", "{broken")
     write(start.home / "config.toml", '[permissions]\ndeny = ["bahs"]\n')
     heard: list[str] = []
-    build(start, watch=lambda bus: bus.stream.subscribe(lambda item: heard.append(str(item.payload))))
-    assert any("state.json" in text for text in heard) and any("bahs" in text for text in heard)
+    built = build(start, watch=lambda bus: bus.stream.subscribe(lambda item: heard.append(str(item.payload))))
+    assert any("state.json" in text for text in heard)
+    asyncio.run(built.session.open())
+    assert any("bahs" in text for text in heard)

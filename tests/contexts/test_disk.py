@@ -72,6 +72,34 @@ def test_a_full_disk_is_an_error_with_a_hint_and_nothing_is_damaged(tmp_path: Pa
     assert out["inbox"] == ["fits"] and out["left"] == []
 
 
+_DELETE = """
+import sys
+from pathlib import Path
+from cru.contexts.home import Home
+from cru.values.entries import Entry
+top, home = Path(sys.argv[1]), Home(Path(sys.argv[1]) / "home")
+for name in ("desk", "other"):
+    home.open(name).append(Entry("1", 1, content="x" * 9000))
+    home.switch(name)
+number = 0
+try:
+    while True:
+        number += 1
+        (top / f"ballast{number}").write_bytes(bytes(4096) if sys.argv[2] == "bytes" else b"")
+except OSError as error:
+    print(error.strerror)
+print(home.delete("other"), home.names(), home.current)
+"""
+
+
+@needs_root
+@pytest.mark.parametrize(("lacking", "size"), [("bytes", "size=128k"), ("files", "size=1m,nr_inodes=50")])
+def test_on_a_full_disk_a_context_can_be_deleted(tmp_path: Path, lacking: str, size: str) -> None:
+    mount = f'mount -t tmpfs -o {size} none {tmp_path} && exec "$@"'
+    said = run(_DELETE, tmp_path, lacking, wrap=("unshare", "-m", "sh", "-c", mount, "sh"))
+    assert said.splitlines() == ["No space left on device", "True ['desk'] desk"]
+
+
 def test_a_write_that_stops_half_way_is_noticed_and_the_next_entry_starts_a_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -321,3 +321,46 @@ def test_opening_a_small_context_is_quick_and_loads_little(home: Home) -> None:
     assert float(milliseconds) < 20  # about 0.3 on a quiet machine
     assert heavy == "[]"
     assert "cru.contexts.rotation" not in modules and "cru.contexts.lines" not in modules
+
+
+def test_what_merely_looks_like_a_left_over_is_left_alone(home: Home, tmp_path: Path) -> None:
+    home.open("a")
+    contexts = home.path / "contexts"
+    (contexts / ".deleted-file").write_text("x")
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/file").write_text("x")
+    (contexts / ".deleted-link").symlink_to(tmp_path / "outside")
+    assert home.delete("a") and home.left == []
+    assert [path.name for path in contexts.iterdir()] == [".deleted-file"]
+    assert (tmp_path / "outside/file").exists()
+
+
+def test_what_cannot_be_cleared_away_is_told_and_the_context_is_gone(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import shutil
+
+    def fails(path: Path) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    home.open("a")
+    monkeypatch.setattr(shutil, "rmtree", fails)
+    assert home.delete("a") and home.names() == []
+    assert len(home.left) == 1 and home.left[0].endswith("could not be removed: Permission denied")
+
+
+def test_a_name_that_is_listed_without_a_folder_is_not_suggested_for_itself(home: Home) -> None:
+    home.switch("one")
+    with pytest.raises(NoSuchContext) as caught:
+        home.find("one")
+    assert "did you mean" not in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["5", "{}", '{"from": 1, "to": 2}', '{"from": "a", "to": "../x", "session_id": "s"}'])
+def test_a_nonsensical_note_of_a_rename_changes_nothing(home: Home, text: str) -> None:
+    home.open("a")
+    home.switch("a")
+    (home.path / "session.json").write_text(f'{{"implied_context": "a", "renaming": {text}}}')
+    assert (Home(home.path).current, home.names()) == ("a", ["a"])
+    Home(home.path).switch("b")
+    assert Home(home.path).previous == "a"

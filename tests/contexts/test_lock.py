@@ -253,3 +253,61 @@ def test_the_kernels_lock_is_on_the_folder(tmp_path: Path) -> None:
                 pass
     finally:
         os.close(fd)
+
+
+def test_a_kill_between_the_two_lock_files_blocks_nobody(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    code = """
+import os, sys
+from pathlib import Path
+from cru.contexts.store import FileContext
+real = os.write
+os.write = lambda fd, data: os.kill(os.getpid(), 9) if b"pid" in data else real(fd, data)
+with FileContext(Path(sys.argv[1])).lock("cru"):
+    pass
+"""
+    with start(code, context.folder) as child:
+        child.communicate("", timeout=10)
+    assert child.returncode == -signal.SIGKILL and (context.folder / ".lock").exists()
+    with context.lock("mine"):
+        assert context.held
+
+
+@pytest.mark.parametrize("seconds", [10**20, 0, -5])
+def test_no_setting_of_the_heartbeat_breaks_the_lock(tmp_path: Path, seconds: int) -> None:
+    home = Home(tmp_path / "home", ContextSettings(lock_heartbeat_seconds=seconds))
+    context = home.open("desk")
+    with context.lock("mine"):
+        assert home.status("desk") == "active"
+    (context.folder / ".lock").write_text(str(now() - 2 * 3600))
+    assert home.status("desk") == "stale"
+    home.rename("desk", "table")
+
+
+def test_a_context_replaced_while_its_lock_is_taken_is_not_written_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    context, real = fresh(tmp_path), fcntl.flock
+
+    def raced(fd: int, how: int) -> None:
+        monkeypatch.setattr(fcntl, "flock", real)
+        context.folder.rename(tmp_path / "elsewhere")
+        context.folder.mkdir()
+        real(fd, how)
+
+    monkeypatch.setattr(fcntl, "flock", raced)
+    with pytest.raises(NoSuchContext, match="'desk' any more"):
+        with context.lock("mine"):
+            pass
+    assert list(context.folder.iterdir()) == [] and not (tmp_path / "elsewhere/.lock").exists()
+
+
+def test_a_context_renamed_before_the_folder_is_opened_is_not_taken_for_its_namesake(tmp_path: Path) -> None:
+    context, home = fresh(tmp_path), Home(tmp_path / "home")
+    lock = context.lock("mine")
+    home.rename("desk", "table")
+    home.open("desk")
+    with pytest.raises(NoSuchContext, match="'desk' any more") as caught:
+        with lock:
+            pass
+    assert "cru -C table" in caught.value.hint

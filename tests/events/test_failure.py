@@ -11,13 +11,14 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.events.world import CALL, GATES, World, example
 
 from cru.events import answers as a
 from cru.events.answers import PASS, Answer, Change, Inject
 from cru.events.catalog import Row
-from cru.events.payloads import MessageReceived, ToolBeforeCall, ToolCalled, ToolsSelect
-from cru.events.stamp import Event
+from cru.events.payloads import Custom, MessageReceived, ToolBeforeCall, ToolCalled, ToolsSelect
+from cru.events.stamp import FRAME, Event
 
 CALLED = ToolCalled("bash", {}, "c")
 
@@ -356,3 +357,23 @@ def test_what_a_bad_change_of_a_command_leaves(said: Any, on_error: str, decisio
     outcome = world.send()
     assert outcome.answer.decision == decision and outcome.payload is CALL
     assert outcome.failed == (on_error in ("deny", "ask"))
+
+
+def test_handlers_that_raise_events_in_one_another_end_at_a_number() -> None:
+    """Two events in each: 2 ** 16 dispatches, had nobody counted."""
+    world, calls = World(), 0
+
+    async def twice(_event: Event) -> None:
+        nonlocal calls
+        calls += 1
+        token = FRAME.set(replace(FRAME.get(), owners=frozenset()))
+        try:
+            for _ in range(2):
+                await world.bus.dispatch(Custom("again", None))
+        finally:
+            FRAME.reset(token)
+
+    world.on("custom", twice)
+    world.send(Custom("again", None))
+    assert 5_000 < calls <= 10_001
+    assert any("led to more than 10000 events" in text for text in world.warnings)

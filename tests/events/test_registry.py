@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cru.events.errors import BadHandler, UnknownEvent
-from cru.events.registry import LANES, Registry, find
+from cru.events.registry import LANES, Handler, Registry, find
 from cru.events.stamp import Event
 
 
@@ -143,6 +144,15 @@ def test_dropping_an_owner_of_many_handlers_makes_each_list_once(monkeypatch: py
     for _ in range(50):
         registry.on("tool:before_call", lambda event: None, owner="many")
         registry.on("turn:complete", lambda event: None, owner="other")
-    monkeypatch.setattr(registry, "_list", lambda event, handlers: made.append(event))
+    assert len(registry.by_event) == 2
+
+    def cut(handlers: tuple[Handler, ...], key: Any) -> Any:
+        made.append(f"{len(handlers)} of {handlers[0].event}")
+        return groupby(handlers, key)
+
+    monkeypatch.setattr("cru.events.registry.groupby", cut)
     assert registry.drop_owner("many") == 50
-    assert made == ["tool:before_call"]
+    registry.on("tool:before_call", nothing, owner="late")
+    registry.on("tool:before_call", nothing, owner="later")
+    assert len(registry.by_event) == len(registry.groups) == 2
+    assert made == ["2 of tool:before_call"]

@@ -244,7 +244,7 @@ def test_ten_thousand_handlers_that_went_leave_no_trace_in_the_ledger(tmp_path: 
 
     async def work() -> None:
         session = shelf.extensions.session
-        assert session is not None and len(session.owned["busy"]) == 2  # its modules, its handlers
+        assert session is not None and len(session.owned["busy"]) == 3  # its modules, its tasks, its handlers
 
     shelf.run(work)
 
@@ -337,3 +337,44 @@ def test_once_leaves_nothing_when_it_has_been_heard(tmp_path: Path) -> None:
         assert session is not None and len(session.shared.get("handlers", {})) < 300
 
     shelf.run(work)
+
+
+TASKS = """
+import asyncio
+async def forever():
+    await asyncio.sleep(60)
+async def stubborn():
+    for _ in range(2):
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            pass
+def setup(cru):
+    asyncio.create_task(forever())
+    asyncio.ensure_future(asyncio.sleep(60))
+    %s
+"""
+
+
+@pytest.mark.parametrize("stubborn", [False, True])
+def test_tasks_of_its_own_end_with_a_plugin_in_python(tmp_path: Path, stubborn: bool) -> None:
+    shelf = Shelf(tmp_path)
+    shelf.put("tasks.py", TASKS % ("asyncio.create_task(stubborn())" if stubborn else ""))
+    started: list[int] = []
+
+    async def work() -> None:
+        count = 3 if stubborn else 2
+        mine = asyncio.create_task(asyncio.sleep(60))
+        await asyncio.sleep(0)
+        started.append(len(asyncio.all_tasks()) - 2)
+        await shelf.extensions.reload("tasks")
+        await asyncio.sleep(0)
+        started.append(len(asyncio.all_tasks()) - 2)
+        await shelf.extensions.disable("tasks")
+        assert not mine.cancelled() and started == [count, count + stubborn]
+        left = [t for t in asyncio.all_tasks() if t not in (mine, asyncio.current_task())]
+        assert len(left) == 2 * stubborn
+
+    shelf.run(work)
+    told = [text for text in shelf.world.notices() if "does not end and is left" in text]
+    assert len(told) == 2 * stubborn and all("tasks (" in text and "tasks.py:" in text for text in told)

@@ -100,6 +100,42 @@ def test_a_preview_is_cut_in_length_and_width() -> None:
     assert _preview("one\n") == "  | one\n"
 
 
+LUA = """
+return { name = "bank", tools = { pay = { desc = "Pays", fn = function() return "paid" end,
+  params = { { name = "amount", type = "number" }, { name = "account", type = "string" }, { name = "token", type = "string" } } } } }
+"""
+PYTHON = """
+PARAMS = [{"name": "amount", "type": "number"}, {"name": "account", "type": "string"}, {"name": "token", "type": "string"}]
+TOOLS = {"pay": {"desc": "Pays", "params": PARAMS, "fn": lambda args: "paid"}}
+"""
+PROGRAM = """#!/bin/sh
+if [ "$1" = --schema ]; then echo '{"name": "pay", "description": "Pays", "summary_params": ["account"]}'; else echo paid; fi
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "source", "head"), [("bank.lua", LUA, "pay"), ("bank.py", PYTHON, "pay"), ("bank", PROGRAM, "pay: DE1")]
+)
+def test_the_whole_call_of_a_plugins_tool_is_shown(home: HomeDir, file: str, source: str, head: str) -> None:
+    path = home.cru / "plugins" / file
+    path.parent.mkdir(parents=True)
+    path.write_text(source)
+    path.chmod(0o755 if file == "bank" else 0o644)
+    call = Call("pay", {"amount": 7, "account": "DE1\x1b[2J\n" + "9" * 300, "token": "abcdefgh"})
+    with server([Reply(calls=[call]), Reply("ok")]) as model:
+        home.configure(url=model.url)
+        with pty("hi", home=home) as terminal:
+            answer(terminal, "y")
+            assert terminal.wait() == 0
+    lines = terminal.text.partition("\n" + head)[2].partition("ask mode")[0].splitlines()[1:]
+    shown = {line.split(":")[0] for line in lines if line.startswith("  | ")}
+    assert shown == {"  | amount", "  | account", "  | token"} and "  | amount: 7" in lines
+    (account,) = [line for line in lines if line.startswith("  | account")]
+    assert account.startswith('  | account: "DE1\\u001b[2J\\n999') and account.endswith(" more characters)")
+    assert '  | token: "[hidden]"' in lines and result(model).strip() == "paid"
+    assert file != "bank" or lines[0] == account
+
+
 def test_what_was_typed_before_the_question_does_not_answer_it(home: HomeDir) -> None:
     with server([Reply(calls=[TOUCH], delay=0.3), Reply("ok")]) as model:
         home.configure(url=model.url)

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import msgspec
 import pytest
 from tests.kit import Done, Hang, HomeDir, Reply, cru, pty, server, start
 
@@ -19,6 +20,9 @@ elif os.environ.get("CHIBI_TOOL_ARGS"):
 else:
     sys.stdout.write(sys.stdin.read())
 """
+
+
+SENT = "Message sent to other (a new context was made for it)"
 
 
 def plugin(home: HomeDir, name: str, text: str) -> None:
@@ -73,7 +77,7 @@ def test_tools_of_every_source_can_be_called(home: HomeDir) -> None:
     assert (home.project / "x").read_text() == "y"
     assert cru("-P", "update_todos", '{"content": "x"}', home=home).code == 0
     assert cru("-n", "todos", home=home).out == "x\n"
-    assert cru("-P", "send_message", '{"to": "other", "content": "hi"}', home=home).out == "Message sent to other"
+    assert cru("-P", "send_message", '{"to": "other", "content": "hi"}', home=home).out == SENT
     assert home.lines("other", "inbox.jsonl")[0]["content"] == "hi"
     assert cru("-P", "ls", home=home).out.startswith("x\t")
 
@@ -84,7 +88,8 @@ def test_tools_of_every_source_can_be_called(home: HomeDir) -> None:
         (("-P", "lss"), 2, "did you mean `ls`?"),
         (("-p", "nothing-like-it", "x"), 2, "there is no tool `nothing-like-it`"),
         (("-P", "write", "x"), 2, """cru -P write '{"file_path":"…","content":"…"}'"""),
-        (("-P", "write", "{"), 2, "one JSON object"),
+        (("-P", "write", "{"), 2, "not one JSON object: it ends too early (byte 1)"),
+        (("-P", "write", ' {"a"; 1}'), 2, "expected ':' (byte 5)"),
         (("-P", "bash", '{"command": "echo no >&2; exit 3"}'), 1, "no\n[exit code 3]"),
         (("-P", "read", '{"file_path": "none"}'), 1, "none"),
         (("-P",), 2, "-P needs TOOL"),
@@ -173,14 +178,12 @@ def test_a_key_of_the_environment_serves_the_prompt_after_a_call(home: HomeDir) 
 
 
 def test_json_has_the_result_in_a_line(home: HomeDir) -> None:
-    import json
-
     run = cru("--json", "-P", "bash", '{"command": "echo x"}', home=home)
-    lines = [json.loads(line) for line in run.out.splitlines()]
+    lines = [msgspec.json.decode(line) for line in run.out.splitlines()]
     assert [line["payload"]["text"] for line in lines if line["type"] == "output"] == ["x"]
     assert lines[-1]["type"] == "result" and lines[-1]["code"] == 0
     run = cru("--json", "-P", "bash", '{"command": "exit 1"}', home=home)
-    assert run.code == 1 and json.loads(run.out.splitlines()[-1])["code"] == 1
+    assert run.code == 1 and msgspec.json.decode(run.out.splitlines()[-1])["code"] == 1
 
 
 def test_ctrl_c_ends_the_call_and_its_children(home: HomeDir) -> None:
@@ -214,3 +217,47 @@ def test_calls_that_leave_the_context_alone_run_beside_a_turn(home: HomeDir) -> 
             assert cru("-P", "bash", '{"command": "echo x"}', home=home) == Done(0, "x", "")
             assert cru("-P", "update_todos", '{"content": "x"}', home=home).code == 4
             assert cru("-C", "other", "-P", "update_todos", '{"content": "x"}', home=home).code == 0
+
+
+def test_a_context_is_held_while_a_tool_runs_in_it_by_hand(home: HomeDir) -> None:
+    command = 'cru -L; touch began; while [ ! -e "$PWD/go" ]; do sleep 0.01; done; echo done'
+    with start("-P", "bash", msgspec.json.encode({"command": command}).decode(), home=home) as run:
+        while not (home.project / "began").exists():
+            assert run.alive, run.err
+            time.sleep(0.01)
+        for words in (("-D", "default"), ("-R", "default", "other"), ("-a",)):
+            refused = cru(*words, home=home)
+            assert refused.code == 4 and f"process {run.pid}" in refused.err, words
+        assert cru("-P", "ls", home=home).out.startswith("began\t"), "two of them run beside one another"
+        (home.project / "go").touch()
+        ended = run.wait()
+    assert ended == Done(0, "* default [active]\ndone", "")
+    assert cru("-R", "default", "other", home=home).code == 0
+
+
+def test_a_result_is_printed_although_the_trace_is_gone(home: HomeDir) -> None:
+    for status in (0, 3):
+        command = f"rm -rf {home.context()}; echo result; exit {status}"
+        run = cru("-P", "bash", msgspec.json.encode({"command": command}).decode(), home=home)
+        assert run.code == (1 if status else 0) and "result" in run.out + run.err and "Traceback" not in run.err
+        assert "is not in the trace: cannot write" in run.err and run.err.count("trace.jsonl") == 1
+
+
+def test_what_a_program_says_on_standard_error_is_seen_once(home: HomeDir) -> None:
+    schema = 'if [ "$1" = --schema ]; then echo \'{"name": "boom", "description": "d"}\'; exit; fi\n'
+    for output, told in (("echo out\n", "cru: out\n[exit code 3]\n"), ("", "cru: boom: exit code 3\n")):
+        plugin(home, "boom", f"#!/bin/sh\n{schema}{output}echo trouble >&2\nexit 3\n")
+        assert cru("-P", "boom", home=home) == Done(1, "", f"trouble\n{told}")
+    run = cru("--json", "-P", "boom", home=home)
+    assert "trouble" in msgspec.json.decode(run.out.splitlines()[-1])["payload"]["error"]
+
+
+def test_the_trace_of_a_call_by_hand_has_no_requests_and_shows_where_some_are(home: HomeDir) -> None:
+    assert cru("-P", "ls", home=home).code == 0
+    run = cru("trace", "--request", "1", home=home)
+    assert run.code == 1 and "turn 1 made no request" in run.err and "no turn that is recorded" in run.err
+    with server([Reply("one")]) as model:
+        home.configure(url=model.url)
+        assert cru("hi", home=home).code == 0
+    assert cru("-P", "ls", home=home).code == 0
+    assert "cru trace --turn 2 --request 1" in cru("trace", "--request", "1", home=home).err

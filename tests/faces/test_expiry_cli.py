@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from tests.kit import Hang, HomeDir, Received, Reply, Step, cru, server, start
 
-PAST, LATER = "1000000000", "2100-01-31T12:00:00Z"
+DUE, LATER = "4000000000", "2100-01-31T12:00:00Z"
 
 
 def aged(folder: Path, days: float) -> None:
@@ -22,7 +22,10 @@ def aged(folder: Path, days: float) -> None:
 
 
 def marked(home: HomeDir, name: str, *words: str) -> Path:
+    """A context with these flags; the time DUE has come meanwhile."""
     assert cru("-C", name, *words, home=home).code == 0
+    path = home.context(name) / "context_meta.json"
+    path.write_text(path.read_text().replace(DUE, "1000000000"))
     return home.context(name)
 
 
@@ -33,7 +36,7 @@ def meta(folder: Path) -> dict[str, Any]:
 
 def test_at_its_time_a_context_goes_and_that_is_said_once(home: HomeDir) -> None:
     marked(home, "plain", "-y", "x")
-    stays, gone = marked(home, "stays", "--destroy-at", LATER), marked(home, "gone", "--destroy-at", PAST)
+    stays, gone = marked(home, "stays", "--destroy-at", LATER), marked(home, "gone", "--destroy-at", DUE)
     run = cru("-L", home=home, env={"TZ": "UTC"})
     assert run.out == "* default\n  plain\n  stays\n" or run.out == "  plain\n  stays\n"
     assert run.err == "cru: the context gone has destroyed itself, as it was to: on 2001-09-09 01:46:40\n"
@@ -66,13 +69,13 @@ def test_what_is_said_or_sent_to_a_context_is_use_of_it(home: HomeDir) -> None:
     "words", [("-C", "due"), ("-l", "-C", "due"), ("-G", "due", "0"), ("-R", "due", "other"), ("-c", "due")]
 )
 def test_the_context_that_a_run_has_to_do_with_stays(home: HomeDir, words: tuple[str, ...]) -> None:
-    marked(home, "due", "--destroy-at", PAST)
+    marked(home, "due", "--destroy-at", DUE)
     assert "destroyed itself" not in cru(*words, "-x", home=home).err
     assert home.context("due").exists() or home.context("other").exists()
 
 
 def test_a_renamed_context_keeps_its_mark(home: HomeDir) -> None:
-    marked(home, "due", "--destroy-at", PAST)
+    marked(home, "due", "--destroy-at", DUE)
     assert cru("-R", "due", "other", home=home).code == 0
     run = cru("-L", home=home)
     assert "the context other has destroyed itself" in run.err and not home.context("other").exists()
@@ -82,9 +85,10 @@ def test_a_context_that_somebody_works_on_stays(home: HomeDir) -> None:
     def hang(request: Received) -> Step:
         return Hang("so far")
 
+    marked(home, "busy", "--destroy-at", DUE)
     with server(hang) as model:
         home.configure(url=model.url)
-        with start("-C", "busy", "--destroy-at", PAST, "hi", home=home) as run:
+        with start("-C", "busy", "hi", home=home) as run:
             run.wait_for("so far")
             seen = cru("-L", home=home)
             assert "busy [active]" in seen.out and seen.err == ""
@@ -110,7 +114,7 @@ def test_the_mark_survives_later_runs_and_can_be_taken_back(home: HomeDir) -> No
 def test_the_current_context_may_go_and_the_previous_one_follows(home: HomeDir) -> None:
     for name in ("first", "second"):
         assert cru("-c", name, home=home).code == 0
-    marked(home, "second", "--destroy-at", PAST)
+    marked(home, "second", "--destroy-at", DUE)
     assert cru("-C", "first", "-L", home=home).err.startswith("cru: the context second has")
     assert "* first" in cru("-L", home=home).out
 
@@ -125,14 +129,15 @@ def test_in_a_home_of_chibi_its_own_marks_count(home: HomeDir) -> None:
     assert "the context due has destroyed itself" in cru("-L", home=home).err
     assert cru("-C", "keep", "--destroy-after-inactive", "90", home=home).code == 0
     state = msgspec.json.decode((home.cru / "state.json").read_bytes())
-    assert state["contexts"] == [{"name": "keep", **one, "destroy_after_seconds_inactive": 90}]
+    key = meta(home.context("keep"))["session_id"]
+    assert state["contexts"] == [{"name": "keep", **one, "destroy_after_seconds_inactive": 90, "session_id": key}]
 
 
 @pytest.mark.parametrize(
     ("flag", "value"),
     [
         ("--destroy-at", "tomorrow"), ("--destroy-at", ""), ("--destroy-at", "-5"), ("--destroy-at", "9" * 30),
-        ("--destroy-at", "2030-13-01"), ("--destroy-at", "1960-01-01"), ("--destroy-after-inactive", "soon"),
+        ("--destroy-at", "2030-13-01"), ("--destroy-after-inactive", "soon"),
         ("--destroy-after-inactive", "-1"), ("--destroy-after-inactive", "1y"), ("--destroy-after-inactive", "9" * 40),
     ],
 )  # fmt: skip
@@ -142,11 +147,22 @@ def test_a_time_that_is_none_is_refused(home: HomeDir, flag: str, value: str) ->
     assert cru("-l", home=home).err == "" and "Destroys" not in cru("-l", home=home).out
 
 
+@pytest.mark.parametrize("value", ["1000000000", "2001-09-09T01:46:40Z", "2001-09-09", "1", "1960-01-01"])
+def test_a_time_that_is_past_is_refused_as_it_was_understood(home: HomeDir, value: str) -> None:
+    run = cru("-C", "keep", "--destroy-at", value, home=home, env={"TZ": "UTC"})
+    assert run.code == 2 and "never takes it back" in run.err
+    assert (
+        f"--destroy-at: {'19' if len(value) == 1 or value[1] == '9' else '2001-09-09'}" in run.err
+        and "is past" in run.err
+    )
+    assert cru("-L", home=home).err == ""
+
+
 @pytest.mark.parametrize(
     "text", ['{"destroy_at": "soon"}', "broken", "[]", '{"destroy_at": -5}', '{"destroy_at": true}']
 )
 def test_a_mark_that_cannot_be_read_destroys_nothing(home: HomeDir, text: str) -> None:
-    folder = marked(home, "a", "--destroy-at", PAST)
+    folder = marked(home, "a", "--destroy-at", DUE)
     (folder / "context_meta.json").write_text(text)
     run = cru("-L", home=home)
     assert run.code == 0 and "destroyed" not in run.err and folder.exists()

@@ -91,7 +91,7 @@ def test_a_guard_that_is_gone_or_refused_has_no_say(home: HomeDir) -> None:
         terminal.expect("> ")
         own(path, {**GUARD, "enabled": False})
         terminal.line("one")
-        terminal.expect("cru hooks review --refuse")
+        terminal.expect("what stands in its place is disabled")
         terminal.expect("Done.")
         assert done(home) == 0
         assert cru("hooks", "review", "--refuse", rows(home)[0]["id"], home=home).code == 0

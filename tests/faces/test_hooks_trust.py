@@ -44,7 +44,7 @@ def test_a_changed_definition_is_a_stranger_again(home: HomeDir) -> None:
     trust_all(home)
     text = (home.project / "crush.json").read_text()
     (home.project / "crush.json").write_text(text.replace('"./hook.sh"', '"./hook.sh","timeout":3'))
-    assert "awaits trust" in turn(home).err and ran(home) == 0
+    assert "accepted earlier, its entry changed since" in turn(home).err and ran(home) == 0
 
 
 def test_the_same_files_in_another_project_are_strangers(home: HomeDir) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 
 import msgspec
 import pytest
@@ -241,3 +242,62 @@ def test_a_function_that_fails_is_told_with_what_it_means(
     assert run.code == 0 and "boom" in run.err and ("[tool bash" in run.err) == bool(shown) and shown in run.err
     assert said in why(home), why(home)
     assert said in hooks(home, "test", "PreToolUse", code=3 if shown else 0).out
+
+
+def program(home: HomeDir, name: str, **answers: str) -> None:
+    """A plugin that is a program, with these hooks and what each does."""
+    cases = "\n".join(f"{hook}) {does} ;;" for hook, does in answers.items())
+    schema = msgspec.json.encode({"name": name, "description": "d", "hooks": list(answers)}).decode()
+    path = home.cru / "plugins" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(
+        f"#!/bin/sh\n[ \"$1\" = --schema ] && echo '{schema}' && exit\ncase $CHIBI_HOOK in\n{cases}\nesac\n"
+    )
+    path.chmod(0o755)
+
+
+def test_what_hooks_of_programs_did_is_told(home: HomeDir) -> None:
+    model(home)
+    program(
+        home,
+        "guard",
+        pre_shell_exec="""echo '{"denied": true, "reason": "not here"}'""",
+        pre_file_write="exit",
+        pre_tool="exit 3",
+    )
+    turn(home)
+    whole = why(home)
+    place = home.cru / "plugins" / "guard"
+    assert "denied by guard: not here" in whole and "the call: not run: a hook denied it" in whole
+    for out in (whole, why(home, "PreToolUse"), why(home, "bash")):
+        assert f"    guard (program pre_shell_exec, {place}): ran " in out and " ms: denied: not here\n" in out
+        assert "failed (exit code 3), so it has no say" in out
+        assert f"  guard (program pre_file_write, {place}): this tool:before_call is none of its moments (bash)" in out
+    one = why(home, "pre_shell_exec", "bash")
+    assert "denied: not here" in one and "pre_tool" not in one and "pre_file_write" not in one
+    none = why(home, "pre_file_write")
+    assert "this tool:before_call is none of its moments (bash)" in none and "pre_shell_exec" not in none
+    told = msgspec.json.decode(why(home, "pre_tool", "--json"))
+    assert [(one["dialect"], one["event"], one["fired"]) for one in told["occasions"][0]["hooks"]] == [
+        ("program", "pre_tool", True)
+    ]
+
+
+def test_every_name_of_a_programs_hook_may_be_asked_about(home: HomeDir) -> None:
+    from cru.extensions.executables.executable import HOOKS
+
+    model(home)
+    turn(home)
+    for name in ("pre_tool", "PreShellExec", "on_start"):
+        assert "no plugin's was called in this turn" in why(home, name)
+    assert "never called: cru has no virtual file system" in why(home, "pre_vfs_write")
+    known = spoken()
+    assert all(known(name) == name for name in HOOKS)
+    assert "did you mean `pre_shell_exec`?" in hooks(home, "why", "pre_shel_exec", code=1).err
+    assert "pre_tool" in hooks(home, "--help").out and "pre_tool" in hooks(home, "why", "--help").out
+
+
+def spoken() -> Callable[[str], str]:
+    from cru.extensions.hooks.words import wanted
+
+    return lambda name: wanted([name], {}).program

@@ -81,7 +81,7 @@ def test_what_is_about_contexts(home: HomeDir) -> None:
     assert outputs(asked(home, {"command": "list_contexts"})) == ["* a\n  b\n  c\n  d"]
     assert outputs(asked(home, {"command": {"inspect": {"context": "b", "thing": "system_prompt"}}})) == ["Be brief."]
     assert outputs(asked(home, {"command": {"rename_context": {"old": "b", "new": "e"}}})) == ["Renamed b to e"]
-    assert outputs(asked(home, {"command": {"destroy_context": {}}, "context": "c"})) == ["Deleted c"]
+    assert outputs(asked(home, {"command": {"destroy_context": {"name": "c"}}, "context": "c"})) == ["Deleted c"]
     assert outputs(asked(home, {"command": {"destroy_context": {"name": "d"}}})) == ["Deleted d"]
     assert outputs(asked(home, {"command": "list_current_context", "context": "current"}))[0].startswith("Context: a")
     assert sorted(path.name for path in (home.cru / "contexts").iterdir()) == ["a", "e"]
@@ -128,6 +128,7 @@ def test_a_turn_that_fails_says_so_in_the_last_line(home: HomeDir) -> None:
     ("wanted", "word", "said"),
     [
         ({"command": {"show_log": {"context": "nope", "count": 1}}}, "not_found", "there is no context 'nope'"),
+        ({"command": {"destroy_context": {"name": "nope"}}}, "not_found", "there is no context 'nope'"),
         ({"command": {"inspect": {"thing": "gaols"}}}, "invalid_input", "gaols"),
         ({"command": {"rename_context": {"old": "a", "new": "b"}}}, "already_exists", "'b' already"),
         (
@@ -168,6 +169,8 @@ def test_the_six_words_for_failures(home: HomeDir, wanted: Any, word: str, said:
         ('{"command": 5}', "command"), ('{"command": {}}', "one key, not 0"),
         ('{"command": {"no_op": {}, "show_help": {}}}', "one key, not 2"),
         ('{"command": {"no_op": {"x": 1}}}', "has no `x`"), ('{"command": {"no_op": 1}}', "should be an object"),
+        ('{"command": "destroy_context"}', "`name` is missing"), ('{"command": {"delete_context": {}}}', "`name` is missing"),
+        ('{"command": "no_op", "username": {"persistent": "a\\nb"}}', "not a user name"),
         ('{"command": "nop"}', "there is no command `nop`"), ('{"comand": "no_op"}', "has no `comand`"),
         ('{"command": "send_prompt"}', "`prompt` is missing"), ('{"command": {"send_prompt": {"prompt": 5.5}}}', "`prompt`"),
         ('{"command": {"send_prompt": {"prompt": " "}}}', "there is no prompt"),
@@ -205,3 +208,33 @@ def test_a_flag_that_is_unknown_ends_with_a_done_line_too(home: HomeDir) -> None
     assert run.code == 2 and msgspec.json.decode(run.err.splitlines()[-1])["code"] == "invalid_input"
     plain = cru("-x", "tell me of --json-config", home=home)
     assert '"done"' not in plain.err
+
+
+def test_a_program_that_asks_for_a_call_has_answered_nothing(home: HomeDir) -> None:
+    """A person who types `cru -P` has: json.md, "nothing is allowed because a program asks"."""
+    plugin = home.cru / "plugins" / "who.lua"
+    plugin.parent.mkdir(parents=True)
+    plugin.write_text('cru.on("tool:before_call", function(ctx, e) cru.notify("origin " .. e.origin) end)\n')
+    for name in ("call_tool", "run_plugin"):
+        made = home.project / name
+        wanted = {"command": {name: {"name": "bash", "args": {"command": f"touch {made}"}}}}
+        refused = asked(home, wanted)
+        last = end(refused)
+        assert (refused.code, last["code"], made.exists()) == (3, "permission_denied", False)
+        assert '"flags": {"trust": true}' in refused.err and "origin script" in refused.out
+    wanted = {"command": {"call_tool": {"name": "bash", "args": {"command": "touch made"}}}}
+    for more in ({"flags": {"trust": True}}, {"flags": {"mode": "trust"}}, {"config": {"mode": "trust"}}):
+        assert end(asked(home, wanted | more))["ok"] and (home.project / "made").exists(), more
+        (home.project / "made").unlink()
+    home.configure('[permissions]\nallow = ["bash:touch *"]\n')
+    assert end(asked(home, wanted))["ok"] and (home.project / "made").exists()
+
+
+def test_nothing_is_destroyed_that_is_not_named(home: HomeDir) -> None:
+    for name in ("a", "b"):
+        home.context(name).mkdir(parents=True)
+    for context in ("current", "a", {"switch": {"name": "b"}}):
+        assert end(asked(home, {"command": "destroy_context", "context": context}))["code"] == "invalid_input"
+    assert home.context("a").exists() and home.context("b").exists()
+    run = asked(home, {"command": {"destroy_context": {"name": "bb"}}})
+    assert end(run)["code"] == "not_found" and "did you mean `b`?" in run.err

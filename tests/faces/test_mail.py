@@ -59,10 +59,10 @@ def test_a_message_to_nobody_makes_its_context(home: HomeDir) -> None:
     with server(calls(Call("send_message", {"to": "new-one", "content": "hello"}))) as model:
         home.configure(url=model.url)
         assert cru("-t", "go", home=home).out == "ok\n"
-    assert results(home) == ["Message sent to new-one"]
+    assert results(home) == ["Message sent to new-one (a new context was made for it)"]
     (line,) = home.lines("new-one", "inbox.jsonl")
     assert (line["from"], line["to"], line["content"]) == ("default", "new-one", "hello")
-    assert cru("-L", home=home).out == "* default\n  new-one\n"
+    assert cru("-L", home=home).out == "* default\n  new-one (1 message waits)\n"
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_context_may_read_itself_in_its_turn(home: HomeDir) -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        ({"context_name": "othre"}, "there is no context 'othre'\n  did you mean 'other'?"),
+        ({"context_name": "othre"}, "there is no context 'othre'\n  did you mean `other`?"),
         ({"context_name": "oth er"}, "not a name for a context"),
         ({"context_name": ""}, "`context_name`: must not be empty"),
         ({}, "`context_name`: required"),
@@ -188,3 +188,31 @@ def test_no_road_writes_a_reflection_over_the_limit(home: HomeDir, road: str) ->
         assert results(home)[1] == "Reflection updated." and reflection.read_text() == "ééééé"
     else:
         assert reflection.read_text() == "before"
+
+
+def test_a_message_to_a_name_that_nearly_is_one_says_so(home: HomeDir) -> None:
+    other(home)
+    send = [Call("send_message", {"to": name, "content": "hello"}) for name in ("othre", "othre", "other")]
+    with server(calls(*send)) as model:
+        home.configure(url=model.url)
+        assert cru("-t", "go", home=home).out == "ok\n"
+    assert results(home) == [
+        "Message sent to othre (a new context was made for it; did you mean `other`?)",
+        "Message sent to othre",
+        "Message sent to other",
+    ]
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        *(Call("send_message", {"to": name, "content": "x"}) for name in ("-", "a b", "system")),
+        Call("read_context", {"context_name": "nothing-like-it"}),
+    ],
+)
+def test_the_model_reads_sentences_without_names_of_our_code_or_flags(home: HomeDir, call: Call) -> None:
+    with server(calls(call)) as model:
+        home.configure(url=model.url)
+        run = cru("-t", "go", home=home)
+    assert run.out == "ok\n" and failures(home) == [True]
+    assert not re.search(r"\b[A-Z][a-z]+[A-Z]|-L|cru ", results(home)[0]), results(home)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
 from importlib import import_module
 from inspect import signature
+from shutil import rmtree
 
+import msgspec
 import pytest
 from tests.kit import Done, HomeDir, Reply, cru, pty, server
 
@@ -40,7 +43,7 @@ def test_a_call_of_a_tool_takes_the_rest_of_the_line() -> None:
     ("words", "told"),
     [
         (("-A", "-"), "Archived before\n"),
-        (("-Z", "-"), "before: two messages or fewer, nothing to compact\n"),
+        (("-Z", "-"), "before: two messages or fewer: nothing to compact\n"),
         (("-R", "-", "other"), "Renamed before to other\n"),
         (("-Y", "-", "text"), "System prompt of before set\n"),
         (("-M", "-", "scripted:{file}"), "Model of before set to scripted:{file}\n"),
@@ -220,3 +223,109 @@ def test_a_context_renamed_under_an_open_chat_takes_nothing_and_loses_nothing(ho
         "three",
     ]
     assert [e["content"] for e in home.log("old") if e["entry_type"] == "message"] == ["theirs", "elsewhere"]
+
+
+@pytest.mark.parametrize("words", [("-m", "{0}"), ("-M", "default", "{0}"), ("/model {0}",)])
+@pytest.mark.parametrize("server_here", ["ollama", "lmstudio"])
+def test_a_model_of_a_server_that_is_not_there_is_not_saved(
+    home: HomeDir, words: tuple[str, ...], server_here: str
+) -> None:
+    (home.path / "model.txt").write_text("text: hi\n")
+    home.configure(f'model = "scripted:{home.path}/model.txt"\n')
+    made(home, "default")
+    model = f"{server_here}:no-such-model-anywhere"
+    run = cru(*(word.format(model) for word in words), home=home)
+    assert run.code == 5 and server_here in run.err and run.out == "" and "Traceback" not in run.err
+    assert not (home.context() / "local.toml").exists()
+    home.configure('model = "mock"\nbase_url = "http://127.0.0.1:9/v1"\n')
+    assert cru(*(word.format(model) for word in words), home=home).code == 0, "that server is another one: not asked"
+
+
+def test_nothing_to_compact_is_no_failure_and_the_prompt_goes_on(home: HomeDir) -> None:
+    with server([Reply("one")]) as model:
+        home.configure(url=model.url)
+        nothing = "default: two messages or fewer: nothing to compact\n"
+        assert cru("-z", home=home) == Done(0, nothing, "")
+        assert cru("/compact", home=home) == Done(0, nothing, "")
+        assert cru("-z", "hi", home=home) == Done(0, f"{nothing}one\n", "")
+        assert cru("-Z", "default", home=home) == Done(0, nothing, "")
+
+
+def letters(home: HomeDir, name: str, count: int) -> None:
+    for number in range(count):
+        arguments = msgspec.json.encode({"to": name, "content": f"word {number}"}).decode()
+        assert cru("-P", "send_message", arguments, home=home).code == 0
+
+
+def test_messages_that_wait_are_listed_and_shown(home: HomeDir) -> None:
+    made(home, "ann", "bob")
+    assert cru("-n", "inbox", home=home).out == "(no messages wait)\n" and "Inbox" not in cru("-l", home=home).out
+    letters(home, "ann", 2)
+    letters(home, "bob", 1)
+    assert cru("-L", home=home).out == "  ann (2 messages wait)\n* bob (1 message waits)\n"
+    assert "Inbox: 2 messages wait\n" in cru("-C", "ann", "-l", home=home).out
+    assert cru("-N", "ann", "inbox", home=home).out == "[bob]: word 0\n[bob]: word 1\n"
+    assert "(2 messages wait)" in cru("-L", home=home).out, "looking takes nothing away"
+    (home.context("ann") / "inbox.jsonl").unlink()
+    (home.context("ann") / "inbox.jsonl").mkdir()
+    run = cru("-L", home=home)
+    assert run.code == 0 and "ann (cannot read " in run.out
+
+
+def test_unread_messages_are_told_before_they_are_deleted(home: HomeDir) -> None:
+    made(home, "ann", "bob")
+    letters(home, "ann", 2)
+    letters(home, "bob", 1)
+    with pty("-D", "ann", home=home) as terminal:
+        terminal.expect("Delete ann with all its files and 2 unread messages? [y/N]")
+        terminal.line("n")
+        assert terminal.wait() == 0
+    assert cru("-D", "ann", home=home).out == "Deleted ann with 2 unread messages\n"
+    assert cru("-D", "bob", home=home).out == "Deleted bob with 1 unread message\n"
+
+
+def test_a_context_to_delete_that_is_not_there_is_named_with_the_closest_one(home: HomeDir) -> None:
+    made(home, "bee")
+    assert cru("-D", "be", home=home) == Done(0, "There is no context be\n", "cru: did you mean `bee`?\n")
+    assert home.context("bee").exists()
+
+
+@pytest.mark.parametrize("value", ["nofile.txt", "prompts/nothing", "~/x.md", "a.prompt"])
+def test_a_system_prompt_that_looks_like_a_missing_file_is_a_slip(home: HomeDir, value: str) -> None:
+    made(home, "default")
+    for words in (("-y", value), ("-Y", "default", value)):
+        run = cru(*words, home=home)
+        assert run.code == 2 and f"there is no file {value}" in run.err and f"'{value} '" in run.err
+    assert not (home.context() / "system_prompt.md").exists()
+    assert cru("-y", f"{value} ", "-n", "prompt", home=home).out == f"{value} \n"
+
+
+@pytest.mark.parametrize("name", ["", " ", "a\nb", "a\x1bb"])
+@pytest.mark.parametrize("flag", ["-u", "-U"])
+def test_a_user_name_is_one_line_with_something_in_it(home: HomeDir, flag: str, name: str) -> None:
+    run = cru(flag, name, "hi", home=home)
+    assert run.code == 2 and "not a user name" in run.err and not (home.context() / "local.toml").exists()
+
+
+def test_a_chat_whose_context_is_gone_or_renamed_says_where_it_goes_on(home: HomeDir) -> None:
+    for gone in (True, False):
+        with pty("-C", "old", home=home) as terminal:
+            terminal.expect("> ")
+            if gone:
+                rmtree(home.context("old"))
+            else:
+                assert cru("-R", "old", "fresh", home=home).code == 0
+            assert terminal.eof() == 0
+            assert ("this conversation" in terminal.text) is not gone
+            assert gone or "this conversation: cru -C fresh\n" in terminal.text
+
+
+@pytest.mark.parametrize("flags", [("-s", "fuel=5"), ("--model", "a b"), ("--json",), ("-v", "-t")])
+def test_a_flag_that_no_command_minds_says_so_and_keeps_the_prompt_right(home: HomeDir, flags: tuple[str, ...]) -> None:
+    run = cru(*flags, "plugin", "list", home=home)
+    assert (
+        run.code == 2
+        and f"{flags[-1] if len(flags) > 1 and flags[0] == '-v' else flags[0]} does not go with" in run.err
+    )
+    assert "before it stand only --home, -c, -C and -v" in run.err
+    assert f"as a prompt: {shlex.join(('cru', *flags, '--', 'plugin', 'list'))}" in run.err

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 
 import pytest
+from tests.extensions.executables.programs import tool
 from tests.kit import Call, HomeDir, Reply, cru, pty, server
+
+from cru.faces.cli.json_face import MOST_OUTPUT
 
 TOOL = Reply("looking", calls=[Call("ls", {})])
 SHELL = Reply(calls=[Call("bash", {"command": "echo hi; \x1b[2J\nrm -rf x"})])
@@ -213,3 +217,26 @@ def test_a_terminal_shows_what_is_going_on(home: HomeDir) -> None:
             terminal.expect("ok")
             assert terminal.wait() == 0
             assert "…" not in terminal.screen()
+
+
+@pytest.mark.parametrize("words", ['-P read \'{"file_path": "f"}\'', "--json -P ls", "-P big", "-p big"])
+def test_a_full_disk_behind_a_call_by_hand_is_told(home: HomeDir, words: str) -> None:
+    (home.project / "f").write_text("x\n")
+    tool(home, "big", "echo hello")
+    run = shell(home, f"cru -t {words} >/dev/full")
+    assert run.returncode == 1 and run.stderr == "cru: standard output: No space left on device\n"
+
+
+def test_a_reader_that_leaves_a_call_by_hand_is_no_error(home: HomeDir) -> None:
+    tool(home, "big", "head -c 3000000 /dev/zero | tr '\\0' x")
+    run = shell(home, "(cru -t -P big; echo $? >code) | head -c1")
+    assert run.stderr == "" and (home.project / "code").read_text() == "0\n"
+
+
+def test_the_lines_of_a_running_tool_are_bounded(home: HomeDir) -> None:
+    tool(home, "big", "head -c 12000000 /dev/zero | tr '\\0' x")
+    run = cru("--json", "-t", "-P", "big", home=home)
+    lines = [json.loads(line) for line in run.out.splitlines()]
+    text = "".join(line["payload"]["text"] for line in lines if line["type"] == "tool:output")
+    assert run.code == 0 and text.startswith("x" * MOST_OUTPUT) and len(text) < MOST_OUTPUT + 200
+    assert text.rstrip().endswith("first and the last half of as many ...]") and text.count("cut here") == 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import runpy
 import signal
 import time
 from pathlib import Path
@@ -103,8 +102,8 @@ def test_a_new_python_plugin_works_at_once(home: HomeDir) -> None:
     )
     health = cru("plugin", "health", "snake", home=home)
     assert (health.code, health.out) == (0, "snake\n  ok     0 tool calls were seen\n")
-    tests = runpy.run_path(str(home.cru / "plugins" / "snake" / "tests" / "test_snake.py"))
-    tests["test_tool_calls_are_seen_and_go_on"]()
+    tests = cru("plugin", "test", "snake", home=home)
+    assert (tests.code, tests.out) == (0, "1 passed, 0 failed, 0 pending\n")
 
 
 @pytest.mark.parametrize("kind", ["", "bash", "python"])

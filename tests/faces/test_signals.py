@@ -162,3 +162,31 @@ def test_an_interrupted_tool_is_told_to_the_model_when_resumed(home: HomeDir) ->
         assert cru("--resume", home=home).out == "understood\n"
     assert "interrupted" in model.requests[1].body["messages"][-1]["content"].lower()
     assert os.path.exists(home.context())
+
+
+MOVED = "setsid -f sh -c 'echo $$ >moved; exec sleep 60'; setsid sh -c 'echo $$ >below; exec sleep 60' & sleep 60"
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="found by way of /proc")
+def test_what_moved_into_a_session_of_its_own_goes_too(home: HomeDir) -> None:
+    with server([Reply(calls=[Call("bash", {"command": MOVED})])]) as model:
+        home.configure(url=model.url)
+        with start("-t", "hi", home=home) as run:
+            pids = [home.project / name for name in ("moved", "below")]
+            until(lambda: all(number_in(path) for path in pids))
+            run.interrupt()
+            assert run.wait().code == 130
+    until(lambda: all(gone(number_in(path)) for path in pids))
+
+
+def test_what_a_finished_command_left_running_lives_on(home: HomeDir) -> None:
+    stays = "setsid -f sh -c 'echo $$ >stays; exec sleep 60' >/dev/null 2>&1"
+    with server([Reply(calls=[Call("bash", {"command": stays})]), Hang("so far")]) as model:
+        home.configure(url=model.url)
+        with start("-t", "hi", home=home) as run:
+            run.wait_for("so far")
+            run.interrupt()
+            assert run.wait().code == 130
+    pid = number_in(home.project / "stays")
+    assert pid and not gone(pid)
+    os.kill(pid, signal.SIGKILL)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -171,3 +173,21 @@ def test_a_toast_is_shown_to_everybody_and_once_if_wanted(tmp_path: Path) -> Non
     assert room(log.notify_once, "please update") is False
     mine = [(n.level, n.text) for n in room.world.of(Notice) if n.owner == "demo"]
     assert mine == [("warning", "done"), ("warning", "copying (1/3)"), ("error", "bad"), ("warning", "please update")]
+
+
+def test_what_killed_writers_left_is_swept_and_nothing_else(tmp_path: Path) -> None:
+    room = Room(tmp_path)
+    folder = room.parts.store.folder
+    folder.mkdir(parents=True, exist_ok=True)
+    left = {
+        ".plugin-state.json.123-0a1b2c3d.tmp": 120.0,
+        "plugin-state.json.123.0a1b2c3d.tmp": 120.0,
+        ".plugin-state.json.124-0a1b2c3d.tmp": 5.0,
+        "plugin-state.json.mine.tmp": 120.0,
+        ".other.json.123-0a1b2c3d.tmp": 120.0,
+    }
+    for name, age in left.items():
+        (folder / name).write_text("half")
+        os.utime(folder / name, (time.time() - age,) * 2)
+    room(state.set_, "a", 1)
+    assert [name for name in left if (folder / name).exists()] == list(left)[2:]

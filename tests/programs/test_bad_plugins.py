@@ -59,7 +59,7 @@ NOT_LOADED: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "an unknown name in Lua": ("bad.lua", "\ncru.state.gett('x')", ("bad.lua:2", "gett")),
     "a loop that never ends": ("bad.lua", "while true do end", ("bad.lua:1", "ran longer than 1 s")),
     "recursion that never ends": ("bad.lua", "local function f() return 1 + f() end\nf()", ("bad.lua:1", "stack overflow")),
-    "an error that is a table": ("bad.lua", "error({code = 7})", ("error object is a table",)),
+    "an error that is a table": ("bad.lua", "error({code = 7})", ("an error object that is a table with keys code",)),
     "an error that is nil": ("bad.lua", "error(nil)", ("nil",)),
     "tools that are no table in Lua": ("bad.lua", "return {tools = 5}", ("tools", "table")),
     "tools that are no table in Python": ("bad.py", "TOOLS = 5", ("tools", "table")),
@@ -96,7 +96,7 @@ FAILING: dict[str, tuple[str, tuple[str, ...]]] = {
     "an inject without content": ("return {inject = {position = 'user_prefix'}}", ("bad.lua:1", "inject without content")),
     "a table that holds itself": ("local t = {} t.t = t return t", ("bad.lua", "contains itself")),
     "it calls nothing": ("local x = nil x()", ("bad.lua:2", "attempt to call a nil value")),
-    "an error that is a table": ("error({code = 7})", ("bad.lua", "error object is a table")),
+    "an error that is a table": ("error({code = 7})", ("bad.lua", "an error object that is a table with keys code")),
     "an error that is a table with a message": ("error({message = 'out of paper'})", ("bad.lua", "out of paper")),
     "an error that is a number": ("error(7)", ("bad.lua", "7")),
     "an error that is nil": ("error()", ("bad.lua", "nil")),
@@ -107,7 +107,7 @@ FAILING: dict[str, tuple[str, tuple[str, ...]]] = {
     "a wrong argument": ("cru.fs.read({})", ("bad.lua:2", "cru.fs.read", "string")),
     "a table too deep": ("local t = {} for i = 1, 100000 do t = {t = t} end return t", ("bad.lua", "deeper than 100 levels")),
     "an error that cannot be shown": (
-        "error(setmetatable({}, {__tostring = function() error('again') end}))", ("bad.lua", "error object is a table"),
+        "error(setmetatable({}, {__tostring = function() error('again') end}))", ("bad.lua", "an empty table, whose __tostring fails"),
     ),
     "an error that is a function": ("error(print)", ("bad.lua", "function")),
     "more memory than there is": ("local t = string.rep('x', 300 * 1024 * 1024)", ("bad.lua", "not enough memory")),
@@ -210,9 +210,9 @@ def test_a_misspelt_key_is_told_with_what_was_meant(tmp_path: Path, what: str) -
 
 
 def test_a_misspelt_key_is_told_once(tmp_path: Path) -> None:
-    guard = 'cru.on("tool:before_call", function() cru.timer.sleep(0) return {cancle = true} end)'
+    adds = 'cru.on("tool:completed", function() cru.timer.sleep(0) return {contxt = "x"} end)'
     call = Call("bash", {"command": "true"})
-    assert told(tmp_path, {"bad.lua": guard}, Reply(calls=(call, call)), Reply("all is well")).count("`cancle`") == 1
+    assert told(tmp_path, {"bad.lua": adds}, Reply(calls=(call, call)), Reply("all is well")).count("`contxt`") == 1
 
 
 def test_an_async_handler_may_return_nothing(tmp_path: Path) -> None:
@@ -268,9 +268,12 @@ LONG = {
 
 
 @pytest.mark.parametrize("name", LONG)
-def test_ten_megabytes_reach_the_model_as_context_and_the_disk_as_a_result(tmp_path: Path, name: str) -> None:
+def test_of_ten_megabytes_a_part_reaches_the_model_as_context_and_all_the_disk_as_a_result(
+    tmp_path: Path, name: str
+) -> None:
     _, here, requests = run(tmp_path, {name: LONG[name]}, Reply(calls=(Call("long"),)), Reply("all is well"))
-    assert len(requests[0].body["messages"][-1]["content"]) >= BIG
+    sent = requests[0].body["messages"][-1]["content"]
+    assert sent.count("x") == 1 << 20 and sent.endswith("\n[… 8,951,424 more characters of a handler are left out]")
     assert len(requests[1].body["messages"][-1]["content"]) < BIG
     assert max(file.stat().st_size for file in (here.context() / "tool_cache").iterdir()) >= BIG
 

@@ -249,12 +249,11 @@ def test_the_events_of_a_turn_in_order(tmp_path: Path) -> None:
     turn(here, [bash("true"), bash("false"), Reply("fine")])
     assert recorded(here) == [
         "SessionStart startup", "UserPromptSubmit", "PreToolUse Bash", "PostToolUse Bash", "PostToolBatch", "PreToolUse Bash",
-        "PostToolUseFailure Bash", "PostToolBatch", "Stop", "Notification idle_prompt", "SessionEnd other",
+        "PostToolUseFailure Bash", "PostToolBatch", "Stop", "SessionEnd other",
     ]  # fmt: skip
     turn(here, [Status(401)], code=1)
     assert recorded(here) == [
-        "SessionStart resume", "UserPromptSubmit", "StopFailure authentication_failed", "Notification idle_prompt",
-        "SessionEnd other",
+        "SessionStart resume", "UserPromptSubmit", "StopFailure authentication_failed", "SessionEnd other",
     ]  # fmt: skip
 
 

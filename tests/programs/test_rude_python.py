@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.kit import Call, HomeDir, Reply, Started, cru, pty, server, start
+from tests.kit import Call, Hang, HomeDir, Reply, Started, cru, pty, server, start
 from tests.programs.test_bad_plugins import run, told
 
 HANDLER = "import asyncio, sys, time\nfrom cru import on\n@on('message:received')\n"
@@ -83,6 +83,8 @@ CANCELLING = {
     "and waits": "async def f(ctx, event):\n    asyncio.current_task().cancel()\n    await asyncio.sleep(5)\n",
     "and raises it": "async def f(ctx, event):\n    asyncio.current_task().cancel()\n    raise asyncio.CancelledError\n",
     "after a wait": "async def f(ctx, event):\n    await asyncio.sleep(0.01)\n    asyncio.current_task().cancel()\n",
+    "later, and from elsewhere": "async def f(ctx, event):\n    task = asyncio.current_task()\n"
+    "    asyncio.get_running_loop().call_later(0.01, task.cancel)\n    await asyncio.sleep(20)\n",
     "in a plain handler": "def f(ctx, event):\n    asyncio.current_task().cancel()\n",
     "plainly, and raises": "def f(ctx, event):\n    asyncio.current_task().cancel()\n    raise ValueError\n",
 }
@@ -95,15 +97,14 @@ def test_cancelling_the_task_it_runs_in_is_the_plugins_failure(tmp_path: Path, h
     assert "bad.py:" in err and "interrupted" not in err
 
 
-def test_a_cancel_from_elsewhere_interrupts_and_is_told(tmp_path: Path) -> None:
-    late = "asyncio.get_running_loop().call_later(0.01, asyncio.current_task().cancel)"
-    with server((Reply("never"),)) as model:
+def test_a_cancel_of_crus_own_task_interrupts_and_is_told(tmp_path: Path) -> None:
+    late = "asyncio.get_running_loop().call_later(0.05, asyncio.current_task().cancel)"
+    with server((Hang("so far"),)) as model:
         here = HomeDir(tmp_path / "home", tmp_path / "project")
         (here.cru / "plugins").mkdir(parents=True)
         here.project.mkdir()
         here.configure("", model.url)
-        source = HANDLER + f"async def f(ctx, event):\n    {late}\n    await asyncio.sleep(20)\n"
-        (here.cru / "plugins" / "bad.py").write_text(source)
+        (here.cru / "plugins" / "bad.py").write_text(HANDLER + f"def f(ctx, event):\n    {late}\n")
         done = cru("hello", home=here)
     assert done.code == 130 and "nobody interrupted this: code of a plugin cancelled a task of cru" in done.err
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cru.tools.builtin import BuiltIn
-from cru.tools.preview import LINES, WIDTH
+from cru.tools.preview import LINES, WIDTH, arguments
 
 TOOLS = {tool.spec.name: tool for tool in BuiltIn().tools()}
 
@@ -46,3 +46,24 @@ def test_nothing_in_a_preview_moves_the_cursor_or_turns_the_text_around(evil: st
     shown = TOOLS["edit"].preview({"old_string": evil, "new_string": evil})
     assert all(char.isprintable() or char == "\n" for char in shown)
     assert all(line[:2] in ("- ", "+ ") for line in shown.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("args", "first", "shown"),
+    [
+        ({}, (), ""),
+        ({"amount": 7, "account": "DE123"}, (), 'amount: 7\naccount: "DE123"'),
+        ({"amount": 7, "account": "DE123"}, ("account", "nothing", "account"), 'account: "DE123"\namount: 7'),
+        ({"to": {"name": "x", "all": [1, None]}}, (), 'to: {"name":"x","all":[1,null]}'),
+        ({"text": "two\nlines\x1b[2J\u202e\x9b"}, (), 'text: "two\\nlines\\u001b[2J��"'),
+        ({"a b\n": "x"}, (), '"a b\\n": "x"'),
+        ({"api_key": "abcdef", "how": "Bearer abcdefgh12345"}, (), 'api_key: "[hidden]"\nhow: "Bearer [hidden]"'),
+    ],
+)
+def test_every_argument_has_its_line(args: dict[str, Any], first: tuple[str, ...], shown: str) -> None:
+    assert arguments(args, first) == shown
+
+
+def test_a_long_argument_is_cut_with_a_count() -> None:
+    (line,) = arguments({"text": "x" * 1000}).splitlines()
+    assert line.startswith('text: "xxx') and line.endswith(f"… ({1000 + 8 - WIDTH} more characters)")

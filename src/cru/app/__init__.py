@@ -75,13 +75,12 @@ def build(
     problems = home.prepare()
     store = home.open(start.context)
     bus = ports.bus(store, watch)
-    for text in (*(_placed(start.home, p) for p in problems), *notices):
-        bus.stream.warn(text)
+    _warn(bus, (*(_placed(start.home, p) for p in problems), *notices))
     redact = ports.take_keys(settings, start.env)
     journal, trace = ports.records(bus, store, redact)
     tools = Tools([ports.built_in(settings), *sources])
     voices = Voices(bus, settings.of(ModelSettings), start.env, start.home / "models")
-    gate, odd = ports.build_gate(start, settings, layers, store, tools)
+    gate, odd = ports.build_gate(start, settings, layers, store)
     places = Places(start.home, start.root, start.cwd, user_home(start), BASE)
     parts = Parts(
         bus=bus, store=store, choose=voices.choose, tools=tools, gate=gate, asker=asker or Nobody(),
@@ -94,12 +93,17 @@ def build(
     )  # fmt: skip
     register(bus, (*INSTALLED, *extensions))
     plugins = add_plugins(parts, start, settings)
-    parts.opening.append(bind)
+    parts.opening += [bind, ports.check_rules]
     ports.tidy_at_the_end(parts, settings.of(ToolSettings))
     add_hooks(parts, start, chosen(settings.of(HookSettings).options, layers), redact)
-    for text in (*bus.registry.problems, *tools.problems, *odd):
-        bus.stream.warn(text)
+    _warn(bus, (*bus.registry.problems, *tools.problems, *odd))
+    store.attend(command)
     return Built(session_of(parts, command, voices), settings, home, store, ports.closing(voices, store, journal, trace), plugins)
+
+
+def _warn(bus: Bus, texts: Iterable[str]) -> None:
+    for text in texts:
+        bus.stream.warn(text)
 
 
 def _placed(home: Path, problem: Problem) -> str:

@@ -34,7 +34,6 @@ from cru.permissions.grants import Grants
 from cru.permissions.settings import PermissionSettings, layer_rules
 from cru.tools.builtin import BuiltIn
 from cru.tools.output import FOLDER
-from cru.tools.registry import Registry as Tools
 from cru.tools.settings import ToolSettings
 
 Redact = Callable[[bytes], bytes] | None
@@ -109,21 +108,24 @@ def built_in(settings: Settings) -> BuiltIn:
     )
 
 
-def build_gate(
-    start: Start, settings: Settings, layers: list[Layer], store: FileContext, tools: Tools
-) -> tuple[Gate, list[str]]:
-    """The gate, and what is odd about rules and grants: names of no tool, an unreadable file."""
+def build_gate(start: Start, settings: Settings, layers: list[Layer], store: FileContext) -> tuple[Gate, list[str]]:
+    """The gate, and what is odd about the grants: an unreadable file."""
     grants = Grants(start.home / "grants.json", start.root)
     rules = layer_rules(layers)
     chosen = settings.of(PermissionSettings)
     readable = (store.folder / "tool_cache", Path(GUIDES))
     gate = Gate(chosen, rules, start.root, start.home, grants, readable=readable, user_home=user_home(start))
-    problems = [str(p) for p in grants.problems]
-    if gate.rules():
+    return gate, [str(p) for p in grants.problems]
+
+
+async def check_rules(parts: Parts) -> None:
+    """Tell which rules name no tool, once every plugin has brought its own."""
+    rules = [rule for rule in parts.gate.rules() if parts.tools.find(rule.tool) is None]
+    if rules:
         from cru.permissions.rules import unknown_tools
 
-        problems += [str(p) for p in unknown_tools(gate.rules(), tools.names())]
-    return gate, problems
+        for problem in unknown_tools(rules, parts.tools.names()):
+            parts.bus.stream.warn(str(problem))
 
 
 def leave(gate: Gate, asker: Asker | None) -> dict[str, Any]:
@@ -134,11 +136,17 @@ def leave(gate: Gate, asker: Asker | None) -> dict[str, Any]:
         verdict = gate.judge("fetch", "fetch", url)
         return verdict.why if verdict.decision == "deny" else ""
 
+    def kept_from(path: str) -> str:
+        verdict = gate.judge("read", "read", path, [("read", path)])
+        return verdict.why if verdict.decision == "deny" else ""
+
     def may_read(path: str) -> bool:
-        return gate.judge("read", "read", path, [("read", path)]).decision != "deny"
+        return not kept_from(path)
 
     dialogs = {"dialogs": asker} if hasattr(asker, "show") else {}
-    return {**dialogs, "may_fetch": may_fetch, "may_read": may_read} if gate.rules() else dialogs
+    return (
+        {**dialogs, "may_fetch": may_fetch, "may_read": may_read, "kept_from": kept_from} if gate.rules() else dialogs
+    )
 
 
 def services(bus: Bus, home: Home, store: FileContext, voices: Voices, settings: Settings) -> dict[str, Any]:

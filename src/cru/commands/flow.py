@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cru.commands.desk import Desk
 from cru.engine.commands import Said
+from cru.engine.errors import TooFewMessages
 
 
 async def clear(desk: Desk, _words: str) -> Said:
@@ -15,8 +16,11 @@ async def clear(desk: Desk, _words: str) -> Said:
 
 async def compact(desk: Desk, _words: str) -> Said:
     """`cru -z`, said. Raises NothingToCompact, ModelError and Interrupted."""
-    await desk.session.compact()
     name = desk.session.parts.store.name
+    try:
+        await desk.session.compact()
+    except TooFewMessages as error:
+        return Said(f"{name}: {error.message}")
     return Said(f"{name} is compacted; what was said before: cru -G {name} 0")
 
 

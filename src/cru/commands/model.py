@@ -10,6 +10,7 @@ from cru.config.closest import closest
 from cru.config.edit import set_value
 from cru.engine.commands import Said
 from cru.engine.parts import Voice
+from cru.engine.voices import Voices
 from cru.events.payloads import ConfigChanged
 
 
@@ -33,9 +34,8 @@ def _about(desk: Desk, voice: Voice) -> str:
 
 
 async def _change(desk: Desk, name: str) -> str:
-    refuse_misspelt(name, desk.voices.aliases())
     parts = desk.session.parts
-    await desk.voices.check(name)
+    await check(name, desk.voices)
     path = parts.store.folder / "local.toml"
     with desk.session.locked():
         set_value(path, "model", name)
@@ -44,7 +44,18 @@ async def _change(desk: Desk, name: str) -> str:
     return f"{voice.model.provider}:{voice.model.name} answers from now on in {parts.store.name} (kept in {path})"
 
 
-def refuse_misspelt(name: str, aliases: Sequence[str]) -> None:
+async def check(name: str, voices: Voices) -> Voice:
+    """The voice of a model that is to be kept, checked as far as that goes without asking it anything (/model, -m and -M). Raises NoModel
+    and NoSuchModel."""
+    from cru.models.probe import require_listed
+
+    _refuse_misspelt(name, voices.aliases())
+    voice = await voices.check(name)
+    await require_listed(voice.model.provider, voice.model.name, voice.base_url)
+    return voice
+
+
+def _refuse_misspelt(name: str, aliases: Sequence[str]) -> None:
     """A server takes any name; one that is nearly an alias is a slip all the same. Raises NoSuchModel."""
     if ":" in name or name in aliases:
         return

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias, get_args, get_origin
+from math import inf, isfinite
+from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_origin
 
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import fields
 
+T = TypeVar("T")
 Path: TypeAlias = tuple[str, ...]
 
 # msgspec's words for types -> what a user calls them.
@@ -36,6 +38,11 @@ class Check:
         self.idle: list[tuple[Path, str, str]] = []
         self._owners = owners
         self._tables = {tuple(key.split(".")): _nested(value) for key, value in tables.items()}
+        self._ranges = {
+            tuple(key.split(".")): limits
+            for struct in dict.fromkeys(owners.values())
+            for key, limits in getattr(struct, "RANGES", {}).items()
+        }
         self._words = words
 
     def layer(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -85,7 +92,7 @@ class Check:
         out[key] = fitted
 
     def _fit(self, value: Any, kind: Any, path: Path) -> Any:
-        table = _table(self._tables, path)
+        table = _match(self._tables, path)
         inner = _struct_or_dict(kind)
         if isinstance(value, dict) and table is not None:
             return self._table(value, table, path)
@@ -94,7 +101,7 @@ class Check:
         if isinstance(value, dict) and get_origin(inner) is dict:
             return {key: self._fit(item, get_args(inner)[1], (*path, key)) for key, item in value.items()}
         try:
-            return convert(value, kind, strict=not self._words)
+            return self._within(convert(value, kind, strict=not self._words), path)
         except ValidationError as error:
             if self._words and inner is not None and len(path) == 1:
                 self.unknown.append(
@@ -128,6 +135,18 @@ class Check:
             else:
                 out[key] = self._fit(item, kind, (*path, key))
         return out
+
+    def _within(self, value: Any, path: Path) -> Any:
+        """The value; a number outside of what the room says that it may be is wrong."""
+        if not isinstance(value, int | float) or isinstance(value, bool):
+            return value
+        low, high = _match(self._ranges, path) or (-inf, inf)
+        if isfinite(value) and low <= value <= high:
+            return value
+        from cru.config.positions import join_key
+
+        self.wrong.append((path, f"`{join_key(path)}`: expected {said(low, high)}, got {value}", ""))
+        return None
 
     def _no_choice(self, path: Path, value: str, choices: tuple[Any, ...]) -> None:
         from cru.config.closest import did_you_mean
@@ -168,11 +187,19 @@ def _struct_or_dict(kind: Any) -> Any:
     return None
 
 
-def _table(tables: Mapping[Path, Mapping[str, Any]], path: Path) -> Mapping[str, Any] | None:
-    for pattern, table in tables.items():
+def _match(tables: Mapping[Path, T], path: Path) -> T | None:
+    """What a table of paths, in which * is any name, says about this one."""
+    for pattern, found in tables.items():
         if len(pattern) == len(path) and all(a in ("*", b) for a, b in zip(pattern, path, strict=True)):
-            return table
+            return found
     return None
+
+
+def said(low: float, high: float) -> str:
+    """A range of numbers in words."""
+    if low == -inf and high == inf:
+        return "a finite number"
+    return f"a number from {low:g} to {high:g}" if high != inf else f"a number of {low:g} or more"
 
 
 def _plain(message: str) -> str:

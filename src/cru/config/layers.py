@@ -30,6 +30,7 @@ OTHERS = (
     "CRU_PLUGIN_PATH",
     "CRU_CONTEXT",
     "CRU_CONTEXT_DIR",
+    "CRU_CHILD",
     "CRU_DEPTH",
     "CRU_SESSION_ID",
     "CRU_RUN_ID",
@@ -98,6 +99,8 @@ def _parse(text: str, path: Path) -> dict[str, Any]:
         raise ConfigError([Problem(f"not TOML: {message}", where)]) from error
     except RecursionError as error:
         raise ConfigError([Problem("not TOML: nested too deeply", str(path))]) from error
+    except ValueError as error:  # a number of thousands of digits
+        raise ConfigError([Problem(f"not TOML: {str(error).partition(';')[0]}", str(path))]) from error
 
 
 def environment_layer(env: Mapping[str, str], others: Iterable[str] = OTHERS) -> Layer:

@@ -55,13 +55,16 @@ class Settings:
         return "default"
 
     def as_dict(self) -> dict[str, Any]:
-        """Each setting by its key, in plain types; secrets only as "set" or ""."""
+        """Each setting by its key, in plain types; secrets only as "set" or "", addresses without theirs."""
         from msgspec import to_builtins
+
+        from cru.config.secret import ADDRESSES, masked
 
         out: dict[str, Any] = {}
         for value in self._values.values():
             out.update(to_builtins(value))
-        return {key: ("set" if value else "") if key in SECRET else value for key, value in out.items()}
+        out |= {key: "set" for key in SECRET & out.keys() if out[key]}
+        return out | {key: masked(out[key]) for key in ADDRESSES & out.keys()}
 
     def value(self, key: str) -> Any:
         """The value of a dotted key in plain types, secrets as in `as_dict`. Raises ConfigError for an unknown key."""

@@ -9,6 +9,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from msgspec import Struct
 from msgspec.structs import FieldInfo, fields
 
+from cru.config.check import said
 from cru.config.errors import ConfigError, Problem
 from cru.config.layers import PREFIX
 from cru.config.merge import NOT_LOCAL
@@ -29,7 +30,8 @@ _HEAD = "| key | type | default | what it does | in local.toml | environment |\n
 def markdown(structs: Sequence[type[Struct]], docs: Mapping[str, str]) -> str:
     """One row a key, in the order of the structs. `docs` maps each key (a table's keys may be left out or given dotted) to one
     line. Raises ConfigError for a key without a line and for a line without a key."""
-    rows = [row for struct in structs for field in fields(struct) for row in _rows(field, (), docs)]
+    limits = {key: pair for struct in structs for key, pair in getattr(struct, "RANGES", {}).items()}
+    rows = [row for struct in structs for field in fields(struct) for row in _rows(field, (), docs, limits)]
     keys = {key for key, _ in rows}
     top = {field.encode_name for struct in structs for field in fields(struct)}
     missing = [Problem(f"setting `{key}` has no description") for key in sorted(top) if not docs.get(key)]
@@ -39,19 +41,23 @@ def markdown(structs: Sequence[type[Struct]], docs: Mapping[str, str]) -> str:
     return _HEAD + "".join(text for _, text in rows)
 
 
-def _rows(field: FieldInfo, above: tuple[str, ...], docs: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+def _rows(
+    field: FieldInfo, above: tuple[str, ...], docs: Mapping[str, str], limits: Mapping[str, tuple[float, float]]
+) -> Iterator[tuple[str, str]]:
     path = (*above, field.encode_name)
     key = ".".join(path)
     inner = _inner(field.type)
     local = "no" if key in NOT_LOCAL else "yes"
     scalar = not above and inner is None and get_origin(field.type) not in (tuple, list, dict)
     env = f"`{PREFIX}{key.upper()}`" if scalar else ""
-    cells = (f"`{key}`", _type(field.type), _default(field, inner), docs.get(key, ""), local, env)
+    pair = limits.get(key.replace("NAME", "*"))
+    kind = said(*pair).replace("a number", _type(field.type)) if pair else _type(field.type)
+    cells = (f"`{key}`", kind, _default(field, inner), docs.get(key, ""), local, env)
     yield key, "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |\n"
     if inner is not None:
         star = ("NAME",) if get_origin(field.type) is dict else ()
         for one in fields(inner):
-            yield from _rows(one, (*path, *star), docs)
+            yield from _rows(one, (*path, *star), docs, limits)
 
 
 def _inner(kind: Any) -> type[Struct] | None:

@@ -6,9 +6,12 @@ import errno
 import os
 from pathlib import Path
 
+from cru.config.atomic import sweep
 from cru.config.regular import open_regular
 
 PRIVATE = 0o600
+# Nothing that cru appends to by itself may lie elsewhere: whoever can make a link in the folder must not choose what is written to.
+APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 
 
@@ -37,9 +40,12 @@ def sync_folder(folder: Path) -> None:
         os.close(fd)
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Give a file new content; a link is followed. Raises OSError, and then the old content is still there."""
-    path = path.resolve()
+def replace_file(path: Path, data: bytes, *, follow: bool = True) -> None:
+    """Give a file new content; a link is followed, or refused. Raises OSError, and then the old content is still there."""
+    if follow:
+        path = path.resolve()
+    elif path.is_symlink():
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
     temporary = _temporary(path, data, sync=True)
     try:
         temporary.replace(path)
@@ -68,8 +74,8 @@ def create_file(path: Path, data: bytes, *, sync: bool) -> bool:
 
 
 def append_lines(path: Path, data: bytes, *, sync: bool = False) -> None:
-    """Append whole lines; they start on a fresh line even if the file ends in a torn one. Raises OSError."""
-    fd = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, PRIVATE)
+    """Append whole lines; they start on a fresh line even if the file ends in a torn one. Raises OSError, for a link, too."""
+    fd = open_regular(path, APPENDING, PRIVATE)
     try:
         write_all(fd, fresh_line(fd) + data)
         if sync:
@@ -93,6 +99,7 @@ def set_aside(path: Path, suffix: str) -> Path:
 
 
 def _temporary(path: Path, data: bytes, *, sync: bool) -> Path:
+    sweep(os.fspath(path))
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)
     try:

@@ -110,6 +110,16 @@ def decode_lines(data: bytes, first_line: int, file: str = "context.jsonl") -> t
     return entries, problems
 
 
+def not_copied(problems: list[Problem], archive: bytes, log: bytes) -> list[Problem]:
+    """The problems of an archive without those of lines that a kill left half-written and that stand whole elsewhere: nothing is lost."""
+    if not problems:
+        return []
+    lines = archive.split(b"\n")
+    whole = [*lines, *log.split(b"\n")]
+    torn = {p.line: lines[p.line - 1] for p in problems}
+    return [p for p in problems if not any(one.startswith(torn[p.line]) and one != torn[p.line] for one in whole)]
+
+
 def why(error: BaseException) -> str:
     """A decoder's complaint, short."""
     return "nested too deeply" if isinstance(error, RecursionError) else str(error)

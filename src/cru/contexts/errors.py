@@ -57,6 +57,7 @@ class TooLong(ContextError):
 
 
 _ELSEWHERE = "make it writable for this user, or choose another home with --home"
+_NO_LINK = "put the file itself in place of the link, or remove the link; then run the same command again"
 _HINTS = {
     errno.ENOSPC: "free some space, then run the same command again",
     errno.EDQUOT: "free some space (the quota is used up), then run the same command again",
@@ -77,6 +78,10 @@ def reason(error: OSError) -> str:
 
 def unwritable(path: Path | str, error: OSError) -> StoreUnwritable:
     """The error for a failed write, with the next step that its errno suggests."""
+    if error.errno == errno.ELOOP:
+        return StoreUnwritable(
+            f"cannot write {path}: it is a link, and what cru keeps stays in its own folder", _NO_LINK
+        )
     hint = _HINTS.get(error.errno or 0, "look at the disk, then run the same command again")
     return StoreUnwritable(f"cannot write {path}: {reason(error)}", hint)
 

@@ -2,14 +2,14 @@
 
 The marks are chibi's `destroy_at` (Unix seconds) and `destroy_after_seconds_inactive`. They stand in the context's
 context_meta.json, whose name is then listed under `expiring` in session.json; in a home whose state.json lists objects, as chibi's
-does, they stand there. A start that finds neither reads no context's files.
+does, they stand there, with the session id of the context that is meant. A start that finds neither reads no context's files.
 """
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +17,20 @@ from msgspec import Struct
 
 from cru.contexts.entries import now
 from cru.contexts.errors import ContextError, ContextHeld
-from cru.contexts.home import CONTEXTS, Home
-from cru.contexts.meta import META, set_values, values
-from cru.contexts.state import AFTER, AT, add_object, change, has_objects, list_expiring, listed
+from cru.contexts.home import Home
+from cru.contexts.meta import META, id_of, session_id, set_values, values
+from cru.contexts.state import (
+    AFTER,
+    AT,
+    CONTEXTS,
+    OWNER,
+    add_object,
+    change,
+    forget_mark,
+    has_objects,
+    list_expiring,
+    listed,
+)
 
 # A write to one of these is use of a context: what is said, what is sent to it, and the mark itself.
 USED = ("context.jsonl", "inbox.jsonl", META)
@@ -48,6 +59,8 @@ class Mark(Struct, frozen=True):
 def mark_of(home: Path, folder: Path) -> Mark:
     """The mark of the context in `folder`. Raises StoreUnreadable."""
     there = listed(home, folder.name)
+    if there is not None and _anothers(there, folder):
+        return Mark()
     said = values(folder) if there is None else there
     stamps = [*map(_written, (folder / name for name in USED)), _whole(said.get("last_activity_at"))]
     return Mark(_whole(said.get(AT)), _whole(said.get(AFTER)), max(stamps) or _written(folder))
@@ -59,7 +72,10 @@ def set_mark(home: Path, folder: Path, *, at: int | None = None, after: int | No
 
     def edit(state: dict[str, Any], session: dict[str, Any]) -> None:
         if has_objects(state):
-            add_object(state, folder.name).update(new)
+            there = add_object(state, folder.name)
+            if _anothers(there, folder):
+                forget_mark(state, session, folder.name)
+            there.update({**new, OWNER: session_id(folder)[0]})
             return
         set_values(folder, new)
         left = values(folder)
@@ -72,24 +88,30 @@ def set_mark(home: Path, folder: Path, *, at: int | None = None, after: int | No
 def destroy_due(home: Home, spare: Collection[str]) -> list[str]:
     """Destroy what is due, without those in `spare` and those that somebody works on; a sentence for each one that went or could
     not go."""
-    said = (_destroyed(home, name) for name in home.expiring if name not in spare)
-    return [text for text in said if text]
+    said = [_destroyed(home, name) for name in home.expiring if name not in spare]
+    return [*filter(None, said), *home.left]
 
 
 def _destroyed(home: Home, name: str) -> str:
     folder = home.path / CONTEXTS / name
     try:
-        if not home.exists(name):
-            change(home.path, lambda _, session: list_expiring(session, name))
+        there = listed(home.path, name)
+        if not home.exists(name) or (there is not None and _anothers(there, folder)):
+            change(home.path, lambda state, session: forget_mark(state, session, name))
             return ""
         mark = mark_of(home.path, folder)
         if mark.due and home.delete(name, only_if=lambda: mark_of(home.path, folder).due):
             return f"the context {name} has destroyed itself, as it was to: {mark.told()}"
     except ContextHeld:
-        return ""  # it is in use
+        return ""  # it is in use, or somebody has it open
     except ContextError as error:
         return f"the context {name} was to destroy itself and cannot: {error.message}"
     return ""
+
+
+def _anothers(there: Mapping[str, Any], folder: Path) -> bool:
+    """Whether the mark in state.json is that of an earlier context of this name."""
+    return bool(there.get(OWNER)) and there[OWNER] != id_of(folder)
 
 
 def clock(seconds: int) -> str:

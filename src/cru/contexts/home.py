@@ -9,16 +9,17 @@ from pathlib import Path
 
 from cru.config.regular import read_regular
 from cru.contexts.entries import Problem
-from cru.contexts.errors import BadName, NameTaken, NoSuchContext, TooLong, unreadable, unwritable, writing
+from cru.contexts.errors import BadName, NameTaken, NoSuchContext, TooLong, reason, unreadable, unwritable, writing
 from cru.contexts.inbox import InboxMessage, deliver, peek
-from cru.contexts.lock import ContextLock, Holder, Sight, is_stale, look
-from cru.contexts.meta import make_folder
+from cru.contexts.lock import ContextLock, Holder, Sight, interval, is_stale, look
+from cru.contexts.meta import make_folder, session_id
 from cru.contexts.names import DEFAULT, checked, is_name
 from cru.contexts.settings import ContextSettings
-from cru.contexts.state import State, load, save
+from cru.contexts.state import CONTEXTS, State, begin_rename, bind_mark, end_rename, load, save
 from cru.contexts.store import FileContext
 
-CONTEXTS, REFLECTION = "contexts", "prompts/reflection.md"
+REFLECTION, DELETED = "prompts/reflection.md", ".deleted-"
+MOST_NAMED = 8
 
 
 class Home:
@@ -31,8 +32,10 @@ class Home:
         self.path = path
         self._contexts = path / CONTEXTS
         self._settings = settings or ContextSettings()
-        self._heartbeat = self._settings.lock_heartbeat_seconds
+        self._heartbeat = interval(self._settings.lock_heartbeat_seconds)
         self._known: State | None = None
+        self.left: list[str] = []
+        """What a removal could not clear away: sentences for people."""
 
     def prepare(self) -> tuple[Problem, ...]:
         """Read which context is current; what is wrong with state.json or session.json. Changes and makes nothing."""
@@ -75,7 +78,7 @@ class Home:
         at once by making its folder), or a name itself."""
         if name == "-":
             if self.previous is None:
-                raise BadName("there is no previous context", "name one; -L lists them")
+                raise BadName("there is no previous context", "name one; cru -L lists them")
             return self.previous
         if name == "new":
             return self._claim("")
@@ -139,24 +142,29 @@ class Home:
         with ContextLock(folder, f"rename to {new}", self._heartbeat):
             if target.exists():
                 raise NameTaken(f"there is a context '{new}' already", "choose another name, or delete that one first")
+            bind_mark(self.path, folder)
+            begin_rename(self.path, old, new, session_id(folder)[0])
             with writing(folder):
                 folder.rename(target)
-            state = load(self.path)
-            current = new if state.current == old else state.current
-            previous = new if state.previous == old else state.previous
-            save(self.path, current, previous, add=new, drop=old)
+            end_rename(self.path, old, new)
         self._known = load(self.path)
 
     def delete(self, name: str, *, only_if: Callable[[], bool] = lambda: True) -> bool:
         """Remove a context with all its files; False if there was none, or `only_if`, asked while nobody else can work on it, says
-        no. If it was the current one, the previous one becomes current, or "default". Raises ContextHeld."""
+        no. If it was the current one, the previous one becomes current, or "default". What could not be cleared away is then in
+        `left`. Raises ContextHeld, also if somebody has it open."""
+        from cru.contexts.seat import refuse_attended
+
         folder = self._folder(name)
         found = folder.is_dir()
         if found:
-            with ContextLock(folder, "delete", self._heartbeat), writing(folder):
+            with ContextLock(folder, "delete", self._heartbeat, to_remove=True), writing(folder):
                 if not only_if():
                     return False
+                refuse_attended(folder)
+                bind_mark(self.path, folder)
                 self._remove(folder)
+            self._sweep()
         state = load(self.path)
         if name in (*state.names, *state.expiring, state.current, state.previous):
             current, previous = state.current, None if state.previous == name else state.previous
@@ -204,10 +212,13 @@ class Home:
     def _require(self, name: str) -> None:
         if self.exists(name):
             return
-        from cru.config.closest import closest
+        from cru.config.closest import did_you_mean
 
-        near = closest(name, self.names())
-        raise NoSuchContext(f"there is no context '{name}'", f"did you mean '{near}'?" if near else "-L lists them")
+        names = [known for known in self.names() if known != name]  # it may be listed without a folder
+        shown = ", ".join([*names[:MOST_NAMED], *(["…"] if len(names) > MOST_NAMED else [])])
+        raise NoSuchContext(
+            f"there is no context '{name}'", did_you_mean(name, names) or f"there are: {shown or 'none'}"
+        )
 
     def _claim(self, prefix: str) -> str:
         stem = checked(prefix + time.strftime("%Y%m%d_%H%M%S"))
@@ -223,15 +234,23 @@ class Home:
                 raise unwritable(self._contexts / name, error) from error
 
     def _remove(self, folder: Path) -> None:
-        """Out of sight with one step, then out of the world; what a kill left of an earlier removal goes too."""
-        import shutil
-
+        """Out of sight with one step."""
         if folder.is_symlink():
             folder.unlink()
-            return
-        folder.rename(self._contexts / f".deleted-{os.urandom(4).hex()}")
-        for left in self._contexts.glob(".deleted-*"):
+        else:
+            folder.rename(self._contexts / f"{DELETED}{os.urandom(4).hex()}")
+
+    def _sweep(self) -> None:
+        """What is out of sight leaves the world, and what a kill left of an earlier removal."""
+        import shutil
+
+        for path in self._contexts.glob(f"{DELETED}*"):
             try:
-                shutil.rmtree(left)
+                if path.is_symlink():
+                    path.unlink()
+                elif path.is_dir():
+                    shutil.rmtree(path)
             except FileNotFoundError:
                 pass  # another process is at the same
+            except OSError as error:
+                self.left.append(f"{path} could not be removed: {reason(error)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import time
@@ -90,6 +91,8 @@ class InboxReading:
         self._read_any, self._rejected, self.problems = False, b"", ()
         if not self._filled():
             return []
+        if (self._folder / INBOX).is_symlink():  # it could not be emptied
+            raise unwritable(self._folder / INBOX, OSError(errno.ELOOP, os.strerror(errno.ELOOP)))
         self._guard_fd = _guard(self._folder)
         try:
             messages, problems, self._rejected = _read(self._folder / INBOX)
@@ -107,7 +110,7 @@ class InboxReading:
                     append_lines(self._folder / REJECTED, self._rejected)
             if kind is None and (self._read_any or self._rejected):
                 with writing(self._folder / INBOX):
-                    os.truncate(self._folder / INBOX, 0)
+                    _empty(self._folder / INBOX)
         finally:
             self._release()
 
@@ -162,11 +165,19 @@ def _message(found: _Loose) -> InboxMessage:
     return InboxMessage(sender, to, found.content, found.id or "", int(found.timestamp or 0))
 
 
+def _empty(path: Path) -> None:
+    fd = open_regular(path, os.O_WRONLY | os.O_NOFOLLOW)
+    try:
+        os.ftruncate(fd, 0)
+    finally:
+        os.close(fd)
+
+
 def _guard(folder: Path) -> int:
     """The exclusive lock, as a file descriptor whose closing releases it. A program that never lets go is named."""
     path = folder / GUARD
     try:
-        fd = open_regular(path, os.O_RDWR | os.O_CREAT, PRIVATE)
+        fd = open_regular(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, PRIVATE)
     except OSError as error:
         raise unwritable(path, error) from error
     try:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from cru.config.regular import open_regular
-from cru.contexts.atomic import PRIVATE, fresh_line, write_all
+from cru.contexts.atomic import APPENDING, PRIVATE, fresh_line, write_all
 from cru.contexts.errors import writing
 
 SHORTEST_SECRET = 8
@@ -62,7 +62,7 @@ class LineFile:
             self._fd = -1
 
     def _open(self) -> None:
-        self._fd = open_regular(self._path, os.O_RDWR | os.O_APPEND | os.O_CREAT, PRIVATE)
+        self._fd = open_regular(self._path, APPENDING, PRIVATE)
         self._size = os.fstat(self._fd).st_size
         self._torn = bool(fresh_line(self._fd))
 

@@ -11,6 +11,7 @@ import errno
 import fcntl
 import os
 import time
+from collections.abc import Callable
 from pathlib import Path
 from threading import Event, Thread
 
@@ -24,7 +25,9 @@ from cru.contexts.errors import ContextHeld, NoSuchContext, unwritable
 
 LOCK, OWNER = ".lock", ".lock.json"
 _HINT = "wait until it is done, {end}or work in another context with -C NAME"
-_NO_FLOCK = (errno.ENOTSUP, errno.ENOSYS, errno.ENOLCK)
+NO_FLOCK = (errno.ENOTSUP, errno.ENOSYS, errno.ENOLCK)
+_NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_LONGEST_BEAT = 3600
 
 
 class Holder(Struct, frozen=True):
@@ -44,12 +47,24 @@ class Sight(Struct, frozen=True):
 
 
 class ContextLock:
-    """Holds a context while its block runs; not reentrant. Entering raises ContextHeld, NoSuchContext or StoreUnwritable."""
+    """Holds a context while its block runs; not reentrant. Entering raises ContextHeld, NoSuchContext, StoreUnwritable, and what
+    `check` raises, which is called when nobody else can work there any more. `to_remove`: the kernel's lock is enough on a full disk,
+    where no file can be made."""
 
-    def __init__(self, folder: Path, command: str, heartbeat: int) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        command: str,
+        heartbeat: int,
+        *,
+        check: Callable[[], object] = lambda: None,
+        to_remove: bool = False,
+    ) -> None:
         self._folder = folder
         self._command = command
-        self._heartbeat = max(1, heartbeat)
+        self._heartbeat = interval(heartbeat)
+        self._check = check
+        self._to_remove = to_remove
         self._fd = -1
         self._beat_fd = -1
         self._stop = Event()
@@ -63,57 +78,66 @@ class ContextLock:
             raise _held_by_another(self._folder, self._heartbeat)
         fd = _flock(self._folder, self._heartbeat)
         try:
+            self._check()
             self._beat_fd = self._claim(fd)
-            self._stop.clear()
-            self._thread = Thread(target=self._beat, args=(fd,), name="cru-lock", daemon=True)
-            self._thread.start()
+            if self._beat_fd >= 0:
+                self._stop.clear()
+                self._thread = Thread(target=self._beat, args=(fd,), name="cru-lock", daemon=True)
+                self._thread.start()
         except BaseException:
             os.close(fd)
             raise
         self._fd = fd
 
     def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join()
         try:
-            # After a long suspension another program may have taken the lock over: then the files are not ours to remove.
-            if os.stat(LOCK, dir_fd=self._fd).st_ino == os.fstat(self._beat_fd).st_ino:
-                _remove(self._fd, self._folder)
-        except FileNotFoundError:
-            pass
+            if self._beat_fd >= 0:
+                self._stop.set()
+                self._thread.join()
+                # After a long suspension another program may have taken the lock over: then the files are not ours to remove.
+                if _is_ours(self._fd, self._beat_fd):
+                    _remove(self._fd, self._folder)
         finally:
-            os.close(self._beat_fd)
-            os.close(self._fd)
+            for fd in {self._beat_fd, self._fd} - {-1}:
+                os.close(fd)
             self._fd = self._beat_fd = -1
 
     def _claim(self, folder: int) -> int:
-        """Create `.lock`; an abandoned one is taken over."""
+        """Create `.lock`; an abandoned one is taken over. -1 if it does without."""
         for _ in range(3):
             try:
                 beat = os.open(LOCK, os.O_CREAT | os.O_EXCL | os.O_RDWR, PRIVATE, dir_fd=folder)
+                if self._signed(folder, beat):
+                    return beat
             except FileExistsError:
                 if not _abandoned(look(self._folder, self._heartbeat), self._heartbeat):
                     break
                 _remove(folder, self._folder)
             except OSError as error:
+                if self._to_remove and error.errno in _NO_SPACE:
+                    return -1
                 raise unwritable(self._folder / LOCK, error) from error
-            else:
-                self._sign(folder, beat)
-                return beat
         raise _held_by_another(self._folder, self._heartbeat)
 
-    def _sign(self, folder: int, beat: int) -> None:
+    def _signed(self, folder: int, beat: int) -> bool:
+        """Say who it is, then since when: a kill in between leaves an empty `.lock`, which is nobody's. False if another program has
+        taken the empty one over meanwhile."""
         try:
-            os.pwrite(beat, b"%d" % now(), 0)
-            owner = os.open(OWNER, os.O_CREAT | os.O_TRUNC | os.O_WRONLY | os.O_NONBLOCK, PRIVATE, dir_fd=folder)
+            _unlink(folder, OWNER)
+            owner = os.open(OWNER, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE, dir_fd=folder)
             try:
                 os.write(owner, msgspec.json.encode(Holder(os.getpid(), os.uname().nodename, self._command, now())))
             finally:
                 os.close(owner)
-        except OSError as error:
+            os.pwrite(beat, b"%d" % now(), 0)
+        except OSError:
             os.close(beat)
             _remove(folder, self._folder)
-            raise unwritable(self._folder / LOCK, error) from error
+            raise
+        if _is_ours(folder, beat):
+            return True
+        os.close(beat)
+        return False
 
     def _beat(self, folder: int) -> None:
         while not self._stop.wait(self._heartbeat):
@@ -122,6 +146,11 @@ class ContextLock:
                 os.utime(OWNER, dir_fd=folder)
             except OSError:
                 continue  # one missed beat; the kernel's lock stands
+
+
+def interval(seconds: int) -> int:
+    """Seconds between two heartbeats, whatever the setting says."""
+    return min(max(1, seconds), _LONGEST_BEAT)
 
 
 def look(folder: Path, heartbeat: int) -> Sight | None:
@@ -165,8 +194,7 @@ def _flock(folder: Path, heartbeat: int) -> int:
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError as error:
-        hint = "it was deleted or renamed meanwhile; list the contexts with -L"
-        raise NoSuchContext(f"there is no context '{folder.name}' any more", hint) from error
+        raise _gone(folder) from error
     except OSError as error:
         raise unwritable(folder, error) from error
     try:
@@ -175,10 +203,26 @@ def _flock(folder: Path, heartbeat: int) -> int:
         os.close(fd)
         raise _held_by_another(folder, heartbeat) from error
     except OSError as error:
-        if error.errno not in _NO_FLOCK:  # without flock (some network disks) `.lock` alone decides
+        if error.errno not in NO_FLOCK:  # without flock (some network disks) `.lock` alone decides
             os.close(fd)
             raise unwritable(folder, error) from error
+    if not _still(folder, fd):
+        os.close(fd)
+        raise _gone(folder)
     return fd
+
+
+def _still(folder: Path, fd: int) -> bool:
+    """Whether the name still leads to the folder that was opened: a rename or a removal may have come between."""
+    try:
+        return os.path.samestat(os.stat(folder), os.fstat(fd))
+    except OSError:
+        return False
+
+
+def _gone(folder: Path) -> NoSuchContext:
+    hint = "it was deleted or renamed meanwhile; list the contexts with -L"
+    return NoSuchContext(f"there is no context '{folder.name}' any more", hint)
 
 
 def _held_by_another(folder: Path, heartbeat: int) -> ContextHeld:
@@ -191,20 +235,20 @@ def _held_by_another(folder: Path, heartbeat: int) -> ContextHeld:
     if sight is None:
         return ContextHeld(f"context '{name}' is in use by another process", _HINT.format(end="end that process, "))
     if sight.holder is None:
-        text = f"context '{name}' is in use by another program: {folder / LOCK} was refreshed at {_clock(sight.beat)}"
+        text = f"context '{name}' is in use by another program: {folder / LOCK} was refreshed at {clock(sight.beat)}"
         return ContextHeld(
             text, f"wait until it is done; its lock lapses after {heartbeat * 3 // 2} seconds without a refresh"
         )
     h = sight.holder
     ours = h.pid == os.getpid()
     who = "this process" if ours else f"process {h.pid}"
-    text = f"context '{name}' is in use by {who} on {h.host} ({h.command}) since {_clock(h.since)}"
+    text = f"context '{name}' is in use by {who} on {h.host} ({h.command}) since {clock(h.since)}"
     if os.environ.get("CRU_CONTEXT") == name and os.environ.get("CRU_HOME") == str(folder.parent.parent):
         return ContextHeld(f"{text}; this run was started from within its turn", "give it another context with -C NAME")
     return ContextHeld(text, _HINT.format(end="" if ours else f"end it (Ctrl-C there, or `kill -INT {h.pid}`), "))
 
 
-def _clock(seconds: int | None) -> str:
+def clock(seconds: int | None) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds)) if seconds is not None else "an unknown time"
 
 
@@ -221,8 +265,20 @@ def _alive(pid: int) -> bool:
 def _remove(folder: int, path: Path) -> None:
     for name in (LOCK, OWNER):
         try:
-            os.unlink(name, dir_fd=folder)
-        except FileNotFoundError:
-            pass
+            _unlink(folder, name)
         except OSError as error:
             raise unwritable(path / name, error) from error
+
+
+def _unlink(folder: int, name: str) -> None:
+    try:
+        os.unlink(name, dir_fd=folder)
+    except FileNotFoundError:
+        pass
+
+
+def _is_ours(folder: int, beat: int) -> bool:
+    try:
+        return os.path.samestat(os.stat(LOCK, dir_fd=folder, follow_symlinks=False), os.fstat(beat))
+    except FileNotFoundError:
+        return False

@@ -7,7 +7,7 @@ from pathlib import Path
 from threading import Lock
 
 from cru.config.regular import open_regular
-from cru.contexts.atomic import PRIVATE, read_range, write_all
+from cru.contexts.atomic import APPENDING, PRIVATE, read_range, write_all
 from cru.contexts.entries import ANCHORS, BROKEN, Problem, decode, decode_lines, encode, kept_by, mend
 from cru.contexts.errors import unreadable, writing
 from cru.values.entries import Entry
@@ -76,7 +76,7 @@ class Log:
     def _open(self) -> None:
         """Open the file that is there now; for reading only if it must be."""
         try:
-            fd, writable = open_regular(self.path, os.O_RDWR | os.O_APPEND), True
+            fd, writable = open_regular(self.path, APPENDING & ~os.O_CREAT), True
         except OSError:
             fd, writable = open_regular(self.path), False
         self._swap(fd, writable)
@@ -152,7 +152,7 @@ class Log:
         self.refresh()
         with writing(self.path):
             if not self._writable:
-                self._swap(open_regular(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT, PRIVATE), True)
+                self._swap(open_regular(self.path, APPENDING, PRIVATE), True)
                 self._refresh()
             start = self._offset
             torn = bool(self._rest)

@@ -42,7 +42,13 @@ def session_id(folder: Path) -> tuple[str, tuple[Problem, ...]]:
 def moved_to(contexts: Path, session: str) -> str:
     """The name of the context that has this session id now, "" if none has."""
     folders = sorted(contexts.iterdir()) if contexts.is_dir() else []
-    return next((f.name for f in folders if (f / META).is_file() and values(f).get("session_id") == session), "")
+    return next((f.name for f in folders if (f / META).is_file() and id_of(f) == session), "")
+
+
+def id_of(folder: Path) -> str:
+    """The session id of a context, "" if it has none yet. Raises StoreUnreadable."""
+    found = values(folder).get("session_id")
+    return found if isinstance(found, str) else ""
 
 
 def values(folder: Path) -> dict[str, Any]:
@@ -57,7 +63,7 @@ def set_values(folder: Path, new: Mapping[str, int]) -> None:
     """Set keys; 0 takes a key away. The file is there: opening a context makes it. Raises StoreUnwritable, StoreUnreadable."""
     kept = {key: value for key, value in values(folder).items() if key not in new}
     with writing(folder / META):
-        replace_file(folder / META, msgspec.json.encode({**kept, **{k: v for k, v in new.items() if v}}))
+        replace_file(folder / META, msgspec.json.encode({**kept, **{k: v for k, v in new.items() if v}}), follow=False)
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -76,7 +82,7 @@ def _write(path: Path, meta: dict[str, Any], *, replace: bool, broken: bool) -> 
     if broken:
         set_aside(path, "corrupt")
     if replace:
-        replace_file(path, data)
+        replace_file(path, data, follow=False)
     elif not create_file(path, data, sync=False):
         meta = _read(path)  # another process was faster
     return str(meta["session_id"])

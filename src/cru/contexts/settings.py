@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from math import inf
+from typing import ClassVar
+
 from msgspec import Struct
 
 
 class ContextSettings(Struct, frozen=True):
     """Names and defaults follow chibi's config.toml."""
+
+    RANGES: ClassVar[dict[str, tuple[float, float]]] = {
+        "lock_heartbeat_seconds": (1, 3600),
+        "reflection_character_limit": (0, inf),
+    }
 
     username: str = "user"
     lock_heartbeat_seconds: int = 30

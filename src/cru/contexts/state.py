@@ -4,7 +4,8 @@ Both of chibi's shapes are read, and the shape that was found is kept when writi
 - names: `{"contexts": ["a", "b"], "current_context": "a"}` (0.4, and ours)
 - objects: `{"contexts": [{"name": "a", ...}]}`; then the current one is in `session.json`
 
-`session.json` is `{"implied_context", "previous_context"}`, and `expiring`: the contexts that destroy themselves (see expiry.py).
+`session.json` is `{"implied_context", "previous_context"}`, `expiring`: the contexts that destroy themselves (see expiry.py), and while
+a rename is under way `renaming`: {from, to, session_id}. If the folder has its new name, the rest follows, though the rename was killed.
 Keys that we do not know stay.
 """
 
@@ -22,13 +23,15 @@ from msgspec import Struct
 from cru.config.regular import read_regular
 from cru.contexts.atomic import replace_file, set_aside
 from cru.contexts.entries import Problem, now, why
-from cru.contexts.errors import reason, writing
+from cru.contexts.errors import StoreUnreadable, StoreUnwritable, reason, writing
+from cru.contexts.meta import id_of, session_id
 from cru.contexts.names import DEFAULT, is_name
 
 STATE, SESSION = "state.json", "session.json"
-EXPIRING = "expiring"
-# When chibi destroys a context; 0 = never.
-AT, AFTER = "destroy_at", "destroy_after_seconds_inactive"
+CONTEXTS = "contexts"
+EXPIRING, RENAMING = "expiring", "renaming"
+# When chibi destroys a context; 0 = never. Beside them ours: the context that is meant, whatever is called so later.
+AT, AFTER, OWNER = "destroy_at", "destroy_after_seconds_inactive", "session_id"
 
 
 class State(Struct, frozen=True):
@@ -45,6 +48,7 @@ def load(home: Path) -> State:
     """Read both files; missing ones mean the defaults, broken ones too, with a problem. Nothing is changed."""
     state, broken_state = _read(home / STATE)
     session, broken_session = _read(home / SESSION)
+    _follow(home, state, session)
     problems = [*broken_state, *broken_session]
     implied = _name(session, "implied_context", SESSION, problems)
     current = _name(state, "current_context", STATE, problems) or implied or DEFAULT
@@ -57,7 +61,7 @@ def load(home: Path) -> State:
 
 
 def save(home: Path, current: str, previous: str | None, *, add: str = "", drop: str = "") -> None:
-    """Write the current and the previous context; `add` joins the list, `drop` leaves it, both together are a rename.
+    """Write the current and the previous context; `add` joins the list, `drop` leaves it.
 
     Broken files are kept as `<name>.corrupt-<n>`. Raises StoreUnwritable.
     """
@@ -72,9 +76,46 @@ def save(home: Path, current: str, previous: str | None, *, add: str = "", drop:
         if previous is None:
             del session["previous_context"]
         if drop and EXPIRING in session:
-            list_expiring(session, drop, add)
+            list_expiring(session, drop)
 
     change(home, edit)
+
+
+def begin_rename(home: Path, old: str, new: str, session_id: str) -> None:
+    """Say that a folder is about to get another name. Whoever reads or changes these files when it has that name finds everything that
+    was said of the old one said of the new one. Raises StoreUnwritable."""
+    change(home, lambda _, session: session.update({RENAMING: {"from": old, "to": new, "session_id": session_id}}))
+
+
+def end_rename(home: Path, old: str, new: str) -> None:
+    """Write down what `begin_rename` announced. Raises StoreUnwritable."""
+    change(home, lambda state, session: _rename(state, session, old, new))
+
+
+def _follow(home: Path, state: dict[str, Any], session: dict[str, Any]) -> None:
+    """Finish a rename in what both files hold."""
+    pending = session.get(RENAMING)
+    if not isinstance(pending, dict):
+        return
+    old, new, key = (pending.get(name) for name in ("from", "to", "session_id"))
+    try:
+        moved = isinstance(new, str) and is_name(new) and id_of(home / CONTEXTS / new) == key
+    except StoreUnreadable:
+        return  # whoever opens it is told
+    del session[RENAMING]
+    if moved and isinstance(old, str) and isinstance(new, str):
+        _rename(state, session, old, new)
+
+
+def _rename(state: dict[str, Any], session: dict[str, Any], old: str, new: str) -> None:
+    """Twice is as good as once."""
+    session.pop(RENAMING, None)
+    state["contexts"] = _edited(_contexts(state), new, old, has_objects(state))
+    for raw, name in ((state, "current_context"), (session, "implied_context"), (session, "previous_context")):
+        if raw.get(name) == old:
+            raw[name] = new
+    if old in _strings(session.get(EXPIRING)):
+        list_expiring(session, old, new)
 
 
 def change(home: Path, edit: Callable[[dict[str, Any], dict[str, Any]], None]) -> None:
@@ -86,6 +127,7 @@ def change(home: Path, edit: Callable[[dict[str, Any], dict[str, Any]], None]) -
             fcntl.flock(guard, fcntl.LOCK_EX)
             held = [(home / name, _read(home / name)[0]) for name in (STATE, SESSION)]
             before = [msgspec.json.encode(raw) for _, raw in held]
+            _follow(home, held[0][1], held[1][1])
             edit(held[0][1], held[1][1])
             for (path, raw), old in zip(held, before, strict=True):
                 if msgspec.json.encode(raw) != old:
@@ -112,15 +154,37 @@ def add_object(state: dict[str, Any], name: str) -> dict[str, Any]:
     return found
 
 
+def bind_mark(home: Path, folder: Path) -> None:
+    """Before a context goes or gets another name: a mark that chibi made says from now on whose it is, so that a kill leaves none to
+    the next context of this name."""
+    there = listed(home, folder.name)
+    if there is None or not (there.get(AT) or there.get(AFTER)) or there.get(OWNER):
+        return
+
+    def edit(state: dict[str, Any], _: object) -> None:
+        add_object(state, folder.name)[OWNER] = session_id(folder)[0]
+
+    try:
+        change(home, edit)
+    except StoreUnwritable:
+        pass  # it is only for a kill: a full disk must not keep a context from being deleted
+
+
+def forget_mark(state: dict[str, Any], session: dict[str, Any], name: str) -> None:
+    """The mark was another context's, or its context is gone."""
+    list_expiring(session, name)
+    there = object_of(state, name)
+    if there is not None:
+        there.update({AT: 0, AFTER: 0})
+        there.pop(OWNER, None)
+
+
 def list_expiring(session: dict[str, Any], drop: str, add: str = "") -> None:
-    """Take a name out of the list of those that expire; `add` comes in its place, if it was there or nothing is dropped."""
-    names = _strings(session.get(EXPIRING))
-    kept = [name for name in names if name not in (drop, add)]
-    if add and (not drop or drop in names):
-        kept.append(add)
-    session[EXPIRING] = kept
-    if not kept:
-        del session[EXPIRING]
+    """Take a name out of the list of those that expire, put `add` into it."""
+    kept = [name for name in _strings(session.pop(EXPIRING, [])) if name not in (drop, add)]
+    kept += [add] if add else []
+    if kept:
+        session[EXPIRING] = kept
 
 
 def _read(path: Path) -> tuple[dict[str, Any], list[Problem]]:

@@ -5,21 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from cru.config.regular import read_regular
-from cru.contexts.entries import Problem, decode_lines, new_id, now, role_of, summary_of
-from cru.contexts.errors import ContextError, NoSuchContext, unreadable, writing
+from cru.contexts.entries import Problem, decode_lines, new_id, not_copied, now, role_of, summary_of
+from cru.contexts.errors import ContextError, NoSuchContext, reason, unreadable, writing
 from cru.contexts.inbox import InboxMessage, InboxReading, peek
-from cru.contexts.lock import ContextLock
+from cru.contexts.lock import ContextLock, interval
 from cru.contexts.log import Log
 from cru.contexts.meta import moved_to, session_id, values
 from cru.contexts.settings import ContextSettings
 from cru.values.entries import ANCHOR, MESSAGE, Entry
 
+if TYPE_CHECKING:
+    from cru.contexts.seat import Seat
+
 LOG, OLD = "context.jsonl", "context.json"
 ARCHIVE, SUMMARY, TRANSCRIPT = "transcript_archive.jsonl", "summary.md", "transcript.md"
 ANCHOR_VERSION = 1
+# Texts that only the user writes, and may keep elsewhere.
+LINKABLE = ("system_prompt.md",)
 
 
 class ContextStore(Protocol):
@@ -87,7 +92,8 @@ class ContextStore(Protocol):
         ...
 
     def write_text(self, name: str, text: str) -> None:
-        """Replace such a text as a whole; an empty summary.md is removed. Raises StoreUnwritable."""
+        """Replace such a text as a whole; an empty summary.md is removed. Raises StoreUnwritable, for a link, too, unless the text is
+        only the user's."""
         ...
 
     def transcript(self, entries: Iterable[Entry]) -> None:
@@ -102,8 +108,9 @@ class FileContext:
         """Raises StoreUnreadable, and what a migration raises (see migrate.py)."""
         self.folder = folder
         self.name = folder.name
-        self._heartbeat = (settings or ContextSettings()).lock_heartbeat_seconds
+        self._heartbeat = interval((settings or ContextSettings()).lock_heartbeat_seconds)
         self._lock: ContextLock | None = None
+        self._seat: Seat | None = None
         self._loaded = False
         self._log = Log(folder / LOG)
         self.session_id, problems = session_id(folder)
@@ -122,9 +129,19 @@ class FileContext:
         """Raises NoSuchContext, too, if the context was renamed since it was opened: another may have its name by now."""
         if not self.held:
             self._refuse_moved()
-            self._lock = ContextLock(self.folder, command, self._heartbeat)
+            self._lock = ContextLock(self.folder, command, self._heartbeat, check=self._refuse_moved)
         assert self._lock is not None
         return self._lock
+
+    def attend(self, command: str) -> None:
+        """Be there until `close`: the context is neither removed nor does it destroy itself meanwhile (see seat.py)."""
+        from cru.contexts.seat import Seat
+
+        try:
+            self._seat = self._seat or Seat(self.folder, command)
+        except OSError as error:
+            text = f"cannot be written ({reason(error)}); nothing keeps another process from deleting this context meanwhile"
+            self._log.problems.append(Problem(".seat", 0, text))
 
     def refresh(self) -> tuple[Problem, ...]:
         self._loaded = True
@@ -164,8 +181,9 @@ class FileContext:
         self._loaded = True
         # The log first: a rotation in between only adds to the archive what is already in hand.
         logged = list(self._log.entries)
-        archived, problems = decode_lines(self._bytes(ARCHIVE), 1, ARCHIVE)
-        self._log.problems += problems
+        data = self._bytes(ARCHIVE)
+        archived, problems = decode_lines(data, 1, ARCHIVE)
+        self._log.problems += not_copied(problems, data, self._log.content())
         seen: set[str] = set()
         for entry in (*archived, *logged):
             if entry.id not in seen:
@@ -199,7 +217,7 @@ class FileContext:
             if name == SUMMARY and not text:
                 path.unlink(missing_ok=True)
             else:
-                replace_file(path, text.encode("utf-8", "replace"))
+                replace_file(path, text.encode("utf-8", "replace"), follow=name in LINKABLE)
 
     def transcript(self, entries: Iterable[Entry]) -> None:
         from cru.contexts.atomic import append_lines
@@ -211,16 +229,27 @@ class FileContext:
                 append_lines(self.folder / TRANSCRIPT, text.encode("utf-8", "replace"))
 
     def close(self) -> None:
-        """Give the log's file back; the next use opens it again."""
+        """Give the log's file back, which the next use opens again, and the seat."""
+        if self._seat is not None:
+            self._seat.leave()
+            self._seat = None
         self._log.close()
         self._loaded = False
 
-    def _refuse_moved(self) -> None:
+    def name_now(self) -> str:
+        """What it is called by now: another name if it was renamed since it was opened, "" if it was deleted."""
         here = values(self.folder).get("session_id", self.session_id) if self.folder.is_dir() else ""
-        if here == self.session_id:
+        return self.name if here == self.session_id else moved_to(self.folder.parent, self.session_id)
+
+    def _refuse_moved(self) -> None:
+        now = self.name_now()
+        if now == self.name:
             return
-        now = moved_to(self.folder.parent, self.session_id)
-        hint = f"it is called {now} now: cru -C {now} goes on there" if now else "it was deleted; cru -L lists those there are"
+        hint = (
+            f"it is called {now} now: cru -C {now} goes on there"
+            if now
+            else "it was deleted; cru -L lists those there are"
+        )
         raise NoSuchContext(f"there is no context '{self.name}' any more", hint)
 
     def _load(self) -> None:

@@ -1,13 +1,16 @@
-"""Calls beside the conversation: a script's (`cru.tools.call`) and the user's own (`cru -P`). They go the road of all calls; their results
+"""Calls beside the conversation: a script's (`cru.tools.call`) and those by hand (`cru -P`). They go the road of all calls; their results
 are whole, and neither logged nor sent to the model."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Any
 
 from msgspec.structs import replace
 
 from cru.contexts.entries import new_id
+from cru.contexts.errors import ContextHeld, StoreUnwritable
 from cru.engine import tool_call
 from cru.engine.history import History
 from cru.engine.parts import Parts
@@ -30,23 +33,39 @@ async def call(parts: Parts, name: str, arguments: str, origin: str) -> Done:
     return await tool_call.run(beside, await tool_call.decide(beside, asked, origin))
 
 
-async def by_hand(parts: Parts, name: str, arguments: str) -> Done:
-    """The user's own call, in the trace as a turn without requests."""
+async def by_hand(parts: Parts, name: str, arguments: str, origin: str = "user") -> Done:
+    """A call from the command line, in the trace as a turn without requests."""
     recorder, run = parts.recorder, parts.bus.origin.run_id
     recorder.begin()
     recorder.leg(f"{run}-{new_id()[:8]}", "", BY_HAND, run)
     parts.bus.counts = {}
     cause, error = "interrupted", ""
     try:
-        done = await call(parts, name, arguments, "user")
+        done = await call(parts, name, arguments, origin)
         cause, error = ("error", done.content) if done.is_error else ("done", "")
         return done
     finally:
-        recorder.end("", cause, parts.bus.counts, error.partition("\n")[0])
+        try:
+            recorder.end("", cause, parts.bus.counts, error.partition("\n")[0])
+        except StoreUnwritable:
+            pass  # the result counts more; what is held back is written, or told, when the session closes
 
 
-def writes(tool: Tool | None) -> bool:
-    """Whether a call may write into the context, which must be held then. A program has no way to but a `cru` of its own."""
+@contextmanager
+def held(lock: Callable[[], AbstractContextManager[None]], tool: Tool | None) -> Iterator[None]:
+    """Hold the context for a call by hand, so that nobody renames or deletes it meanwhile. While somebody else holds it, or where
+    nothing can be written, a call that leaves the context alone runs beside that. Raises ContextHeld, StoreUnwritable."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock())
+        except (ContextHeld, StoreUnwritable):
+            if _writes(tool):
+                raise
+        yield
+
+
+def _writes(tool: Tool | None) -> bool:
+    """Whether a call may write into the context. A program has no way to but a `cru` of its own."""
     return tool is not None and tool.kind not in _HARMLESS and not getattr(tool, "outside", False)
 
 

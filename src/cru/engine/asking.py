@@ -11,6 +11,7 @@ from cru.engine import added, receive, round, scribe
 from cru.engine.parts import Parts, Voice
 from cru.engine.round import Announced, Reply
 from cru.engine.turn import stop_for
+from cru.models.protocol import NoModel
 from cru.values.messages import Message, Request, Span, ToolSpec
 
 
@@ -36,7 +37,7 @@ async def ask(parts: Parts, plan: Plan, reply: Reply) -> str:
     if said.answer.stops:
         raise stop_for(said.answer, "the request")
     if said.request.model != voice.model.name:
-        voice = await parts.choose(said.request.model)
+        voice = await _chosen(parts, said)
     request = for_voice(said.request, voice, plan.voice)
     if _beside(parts, plan, said):
         request = replace(request, messages=_merged(request.messages, before, parts.history.messages(), plan.ref))
@@ -50,6 +51,14 @@ async def ask(parts: Parts, plan: Plan, reply: Reply) -> str:
     reply.model = label
     await round.send(parts, voice, request, reply, **facts)
     return label
+
+
+async def _chosen(parts: Parts, said: Announced) -> Voice:
+    """The model that a handler chose. Raises NoModel, which names it."""
+    try:
+        return await parts.choose(said.request.model)
+    except NoModel as error:
+        raise NoModel(f"{said.model_by} chose a model that there is not: {error.message}", error.hint) from error
 
 
 def for_voice(request: Request, voice: Voice, planned: Voice) -> Request:

@@ -5,6 +5,7 @@ EngineError
 ├── EmptyReply      the model said nothing, also after retries
 ├── NothingToResume the log has no unfinished prompt
 ├── NothingToCompact
+│   └── TooFewMessages
 ├── UnknownCommand  `/word` that nobody has registered (exit 2)
 └── Interrupted     Ctrl-C ended an operation that is no turn (exit 130)
 """
@@ -31,6 +32,10 @@ class NothingToResume(EngineError):
 
 
 class NothingToCompact(EngineError):
+    pass
+
+
+class TooFewMessages(NothingToCompact):
     pass
 
 

@@ -66,7 +66,7 @@ class Parts(Struct):
     offer_tools: bool | None = None
     compaction_prompt: str = ""
     opening: list[Callable[[Parts], Awaitable[None]]] = field(default_factory=list)
-    closing: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
+    closing: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     between: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     commands: Commands = field(default_factory=Commands)
 

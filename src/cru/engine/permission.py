@@ -107,11 +107,11 @@ async def _question(parts: Parts, asked: Asked, verdict: Verdict, hook: bool = F
     answer = outcome.answer
     if answer.stops:
         return refusal(outcome.by, answer, outcome.failed)
+    if answer.result == "deny":
+        return Leave(False, outcome.by, "hook", answer.reason, answer)
     allowed = answer.decision == "allow" and not verdict.explicit  # a rule that asks wants more than a hook's leave
     if allowed or answer.result == "allow":
         return Leave(True, outcome.by, reason=answer.reason, answer=answer)
-    if answer.result == "deny":
-        return Leave(False, outcome.by, "hook", answer.reason, answer)
     if answer.result is not None:
         parts.bus.stream.warn(f"permission:requested: the result is allow or deny, not {answer.result!r}", outcome.by)
     decided = await _person(parts, asked, verdict, hook)
@@ -144,12 +144,11 @@ async def _person(parts: Parts, asked: Asked, verdict: Verdict, hook: bool) -> L
 
 
 def _preview(parts: Parts, asked: Asked) -> str:
-    """What the tool shows of the call; tools need not have a `preview`."""
-    show = getattr(asked.tool, "preview", None)
-    if show is None:
-        return ""
+    """What the tool shows of the call; of tools without a `preview`, every argument."""
+    from cru.tools.preview import arguments
+
     try:
-        return str(show(asked.args))
+        return str(getattr(asked.tool, "preview", arguments)(asked.args))
     except Exception as error:  # noqa: BLE001  the boundary around tools: the question is asked without it
         parts.bus.stream.warn(f"tool {asked.name}: no preview: {type(error).__name__}: {error}")
         return ""

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from cru.engine.parts import Parts, Voice
 from cru.events.answers import Answer
 from cru.events.payloads import AgentThinking, MessageBeforeSend, StreamingDelta
+from cru.events.scope import check
 from cru.events.stamp import FRAME
 from cru.models.protocol import BrokenReply, ModelError
 from cru.values.deltas import CallPart, End, Text, Thought, ThoughtBlock
@@ -49,13 +50,14 @@ class Reply(Struct):
 
 class Announced(Struct, frozen=True):
     """What `message:before_send` made of a request. `prompt` is the new outgoing text (first round only), `messages_by` names
-    who replaced the messages for this one request ("" = nobody)."""
+    who replaced the messages for this one request ("" = nobody), `model_by` who chose the model."""
 
     request: Request
     answer: Answer
     prompt: str
     messages_by: str = ""
     by: str = ""
+    model_by: str = ""
 
 
 async def announce(parts: Parts, request: Request, prompt: str, number: int) -> Announced:
@@ -67,12 +69,14 @@ async def announce(parts: Parts, request: Request, prompt: str, number: int) -> 
     if after is not payload:
         request = replace(request, model=after.model, parameters=after.parameters, messages=after.messages)
     return Announced(
-        request, outcome.answer, after.prompt, outcome.changed_by("messages") if changed else "", outcome.by
-    )
+        request, outcome.answer, after.prompt, outcome.changed_by("messages") if changed else "", outcome.by,
+        outcome.changed_by("model"),
+    )  # fmt: skip
 
 
 async def send(parts: Parts, voice: Voice, request: Request, reply: Reply, **facts: Any) -> None:
     """Encode, record, stream. Fills `reply`; raises ModelError. facts: round, upto, and changed messages for the trace."""
+    check()
     body = voice.model.encode(request)
     number = parts.recorder.request(
         request, body, provider=voice.model.provider, base_url=voice.base_url,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from msgspec.structs import replace
@@ -31,12 +31,16 @@ from cru.events.payloads import (
     SessionIdle,
     SessionStarted,
 )
+from cru.events.scope import SCOPE, Scope, begin
 from cru.events.stream import CommandSaid, Notice, StateChanged
 from cru.tools.protocol import Tool
 from cru.values.entries import Entry
 from cru.values.errors import CruError
 
 T = TypeVar("T")
+
+FAREWELL = 2.0
+"""Seconds after `end` for all that is told about it: the leg's end, the session's, plugins that say good-bye."""
 
 
 class Session:
@@ -48,7 +52,7 @@ class Session:
         self.machine = Machine(self._moved)
         self._queue = Queue()
         self._coming = NextRequest()
-        self._running: asyncio.Task[Any] | None = None
+        self._running: tuple[asyncio.Task[Any], Scope] | None = None
         self._seen: tuple[list[Entry], int] = ([], -1)
         self._turn: Turn | None = None
         self._begun = 0
@@ -56,6 +60,7 @@ class Session:
         self._holding = False
         self._hurried: set[asyncio.Task[None]] = set()
         self._interrupted = False
+        self._farewell = 0.0
 
     @property
     def busy(self) -> bool:
@@ -78,11 +83,13 @@ class Session:
         self._queue.put(Prompt(text, "queue" if self.busy else "user", attachments, literal=literal))
 
     def interrupt(self) -> bool:
-        """End whatever runs now (Ctrl-C, /stop); False if nothing does."""
-        if self._running is None or self._running.done():
+        """End whatever runs now (Ctrl-C, /stop); False if nothing does. Nothing new begins in it."""
+        if self._running is None or self._running[0].done():
             return False
+        task, scope = self._running
         self._interrupted = True
-        self._running.cancel()
+        scope.end()
+        task.cancel()
         return True
 
     def stop(self) -> tuple[bool, int]:
@@ -90,8 +97,9 @@ class Session:
         return self.interrupt(), self._queue.clear()
 
     def end(self) -> None:
-        """Interrupt, and start nothing more: what is queued is dropped with a note."""
+        """Interrupt, and start nothing more: what is queued is dropped with a note, and what must be told yet has two seconds."""
         self._queue.closed = True
+        self._farewell = self._farewell or asyncio.get_running_loop().time() + FAREWELL
         self.interrupt()
 
     async def open(self, source: str = "startup") -> bool:
@@ -159,23 +167,24 @@ class Session:
         parts, store = self.parts, self.parts.store
         await self.open()
         await parts.bus.dispatch(ContextClearing(store.name))
-        store.transcript(store.visible())
+        gone = list(store.visible())
         store.anchor("archive", "", [])
+        store.transcript(gone)
         store.rotate()
         self._rebuild()
         await parts.bus.dispatch(ContextCleared(store.name))
         return True
 
-    async def call_tool(self, name: str, given: Callable[[Tool | None], str]) -> Done:
-        """`cru -P`: a call of the user's own, beside the conversation; `given` makes its arguments (JSON) for the tool, which is known
-        only now. Raises Interrupted."""
+    async def call_tool(self, name: str, given: Callable[[Tool | None], str], origin: str = "user") -> Done:
+        """`cru -P`: a call by hand, beside the conversation; `given` makes its arguments (JSON) for the tool, which is known only now;
+        `origin` is user, or script if a program asks. Raises Interrupted."""
         from cru.engine import aside
 
         if await self._guarded(self.open()) is None:
             raise Interrupted("interrupted")
         tool = self.parts.tools.find(name)
-        with self.locked() if aside.writes(tool) else nullcontext(), purpose(aside.BY_HAND):
-            done = await self._guarded(aside.by_hand(self.parts, name, given(tool)))
+        with aside.held(self.locked, tool), purpose(aside.BY_HAND):
+            done = await self._guarded(aside.by_hand(self.parts, name, given(tool), origin))
         if done is None:
             raise Interrupted(f"{name} was interrupted")
         return done
@@ -185,9 +194,9 @@ class Session:
         await asyncio.gather(*self._hurried)
         if self._opened:
             self._opened = False
-            await self.parts.bus.dispatch(SessionEnded(reason))
+            await self._guarded(self.parts.bus.dispatch(SessionEnded(reason)))
         for work in self.parts.closing:
-            await work()
+            await self._guarded(work())
         await self.parts.bus.close()
         self.parts.recorder.flush()
 
@@ -323,16 +332,22 @@ class Session:
 
     async def _guarded(self, work: Coroutine[Any, Any, T]) -> T | None:
         """Run as a task that `interrupt` can end; None if it did."""
-        task: asyncio.Task[T] = asyncio.ensure_future(work)
-        around, self._running, self._interrupted = self._running, task, False
+        scope = Scope(SCOPE.get())
+        task = begin(work, scope)
+        around, self._running, self._interrupted = self._running, (task, scope), False
+        loop = asyncio.get_running_loop()
+        late = loop.call_at(self._farewell, self.interrupt) if self._farewell else None
         try:
             return await task
         except asyncio.CancelledError:
             if not task.cancelled():
+                scope.end()
                 task.cancel()
                 raise
         finally:
             self._running = around
+            if late is not None:
+                late.cancel()
         self._told_if_unasked()
         return None
 

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from math import inf
+from typing import ClassVar, Literal
 
 from msgspec import Struct
 
 
 class EngineSettings(Struct, frozen=True):
+    RANGES: ClassVar[dict[str, tuple[float, float]]] = {
+        "context_window_limit": (0, inf),
+        "warn_threshold_percent": (0, 100),
+        "auto_compact_threshold": (0, 100),
+        "rolling_compact_drop_percentage": (0, 100),
+        "max_recursion_depth": (0, inf),
+        "fuel": (0, inf),
+        "max_continuations": (0, inf),
+        "max_nested_runs": (0, inf),
+    }
+
     context_window_limit: int = 0
     warn_threshold_percent: float = 80.0
     auto_compact: bool = False

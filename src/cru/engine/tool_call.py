@@ -21,9 +21,11 @@ from cru.engine.parts import Parts
 from cru.engine.permission import TOLD, Asked, Leave
 from cru.events.answers import PASS, Answer, Inject, add
 from cru.events.payloads import OutputCached, ToolBeforeCall, ToolCalled, ToolCompleted, ToolFailed, ToolSettled
+from cru.events.scope import check
 from cru.events.stream import ToolOutput
 from cru.tools.output import spill, wants_spill
 from cru.tools.protocol import Access, ArgumentError, Result, Running, Tool, ToolError, ToolTimeout
+from cru.values.errors import CruError
 from cru.values.messages import ToolCall
 
 NO_TOOLS = "no tool may be called in this run (no_tool_calls)"
@@ -68,6 +70,7 @@ class Done(Struct, frozen=True):
 
 async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> Decided:
     """Everything up to the decision; raises nothing that a model, a hook or a tool may cause."""
+    check()
     off = origin == "model" and parts.settings.no_tool_calls
     tool = None if off else parts.tools.find(call.name)
     args, problem, which = (_loose(call.arguments), NO_TOOLS, "policy") if off else _read(parts, tool, call)
@@ -106,6 +109,7 @@ async def _leave(parts: Parts, made: Decided, asked: Asked) -> Decided:
 
 async def run(parts: Parts, decided: Decided, finishing: asyncio.Lock | None = None) -> Done:
     """Run a decided call (or take its outcome), tell the handlers, log the result. One call finishes at a time."""
+    check()
     started = time.perf_counter()
     halted_by = decided.by
     tool = decided.tool
@@ -228,7 +232,7 @@ def _reread(parts: Parts, tool: Tool, args: dict[str, Any]) -> tuple[dict[str, A
 
 
 def _failure(parts: Parts, tool: Tool, error: Exception) -> str:
-    text = f"{type(error).__name__}: {error}"
+    text = str(error) if isinstance(error, CruError) else f"{type(error).__name__}: {error}"
     parts.bus.stream.warn(f"tool {tool.spec.name} failed: {text}", tool.source)
     return text
 

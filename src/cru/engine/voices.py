@@ -45,7 +45,7 @@ class Voices:
         wanted = msgspec.structs.replace(self._settings, model=name) if name else self._settings
         choice = await choose(wanted, self._env, self._folder, self._say)
         model = build_model(choice, wanted, self._env, self.transport(), say=self._say)
-        voice = Voice(model, choice.parameters, choice.context_window or 0, choice.base_url)
+        voice = Voice(model, choice.parameters, choice.context_window or 0, _shown(choice.base_url))
         self._made[name] = self._made[model.name] = voice
         self._why[id(voice)] = choice.why
         return voice
@@ -84,3 +84,12 @@ class Voices:
 
     def _say(self, text: str) -> None:
         self._bus.stream.tell(Notice("warning", text))
+
+
+def _shown(base_url: str) -> str:
+    """An address as records have it; a file's path as it is."""
+    if "://" not in base_url or not ("@" in base_url or "?" in base_url):
+        return base_url
+    from cru.config.secret import masked
+
+    return masked(base_url)

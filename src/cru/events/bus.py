@@ -18,7 +18,8 @@ from cru.events.errors import TooDeep
 from cru.events.journal import JournalLine, JournalSink, Unjournalled
 from cru.events.pattern import matches
 from cru.events.registry import Handler, Registry
-from cru.events.stamp import FRAME, MAX_DEPTH, Event, Frame, Origin, Stamp
+from cru.events.scope import check
+from cru.events.stamp import FRAME, MAX_BELOW, MAX_DEPTH, Event, Frame, Origin, Stamp
 from cru.events.stream import Published, Stream
 
 P = TypeVar("P", bound=Struct)
@@ -109,11 +110,19 @@ class Bus:
         await self._deltas.close()
 
     async def _run(self, row: Row, payload: P, groups: tuple[tuple[Handler, ...], ...]) -> tuple[Outcome[P], Stamp]:
+        if row.kind != "observe":
+            check()
         frame = FRAME.get()
         if frame.depth >= MAX_DEPTH:
             raise TooDeep(
                 f"`{row.name}` was raised {frame.depth} handlers deep", "a handler raises its own event again"
             )
+        if frame.below is not None and not frame.below.over:
+            frame.below.count += 1
+            if frame.below.count > MAX_BELOW:
+                raise TooDeep(
+                    f"one handler led to more than {MAX_BELOW} events", "handlers raise events again and again"
+                )
         started = perf_counter()
         stamp = self._stamp(frame)
         chain = Chain(row, stamp, payload, frame, self.stream)
@@ -196,7 +205,7 @@ def purpose(name: str, owner: str = "") -> Iterator[None]:
     """Events raised inside carry this purpose and are not dispatched to the owner (compaction, titles, prompt hooks)."""
     frame = FRAME.get()
     owners = frame.owners | {owner} if owner else frame.owners
-    token = FRAME.set(Frame(owners, frame.depth, frame.seq, name))
+    token = FRAME.set(Frame(owners, frame.depth, frame.seq, name, frame.below))
     try:
         yield
     finally:

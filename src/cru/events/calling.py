@@ -12,6 +12,7 @@ import msgspec
 from cru.events.answers import PASS, Answer
 from cru.events.errors import BadAnswer, TooSlow
 from cru.events.registry import Handler
+from cru.events.scope import is_over
 from cru.events.stamp import Event
 from cru.values.errors import CruError
 
@@ -114,7 +115,7 @@ def cancels() -> int:
 
 def _is_cancelled() -> bool:
     task = asyncio.current_task()
-    return task is None or task.cancelling() > 0
+    return task is None or task.cancelling() > 0 or is_over()
 
 
 def _is_pressed() -> bool:

@@ -16,7 +16,7 @@ from cru.events.errors import BadAnswer
 from cru.events.journal import Heard
 from cru.events.payloads import detached
 from cru.events.registry import Group, Handler
-from cru.events.stamp import FRAME, Event, Frame, Stamp
+from cru.events.stamp import FRAME, Below, Event, Frame, Stamp
 from cru.events.stream import Stream
 
 SLOW_MS = SLOW * 1000
@@ -38,6 +38,7 @@ class _Ran(NamedTuple):
     answer: Answer
     ms: float
     error: str
+    refuses: bool
 
 
 class Chain:
@@ -64,11 +65,11 @@ class Chain:
         self.heard.append(Heard(handler.owner, handler.where, handler.id, skipped=why))
 
     def folded(self) -> Answer:
-        """The answers together. On observe events a cancel did no more than stop the chain."""
+        """The answers together. On events that are no gates a cancel did no more than stop the chain."""
         answer = self._total
         if answer is PASS:
             return PASS
-        if self.row.kind == "observe" and not answer.halt and answer.decision != "none":
+        if self.row.kind != "gate" and not answer.halt and answer.decision != "none":
             answer = replace(answer, decision="none", reason="")
         return stopped(answer) if answer.stops else answer
 
@@ -108,9 +109,10 @@ class Chain:
         copies = getattr(handler.call, "copies", False)
         event = Event(self.row, self.stamp, payload if copies else detached(payload))
         frame = self._frame
-        inner = Frame(frame.owners | {handler.owner}, frame.depth + 1, self.stamp.dispatch_seq, frame.purpose)
+        below = frame.below or Below()
+        inner = Frame(frame.owners | {handler.owner}, frame.depth + 1, self.stamp.dispatch_seq, frame.purpose, below)
         token = FRAME.set(inner)
-        answer, error, plain = PASS, "", False
+        answer, error, plain, refuses = PASS, "", False, False
         started = perf_counter()
         try:
             raw = in_thread(handler, event) if handler.thread else handler.call(event)
@@ -120,23 +122,25 @@ class Chain:
             if from_outside(raised):
                 raise
             error = described(raised)
+            refuses = isinstance(raised, BadAnswer) and raised.refuses
         finally:
             FRAME.reset(token)
+            below.over = frame.below is None
         ms = int((perf_counter() - started) * 1_000_000) / 1000
         if plain and ms > SLOW_MS:
             Told.at = perf_counter()
             self._warn(handler, f"took {ms:.0f} ms on {self.row.name}, and everything else waited")
-        return _Ran(handler, answer, ms, error)
+        return _Ran(handler, answer, ms, error, refuses)
 
     def _compose(self, *group: _Ran) -> None:
         changers: dict[str, Group] = {}
         allows: dict[str, Group] = {}
         total = PASS
-        for handler, answer, ms, error in group:
+        for handler, answer, ms, error, refuses in group:
             rejected: list[str] = []
             if answer is not PASS:
                 answer, error = self._take(handler, answer, rejected, changers)
-            failed = self._failed(handler, error) if error else PASS
+            failed = self._failed(handler, error, refuses) if error else PASS
             at_fault = strength(failed) > strength(answer)
             answer = failed if at_fault else answer
             self.heard.append(Heard(handler.owner, handler.where, handler.id, ms, "", error, answer, tuple(rejected)))
@@ -194,9 +198,9 @@ class Chain:
         if gone and not self._allows and self._total.decision == "allow":
             self._total = replace(self._total, decision="none", reason="")
 
-    def _failed(self, handler: Handler, error: str) -> Answer:
+    def _failed(self, handler: Handler, error: str, refuses: bool) -> Answer:
         self._warn(handler, f"failed on {self.row.name}: {error}")
-        policy = handler.on_error or (self.row.fails if handler.lane == "inline" else "pass")
+        policy = handler.on_error or ("deny" if refuses else self.row.fails if handler.lane == "inline" else "pass")
         if policy in ("deny", "ask") and self.row.kind == "gate":
             return Answer(decision=policy, reason=f"the handler of {handler.owner} failed: {error}", note="error")
         return PASS

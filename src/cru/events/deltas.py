@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextvars import ContextVar
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 WINDOW = 0.05
 CHUNK = 4096
 MOST = 256 * 1024
+_INSIDE: ContextVar[bool] = ContextVar("cru_delivering", default=False)
+"""Whether what runs now is called by a delivery, in whatever task."""
 
 
 class DeltaQueue:
@@ -49,7 +52,7 @@ class DeltaQueue:
 
     async def flush(self) -> None:
         """Wait until everything was handed over. A handler of deltas cannot wait for itself: it returns at once."""
-        while asyncio.current_task() is not self._task:
+        while not _INSIDE.get():
             if self._parts:
                 self._wake()
                 self._full.set()
@@ -79,6 +82,7 @@ class DeltaQueue:
             self._task = asyncio.get_running_loop().create_task(self._deliver())
 
     async def _deliver(self) -> None:
+        _INSIDE.set(True)
         while self._parts:
             try:
                 await asyncio.wait_for(self._full.wait(), WINDOW)

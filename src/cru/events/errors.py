@@ -6,6 +6,7 @@ EventError
 ├── BadHandler     a registration does not fit
 ├── TooSlow        a handler did not answer within its limit
 ├── CancelledItself  a handler cancelled the task that it runs in, and nobody else did
+├── NotYours       other people's code reaches for what runs everybody (the event loop)
 └── TooDeep        handlers raise events in one another beyond the limit
 """
 
@@ -23,7 +24,11 @@ class UnknownEvent(EventError):
 
 
 class BadAnswer(EventError):
-    pass
+    """`refuses`: as far as it can be read it says no, so on a gate its failure denies, unless the handler's `on_error` says otherwise."""
+
+    def __init__(self, message: str, hint: str = "", *, refuses: bool = False) -> None:
+        super().__init__(message, hint)
+        self.refuses = refuses
 
 
 class BadHandler(EventError):
@@ -37,6 +42,10 @@ class TooSlow(EventError):
 class CancelledItself(EventError):
     def __init__(self) -> None:
         super().__init__("it cancelled the task that cru runs it in", "let it return, or raise an error")
+
+
+class NotYours(EventError):
+    pass
 
 
 class TooDeep(EventError):

@@ -72,15 +72,31 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 
 
 class Registry:
-    """All handlers of a session tree. Lists are replaced, never changed, so a running dispatch keeps its own.
-    `groups` is `by_event` cut where one group ends and the next begins; members of a chain stand alone."""
+    """All handlers of a session tree. Lists are replaced, never changed, so a running dispatch keeps its own; they are put in order when
+    somebody looks, not at each of ten thousand registrations."""
 
     def __init__(self) -> None:
-        self.by_event: dict[str, tuple[Handler, ...]] = {}
-        self.groups: dict[str, tuple[tuple[Handler, ...], ...]] = {}
+        self._by_event: dict[str, tuple[Handler, ...]] = {}
+        self._groups: dict[str, tuple[tuple[Handler, ...], ...]] = {}
+        self._of: dict[str, dict[int, Handler]] = {}
+        self._stale: set[str] = set()
         self._by_id: dict[int, Handler] = {}
         self._next = 1
         self.problems: list[str] = []
+
+    @property
+    def by_event(self) -> dict[str, tuple[Handler, ...]]:
+        """The handlers of each event, in order."""
+        if self._stale:
+            self._settle()
+        return self._by_event
+
+    @property
+    def groups(self) -> dict[str, tuple[tuple[Handler, ...], ...]]:
+        """`by_event` cut where one group ends and the next begins; members of a chain stand alone."""
+        if self._stale:
+            self._settle()
+        return self._groups
 
     def on(self, event: str, call: Call, *, owner: str, **fields: Any) -> int:
         """Register a handler; returns its id. Raises UnknownEvent or BadHandler, each with the closest known name."""
@@ -97,8 +113,8 @@ class Registry:
         handler = Handler(self._next, row.name, call, owner, **fields)
         self._warn(row, event, handler)
         self._next += 1
-        self._by_id[handler.id] = handler
-        self._list(row.name, sorted((*self.by_event.get(row.name, ()), handler), key=lambda h: h.order))
+        self._by_id[handler.id] = self._of.setdefault(row.name, {})[handler.id] = handler
+        self._stale.add(row.name)
         return handler.id
 
     def _warn(self, row: Row, event: str, handler: Handler) -> None:
@@ -113,32 +129,44 @@ class Registry:
         if handler.on_error in ("deny", "ask") and row.kind != "gate":
             self.problems.append(f"{place}: `{event}` cannot be denied, on_error has no effect")
 
-    def _list(self, event: str, handlers: list[Handler]) -> None:
-        if not handlers:
-            del self.by_event[event], self.groups[event]
-            return
-        self.by_event[event] = tuple(handlers)
-        cut = groupby(handlers, key=lambda h: (h.group, h.id if h.chain else 0))
-        self.groups[event] = tuple(tuple(group) for _, group in cut)
+    def _settle(self) -> None:
+        while self._stale:
+            event = self._stale.pop()
+            handlers = self._of.get(event)
+            if not handlers:
+                for table in (self._of, self._by_event, self._groups):
+                    table.pop(event, None)
+                continue
+            self._by_event[event] = tuple(sorted(handlers.values(), key=lambda h: h.order))
+            cut = groupby(self._by_event[event], key=lambda h: (h.group, h.id if h.chain else 0))
+            self._groups[event] = tuple(tuple(group) for _, group in cut)
 
     def off(self, handler_id: int) -> bool:
         """Remove a handler; False if it was not there (a `once` handler goes before its call)."""
         handler = self._by_id.pop(handler_id, None)
         if handler is None:
             return False
-        self._list(handler.event, [h for h in self.by_event[handler.event] if h.id != handler_id])
+        self._forget(handler)
         return True
+
+    def _forget(self, handler: Handler) -> None:
+        del self._of[handler.event][handler.id]
+        self._stale.add(handler.event)
 
     def has(self, handler_id: int) -> bool:
         return handler_id in self._by_id
+
+    def owner(self, handler_id: int) -> str:
+        """Who registered a handler; "" if it is not there."""
+        handler = self._by_id.get(handler_id)
+        return "" if handler is None else handler.owner
 
     def drop_owner(self, owner: str) -> int:
         """Remove everything that an owner registered; returns how many."""
         mine = [h for h in self._by_id.values() if h.owner == owner]
         for handler in mine:
             del self._by_id[handler.id]
-        for event in {h.event for h in mine}:
-            self._list(event, [h for h in self.by_event[event] if h.owner != owner])
+            self._forget(handler)
         return len(mine)
 
     def holds_deltas(self, depth: int = 0) -> bool:

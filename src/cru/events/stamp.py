@@ -50,15 +50,26 @@ class Origin(Struct, frozen=True):
     depth: int = 0
 
 
+class Below(Struct):
+    """How many dispatches one handler's call led to. over: it has returned, and what it left running keeps nobody waiting."""
+
+    count: int = 0
+    over: bool = False
+
+
 class Frame(Struct, frozen=True):
-    """Who is being called right now: events that these owners raise are not dispatched to them again."""
+    """Who is being called right now: events that these owners raise are not dispatched to them again. `below` is shared by all that one
+    call leads to; None outside of any."""
 
     owners: frozenset[str] = frozenset()
     depth: int = 0
     seq: int = 0
     purpose: str = ""
+    below: Below | None = None
 
 
 TOP = Frame()
 FRAME: ContextVar[Frame] = ContextVar("cru_frame", default=TOP)
 MAX_DEPTH = 16
+MAX_BELOW = 10_000
+"""How many events one call of a handler may lead to."""

@@ -11,13 +11,12 @@ from typing import Any
 
 from cru.engine.commands import Command, Said
 from cru.events.answers import Inject
-from cru.events.catalog import BY_NAME
 from cru.events.payloads import Custom
 from cru.events.stream import CommandSaid
 from cru.extensions import slips
 from cru.extensions.errors import CommandFailed
 from cru.extensions.tools import Param, params, table
-from cru.namespace import answers
+from cru.namespace import answer_values
 from cru.namespace.arguments import lua_type, tostring, warn
 from cru.namespace.host import HOST, BadArgument, Host, NamespaceError, Object
 from cru.namespace.session_view import SessionView
@@ -158,11 +157,10 @@ def _said(host: Host, name: str, value: Any) -> Said:
 
 
 def _inject(value: Mapping[str, Any]) -> Inject | None:
-    if value.get("inject") is None:
+    if value.get("inject") is None or value["inject"] is False:
         return None
-    given = {"inject": value["inject"], "model": value.get("model")}
-    inject = answers.answer("command", BY_NAME["turn:complete"], given, {}).inject
-    if inject is None or not inject.content.strip():
+    inject = answer_values.inject(value["inject"], model=value.get("model"))
+    if not inject.content.strip():
         raise BadArgument("`inject` is empty: there is no prompt to send", "leave `inject` out to send nothing")
     return inject
 

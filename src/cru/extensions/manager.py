@@ -7,7 +7,6 @@ half written.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,21 +16,20 @@ from msgspec.structs import replace
 
 from cru.engine.parts import Parts
 from cru.events.stream import Notice
+from cru.extensions.coming_and_going import coming, going
 from cru.extensions.discover import Found
 from cru.extensions.errors import NoPlugin, PluginFailed, StaysLoaded
 from cru.extensions.kept import Copy, copy_of, is_empty, written
 from cru.extensions.places import Places
 from cru.extensions.stamp import Stamp, stamp_of
-from cru.namespace.callbacks import cancel, failed
-from cru.namespace.host import HOST, Host, Plugin, Session, call
+from cru.namespace.callbacks import cancel
+from cru.namespace.host import HOST, Host, Plugin, Session
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from tempfile import TemporaryDirectory
 
 EXPECTED = (CruError, OSError, SyntaxError, UnicodeDecodeError)
-LEAVING = 5.0
-"""Seconds that a plugin may take to say good-bye."""
 ROUNDS = 3
 """How often the ledger is worked off: code that is being unloaded may register once more."""
 
@@ -262,7 +260,7 @@ class Extensions(Struct):
             host = Host(self._session, language.plugin(found, self._config(found.name)))
             token = HOST.set(host)
             try:
-                await language.load(found, host)
+                await coming(language, found, host, self.config)
             finally:
                 HOST.reset(token)
             made.plugin = host.plugin
@@ -291,7 +289,7 @@ class Extensions(Struct):
         token = HOST.set(host)
         try:
             for function in reversed(host.plugin.leaving):
-                await _guarded(host, "on_unload", host.plugin.invoke, function)
+                await going(host, "on_unload", host.plugin.invoke, function)
         finally:
             HOST.reset(token)
 
@@ -300,7 +298,7 @@ class Extensions(Struct):
         session, name = self._session, host.plugin.name
         for _ in range(ROUNDS):
             for undo in reversed(session.owned.pop(name, {}).values()):
-                await _guarded(host, "unloading", undo)
+                await going(host, "unloading", undo)
         session.parts.bus.registry.drop_owner(name)
         session.parts.tools.drop(name)
         session.parts.commands.drop(name)
@@ -367,14 +365,6 @@ class Extensions(Struct):
 
                 self.languages[kind] = PythonPlugins()
         return self.languages[kind]
-
-
-async def _guarded(host: Host, context: str, function: Any, *args: Any) -> None:
-    try:
-        async with asyncio.timeout(LEAVING):
-            await call(function, *args)
-    except Exception as error:  # noqa: BLE001  the boundary around a plugin that goes: reported, the rest goes on
-        failed(host, error, context)
 
 
 def _needs(found: Found) -> tuple[str, ...]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Annotated, Any
 
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 
 class PluginSettings(Struct, frozen=True):
@@ -22,11 +22,12 @@ class PluginSettings(Struct, frozen=True):
 PATH_VARIABLES = ("CRU_PLUGIN_PATH", "CRUCIBLE_PLUGIN_PATH")
 
 # What `[plugins]` may hold; "*" is any other name.
-PLUGIN_KEYS: dict[str, Any] = {"watch": bool, "*": {"enabled": bool, "*": Any}}
+PLUGIN_KEYS: dict[str, Any] = {"watch": bool, "setup_timeout": Annotated[float, Meta(gt=0)], "*": {"enabled": bool, "*": Any}}
 
 DOCS: dict[str, str] = {
     "plugins": "`[plugins.NAME]`: what the plugin NAME reads as its configuration; `enabled = false` leaves it out, `enabled = true` "
     "turns on one that comes with cru; for programs also `era`, `timeout`, `hook_timeout` and `on_error` "
-    "([executables](executables.md#settings)). `[plugins] watch = true`: changed plugins are loaded anew before the next prompt",
+    "([executables](executables.md#settings)). `[plugins] watch = true`: changed plugins are loaded anew before the next prompt; "
+    "`setup_timeout = 10`: the seconds in which a plugin must be loaded",
     "runtimepath": "folders whose `plugins/` is searched too, after that of the home folder",
 }

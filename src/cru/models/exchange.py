@@ -79,7 +79,7 @@ class Exchange:
 
     def _lost(self, error: NetError, begun: bool) -> ModelError:
         if isinstance(error, BadUrl):
-            return ModelRefused(error.message, error.hint)
+            return ModelRefused(self.asked.without_keys(error.message), error.hint)
         kind = BrokenReply if begun else ModelUnavailable
         return kind(
             f"{self.asked.provider}: {error.message}", error.hint or f"is {self._url.partition('?')[0]} reachable?"
@@ -180,7 +180,7 @@ def unfinished(asked: Asked) -> BrokenReply:
 
 def unreadable(asked: Asked, data: bytes) -> BrokenReply:
     """For a reply that is not what the protocol says; asking again would bring the same."""
-    shown = data[:120].decode("utf-8", "replace")
+    shown = asked.without_keys(data.decode("utf-8", "replace"))[:120]
     error = BrokenReply(
         f"{asked.provider}: cannot understand the reply: {shown!r}", "does base_url name the right server?"
     )

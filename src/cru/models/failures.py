@@ -58,15 +58,23 @@ _decode = msgspec.json.Decoder(_Body).decode
 
 
 class Asked(Struct, frozen=True):
-    """Whom a request went to, for messages: the provider, the model, and the name of the variable or setting of its key."""
+    """Whom a request went to, for messages: the provider, the model, and the name of the variable or setting of its key. `hidden`: what
+    else no message may show."""
 
     provider: str
     model: str
     key_name: str = ""
     key: str = ""
+    hidden: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"Asked({self.provider!r}, {self.model!r}, {self.key_name!r})"
+
+    def without_keys(self, text: str) -> str:
+        """A text of the server's, in which it may repeat what it was sent."""
+        for one in (self.key, *self.hidden):
+            text = text.replace(one, "***") if one else text
+        return text
 
 
 def from_status(asked: Asked, status: int, body: bytes) -> ModelError:
@@ -117,8 +125,7 @@ def _words(asked: Asked, error: ErrorObject) -> str:
     text = error.message or ""
     if isinstance(error.metadata, dict) and isinstance(raw := error.metadata.get("raw"), str) and raw not in text:
         text = f"{text} ({raw[:500]})"
-    if asked.key:
-        text = text.replace(asked.key, "***")
+    text = asked.without_keys(text)
     text = "".join(char for char in text[:1000] if char.isprintable() or char.isspace())  # it goes to a terminal
     return " ".join(text.split())
 

@@ -1,4 +1,4 @@
-"""Looking for a model server on this machine, when nothing is configured."""
+"""Looking at the model servers of this machine: when nothing is configured, and before a model of theirs is kept."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
+from cru.config.closest import closest
+from cru.models.protocol import NoModel
 from cru.models.providers import PROVIDERS, Provider
 from cru.net.errors import NetError
 from cru.net.transport import Transport
@@ -49,3 +51,23 @@ async def _ask(transport: Transport, server: Provider) -> Found | None:
         return None  # nobody there, or somebody else: not an answer
     models = tuple(model.id for model in listed or () if "embed" not in model.id)
     return Found(server, models) if models else None
+
+
+async def require_listed(provider: str, model: str, base_url: str) -> None:
+    """Whether the server of this machine that a kept model would be asked of is there and has it. Servers elsewhere, and those that take
+    names which they do not list, are not asked. Raises NoModel."""
+    server = next((one for one in SERVERS if one.name == provider and one.base_url == base_url), None)
+    if server is None:
+        return
+    found = await probe([server])
+    if found is None:
+        raise NoModel(
+            f"{provider} does not answer at {base_url}, or has no model",
+            f"start it and try again; for one run that is not checked: -s model={provider}:{model}; to keep it all the same, write "
+            "`model` into the context's local.toml",
+        )
+    if model in found.models or f"{model}:latest" in found.models:
+        return
+    near = closest(model, found.models)
+    hint = f"did you mean {provider}:{near}?" if near else f"it has {', '.join(found.models[:8])}"
+    raise NoModel(f"{provider} here has no model {model}", hint)

@@ -68,6 +68,9 @@ LATER = (
 """Providers that have no adapter yet. Most of them offer an OpenAI-compatible base_url."""
 
 
+SHORTEST = 4
+
+
 class Key(Struct, frozen=True):
     """A key and the name of the variable or setting that it came from; both "" if there is none."""
 
@@ -162,6 +165,16 @@ def key_variables(env: Mapping[str, str]) -> frozenset[str]:
 
 
 def secrets(settings: ModelSettings, env: Mapping[str, str]) -> list[str]:
-    """Every key value that is known here, so that journals and traces can leave them out."""
+    """Every key value that is known here, in a base_url too, so that journals and traces can leave them out."""
     values = [settings.api_key.strip(), *(env.get(name, "").strip() for name in KEY_VARIABLES)]
+    values += in_base_url(settings.base_url)
     return [value for value in dict.fromkeys(values) if value]
+
+
+def in_base_url(base_url: str) -> tuple[str, ...]:
+    """What is secret in an address: user name, password and values of its query, but for words too short to be told from others."""
+    if not ("@" in base_url or "?" in base_url):
+        return ()
+    from cru.config.secret import in_address
+
+    return tuple(one for one in in_address(base_url) if len(one) >= SHORTEST)

@@ -100,7 +100,9 @@ def _http(
     from cru.models.failures import Asked
 
     key = key_for(choice.provider, choice.base_url, settings, env)
-    asked = Asked(choice.provider, choice.model, key.name if key.value else "", key.value)
+    asked = Asked(
+        choice.provider, choice.model, key.name if key.value else "", key.value, providers.in_base_url(choice.base_url)
+    )
     headers = {"content-type": "application/json", "accept": "text/event-stream", "user-agent": "cru"}
     if PROVIDERS[choice.provider].kind == "anthropic":
         from cru.models import anthropic

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from math import inf
+from typing import Any, ClassVar, Literal
 
 from msgspec import Struct
 
@@ -17,8 +18,22 @@ class ModelAlias(Struct, frozen=True):
     api: dict[str, Any] = {}
 
 
+API_RANGES: dict[str, tuple[float, float]] = {
+    "temperature": (0, inf),
+    "max_tokens": (1, inf),
+    "top_p": (0, 1),
+    "reasoning.max_tokens": (0, inf),
+}
+
+
 class ModelSettings(Struct, frozen=True):
     """The settings of this room; `api` is the merge of `[api]` over all layers."""
+
+    RANGES: ClassVar[dict[str, tuple[float, float]]] = {
+        "models.*.context_window": (0, inf),
+        **{f"api.{key}": limits for key, limits in API_RANGES.items()},
+        **{f"models.*.api.{key}": limits for key, limits in API_RANGES.items()},
+    }
 
     model: str = ""
     api_key: str = ""

@@ -1,161 +1,226 @@
-"""What a Lua handler returned, as our answer (the parse order of crucible 0.28, and what the seeds of cru add)."""
+"""What a handler of a plugin returned, as our answer. Every part of it counts, or is told, or fails the handler by name
+(docs/events.md, "What goes together"; docs/decisions/0014)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Container, Mapping
+from inspect import iscoroutine
+from typing import Any, NamedTuple
 
-from cru.events.answers import PASS, Answer, Change, Inject, Position, add
+from msgspec.structs import replace
+
+from cru.events.answers import PASS, Answer, Change, Decision
 from cru.events.catalog import Row
+from cru.events.errors import BadAnswer
+from cru.namespace.answer_values import bounded, inject, kind, text, yes
+from cru.namespace.answer_words import BESIDE, CANCEL, DECIDING, NO, WORDS
 from cru.namespace.host import BadArgument
-from cru.namespace.lazy import Lazy, stored
-from cru.namespace.vocabulary import field_of, word
+from cru.namespace.lazy import Lazy, LazyDict, stored
+from cru.namespace.vocabulary import field_of
 
-POSITIONS: dict[str, Position] = {"user_prefix": "user_prefix", "user_suffix": "user_suffix"}
-
-
-DECIDING = ("cancel", "deny", "allow", "ask", "halt", "handled")
-ADDING = ("inject", "context")
-BESIDE = ("reason", "result", "terminate", "model")
-"""The words of an answer: those that are true, those that hold what is added, and those that stand beside them."""
-
-UNDERSTOOD = frozenset((
-    *DECIDING, *ADDING, *BESIDE, "cancelled",
-    "type", "event_type", "summary", "name", "identifier", "timestamp_ms", "is_continuation", "payload",
-))  # fmt: skip
+KNOWN = WORDS | {"type", "event_type", "summary", "name", "identifier", "timestamp_ms", "is_continuation", "payload"}
+"""The words, and what every event has beside its fields."""
+CANCELLED = "cancelled"
+"""The reason of a cancel without one."""
 
 
-# Words of other systems' answers, and ours.
-ELSEWHERE = {
-    "block": "cancel", "blocked": "cancel", "decision": "cancel, allow or ask", "permissionDecision": "cancel, allow or ask",
-    "continue": "halt", "stop": "halt", "approved": "allow", "updated_input": "args", "updatedInput": "args",
-    "updated_prompt": "content", "additionalContext": "context",
-}  # fmt: skip
+class Read(NamedTuple):
+    """An answer, and by key what of the returned value does not count: it is told once."""
+
+    answer: Answer
+    odd: Mapping[str, str] = {}
 
 
-class Odd(Exception):
-    """The return value means nothing: warn and pass."""
+NOTHING = Read(PASS)
 
 
-def answer(name: str, row: Row, raw: Any, sent: Mapping[str, Any]) -> Answer:
-    """The answer of a return value. `sent` is the payload as the handler got it. Raises BadArgument (the handler's failure)
-    for an inject without content, and Odd for a value that means nothing."""
-    if raw is None:
-        return PASS
+def read(name: str, row: Row, raw: Any, sent: Mapping[str, Any]) -> Read:
+    """The answer of a return value. `sent` is the payload as the handler got it. Raises BadAnswer (the handler's failure) for what
+    cannot be read whole."""
     if not isinstance(raw, Mapping):
-        raise Odd(f"returned {type(raw).__name__} {str(raw)[:40]!r}; a table or nil is understood")
+        return _no_table(raw)
     if not raw:
-        return PASS
-    if "type" not in raw:
-        decided = _decision(raw, row)
-        if decided is not None:
-            return decided if decided.stops or decided.inject else add(decided, _transform(name, row, _rest(raw), sent))
-    elif row.fails == "deny":
-        _unsaid(raw, sent)
-    if raw.get("cancelled") is True and row.kind == "gate" and "type" in raw:
-        return Answer(decision="deny", reason=str(raw.get("reason") or "cancelled"))
-    return _transform(name, row, raw, sent)
+        return NOTHING
+    said = _words(raw, sent)
+    try:
+        flat = _flat(raw, sent)
+        if flat is not raw:
+            said = _words(flat, sent)
+        return _read(name, row, flat, sent, said)
+    except BadArgument as error:
+        raise BadAnswer(error.message, error.hint, refuses=_refuses(row, said)) from error
 
 
-def _unsaid(raw: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
-    """crucible reads no decision in a returned event. Where it would have guarded something, that is the handler's failure: raises
-    BadArgument (docs/decisions/0014)."""
-    for key in ("cancel", "deny", "ask", "halt"):
-        if key not in sent and raw.get(key):
-            raise BadArgument(
-                f"the event came back with `{key}` in it, which means nothing", f"return {{{key} = true}} alone"
-            )
+def _words(raw: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
+    """The words of an answer that are not absent. In an event that came back, what it has a field for is that field."""
+    fields = sent if "type" in raw else ()
+    return {
+        key: value
+        for key, value in stored(raw)
+        if key in WORDS and value is not None and value is not False and key not in fields
+    }
 
 
-def misspelt(name: str, row: Row, raw: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, str]:
-    """The keys that mean nothing and are nearly a word of an answer or a field that may be changed, and what was probably meant."""
-    strays = [key for key in raw.keys() - sent.keys() - UNDERSTOOD if isinstance(key, str)]
+def _read(name: str, row: Row, raw: Mapping[str, Any], sent: Mapping[str, Any], said: dict[str, Any]) -> Read:
+    odd = _slips(name, row, raw, sent)
+    if said:
+        _partners(name, row, sent, said)
+        answer = _said(name, row, said, odd)
+        answer = replace(answer, changes=_changes(name, row, raw, sent, said))
+        answer = bounded(_fitting(row, said, answer, odd))
+    else:
+        changes = _changes(name, row, raw, sent, said)
+        answer = Answer(changes=changes) if changes else PASS
+    return Read(answer, odd) if odd or answer is not PASS else NOTHING
+
+
+def _no_table(raw: Any) -> Read:
+    """`condition and {…}` gives false, and in Python whatever is empty; a scalar passes as in crucible. Anything else was meant to say
+    something: raises BadAnswer."""
+    if raw is None:
+        return NOTHING
+    what = f"returned {kind(raw)}"
+    if isinstance(raw, bool | int | float | str):
+        what += f" {str(raw)[:40]!r}"
+    elif not (isinstance(raw, list | tuple) and not raw):
+        raise BadAnswer(f"{what}; a table or nil is understood", "return {…} with the words of an answer")
+    return Read(PASS, {"": f"{what}; a table or nil is understood"})
+
+
+def _payload(raw: Mapping[str, Any]) -> Any:
+    return dict.get(raw, "payload") if isinstance(raw, LazyDict) else raw.get("payload")
+
+
+def _flat(raw: Mapping[str, Any], sent: Mapping[str, Any]) -> Mapping[str, Any]:
+    """With what the handler put into `payload` and the payload had not."""
+    inner = _payload(raw)
+    if inner is None or type(inner) is Lazy or "payload" in sent:
+        return raw
+    if not isinstance(inner, Mapping):
+        raise BadArgument(f"`payload` must be a table, not {kind(inner)}")
+    added = {key: value for key, value in stored(inner) if key not in sent}
+    return {**added, **dict(stored(raw))} if added else raw
+
+
+def _slips(name: str, row: Row, raw: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, str]:
+    """Keys that mean nothing and were probably meant to. Where the event guards something, or where it was a no that a gate would have
+    heard, that is the handler's failure: raises BadAnswer."""
+    strays = [key for key in raw if key not in sent and key not in KNOWN and key not in row.writable]
     if not strays:
         return {}
-    from cru.config.closest import closest
+    from cru.namespace.answer_slips import slips
 
-    fields = writable(name, row)
-    found = {}
-    for key in strays:
-        if key in fields:
+    odd = {}
+    for key, meant, refuses in slips(name, row, raw, [key for key in strays if isinstance(key, str)]):
+        what, hint = f"returned `{key}`, which means nothing on {name}", f"did you mean `{meant}`?"
+        if row.kind == "gate" and (refuses or row.fails == "deny"):
+            raise BadAnswer(what, hint, refuses=True)
+        odd[key] = f"{what}; {hint}"
+    return odd
+
+
+def _partners(name: str, row: Row, sent: Mapping[str, Any], said: dict[str, Any]) -> None:
+    """A word that stands beside another one needs it; a field of the event of the same name needs nothing."""
+    for key, partner in BESIDE.items():
+        if key not in said or not partner or partner in said:
             continue
-        if key in ELSEWHERE:
-            found[key] = ELSEWHERE[key]
-            continue
-        words = [*sorted(fields), *(DECIDING if raw[key] is True else ADDING)]
-        if any(one in raw for one in (*DECIDING, *ADDING)):
-            words += BESIDE
-        meant = closest(key, words)
-        if meant:
-            found[key] = meant
-    return found
+        if key not in sent and field_of(name, key) not in row.writable:
+            raise BadArgument(f"`{key}` without `{partner}` means nothing on {name}")
+        del said[key]
 
 
-def writable(name: str, row: Row) -> set[str]:
-    """The keys that a handler of this name may change."""
-    return {key for key in (*word(name).keys, *row.writable) if field_of(name, key) in row.writable}
+def _said(name: str, row: Row, said: Mapping[str, Any], odd: dict[str, str]) -> Answer:
+    """What the words say, each by its type."""
+    for key in (*DECIDING, "terminate"):
+        if key in said:
+            yes(key, said[key])
+    for key in ("ask", "allow"):
+        if key in said and row.fails != "deny":  # nobody is asked there
+            what = f"`{key}` means nothing on {name}"
+            if key == "ask" and row.kind == "gate":
+                raise BadArgument(what, "return {cancel = true} to forbid it")
+            odd[key] = what
+    if "ask" in said and "handled" in said:
+        raise BadArgument("`ask` beside `handled`: what is done already cannot be asked", "return one of them")
+    decision, reason = _decision(said, odd), text("reason", said.get("reason"))
+    return Answer(
+        decision=decision,
+        halt="halt" in said or "terminate" in said,
+        reason=(reason or _reason(said)) if decision != "none" else "",
+        context=(text("context", said["context"]),) if "context" in said else (),
+        inject=inject(said["inject"], said.get("position"), said.get("model")) if "inject" in said else None,
+        result=said.get("result", "") if "handled" in said else None,
+    )
 
 
-def _decision(raw: Mapping[str, Any], row: Row) -> Answer | None:
-    """What the words of an answer say; None if there are none. An inject beside a cancel wins, but never over a halt, nor where the
-    event guards something (docs/decisions/0014)."""
-    reason = str(raw.get("reason") or "")
-    cancels = raw.get("cancel") or raw.get("deny")
-    if raw.get("halt"):
-        return Answer(decision="deny", halt=True, reason=reason or "halted")
-    if cancels and row.fails == "deny":
-        return Answer(decision="deny", reason=reason or "cancelled")
-    if raw.get("inject") is not None and raw.get("inject") is not False:
-        return Answer(inject=_inject(raw["inject"], raw))
-    if raw.get("handled"):
-        result = raw.get("result")
-        return Answer(result=result if result is not None else "", halt=bool(raw.get("terminate")))
-    if cancels:
-        return Answer(decision="deny", reason=reason or "cancelled")
-    context = (raw["context"],) if isinstance(raw.get("context"), str) else ()
-    if raw.get("allow"):
-        return Answer(decision="allow", reason=reason, context=context)
-    if raw.get("ask"):
-        return Answer(decision="ask", reason=reason, context=context)
-    return Answer(context=context) if context else None
+def _decision(said: Mapping[str, Any], odd: Mapping[str, str]) -> Decision:
+    if "halt" in said or _cancels(said):
+        return "deny"
+    if "ask" in said and "ask" not in odd:
+        return "ask"
+    return "allow" if "allow" in said and "allow" not in odd else "none"
 
 
-def _rest(raw: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields beside the words of an answer."""
-    return {key: value for key, value in raw.items() if key not in (*DECIDING, *ADDING, "reason")}
+def _reason(said: Mapping[str, Any]) -> str:
+    return "halted" if "halt" in said else CANCELLED if _cancels(said) else ""
 
 
-def _inject(value: Any, raw: Mapping[str, Any]) -> Inject:
-    model = raw.get("model") or ""
-    if isinstance(value, str | int | float) and not isinstance(value, bool):
-        return Inject(_text(value), model=str(model))
-    if not isinstance(value, Mapping):
-        raise BadArgument(f"inject must be a text or a table with content, not {type(value).__name__}")
-    content = value.get("content")
-    if not isinstance(content, str | int | float) or isinstance(content, bool):
-        raise BadArgument("inject without content", 'return {inject = {content = "…", position = "user_prefix"}}')
-    position = POSITIONS.get(str(value.get("position") or "user_prefix"))
-    if position is None:
-        raise BadArgument(f"inject: unknown position {value['position']!r}", f"one of {', '.join(POSITIONS)}")
-    return Inject(_text(content), position, str(value.get("model") or model))
+def _cancels(said: Mapping[str, Any]) -> str:
+    """The word that cancels, if one does."""
+    return next((word for word in CANCEL if word in said), "")
 
 
-def _text(value: str | float) -> str:
-    return value if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else str(value)
+def _fitting(row: Row, said: Mapping[str, Any], answer: Answer, odd: dict[str, str]) -> Answer:
+    """The answer without what a stop leaves no room for. A cancel of a plugin on `turn:complete` only stops the handlers behind it."""
+    stop = "halt" if "halt" in said else _cancels(said) or "terminate"
+    without: dict[str, Any] = {}
+    if answer.halt or (answer.decision == "deny" and row.kind == "gate" and row.name != "turn:complete"):
+        without.update(context=(), inject=None)
+    if answer.decision == "deny" and row.kind == "gate" and (answer.halt or row.name != "turn:complete"):
+        without.update(result=None, changes=())
+    for part in without:
+        if part == "changes":
+            odd.update({one.field: f"`{one.field}` beside `{stop}` is left out" for one in answer.changes})
+        elif getattr(answer, part) not in ((), None):
+            odd[part] = f"`{part}` beside `{stop}` is left out"
+    return replace(answer, **without) if without else answer
 
 
-def _transform(name: str, row: Row, raw: Mapping[str, Any], sent: Mapping[str, Any]) -> Answer:
-    """Whatever differs from what was sent, in `payload` or flat, whichever changed."""
+def _refuses(row: Row, said: Mapping[str, Any]) -> bool:
+    """Whether a gate would have heard a no."""
+    no = ("halt",) if row.name == "turn:complete" else NO
+    return row.kind == "gate" and any(word in said for word in no)
+
+
+def _changes(
+    name: str, row: Row, raw: Mapping[str, Any], sent: Mapping[str, Any], said: Container[str]
+) -> tuple[Change, ...]:
+    """Whatever differs from what was sent, in `payload` or flat, whichever changed, but for the words that were `said`."""
     changes: dict[str, Change] = {}
-    inner = dict.get(raw, "payload") if isinstance(raw, dict) else raw.get("payload")
+    inner = _payload(raw)
     for now in (inner, raw) if isinstance(inner, Mapping) else (raw,):
         for key, value in stored(now):
-            if type(value) is Lazy or (key in sent and _same(sent[key], value)):
+            if type(value) is Lazy or key in said or (key in sent and _same(sent[key], value)):
                 continue
             field = field_of(name, key)
-            if key in sent or field in row.writable:
-                changes[field] = Change(field, "merge" if field == "env" else "set", value)
-    return Answer(changes=tuple(changes.values())) if changes else PASS
+            if key not in sent and field not in row.writable:
+                continue
+            if iscoroutine(value):
+                kind(value)
+                raise BadArgument(f"`{key}` is a coroutine that nobody awaited", "await it")
+            if field in changes and changes[field].value != value:
+                raise BadArgument(f"`{key}` and `payload.{key}` differ", "change one of them")
+            changes[field] = Change(field, "merge" if field == "env" else "set", value)
+    if type(raw) is LazyDict:
+        _whole(name, row, raw, sent)
+    return tuple(changes.values())
+
+
+def _whole(name: str, row: Row, event: LazyDict, sent: Mapping[str, Any]) -> None:
+    """That nothing that may be changed was taken out: that would change nothing."""
+    for key in sent:
+        if key not in event and field_of(name, key) in row.writable:
+            raise BadArgument(f"`{key}` was taken out of the event", "give it a value")
 
 
 def _same(before: Any, now: Any) -> bool:

@@ -102,6 +102,12 @@ def texts(where: str, name: str, value: Any) -> list[str]:
     return [tostring(one) for one in found]
 
 
+def own(where: str, what: str, owner: str) -> None:
+    """That the calling plugin is the owner. Raises BadArgument, which names whose it is."""
+    if owner != host().plugin.name:
+        raise BadArgument(f"{where}: {what} belongs to {owner}", "a plugin takes back only what is its own")
+
+
 def options(where: str, value: Any, known: Collection[str]) -> dict[str, Any]:
     """A table of options. Unknown ones are reported with the closest known name, and kept out. Raises BadArgument."""
     found = table(where, "options", value)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Coroutine
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from cru.events.steps import GRACE
 from cru.namespace.host import HOST, Host, Session, call, host
 from cru.values.errors import CruError
 
@@ -16,8 +18,11 @@ if TYPE_CHECKING:
     import asyncio
 
 KEPT_ERRORS = 100
-ENDING = 2.0
-"""Seconds that a cancelled task may take to end."""
+ENDING = GRACE + 0.5
+"""Seconds that a cancelled task may take to end: what a plugin in Python has, and a little more."""
+
+_BEHIND: ContextVar[asyncio.Task[Any] | None] = ContextVar("cru_background", default=None)
+"""The background task in which this runs."""
 
 
 class Callback(Struct, frozen=True):
@@ -89,16 +94,16 @@ def error_value(error: BaseException) -> Any:
 def detach(owner: Host, work: Callable[..., Coroutine[Any, Any, Any]], *args: Any) -> asyncio.Task[Any]:
     """Run `work(*args)` beside everything else until the plugin is unloaded or the session closes. Events that it raises go to
     everybody, its owner too."""
-    import asyncio
-
+    from cru.events.scope import Scope, begin
     from cru.events.stamp import FRAME, TOP
 
     async def fresh() -> None:
         FRAME.set(TOP)
+        _BEHIND.set(task)
         await work(*args)
 
     session, name = owner.session, owner.plugin.name
-    task = asyncio.get_running_loop().create_task(fresh())
+    task = begin(fresh(), Scope())
     session.tasks[task] = name
     task.add_done_callback(lambda done: session.tasks.pop(done, None))
     owner.own(lambda: cancel(session, name), "tasks")
@@ -106,11 +111,11 @@ def detach(owner: Host, work: Callable[..., Coroutine[Any, Any, Any]], *args: An
 
 
 async def cancel(session: Session, owner: str | None = None) -> None:
-    """End the background tasks of a plugin, or of all, and wait for them; not the one that asks for it. One that does not end within
-    two seconds is left, with a warning."""
+    """End the background tasks of a plugin, or of all, and wait for them; not the one that asks for it. One that does not end in time
+    is left, with a warning."""
     import asyncio
 
-    asking = asyncio.current_task()
+    asking = _BEHIND.get()
     ended = [task for task, name in session.tasks.items() if owner in (None, name) and task is not asking]
     for task in ended:
         task.cancel()

@@ -8,7 +8,7 @@ from weakref import WeakSet
 
 from msgspec import Struct
 
-from cru.namespace.arguments import function, tostring, whole
+from cru.namespace.arguments import function, own, tostring, whole
 from cru.namespace.callbacks import Callback, callback
 from cru.namespace.host import Host, Object, host
 
@@ -25,7 +25,8 @@ class Emitter(Object):
 
     METHODS = ("on", "once", "off", "emit", "emit_async", "count", "unregister_owner", "off_all")
 
-    def __init__(self) -> None:
+    def __init__(self, maker: str = "") -> None:
+        self._maker = maker
         self._listeners: dict[str, list[_Listener]] = {}
         self._last: dict[str, int] = {}
 
@@ -38,9 +39,11 @@ class Emitter(Object):
         return self._add(event, listener, owner, once=True)
 
     def off(self, event: str, id: int) -> bool:
-        """Stop listening; False if there was no such listener."""
-        number = whole("emitter:off", "id", id)
-        return self._keep(tostring(event), lambda one: one.id != number)
+        """Stop listening; False if there was no such listener. Raises BadArgument if it belongs to another plugin, unless the emitter
+        is the caller's."""
+        number, name = whole("emitter:off", "id", id), tostring(event)
+        self._mine("emitter:off", name, lambda one: one.id == number)
+        return self._gone(name, number)
 
     async def emit(self, event: str, *args: Any) -> None:
         """Call everybody who listens now, one after another."""
@@ -49,7 +52,7 @@ class Emitter(Object):
             if one not in self._listeners.get(name, ()):
                 continue  # an earlier listener removed it
             if one.once:
-                self.off(name, one.id)
+                self._gone(name, one.id)
             await one.call.guarded(f"listener of {name}", *args)
 
     async def emit_async(self, event: str, *args: Any) -> None:
@@ -61,14 +64,17 @@ class Emitter(Object):
         return len(self._listeners.get(tostring(event), ()))
 
     def unregister_owner(self, owner: str) -> None:
-        """Remove every listener that was registered with this owner."""
+        """Remove every listener that was registered with this owner. Raises BadArgument as `off` does."""
+        for event in list(self._listeners):
+            self._mine("emitter:unregister_owner", event, lambda one: one.owner == owner)
         for event in list(self._listeners):
             self._keep(event, lambda one: one.owner != owner)
 
     def off_all(self, event: str | None = None) -> None:
-        """Remove the listeners of one event, or all."""
+        """Remove the listeners of one event, or all; of an emitter that the caller has not made, the caller's own."""
+        caller = host().plugin.name
         for name in [tostring(event)] if event is not None else list(self._listeners):
-            self._listeners.pop(name, None)
+            self._keep(name, lambda one: caller not in (self._maker, one.call.host.plugin.name))
 
     def _add(self, event: str, listener: Callable[..., Any], owner: str | None, *, once: bool) -> int:
         name = tostring(event)
@@ -83,6 +89,15 @@ class Emitter(Object):
         """Remove every listener that a plugin registered, whatever owner it gave."""
         for event in list(self._listeners):
             self._keep(event, lambda one: one.call.host.plugin.name != plugin)
+
+    def _gone(self, event: str, id: int) -> bool:
+        return self._keep(event, lambda one: one.id != id)
+
+    def _mine(self, where: str, event: str, which: Callable[[_Listener], bool]) -> None:
+        if host().plugin.name == self._maker:
+            return
+        for one in filter(which, self._listeners.get(event, ())):
+            own(where, f"listener {one.id} of {event}", one.call.host.plugin.name)
 
     def _keep(self, event: str, wanted: Callable[[_Listener], bool]) -> bool:
         before = self._listeners.get(event, [])
@@ -112,7 +127,7 @@ def new() -> Emitter:
 
     Example: cru.emitter.new():on("saved", function() end) --> 1
     """
-    return Emitter()
+    return Emitter(host().plugin.name)
 
 
 def global_() -> Emitter:

@@ -13,10 +13,11 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from cru.events.answers import PASS, Answer
+from cru.events.answers import Answer
 from cru.events.payloads import Custom
 from cru.events.stamp import FRAME, Event
 from cru.namespace import answers, vocabulary
+from cru.namespace.answer_values import bounded
 from cru.namespace.host import HOST, Host, Object
 from cru.namespace.session_view import SessionView
 
@@ -100,40 +101,36 @@ class Handler:
         token = HOST.set(self._host)
         try:
             result = await waiting
+            while isawaitable(result):  # an `async def` that returns another one's call
+                result = await self._host.plugin.invoke(_same, result)
         finally:
             HOST.reset(token)
         return self._answer(event, result, sent)
 
     def _answer(self, event: Event, result: Any, sent: Mapping[str, Any]) -> Answer:
         if isinstance(result, Answer):
-            return result
-        try:
-            answer = answers.answer(self._name, event.row, result, sent)
-        except answers.Odd as odd:
-            self._warn(self._label, str(odd))
-            return PASS
-        for key in result or ():
-            if key not in sent and key not in answers.UNDERSTOOD:
-                self._misspelt(event, result, sent)
-                break
+            return bounded(result)
+        answer, odd = answers.read(self._name, event.row, result, sent)
+        for key, text in odd.items():
+            self._tell(key, text)
         if answer.decision == "deny" and not answer.halt and event.row.name == "turn:complete":
-            self._host.session.shared["stopped"] = (
-                event.stamp.dispatch_seq
-            )  # crucible: only the handlers after it are stopped
-            return Answer(note=f"stops the rest: {answer.reason}")
+            # crucible: only the handlers after it are stopped
+            self._host.session.shared["stopped"] = event.stamp.dispatch_seq
+            return replace(answer, decision="none", reason="", note=f"stops the rest: {answer.reason}")
         return answer
 
-    def _misspelt(self, event: Event, result: Mapping[str, Any], sent: Mapping[str, Any]) -> None:
-        """Tell once what was probably meant by a key that means nothing."""
-        for key, meant in answers.misspelt(self._name, event.row, result, sent).items():
-            if key not in self._told:
-                self._told.add(key)
-                place = self._host.plugin.where(self._function) or self._label
-                self._warn(place, f"returned `{key}`, which means nothing on {self._name}; did you mean `{meant}`?")
-
-    def _warn(self, place: str, text: str) -> None:
+    def _tell(self, key: str, text: str) -> None:
+        """Tell once what of its answers does not count."""
+        if key in self._told:
+            return
+        self._told.add(key)
         owner = self._host.plugin.name
+        place = self._host.plugin.where(self._function) or self._label
         self._host.session.parts.bus.stream.warn(f"{owner} ({place}): {text}", owner)
 
     def _stopped(self, event: Event) -> bool:
         return bool(self._host.session.shared.get("stopped") == event.stamp.dispatch_seq)
+
+
+def _same(waiting: Any) -> Any:
+    return waiting

@@ -122,6 +122,7 @@ class Values(tuple[Any, ...]):
 class Object:
     """A value with methods. `METHODS` are the ones that extensions may call (`obj:method(...)` in Lua), `FIELDS` what they may read."""
 
+    __slots__ = ("__weakref__",)
     METHODS: tuple[str, ...] = ()
     FIELDS: tuple[str, ...] = ()
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from typing import Any
 
+from cru.namespace.arguments import own
+from cru.namespace.host import host
+
 
 class Layers:
     """Values by key, each with the plugin that set it. The newest holds; what a plugin set goes with it, and the one before holds again."""
@@ -31,11 +34,17 @@ class Layers:
         values.pop(owner, None)
         values[owner] = value
 
-    def remove(self, key: Hashable) -> Any:
-        """Nobody's value holds any more; the one that did."""
-        value = self.get(key)
-        self._all.pop(key, None)
-        return value
+    def remove(self, where: str, key: Hashable) -> bool:
+        """Take back what the calling plugin set; whether there was anything. Raises BadArgument if only others have set it."""
+        values, name = self._all.get(key, {}), host().plugin.name
+        if name in values:
+            del values[name]
+            if not values:
+                del self._all[key]
+            return True
+        if values:
+            own(where, f"`{key}`", next(reversed(values)))
+        return False
 
     def drop(self, owner: str) -> list[Hashable]:
         """Take away what a plugin set; the keys."""

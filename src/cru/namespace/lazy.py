@@ -40,18 +40,28 @@ class LazyDict(dict[str, Any]):
         return dict(self.items()) == other
 
     def __getattr__(self, name: str) -> Any:
-        """`event.args` is `event["args"]`, as far as dict has no method of that name."""
+        """`event.args` is `event["args"]`, as far as dict has no method of that name; to assign and to delete it always is."""
         try:
             return self[name]
         except KeyError:
-            if name.startswith("__"):
-                raise AttributeError(name) from None
-            from cru.config.closest import did_you_mean
+            raise self._missing(name) from None
 
-            hint = did_you_mean(name, [key for key in self if isinstance(key, str)])
-            raise AttributeError(
-                f"there is no `{name}` here{f'; {hint}' if hint else ''}", name=name, obj=self
-            ) from None
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        try:
+            del self[name]
+        except KeyError:
+            raise self._missing(name) from None
+
+    def _missing(self, name: str) -> AttributeError:
+        if name.startswith("__"):
+            return AttributeError(name)
+        from cru.config.closest import did_you_mean
+
+        hint = did_you_mean(name, [key for key in self if isinstance(key, str)])
+        return AttributeError(f"there is no `{name}` here{f'; {hint}' if hint else ''}", name=name, obj=self)
 
     __hash__ = None
 

@@ -64,9 +64,9 @@ def set_(name: str, definition: dict[str, Any] | None = None) -> None:
     if name in MODES or name in ALIASES:
         raise BadArgument(f"{where}: a built-in mode cannot be changed", "choose another name")
     if definition is None:
-        if _modes(session).current == name:
+        known = _modes(session)
+        if known.own.remove(where, name) and known.current == name and name not in known.own:
             switch(session, _BASE)
-        _modes(session).own.remove(name)
         return
     given = options(where, definition, ("description", "tools", "permissions"))
     tools = given.get("tools", "*")

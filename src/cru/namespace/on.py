@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from cru.events.errors import EventError
 from cru.events.registry import find
 from cru.namespace import vocabulary
+from cru.namespace.arguments import own, whole
 from cru.namespace.handlers import Handler
 from cru.namespace.host import BadArgument, Host, host
 
@@ -36,13 +37,17 @@ def once(event: str, first: Any = None, second: Any = None, **named: Any) -> Any
 
 
 def off(id: int) -> bool:
-    """off(id) -> true if the handler was there.
+    """off(id) -> true if the handler was there. Raises BadArgument if it belongs to another plugin.
 
     Example: cru.off(12345) --> false
     """
-    here = host()
-    ids = _several(here).pop(id, [id])
-    return any([here.session.parts.bus.registry.off(one) for one in ids])
+    number, here = whole("cru.off", "id", id), host()
+    registry, several = here.session.parts.bus.registry, _several(here)
+    ids = several.get(number, [number])
+    for owner in filter(None, map(registry.owner, ids)):
+        own("cru.off", f"handler {number}", owner)
+    several.pop(number, None)
+    return any([registry.off(one) for one in ids])
 
 
 def register(event: str, function: Callable[..., Any], options: dict[str, Any], label: str = "") -> int:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cru.events.answers import PASS, Answer
+from msgspec.structs import replace
+
+from cru.events.answers import Answer
 from cru.events.stamp import Event
-from cru.namespace import modes
-from cru.namespace.arguments import function, options, table, text, tostring, whole
+from cru.namespace import answers, modes
+from cru.namespace.arguments import function, options, table, text, whole
 from cru.namespace.callbacks import callback
 from cru.namespace.host import host
 
@@ -18,7 +20,7 @@ _SAFE = ("read", "memory", "flow")
 def on_request(work: Callable[[dict[str, Any]], Any], opts: dict[str, Any] | None = None) -> int:
     """permissions.on_request(fn(req), {pattern, priority=100}?) -> id. req is {tool_name, args, file_path, mode, is_safe}; fn returns
     {allow = true}, {deny = true, reason?} or nil. Asked only where a rule or the mode would ask a person; a refusal beats every allow,
-    and an error refuses. `pattern` is a glob of tool names.
+    and an error, or a verdict that cannot be read, refuses. `pattern` is a glob of tool names.
 
     Example: cru.permissions.on_request(function(req) return {allow=true} end) > 0 --> true
     """
@@ -39,13 +41,11 @@ def on_request(work: Callable[[dict[str, Any]], Any], opts: dict[str, Any] | Non
             "mode": modes.current(made.host.session),
             "is_safe": asked.kind in _SAFE,
         }
-        return _verdict(where, await made.call(request))
+        answer, odd = answers.read(
+            event.row.name, event.row, table(where, "the verdict", await made.call(request)), request
+        )
+        for said in odd.values():
+            made.host.session.parts.bus.stream.warn(f"{made.host.plugin.name}: {where}: {said}", made.host.plugin.name)
+        return replace(answer, reason="refused by a script") if answer.reason == answers.CANCELLED else answer
 
     return host().listen("permission:requested", requested, where=where, on_error="deny", **fields)
-
-
-def _verdict(where: str, found: Any) -> Answer:
-    given = table(where, "the verdict", found)
-    if given.get("deny"):
-        return Answer(decision="deny", reason=tostring(given.get("reason") or "refused by a script"))
-    return Answer(decision="allow", reason=tostring(given.get("reason") or "")) if given.get("allow") else PASS

@@ -99,13 +99,12 @@ def statusline_clear(session_id: str | None, key: str) -> dict[str, Any]:
     where = "cru.statusline.clear"
     try:
         here(where, session_id)
-        text(where, "key", key)
+        gone = _line().remove(where, text(where, "key", key))
     except BadArgument as error:
         return {"ok": False, "reason": error.message}
-    gone = _line().remove(key)
-    if gone is not None:
-        _tell(StatusChanged(host().plugin.name, key, "", place="statusline"))
-    return {"ok": True, "unchanged": gone is None}
+    if gone:
+        _tell(StatusChanged(host().plugin.name, key, _line().get(key, ""), place="statusline"))
+    return {"ok": True, "unchanged": not gone}
 
 
 def _line() -> Layers:

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from cru.namespace.arguments import function, number, options, whole
+from cru.namespace.arguments import function, number, options, own, whole
 from cru.namespace.callbacks import Callback, callback, detach, error_value, failed
 from cru.namespace.host import BadArgument, NamespaceError, host
 
@@ -60,12 +60,18 @@ def schedule(opts: float | dict[str, Any], work: Callable[[], Any]) -> int:
 
 
 def cancel(handle: int) -> bool:
-    """schedule.cancel(handle) -> true, or false if it was not live.
+    """schedule.cancel(handle) -> true, or false if it was not live. Raises BadArgument if it belongs to another plugin.
 
     Example: cru.schedule.cancel(999) --> false
     """
-    task = _schedules().live.pop(whole("cru.schedule.cancel", "handle", handle), None)
-    return task is not None and task.cancel()
+    where = "cru.schedule.cancel"
+    live, number = _schedules().live, whole(where, "handle", handle)
+    task = live.get(number)
+    if task is None:
+        return False
+    own(where, f"schedule {number}", host().session.tasks.get(task, host().plugin.name))
+    del live[number]
+    return task.cancel()
 
 
 async def _again(work: Callback, every: float) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from cru.namespace.arguments import function, options, table, text, tostring
+from cru.namespace.arguments import function, options, own, table, text, tostring
 from cru.namespace.callbacks import Callback, callback, detach
 from cru.namespace.host import host
 from cru.namespace.retry import retry
@@ -52,6 +52,8 @@ def define(spec: dict[str, Any]) -> dict[str, Any]:
         table(where, "config", given.get("config")),
     )
     all, owner = _services(), made.start.host
+    if name in all:
+        own(where, f"the service {name}", all[name].start.host.plugin.name)
     all[name] = made
 
     async def take_back() -> None:
@@ -81,12 +83,17 @@ async def list_() -> list[dict[str, Any]]:
 
 
 async def stop(name: str) -> bool:
-    """service.stop(name) -> true, or false if it was not running. Its stop function is called first.
+    """service.stop(name) -> true, or false if it was not running. Its stop function is called first. Raises BadArgument if it belongs to
+    another plugin.
 
     Example: cru.service.stop("no such service") --> false
     """
-    found = _services().get(text("cru.service.stop", "name", name))
-    return found is not None and await _ended(found)
+    where = "cru.service.stop"
+    found = _services().get(text(where, "name", name))
+    if found is None:
+        return False
+    own(where, f"the service {name}", found.start.host.plugin.name)
+    return await _ended(found)
 
 
 async def begin(name: str, desc: str, work: Callable[..., Any]) -> None:

@@ -187,7 +187,7 @@ def _prompt(knobs: Layers, event: Event) -> Answer:
 def _turn(session: Session, name: str, value: Any) -> None:
     where = f"cru.defaults.{name}"
     if value is None:
-        _knobs(session).remove(name)
+        _knobs(session).remove(where, name)
         return
     if name == "system_prompt":
         text(where, "value", value)

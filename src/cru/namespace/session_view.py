@@ -14,6 +14,7 @@ TODO = re.compile(r"^\s*[-*]\s+\[([ xX])\]\s+(.*)$")
 class State(Object):
     """`ctx.session.state`: the same values as `cru.state`."""
 
+    __slots__ = ("_host",)
     METHODS = ("get", "set", "clear")
 
     def __init__(self, host: Host) -> None:
@@ -39,6 +40,7 @@ class State(Object):
 class SessionView(Object):
     """id, transcript ({role, content} each), message_count, todos ({text, done, line} each), state."""
 
+    __slots__ = ("_host",)
     FIELDS = ("id", "transcript", "message_count", "todos", "state", "mode")
 
     def __init__(self, host: Host) -> None:

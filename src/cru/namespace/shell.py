@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
     from cru.tools.capture import Capture
 
-GRACE = 2.0
 BLOCKED = ("rm", "sudo", "chmod", "chown")
 _OPTIONS = ("cwd", "env", "stdin", "timeout")
 PIECE, LONGEST = 64 << 10, 1 << 20
@@ -104,7 +102,11 @@ async def _run(command: _Command, stdout: Reader, stderr: Reader) -> int:
     """Run it to its end; whatever ends this earlier ends the child's whole group."""
     import asyncio
 
-    process = await _start(command)
+    from cru.namespace.programs import end, start
+
+    pipe = asyncio.subprocess.PIPE
+    stdin = asyncio.subprocess.DEVNULL if command.stdin is None else pipe
+    process = await start(command.argv, command.cwd, command.env, stdin=stdin, stdout=pipe, stderr=pipe)
     try:
         async with asyncio.timeout(command.timeout):
             assert process.stdout is not None
@@ -114,30 +116,7 @@ async def _run(command: _Command, stdout: Reader, stderr: Reader) -> int:
     except TimeoutError as error:
         raise NamespaceError(f"{command.argv[0]} ran longer than {command.timeout:g} s and was ended") from error
     finally:
-        await _end(process)
-
-
-async def _start(command: _Command) -> Process:
-    """The child, in a group of its own. A cancellation waits until it is there: only then can all of it be ended."""
-    import asyncio
-
-    pipe = asyncio.subprocess.PIPE
-    starting = asyncio.ensure_future(
-        asyncio.create_subprocess_exec(
-            *command.argv, cwd=command.cwd, env=command.env, stdout=pipe, stderr=pipe,
-            stdin=asyncio.subprocess.DEVNULL if command.stdin is None else pipe, start_new_session=True,
-        )
-    )  # fmt: skip
-    try:
-        return await asyncio.shield(starting)
-    except asyncio.CancelledError:
-        await asyncio.wait([starting])
-        if starting.exception() is None:
-            await _end(starting.result())
-        raise
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise NamespaceError(f"cannot start {command.argv[0]}: {why}") from error
+        await end(process)
 
 
 async def _feed(process: Process, data: bytes | None) -> None:
@@ -150,31 +129,6 @@ async def _feed(process: Process, data: bytes | None) -> None:
         await process.stdin.wait_closed()
     except (BrokenPipeError, ConnectionResetError):
         pass  # it did not want to read everything
-
-
-async def _end(process: Process) -> None:
-    """Nothing of a child that still runs is left behind, nor its pipes. It has a moment to end what it started in other groups."""
-    if process.returncode is None:
-        import asyncio
-
-        try:
-            _signal(process, signal.SIGTERM)
-            await asyncio.wait_for(process.wait(), GRACE)
-        except TimeoutError:
-            pass
-        finally:
-            _signal(process, signal.SIGKILL)
-        await process.wait()
-    transport: Any = getattr(process, "_transport", None)
-    if transport is not None:
-        transport.close()
-
-
-def _signal(process: Process, number: signal.Signals) -> None:
-    try:
-        os.killpg(process.pid, number)
-    except (ProcessLookupError, PermissionError):
-        pass
 
 
 def _capture() -> Capture:

@@ -81,7 +81,10 @@ def set_active(session_id: str | None, patterns: list[str] | None = None) -> Val
         return Values((None, error.message))
     owner, active = host(), _active(host())
     if globs is None:
-        active.remove(_ACTIVE)
+        try:
+            active.remove(where, _ACTIVE)
+        except BadArgument as error:
+            return Values((None, error.message))
     else:
         active.set(owner.plugin.name, _ACTIVE, globs)
         owner.own(lambda: active.drop(owner.plugin.name), _ACTIVE)

@@ -125,7 +125,7 @@ def hits(rule: Rule, call: Call, places: Places) -> bool:
         from cru.permissions import urls
 
         return urls.hits(rule.pieces, call.detail)
-    return glob.matches(rule.pieces, call.detail)
+    return glob.matches(glob.pieces(rule.pattern.strip()), call.detail.strip())
 
 
 def _names(rule: Rule, call: Call) -> bool:

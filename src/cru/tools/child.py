@@ -13,7 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
+from cru.events.scope import check
 from cru.tools.capture import PIECE
+from cru.tools.descent import MARK, members
+from cru.tools.running import RUNNING
 
 LINGER = 0.2
 """Seconds for which output is awaited that something else keeps open, once the child itself is gone."""
@@ -26,7 +29,8 @@ class Child:
 
     `sink` gets what it prints; with `errors`, standard error comes there, else both come through one pipe. `stdin` is written as
     fast as the child reads; one that never reads it, or closes it, is as good; or it is a descriptor to hand on. A child that is not
-    `alone` stays in this session, as a group of its own: it has our terminal. Raises OSError or ValueError if it cannot be started.
+    `alone` stays in this session, as a group of its own: it has our terminal. By its `mark` everything below it is found.
+    Raises OSError or ValueError if it cannot be started, CancelledError in what was interrupted.
     """
 
     def __init__(
@@ -39,6 +43,7 @@ class Child:
         errors: Sink | None = None,
         stdin: bytes | int = b"",
         alone: bool = True,
+        mark: str = "",
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self._done: asyncio.Future[bool] | None = None
@@ -49,8 +54,12 @@ class Child:
         self._given = stdin if isinstance(stdin, int) else subprocess.DEVNULL
         self._input = -1
         self._outputs: dict[int, Sink] = {}
+        check()
+        self._mark = mark
+        env = {**env, MARK: mark} if mark else env
         self._process = self._start(argv, cwd, env, [sink] if errors is None else [sink, errors])
         self.pid = self._process.pid
+        RUNNING[self.pid] = self.kill
         for pipe in self._outputs:
             self._loop.add_reader(pipe, self._readable, pipe)
         if self._input >= 0:
@@ -117,20 +126,20 @@ class Child:
             self._done.set_result(timed_out)
 
     def signal(self, number: signal.Signals) -> None:
-        """To the group at once, and to what moved into a group of its own (`timeout`, job control)."""
-        for pid in (-self.pid, *(_members(self.pid, self._alone) or ())):
+        """To the group at once, and to what moved into a group or a session of its own (`timeout`, job control, `setsid`)."""
+        for pid in (-self.pid, *(members(self.pid, self._mark, self._alone) or ())):
             try:
                 os.kill(pid, number)
             except (ProcessLookupError, PermissionError):
                 pass
 
     def alive(self) -> bool:
-        """Whether anything of its session runs."""
-        members = _members(self.pid, self._alone)
-        return not (self._gone and not self._outputs) if members is None else bool(members)
+        """Whether anything of it runs."""
+        found = members(self.pid, self._mark, self._alone)
+        return not (self._gone and not self._outputs) if found is None else bool(found)
 
     def kill(self) -> None:
-        """End the whole session now."""
+        """End all of it now."""
         for _ in range(10):  # a process may fork between the look and the signal
             self.signal(signal.SIGKILL)
             if not self.alive():
@@ -158,6 +167,7 @@ class Child:
             code = self._process.wait(1)
         except subprocess.TimeoutExpired:  # it hangs inside the kernel; nobody can end it
             code = -signal.SIGKILL
+        RUNNING.pop(self.pid, None)
         return code, behind
 
     def _readable(self, pipe: int) -> None:
@@ -235,34 +245,3 @@ def _wait_in_thread(
             pass
 
     threading.Thread(target=wait, daemon=True).start()
-
-
-def _members(leader: int, alone: bool) -> list[int] | None:
-    """The live processes of the leader's session; if it has none of its own, of its group, and what descends from it. None where there
-    is no /proc to look them up."""
-    try:
-        names = os.listdir("/proc")
-    except OSError:
-        return None
-    live: dict[int, tuple[int, int, int]] = {}
-    for name in names:
-        if not name.isdigit():
-            continue
-        try:
-            with open(f"/proc/{name}/stat", "rb") as file:
-                state, *numbers = file.read().rpartition(b")")[2].split()[:4]
-        except (OSError, ValueError):
-            continue
-        if state not in (b"Z", b"X"):
-            parent, group, session = map(int, numbers)
-            live[int(name)] = parent, group, session
-    if alone:
-        return [pid for pid, (_, _, session) in live.items() if session == leader]
-    return [pid for pid, (_, group, _) in live.items() if group == leader or _descends(pid, leader, live)]
-
-
-def _descends(pid: int, leader: int, live: dict[int, tuple[int, int, int]]) -> bool:
-    seen = 0  # ids may be reused while they are looked up
-    while pid != leader and pid in live and seen < len(live):
-        pid, seen = live[pid][0], seen + 1
-    return pid == leader

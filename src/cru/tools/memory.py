@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from cru.tools.arguments import Content, ReadContext
 from cru.tools.protocol import Result, Running, ToolError
 from cru.tools.settings import Options
 from cru.values.errors import CruError
+
+# What read_context reads of another context.
+READ = ("context.jsonl", "summary.md", "todos.md", "goals.md")
 
 
 def service(running: Running, name: str) -> Any:
@@ -54,9 +58,7 @@ async def read_context(args: ReadContext, running: Running, options: Options) ->
 
     try:
         store = service(running, "home").find(args.context_name)
-        may_read = running.services.get("may_read")
-        if may_read is not None and not may_read(str(store.folder / "context.jsonl")):
-            raise ToolError(f"a rule in [permissions] deny forbids to read the log of context `{store.name}`")
+        _refuse_denied(running, store.folder)
         said = [e for e in store.visible() if e.entry_type == "message"]
         found = {"name": store.name, "summary": store.summary()}
         found |= {
@@ -71,6 +73,20 @@ async def read_context(args: ReadContext, running: Running, options: Options) ->
         last = said[-args.num_messages :] if args.num_messages else []
         found["recent_messages"] = [{"from": e.from_, "content": e.content, "type": e.entry_type} for e in last]
     return Result(msgspec.json.encode(found).decode())
+
+
+def _refuse_denied(running: Running, folder: Path) -> None:
+    """Each file is judged as if the tool `read` read it. Raises ToolError naming the first that is denied, and why."""
+    kept_from = running.services.get("kept_from") or _from_nothing
+    for name in READ:
+        why = kept_from(str(folder / name)) if (folder / name).exists() else ""
+        if why:
+            raise ToolError(f"{name} of the context `{folder.name}` must not be read: {why}")
+
+
+def _from_nothing(path: str) -> str:
+    """Without rules."""
+    return ""
 
 
 def _store(running: Running, name: str, text: str) -> None:

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any
+
+import msgspec
+
+from cru.values.masking import masked
 
 LINES = 12
 WIDTH = 160
@@ -18,6 +23,20 @@ def preview(tool: str, args: Mapping[str, Any]) -> str:
     if tool == "send_message":
         return _begin(str(args["content"]), "")
     return ""
+
+
+def arguments(args: Mapping[str, Any], first: Iterable[str] = ()) -> str:
+    """Every argument of a call, one a line: those of `first` in that order, then the others. What looks like a secret is hidden."""
+    names = dict.fromkeys((*(name for name in first if name in args), *args))
+    return "\n".join(_plain(masked(f"{_name(name)}: {_json(args[name])}")) for name in names)
+
+
+def _name(name: str) -> str:
+    return name if re.fullmatch(r"[\w.-]+", name) else _json(name)
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value, enc_hook=repr).decode("utf-8", "replace")
 
 
 def _written(content: str) -> str:

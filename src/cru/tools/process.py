@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from cru.tools.capture import LIMIT, Capture
 from cru.tools.child import Child
+from cru.tools.descent import mark
 from cru.tools.protocol import ToolError
 
 GRACE = 2.0
@@ -39,7 +40,7 @@ async def run(
 ) -> Ended:
     """Run `argv` to its end. Times in seconds, `limit` in characters. Raises ToolError if it cannot be started.
 
-    After `timeout`, when cancelled, or at the limit if asked so, all of the child's session is ended: SIGTERM, two seconds,
+    After `timeout`, when cancelled, or at the limit if asked so, the child is ended with all that it started: SIGTERM, two seconds,
     SIGKILL. Once the child itself is gone, output that something else keeps open is awaited for 0.2 s more.
     """
     capture = Capture(emit, limit)
@@ -50,7 +51,7 @@ async def run(
             child.finish()
 
     try:
-        child = Child(argv, cwd, env, sink)
+        child = Child(argv, cwd, env, sink, mark=mark(env))
     except (OSError, ValueError) as error:
         raise ToolError(*_why(error, argv, cwd)) from error
     try:
@@ -66,7 +67,7 @@ async def run(
 
 
 async def end(child: Child) -> None:
-    """End the whole session; a second cancellation only cuts the grace short."""
+    """End the child and all that it started; a second cancellation only cuts the grace short."""
     try:
         child.signal(signal.SIGTERM)
         child.signal(signal.SIGCONT)  # one that is stopped hears of nothing

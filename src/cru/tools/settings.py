@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+from math import inf
+from typing import ClassVar
+
 from msgspec import Struct
 
 
 class ToolSettings(Struct, frozen=True):
     """Sizes in characters, times in seconds."""
 
+    RANGES: ClassVar[dict[str, tuple[float, float]]] = {
+        "tool_output_cache_threshold": (0, inf),
+        "tool_cache_preview_chars": (0, inf),
+        "tool_cache_max_age_days": (0, 36_500),
+        "bash_timeout": (0, 604_800),
+    }
+
     tool_output_cache_threshold: int = 30_000
     tool_cache_preview_chars: int = 2_000
     tool_cache_max_age_days: int = 7
     auto_cleanup_cache: bool = True
     bash_timeout: float = 120.0
-
-    def __post_init__(self) -> None:
-        """A time or size below nothing is a slip of the finger."""
-        if min(self.tool_output_cache_threshold, self.tool_cache_preview_chars, self.tool_cache_max_age_days) < 0:
-            raise ValueError("may not be negative")
 
 
 DOCS: dict[str, str] = {

@@ -245,8 +245,12 @@ def test_chibi_is_this_cru(home: HomeDir) -> None:
 
 def test_files_of_the_context_lie_where_programs_look_for_them(home: HomeDir) -> None:
     shape(home, "look")
-    calls(home, 'update_todos {"content": "buy milk"}', "look")
-    assert results(home)[1] == "todos.md: buy milk\nentries: 1\n"
+    (home.context()).mkdir(parents=True)
+    (home.context() / "summary.md").write_text("They met.")
+    wanted = ('update_todos {"content": "buy milk"}', 'update_goals {"content": "breakfast"}', "look")
+    calls(home, *wanted, flags=("-y", "Be brief."))
+    said = "summary.md: They met.\ntodos.md: buy milk\ngoals.md: breakfast\nsystem_prompt.md: Be brief.\n"
+    assert results(home)[2] == said + "entries: 1\n"
 
 
 def test_many_tools_in_one_program_with_its_state_beside_it(home: HomeDir) -> None:
@@ -285,3 +289,36 @@ def until(file: Path) -> None:
     while not file.exists():
         assert time.monotonic() < deadline, f"{file} does not come"
         time.sleep(0.01)
+
+
+RULED = '[permissions]\n{kind} = ["weather:Oslo", "wether:Oslo"]\n'
+
+
+@pytest.mark.parametrize("town", ["Oslo", " Oslo", "Oslo\n"])
+def test_a_rule_on_what_a_program_says_that_a_call_is_about_holds(home: HomeDir, town: str) -> None:
+    tool(home, "weather", "echo sunny", '"summary_params": ["town"]')
+    home.configure(RULED.format(kind="deny"))
+    run = cru("-t", "-P", "weather", msgspec.json.encode({"town": town}).decode(), home=home)
+    assert run.code == 3 and "the rule `weather:Oslo`" in run.err and run.out == ""
+    assert "rule `wether:Oslo` names no tool (did you mean `weather`?)" in run.err
+    assert "`weather:Oslo` names no tool" not in run.err
+
+
+@pytest.mark.parametrize("town", ["oslo", "Oslo, Norway"])
+def test_a_rule_on_a_program_means_what_it_spells(home: HomeDir, town: str) -> None:
+    tool(home, "weather", "echo sunny", '"summary_params": ["town"]')
+    home.configure(RULED.format(kind="deny"))
+    assert cru("-t", "-P", "weather", msgspec.json.encode({"town": town}).decode(), home=home).out == "sunny\n"
+
+
+def test_an_allow_rule_on_a_program_is_exact(home: HomeDir) -> None:
+    tool(home, "weather", "echo sunny", '"summary_params": ["town"]')
+    calls(
+        home,
+        'weather {"town": "Oslo"}',
+        'weather {"town": " Oslo"}',
+        config=RULED.format(kind="allow"),
+        flags=("--mode", "ask"),
+    )
+    first, second = results(home)
+    assert first == "sunny\n" and "nobody can be asked here" in second

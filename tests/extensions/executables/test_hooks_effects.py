@@ -78,7 +78,6 @@ def test_the_last_arguments_win(home: HomeDir, era: str) -> None:
 @pytest.mark.parametrize(
     ("answer", "warning"),
     [
-        ({"pre_tool": {"arguments": ["ls"]}}, "pre_tool: `arguments` is no object and is left out"),
         ({"pre_message": {"prompt": 5}}, "pre_message: `prompt` is no text and is left out"),
         ({"pre_api_tools": {"exclude": "bash"}}, "pre_api_tools: `exclude` is no list of names and is left out"),
         ({"pre_api_request": {"request_body": []}}, "pre_api_request: `request_body` is no object and is left out"),
@@ -96,7 +95,7 @@ def test_what_cannot_be_used_is_told_and_changes_nothing(home: HomeDir, answer: 
     assert results(home) == ["hi"]
 
 
-@pytest.mark.parametrize("says", ["plain text", "true", "[1]", '"block"'])
+@pytest.mark.parametrize("says", ["plain text", "true", "[info] looked", '"block"'])
 def test_only_objects_have_an_effect(home: HomeDir, says: str) -> None:
     model(home, BASH)
     plugin(home, {"pre_tool": f"printf '{says}'"})
@@ -148,6 +147,13 @@ def test_parameters_and_model_of_a_request(home: HomeDir, era: str) -> None:
     body = first.body
     assert (body["temperature"], body["top_p"], body["model"]) == (0.9, 0.5, "other")
     assert len(heard(home)) == 2  # not again for the second request
+
+
+def test_a_model_without_a_provider_names_who_chose_it(home: HomeDir) -> None:
+    model(home, BASH)
+    plugin(home, {"pre_api_request": {"request_body": {"model": "gpt-nine"}}})
+    err = ask(home, code=5).err
+    assert "spy chose a model that there is not: no provider is configured for the model 'gpt-nine'" in err
 
 
 def test_a_whole_body_may_come_back_with_messages_changed(home: HomeDir) -> None:

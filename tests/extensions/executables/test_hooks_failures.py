@@ -21,7 +21,7 @@ FAILURES = {
     "exit": ('printf \'{"block": true, "denied": true, "prompt": "x"}\'; exit 1', "exit code 1"),
     "signal": ("kill -9 $$", "ended by SIGKILL"),
     "hang": ("sleep 60", "ran longer than 0.1 s"),
-    "garbage": ("printf '\\377\\376{\"block\": tru'", ""),
+    "garbage": ("printf '\\377\\376 some text'", ""),
     "huge": ("head -c 60000000 /dev/zero | tr '\\0' x", "printed too much"),
 }
 LIVE = [hook.name for hook in TABLE if hook.events]
@@ -35,7 +35,7 @@ def test_a_failure_of_every_hook_changes_nothing(home: HomeDir, how: str, era: s
     spy(home, era, **dict.fromkeys(LIVE, does))
     run = ask(home)
     assert run.out == "done\n"
-    assert (results(home)[0], results(home)[2]) == ("9000", "Message sent to other")
+    assert results(home)[0] == "9000" and results(home)[2].startswith("Message sent to other")
     assert (home.project / "a.txt").read_text() == "x"
     called = {one.hook for one in heard(home)}
     assert len(called) > 15
@@ -85,6 +85,91 @@ def test_the_failure_of_a_guard_denies_if_its_settings_say_so(home: HomeDir, hoo
     assert run.out == "done\n"  # the prompt is no call, and is sent
     refused = results(home)[0 if GUARDED[hook] == "bash" else 1]
     assert refused.startswith("Refused because of an error: the handler of spy failed: ") and warning in refused
+
+
+CALLS = {
+    "pre_tool": 'bash {"command": "touch a.txt"}',
+    "pre_file_read": 'read {"file_path": "/etc/hostname"}',
+    "pre_file_write": 'write {"file_path": "a.txt", "content": "x"}',
+    "pre_shell_exec": 'bash {"command": "touch a.txt"}',
+    "pre_fetch_url": 'fetch {"url": "http://127.0.0.1:1/"}',
+}
+LEAVE = tuple(name for name in CALLS if name != "pre_tool")
+# What a guard prints that was nearly a no, the hooks to which that holds, and what is said of it.
+SLIPS: dict[str, tuple[tuple[str, ...], str]] = {
+    '{"denied":"yes"}': (LEAVE, '`denied` of its answer is "yes", not true or false'),
+    '{"denied":1}': (LEAVE, "`denied` of its answer is 1, not true or false"),
+    '{"approved":"false"}': (LEAVE, '`approved` of its answer is "false", not true or false'),
+    '{"Denied":true}': (LEAVE, "its answer has `Denied`, which means nothing here (did you mean `denied`?)"),
+    '{"block":true}': (LEAVE, "its answer has `block`, which means nothing here (its fields are denied, approved, reason)"),
+    '{"block":"true"}': (("pre_tool",), '`block` of its answer is "true", not true or false'),
+    '{"blocked":true}': (("pre_tool",), "did you mean `block`?"),
+    '{"denied":true}': (("pre_tool",), "its fields are block, message, arguments"),
+    '{"arguments":["ls"]}': (("pre_tool",), "`arguments` of its answer is no object"),
+    '{"decision":"deny"}': (tuple(CALLS), "its answer has `decision`, which means nothing here"),
+    '{"continue":false}': (tuple(CALLS), "its answer has `continue`"),
+    '{"denied":true,"block":tru': (tuple(CALLS), "what it printed is no JSON: "),
+    '{"denied":true}{"denied":true}': (tuple(CALLS), "what it printed is no JSON: "),
+    'looking\\n{"denied": true, "block": true}': (tuple(CALLS), "what it printed is no JSON: "),
+    '[{"denied":true,"block":true}]': (tuple(CALLS), "it printed a list (an answer is one object, and nothing else)"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("says", "hook"), [(says, hook) for says, (hooks, _) in SLIPS.items() for hook in hooks])
+def test_a_guard_that_slipped_has_failed(home: HomeDir, says: str, hook: str) -> None:
+    """It is told always; `on_error` decides what it means."""
+    said = SLIPS[says][1]
+    plugin(home, {hook: f"printf '{says}'"})
+    script = f"call: {CALLS[hook]}\n---\ntext: done\n"
+    model(home, script, '[plugins.spy]\non_error = "deny"\n')
+    run = ask(home)
+    assert f"spy {hook}): failed on tool:before_call: " in run.err and said in run.err
+    assert results(home)[0].startswith("Refused because of an error: the handler of spy failed: ")
+    assert said in results(home)[0] and not (home.project / "a.txt").exists()
+    lines = [one for one in home.lines("default", "journal.jsonl") if one["event"] == "tool:before_call"]
+    assert [said in one["heard"][0]["error"] for one in lines] == [True]
+    assert said in ask(home, "trace").out
+    model(home, script)
+    assert said in ask(home, "-C", "again", "hello").err and not results(home, "again")[0].startswith("Refused")
+
+
+def test_a_trace_has_only_the_guards_that_the_call_concerns(home: HomeDir) -> None:
+    model(home, f"call: {CALLS['pre_shell_exec']}\n---\ntext: done\n")
+    plugin(home, hooks=LEAVE)
+    ask(home)
+    heard_of = [line for line in ask(home, "trace").out.splitlines() if "tool:before_call" in line and "→" in line]
+    assert len(heard_of) == 1 and "spy pre_shell_exec: pass" in heard_of[0]
+    (line,) = [one for one in home.lines("default", "journal.jsonl") if one["event"] == "tool:before_call"]
+    assert len(line["heard"]) == 4  # the journal is whole
+
+
+LETS = ("", "null", "{}", '{"denied":false,"block":false}', '{"approved":true}', '{"continue":true}', '{"checked":true}',
+        '{"denied":null,"block":null}', "no", "[guard] looked at it")  # fmt: skip
+
+
+@pytest.mark.parametrize("hook", ["pre_tool", "pre_shell_exec"])
+@pytest.mark.parametrize("says", LETS)
+def test_what_says_nothing_or_lets_it_be_is_no_failure(home: HomeDir, says: str, hook: str) -> None:
+    model(home, f"call: {CALLS[hook]}\n---\ntext: done\n", '[plugins.spy]\non_error = "deny"\n')
+    plugin(home, {hook: f"printf '{says}'"})
+    assert ask(home).err == ""
+    assert (home.project / "a.txt").exists()
+
+
+@pytest.mark.parametrize(("hook", "says"), [("pre_shell_exec", '{"denied":true,"Denied":1}'), ("pre_tool", '{"block":true,"x":1}'),
+                                            ("pre_shell_exec", '{"denied":1,"approved":false}')])  # fmt: skip
+def test_a_no_that_can_be_read_is_one_whatever_stands_beside_it(home: HomeDir, hook: str, says: str) -> None:
+    model(home, f"call: {CALLS[hook]}\n---\ntext: done\n")
+    plugin(home, {hook: f"printf '{says}'"})
+    ask(home)
+    assert results(home)[0].startswith("Blocked by spy")
+
+
+def test_an_output_that_is_not_blocked_by_a_slip_is_told(home: HomeDir) -> None:
+    model(home, TURN)
+    plugin(home, {"pre_tool_output": {"block": "true"}, "post_tool": "echo '{torn'"})
+    run = ask(home)
+    assert 'failed on tool:completed: `block` of its answer is "true"' in run.err and "post_tool)" not in run.err
 
 
 def test_the_failure_of_a_guard_may_be_a_question(home: HomeDir) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,3 +23,18 @@ def failure(vm: LuaVM, source: str, *args: Any) -> LuaError:
     with pytest.raises(LuaError) as caught:
         run(vm, source, *args)
     return caught.value
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended (a zombie has)."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except FileNotFoundError:
+        return True
+
+
+def until_gone(pid: int) -> None:
+    end = time.monotonic() + 5
+    while not gone(pid):
+        assert time.monotonic() < end, f"{pid} still runs"
+        time.sleep(0.01)

@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import time
 from pathlib import Path
 
 import pytest
+from tests.extensions.lua.support import until_gone
 from tests.kit import HomeDir, start
 
-PLUGIN = 'cru.on("turn:complete", function() io.open("%s/in", "w"):close() io.open("%s/pipe") end)'
+PLUGIN = """import asyncio, time
+from pathlib import Path
+import cru
+
+begun = asyncio.Event()
+
+def line(stream, text):
+    Path("{0}/child").write_text(text)
+    begun.set()
+
+async def child():
+    await cru.shell.spawn("sh", ["-c", "echo $$; sleep 60"], dict(on_line=line))
+
+@cru.on("turn:complete")
+async def stuck(ctx, event):
+    await begun.wait()
+    Path("{0}/in").touch()
+    time.sleep(60)
+
+cru.spawn(child)
+"""
 
 
 @pytest.mark.parametrize(("number", "times", "code"), [(signal.SIGTERM, 1, 143), (signal.SIGINT, 2, 130)])
@@ -18,8 +38,7 @@ def test_a_call_that_never_returns_ends_with_the_process(tmp_path: Path, number:
     home = HomeDir(tmp_path / "home", tmp_path / "project")
     (home.cru / "plugins").mkdir(parents=True)
     home.project.mkdir()
-    os.mkfifo(tmp_path / "pipe")
-    (home.cru / "plugins" / "stuck.lua").write_text(PLUGIN % (tmp_path, tmp_path))
+    (home.cru / "plugins" / "stuck.py").write_text(PLUGIN.format(tmp_path))
     (tmp_path / "model.txt").write_text("text: the answer\n")
     home.configure(f'model = "scripted:{tmp_path}/model.txt"\n')
     with start("hello", home=home) as run:
@@ -33,4 +52,5 @@ def test_a_call_that_never_returns_ends_with_the_process(tmp_path: Path, number:
         done = run.wait(15)
     assert done.code == code
     assert "did not come back" in done.err
+    until_gone(int((tmp_path / "child").read_text()))
     assert [entry["content"] for entry in home.log() if entry.get("content") == "the answer"] == ["the answer"]

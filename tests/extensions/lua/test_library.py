@@ -140,13 +140,19 @@ def test_an_error_carries_file_line_and_traceback() -> None:
 @pytest.mark.parametrize(
     ("source", "message", "original"),
     [
-        ("error({code = 7})", "(error object is a table value)", {"code": 7}),
+        ("error({code = 7, [1] = 2})", "an error object that is a table with keys 1, code", {1: 2, "code": 7}),
+        ("error({})", "an error object that is an empty table", {}),
         ("error({message = 'said', after = 2})", "said", {"message": "said", "after": 2}),
         ("error(setmetatable({1}, {__tostring = function() return 'told' end}))", "told", [1]),
         ("error()", "nil", None),
         ("error(42)", "42", 42),
         ("error(print)", "function", ...),
-        ("error(setmetatable({}, {__tostring = error}))", "table", {}),
+        ("error(setmetatable({}, {__tostring = error}))", "an empty table, whose __tostring fails", {}),
+        (
+            "error(setmetatable({a = 1}, {__tostring = function() while true do end end}))",
+            "keys a, whose __tostring fails",
+            {"a": 1},
+        ),
     ],
 )
 def test_any_error_object_is_kept(source: str, message: str, original: object) -> None:

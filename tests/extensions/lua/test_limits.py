@@ -87,6 +87,11 @@ def test_deep_recursion_is_an_ordinary_error() -> None:
     assert "stack overflow" in error.message
 
 
+def test_a_stack_that_is_full_in_our_own_code_is_the_extensions_error() -> None:
+    error = failure(LuaVM(run_seconds=5), "local function f() local _ = ('x'):upper() return f() + 1 end return f()")
+    assert error.where == "test.lua:1" and error.message.startswith("test.lua:1: stack overflow"), error.message
+
+
 def test_lua_and_python_calling_each_other_for_ever_is_an_ordinary_error() -> None:
     vm = LuaVM()
     function = vm.load("return again()", "@again.lua")

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from tests.engine.support import World
 
-from cru.extensions.testing.runner import Report, files_of, run_file
+from cru.extensions.testing.report import Report
+from cru.extensions.testing.runner import files_of, run_file
 
 GOOD = 'describe("s", function() it("t", function() %s end) end)'
 

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from cru.engine.errors import NothingToCompact
+from cru.engine.errors import NothingToCompact, TooFewMessages
 from cru.engine.parts import Parts, Voice
 from cru.engine.turn import Stop
 from cru.events.stream import Notice
@@ -54,12 +54,12 @@ def warn_if_full(parts: Parts, voice: Voice, spans: Sequence[Span], tools: Seque
 
 
 class Compactor:
-    """Automatic compaction of one leg. Without a summary nothing is dropped, the leg goes on as it is, and it is not tried at
-    every round again."""
+    """Automatic compaction of one leg. Without a summary nothing is dropped and the leg goes on as it is. If that happens, or the size
+    is over the threshold afterwards too, it is not tried at every round again: only once more if the provider refuses the request."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._given_up = False
+        self._given_up = self._rescued = False
 
     async def fit(self, voice: Voice, spans: Sequence[Span], tools: Sequence[ToolSpec], ref: str) -> bool:
         """Compact if it is time to, and allowed; True if the context was compacted. Raises Stop if a handler halted."""
@@ -69,12 +69,29 @@ class Compactor:
         now = fill(self._parts, voice, spans, tools)
         if not now.limit or now.percent < settings.auto_compact_threshold:
             return False
-        return await self._compact(voice, now, ref)
+        done = await self._compact(voice, now, ref)
+        if done:
+            self._judge(voice, spans, tools)
+        return done
+
+    def _judge(self, voice: Voice, spans: Sequence[Span], tools: Sequence[ToolSpec]) -> None:
+        """Give up if what is left is still too large; `spans` are those of before, with another summary or none."""
+        parts = self._parts
+        summary = [span for span in parts.sections() if span.name == "summary"]
+        now = fill(parts, voice, [*(span for span in spans if span.name != "summary"), *summary], tools)
+        if now.percent < parts.settings.auto_compact_threshold:
+            return
+        self._given_up = True
+        parts.bus.stream.warn(
+            f"after the compaction the context still fills {now.percent:.0f} % of the window ({now.used} of {now.limit} tokens); "
+            "it is not compacted again for this prompt"
+        )
 
     async def rescue(self, voice: Voice, ref: str) -> bool:
         """The provider says that the request is too large: compact once, if automatic compaction is on."""
-        if not self._parts.settings.auto_compact:
+        if not self._parts.settings.auto_compact or (self._given_up and self._rescued):
             return False
+        self._rescued = True
         return await self._compact(voice, fill(self._parts, voice, self._parts.sections()), ref)
 
     async def _compact(self, voice: Voice, now: Fill, ref: str) -> bool:
@@ -89,12 +106,12 @@ class Compactor:
 
 
 async def manual(parts: Parts, voice: Voice) -> None:
-    """`cru -z`: everything becomes the summary. Raises NothingToCompact (two messages or fewer, no summary, a handler) and
+    """`cru -z`: everything becomes the summary. Raises NothingToCompact (no summary, a handler), TooFewMessages and
     ModelError; then nothing was changed."""
     from cru.engine.compaction.work import compact
 
     if len(parts.history.messages()) < FEWEST:
-        raise NothingToCompact("two messages or fewer: nothing to compact")
+        raise TooFewMessages("two messages or fewer: nothing to compact")
     now = fill(parts, voice, parts.sections())
     try:
         done = await compact(parts, voice, now, "full", "", trigger="manual")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from cru.engine import round
@@ -14,11 +15,18 @@ from cru.events.bus import purpose
 from cru.values.messages import Message, Request, Span
 
 TEXTS = ("goals", "todos")
+BROKEN_OFF = {
+    "length": "is cut off: it reached the limit of its length",
+    "content_filter": "was stopped by a content filter",
+    "refusal": "is a refusal",
+}
+"""Ends of replies (as adapters call them) whose text is not what was asked for."""
+CUT = "[… {left:,} characters left out here …]"
 
 
 async def ask(parts: Parts, voice: Voice, system: Span, text: str) -> str:
-    """What the model answers; "" if it says nothing. Raises NothingToCompact if a handler cancelled the request, Stop if one halted
-    there, and ModelError."""
+    """What the model answers; "" if it says nothing. Raises NothingToCompact if a handler cancelled the request or the reply is no
+    whole answer, Stop if a handler halted there, and ModelError."""
     request = Request(voice.model.name, (system,), (Message("user", text),), (), voice.parameters)
     reply = Reply()
     with purpose("compaction", "cru"):
@@ -32,7 +40,29 @@ async def ask(parts: Parts, voice: Voice, system: Span, text: str) -> str:
         request = for_voice(request, used, voice)
         facts: dict[str, Any] = {"upto": parts.store.entries()[-1].id, "messages": request.messages}
         await round.send(parts, used, request, reply, round=0, changed_by=announced.messages_by, **facts)
+    if reply.parts:
+        raise NothingToCompact("the model called a tool instead of answering", "try again, or another model")
+    if reply.reason in BROKEN_OFF:
+        raise NothingToCompact(f"the model's answer {BROKEN_OFF[reply.reason]}", "try again, or another model")
     return reply.content
+
+
+def fitted(texts: Sequence[str], room: int) -> list[str]:
+    """The texts in at most about `room` characters: the longest lose their middle, all to the same length."""
+    most, left = room, len(texts)
+    for length in sorted(map(len, texts)):
+        if length * left > most:
+            share = max(1, most // left)
+            return [_middle_out(text, share) for text in texts]
+        most, left = most - length, left - 1
+    return list(texts)
+
+
+def _middle_out(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]}\n{CUT.format(left=len(text) - 2 * half)}\n{text[len(text) - half :]}"
 
 
 def texts(parts: Parts) -> list[str]:

@@ -20,6 +20,8 @@ from cru.values.messages import Span
 
 Strategy = Literal["rolling", "full"]
 STRATEGIES = ("rolling", "full")
+SHARE = 0.7
+"""How much of the window the text to summarise may take; sizes are estimates, and the summary needs room too."""
 
 
 async def compact(parts: Parts, voice: Voice, now: Fill, strategy: Strategy, ref: str, trigger: str = "auto") -> bool:
@@ -42,7 +44,7 @@ async def compact(parts: Parts, voice: Voice, now: Fill, strategy: Strategy, ref
     summary = _given(parts, outcome)
     gone = leaving(offered, None if summary else await choose(parts, voice, offered))
     dropped = [entry for entry in store.visible() if entry.id in gone]
-    summary = summary or await _summary(parts, voice, dropped, outcome.payload.summary_prompt)
+    summary = summary or await _summary(parts, voice, dropped, outcome.payload.summary_prompt, now)
     left = _anchor(parts, dropped, summary)
     done = SessionCompacted(summary, len(dropped), len(left), trigger, _messages(left), _messages(dropped))
     after = await parts.bus.dispatch(done)
@@ -74,9 +76,13 @@ def _given(parts: Parts, outcome: Outcome[ContextOverflow]) -> str:
     return ""
 
 
-async def _summary(parts: Parts, voice: Voice, dropped: Sequence[Entry], prompt: str) -> str:
+async def _summary(parts: Parts, voice: Voice, dropped: Sequence[Entry], prompt: str, now: Fill) -> str:
+    """The model's summary. Of what is too long for the window (as far as it is known) the middle is left out."""
     said = [asking.line(message) for message in History(dropped).messages()]
-    text = "\n\n".join([*asking.texts(parts), *said])
+    texts = [*asking.texts(parts), *said]
+    if now.limit:
+        texts = asking.fitted(texts, int(now.limit * history.BYTES_PER_TOKEN * SHARE) - len(prompt))
+    text = "\n\n".join(texts)
     summary = await asking.ask(parts, voice, Span("compaction", "setting compaction prompt", prompt), text)
     if not summary.strip():
         raise NothingToCompact("the model gave an empty summary; nothing was changed", "try again, or another model")
@@ -88,10 +94,10 @@ def _anchor(parts: Parts, dropped: Sequence[Entry], summary: str) -> list[Entry]
     store = parts.store
     gone = {entry.id for entry in dropped}
     left = [entry for entry in store.visible() if entry.id not in gone]
-    store.transcript(dropped)
     store.anchor("compaction", summary, [entry.id for entry in left])
-    store.rotate()
     parts.history = history.of(store.entries(), store.visible())
+    store.transcript(dropped)  # after the anchor: a kill before it would have the same text written twice
+    store.rotate()
     return left
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from cru.events.answers import PASS, Answer
 from cru.events.stamp import Event
-from cru.extensions.executables.executable import Executable
-from cru.extensions.executables.hooks_types import Facts, Hook, Run
+from cru.extensions.executables.executable import UNCONCERNED, Executable
+from cru.extensions.executables.hooks_reading import answer_of
+from cru.extensions.executables.hooks_types import Facts, Hook, Run, observed
 from cru.extensions.executables.process import Where, call_hook
 
 
@@ -32,13 +31,14 @@ class HookCall:
         except Exception as error:  # noqa: BLE001  the boundary around tools and their arguments: reported, and the hook is asked
             self._warn(f"cannot tell whether it applies: {type(error).__name__}: {error}")
             return ""
-        return "" if means else f"not a {self._hook.name}"
+        return "" if means else f"{UNCONCERNED}{self._hook.name}"
 
     async def __call__(self, event: Event) -> Answer:
         """Raises HookFailed."""
         hook, facts = self._hook, self._facts
-        said = await call_hook(self._executable, hook.name, hook.payload(event, facts), self._where)
-        if not isinstance(said, Mapping):  # text is something for a log, and no answer
+        printed = await call_hook(self._executable, hook.name, hook.payload(event, facts), self._where)
+        said = answer_of(printed) if hook.effect is not observed else None
+        if said is None:
             return PASS
         run = Run(event, facts, self._executable.name, self._tool, facts.group(event, hook.name))
         if run.group.ended_by:

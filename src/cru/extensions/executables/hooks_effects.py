@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from cru.events.answers import PASS, Answer, Change, Op, cancel
+from cru.extensions.errors import HookFailed
+from cru.extensions.executables.hooks_reading import readable
 from cru.extensions.executables.hooks_types import Run
 from cru.values.messages import Span
 
@@ -41,12 +43,12 @@ def call(run: Run, said: Mapping[str, Any]) -> Answer:
     takes the place of the arguments; the last one counts"""
     if said.get("block") is True:
         return run.last_word(cancel(run.text(said, "message") or BLOCKED))
+    readable(said, ("block", "message", "arguments"))
     given = said.get("arguments")
     if given is None:
         return PASS
     if not isinstance(given, Mapping):
-        run.odd.append("`arguments` is no object and is left out")
-        return PASS
+        raise HookFailed("`arguments` of its answer is no object")
     return _set("args", dict(given))
 
 
@@ -54,6 +56,7 @@ def leave(run: Run, said: Mapping[str, Any]) -> Answer:
     """`{"denied": true, "reason": TEXT}` refuses, and so does `{"approved": false}` of older plugins. A yes changes nothing"""
     if said.get("denied") is True or said.get("approved") is False:
         return run.last_word(cancel(run.text(said, "reason") or "denied by a hook"))
+    readable(said, ("denied", "approved", "reason"))
     return PASS
 
 
@@ -63,6 +66,7 @@ def output(run: Run, said: Mapping[str, Any]) -> Answer:
     name = "error" if run.event.name == "tool:failed" else "result"
     if said.get("block") is True:
         return run.last_word(_set(name, run.text(said, "message") or BLOCKED))
+    readable(said, ("block", "message", "output"))
     text = run.text(said, "output")
     return PASS if text is None else _set(name, text)
 
@@ -71,6 +75,7 @@ def cache(run: Run, said: Mapping[str, Any]) -> Answer:
     """`{"block": true}`: it is sent in full; `{"summary": TEXT}`: the model reads that in the place of the beginning"""
     if said.get("block") is True:
         return run.last_word(cancel("sent in full"))
+    readable(said, ("block", "summary"))
     text = run.text(said, "summary")
     return PASS if text is None else _set("summary", text)
 

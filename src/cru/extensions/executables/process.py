@@ -19,6 +19,8 @@ from cru.tools.protocol import Result, ToolTimeout
 
 LONGEST = 100 << 10
 """Bytes of JSON that an environment variable is trusted with; Linux passes on 128 KiB with the name."""
+ERRORS = "[standard error]\n"
+"""Stands before what a program that failed said there."""
 SCRUBBED = ("CHIBI_HOOK", "CHIBI_TOOL", "CHIBI_VERBOSE")
 
 
@@ -74,8 +76,8 @@ async def call_tool(
     return Result(ran.out) if not ran.problem and ran.code == 0 else Result(_failure(ran), is_error=True)
 
 
-async def call_hook(executable: Executable, hook: str, payload: Mapping[str, Any], where: Where) -> object | None:
-    """Run it for a hook. What it printed: nothing → None, JSON → that value, other text → a string. Raises HookFailed."""
+async def call_hook(executable: Executable, hook: str, payload: Mapping[str, Any], where: Where) -> str:
+    """Run it for a hook. What it printed, without blanks around it. Raises HookFailed."""
     given = msgspec.json.encode(payload, enc_hook=str)
     extra = {"CHIBI_HOOK": hook}
     if executable.era == "env":
@@ -91,7 +93,7 @@ async def call_hook(executable: Executable, hook: str, payload: Mapping[str, Any
         problem = how(ran.code)
     if problem:
         raise HookFailed(problem)
-    return _value(ran.out.strip())
+    return ran.out.strip()
 
 
 def environment(where: Where, extra: Mapping[str, str]) -> dict[str, str]:
@@ -167,8 +169,21 @@ def not_started(path: Path, cwd: Path, error: OSError | ValueError) -> str:
     if error.errno == errno.ENOEXEC:
         return f"{path} is no program: its first line must be #! and an interpreter"
     if error.errno == errno.ENOENT:
-        return f"{path}: the interpreter that its first line names is not there"
+        return with_cr(path) or f"{path}: the interpreter that its first line names is not there"
     return f"cannot start {path}: {error.strerror}"
+
+
+def with_cr(path: Path) -> str:
+    """What is wrong with a script that was saved with the ends of lines of Windows; "" if that is not it."""
+    try:
+        with path.open("rb") as file:
+            first = file.readline(4096)
+    except OSError:
+        return ""
+    is_so = first.startswith(b"#!") and first.rstrip(b"\n").endswith(b"\r")
+    return (
+        f"{path}: its first line ends with CR LF, and no interpreter has such a name: dos2unix {path}" if is_so else ""
+    )
 
 
 def _too_long(executable: Executable, what: str, size: int) -> str:
@@ -181,7 +196,7 @@ def _too_long(executable: Executable, what: str, size: int) -> str:
 def _failure(ran: Ran) -> str:
     """Everything that is known of a call that failed."""
     err = ran.err.strip()
-    parts = [ran.out.removesuffix("\n"), f"[standard error]\n{err}" if err else "", f"[{ran.problem or how(ran.code)}]"]
+    parts = [ran.out.removesuffix("\n"), f"{ERRORS}{err}" if err else "", f"[{ran.problem or how(ran.code)}]"]
     return "\n".join(part for part in parts if part)
 
 
@@ -193,13 +208,3 @@ def how(code: int) -> str:
         return f"ended by {signal.Signals(-code).name}"
     except ValueError:
         return f"ended by signal {-code}"
-
-
-def _value(printed: str) -> object | None:
-    if not printed:
-        return None
-    try:
-        value: object = msgspec.json.decode(printed)
-    except (msgspec.DecodeError, RecursionError):
-        return printed
-    return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from cru import __version__
 from cru.config import atomic
 from cru.extensions.errors import PluginFailed
 from cru.extensions.executables.executable import HOOKS, Era, ToolSchema
-from cru.extensions.executables.process import Where, environment, how, not_started
+from cru.extensions.executables.process import Where, environment, how, not_started, with_cr
 
 SECONDS = 10.0
 MOST = 4 << 20
@@ -152,6 +152,8 @@ async def _asked(path: Path, where: Where) -> bytes:
     if over:
         raise SchemaTimeout(f"`--schema` does not end within {SECONDS:g} s")
     if code:
+        if said := with_cr(path):
+            raise PluginFailed(said)
         said = " ".join(err[-400:].decode("utf-8", "replace").split())
         raise PluginFailed(f"`--schema`: {how(code)}" + (f": {said}" if said else ""))
     return bytes(out)
@@ -202,16 +204,24 @@ def _tool(member: Any, place: str, problems: list[str]) -> ToolSchema:
         raise PluginFailed(
             f"{place} is left out: the name {said.name!r} is not made of at most 64 letters, digits, _ and -"
         )
-    hooks = []
-    for hook in said.hooks or ():
-        if hook in HOOKS:
-            hooks.append(hook)
-        else:
-            from cru.config.closest import did_you_mean
-
-            hint = did_you_mean(hook, HOOKS)
-            problems.append(f"{place}: there is no hook {hook}" + (f"; {hint}" if hint else ""))
+    problems += _slips(member, said, place)
+    hooks = dict.fromkeys(hook for hook in said.hooks or () if hook in HOOKS)
     return ToolSchema(
-        said.name, said.description, said.parameters or {"type": "object", "properties": {}}, tuple(dict.fromkeys(hooks)),
+        said.name, said.description, said.parameters or {"type": "object", "properties": {}}, tuple(hooks),
         said.parallel is not False, bool(said.flow_control), bool(said.ends_turn), tuple(said.summary_params or ()),
     )  # fmt: skip
+
+
+def _slips(member: Mapping[str, Any], said: _Said, place: str) -> Iterator[str]:
+    """Hooks that there are not, and fields that are nearly one of ours; others may be anybody's."""
+    from cru.config.closest import closest, did_you_mean
+
+    for hook in said.hooks or ():
+        if hook not in HOOKS:
+            hint = did_you_mean(hook, HOOKS)
+            yield f"{place}: there is no hook {hook}" + (f"; {hint}" if hint else "")
+    fields = _Said.__struct_fields__
+    for key in member:
+        near = closest(key, fields) if key not in fields else None
+        if near and near not in member:
+            yield f"{place}: `{key}` has no effect; did you mean `{near}`?"

@@ -44,6 +44,13 @@ class ExecutableTool:
         """What the plugin says that a call is about (`summary_params`)."""
         return " ".join(str(args[name]) for name in self._schema.summary_params if name in args)
 
+    def preview(self, args: Mapping[str, Any]) -> str:
+        """The whole call: what `summary_params` names first, then what the schema knows."""
+        from cru.tools.preview import arguments
+
+        known = self.spec.parameters.get("properties")
+        return arguments(args, (*self._schema.summary_params, *(known if isinstance(known, Mapping) else ())))
+
     def paths(self, args: Mapping[str, Any]) -> Iterable[tuple[Access, str]]:
         return ()
 

@@ -7,6 +7,7 @@ local create, resume_, yield, status, close = coroutine.create, coroutine.resume
 local isyieldable = coroutine.isyieldable
 local error, pcall, type, tostring, rawget, rawset, setmetatable = error, pcall, type, tostring, rawget, rawset, setmetatable
 local getmetatable, next, load, match, package, clock = debug.getmetatable, next, load, string.match, package, os.clock
+local sort, concat = table.sort, table.concat
 
 local DONE, WAITING, FAILED = 0, 1, 2      -- how a run came back to Python
 local VALUES, NOTHING, WAIT, ERROR, STOP, NULLS, METHOD = 0, 1, 2, 3, 4, 5, 6  -- how Python answers a call
@@ -137,15 +138,28 @@ local function place(co, message)          -- the file and the line of an error,
   return found
 end
 
+local function keyed(err)                  -- a table without words of its own, by its keys
+  local keys, count = {}, 0
+  for key in next, err do
+    count = count + 1
+    if count <= 8 then keys[count] = (type(key) == "string" or type(key) == "number") and tostring(key) or type(key) end
+  end
+  if count == 0 then return "an error object that is an empty table" end
+  sort(keys)
+  return "an error object that is a table with keys " .. concat(keys, ", ") .. (count > 8 and ", …" or "")
+end
+
 local function said(err)                   -- the error as text; runs the extension's __tostring, in a watched coroutine
   if type(err) == "string" then return err end
   local meta = getmetatable(err)
   if type(err) == "table" and type(rawget(err, "message")) == "string" then return err.message end
-  if meta and rawget(meta, "__tostring") or type(err) ~= "table" then
+  local told = meta and rawget(meta, "__tostring")
+  if told or type(err) ~= "table" then
     local ok, text = resume_(guard(create(tostring)), err)
     if ok then return text end
   end
-  return "(error object is a " .. type(err) .. " value)"
+  local is = type(err) == "table" and keyed(err) or "an error object that is a " .. type(err)
+  return told and is .. ", whose __tostring fails" or is
 end
 
 local function trail(co)                   -- traceback walks the whole stack: minutes for a runaway recursion
@@ -153,8 +167,10 @@ local function trail(co)                   -- traceback walks the whole stack: m
 end
 
 local function failure(co, err)
+  local inner = type(err) == "string" and match(err, "^%[cru %a+%]:%d+: (.*)$")  -- the stack was full when the hook was called
+  err = inner or err
   local where, trace = place(co, err), trail(co)
-  if err == killed and where ~= "" then err = where .. ": " .. err end
+  if (inner or err == killed) and where ~= "" then err = where .. ": " .. err end
   local ok, original = pcall(P.pack, err)
   return FAILED, said(err), trace, where, ok and original or nil
 end
@@ -227,8 +243,10 @@ G.next = P.next
 local closed = false
 local homes = setmetatable({}, { __mode = "v" })  -- source of a chunk -> the globals that it was loaded with
 local library = own(chunks.library, "library")(G, host, guard, weigh, function() return killed end, function() return closed end, homes)
+local function outside(id) return function(...) return finish(host.call(id, P.pack(...))) end end
+local files = own(chunks.pipes, "pipes")(G, outside(host.execute), outside(host.popen))
 local function furnish() end               -- puts the names of `cru` into globals; install knows them
-local metas = { getmetatable(""), getmetatable(G.io.stdout), table.unpack(P.metas) }
+local metas = { getmetatable(""), getmetatable(G.io.stdout), files, table.unpack(P.metas) }
 local room = own(chunks.room, "room")(G, library, function(...) return furnish(...) end, homes, metas)
 local bare = _G
 for name in next, bare do bare[name] = nil end  -- the VM looks for `debug` here on every call, unprotected: it finds nothing

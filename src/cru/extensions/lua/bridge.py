@@ -31,6 +31,9 @@ DIALOGS = frozenset(
 )
 """Names that wait for a person: their waiting is not limited."""
 
+STORES = {"state": 'cru.state.set("key", value)', "storage": 'cru.storage.set("entity", "key", text)'}
+"""Families that keep values, and how: a value of one's own in their tables would be gone with the process."""
+
 
 def install(
     vm: LuaVM,
@@ -54,6 +57,7 @@ def install(
         tree[""] = [*tree[""], *([] if path in tree[""] else [path])]
     callable_tables = {path: True for path in tree if path in names}
     keyed = {path: _index(path, read, assign) for path, (read, assign) in indexed.items()}
+    keyed.update({path: _kept(path, instead) for path, instead in STORES.items() if path in tree})
     bare = [name for name in BARE if name in tree[""]]
     vm.finish(INSTALL, tree, callable_tables, keyed, bare, resolve, _encode, _decode)
 
@@ -105,6 +109,15 @@ def _index(path: str, read: str, assign: str) -> dict[str, Any]:
         _found(assign)(key, value)
 
     return {"get": get, "put": put}
+
+
+def _kept(path: str, instead: str) -> dict[str, Any]:
+    """A family that looks as if it kept what is put into it."""
+
+    def put(key: Any, _value: Any = None) -> None:
+        raise BadArgument(f"cru.{path}.{key} cannot be assigned", instead)
+
+    return {"get": lambda _key: None, "put": put}
 
 
 def _encode(value: Any = None) -> str:

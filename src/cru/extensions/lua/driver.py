@@ -11,6 +11,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
+from cru.events.scope import is_over
 from cru.extensions.lua.convert import Converter, HostFunction, LuaError, LuaTooSlow, WithNull, least
 from cru.namespace.host import Object, Values
 from cru.namespace.lazy import made
@@ -22,6 +23,8 @@ VALUES, NOTHING, WAIT, ERROR, STOP, NULLS, METHOD, MEMORY = range(8)
 
 EXPECTED = (CruError, OSError, ValueError, TypeError)
 DEEPEST = 30
+HOST = 10.0
+"""Seconds that one call may spend in functions of `cru` without a wait, beside its own run time."""
 SPARE = 256 << 10
 """Bytes of Lua memory that must be free before anything is pushed: a push that fails would end the process."""
 
@@ -30,7 +33,7 @@ class Call:
     """One run of a Lua function. `budget` and `wait` are the seconds left (wait None: no limit, and each stretch between two waits
     has the whole budget)."""
 
-    __slots__ = ("awaiting", "budget", "cause", "deadline", "dialog", "fatal", "full", "id", "longest", "wait")
+    __slots__ = ("awaiting", "budget", "cause", "deadline", "dialog", "fatal", "full", "host", "id", "longest", "wait")
 
     def __init__(self, id: int, budget: float, wait: float | None) -> None:
         self.id = id
@@ -38,6 +41,7 @@ class Call:
         self.wait = wait
         self.longest = wait or 0.0
         self.deadline = 0.0
+        self.host = HOST
         self.awaiting: Any = None
         self.dialog = False
         self.fatal: BaseException | None = None
@@ -65,6 +69,7 @@ class Desk:
             "forget": self.forget,
             "expired": self.expired,
             "write": self.write,
+            "odd": self.odd,
         }
 
     def expired(self) -> bytes | None:
@@ -83,6 +88,17 @@ class Desk:
             self._write(text.decode("utf-8", "replace"))
         except BaseException as error:  # noqa: BLE001  nothing may be raised through Lua's frames
             self._stop(error)
+
+    def odd(self, name: bytes) -> bytes | None:
+        """Why the file must not be opened, None if it may."""
+        from cru.config.regular import may_block
+
+        try:
+            why = may_block(name.partition(b"\0")[0])
+            return b"%s: %s" % (name, why.encode()) if why else None
+        except BaseException as error:  # noqa: BLE001  nothing may be raised through Lua's frames
+            self._stop(error)
+            return b"the program stopped this call"
 
     def forget(self) -> None:
         """The call cannot wait here: drop what it would wait for."""
@@ -134,7 +150,7 @@ class Desk:
         return (ERROR, data) if self._room(len(data)) else MEMORY
 
     def _answer(self, function: Callable[..., Any], *args: Any) -> Any:
-        """Time in Python is not the extension's own."""
+        """Time in Python is not the extension's own, up to a limit."""
         call, begun = self.current, perf_counter()
         try:
             return self._replied(function(*args))
@@ -144,7 +160,9 @@ class Desk:
             return self._stop(error)
         finally:
             if call is not None:
-                call.deadline += perf_counter() - begun
+                given = min(perf_counter() - begun, call.host)
+                call.host -= given
+                call.deadline += given
 
     def _replied(self, value: Any) -> Any:
         if hasattr(type(value), "__await__"):
@@ -245,7 +263,7 @@ class Driver:
             return self._failed(call, error)
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
-            if task is None or task.cancelling():
+            if task is None or task.cancelling() or is_over():
                 raise
             return self._failed(call, LuaError(f"cancelled {error}".strip()))
         except Exception as error:  # noqa: BLE001  reported to Lua, where it is an ordinary error
@@ -278,7 +296,7 @@ class Driver:
         outer, desk.current = desk.current, call
         desk.depth += 1
         if call.wait is None:
-            call.budget = call.full
+            call.budget, call.host = call.full, HOST
         call.deadline = perf_counter() + call.budget
         try:
             outcome = function(call.id, *args)

@@ -1,5 +1,5 @@
 -- The standard library as extensions see it: all of Lua 5.4, except what would end, hang or garble the program.
--- Takes: G (the globals of the machine), host.write (text for standard output and error), guard (marks a coroutine as watched), weigh (counts
+-- Takes: G (the globals of the machine), host (write: text for standard output and error; odd: why a file must not be opened), guard (marks a coroutine as watched), weigh (counts
 -- what long functions of C do, and looks at the clock), killed (is this run over?), closed (is the machine on its way out?), homes (source of a chunk -> the globals that it was loaded with).
 -- Returns what gives another table of globals its own: streams(io), code(globals), modules(globals, package).
 
@@ -18,7 +18,7 @@ debug.debug = forbidden("debug.debug", "standard input belongs to the program")
 -- Text for a person goes to the sink of the VM; standard input and output belong to the program.
 local stdin, stdout, stderr = io.stdin, io.stdout, io.stderr
 local methods = getmetatable(stdout).__index
-local write, read, lines, close = methods.write, methods.read, methods.lines, methods.close
+local write, read, lines = methods.write, methods.read, methods.lines
 
 function G.print(...)
   local texts = { ... }
@@ -36,13 +36,20 @@ local function own_input(file, name)
 end
 function methods.read(file, ...) return read(own_input(file, "read"), ...) end
 function methods.lines(file, ...) return lines(own_input(file, "lines"), ...) end
+
+-- A pipe or a terminal may keep the program waiting for ever, and nothing could end that.
 local io_lines, open = io.lines, io.open
+function io.open(name, ...)
+  local odd = type(name) == "string" and host.odd(name)
+  if odd then return nil, odd, 22 end
+  return open(name, ...)
+end
 local function streams(io)                 -- io.write and the like, with a default input and output of their own
   local input, output = stdin, stdout
   local function chosen(file, mode, now)
     if file == nil then return now end
     if type(file) ~= "string" then return file end
-    local opened, message = open(file, mode)
+    local opened, message = io.open(file, mode)
     if not opened then error(message, 3) end
     return opened
   end
@@ -55,34 +62,16 @@ local function streams(io)                 -- io.write and the like, with a defa
     return output
   end
   function io.write(...) return output:write(...) end
-  function io.read(...) return read(own_input(input, "io.read"), ...) end
+  function io.read(...) return own_input(input, "io.read"):read(...) end
   function io.lines(name, ...)
-    if name == nil then return lines(own_input(input, "io.lines"), ...) end
+    if name == nil then return own_input(input, "io.lines"):lines(...) end
+    local odd = type(name) == "string" and host.odd(name)
+    if odd then error(odd, 2) end
     return io_lines(name, ...)
   end
-  function io.close(file) return close(file or output) end
+  function io.close(file) return (file or output):close() end
 end
 streams(io)
-if package.config:sub(1, 1) == "/" then    -- a child's output must not garble ours
-  local execute = os.execute
-  local function run(command, output)
-    weigh(1e7)                             -- a look at the clock before each
-    return execute("{ " .. command .. "\n} </dev/null " .. output)
-  end
-  function os.execute(command)
-    if command == nil then return execute() end
-    return run(command, "1>&2")
-  end
-  function io.popen(command, mode)         -- lupa's Lua has none; this one returns when the command has ended
-    if mode ~= nil and mode ~= "r" then error("io.popen is available for reading only: use cru.shell.exec", 2) end
-    local name = os.tmpname()
-    run(command, ">'" .. name .. "'")
-    local file, message = io.open(name)
-    os.remove(name)
-    return file, message
-  end
-end
-
 -- Code is text, and sees the globals that it was loaded with.
 local function code(G)
   function G.load(chunk, name, mode, ...)
@@ -92,6 +81,8 @@ local function code(G)
   end
   function G.loadfile(name, mode, ...)
     if name == nil then return nil, "standard input belongs to the program" end
+    local odd = type(name) == "string" and host.odd(name)
+    if odd then return nil, odd end
     homes["@" .. name] = G
     if select("#", ...) == 0 then return loadfile(name, "t", G) end
     return loadfile(name, "t", (...))

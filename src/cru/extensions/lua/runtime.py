@@ -1,8 +1,8 @@
 """The Lua 5.4 machine of a session tree.
 
 Everything of an extension runs in a coroutine of its own, under a limit of run time, of waiting and of memory. What cannot be
-interrupted is one call of C that waits: `os.execute`, `io.popen`, `io.open` of a pipe. Those that compute are bounded (library.lua,
-patterns.lua).
+interrupted is one call of C: those that compute are bounded (library.lua, patterns.lua), those that would wait are calls of Python
+(pipes.lua) or refused (`io.open` of a pipe).
 The machine belongs to one thread: the one of the event loop.
 """
 
@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from cru.extensions.lua.convert import FUNCTION, Converter, Handle, LuaData, LuaError
+from cru.extensions.lua.convert import FUNCTION, Converter, Handle, HostFunction, LuaData, LuaError
 from cru.extensions.lua.driver import SPARE, Desk, Driver
 from cru.namespace.host import Values
 
@@ -227,12 +227,20 @@ def _machine(cap: int) -> Any:
 def _boot(lua: Any, desk: Desk) -> Any:
     """Load the files beside this one: what boot.lua returns."""
     chunks = {}
-    for name in ("boot", "pack", "patterns", "library", "room"):
+    for name in ("boot", "pack", "patterns", "library", "pipes", "room"):
         with open(os.path.join(os.path.dirname(__file__), name + ".lua"), encoding="utf-8") as file:
             chunks[name] = file.read()
-    callbacks = {name.encode(): function for name, function in desk.callbacks().items()}
+    callbacks: dict[bytes, Any] = {name.encode(): function for name, function in desk.callbacks().items()}
+    callbacks[b"execute"] = desk.converter.hold(HostFunction(lambda command: _pipes().execute(command)))
+    callbacks[b"popen"] = desk.converter.hold(HostFunction(lambda command, mode: _pipes().popen(command, mode)))
     texts = {name.encode(): text.encode() for name, text in chunks.items()}
     return lua.compile(chunks["boot"], name=b"=[cru boot]", mode=b"t")(lua.table_from(callbacks), lua.table_from(texts))
+
+
+def _pipes() -> Any:
+    from cru.extensions.lua import pipes
+
+    return pipes
 
 
 def _denied(*_: object) -> Any:

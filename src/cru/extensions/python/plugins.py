@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from cru.events.calling import cancels, described, from_outside
 from cru.events.errors import CancelledItself, EventError
-from cru.events.steps import Steps, taken_back
+from cru.events.steps import apart, taken_back
 from cru.extensions import slips
 from cru.extensions.commands import add_commands, start_services
 from cru.extensions.discover import Found
@@ -52,19 +52,21 @@ class PythonPlugins:
         name = found.module or PRIVATE.format(name=found.name)
         _forget(name)
         host.own(lambda: _forget(name))
-        Strays.watch(host.session.parts.bus.stream, found.name, found.files, found.folder)
+        Strays.watch(host, found.files, found.folder)
         try:
             module = import_module(name) if found.module else _executed(name, found)
             slips.whole(host, _own(module), str.upper)
             add_tools(host, getattr(module, "TOOLS", None))
             add_commands(host, getattr(module, "COMMANDS", None))
             if callable(getattr(module, "setup", None)):
-                await call(module.setup, NAMESPACE)
+                await call(partial(host.plugin.invoke, module.setup), NAMESPACE)
             await start_services(host, getattr(module, "SERVICES", None))
             if callable(getattr(module, "teardown", None)):
                 host.plugin.leaving.append(partial(module.teardown, NAMESPACE))
         except PluginFailed:
             raise
+        except PluginRaised as error:
+            raise PluginFailed(described(error)) from error.__cause__
         except EventError as error:
             raise PluginFailed(error.message, error.hint) from error
         except BaseException as error:  # the boundary around a plugin's code: reported with its place
@@ -134,7 +136,7 @@ def _invoke(folder: str, function: Callable[..., Any], *args: Any) -> Any:
 
 async def _waited(folder: str, waiting: Awaitable[Any]) -> Any:
     try:
-        return await Steps(waiting, partial(_slow, waiting))
+        return await apart(waiting, partial(_told, waiting))
     except BaseException as error:  # as above
         if _from_outside(error):
             raise
@@ -147,11 +149,10 @@ async def _cancelled(before: int, place: str) -> NoReturn:
     raise PluginRaised(f"{place}: {error.message}", error.hint)
 
 
-def _slow(waiting: Any, seconds: float) -> None:
+def _told(waiting: Any, text: str, where: str) -> None:
     here = host()
-    who = f"{here.plugin.name} ({_where(waiting)})"
-    text = f"{who}: worked {seconds * 1000:.0f} ms without a pause, and everything else waited"
-    here.session.parts.bus.stream.warn(text, here.plugin.name)
+    who = f"{here.plugin.name} ({where or _where(waiting)})"
+    here.session.parts.bus.stream.warn(f"{who}: {text}", here.plugin.name)
 
 
 def _from_outside(error: BaseException) -> bool:

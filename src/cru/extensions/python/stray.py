@@ -1,4 +1,5 @@
-"""What plugins in Python leave on the event loop by themselves (`asyncio.create_task`, `call_soon`): if it fails, it is told whose it is.
+"""What plugins in Python leave on the event loop by themselves (`asyncio.create_task`, `call_soon`): if it fails, it is told whose it is;
+their tasks end with them.
 
 What `cru.spawn` runs is reported by itself."""
 
@@ -7,12 +8,17 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import cru
 from cru.events.calling import described
+from cru.events.errors import NotYours
 from cru.events.stream import Stream
+from cru.namespace.callbacks import ENDING
+from cru.namespace.host import HOST, Host, Plugin
 
 OURS = os.path.dirname(cru.__file__) + os.sep
 AT_ONCE = (SystemExit, KeyboardInterrupt)
@@ -20,21 +26,48 @@ AT_ONCE = (SystemExit, KeyboardInterrupt)
 
 
 class Strays:
-    """The exception handler of a loop. `paths` are files and folders of plugins, with the plugin's name."""
+    """The exception handler of a loop, and the factory of its tasks. `paths` are files and folders of plugins, with the plugin's name;
+    `tasks` those that a plugin's code began, with the plugin."""
 
     def __init__(self, stream: Stream) -> None:
         self.paths: dict[str, str] = {}
+        self.tasks: WeakKeyDictionary[asyncio.Task[Any], Plugin] = WeakKeyDictionary()
         self._stream = stream
 
     @staticmethod
-    def watch(stream: Stream, name: str, files: tuple[Path, ...], folder: Path) -> None:
+    def watch(host: Host, files: tuple[Path, ...], folder: Path) -> None:
         """From now on for this plugin, too; also when it is unloaded, for what it left may still run."""
-        loop = asyncio.get_running_loop()
+        loop, stream = asyncio.get_running_loop(), host.session.parts.bus.stream
         strays = loop.get_exception_handler()
         if not isinstance(strays, Strays) or strays._stream is not stream:
             strays = Strays(stream)
             loop.set_exception_handler(strays)
-        strays.paths.update(dict.fromkeys([str(folder), *map(str, files)], name))
+            loop.set_task_factory(strays.begin)
+        strays.paths.update(dict.fromkeys([str(folder), *map(str, files)], host.plugin.name))
+        host.own(partial(strays.end, host.plugin))
+
+    def begin(self, loop: asyncio.AbstractEventLoop, work: Any, **more: Any) -> asyncio.Task[Any]:
+        """A task of the loop. What runs cru's own code in it ends with the call that it belongs to."""
+        task = asyncio.Task(work, loop=loop, **more)
+        here = HOST.get(None)
+        if here is not None and here.plugin.dialect == "python":
+            code = getattr(work, "cr_code", None)
+            if code is None or not code.co_filename.startswith(OURS):
+                self.tasks[task] = here.plugin
+        return task
+
+    async def end(self, plugin: Plugin) -> None:
+        """Cancel its tasks; one that does not end within two seconds is left, with a warning."""
+        asking = asyncio.current_task()
+        ended = [
+            task for task, whose in self.tasks.items() if whose is plugin and task is not asking and not task.done()
+        ]
+        for task in ended:
+            task.cancel()
+        for task in (await asyncio.wait(ended, timeout=ENDING))[1] if ended else ():
+            code = getattr(task.get_coro(), "cr_code", None)
+            place = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
+            self._stream.warn(f"{plugin.name}{place}: a task of its own does not end and is left", plugin.name)
 
     def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """A defect of cru goes on to the loop's own handler."""
@@ -42,7 +75,7 @@ class Strays:
         if isinstance(error, AT_ONCE) and "future" in context:
             return  # it was told when the loop raised it
         owner, place = self._whose(error) if error is not None else ("", "")
-        if error is None or not (owner or isinstance(error, AT_ONCE) or _is_foreign(error)):
+        if error is None or not (owner or isinstance(error, (*AT_ONCE, NotYours)) or _is_foreign(error)):
             loop.default_exception_handler(context)
             return
         who = f"{owner} ({place})" if owner else "a plugin"

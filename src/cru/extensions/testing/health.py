@@ -36,7 +36,8 @@ class Check(Struct, frozen=True):
 async def check(loaded: Loaded, session: Session) -> list[Check] | None:
     """Run a plugin's checks; None if it has none. Whatever is raised in them is an error of the report."""
     if loaded.error:
-        return [Check("error", loaded.error)]
+        text, *advice = loaded.error.splitlines()
+        return [Check("error", text, tuple(line.strip() for line in advice))]
     if loaded.plugin is None:
         return None
     with hosted(session, loaded.plugin):

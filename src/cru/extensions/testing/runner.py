@@ -1,4 +1,4 @@
-"""Runs the test files of a plugin: each in a fresh machine, with the globals of runner.lua and mocks.lua (docs/plugin-tests.md)."""
+"""Runs the test files of a plugin: each of Lua in a fresh machine, with the globals of runner.lua and mocks.lua (docs/plugin-tests.md)."""
 
 from __future__ import annotations
 
@@ -6,60 +6,38 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
-from msgspec import Struct
 
 from cru.engine.parts import Parts
 from cru.extensions.lua.convert import LuaError
 from cru.extensions.testing.guest import close, guest, hosted, machine, search_path
+from cru.extensions.testing.report import Problem, Report
 from cru.namespace.host import Session
 
 ENDING = "_test.lua"
+PYTHON = "test_*.py"
 RUN_SECONDS = 10.0
 """Lua's own run time in one file."""
 
 
-class Problem(Struct, frozen=True):
-    """A test that failed. `suite` is "outer / inner"; `file` is empty and `line` 0 where nothing says the place."""
-
-    name: str = ""
-    suite: str = ""
-    error: str = ""
-    file: str = ""
-    line: int = 0
-
-    @property
-    def where(self) -> str:
-        """As "file:line", as far as it is known."""
-        return f"{self.file}:{self.line}" if self.line else self.file
-
-
-class Report(Struct, frozen=True):
-    """What `run_tests()` gives. A file that cannot be run counts as one failed test."""
-
-    passed: int = 0
-    failed: int = 0
-    pending: int = 0
-    errors: tuple[Problem, ...] = ()
-
-    def __add__(self, other: Report) -> Report:
-        return Report(
-            self.passed + other.passed,
-            self.failed + other.failed,
-            self.pending + other.pending,
-            self.errors + other.errors,
-        )
-
-
 def files_of(folder: Path) -> list[Path]:
-    """`tests/*_test.lua`, then those in the folder itself, each sorted by name."""
-    return [path for place in (folder / "tests", folder) for path in sorted(place.glob(f"*{ENDING}")) if path.is_file()]
+    """`tests/*_test.lua` and `tests/test_*.py`, then `*_test.lua` in the folder itself, each sorted by name."""
+    tests = folder / "tests"
+    found = [*sorted(tests.glob(f"*{ENDING}")), *sorted(tests.glob(PYTHON)), *sorted(folder.glob(f"*{ENDING}"))]
+    return [path for path in found if path.is_file()]
 
 
 async def run_file(file: Path, folder: Path, parts: Parts, home: Path, print: Callable[[str], None]) -> Report:
     """Run one test file of the plugin in `folder`, in this session; `print` takes what it prints."""
-    session = Session(parts, home)
-    with hosted(session, guest(folder.name, folder)):
+    session, plugin = Session(parts, home), guest(folder.name, folder)
+    is_python = file.suffix == ".py"
+    if is_python:
+        plugin.dialect = "python"
+    with hosted(session, plugin):
         try:
+            if is_python:
+                from cru.extensions.testing import python
+
+                return await python.run(file)
             return await _run(file, folder, print)
         except LuaError as error:
             path, _, line = error.where.rpartition(":")

@@ -51,10 +51,9 @@ async def _chat(start: Start, parsed: Parsed) -> int:
     finally:
         await finish(built, talk.signals)
         face.close()
-    if talk.unfinished:
-        face.say(f"resume with: {resume_command(parsed, start.context, talk.failed)}")
-    else:
-        face.say(f"this conversation: {chat_command(parsed, start.context)}")
+    if name := built.store.name_now():  # else it was deleted meanwhile
+        resume = resume_command(parsed, name, talk.failed)
+        face.say(f"resume with: {resume}" if talk.unfinished else f"this conversation: {chat_command(parsed, name)}")
     return talk.signals.code
 
 

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from cru.config.closest import did_you_mean
 from cru.config.positions import join_key, split_key
+from cru.config.secret import is_secret
 from cru.faces.cli.flags import UsageProblem
 
 if TYPE_CHECKING:
     from cru.config.merge import Settings
 
-# Names of what nobody should see on a screen, wherever in a table they stand.
-_SECRET = re.compile(r"(^|[_-])(key|token|secret|password)$", re.IGNORECASE)
-
 
 def field(settings: Settings, name: str, others: tuple[str, ...]) -> str:
     """The value as a text, a table as `key = value` lines. `others` are names that -n knows too. Raises UsageProblem."""
     path = split_key(name)
+    if not path:
+        raise UsageProblem("-n needs the name of a setting", "-n list names what there is")
     found: Any = settings.as_dict()
     for at, part in enumerate(path):
         if not isinstance(found, dict) or part not in found:
@@ -29,7 +28,7 @@ def field(settings: Settings, name: str, others: tuple[str, ...]) -> str:
             near = did_you_mean(name, [*known, *(() if at else others)])
             raise UsageProblem(f"cannot inspect {name}", near or "-n list names what there is")
         found = found[part]
-    if path[-1:] and _SECRET.search(path[-1]):
+    if is_secret(path[-1]):
         return "set" if found else f"({name} is not set)"
     return "\n".join(_lines(found, ())) or f"({name} is not set)"
 
@@ -50,7 +49,7 @@ def _lines(value: Any, path: tuple[str, ...]) -> Iterator[str]:
     for inner, found in _leaves(value, path):
         if inner and found is None:
             continue  # a part of a table that is not set
-        hidden = bool(inner) and isinstance(found, str) and _SECRET.search(inner[-1])
+        hidden = bool(inner) and isinstance(found, str) and is_secret(inner[-1])
         text = "set" if hidden and found else _text(found, bare=not inner)
         yield f"{join_key(inner)} = {text}" if inner else text
 

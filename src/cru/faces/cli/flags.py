@@ -127,6 +127,21 @@ class Parsed:
         return [(flag, v) for row in FLAGS if row.kind == "op" for flag, v in self.given if flag is row]
 
 
+def refuse_before_command(parsed: Parsed) -> None:
+    """Flags that no management command minds. Raises UsageProblem."""
+    wrong = next((flag for flag, _ in parsed.given if flag.name not in BEFORE_COMMANDS), None)
+    if wrong is None:
+        return
+    import shlex
+
+    flags = [word for flag, values in parsed.given for word in (flag.short or flag.long, *values)]
+    prompt = shlex.join(("cru", *flags, "--", *parsed.words))
+    raise UsageProblem(
+        f"{wrong.short or wrong.long} does not go with the command `{parsed.words[0]}`",
+        f"before it stand only --home, -c, -C and -v\nas a prompt: {prompt}",
+    )
+
+
 def parse(argv: Sequence[str]) -> Parsed:
     """Left to right; the first bare word (or `--`) makes everything after it the prompt. Raises UsageProblem."""
     given: list[tuple[Flag, tuple[str, ...]]] = []

@@ -15,7 +15,7 @@ cru hooks review              show each hook that awaits trust, and what it runs
                               (without a terminal: --trust ID@DIGEST, --refuse ID)
 cru hooks enable|disable ID   use a hook again, or leave it out, whatever file it stands in
 cru hooks check               read all files without running anything; say what is odd
-cru hooks why [EVENT] [TOOL]  which hooks ran in the last turn, which did not, and why
+cru hooks why [EVENT] [TOOL]  which hooks ran in the last turn, which did not, and why; those of plugins that are programs too (pre_tool, …)
 cru hooks log [ID]            what hooks did, newest last
 cru hooks test EVENT          run the hooks of an event for real, without a model
 """

@@ -16,7 +16,8 @@ from cru.faces.cli.place import context_name, home_path
 from cru.faces.cli.terminal import one_line, show
 
 HELP = """\
-cru hooks why [EVENT] [TOOL]   what every hook did in the last turn, or why it did nothing; EVENT and TOOL in the words of any system
+cru hooks why [EVENT] [TOOL]   what every hook did in the last turn, or why it did nothing; EVENT and TOOL in the words of any system,
+                               hooks of plugins that are programs (pre_tool, …) too
 cru hooks why --turn N         the same of an earlier turn (1 = the oldest that is recorded, -1 = the last)
 cru hooks why --json           the same for programs
 """

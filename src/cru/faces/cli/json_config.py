@@ -42,7 +42,7 @@ class Command(Struct, frozen=True):
     other: str = ""
 
 
-DESTROY = Command(("name?",), "", "--delete-context")
+DESTROY = Command(("name",), "--delete-context")
 ARCHIVE = Command(("name?",), "--archive-current-context", "--archive-context")
 SEND = Command(("prompt",))
 COMMANDS: dict[str, Command] = {
@@ -96,6 +96,7 @@ def request(parsed: Parsed) -> Parsed:
     given = [
         *(one for one in parsed.given if one[0].name == "verbose"),
         _flag("--json"),
+        _flag("--json-config"),
         *_where(wanted),
         *_how(wanted),
     ]
@@ -104,9 +105,17 @@ def request(parsed: Parsed) -> Parsed:
         # As a word of the command line comes: in the encoding of this system.
         made = Parsed(tuple(given), (os.fsdecode(_text("prompt", fields.get("prompt")).encode()),), literal=True)
     else:
-        made = Parsed((*given, _operation(command, fields, Parsed(tuple(given), ()))), (), literal=True)
+        made = Parsed((*given, _operation(command, fields)), (), literal=True)
+    _refuse_nul(made)
     made.config = wanted.config
     return made
+
+
+def _refuse_nul(made: Parsed) -> None:
+    """No command line can hold it, and no path. Raises UsageProblem."""
+    flag = next((flag for flag, values in made.given if any("\0" in value for value in values)), None)
+    if flag is not None:
+        raise UsageProblem(f"the value for {flag.long} has a NUL character in it", "leave it out")
 
 
 def _read() -> Any:
@@ -202,11 +211,9 @@ def _command(value: str | dict[str, Any]) -> tuple[Command, dict[str, Any]]:
     return command, {key: value for key, value in fields.items() if value is not None}
 
 
-def _operation(command: Command, fields: dict[str, Any], so_far: Parsed) -> Given:
+def _operation(command: Command, fields: dict[str, Any]) -> Given:
     """The flag of a command, with its values."""
     first = command.fields[0].rstrip("?") if command.other else ""
-    if command is DESTROY and first not in fields:
-        fields = {first: _context(so_far)}  # whoever asks for it in JSON means it
     values: list[str] = []
     for field in command.fields:
         name = field.rstrip("?*")
@@ -214,6 +221,8 @@ def _operation(command: Command, fields: dict[str, Any], so_far: Parsed) -> Give
             values += _arguments(name, fields.get(name, []))
         elif name in fields or not field.endswith("?"):
             values.append(_text(name, fields.get(name)))
+    if isinstance(fields.get("args"), dict):
+        return _flag("--call-tool", *values)  # --plugin takes words as they are
     return _flag(command.other if first in fields else command.flag, *values)
 
 
@@ -224,13 +233,6 @@ def _arguments(name: str, value: Any) -> list[str]:
     if not isinstance(value, list):
         raise UsageProblem(f"`{name}` should be a list of texts, or an object")
     return [_text(name, one) for one in value]
-
-
-def _context(parsed: Parsed) -> str:
-    from cru.contexts.home import Home
-    from cru.faces.cli.place import context_name, home_path
-
-    return context_name(parsed, Home(home_path(parsed)))
 
 
 def _flag(long: str, *values: str) -> Given:

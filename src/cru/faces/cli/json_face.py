@@ -9,6 +9,7 @@ import msgspec
 from cru.engine.turn import Cause, LegResult
 from cru.events.bus import Bus
 from cru.events.catalog import BY_TYPE
+from cru.events.payloads import ToolCalled
 from cru.events.stream import (
     CommandSaid,
     EntryLogged,
@@ -36,6 +37,9 @@ NAMES: dict[type[msgspec.Struct], str] = {
     EntryLogged: "log:appended",
 }
 OUTPUT, RESULT = "output", "result"
+MOST_OUTPUT = 10 * 1024 * 1024
+"""Characters of one call's output as it comes: as many as its result keeps."""
+CUT = "\n[... cut here: more than {limit:,} characters; the result has the first and the last half of as many ...]\n"
 
 
 class JsonFace:
@@ -46,6 +50,7 @@ class JsonFace:
     def __init__(self) -> None:
         self._encode = msgspec.json.Encoder(enc_hook=repr).encode
         self._output = Output()
+        self._room: dict[str, int] = {}
 
     @property
     def problem(self) -> str:
@@ -79,18 +84,35 @@ class JsonFace:
         say(text)
 
     def _read(self, item: Published) -> None:
-        kind = type(item.payload)
+        payload: Any = item.payload
+        if isinstance(payload, ToolOutput):
+            payload = self._bounded(payload)
+            if payload is None:
+                return
+        elif isinstance(payload, ToolCalled):
+            self._room.pop(payload.call_id, None)  # providers may use an id again
+        kind = type(payload)
         row = BY_TYPE.get(kind)
         line: dict[str, Any] = {
             "v": VERSION,
             "type": row.name if row is not None else NAMES[kind],
-            "payload": item.payload,
+            "payload": payload,
         }
         if item.stamp is not None:
             line["stamp"] = item.stamp
         if item.answer.decision != "none" or item.answer.halt or item.answer.note:
             line["answer"] = {"decision": item.answer.decision, "halt": item.answer.halt, "reason": item.answer.reason}
         self._write(line)
+
+    def _bounded(self, piece: ToolOutput) -> ToolOutput | None:
+        """The piece, or what of it is still within bounds; None for what comes after the cut."""
+        room = self._room.get(piece.call_id, MOST_OUTPUT)
+        self._room[piece.call_id] = room - len(piece.text)
+        if room < 0:
+            return None
+        if len(piece.text) <= room:
+            return piece
+        return ToolOutput(piece.call_id, piece.text[:room] + CUT.format(limit=MOST_OUTPUT))
 
     def _write(self, line: dict[str, Any]) -> None:
         self._output.write(self._encode(line) + b"\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from cru.contexts.errors import ContextError
 from cru.contexts.home import Home
 from cru.contexts.store import FileContext
 from cru.faces.cli.terminal import one_line
@@ -25,9 +26,27 @@ NONE = {"system_prompt.md": "(no system prompt of its own; cru trace --next show
 
 
 def contexts(home: Home, current: str) -> str:
-    """All names, sorted; `* ` marks the current one, then who holds it."""
-    names = home.names() or [current]
-    return "\n".join(f"{'* ' if n == current else '  '}{n}{MARKS[home.status(n)]}" for n in names)
+    """All names, sorted; `* ` marks the current one, then who holds it and what waits for it."""
+    return "\n".join(_listed(home, name, name == current) for name in home.names() or [current])
+
+
+def _listed(home: Home, name: str, current: bool) -> str:
+    waiting = inbox_words(home, name)
+    marked = f"{'* ' if current else '  '}{name}{MARKS[home.status(name)]}"
+    return f"{marked} ({waiting})" if waiting else marked
+
+
+def inbox_words(home: Home, name: str) -> str:
+    """How many messages from other contexts wait: "2 messages wait"; "" if none do."""
+    try:
+        count = len(home.waiting(name)[0])
+    except ContextError as error:
+        return error.message
+    return messages_wait(count) if count else ""
+
+
+def messages_wait(count: int) -> str:
+    return "1 message waits" if count == 1 else f"{count} messages wait"
 
 
 def about(home: Home, store: FileContext) -> str:
@@ -41,10 +60,13 @@ def about(home: Home, store: FileContext) -> str:
         text = store.read_text(f"{title}.md").strip()
         if text:
             lines += [f"{title.capitalize()}:", *_first(text)]
+    if waiting := inbox_words(home, store.name):
+        lines.append(f"Inbox: {waiting}")
     if store.name in home.expiring:
         from cru.contexts.expiry import mark_of
 
-        lines.append(f"Destroys itself: {mark_of(home.path, store.folder).told()}")
+        told = mark_of(home.path, store.folder).told()
+        lines += [f"Destroys itself: {told}"] if told else []
     return "\n".join(lines)
 
 
@@ -112,9 +134,11 @@ def inspect(home: Home, store: FileContext, thing: str, settings: Callable[[], S
         return home.reflection or "(no reflection)"
     if thing == "home":
         return str(home.path)
+    if thing == "inbox":
+        return "\n".join(f"[{m.from_}]: {m.content}" for m in store.peek_inbox()) or "(no messages wait)"
     from cru.faces.cli import fields
 
-    texts = ("system_prompt", "reflection", "todos", "goals", "home")
+    texts = ("system_prompt", "reflection", "todos", "goals", "home", "inbox")
     if thing == "list":
         return "\n".join((*texts, *fields.names(settings())))
     return fields.field(settings(), thing, (*texts, "list"))

@@ -9,10 +9,13 @@ import asyncio
 import os
 import select
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any, TypeVarTuple, Unpack
+from typing import Any, NoReturn, TypeVarTuple, Unpack
+
+from cru.events.errors import NotYours
 
 Given = TypeVarTuple("Given")
 
@@ -20,14 +23,32 @@ PATIENCE = 2.0
 """Seconds for which the loop may be deaf to SIGTERM, SIGHUP, or the second Ctrl-C."""
 
 
+LAST = 3.0
+"""Seconds after a signal that ends the run: whatever is not over then ends with the process."""
+
+
 class Loop(asyncio.SelectorEventLoop):
-    """As its base; but the process ends, with 128 + number, once the loop does not answer to a signal for PATIENCE."""
+    """As its base; but the process ends, with 128 + number, once the loop does not answer to a signal for PATIENCE, or `ends_with` says
+    so. Nobody stops it."""
 
     def __init__(self) -> None:
         super().__init__()
         self._calls: dict[int, tuple[Callable[..., object], tuple[Any, ...]]] = {}
         self._unheard: list[tuple[int, float]] = []
+        self._last: tuple[int, float] | None = None
         self._pipe = -1
+
+    def stop(self) -> None:
+        """For asyncio, when the work is done. Raises NotYours."""
+        if sys._getframe(1).f_globals.get("__name__") != "asyncio.base_events":
+            raise NotYours("the event loop is cru's, and nobody else stops it", "return from the handler instead")
+        super().stop()
+
+    def ends_with(self, number: int) -> None:
+        """This signal ends the run: the process has LAST seconds, whatever the loop does."""
+        if self._last is None and self._pipe >= 0:
+            self._last = number, time.monotonic() + LAST
+            os.write(self._pipe, b"\0")  # the thread looks again
 
     def add_signal_handler(self, sig: int, callback: Callable[[Unpack[Given]], object], *args: *Given) -> None:
         super().add_signal_handler(sig, callback, *args)
@@ -52,13 +73,13 @@ class Loop(asyncio.SelectorEventLoop):
         while not self.is_closed():
             due = self._due()
             if select.select([pipe], [], [], due and max(0.0, due[1] - time.monotonic()))[0]:
-                for number in os.read(pipe, 64):
+                for number in filter(None, os.read(pipe, 64)):
                     self._unheard.append((number, time.monotonic()))
                     self.call_soon_threadsafe(self._hear, number)
             elif (due := self._due()) and due[1] <= time.monotonic():
                 terminal()
                 os.write(2, b"cru: ended while something in it, a plugin perhaps, did not come back\n")
-                os._exit(128 + due[0])
+                leave_at_once(128 + due[0])
 
     def _hear(self, number: int) -> None:
         self._unheard.clear()
@@ -68,12 +89,21 @@ class Loop(asyncio.SelectorEventLoop):
 
     def _due(self) -> tuple[int, float] | None:
         """The signal that ends the process, and when."""
-        interrupts = 0
+        interrupts, last = 0, self._last
         for number, at in tuple(self._unheard):
             interrupts += number == signal.SIGINT
             if number in (signal.SIGTERM, signal.SIGHUP) or interrupts == 2:
-                return number, at + PATIENCE
-        return None
+                due = number, at + PATIENCE
+                return due if last is None else min(due, last, key=lambda one: one[1])
+        return last
+
+
+def leave_at_once(code: int) -> NoReturn:
+    """End the process with the programs that it runs; nothing is asked to end."""
+    running = sys.modules.get("cru.tools.running")  # no import: what hangs may hold its lock
+    if running is not None:
+        running.kill_all()
+    os._exit(code)
 
 
 def _terminal() -> Callable[[], None]:

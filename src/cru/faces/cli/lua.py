@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
-import signal
 import sys
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -19,7 +17,7 @@ from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.one_shot import asker_for, face_for, finish
 from cru.faces.cli.place import context_name, home_path, start_of, working_directory
 from cru.faces.cli.signals import Signals
-from cru.faces.cli.start import Interrupted
+from cru.faces.cli.start import Interrupted, on_loop
 from cru.faces.cli.terminal import printable, show
 
 HELP = """\
@@ -44,7 +42,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         raise UsageProblem("`cru lua` needs code or a file", "cru lua '=1 + 1'")
     source, name, folder = _chunk(args)
     start = start_of(parsed, context_name(parsed, Home(home_path(parsed))))
-    code = asyncio.run(_within(start, parsed, lambda session: _evaluate(session, source, name, folder, start.home)))
+    code = on_loop(_within(start, parsed, lambda session: _evaluate(session, source, name, folder, start.home)))
     if code:
         raise Interrupted(code)
     return 0
@@ -58,7 +56,6 @@ async def _within(start: Start, parsed: Parsed, work: Callable[[Session], Corout
     task = asyncio.current_task()
     assert task is not None
     signals = Signals(built.session, end=task.cancel)
-    _leave_at_the_second()
     try:
         await built.session.open()
         await work(built.session)
@@ -68,19 +65,6 @@ async def _within(start: Start, parsed: Parsed, work: Callable[[Session], Corout
         await finish(built, signals)
         face.close()
     return signals.code
-
-
-def _leave_at_the_second() -> None:
-    """Code that neither ends nor waits keeps the loop, and with it the first signal, waiting: a second one leaves at once."""
-    came: list[int] = []
-
-    def handle(number: int, _: object) -> None:
-        came.append(number)
-        if len(came) > 1:
-            os._exit(128 + number)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, handle)  # beside the loop's own, which hears of it too
 
 
 def _chunk(args: Arguments) -> tuple[bytes, str, Path]:

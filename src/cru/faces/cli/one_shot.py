@@ -13,8 +13,9 @@ from cru.engine.session import Session
 from cru.engine.turn import LegResult, Source
 from cru.faces.cli import start as exits
 from cru.faces.cli.flags import Parsed
-from cru.faces.cli.place import resume_command
+from cru.faces.cli.place import needed_again, resume_command
 from cru.faces.cli.signals import Signals
+from cru.faces.cli.terminal import Output
 from cru.values.errors import CruError
 
 CODES = {"done": exits.DONE, "cancelled": exits.DENIED, "halted": exits.DENIED, "interrupted": exits.INTERRUPTED}
@@ -47,7 +48,8 @@ async def _one_shot(start: Start, parsed: Parsed, ask: Ask) -> int:
         result = await _turn(built.session, parsed, ask)
     except CruError as error:
         if left_open(built.session, error, "" if ask.literal else ask.text):
-            error.hint = f"{error.hint}\nresume with: {resume_command(parsed, start.context, error.code)}".strip()
+            resume = resume_command(parsed, start.context, error.code)
+            error.hint = "\n".join(filter(None, [error.hint, f"resume with: {resume}", needed_again(parsed)]))
         raise
     finally:
         await finish(built, signals)
@@ -55,8 +57,10 @@ async def _one_shot(start: Start, parsed: Parsed, ask: Ask) -> int:
     code = signals.code or exit_code(result)
     if face.problem:
         exits.complain(f"standard output: {face.problem}", f"the answer is in the log: cru -G {start.context} 1")
-        code = code or exits.ERROR
+        Output.lost, code = "", code or exits.ERROR
     face.result(result, code, resume_command(parsed, start.context, code) if unfinished(result) else "")
+    if unfinished(result) and (again := needed_again(parsed)):
+        face.say(again)
     return code
 
 
@@ -67,11 +71,22 @@ async def _turn(session: Session, parsed: Parsed, ask: Ask) -> LegResult:
         await session.parts.bus.dispatch(event)
     if parsed.has("resume"):
         return await session.resume()
+    if ask.source == "inbox":
+        return await _for_inbox(session, ask)
     session.submit(ask.text, attachments=ask.attachments, source=ask.source, literal=ask.literal)
     result = await session.run()
     if result is None and ask.attachments:
         session.parts.bus.stream.warn("what is attached is not used: the command gave no prompt")
     return result or LegResult("done")
+
+
+async def _for_inbox(session: Session, ask: Ask) -> LegResult:
+    """A turn about the messages that wait; none if another run has taken them."""
+    with session.locked():
+        if not session.parts.store.peek_inbox():
+            return LegResult("done")
+        session.submit(ask.text, source=ask.source, literal=ask.literal)
+        return await session.run() or LegResult("done")
 
 
 def _seat(built: Built) -> Any:

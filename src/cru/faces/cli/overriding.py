@@ -43,7 +43,7 @@ def _toml(value: str) -> list[Any]:
 
     try:
         found = tomllib.loads(f"value = {value}")
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # a number of thousands of digits, too
         return []
     return [found["value"]] if len(found) == 1 else []
 

@@ -93,6 +93,16 @@ def resume_command(parsed: Parsed, context: str, code: int) -> str:
     return _same_again(parsed, "-C", context, "--resume", without=without)
 
 
+def needed_again(parsed: Parsed) -> str:
+    """Which settings of the command line those commands leave out because they are secret; "" if none."""
+    names = dict.fromkeys(value.partition("=")[0] for value in parsed.all("set") if _holds_secret(value))
+    return (
+        f"and again with {' '.join(f'-s {name}=…' for name in names)}: what is secret is not repeated here"
+        if names
+        else ""
+    )
+
+
 def chat_command(parsed: Parsed, context: str) -> str:
     """What to type to go on with the conversation of this run."""
     return _same_again(parsed, "-C", context)
@@ -103,8 +113,15 @@ def _same_again(parsed: Parsed, *words: str, without: str = "") -> str:
     import shlex
 
     flags = [given for given in parsed.given if given[0].name in KEPT and given[0].name != without]
+    flags = [(flag, values) for flag, values in flags if flag.name != "set" or not _holds_secret(values[0])]
     kept = [word for flag, values in flags for word in (flag.short or flag.long, *values)]
     return shlex.join(["cru", *kept, *words])
+
+
+def _holds_secret(setting: str) -> bool:
+    from cru.config.secret import holds_secret
+
+    return holds_secret(setting)
 
 
 def _no_model(name: str) -> bool:

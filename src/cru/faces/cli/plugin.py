@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from collections.abc import Awaitable, Callable
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cru.faces.cli.arguments import Arguments
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.place import home_path, start_of, working_directory
+from cru.faces.cli.start import unattended
 from cru.faces.cli.terminal import one_line, printable, say, show
 from cru.values.errors import CruError
 
@@ -26,7 +26,7 @@ cru plugin list --json        the same as JSON
 cru plugin disable NAME       leave it out from the next session on (`enabled = false` in config.toml); `enable` takes it back
 cru plugin new NAME           a new plugin in the home folder's plugins/, in Lua (--python: in Python)
 cru plugin new NAME --executable [bash|python]   a program in any language, to begin with one in bash
-cru plugin test DIR | NAME    run tests/*_test.lua and *_test.lua of a plugin
+cru plugin test DIR | NAME    run tests/*_test.lua, *_test.lua and tests/test_*.py of a plugin
 cru plugin health [NAME]      run the checks that plugins bring (health.lua)
 cru plugin adopt-chibi        let ~/.chibi lead to the home folder, for plugins that look there (--undo: no more)
 """
@@ -139,24 +139,32 @@ def _switch(parsed: Parsed, name: str, on: bool) -> int:
 
 
 def _test(parsed: Parsed, word: str) -> int:
-    from cru.extensions.testing.runner import Report, files_of
+    from cru.extensions.testing.report import Report
+    from cru.extensions.testing.runner import files_of
 
     folder = _folder(parsed, word)
     files = files_of(folder)
-    report = Report()
-    for file in files:
-        report += asyncio.run(_tested(parsed, _shown(file), folder))
+
+    async def tested() -> Report:
+        report = Report()
+        for file in files:
+            report += await _tested(_shown(file), folder)
+        return report
+
+    report = unattended(tested())
     for problem in report.errors:
         show(f"failed: {' / '.join(part for part in (problem.suite, problem.name) if part) or 'the file itself'}")
         place = f"{problem.where}: " if problem.where else ""
         show(f"  {place}{printable(problem.error)}".replace("\n", "\n  "))
     if not report.passed + report.failed + report.pending:
-        say(f"cru: no tests found in {folder}\n  tests are describe and it in tests/NAME_test.lua")
+        say(
+            f"cru: no tests found in {folder}\n  describe and it in tests/NAME_test.lua, or functions test_… in tests/test_NAME.py"
+        )
     show(f"{report.passed} passed, {report.failed} failed, {report.pending} pending")
     return 0 if not report.failed and report.passed + report.pending else 1
 
 
-async def _tested(parsed: Parsed, file: Path, folder: Path) -> Any:
+async def _tested(file: Path, folder: Path) -> Any:
     """One file, in a session and a home of its own: no test sees or changes anybody's conversations."""
     import tempfile
 
@@ -295,7 +303,7 @@ def _with_plugins(start: Start, work: Callable[[Built, Extensions], Awaitable[T]
             await built.session.close()
             await built.close()
 
-    return asyncio.run(run())
+    return unattended(run())
 
 
 def _extensions(built: Built, start: Start) -> Extensions:

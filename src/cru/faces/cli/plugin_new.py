@@ -74,7 +74,8 @@ return {
 }
 """
 PYTHON = '''\
-"""NAME: a plugin of cru, loaded when a session begins. `cru plugin list` shows whether it is active.
+"""NAME: a plugin of cru, loaded when a session begins. `cru plugin test NAME` runs its tests, `cru plugin list` shows whether
+it is active.
 
 `setup(cru)` is called once a session; what `[plugins.NAME]` in config.toml says is read by `cru.config.get("NAME.key")`.
 """
@@ -97,7 +98,7 @@ def health(cru):
     cru.health.ok(f"{len(seen)} tool calls were seen")
 '''
 PYTHON_TEST = '''\
-"""Run it with `pytest`."""
+"""`cru plugin test NAME` runs it, and so does `pytest`."""
 
 import importlib.util
 from pathlib import Path
@@ -193,7 +194,7 @@ FILES: dict[str, dict[str, str]] = {
 }
 """Of each language, what is written: NAME is the plugin's name, IDENT the same as an identifier."""
 PROGRAM = " program"
-NEXT = {"lua": "cru plugin test NAME", "python": "cru plugin health NAME"}
+NEXT = "cru plugin test NAME"
 CALL = """cru -P IDENT_count '{"text": "one two"}'"""
 
 
@@ -224,7 +225,7 @@ def new(home: Path, name: str, kind: str) -> int:
         if is_program:
             file.chmod(0o755)
         show(str(file))
-    show(f"try it: {_named(NEXT.get(kind, CALL), name)}")
+    show(f"try it: {_named(CALL if is_program else NEXT, name)}")
     return 0
 
 

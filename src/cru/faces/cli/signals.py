@@ -10,6 +10,7 @@ from typing import Any
 
 from cru.engine.session import Session
 from cru.events.payloads import SessionPaused, SessionResumed
+from cru.faces.cli.loop import Loop, leave_at_once
 
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE = 3
@@ -17,7 +18,7 @@ PATIENCE = 3
 
 class Signals:
     """Handlers on the running loop. `code` is the exit status that a signal asks for, 0 if none came. `end` ends things
-    (default: the session); a third signal to a run that does not end leaves at once, with the log complete up to there."""
+    (default: the session) and has three seconds; a third signal leaves at once, with the log complete up to there."""
 
     def __init__(self, session: Session, end: Callable[[], object] | None = None) -> None:
         self.code = 0
@@ -49,7 +50,9 @@ class Signals:
         self.code = 128 + number
         self._count += 1
         if self._count >= PATIENCE:
-            os._exit(self.code)
+            leave_at_once(self.code)
+        if isinstance(self._loop, Loop):
+            self._loop.ends_with(number)
         self._end_session()
 
     def _pause(self) -> None:

@@ -7,7 +7,7 @@ import os
 import sys
 
 from cru.faces.cli.flags import Parsed, UsageProblem, parse, usage
-from cru.faces.cli.terminal import prepare, say
+from cru.faces.cli.terminal import Output, prepare, say
 
 TYPE_CHECKING = False  # see flags.py
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ def loaded() -> None:
     gc.enable()
 
 
-def on_loop(work: Coroutine[Any, Any, int]) -> int:
-    """Run it to its end. What it left running gets two seconds; threads get none, for the process ends without them."""
+def on_loop(work: Coroutine[Any, Any, T]) -> T:
+    """Run it to its end. What it left running gets a moment; threads get none, for the process ends without them."""
     import asyncio
 
     from cru.faces.cli.loop import Loop
@@ -74,7 +74,34 @@ def on_loop(work: Coroutine[Any, Any, int]) -> int:
         for task in left:
             task.cancel()
         if left:
-            _to_end(loop, asyncio.wait(left, timeout=2.0))
+            _to_end(loop, asyncio.wait(left, timeout=0.3))
+
+
+def unattended(work: Coroutine[Any, Any, T]) -> T:
+    """`on_loop` for work that minds no signals: the first one cancels it. Raises Interrupted."""
+    import asyncio
+
+    from cru.faces.cli.signals import ENDS
+
+    async def watched() -> T:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        came: list[int] = []
+
+        def end(number: int) -> None:
+            came.append(number)
+            task.cancel()
+
+        for number in ENDS:
+            loop.add_signal_handler(number, end, number)
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if not came:
+                raise
+            raise Interrupted(128 + came[0]) from None
+
+    return on_loop(watched())
 
 
 def _to_end(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
@@ -93,12 +120,15 @@ def _to_end(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
 
 def leave(code: int) -> NoReturn:
     """Flush and go, without the interpreter's slow farewell: everything that matters is closed already."""
+    lost = Output.lost
     try:
         sys.stdout.flush()
     except BrokenPipeError:
         pass  # the reader has gone; there is nobody to tell
     except OSError as error:
-        complain(f"standard output: {error.strerror}")
+        lost = error.strerror or str(error)
+    if lost:
+        complain(f"standard output: {lost}")
         code = code or ERROR
     os._exit(code)
 
@@ -195,22 +225,30 @@ def _command(parsed: Parsed) -> int | None:
     """A management command: its name is the first word, before it only --home, -c, -C and -v."""
     if parsed.literal or not parsed.words:
         return None
-    from cru.faces.cli.commands import COMMANDS
+    from cru.faces.cli.commands import COMMANDS, meant
 
     name = parsed.words[0]
     if name not in COMMANDS:
+        near = meant(parsed.words)
+        if near:
+            raise UsageProblem(f"there is no command {name}", or_prompt((near, *parsed.words[1:]), parsed.words))
         return None
     from importlib import import_module
 
-    from cru.faces.cli.flags import BEFORE_COMMANDS
+    from cru.faces.cli.flags import refuse_before_command
 
-    wrong = [flag for flag, _ in parsed.given if flag.name not in BEFORE_COMMANDS]
-    if wrong:
-        raise UsageProblem(f"{wrong[0].long} does not go with the command `{name}`", as_prompt(parsed.words))
+    refuse_before_command(parsed)
     module = import_module(f"cru.faces.cli.{COMMANDS[name].module}")
     loaded()
     code: int = module.command(parsed, parsed.words[1:])
     return code
+
+
+def or_prompt(near: Sequence[str], words: Sequence[str]) -> str:
+    """What was probably meant, and what to type if the words were meant for the model."""
+    import shlex
+
+    return f"did you mean: {shlex.join(('cru', *near))}\nas a prompt: {shlex.join(('cru', '--', *words))}"
 
 
 def as_prompt(words: Sequence[str]) -> str:

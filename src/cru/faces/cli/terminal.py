@@ -8,6 +8,7 @@ import sys
 TYPE_CHECKING = False  # see flags.py
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import ClassVar
 
 # Control characters, and those that turn the direction of text: shown as \xNN or \uNNNN. Newline and tab stay.
 _CODES = (*range(32), *range(127, 160), 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF)
@@ -68,7 +69,10 @@ def above(work: Callable[[], object]) -> None:
 
 class Output:
     """Standard output for bytes, each piece written at once. Once it fails nothing more is written: the turn goes on, and is in
-    the log. `problem` says why, "" while all is well or if only the reader has gone."""
+    the log. `problem` says why, "" while all is well or if only the reader has gone; `lost` is that of any of this process, as long as
+    nobody has told it."""
+
+    lost: ClassVar[str] = ""
 
     def __init__(self) -> None:
         self.problem = ""
@@ -90,7 +94,7 @@ class Output:
     def _fail(self, error: OSError) -> None:
         self._gone = True
         if not isinstance(error, BrokenPipeError):
-            self.problem = error.strerror or str(error)
+            self.problem = Output.lost = error.strerror or str(error)
 
 
 def _wait_for_room() -> None:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from cru.app import FaceSettings
 
 # Why a call came to nothing, as far as nobody else says so.
-ALWAYS_TOLD = frozenset({"policy", "hook", "unknown", "invalid", "timeout"})
+ALWAYS_TOLD = frozenset({"policy", "hook", "error", "unknown", "invalid", "timeout"})
 
 
 class TextFace:
@@ -62,6 +62,7 @@ class TextFace:
         self._waiting: list[Callable[[], None]] = []
         self._statuses: Any = None
         self._doing, self._busy = "", False
+        self._told, self._again = "", 0
         self.tells_failures = True  # of calls; else whoever made the call does
 
     @property
@@ -100,6 +101,7 @@ class TextFace:
         """The progress line goes away; what waited for a question to end is shown."""
         self._questions.clear()
         self._go_on()
+        self._count()
         self._put_away()
 
     def status_text(self) -> str:
@@ -116,6 +118,7 @@ class TextFace:
         self._thought_over()
         self._end_line()
         self._streamed, self._first = False, True
+        self._count()
         if result.cause == "error":
             self.say("\n  ".join([f"cru: {result.error}", *result.hint.splitlines()]))
         elif result.cause != "done":
@@ -201,8 +204,20 @@ class TextFace:
     def _notice(self, item: Published) -> None:
         notice = item.payload
         assert isinstance(notice, Notice)
-        if notice.level != "info" or self._verbose:
-            self.say(f"cru: {notice.text}")
+        if notice.level == "info" and not self._verbose:
+            return
+        if notice.text == self._told:
+            self._again += 1
+            return
+        self._count()
+        self._told = notice.text
+        self.say(f"cru: {notice.text}")
+
+    def _count(self) -> None:
+        """How often the last notice came again, which was not told each time."""
+        again, self._again, self._told = self._again, 0, ""
+        if again:
+            self.say(f"cru: the last warning came {'once' if again == 1 else f'{again:,} times'} more")
 
     def _state(self, item: Published) -> None:
         state = item.payload

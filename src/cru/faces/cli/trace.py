@@ -14,6 +14,7 @@ from cru.contexts.home import Home
 from cru.contexts.store import FileContext
 from cru.engine import rebuild
 from cru.engine.rebuild import RequestLine, TraceLine
+from cru.extensions.executables.executable import is_unconcerned
 from cru.faces.cli.arguments import Arguments
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.place import context_name, home_path, start_of
@@ -53,6 +54,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         return 0
     at = _pick(turns, args.number("--turn", -1))
     if args.has("--request"):
+        _require_requests(turns, at)
         return _request(store, turns[at], args.number("--request", 0), as_json)
     return _turn(store, turns[at], f"{at + 1} of {len(turns)}", as_json)
 
@@ -86,6 +88,16 @@ def _pick(turns: list[list[TraceLine]], number: int) -> int:
             f"there is no turn {number}", f"{len(turns)} are recorded, the oldest is 1, the last -1"
         )
     return at
+
+
+def _require_requests(turns: list[list[TraceLine]], at: int) -> None:
+    """Raises NotInTrace, with the nearest turn that made some."""
+    made = [number for number, turn in enumerate(turns) if any(line.kind == "request" for line in turn)]
+    if at in made:
+        return
+    near = min(made, key=lambda number: abs(number - at), default=-1) + 1
+    hint = f"turn {near} did: cru trace --turn {near} --request 1" if near else "no turn that is recorded made one"
+    raise rebuild.NotInTrace(f"turn {at + 1} made no request: tools by hand (-p, -P) make none", hint)
 
 
 def _request(store: FileContext, turn: list[TraceLine], number: int, as_json: bool) -> int:
@@ -215,6 +227,8 @@ def _heard(line: dict[str, Any]) -> list[str]:
     name = f"{line['event']} {line.get('ident', '')}".rstrip()
     texts = []
     for heard in line.get("heard", ()):
+        if is_unconcerned(heard.get("skipped", "")):
+            continue
         answer = heard.get("answer", {})
         troubles = [
             f"{word}: {heard[key]}" for key, word in (("skipped", "skipped"), ("error", "failed")) if heard.get(key)

@@ -8,44 +8,59 @@ from contextvars import ContextVar
 from typing import Any
 
 from cru.engine.parts import Parts
+from cru.events.scope import check
 from cru.namespace.arguments import lua_type, tostring
 from cru.namespace.callbacks import error_value, failed
 from cru.namespace.fsm.definition import Guard
 from cru.values.errors import CruError
 
-ASKING: ContextVar[bool] = ContextVar("cru_fsm_guard", default=False)
-"""Whether a guard runs now: what it does is not the agent's doing, so the state's tools do not bind it."""
+_ASKING: ContextVar[list[Guard]] = ContextVar("cru_fsm_guard")
 
 TAIL_LINES, TAIL_CHARACTERS = 40, 4000
 
 
+def asking() -> bool:
+    """Whether this runs inside a guard: what that does is not the agent's doing, so the state's tools do not bind it."""
+    return bool(_ASKING.get(()))
+
+
 async def ask(guard: Guard, about: dict[str, Any], parts: Parts, emit: Callable[[str], None] | None = None) -> str:
-    """ "" if the state may be left, else why not. `about` is what a function gets."""
-    token = ASKING.set(True)
+    """ "" if the state may be left, else why not. `about` is what a function gets. Raises CancelledError if it was interrupted, whatever
+    the guard made of that."""
+    open = [guard]  # emptied at the end: what the guard leaves running is no guard any more
+    token = _ASKING.set(open)
     try:
-        return await (_called(guard, about) if guard.call is not None else _shell(guard, parts, emit))
+        why = await (_called(guard, about) if guard.call is not None else _shell(guard, parts, emit))
     finally:
-        ASKING.reset(token)
+        open.clear()
+        _ASKING.reset(token)
+    check()
+    return why
 
 
 async def _called(guard: Guard, about: dict[str, Any]) -> str:
     made = guard.call
     assert made is not None
+    deadline = asyncio.get_running_loop().time() + guard.timeout
     try:
-        async with asyncio.timeout(guard.timeout) as clock:
+        async with asyncio.timeout_at(deadline) as clock:
             said = await made.call(about)
     except TimeoutError as error:
-        if clock.expired():
-            return f"the check took longer than {guard.timeout:g} s and was ended, so it did not pass"
-        return _raised(guard, error)
+        return _too_long(guard) if clock.expired() else _raised(guard, error)
     except Exception as error:  # noqa: BLE001  the boundary around code of an extension: reported
         return _raised(guard, error)
+    if asyncio.get_running_loop().time() > deadline:  # it never waited, so that nobody could end it
+        return _too_long(guard)
     passed, why = said[:2] if isinstance(said, tuple) and len(said) > 1 else (said, None)
     if passed is True:
         return ""
     if passed is False:
         return "its check did not pass" if why is None else tostring(why)
     return f"the check gave {lua_type(passed)} where true or false is wanted, so it did not pass"
+
+
+def _too_long(guard: Guard) -> str:
+    return f"the check took longer than {guard.timeout:g} s and was ended, so it did not pass"
 
 
 def _raised(guard: Guard, error: Exception) -> str:

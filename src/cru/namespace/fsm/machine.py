@@ -121,7 +121,11 @@ class Machine:
     async def move(
         self, to: str, note: str, by: By = "agent", emit: Callable[[str], None] | None = None
     ) -> tuple[bool, str]:
-        """Leave this state if its guard lets it: (True, what to read next), or (False, why not)."""
+        """Leave this state if its guard lets it: (True, what to read next), or (False, why not). Raises WorkflowError inside a guard."""
+        if guard.asking():
+            raise WorkflowError(
+                "a guard may not move the workflow", "let it return true or false: that decides about the move"
+            )
         record, state = self.record, self.here
         if record is None or state is None or record.status != "running":
             return False, f"workflow {self.name} is not running"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from cru.namespace.fsm.words import TOOL
+from cru.namespace.host import NamespaceError
 from cru.tools import arguments
 from cru.tools.protocol import Access, Kind, Result, Running, ToolError
 from cru.values.messages import ToolSpec
@@ -62,7 +63,10 @@ class WorkflowTool:
         """Raises ToolError if nothing can be moved."""
         wanted = arguments.parse(Wanted, args)
         machine = self._chosen(wanted)
-        moved, said = await machine.move(wanted.to, wanted.note, emit=running.emit)
+        try:
+            moved, said = await machine.move(wanted.to, wanted.note, emit=running.emit)
+        except NamespaceError as error:
+            raise ToolError(error.message) from error
         return Result(said, is_error=not moved)
 
     def _chosen(self, wanted: Wanted) -> Machine:

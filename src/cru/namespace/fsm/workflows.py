@@ -202,7 +202,7 @@ class Workflows:
     def _binds(self, origin: str, event: Event) -> bool:
         """The model's own calls, and those of a plugin's tool that it uses: scripts outside of any handler and guard while it works."""
         if origin == "script":
-            return self._in_leg and not event.stamp.parent_seq and not guard.ASKING.get()
+            return self._in_leg and not event.stamp.parent_seq and not guard.asking()
         return origin == "model"
 
     def _called_user(self, _event: Event) -> Answer:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from cru.faces.cli.terminal import say
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
@@ -44,15 +45,22 @@ def archive_other(do: Operations, name: str) -> None:
     store = do.store(name)
     with store.lock("cru -A"):
         store.refresh()
-        store.transcript(store.visible())
+        gone = list(store.visible())
         store.anchor("archive", "", [])
+        store.transcript(gone)
         store.rotate()
     do.show(f"Archived {store.name}")
 
 
 def compact(do: Operations) -> None:
-    do.with_session(do.name, lambda session: session.compact())
-    do.show(f"Compacted {do.name}")
+    from cru.engine.errors import TooFewMessages
+
+    try:
+        do.with_session(do.name, lambda session: session.compact())
+    except TooFewMessages as error:
+        do.show(f"{do.name}: {error.message}")
+    else:
+        do.show(f"Compacted {do.name}")
 
 
 def compact_other(do: Operations, name: str) -> None:
@@ -61,10 +69,10 @@ def compact_other(do: Operations, name: str) -> None:
         store.refresh()
         messages = [e for e in store.visible() if e.entry_type == "message"]
         if len(messages) <= 2:
-            do.show(f"{store.name}: two messages or fewer, nothing to compact")
+            do.show(f"{store.name}: two messages or fewer: nothing to compact")
             return
-        store.transcript(messages)
         store.anchor("compaction", store.summary(), [])
+        store.transcript(messages)
         store.rotate()
     do.show(f"Compacted {store.name}")
 
@@ -92,11 +100,13 @@ def delete_other(do: Operations, name: str) -> None:
 
 def _confirmed_delete(do: Operations, name: str, what: str, sure: bool) -> None:
     """Ask on a terminal; without one only a context that was named is deleted. Raises NotConfirmed."""
-    if not do.home.exists(name):
-        do.show(f"There is no context {name}")
+    if name not in do.home.names():
+        _nothing_to_delete(do, name)
         return
+    unread = _unread(do, name)
     if sys.stdin.isatty() and sys.stderr.isatty():
-        print(f"Delete {what}{name} with all its files? [y/N] ", end="", file=sys.stderr, flush=True)
+        also = f" and {unread}" if unread else ""
+        print(f"Delete {what}{name} with all its files{also}? [y/N] ", end="", file=sys.stderr, flush=True)
         sure = sys.stdin.readline().strip().lower() in ("y", "yes")
         if not sure:
             do.show("Aborted: nothing was deleted")
@@ -106,6 +116,33 @@ def _confirmed_delete(do: Operations, name: str, what: str, sure: bool) -> None:
             f"{name} is not deleted: nobody can confirm it without a terminal", f"cru -D {name} deletes it unasked"
         )
     do.home.delete(name)
-    do.show(f"Deleted {name}")
+    do.show(f"Deleted {name} with {unread}" if unread else f"Deleted {name}")
+    for text in do.home.left:
+        say(f"cru: {text}")
     if do.name == name:
         do.name = do.home.current
+
+
+def _unread(do: Operations, name: str) -> str:
+    """What its inbox holds, "" if nothing."""
+    from cru.contexts.errors import ContextError
+
+    try:
+        count = len(do.home.waiting(name)[0])
+    except ContextError:
+        return "an inbox that cannot be read"
+    return "" if not count else "1 unread message" if count == 1 else f"{count} unread messages"
+
+
+def _nothing_to_delete(do: Operations, name: str) -> None:
+    """No error, as in chibi; a program (--json-config) is to know. Raises NoSuchContext."""
+    from cru.config.closest import did_you_mean
+
+    near = did_you_mean(name, do.home.names())
+    if do.parsed.has("json-config"):
+        from cru.contexts.errors import NoSuchContext
+
+        raise NoSuchContext(f"there is no context '{name}'", near)
+    do.show(f"There is no context {name}")
+    if near:
+        say(f"cru: {near}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from cru.contexts.entries import now
 from cru.contexts.expiry import UNITS, clock, set_mark, span
 from cru.faces.cli.flags import UsageProblem
 from cru.faces.cli.operations import Operations
@@ -41,8 +42,9 @@ def _moment(value: str) -> int:
     except (ValueError, OverflowError, OSError) as error:
         hint = "Unix seconds, or 2030-01-31, 2030-01-31T12:00, 2030-01-31T12:00:00Z; never takes it back"
         raise UsageProblem(f"--destroy-at: {value!r} is not a point in time", hint) from error
-    if seconds <= 0:
-        raise UsageProblem(f"--destroy-at: {value!r} is before 1970", "never takes it back")
+    if seconds <= now():
+        hint = f"cru -D destroys a context at once; {NEVER[0]} takes it back"
+        raise UsageProblem(f"--destroy-at: {clock(seconds)} is past", hint)
     return seconds
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
 
 from cru.contexts.errors import ContextHeld
@@ -26,16 +27,28 @@ def one(do: Operations, name: str) -> None:
 
 
 def _sweep(do: Operations, names: Iterable[str], *, patient: bool) -> None:
-    waiting = [(name, letters) for name in names if (letters := _waiting(do, name))]
+    waiting = {name: letters for name in _once(do, names) if (letters := _waiting(do, name))}
     if not waiting:
         do.say("no messages wait")
-    for name, letters in waiting:
+    for name, letters in waiting.items():
         if do.parsed.has("no-llm") and not do.parsed.has("force-llm"):
-            do.show(f"{name}: {'1 message waits' if len(letters) == 1 else f'{len(letters)} messages wait'}")
+            from cru.faces.cli.listing import messages_wait
+
+            do.show(f"{name}: {messages_wait(len(letters))}")
             continue
+        if not _waiting(do, name):
+            continue  # another run was faster, or the turn of another context took them away
         if len(waiting) > 1 and not do.parsed.has("json"):
             do.show(f"[{name}]")
         do.code = max(do.code, _act(do, name, patient))
+
+
+def _once(do: Operations, names: Iterable[str]) -> list[str]:
+    """Without further names (links) of the same folder."""
+    folders: dict[str, str] = {}
+    for name in names:
+        folders.setdefault(os.path.realpath(do.home.path / "contexts" / name), name)
+    return list(folders.values())
 
 
 def _waiting(do: Operations, name: str) -> list[InboxMessage]:

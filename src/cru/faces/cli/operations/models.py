@@ -12,10 +12,6 @@ from cru.faces.cli.terminal import say
 if TYPE_CHECKING:
     from cru.app import Start
     from cru.faces.cli.operations import Operations
-    from cru.models.registry import Choice
-
-# Servers of this machine that say which models they have; the others take names that they do not list.
-LISTING = ("ollama", "lmstudio")
 
 
 def set_current(do: Operations, model: str) -> None:
@@ -45,39 +41,20 @@ def _set(do: Operations, context: str, model: str, command: str) -> None:
 
 
 async def _check(start: Start, model: str) -> int:
-    from msgspec.structs import replace
-
+    """As /model does. Raises NoModel, NoSuchModel."""
     from cru.app import load_settings
-    from cru.commands.model import refuse_misspelt
-    from cru.models.registry import build, choose
+    from cru.commands.model import check
+    from cru.engine.voices import Voices
+    from cru.events.bus import Bus
+    from cru.events.stamp import Origin
+    from cru.events.stream import Notice
     from cru.models.settings import ModelSettings
-    from cru.net.transport import Transport
 
-    known = load_settings(start)[0].of(ModelSettings)
-    refuse_misspelt(model, tuple(name for name, about in known.models.items() if about.model))
-    settings = replace(known, model=model)
-    choice = await choose(settings, start.env, start.home / "models", say)
-    transport = Transport()
+    bus = Bus(Origin("", ""))
+    bus.stream.subscribe(lambda item: say(getattr(item.payload, "text", "")), Notice)
+    voices = Voices(bus, load_settings(start)[0].of(ModelSettings), start.env, start.home / "models")
     try:
-        await build(choice, settings, start.env, transport, say=say).close()
+        await check(model, voices)
     finally:
-        await transport.close()
-    await _listed(choice)
+        await voices.close()
     return exits.DONE
-
-
-async def _listed(choice: Choice) -> None:
-    """Whether a server of this machine that answers has the model. Raises NoModel."""
-    if choice.provider not in LISTING:
-        return
-    from cru.config.closest import closest
-    from cru.models.probe import probe
-    from cru.models.protocol import NoModel
-    from cru.models.providers import PROVIDERS
-
-    found = await probe([PROVIDERS[choice.provider]])
-    if found is None or choice.model in found.models or f"{choice.model}:latest" in found.models:
-        return
-    near = closest(choice.model, found.models)
-    hint = f"did you mean {choice.provider}:{near}?" if near else f"it has {', '.join(found.models[:8])}"
-    raise NoModel(f"{choice.provider} here has no model {choice.model}", hint)

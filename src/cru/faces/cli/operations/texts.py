@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,8 @@ from cru.faces.cli.flags import UsageProblem
 if TYPE_CHECKING:
     from cru.contexts.store import FileContext
     from cru.faces.cli.operations import Operations
+
+SUFFIXES = (".md", ".txt", ".prompt")
 
 
 def prompt(do: Operations, text: str) -> None:
@@ -30,9 +33,16 @@ def _write_prompt(store: FileContext, value: str, command: str) -> None:
 
 
 def _text_or_file(value: str) -> str:
+    """A file's text, or the value itself; what looks like a file that is not there is a slip. Raises UsageProblem."""
     path = Path(value)
     try:
-        return path.read_text("utf-8") if path.is_file() else value
+        if path.is_file():
+            return path.read_text("utf-8")
+        if len(value.split()) == 1 and value == value.strip() and ("/" in value or value.endswith(SUFFIXES)):
+            raise UsageProblem(
+                f"there is no file {value}", f"as a text: {shlex.quote(f'{value} ')}, with a space behind it"
+            )
+        return value
     except UnicodeDecodeError as error:
         raise UsageProblem(f"{value} is not UTF-8 text") from error
     except OSError as error:
@@ -42,6 +52,7 @@ def _text_or_file(value: str) -> str:
 
 
 def username(do: Operations, name: str) -> None:
+    _check_name(name)
     from cru.config.edit import set_value
     from cru.events.payloads import ConfigChanged
 
@@ -53,4 +64,11 @@ def username(do: Operations, name: str) -> None:
 
 
 def transient_username(do: Operations, name: str) -> None:
+    _check_name(name)
     do.say(f"user name {name}")
+
+
+def _check_name(name: str) -> None:
+    """Raises UsageProblem."""
+    if not name.strip() or not name.isprintable():
+        raise UsageProblem(f"not a user name: {name!r}", "one line with something in it, as in: cru -u ann")

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from cru.contexts.errors import StoreUnwritable
 from cru.faces.cli import start as exits
-from cru.faces.cli.terminal import Output, printable
+from cru.faces.cli.terminal import Output, printable, say
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 # Words of `tool:failed` for calls that were not let; a timeout is one only before the tool ran.
 DENIED = frozenset({"policy", "hook", "human", "error", "halted"})
+LEAVE = '"flags": {"trust": true} allows what only a mode asks about'
 
 
 class CallFailed(CruError):
@@ -42,20 +44,28 @@ def call(do: Operations, name: str, *words: str) -> None:
 
 def _call(do: Operations, name: str, words: tuple[str, ...], *, as_object: bool) -> None:
     """Run it and print its result; the model gets that too if it is called after all. Raises CallFailed."""
+    if as_object and len(words) == 1 and words[0].lstrip().startswith("{"):
+        _check_object(name, words[0])
     found: list[Tool | None] = []
     done: list[Done] = []
+    program = do.parsed.has("json-config")
 
     async def work(session: Session) -> None:
         def given(tool: Tool | None) -> str:
             found.append(tool)
             return arguments(tool, words, as_object)
 
-        done.append(await session.call_tool(name, given))
+        done.append(await session.call_tool(name, given, "script" if program else "user"))
 
-    do.with_session(do.name, work, tells_failures=False)
+    try:
+        do.with_session(do.name, work, tells_failures=False)
+    except StoreUnwritable as error:
+        if not done:
+            raise
+        say(f"cru: what happened in this call is not in the trace: {error.message}")
     [outcome] = done
     if outcome.is_error:
-        raise _failure(name, found[0], outcome)
+        raise _failure(name, found[0], outcome, program=program, streamed=not do.parsed.has("json"))
     _show(do, outcome.result)
     if outcome.answer.halt:
         raise CallFailed(f"halted by {outcome.halted_by}: {outcome.answer.reason}".rstrip(": "), code=exits.DENIED)
@@ -71,6 +81,17 @@ def arguments(tool: Tool | None, words: tuple[str, ...], as_object: bool = True)
     return msgspec.json.encode({"args": words}).decode()
 
 
+def _check_object(name: str, word: str) -> None:
+    """What begins as an object and is none is a slip, no word for the tool. Raises CallFailed."""
+    try:
+        msgspec.json.decode(word)
+    except (msgspec.DecodeError, RecursionError) as error:
+        why = str(error).replace("Input data was truncated", f"it ends too early (byte {len(word.encode())})")
+        raise CallFailed(
+            f"the arguments of {name} are not one JSON object: {why}", "cru -p takes words as they are", exits.USAGE
+        ) from error
+
+
 def _decoded(word: str) -> Any:
     try:
         return msgspec.json.decode(word)
@@ -84,14 +105,29 @@ def _closed(tool: Tool) -> bool:
     return schema.get("additionalProperties") is False and "args" not in schema.get("properties", {})
 
 
-def _failure(name: str, tool: Tool | None, outcome: Done) -> CallFailed:
+def _failure(name: str, tool: Tool | None, outcome: Done, *, program: bool, streamed: bool) -> CallFailed:
+    """`program`: a program asked, not a person; `streamed`: what a tool's own process said on standard error has been seen there."""
     text = outcome.content.rstrip("\n") or f"{name} failed"
+    if streamed and getattr(tool, "outside", False):
+        text = _without_errors(name, text)
     if outcome.which == "unknown":
         return CallFailed(text, "`cru /tools` lists them", exits.USAGE)
     if outcome.which == "invalid":
         return CallFailed(text, _example(name, tool), exits.USAGE)
     denied = outcome.which in DENIED or (outcome.which == "timeout" and not outcome.ran)
-    return CallFailed(text, code=exits.DENIED if denied else exits.ERROR)
+    hint = LEAVE if program and outcome.which == "policy" else ""
+    return CallFailed(text, hint, exits.DENIED if denied else exits.ERROR)
+
+
+def _without_errors(name: str, text: str) -> str:
+    """The result of a program that failed, without its standard error."""
+    from cru.extensions.executables.process import ERRORS
+
+    before, mark, after = text.rpartition(ERRORS)
+    if not mark:
+        return text
+    how = after.rpartition("\n")[2]
+    return f"{before}{how}" if before else f"{name}: {how.strip('[]')}"
 
 
 def _example(name: str, tool: Tool | None) -> str:

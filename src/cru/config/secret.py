@@ -1,0 +1,55 @@
+"""Which settings nobody should see on a screen or in a record, and addresses without what is secret in them."""
+
+from __future__ import annotations
+
+import re
+
+MASK = "***"
+ADDRESSES = frozenset({"base_url"})
+"""Settings that hold an address, which may have a password or a key in it."""
+
+_SECRET = re.compile(r"(^|[_-])(key|token|secret|password)$", re.IGNORECASE)
+_SECRET_SET = re.compile(r"""(^|[\s._"'{,-])(key|token|secret|password)["']?\s*=""", re.IGNORECASE)
+
+
+def is_secret(name: str) -> bool:
+    """Whether a setting of that name holds a secret, in whatever table it stands."""
+    return _SECRET.search(name) is not None
+
+
+def holds_secret(setting: str) -> bool:
+    """Whether a `KEY=VALUE` says something secret; a table may be written inline."""
+    key, _, value = setting.partition("=")
+    return _SECRET_SET.search(setting) is not None or (key.strip() in ADDRESSES and bool(in_address(value)))
+
+
+def in_address(url: str) -> list[str]:
+    """What may be secret in an address: user name, password, and the values of its query; as written, and decoded."""
+    from urllib.parse import unquote_plus
+
+    start, end, query = _places(url)
+    found = [url[start:end], *url[start:end].split(":", 1)] if end > start else []
+    if query:
+        found += [part.partition("=")[2] or part for part in re.split("[&;]", url[query:].partition("#")[0])]
+    return [text for text in dict.fromkeys(spelt for one in found for spelt in (one, unquote_plus(one))) if text]
+
+
+def masked(url: str) -> str:
+    """The address with *** in the place of user name and password and of each value of its query."""
+    start, end, query = _places(url)
+    shown = f"{url[:start]}{MASK}" if end > start else url[:end]
+    if not query:
+        return shown + url[end:]
+    pairs = [part.partition("=") for part in re.split("[&;]", url[query:].partition("#")[0])]
+    return (
+        shown + url[end:query] + "&".join(f"{name}={MASK}" if mark else MASK for name, mark, _ in pairs if name or mark)
+    )
+
+
+def _places(url: str) -> tuple[int, int, int]:
+    """Where user name and password begin and end (twice the same place if there are none), and where the query begins (0: none)."""
+    start = url.find("://") + 3 if "://" in url else 0
+    tail = re.compile("[/?#]").search(url, start)
+    end = url.rfind("@", start, tail.start() if tail else len(url))
+    mark = url.find("?", start)
+    return start, max(start, end), mark + 1 if mark >= 0 else 0

@@ -1,0 +1,59 @@
+"""Runs a test file in Python: its functions `test_…` without parameters, in order. What needs fixtures is for pytest."""
+
+from __future__ import annotations
+
+import inspect
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from cru.events.calling import described, from_outside
+from cru.events.steps import apart
+from cru.extensions.testing.report import Problem, Report
+
+FIXTURES = "it has parameters, which pytest fills: run it with pytest"
+
+
+async def run(file: Path) -> Report:
+    """Whatever the code raises is a failure of its test, or of the file."""
+    try:
+        module = ModuleType(file.stem)
+        module.__file__ = str(file.resolve())
+        exec(compile(file.read_bytes(), str(file), "exec"), vars(module))
+    except BaseException as raised:  # the boundary around a plugin's code: reported
+        if from_outside(raised):
+            raise
+        return Report(failed=1, errors=(_problem("", file, raised),))
+    report = Report()
+    for name, function in list(vars(module).items()):
+        if name.startswith("test_") and inspect.isfunction(function):
+            report += await _one(name, function, file)
+    return report
+
+
+async def _one(name: str, function: Callable[..., Any], file: Path) -> Report:
+    if inspect.signature(function).parameters:
+        line = function.__code__.co_firstlineno
+        return Report(failed=1, errors=(Problem(name, "", FIXTURES, str(file), line),))
+    try:
+        result = function()
+        if inspect.isawaitable(result):
+            await apart(result, lambda what, where: None)
+    except BaseException as raised:  # as above
+        if from_outside(raised):
+            raise
+        return Report(failed=1, errors=(_problem(name, file, raised),))
+    return Report(passed=1)
+
+
+def _problem(name: str, file: Path, raised: BaseException) -> Problem:
+    """With the last line of the file itself on the way to the error."""
+    if isinstance(raised, SyntaxError) and raised.filename == str(file):
+        return Problem(name, "", described(raised), str(file), raised.lineno or 0)
+    frames = [one for one in traceback.extract_tb(raised.__traceback__) if one.filename == str(file)]
+    if not frames:
+        return Problem(name, "", described(raised), str(file))
+    said = described(raised)
+    return Problem(name, "", said if str(raised) else f"{said}: {frames[-1].line}", str(file), frames[-1].lineno or 0)

@@ -1,0 +1,37 @@
+"""What came of a plugin's tests."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+
+
+class Problem(Struct, frozen=True):
+    """A test that failed. `suite` is "outer / inner"; `file` is empty and `line` 0 where nothing says the place."""
+
+    name: str = ""
+    suite: str = ""
+    error: str = ""
+    file: str = ""
+    line: int = 0
+
+    @property
+    def where(self) -> str:
+        """As "file:line", as far as it is known."""
+        return f"{self.file}:{self.line}" if self.line else self.file
+
+
+class Report(Struct, frozen=True):
+    """What `run_tests()` gives. A file that cannot be run counts as one failed test."""
+
+    passed: int = 0
+    failed: int = 0
+    pending: int = 0
+    errors: tuple[Problem, ...] = ()
+
+    def __add__(self, other: Report) -> Report:
+        return Report(
+            self.passed + other.passed,
+            self.failed + other.failed,
+            self.pending + other.pending,
+            self.errors + other.errors,
+        )
