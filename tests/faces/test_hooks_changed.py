@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.faces.hooks_home import CALLS, TOUCH, model, project, ran, rows, trust, trust_all, turn
+from tests.faces.hooks_home import CALLS, TOUCH, model, project, ran, rows, seen, trust, trust_all, turn
 from tests.kit import HomeDir, cru, pty
 
 GUARD: dict[str, Any] = {"event": "tool:before_call", "command": "true", "name": "guard"}
@@ -143,6 +143,32 @@ def test_a_hook_that_was_trusted_and_has_changed_says_so(home: HomeDir) -> None:
     assert f"untrusted ({told}" in run.err
     trust_all(home)
     assert "trust" not in turn(home).err and ran(home) == 1
+
+
+@pytest.mark.parametrize("how", ["disableAllHooks", "prompt", "gone"])
+def test_a_trusted_hook_that_is_switched_off_or_gone_says_so_until_a_person_accepts_that(
+    home: HomeDir, how: str
+) -> None:
+    model(home, "loop: yes\ntext: Done.\n")
+    path = home.project / ".claude" / "settings.json"
+    claude(path, {})
+    trust_all(home)
+    assert turn(home, "--strict-hooks").err == ""
+    if how == "gone":
+        path.write_text("{}")
+    else:
+        handler = {"type": "prompt", "prompt": "x"} if how == "prompt" else {}
+        claude(path, handler, "PreToolUse", **({} if handler else {"disableAllHooks": True}))
+    told = f"true: accepted earlier, {'switched off' if how == 'disableAllHooks' else 'gone or changed'} in {path}"
+    err = turn(home).err
+    assert "1 project hook that you trusted has changed or is switched off: `cru hooks review`" in err and told in err
+    assert told in turn(home, "--strict-hooks", code=3).err
+    review = cru("hooks", "review", home=home)
+    assert "to accept it is to do without this hook" in review.out
+    assert "it may be so" in cru("hooks", "review", "--trust", *seen(home), home=home).out
+    assert "trusted" not in turn(home, "--strict-hooks").err
+    claude(path, {})
+    assert turn(home).err == ""
 
 
 def test_the_review_shows_what_has_changed(home: HomeDir) -> None:

@@ -128,5 +128,49 @@ def test_a_strangers_file_does_not_flood_a_terminal(home: HomeDir) -> None:
     theirs(home, [{**entry, "name": str(number)} for number in range(100)])
     run = turn(home)
     assert "and 95 more: `cru hooks check`" in run.err and "\x1b" not in run.err
-    assert len(run.err.splitlines()) == 6 and max(map(len, run.err.splitlines())) < 600
+    assert len(run.err.splitlines()) <= 6 and max(map(len, run.err.splitlines())) < 600
     assert ids(home)
+
+
+@pytest.mark.parametrize("number", ["1" * 4400, "0x" + "f" * 4400], ids=["decimal", "hexadecimal"])
+@pytest.mark.parametrize("name", [".codex/config.toml", ".cru/config.toml"])
+def test_a_number_without_an_end_does_not_end_a_start(home: HomeDir, name: str, number: str) -> None:
+    model(home, "loop: yes\ntext: Done.\n")
+    path = home.project / name
+    path.parent.mkdir()
+    path.write_text(f'[[hooks.PreToolUse]]\nn = {number}\n[[hooks.PreToolUse.hooks]]\ncommand = "true"\nn = {number}\n')
+    for words in (("hello",), ("hooks", "check"), ("hooks", "list"), ("hooks", "review")):
+        run = cru(*words, home=home)
+        assert "Traceback" not in run.err + run.out and run.code in (0, 1, 2), (words, run)
+    if number[1] == "1":
+        assert f"{name}: not TOML: Exceeds the limit (4300 digits)" in run.err
+
+
+def test_a_command_of_any_length_is_no_reason_to_wait(home: HomeDir) -> None:
+    model(home, "loop: yes\ntext: Done.\n")
+    theirs(
+        home,
+        [
+            {"event": "tool:before_call", "command": "a/b $(c) " * 100_000},
+            {"event": "tool:before_call", "args": ["x" * 9000] * 2},
+        ],
+    )
+    for words in (("hooks", "check"), ("hooks", "review"), ("hooks", "list"), ("hello",)):
+        run = cru(*words, home=home, timeout=15)
+        assert len(run.out + run.err) < 20_000, words
+    assert run.err.count("the command is too long") == 2
+    only = next(iter(ids(home).values()))
+    run = cru("hooks", "review", "--trust", only, home=home, timeout=15)
+    assert run.code == 2 and "nothing is accepted" in run.err
+
+
+def test_code_that_is_nested_deeply_cannot_be_checked(home: HomeDir) -> None:
+    model(home)
+    source = "if 0: pass\n" + "".join(f"elif {n}: x{n} = 1\n" for n in range(1500))
+    (home.cru / "deep.py").write_text(source + "def guard(ctx, event): pass\n")
+    (home.cru / "worse.py").write_text("x = " + "-" * 100_000 + "1\n")
+    entries = [{"event": "tool:before_call", "python": f"{name}.py:guard"} for name in ("deep", "worse")]
+    mine(home, *entries)
+    run = cru("hooks", "check", home=home)
+    assert "Traceback" not in run.err and run.out.count("cannot be checked: its code is nested too deeply") == 1, run
+    assert "deep.py" not in run.out

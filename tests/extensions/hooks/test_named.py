@@ -155,6 +155,9 @@ def test_where_a_computed_folder_leads_is_told(tmp_path: Path) -> None:
     [
         "# style ->\n./x.sh", "echo $'\\'' a ' > '; ./x.sh; echo ' '", "sh ./x.sh>log", "cat <<A >\n./x.sh\nA", "sh >\n./x.sh",
         "exec 3>>x.sh; sh /dev/fd/3", "sh /dev/stdout >>x.sh", 'echo "$(echo "a > ")"; ./x.sh', "echo `echo ' > '`; ./x.sh; echo '",
+        "sh -c 'tee() { sh $1; }'; tee() { sh $1; }; tee x.sh", "tee log x.sh; ./x.sh", "tee a\"$(cat ./x.sh)\"", "tee >(sh ./x.sh)",
+        "echo `echo \\` > a`; ./x.sh`", "y=$(case a in a) echo > './x.sh;; esac) '; ./x.sh", "echo a\\ 2>x.sh; sh ./x.sh",
+        'echo "`echo " > "`"; ./x.sh "`', "alias q='echo \"'\nq > \"; ./x.sh\"", "echo $# > log; ./x.sh # >",
         "echo ${a#' > '}; ./x.sh", "echo a\\ # >\n./x.sh", "true; # '\n./x.sh # '",
     ],
 )  # fmt: skip
@@ -175,11 +178,50 @@ def test_a_name_that_ends_in_a_digit_is_no_stream(tmp_path: Path) -> None:
         'I=$(cat); echo "$I" >>log',
         'echo "$(date) x" >> "$CLAUDE_PROJECT_DIR"/log',
         "a 2>log | b >'log'\nc >| log",
+        "tee -a log >/dev/null",
+        "jq . | /usr/bin/tee log 2>&1 | cat",
+        'echo "$(date +"%F") $(jq -r .tool_name)" >> log',
+        "jq -c . >> log # log it",
+        "ts=`date`; echo $ts >> log",
     ],
 )
 def test_its_own_log_is_no_part_of_it(tmp_path: Path, command: str) -> None:
     put(tmp_path, "log")
     assert named(tmp_path, command) == set()
+
+
+@pytest.mark.parametrize("name", ["log.txt", "a.log", "x.jsonl", "x.json", "x.csv", "x.md"])
+def test_a_file_of_data_that_a_script_is_given_is_not_watched(tmp_path: Path, name: str) -> None:
+    put(tmp_path, "fmt.py")
+    (tmp_path / "fmt.py").chmod(0o755)
+    one = entry(tmp_path, f"python3 fmt.py --log={name} && ./fmt.py {name}; test -e {name} || touch {name}")
+    before = look(one, about(tmp_path))
+    (tmp_path / name).write_text("begun")
+    after = look(one, about(tmp_path))
+    assert before.fingerprint == after.fingerprint and after.data == (f"{tmp_path}/{name}",)
+    (tmp_path / name).write_text("#!/bin/sh\n")
+    assert look(one, about(tmp_path)).fingerprint != before.fingerprint
+    (tmp_path / name).write_text("begun")
+    (tmp_path / name).chmod(0o755)
+    assert look(one, about(tmp_path)).fingerprint != before.fingerprint
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sh log.txt", ". ./log.txt", "source log.txt", "python3 log.txt", "./log.txt", "sh < log.txt", "cat log.txt | sh",
+        "node -r ./log.txt x.js",
+        "eval $(cat log.txt)", "sh -c '. ./log.txt'", "sh --rcfile log.txt x.sh", "cp log.txt x.sh; sh x.sh", "cat log.txt > x.sh; sh x.sh",
+        "ln -s log.txt y; ./x.sh", "grep -qf log.txt", "jq -f log.txt", "f=log.txt; sh $f", "xargs -a log.txt sh",
+        "BASH_ENV=log.txt ./x.sh",
+        "./x.sh log.txt; sh ./log.txt", "./x.sh log.txt $(cat y)", "awk -f log.txt", "make -f log.txt", "! ./log.txt",
+    ],
+)  # fmt: skip
+def test_a_file_of_data_that_may_become_code_is_watched(tmp_path: Path, command: str) -> None:
+    put(tmp_path, "x.sh")
+    (tmp_path / "x.sh").chmod(0o755)
+    (tmp_path / "log.txt").write_text("begun")
+    assert "log.txt" in named(tmp_path, command)
 
 
 def test_what_names_too_much_is_not_looked_at_and_soon(tmp_path: Path) -> None:

@@ -26,15 +26,18 @@ def lua(entry: Entry) -> tuple[str, str]:
     return f"return function(ctx, event) {entry.command}\nend", f"={entry.where}"
 
 
-def broken(entry: Entry) -> Iterator[Trouble]:
-    """Why it cannot be used as it stands."""
+def broken(entry: Entry) -> Iterator[tuple[bool, str, str]]:
+    """Why it cannot be used as it stands, and the next step; whether that is certain."""
     file = entry.command.rpartition(":")[0] if entry.kind == "python" else entry.command
     try:
-        yield from _python(entry, Path(file)) if entry.kind == "python" else _lua(entry)
+        found = _python(entry, Path(file)) if entry.kind == "python" else _lua(entry)
+        yield from ((True, *trouble) for trouble in found)
     except FileNotFoundError:
-        yield f"there is no {file}", ""
+        yield True, f"there is no {file}", ""
     except (OSError, UnicodeError) as error:
-        yield f"{file} cannot be read: {getattr(error, 'strerror', '') or error}", ""
+        yield True, f"{file} cannot be read: {getattr(error, 'strerror', '') or error}", ""
+    except (RecursionError, MemoryError):
+        yield False, f"{file} cannot be checked: its code is nested too deeply", ""
 
 
 def _lua(entry: Entry) -> Iterator[Trouble]:
@@ -54,7 +57,7 @@ def _python(entry: Entry, file: Path) -> Iterator[Trouble]:
     wanted = entry.command.rpartition(":")[2]
     try:
         tree = ast.parse(read_regular(file, MOST))
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+    except (SyntaxError, ValueError) as error:
         place = f", line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         yield f"{file.name} is no Python{place}: {getattr(error, 'msg', '') or error or type(error).__name__}", ""
         return
@@ -65,15 +68,14 @@ def _python(entry: Entry, file: Path) -> Iterator[Trouble]:
 
 def _names(body: list[ast.stmt]) -> Iterator[str]:
     """What a module's statements bind; "*" if that cannot be told."""
-    for one in body:
+    rest: list[ast.AST] = [*body]
+    while rest:
+        one = rest.pop()
         if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             yield one.name
         elif isinstance(one, ast.Import | ast.ImportFrom):
             yield from (alias.asname or alias.name for alias in one.names)
+        elif isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store):
+            yield one.id
         else:
-            yield from (
-                node.id for node in ast.walk(one) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
-            )
-            for part in ("body", "orelse", "finalbody", "handlers"):
-                for inner in getattr(one, part, ()):
-                    yield from _names(inner.body if isinstance(inner, ast.ExceptHandler) else [inner])
+            rest.extend(ast.iter_child_nodes(one))

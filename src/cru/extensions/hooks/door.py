@@ -97,9 +97,32 @@ def stamp(where: Where) -> Stamp:
 
 
 def dialects(where: Where, there: Stamp) -> list[str]:
-    """Whose files are there and may hold hooks."""
+    """Whose files are there and may hold hooks, or held some that a person accepted."""
     present = {path for path, *_ in there}
-    return list(dict.fromkeys(name for name, path in footprints(where) if path in present and _may_hold(path)))
+    found = [name for name, path in footprints(where) if path in present and _may_hold(path)]
+    return list(dict.fromkeys([*found, *_accepted(where)]))
+
+
+def _accepted(where: Where) -> list[str]:
+    """Dialects of which trust.json names a file of this project."""
+    try:
+        data = (where.home / "trust.json").read_bytes()
+    except OSError:
+        return []  # who reads it properly says what is wrong
+    if b'"accepted"' not in data:
+        return []
+    return [
+        name
+        for folder in map(os.path.realpath, folders(where.root, where.cwd))
+        for name, paths in PROJECT.items()
+        if any(_quoted(os.path.join(folder, path)) in data for path in paths)
+    ]
+
+
+def _quoted(path: str) -> bytes:
+    import msgspec
+
+    return msgspec.json.encode(path.encode("utf-8", "replace").decode())
 
 
 def _may_hold(path: str) -> bool:

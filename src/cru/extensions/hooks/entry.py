@@ -36,7 +36,8 @@ class Entry(Struct, frozen=True, kw_only=True):
     `if`): as written · command: shell source, or for lua and python their code or file · args: the exec form, no shell · shell: "" = as the
     system has it, else bash or powershell · timeout: seconds · limits, order and failure: as docs/events.md · definition: the entry
     as written, canonical JSON, what trust is given to · problem: why it never runs ("" = it does) · cwd: where it runs, from the
-    session's own folder · alike: what its system tells equal entries by, "" = by all that they do.
+    session's own folder · alike: what its system tells equal entries by, "" = by all that they do · off_by_user: a file of the user's, not
+    its own, is why it is not enabled.
     """
 
     id: str
@@ -65,6 +66,7 @@ class Entry(Struct, frozen=True, kw_only=True):
     problem: str = ""
     cwd: str = ""
     alike: str = ""
+    off_by_user: bool = False
 
     @property
     def of_project(self) -> bool:
@@ -100,6 +102,22 @@ def numbered(entries: Sequence[Entry]) -> list[Entry]:
         seen[entry.id] += 1
         out.append(replace(entry, id=f"{entry.id}-{seen[entry.id]}") if count[entry.id] > 1 else entry)
     return out
+
+
+LONGEST = 16 << 10
+"""Bytes of what an entry runs, with its arguments and the values of `env`: all of it is read before it runs, and shown to a person."""
+
+
+def too_long(entry: Entry) -> str:
+    """Why it says more than is read; "" if it does not."""
+    size = sum(
+        len(text.encode("utf-8", "surrogatepass")) for text in (entry.command, *(entry.args or ()), *entry.env.values())
+    )
+    return (
+        f"the command is too long: {size} bytes, and at most {LONGEST} are read: put it into a script"
+        if size > LONGEST
+        else ""
+    )
 
 
 class Problem(Struct, frozen=True):

@@ -8,6 +8,7 @@ from msgspec import Struct, field
 
 from cru.events.answers import strength
 from cru.events.journal import Heard, JournalLine
+from cru.extensions.executables.executable import hook_at, is_unconcerned
 from cru.extensions.hooks.caller import MISMATCH, ONCE, OTHER_MOMENT, SAME
 from cru.extensions.hooks.entry import Entry
 from cru.extensions.hooks.history import Call, Turn
@@ -18,6 +19,7 @@ from cru.extensions.hooks.sentences import (
     FATES,
     NEVER,
     OWNER,
+    SAYS,
     did,
     fired_text,
     mismatch,
@@ -27,6 +29,10 @@ from cru.extensions.hooks.sentences import (
     state,
 )
 from cru.extensions.hooks.words import Wanted
+
+PROGRAM = "program"
+"""In the place of a dialect: a hook of a plugin that is a program."""
+NOBODYS = "no plugin's was called in this turn (`cru plugin list` shows who has it)"
 
 
 class Line(Struct):
@@ -82,6 +88,7 @@ class _Teller:
         self._fired: set[str] = set()
         self._order = {id: at for at, id in enumerate(self._known)}
         self._skipped: dict[str, dict[str, int]] = {}
+        self._programs: dict[tuple[str, str, str], dict[str, int]] = {}
         self._unfit: dict[str, list[tuple[JournalLine, str]]] = {}
 
     def story(self) -> Story:
@@ -127,7 +134,7 @@ class _Teller:
         hooks = [self._line(line, heard) for heard in line.heard if self._counts(line, heard)]
         if not any(one.fired for one in hooks):
             return None
-        hooks.sort(key=lambda one: self._order.get(one.id, -1))
+        hooks.sort(key=lambda one: self._order.get(one.id, len(self._order) if one.dialect == PROGRAM else -1))
         call = self._calls.get(line.call)
         what = f"{call.name} {call.arguments}" if call is not None else line.ident
         fate = _fate(call) if call is not None and line.event == "tool:before_call" else ""
@@ -135,6 +142,8 @@ class _Teller:
 
     def _counts(self, line: JournalLine, heard: Heard) -> bool:
         """Whether an occasion tells of this handler; if not, what is said of it in the end is noted."""
+        if _program(heard):
+            return self._counts_program(line, heard)
         if not _is_hook(heard):
             return _spoke(heard)
         id, why = heard.owner.removeprefix(OWNER), heard.skipped
@@ -149,7 +158,32 @@ class _Teller:
         reasons[text] = reasons.get(text, 0) + 1
         return not why.startswith(OTHER_MOMENT)
 
+    def _counts_program(self, line: JournalLine, heard: Heard) -> bool:
+        hook = _program(heard)
+        if self._wanted.program not in ("", hook):
+            return False
+        place = (heard.owner, hook, heard.where.removesuffix(f" {hook}"))
+        reasons = self._programs.setdefault(place, {})
+        text = self._why_not(line, heard.skipped) if heard.skipped else ""
+        reasons[text] = reasons.get(text, 0) + 1
+        return not is_unconcerned(heard.skipped)
+
+    def _program_line(self, line: JournalLine, heard: Heard) -> Line:
+        hook, answer = _program(heard), heard.answer
+        said = self._spoken(heard)
+        if heard.error:
+            said = f"failed ({heard.error}), so it {SAYS.get(answer.decision, 'has no say')}"
+        elif answer.note and answer.decision == "none" and not gave(answer):
+            said = answer.note
+        text = self._why_not(line, heard.skipped) if heard.skipped else f"ran {heard.ms:.0f} ms: {said}"
+        return Line(
+            heard.owner, heard.owner, PROGRAM, hook, heard.where.removesuffix(f" {hook}"), not heard.skipped, text, heard.ms,
+            decision=answer.decision,
+        )  # fmt: skip
+
     def _line(self, line: JournalLine, heard: Heard) -> Line:
+        if _program(heard):
+            return self._program_line(line, heard)
         id = heard.owner.removeprefix(OWNER)
         if not _is_hook(heard):
             return Line(heard.owner, heard.owner, "", line.event, heard.where, True, self._spoken(heard), heard.ms,
@@ -217,6 +251,22 @@ class _Teller:
                 made = self._about(entry.id, one, None, False, text)
                 made.times = times
                 yield made
+        yield from self._silent_programs()
+
+    def _silent_programs(self) -> Iterator[Line]:
+        """Hooks of programs that were not run at all; one that was asked about by name, also where it was passed by."""
+        for (owner, hook, where), reasons in self._programs.items():
+            if "" in reasons and not self._wanted.program:
+                continue
+            for text, times in reasons.items():
+                if text:
+                    yield Line(owner, owner, PROGRAM, hook, where, False, text, times=times)
+        if self._wanted.program and not self._programs:
+            from cru.extensions.executables.hooks import BY_NAME
+
+            name = self._wanted.program
+            later = BY_NAME[name].later
+            yield Line(name, name, "", name, "", False, f"never called: {later}" if later else NOBODYS)
 
     def _misfit(self, entry: Entry) -> str:
         """Everything that its matcher did not fit, in one sentence."""
@@ -241,13 +291,18 @@ class _Teller:
         return f"{missing or f'there was no {one.entry.event}'} in this turn"
 
 
+def _program(heard: Heard) -> str:
+    """The hook, if it is one of a plugin that is a program."""
+    return "" if _is_hook(heard) else hook_at(heard.where)
+
+
 def _is_hook(heard: Heard) -> bool:
     return heard.owner.startswith(OWNER)
 
 
 def _matters(heard: Heard) -> bool:
     """Whether it is a hook, or a plugin's handler that decided something or failed."""
-    return _is_hook(heard) or bool(heard.error or strength(heard.answer))
+    return _is_hook(heard) or bool(_program(heard)) or bool(heard.error or strength(heard.answer))
 
 
 def _spoke(heard: Heard) -> bool:

@@ -12,7 +12,7 @@ from cru.config.closest import did_you_mean
 from cru.extensions.hooks.dialect import About, Dialect
 from cru.extensions.hooks.dialects.reading import has_nul
 from cru.extensions.hooks.door import MOST
-from cru.extensions.hooks.entry import RUNNING, Entry, Problem, Source, numbered
+from cru.extensions.hooks.entry import RUNNING, Entry, Problem, Source, numbered, too_long
 from cru.extensions.hooks.errors import NoEntry
 
 State = Literal[
@@ -20,6 +20,20 @@ State = Literal[
 ]
 NOBODY = "nobody has accepted it yet"
 WAITING: tuple[State, ...] = ("untrusted", "not accepted")
+
+
+class Lost(Struct, frozen=True):
+    """A hook of the project that a person accepted and that nobody ended. file: where it stood · label: what people called it · key: of its
+    definition, "" in older records · off: it stands there still, switched off in a file of the project."""
+
+    file: str
+    label: str
+    key: str
+    off: bool = False
+
+    @property
+    def why(self) -> str:
+        return f"accepted earlier, {'switched off' if self.off else 'gone or changed'} in {self.file}"
 
 
 class Known(Struct):
@@ -32,10 +46,13 @@ class Known(Struct):
 
 
 class Loaded(Struct):
-    """Everything that was found, in order, and what is odd about it."""
+    """Everything that was found, in order, and what is odd about it. sources: the files that were read · lost: what a person had accepted
+    of the project's files and that is not there as it was."""
 
     known: list[Known] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
+    lost: list[Lost] = field(default_factory=list)
 
     def active(self) -> list[Entry]:
         return [one.entry for one in self.known if one.state == "active"]
@@ -109,18 +126,26 @@ class Policy(Struct, frozen=True):
 
 def load(given: Sequence[Source], dialects: Mapping[str, Dialect], policy: Policy) -> Loaded:
     """Entries of all sources, each with its state."""
-    loaded = Loaded()
+    loaded = Loaded(sources=list(given))
     everything: list[Entry] = []
     for source in given:
-        entries, problems = dialects[source.dialect].parse(source)
+        entries, problems = _parsed(dialects[source.dialect], source)
         loaded.problems += problems
         everything += entries
     loaded.known = [_judged(entry, dialects[entry.dialect], policy) for entry in numbered(everything)]
     return loaded
 
 
+def _parsed(dialect: Dialect, source: Source) -> tuple[list[Entry], list[Problem]]:
+    try:
+        return dialect.parse(source)
+    except Exception as error:  # noqa: BLE001 a boundary: the file is a stranger's, and a start must survive whatever is in it
+        why = f"this file cannot be read by cru: {type(error).__name__}: {error}"
+        return [], [Problem(source.path, 0, why, fatal=True)]
+
+
 def _judged(entry: Entry, dialect: Dialect, policy: Policy) -> Known:
-    problem = entry.problem or ("a text in it has a NUL character" if has_nul(entry.definition) else "")
+    problem = entry.problem or ("a text in it has a NUL character" if has_nul(entry.definition) else too_long(entry))
     if problem:
         return Known(entry, "broken", problem)
     if entry.kind not in RUNNING:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from cru.config.regular import open_regular
 from cru.extensions.hooks.budget import Budget
 from cru.extensions.hooks.dialect import About
-from cru.extensions.hooks.entry import Entry
+from cru.extensions.hooks.entry import Entry, too_long
 from cru.extensions.hooks.named import Named, is_inside, named
 
 KEPT = 1 << 20
@@ -35,7 +35,7 @@ class File(Struct, frozen=True):
 class Look(Struct, frozen=True):
     """A hook and the files that it names, as they are now. key: of its definition alone · unseen: what a person cannot be shown · stats:
     what tells that one of the files, or of those that are not there, has changed · over: it names more than is looked at, so nobody can
-    accept it."""
+    accept it · data: files that may change."""
 
     key: str
     fingerprint: str
@@ -43,6 +43,7 @@ class Look(Struct, frozen=True):
     unseen: tuple[str, ...]
     stats: tuple[tuple[str, tuple[int, ...]], ...]
     over: bool = False
+    data: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:
@@ -53,18 +54,22 @@ class Look(Struct, frozen=True):
 def look(entry: Entry, about: About, budget: Budget | None = None) -> Look:
     """Read everything that the entry names. What is shown, noted and compared comes from these same bytes."""
     budget = budget or Budget()
-    found = Named() if budget.over else named(entry, about, budget)
+    over = too_long(entry) != ""
+    found = Named() if budget.over or over else named(entry, about, budget)
     paths = dict.fromkeys(found.paths) if budget.spend(len(found.paths)) else {}
     stats = tuple((path, stat(path)) for path in paths)
-    files = tuple(_read(path, seen, budget) for path, seen in stats if seen and not os.path.isdir(path))
+    data = tuple(found.data)
+    watched = [(path, seen) for path, seen in stats if path not in data]
+    files = tuple(_read(path, seen, budget) for path, seen in watched if seen and not os.path.isdir(path))
     unseen = found.unseen + [text for file in files for text in _unseen(file)]
-    if budget.over:
+    over = over or budget.over
+    if over:
         unseen.append(OVER)
-        files, stats = (), ()
+        files, stats, data = (), (), ()
     inner = [(relative(file.path, about), file.digest) for file in files]
     said = (definition(entry), os.path.realpath(entry.source.path), inner)
     fingerprint = sha256(msgspec.json.encode(said)).hexdigest()
-    return Look(key_of(entry), fingerprint, files, tuple(dict.fromkeys(unseen)), stats, budget.over)
+    return Look(key_of(entry), fingerprint, files, tuple(dict.fromkeys(unseen)), stats, over, data)
 
 
 def key_of(entry: Entry) -> str:
@@ -75,7 +80,7 @@ def key_of(entry: Entry) -> str:
 def definition(entry: Entry) -> bytes:
     """All that decides what the entry does, and where it stands: two that share an id are still two."""
     fields = msgspec.structs.asdict(entry)
-    for name in ("id", "line", "problem", "source"):
+    for name in ("id", "line", "problem", "source", "off_by_user"):
         del fields[name]
     source = entry.source
     return msgspec.json.encode((str(source.path), source.layer, source.own, fields), order="sorted")

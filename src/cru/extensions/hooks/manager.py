@@ -139,7 +139,7 @@ class Hooks:
             from cru.extensions.hooks.withheld import guards, withheld
 
             guarding = [*self._withheld, *guards(self.loaded, self._dialects)]
-            self._withheld = withheld(guarding, loaded, trust.is_judged)
+            self._withheld = withheld(guarding, loaded, trust)
         self.loaded, self._dialects, self._trust = loaded, dialects, trust
         self.register(self._bus)
 

@@ -14,6 +14,7 @@ from itertools import islice
 
 from msgspec import Struct, field
 
+from cru.config.regular import open_regular
 from cru.extensions.hooks.budget import Budget
 from cru.extensions.hooks.dialect import About
 from cru.extensions.hooks.entry import Entry
@@ -48,6 +49,9 @@ CODE = SHELLS | names(
     "python pypy ipython perl ruby node nodejs php lua luajit osascript deno bun tclsh wish awk gawk mawk nawk"
 )
 """Programs whose first argument is what they run."""
+QUIET = names("[ ls mkdir rm rmdir stat tee test touch wc")
+"""Programs that do not hand on what is in a file."""
+DATA = names(".log .txt .json .jsonl .csv .md")
 _VARIABLES: dict[str, str] = {
     "CLAUDE_PROJECT_DIR": "root", "GEMINI_PROJECT_DIR": "root", "CRUSH_PROJECT_DIR": "root", "CRU_PROJECT_ROOT": "root",
     "CRUSH_CWD": "cwd", "GEMINI_CWD": "cwd", "PWD": "cwd", "HOME": "user_home", "CRU_HOME": "home",
@@ -57,9 +61,11 @@ _NAMED = re.compile(r"\$(?:\{(%s)\}|(%s)(?!\w))" % (("|".join(_VARIABLES),) * 2)
 
 
 class Named(Struct):
-    """paths: what the words may mean, whether it is there or not · unseen: what they do not tell, for a person."""
+    """paths: what the words may mean, whether it is there or not · data: of these, files that may change · unseen: what they do not tell,
+    for a person."""
 
     paths: list[str] = field(default_factory=list)
+    data: list[str] = field(default_factory=list)
     unseen: list[str] = field(default_factory=list)
 
 
@@ -78,6 +84,8 @@ def named(entry: Entry, about: About, budget: Budget) -> Named:
     for part in parts:
         _program(part, place, found)
     _variables(entry, parts, place, found)
+    if entry.kind == "command" and not found.unseen:
+        found.data = [path for path in _only_given(parts, place) if _is_data(path)]
     return found
 
 
@@ -315,6 +323,54 @@ def _folders_of(value: str, place: _Place, found: Named) -> None:
     for folder in dict.fromkeys(_joined(base, one) for one in value.split(os.pathsep) if one for base in place.bases):
         if is_inside(folder, place.about) and place.budget.is_dir(folder):
             _folder(folder, place, found)
+
+
+# data ----------------------------------------------------------------------------------------------------------------------------
+
+
+def _only_given(parts: list[Words], place: _Place) -> list[str]:
+    """Files that are arguments of programs which are shown, or which do not look into them; and nothing else anywhere. What another
+    program reads may become code further on, or decides as a list does."""
+    given: dict[str, None] = {}
+    other: set[str] = set()
+    for part in parts:
+        words = [expanded(word, place.about) for word in part]
+        while words and (ASSIGNED.match(words[0]) or words[0] in KEYWORDS - NAMES_FOLLOW):
+            words.pop(0)
+        first = _arguments(words, place)
+        other |= _meant(words[:first], place)
+        given.update(dict.fromkeys(sorted(_meant(words[first:], place))))
+    return [path for path in given if path not in other]
+
+
+def _arguments(words: list[str], place: _Place) -> int:
+    """From which word on they only are arguments."""
+    if not words or words[0] in NAMES_FOLLOW:
+        return len(words)
+    name = _base(words[0])
+    if place.shows(words[0]) or name in QUIET:
+        return 1
+    if name not in CODE and name.rstrip("0123456789.-") not in CODE:
+        return len(words)
+    script = next((at for at, word in enumerate(words[1:], 1) if not word.startswith("-")), len(words))
+    return script + 1
+
+
+def _meant(words: list[str], place: _Place) -> set[str]:
+    """The files that these words may mean."""
+    pieces = {piece for word in words for piece in (word, word.partition("=")[2], *re.split("[:,=]", word)) if piece}
+    return {path for base in place.bases for piece in pieces if (path := _joined(base, piece)) in place.there}
+
+
+def _is_data(path: str) -> bool:
+    """Whether it is called data, and cannot be run as it is."""
+    if os.path.splitext(path)[1].lower() not in DATA or os.access(path, os.X_OK):
+        return False
+    try:
+        with open(open_regular(path), "rb", buffering=0) as file:
+            return file.read(2) != b"#!"
+    except OSError:
+        return False
 
 
 def _base(word: str) -> str:

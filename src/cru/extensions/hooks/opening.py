@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from cru.contexts.lines import LineFile
 from cru.events.stream import Notice
-from cru.extensions.hooks import load
+from cru.extensions.hooks import load, lost
 from cru.extensions.hooks.dialect import About, Dialect
 from cru.extensions.hooks.door import Door, Where
 from cru.extensions.hooks.door import Policy as Choice
 from cru.extensions.hooks.errors import Untrusted
-from cru.extensions.hooks.load import Loaded
+from cru.extensions.hooks.load import Loaded, Lost
 from cru.extensions.hooks.manager import Hooks
 from cru.extensions.hooks.settings import Chosen, HookOptions
 from cru.extensions.hooks.trust import HookTrust
@@ -23,8 +24,6 @@ from cru.extensions.hooks.visible import visible
 from cru.permissions.trust import Trust
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from cru.extensions.hooks.entry import Problem
 
 # In the order in which their hooks compose. Name → module below dialects/, and the class in it.
@@ -44,12 +43,14 @@ LINE = 500
 
 
 class Found(Struct):
-    """Everything there is for somebody who stands here; `trust` knows what was said about it."""
+    """Everything there is for somebody who stands here; `trust` knows what was said about it. missing: `lost`, and what others stand in the
+    place of."""
 
     loaded: Loaded
     dialects: Mapping[str, Dialect]
     trust: HookTrust
     about: About
+    missing: list[Lost] = []
 
 
 def made(names: Iterable[str]) -> dict[str, Dialect]:
@@ -76,10 +77,13 @@ def find(names: Iterable[str], about: About, options: HookOptions, choice: Choic
         changed=trust.differs,
         digest=trust.digest,
     )
+    files = lost.files_of(dialects.values(), about)
     given, problems = load.sources(dialects.values(), about)
     loaded = load.load(given, dialects, policy)
     loaded.problems[:0] = problems
-    return Found(loaded, dialects, trust, about)
+    missing = lost.find(loaded, files, trust.said())
+    lost.join(loaded, missing)
+    return Found(loaded, dialects, trust, about, missing)
 
 
 def about_of(where: Where, options: HookOptions, folder: Path, context: str = "", session_id: str = "") -> About:
@@ -138,6 +142,7 @@ def _insist(loaded: Loaded) -> None:
         )
         for one in loaded.of(*load.WAITING)
     ]
+    waiting += [(Path(one.file), f"{one.label}: {one.why}") for one in loaded.lost]
     broken = [*_broken(loaded), *((one.path, str(one)) for one in _left_out(loaded))]
     lines = _cut(waiting, "cru hooks list") + _cut(broken, "cru hooks check")
     if lines:
@@ -185,6 +190,11 @@ def _waiting(loaded: Loaded) -> list[str]:
         told.append(
             f"{_count(len(changed), 'project hook')} that you trusted {have} not run: `cru hooks review` ({listed})"
         )
+    if loaded.lost:
+        have = "has changed or is" if len(loaded.lost) == 1 else "have changed or are"
+        listed = "; ".join(f"{one.label}: {one.why}" for one in loaded.lost[:SHOWN])
+        what = f"{_count(len(loaded.lost), 'project hook')} that you trusted {have} switched off"
+        told.append(f"{what}: `cru hooks review` ({listed})")
     new = len(waiting) - len(changed)
     if new:
         told.append(f"{_count(new, 'project hook')} {'awaits' if new == 1 else 'await'} trust: `cru hooks review`")

@@ -42,7 +42,7 @@ def broken(entry: Entry, about: About) -> Iterator[tuple[bool, str, str]]:
     if entry.kind in ("lua", "python"):
         from cru.extensions.hooks.code import broken as unusable
 
-        yield from ((True, *trouble) for trouble in unusable(entry))
+        yield from unusable(entry)
     elif entry.kind == "command":
         tries = entry.args is None and TRIES.search(entry.command) is not None
         for first, trouble in _of_command(entry, about):

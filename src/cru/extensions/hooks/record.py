@@ -6,7 +6,6 @@ the run and the number of the dispatch.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from cru.events.stamp import Event
 from cru.extensions.hooks.dialect import Run, Said
 from cru.extensions.hooks.entry import Entry
 from cru.extensions.hooks.load import Known
+from cru.values.masking import masked as masked
 
 FILE = "hooks.jsonl"
 MOST = 1 << 20
@@ -131,19 +131,6 @@ def lines(folder: Path) -> Iterator[Line]:
 
 
 # showing ---------------------------------------------------------------------------------------------------------------------------
-
-# What looks like a secret: a prefix that stays readable, and what is hidden.
-SECRETS = re.compile(
-    r"""(\b(?:sk-|ghp_|gho_|ghs_|github_pat_|xox[abprs]-|AKIA|glpat-))[A-Za-z0-9_-]{8,}
-    |((?i:\bbearer)\s+)[A-Za-z0-9._~+/=-]{8,}
-    |((?i:password|passwd|secret|token|api[_-]?key)\\*["']?\s*[=:]\s*\\*["']?)(?!\[secret\])[^\s"',;&}\\]{3,}""",
-    re.VERBOSE,
-)
-
-
-def masked(text: str) -> str:
-    """The text without what looks like a secret. The record itself is whole, but for the keys that cru knows."""
-    return SECRETS.sub(lambda match: f"{match[1] or match[2] or match[3]}[hidden]", text)
 
 
 def masked_json(value: Any) -> str:

@@ -10,8 +10,10 @@ from msgspec.structs import replace
 from cru.events.catalog import Row
 from cru.extensions.hooks.dialect import Said
 from cru.extensions.hooks.dialects.native_output import ENVELOPE, KEYS, meaning, unknown
-from cru.namespace.answers import DECIDING, UNDERSTOOD, writable
-from cru.namespace.lazy import LazyDict, stored
+from cru.namespace.answer_slips import writable
+from cru.namespace.answer_words import DECIDING
+from cru.namespace.answers import KNOWN
+from cru.namespace.lazy import stored
 
 COMMANDS = frozenset((*KEYS, *ENVELOPE))
 PLUGINS = tuple(word for word in DECIDING if word not in COMMANDS)
@@ -22,12 +24,12 @@ def split(name: str, row: Row, raw: Mapping[Any, Any], sent: Mapping[str, Any]) 
     fields = writable(name, row)
     event = raw if "type" in raw else ()  # it gave back what it got: only what was not there before are words
     said = {key for key in raw if key in COMMANDS and key not in fields and not (event and key in sent)}
-    if said <= UNDERSTOOD or any(raw.get(word) for word in PLUGINS):
-        said -= UNDERSTOOD  # words that both have
-    strays = [key for key in raw if not (key in said or key in UNDERSTOOD or key in fields or key in sent)]
+    if said <= KNOWN or any(raw.get(word) for word in PLUGINS):
+        said -= KNOWN  # words that both have
+    strays = [key for key in raw if not (key in said or key in KNOWN or key in fields or key in sent)]
     if not said and not strays:
         return raw, Said()
-    rest = LazyDict({key: value for key, value in stored(raw) if key not in said and key not in strays})
+    rest = {key: value for key, value in stored(raw) if key not in said and key not in strays}
     meant = meaning({key: raw[key] for key in said}, row)
-    odd = unknown(strays, (*UNDERSTOOD, *COMMANDS, *fields))
+    odd = unknown(strays, (*KNOWN, *COMMANDS, *fields))
     return rest, replace(meant, failed="; ".join(filter(None, (meant.failed, *odd))))

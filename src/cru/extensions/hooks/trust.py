@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
 
 from cru.extensions.hooks.budget import Budget
 from cru.extensions.hooks.dialect import About
@@ -11,6 +12,9 @@ from cru.extensions.hooks.entry import Entry
 from cru.extensions.hooks.looks import Look, definition, key_of, look, relative, stat
 from cru.permissions.store import Judged
 from cru.permissions.trust import Trust
+
+if TYPE_CHECKING:
+    from cru.extensions.hooks.load import Lost
 
 REVIEW = "so the hook does not run (`cru hooks review`)"
 TOO_MUCH = "it names more files than cru looks at, so it cannot be accepted"
@@ -37,6 +41,21 @@ class HookTrust:
 
     def is_judged(self, entry: Entry) -> bool:
         return self._judged(entry) is not None
+
+    def is_settled(self, entry: Entry) -> bool:
+        """Whether the last word about this definition is that it may be gone, or that it is refused."""
+        said = self._earlier(entry)
+        return bool(said) and not said[-1].accepted
+
+    def said(self) -> Mapping[str, Judged]:
+        """All that was said about hooks, by fingerprint, the newest last."""
+        return self._answers()
+
+    def settle(self, lost: Iterable[Lost]) -> None:
+        """A person has seen that these are not there any more as they were. Raises NotStored."""
+        from cru.extensions.hooks.lost import mark
+
+        self.store.judge_hooks(dict(map(mark, lost)))
 
     def digest(self, entry: Entry) -> str:
         """What is written behind its id to accept it as it is now."""

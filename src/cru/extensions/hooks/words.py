@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cru.config.closest import did_you_mean
 from cru.events.catalog import ALIASES, BY_NAME
+from cru.extensions.executables.executable import HOOKS
 from cru.extensions.hooks import names
 from cru.extensions.hooks.dialect import Dialect
 from cru.extensions.hooks.entry import Entry
@@ -19,12 +21,14 @@ class NoSuchName(HookError):
 
 
 class Wanted(Struct, frozen=True):
-    """What is asked about. word: as typed · ours: events of the catalog · theirs: (dialect, event) · tool: in our words. Empty: all."""
+    """What is asked about. word: as typed · ours: events of the catalog · theirs: (dialect, event) · program: a hook of plugins that are
+    programs · tool: in our words. Empty: all."""
 
     word: str = ""
     ours: frozenset[str] = frozenset()
     theirs: frozenset[tuple[str, str]] = frozenset()
     tool: str = ""
+    program: str = ""
 
     @property
     def first(self) -> str:
@@ -64,6 +68,18 @@ def event(word: str, dialects: Mapping[str, Dialect]) -> Wanted | None:
     return Wanted(word, frozenset(ours | meant), frozenset(theirs | same))
 
 
+def moment(word: str, dialects: Mapping[str, Dialect]) -> Wanted | None:
+    """The same, or a hook of plugins that are programs (`pre_shell_exec`)."""
+    from cru.extensions.executables.hooks import BY_NAME as PROGRAMS
+
+    found = event(word, dialects)
+    hook = next((hook for name, hook in PROGRAMS.items() if _plain(name) == _plain(word)), None)
+    if hook is None:
+        return found
+    found = found or Wanted(word)
+    return replace(found, ours=found.ours.union(hook.events), program=hook.name)
+
+
 def tool(word: str, known: Iterable[str] = ()) -> str:
     """Our tool by its name in any system; "" if nobody has one of that name. `known`: names beside those of the tables."""
     if word in names.TOOLS or word in known:
@@ -75,16 +91,16 @@ def tool(word: str, known: Iterable[str] = ()) -> str:
 
 
 def wanted(words: list[str], dialects: Mapping[str, Dialect], known: Iterable[str] = ()) -> Wanted:
-    """`[EVENT] [TOOL]` as typed. Raises NoSuchName."""
+    """`[EVENT] [TOOL]` as typed; EVENT may be a hook of programs. Raises NoSuchName."""
     made = Wanted()
     for word in words:
-        found = event(word, dialects) if not made.word else None
+        found = moment(word, dialects) if not made.word else None
         if found is not None:
-            made = Wanted(word, found.ours, found.theirs, made.tool)
+            made = replace(found, tool=made.tool)
         elif not made.tool and tool(word, known):
-            made = Wanted(made.word, made.ours, made.theirs, tool(word, known))
+            made = replace(made, tool=tool(word, known))
         else:
-            raise unknown(word, dialects, known)
+            raise unknown(word, dialects, (*known, *HOOKS))
     return made
 
 

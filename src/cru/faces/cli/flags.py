@@ -134,7 +134,10 @@ def refuse_before_command(parsed: Parsed) -> None:
         return
     import shlex
 
-    flags = [word for flag, values in parsed.given for word in (flag.short or flag.long, *values)]
+    from cru.config.secret import holds_secret
+
+    given = [(flag, values) for flag, values in parsed.given if flag.name != "set" or not holds_secret(values[0])]
+    flags = [word for flag, values in given for word in (flag.short or flag.long, *values)]
     prompt = shlex.join(("cru", *flags, "--", *parsed.words))
     raise UsageProblem(
         f"{wrong.short or wrong.long} does not go with the command `{parsed.words[0]}`",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from itertools import groupby
 from typing import NamedTuple
@@ -9,13 +10,14 @@ from typing import NamedTuple
 from cru.extensions.hooks.budget import Budget
 from cru.extensions.hooks.entry import Entry
 from cru.extensions.hooks.errors import NoEntry
-from cru.extensions.hooks.load import Known
+from cru.extensions.hooks.load import Known, Lost
 from cru.extensions.hooks.looks import Look, look, relative
+from cru.extensions.hooks.lost import mark
 from cru.extensions.hooks.opening import Found
 from cru.faces.cli.arguments import Arguments
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.hooks_found import found, put
-from cru.faces.cli.hooks_shown import Before, folded, shown
+from cru.faces.cli.hooks_shown import Before, folded, shown, shown_lost
 from cru.faces.cli.place import home_path
 from cru.faces.cli.terminal import one_line
 
@@ -24,11 +26,29 @@ KEYS = "t trust · r refuse · s skip · a trust all of this file · m show file
 
 
 class Item(NamedTuple):
-    """Something to say yes or no to: one hook of a project, or all hooks of one program's own files."""
+    """Something to say yes or no to: one hook of a project, all hooks of one program's own files, or that an accepted one is not there as
+    it was."""
 
     entries: list[Entry]
     looks: list[Look]
     dialect: str = ""
+    lost: Lost | None = None
+
+    @property
+    def path(self) -> str:
+        return self.lost.file if self.lost is not None else os.path.realpath(self.entries[0].source.path)
+
+    @property
+    def word(self) -> str:
+        """What a person writes to accept it."""
+        if self.lost is not None:
+            return _id(self.lost)
+        return self.dialect or f"{self.entries[0].id}@{self.looks[0].digest}"
+
+
+def _id(lost: Lost) -> str:
+    """Of one definition in one file: nothing can come after the look."""
+    return f"gone-{mark(lost)[0][:16]}"
 
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
@@ -61,8 +81,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 
 def _how_to_trust(items: list[Item]) -> str:
     """The command line that accepts these as they are now."""
-    words = [item.dialect or f"{item.entries[0].id}@{item.looks[0].digest}" for item in items]
-    return f"cru hooks review --trust {' '.join(words)}"
+    return f"cru hooks review --trust {' '.join(item.word for item in items)}"
 
 
 def _said(words: tuple[str, ...]) -> dict[str, list[str]]:
@@ -95,6 +114,7 @@ class Review:
     def waiting(self) -> list[Item]:
         loaded = self._found.loaded
         items = [self._item(one) for one in loaded.of("untrusted")]
+        items += [Item([], [], lost=one) for one in loaded.lost]
         foreign = sorted(loaded.of("not accepted"), key=lambda one: one.entry.dialect)
         for dialect, group in groupby(foreign, key=lambda one: one.entry.dialect):
             items.append(Item([one.entry for one in group], [], dialect))
@@ -115,7 +135,7 @@ class Review:
         """What is to be trusted, if it is still what the word says: ID@DIGEST, as the review shows it. Raises NoEntry and UsageProblem."""
         name, _, digest = word.partition("@")
         item = self.named(name)
-        if item.dialect or digest == item.looks[0].digest:
+        if item.lost is not None or item.dialect or digest == item.looks[0].digest:
             return item
         self.show(item, whole=True)
         why = "is not what it was when it was shown" if digest else "says nothing of the content you have seen"
@@ -125,6 +145,9 @@ class Review:
 
     def named(self, word: str) -> Item:
         """What an id, or the name of a program, stands for. Raises NoEntry."""
+        lost = next((one for one in self._found.loaded.lost if word == _id(one)), None)
+        if lost is not None:
+            return Item([], [], lost=lost)
         foreign = [one.entry for one in self._found.loaded.known if _is_foreign(one) and one.entry.dialect == word]
         if foreign:
             return Item(foreign, [], word)
@@ -134,7 +157,13 @@ class Review:
         return self._item(one)
 
     def judge(self, item: Item, *, accepted: bool) -> None:
-        """Note it. All hooks of a program are turned on in config.toml; refusing notes each of them."""
+        """Note it, and that what an entry took the place of has been seen. All hooks of a program are turned on in config.toml; refusing
+        notes each of them."""
+        if item.lost is not None:
+            if accepted:
+                self._found.trust.settle([item.lost])
+            _put(f"{item.word}: {'it may be so' if accepted else 'told again: put it back, or accept it'}")
+            return
         looks = item.looks or [self._look(entry) for entry in item.entries]
         over = next((entry for entry, seen in zip(item.entries, looks, strict=True) if seen.over), None)
         if accepted and over is not None and not item.dialect:
@@ -142,16 +171,22 @@ class Review:
         if item.dialect and accepted:
             put(self._config, "dialects", item.dialect, there=True)
         self._found.trust.note(list(zip(item.entries, looks, strict=True)), accepted=accepted)
+        self._found.trust.settle(self._replaced(item))
         verb = "trusted as shown" if accepted else "refused, until it changes"
         for entry in item.entries:
             _put(f"{entry.id} is {verb}")
+
+    def _replaced(self, item: Item) -> list[Lost]:
+        """What was accepted earlier of the same file and name, and is not there any more as it was."""
+        names = {(item.path, entry.label) for entry in item.entries}
+        return [one for one in self._found.missing if (one.file, one.label) in names]
 
     # at a terminal ----------------------------------------------------------------------------------------------------------------
 
     def ask(self, items: list[Item]) -> int:
         whole_file = None
         for number, item in enumerate(items, 1):
-            path = item.entries[0].source.path
+            path = item.path
             print(f"\n{number} of {len(items)}")
             self.show(item)
             key = "t" if whole_file == path and not item.dialect else self._key(item)
@@ -178,6 +213,10 @@ class Review:
                 return key
 
     def show(self, item: Item, *, whole: bool = False) -> None:
+        if item.lost is not None:
+            for line in shown_lost(item.lost, item.word):
+                for piece in folded(line, _width()):
+                    print(piece)
         if item.dialect:
             _put(f"{item.dialect}: hooks of your own files, which are off here until you turn them on")
         looks = item.looks or [self._look(entry) for entry in item.entries]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from cru.extensions.hooks.entry import Entry
+from cru.extensions.hooks.load import Lost
 from cru.extensions.hooks.looks import File, Look
 from cru.extensions.hooks.named import is_code
 from cru.extensions.hooks.visible import visible
@@ -55,12 +56,25 @@ def shown(entry: Entry, seen: Look, before: Before | None = None, *, whole: bool
     for file in seen.files:
         yield f"  {'file':<10} {plain(file.path)} ({file.size} bytes)"
         yield from _content(file, whole)
+    yield from (f"  {'not watched':<10} {plain(path)} (data)" for path in seen.data)
     for text in seen.unseen:
         yield f"  CANNOT SEE what this runs: {plain(text)}"
     if seen.files:
         yield f"  {NOT_COVERED}"
     if is_code(entry):
         yield f"  {CODE_NOT_COVERED}"
+
+
+def shown_lost(lost: Lost, word: str) -> Iterator[str]:
+    """A hook that was accepted and is not there as it was."""
+    yield word
+    yield f"  {'at':<10} {plain(lost.file)}"
+    yield f"  {'was':<10} {plain(lost.label)}"
+    became = (
+        "it is switched off in a file of the project" if lost.off else "it is gone, or its entry is another one now"
+    )
+    yield f"  {'changed':<10} {became}"
+    yield "  to accept it is to do without this hook"
 
 
 def _changes(seen: Look, before: Before, whole: bool) -> Iterator[str]:

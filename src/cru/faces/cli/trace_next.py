@@ -16,7 +16,14 @@ from cru.faces.cli.terminal import one_line, show
 
 def show_next(start: Start, as_json: bool) -> int:
     """Print it; asks no handler and no model."""
-    parts = build(start).session.parts
+    built = build(start)
+    try:
+        return _shown(built.session.parts, as_json)
+    finally:
+        built.store.close()
+
+
+def _shown(parts: Parts, as_json: bool) -> int:
     parts.store.refresh()
     rows = _rows(parts)
     if as_json:

@@ -54,7 +54,8 @@ class Claude:
         if file.disabled and source.layer != "project":
             self._disabled = str(source.path)
         if file.disabled or self._disabled:
-            return [replace(entry, enabled=False) for entry in file.entries], file.problems
+            users = self._disabled != ""
+            return [replace(entry, enabled=False, off_by_user=users) for entry in file.entries], file.problems
         return file.entries, file.problems
 
     def matches(self, entry: Entry, event: Event, subject: str) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cru.extensions.hooks.dialect import Moment
 from cru.extensions.hooks.dialects.nested import Handler, Shape, handlers, has_no_subject
@@ -41,7 +42,8 @@ def entries(
     chained = {one.event for one in found if _is_sequential(reading, one)} | set(CHAINED)
     off = switches.disabled | below
     made = [_entry(reading, moments, one, one.event in chained) for one in found]
-    return [_switched(entry, switches.enabled, off) for entry in made], reading.problems, switches
+    made = [_switched(entry, switches.enabled, off) for entry in made]
+    return [replace(one, off_by_user=_called(one) in below) for one in made], reading.problems, switches
 
 
 def _is_sequential(reading: Reading, one: Handler) -> bool:
@@ -83,11 +85,11 @@ def _entry(reading: Reading, moments: Mapping[str, Sequence[Moment]], one: Handl
 
 
 def _switched(entry: Entry, enabled: bool, off: frozenset[str]) -> Entry:
-    from msgspec.structs import replace
+    return entry if enabled and _called(entry) not in off else replace(entry, enabled=False)
 
-    if enabled and not off.intersection((entry.name or entry.alike.removeprefix(":"),)):
-        return entry
-    return replace(entry, enabled=False)
+
+def _called(entry: Entry) -> str:
+    return entry.name or entry.alike.removeprefix(":")
 
 
 def _bad_env(said: Mapping[str, Any]) -> str:

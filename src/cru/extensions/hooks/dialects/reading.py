@@ -46,7 +46,7 @@ class Reading:
             return {}
         try:
             value = msgspec.json.decode(plain)
-        except (msgspec.DecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # msgspec's own are ValueErrors
             self.wrong(f"not JSON: {error}", line=line_of_error(plain, error), fatal=True)
             return {}
         if not isinstance(value, dict):
