@@ -10,6 +10,7 @@ import pytest
 from tests.kit import HomeDir
 from tests.kit import home as new_home
 from tests.kit.counts import Counts
+from tests.kit.sampling import Sampling
 
 FOREIGN = ("CRU_", "CHIBI_", "CRUSH_", "CLAUDE_", "CODEX_", "GEMINI_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "XDG_")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -17,6 +18,7 @@ PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE"
 
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Counts(), "cru-counts")
+    config.pluginmanager.register(Sampling(), "cru-sampling")
 
 
 @pytest.fixture(scope="session", autouse=True)

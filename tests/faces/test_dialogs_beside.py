@@ -12,6 +12,8 @@ import pytest
 from tests.faces.asks import OPEN, WAY, answer, answers, asking, last_line, plugin, run, scripted
 from tests.kit import Call, Hang, HomeDir, Reply, cru, pty, server
 
+pytestmark = pytest.mark.long
+
 
 def test_a_plugin_in_python_asks_the_same_way(home: HomeDir) -> None:
     scripted(home)

@@ -6,6 +6,8 @@ import pytest
 from tests.faces.asks import answers, asking, plugin, scripted
 from tests.kit import HomeDir, Terminal, pty
 
+pytestmark = pytest.mark.long
+
 EDIT = 'cru.ui.edit(nil, { content = "draft", format = "markdown", hint = "the title" })'
 
 

@@ -117,7 +117,9 @@ def _until(text: str, ends: str, start: int = 0) -> str:
 
 def settings() -> str:
     """docs/configuration.md: every setting of every room."""
-    docs = contexts.DOCS | models.DOCS | permissions.DOCS | engine.DOCS | tools.DOCS | faces.DOCS | extensions.DOCS | hooks.DOCS
+    docs: dict[str, str] = {}
+    for room in (contexts, models, permissions, engine, tools, faces, extensions, hooks):
+        docs |= room.DOCS
     return markdown(SETTINGS, docs)
 
 

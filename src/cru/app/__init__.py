@@ -98,7 +98,8 @@ def build(
     add_hooks(parts, start, chosen(settings.of(HookSettings).options, layers), redact)
     _warn(bus, (*bus.registry.problems, *tools.problems, *odd))
     store.attend(command)
-    return Built(session_of(parts, command, voices), settings, home, store, ports.closing(voices, store, journal, trace), plugins)
+    close = ports.closing(voices, store, journal, trace)
+    return Built(session_of(parts, command, voices), settings, home, store, close, plugins)
 
 
 def _warn(bus: Bus, texts: Iterable[str]) -> None:

@@ -6,7 +6,6 @@ import errno
 import os
 from pathlib import Path
 
-from cru.config.atomic import sweep
 from cru.config.regular import open_regular
 
 PRIVATE = 0o600
@@ -99,6 +98,8 @@ def set_aside(path: Path, suffix: str) -> Path:
 
 
 def _temporary(path: Path, data: bytes, *, sync: bool) -> Path:
+    from cru.config.atomic import sweep  # only who replaces a file pays for it
+
     sweep(os.fspath(path))
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{os.urandom(4).hex()}.tmp")
     fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE)

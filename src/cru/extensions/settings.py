@@ -22,7 +22,11 @@ class PluginSettings(Struct, frozen=True):
 PATH_VARIABLES = ("CRU_PLUGIN_PATH", "CRUCIBLE_PLUGIN_PATH")
 
 # What `[plugins]` may hold; "*" is any other name.
-PLUGIN_KEYS: dict[str, Any] = {"watch": bool, "setup_timeout": Annotated[float, Meta(gt=0)], "*": {"enabled": bool, "*": Any}}
+PLUGIN_KEYS: dict[str, Any] = {
+    "watch": bool,
+    "setup_timeout": Annotated[float, Meta(gt=0)],
+    "*": {"enabled": bool, "*": Any},
+}
 
 DOCS: dict[str, str] = {
     "plugins": "`[plugins.NAME]`: what the plugin NAME reads as its configuration; `enabled = false` leaves it out, `enabled = true` "

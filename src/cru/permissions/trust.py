@@ -110,7 +110,9 @@ class Trust:
         inside = _key(root).rstrip(os.sep) + os.sep
         found = {key: said for key, said in self.hooks().items() if said.file.startswith(inside)}
         gone = set(found)
-        hooks = {said.key or (said.file, said.what) for said in found.values()}  # one may have been judged more than once
+        hooks = {
+            said.key or (said.file, said.what) for said in found.values()
+        }  # one may have been judged more than once
         if gone:
             update(
                 self._path,

@@ -16,9 +16,7 @@ class Capture:
     """Bytes in, text out. Of more than `limit` characters the first and the last half are kept. `emit` gets pieces of at
     most 50 ms or about 64 Ki characters. `errors`: how what is no UTF-8 is decoded."""
 
-    def __init__(
-        self, emit: Callable[[str], None] | None = None, limit: int = LIMIT, errors: str = "replace"
-    ) -> None:
+    def __init__(self, emit: Callable[[str], None] | None = None, limit: int = LIMIT, errors: str = "replace") -> None:
         self._decode = codecs.getincrementaldecoder("utf-8")(errors).decode
         self._emit = emit
         self._head: list[str] = []

@@ -36,8 +36,16 @@ FLAGS: tuple[Flag, ...] = (
     Flag("-U", "--transient-username", ("NAME",), False, "a user name for this run only"),
     Flag("-m", "--set-current-model", ("MODEL",), False, "check a model and save it in the context's local.toml"),
     Flag("-M", "--set-model", ("NAME", "MODEL"), True, "the same for another context"),
-    Flag("", "--destroy-at", ("TIME",), False, "destroy the context then: Unix seconds or 2030-01-31T12:00 (never: not)"),
-    Flag("", "--destroy-after-inactive", ("TIME",), False, "destroy it after so long without use: seconds, 12h, 30d (never: not)"),
+    Flag(
+        "", "--destroy-at", ("TIME",), False, "destroy the context then: Unix seconds or 2030-01-31T12:00 (never: not)"
+    ),
+    Flag(
+        "",
+        "--destroy-after-inactive",
+        ("TIME",),
+        False,
+        "destroy it after so long without use: seconds, 12h, 30d (never: not)",
+    ),
     Flag("", "--clear-cache", (), False, "remove the context's saved tool outputs"),
     Flag("", "--clear-cache-for", ("NAME",), True, "the same for another context"),
     Flag("", "--cleanup-cache", (), True, "remove the saved tool outputs of all contexts that are too old"),
@@ -74,7 +82,9 @@ FLAGS: tuple[Flag, ...] = (
     Flag("", "--raw", (), False, "show the answer as the model wrote it, on a terminal too", "option"),
     Flag("", "--debug", ("WHAT",), False, "keep request-log, response-meta or all in the context's folder", "option"),
     Flag("", "--json", (), False, "one JSON object a line for every event, for programs", "option"),
-    Flag("", "--json-config", (), False, "read the whole command as one JSON object from stdin; implies --json", "option"),
+    Flag(
+        "", "--json-config", (), False, "read the whole command as one JSON object from stdin; implies --json", "option"
+    ),
     Flag("-v", "--verbose", (), False, "diagnostics on stderr", "option"),
     Flag("-x", "--no-llm", (), False, "do not call the model", "option"),
     Flag("-X", "--force-llm", (), False, "call the model although another flag says not to", "option"),
