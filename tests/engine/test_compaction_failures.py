@@ -18,6 +18,7 @@ NO_SUMMARY = {
     "text: I cannot help with that\nend: content_filter\n": "was stopped by a content filter",
     "text: I cannot help with that\nend: refusal\n": "is a refusal",
     "text: they talked ab\nend: length\n": "is cut off",
+    "text: they talked ab\nend: safety\n": "ended with `safety`",
     'text: I look first\ncall: ls {"path": "."}\n': "called a tool",
 }
 

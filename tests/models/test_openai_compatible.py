@@ -133,7 +133,9 @@ def test_a_key_with_a_line_break_is_refused_before_anything_is_sent() -> None:
 
 def test_content_in_parts_and_refusals_are_text() -> None:
     parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
-    assert text_of(read(sse(delta(content=parts), delta(refusal="no"), finish()))) == "abno"
+    deltas = read(sse(delta(content=parts), delta(refusal="no"), finish()))
+    assert text_of(deltas) == "abno"
+    assert isinstance(deltas[-1], End) and deltas[-1].reason == "refusal"
 
 
 def test_an_empty_reply_is_an_end_and_nothing_else() -> None:

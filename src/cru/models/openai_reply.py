@@ -74,6 +74,7 @@ class OpenAIReply:
     def __init__(self, asked: Asked) -> None:
         self._asked = asked
         self._reason = ""
+        self._refused = False
         self._usage = Usage()
         self._calls = _Calls()
         self._thinking = _ThinkingParts()
@@ -113,6 +114,8 @@ class OpenAIReply:
         if not self.done and not self._reason:
             raise unfinished(self._asked)
         reason = self._reason or "stop"
+        if self._refused and reason == "stop":
+            reason = "refusal"
         if self._calls.count and reason in _CALL_REASONS:
             reason = "tool_calls"
         return [*self._thinking.block(self._asked.provider), End(reason, self._usage)]
@@ -137,6 +140,7 @@ class OpenAIReply:
             return
         if part.reasoning_details or part.reasoning_content or part.reasoning:
             self._thinking.add(part, deltas)
+        self._refused = self._refused or bool(part.refusal)
         if content := part.content or part.refusal:
             text = content if isinstance(content, str) else "".join(piece.text or "" for piece in content)
             if text:

@@ -21,6 +21,8 @@ BROKEN_OFF = {
     "refusal": "is a refusal",
 }
 """Ends of replies (as adapters call them) whose text is not what was asked for."""
+WHOLE = ("", "stop", "end_turn", "stop_sequence", "eos", "eos_token", "complete", "completed", "end")
+"""Ends of whole replies, as servers call them."""
 CUT = "[… {left:,} characters left out here …]"
 
 
@@ -42,8 +44,9 @@ async def ask(parts: Parts, voice: Voice, system: Span, text: str) -> str:
         await round.send(parts, used, request, reply, round=0, changed_by=announced.messages_by, **facts)
     if reply.parts:
         raise NothingToCompact("the model called a tool instead of answering", "try again, or another model")
-    if reply.reason in BROKEN_OFF:
-        raise NothingToCompact(f"the model's answer {BROKEN_OFF[reply.reason]}", "try again, or another model")
+    if reply.reason.lower() not in WHOLE:
+        why = BROKEN_OFF.get(reply.reason, f"ended with `{reply.reason}`")
+        raise NothingToCompact(f"the model's answer {why}", "try again, or another model")
     return reply.content
 
 
