@@ -56,7 +56,7 @@ async def _carried(steps: _Steps) -> tuple[Any, BaseException | None]:
     """Errors as values: some would end the loop when they leave a task."""
     try:
         return await steps, None
-    except BaseException as raised:
+    except BaseException as raised:  # carried to who awaits the task, and raised or reported there
         if not isinstance(raised, KeyboardInterrupt) and from_outside(raised):
             raise
         return None, raised

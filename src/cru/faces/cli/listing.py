@@ -127,7 +127,7 @@ def _size(count: int) -> str:
 
 
 def inspect(home: Home, store: FileContext, thing: str, settings: Callable[[], Settings]) -> str:
-    """One of the texts of a context, the home folder, or a setting; a placeholder if it is empty. Raises UsageProblem."""
+    """One of the texts of a context, the home folder, or a setting; a line that says so if it is empty. Raises UsageProblem."""
     if thing in THINGS:
         return store.read_text(THINGS[thing]) or NONE.get(THINGS[thing], f"(no {thing})")
     if thing == "reflection":
