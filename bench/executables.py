@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from cru.extensions.executables.executable import Executable, ToolSchema
-from cru.extensions.executables.process import Where, call_tool, environment
+from cru.extensions.executables.process import ProgramContext, call_tool, environment
 
 CALL, START = 1.3, 10.0
 SCHEMA = """[ "$1" = --schema ] && echo '{"name": "%s", "description": "nothing"}' && exit\n"""
@@ -37,7 +37,7 @@ async def calls(folder: Path, rounds: int) -> bool:
     path = program(folder / "tool")
     schema = ToolSchema("tool", "nothing", {})
     executable = Executable("tool", path, "env", (schema,))
-    where = Where(folder, folder, folder, {"PATH": os.environ["PATH"], "HOME": str(folder)}, "main", print)
+    where = ProgramContext(folder, folder, folder, {"PATH": os.environ["PATH"], "HOME": str(folder)}, "main", print)
     env = environment(where, {"CHIBI_TOOL_ARGS": "{}"})
 
     async def bare() -> None:

@@ -26,12 +26,12 @@ from cru.contexts.lines import LineFile
 from cru.events.bus import Bus
 from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Origin
-from cru.extensions.hooks.dialect import About
-from cru.extensions.hooks.dialects.crush import Crush
-from cru.extensions.hooks.entry import Source
-from cru.extensions.hooks.load import Known, Loaded
-from cru.extensions.hooks.manager import Hooks
-from cru.extensions.hooks.process import command_line
+from cru.extensions.hooks.model.dialect import SessionFacts
+from cru.extensions.hooks.dialects.crush.dialect import Crush
+from cru.extensions.hooks.model.entry import HookSource
+from cru.extensions.hooks.loader import EntryStatus, LoadedHooks
+from cru.extensions.hooks.session import Hooks
+from cru.extensions.hooks.launch.process import command_line
 
 TOOL = ToolBeforeCall("bash", {"command": "x" * 900, "timeout": 30}, "call_1")
 HOOK = ": {n}"
@@ -48,9 +48,9 @@ class World:
         self.env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "LANG": "C.UTF-8"}
         text = msgspec.json.encode({"hooks": {"PreToolUse": [{"command": hook.format(n=n)} for n in range(count)]}}).decode()
         dialect = Crush()
-        entries, _ = dialect.parse(Source("crush", "user", folder / "crush.json", text))
-        about = About("s", "main", folder, folder, folder, folder, folder, self.env, lambda: "ask", lambda: folder / "t.jsonl")
-        loaded = Loaded([Known(entry, "active") for entry in entries])
+        entries, _ = dialect.parse(HookSource("crush", "user", folder / "crush.json", text))
+        about = SessionFacts("s", "main", folder, folder, folder, folder, folder, self.env, lambda: "ask", lambda: folder / "t.jsonl")
+        loaded = LoadedHooks([EntryStatus(entry, "active") for entry in entries])
         self.hooks = Hooks(loaded, {"crush": dialect}, about, LineFile(folder / "hooks.jsonl"))
         self.bus = Bus(Origin(session_id="s", run_id="r"))
         self.hooks.register(self.bus)

@@ -12,7 +12,7 @@ from tests.engine.support import MadeTool, World
 
 from cru.commands.builtin import TABLE
 from cru.commands.errors import BadCommand, NoSuchModel, NotHere
-from cru.engine.commands import SHAPE, Command, Said
+from cru.engine.commands import SHAPE, Command, CommandResult
 from cru.engine.errors import UnknownCommand
 from cru.events.payloads import ConfigChanged, ModelSelected, SessionStarted
 from cru.events.stream import CommandSaid
@@ -52,8 +52,8 @@ def test_words_that_a_command_does_not_take_are_refused(tmp_path: Path, name: st
 def test_help_opens_the_session_and_lists_every_command_with_its_owner(tmp_path: Path) -> None:
     world = World(tmp_path, LOOP)
 
-    async def nothing(_words: str) -> Said:
-        return Said()
+    async def nothing(_words: str) -> CommandResult:
+        return CommandResult()
 
     async def load(parts: Any) -> None:
         parts.commands.add(Command("deliver", "does it all", nothing, "flow", hint="[what, and how much of it]"))

@@ -14,7 +14,7 @@ import json, os, shutil, sys
 from pathlib import Path
 from cru.contexts.expiry import mark_of, set_mark
 from cru.contexts.home import Home
-from cru.contexts.seat import Seat
+from cru.contexts.presence import Presence
 from cru.contexts.store import FileContext
 from cru.values.entries import Entry
 
@@ -55,7 +55,7 @@ def work(home):
         home.delete("one")
     else:
         context = home.find("one")
-        seat = Seat(context.folder, "crash")
+        seat = Presence(context.folder, "crash")
         with context.lock("crash"):
             context.append(Entry("2", 2, content="more"))
         seat.leave()

@@ -15,18 +15,20 @@ from cru.engine.session import Session
 from cru.engine.turn import LegResult
 from cru.events.answers import Answer
 from cru.events.bus import Bus
-from cru.events.registry import Call
+from cru.events.registry import HandlerFunction
 from cru.events.stamp import Event
 from cru.events.stream import Notice, Published
-from cru.permissions.asker import Reply, Subject
-from cru.tools.protocol import Access, Result, Running, Tool
-from cru.tools.registry import Registry
+from cru.permissions.asker import PermissionReply, Subject
+from cru.tools.protocol import Access, Tool, ToolContext, ToolResult
+from cru.tools.registry import ToolRegistry
 from cru.values.deltas import Delta
 from cru.values.entries import Entry
 from cru.values.messages import Request, ToolSpec
 
 P = TypeVar("P", bound=Struct)
-Handlers = Mapping[str, Call] | Iterable[tuple[str, Call] | tuple[str, Call, dict[str, Any]]]
+Handlers = (
+    Mapping[str, HandlerFunction] | Iterable[tuple[str, HandlerFunction] | tuple[str, HandlerFunction, dict[str, Any]]]
+)
 
 
 class Ext:
@@ -44,11 +46,11 @@ class Ext:
             bus.registry.on(event, call, owner=self.owner, **fields)
 
 
-def always(answer: Answer) -> Call:
+def always(answer: Answer) -> HandlerFunction:
     return lambda _event: answer
 
 
-def once(answer: Answer) -> tuple[Call, dict[str, Any]]:
+def once(answer: Answer) -> tuple[HandlerFunction, dict[str, Any]]:
     return always(answer), {"once": True}
 
 
@@ -83,21 +85,21 @@ class MadeTool:
     def paths(self, args: Mapping[str, Any]) -> Iterable[tuple[Access, str]]:
         return ()
 
-    async def run(self, args: dict[str, Any], running: Running) -> Result:
+    async def run(self, args: dict[str, Any], running: ToolContext) -> ToolResult:
         made = self._work(args)
         if asyncio.iscoroutine(made):
             made = await made
-        return made if isinstance(made, Result) else Result(str(made))
+        return made if isinstance(made, ToolResult) else ToolResult(str(made))
 
 
 class Person:
     """Answers every question with the same reply and keeps the questions."""
 
-    def __init__(self, reply: Reply | Exception | None) -> None:
+    def __init__(self, reply: PermissionReply | Exception | None) -> None:
         self.reply = reply
         self.questions: list[Subject] = []
 
-    async def ask(self, subject: Subject) -> Reply | None:
+    async def ask(self, subject: Subject) -> PermissionReply | None:
         self.questions.append(subject)
         if isinstance(self.reply, Exception):
             raise self.reply
@@ -196,7 +198,7 @@ class World:
 
     def tools(self, *tools: Tool) -> World:
         """Offer only these tools besides nothing else."""
-        self.session.parts.tools = Registry([ToolBox(*tools)])
+        self.session.parts.tools = ToolRegistry([ToolBox(*tools)])
         return self
 
     def said(self, number: int = -1) -> list[tuple[str, str]]:

@@ -10,8 +10,8 @@ from tests.engine.support import Ext, MadeTool, Person, World, always, payload
 from cru.events.answers import Answer, cancel, halt
 from cru.events.payloads import ToolCompleted, ToolFailed
 from cru.events.stamp import Event
-from cru.permissions.asker import Reply
-from cru.tools.protocol import Result
+from cru.permissions.asker import PermissionReply
+from cru.tools.protocol import ToolResult
 
 THREE = "call: a {}\ncall: b {}\ncall: c {}\n---\ntext: end\n"
 
@@ -103,11 +103,11 @@ def test_a_halt_while_running_lets_running_calls_finish_and_the_rest_not_start(t
 
 
 def test_a_call_that_ends_the_turn_does_not_keep_the_others_from_running_or_failing(tmp_path: Path) -> None:
-    def fail(_args: dict[str, Any]) -> Result:
+    def fail(_args: dict[str, Any]) -> ToolResult:
         raise ValueError("no")
 
     world = World(tmp_path, THREE).tools(
-        MadeTool("a", fail), MadeTool("b", lambda _a: Result("over to you", ends_turn=True)), named("c")
+        MadeTool("a", fail), MadeTool("b", lambda _a: ToolResult("over to you", ends_turn=True)), named("c")
     )
     result = world.run("go")
     assert (result.cause, result.response) == ("done", "over to you")
@@ -117,7 +117,7 @@ def test_a_call_that_ends_the_turn_does_not_keep_the_others_from_running_or_fail
 
 def test_a_failed_call_cannot_end_the_turn(tmp_path: Path) -> None:
     world = World(tmp_path, THREE).tools(
-        MadeTool("a", lambda _a: Result("no", is_error=True, ends_turn=True)), named("b"), named("c")
+        MadeTool("a", lambda _a: ToolResult("no", is_error=True, ends_turn=True)), named("b"), named("c")
     )
     assert world.run("go").response == "end"
 
@@ -150,11 +150,11 @@ def loop(tmp_path: Path, person: Person | None, script: str = "") -> tuple[World
 
 @pytest.mark.parametrize(
     ("reply", "batches", "cause"),
-    [(None, 8, "halted"), (Reply("no"), 7, "halted"), (Reply("once"), 12, "done")],
+    [(None, 8, "halted"), (PermissionReply("no"), 7, "halted"), (PermissionReply("once"), 12, "done")],
     ids=["nobody", "no", "yes"],
 )
 def test_the_same_call_over_and_over_is_nudged_then_asked_about_then_stopped(
-    tmp_path: Path, reply: Reply | None, batches: int, cause: str
+    tmp_path: Path, reply: PermissionReply | None, batches: int, cause: str
 ) -> None:
     person = Person(reply)
     world, result = loop(tmp_path, person)

@@ -11,7 +11,7 @@ from tests.engine.support import Ext, Person, World, always
 from cru.events.answers import add_context, cancel, inject
 from cru.events.catalog import BY_TYPE, CATALOG
 from cru.events.stream import Published
-from cru.permissions.asker import Reply
+from cru.permissions.asker import PermissionReply
 
 BY_THE_COMMAND = {
     "context:switched": "`cru -c` tells it to the session that it builds next",
@@ -43,7 +43,7 @@ def fired(items: list[Published]) -> set[str]:
 
 
 def play(tmp_path: Path, handlers: Any) -> World:
-    world = World(tmp_path, SCRIPT, Ext(handlers), asker=Person(Reply("once")))
+    world = World(tmp_path, SCRIPT, Ext(handlers), asker=Person(PermissionReply("once")))
     world.built.home.open("other")
 
     async def everything() -> None:

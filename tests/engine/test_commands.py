@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.engine.support import Ext, World
 
-from cru.engine.commands import Command, Commands, Said, split
+from cru.engine.commands import Command, CommandResult, Commands, split
 from cru.engine.errors import Interrupted, UnknownCommand
 from cru.engine.session import Session
 from cru.events.payloads import Attachment, ContextCleared, Custom, MessageReceived, ModelSelected
@@ -22,13 +22,13 @@ SLOW = "by: order\ntext: so far\ndelay: 30s\n---\ntext: next\n"
 TWO = "text: one\n---\ntext: two\n---\ntext: three\n"
 
 
-def made(name: str, said: Said | CruError | None = None, *, owner: str = "plug", **fields: Any) -> Command:
+def made(name: str, said: CommandResult | CruError | None = None, *, owner: str = "plug", **fields: Any) -> Command:
     """A command that says its words, or what is given."""
 
-    async def run(words: str) -> Said:
+    async def run(words: str) -> CommandResult:
         if isinstance(said, CruError):
             raise said
-        return said if said is not None else Said(f"{name} got {words!r}")
+        return said if said is not None else CommandResult(f"{name} got {words!r}")
 
     return Command(name, f"about {name}", run, owner, **fields)
 
@@ -132,7 +132,7 @@ def test_scripts_hear_of_every_command(tmp_path: Path) -> None:
 
 
 def test_a_command_that_gives_a_prompt(tmp_path: Path) -> None:
-    world = with_commands(tmp_path, LOOP, made("ask", Said("asking", "the whole question")))
+    world = with_commands(tmp_path, LOOP, made("ask", CommandResult("asking", "the whole question")))
     file = Attachment("x.txt", "X")
 
     async def run() -> Any:
@@ -152,7 +152,7 @@ def test_a_command_that_gives_a_prompt(tmp_path: Path) -> None:
 def test_the_model_of_a_command_holds_for_its_prompt_only(tmp_path: Path) -> None:
     other = tmp_path / "other.txt"
     other.write_text("loop: yes\ntext: other\n")
-    world = with_commands(tmp_path, LOOP, made("ask", Said("", "question", f"scripted:{other}")))
+    world = with_commands(tmp_path, LOOP, made("ask", CommandResult("", "question", f"scripted:{other}")))
     asyncio.run(queue(world.session, "/ask", "next"))
     assert [e.content for e in world.log("message") if e.role != "user"] == ["other", "ok"]
 
@@ -160,9 +160,9 @@ def test_the_model_of_a_command_holds_for_its_prompt_only(tmp_path: Path) -> Non
 def test_a_commands_prompt_that_was_cut_off_is_resumed_without_the_command(tmp_path: Path) -> None:
     ran: list[str] = []
 
-    async def run(words: str) -> Said:
+    async def run(words: str) -> CommandResult:
         ran.append(words)
-        return Said("", "question")
+        return CommandResult("", "question")
 
     world = World(tmp_path, "by: order\nerror: 400 no\n---\ntext: answer\n")
     world.session.parts.commands.add(Command("ask", "", run))
@@ -193,10 +193,10 @@ def test_an_interrupted_command_says_so_and_the_lock_is_given_back(tmp_path: Pat
     world = World(tmp_path, LOOP)
     begun = asyncio.Event()
 
-    async def forever(_words: str) -> Said:
+    async def forever(_words: str) -> CommandResult:
         begun.set()
         await asyncio.sleep(60)
-        return Said("never")
+        return CommandResult("never")
 
     async def run() -> None:
         task = asyncio.ensure_future(queue(world.session, "/wait", "two"))
@@ -239,10 +239,10 @@ def test_stop_ends_what_runs_and_what_waits_and_plugins_hear_it(tmp_path: Path) 
 def test_stop_ends_a_command_too(tmp_path: Path) -> None:
     world = World(tmp_path, LOOP)
 
-    async def forever(_words: str) -> Said:
+    async def forever(_words: str) -> CommandResult:
         world.session.submit("/stop")
         await asyncio.sleep(60)
-        return Said("never")
+        return CommandResult("never")
 
     world.session.parts.commands.add(Command("wait", "", forever))
     with pytest.raises(Interrupted):

@@ -12,13 +12,13 @@ import pytest
 from tests.engine.support import Ext, MadeTool, World, always
 
 from cru.engine.errors import Interrupted
-from cru.engine.states import State
+from cru.engine.states import LegState
 from cru.engine.turn import LegResult
 from cru.events.answers import inject
 from cru.events.payloads import SessionIdle, StreamingDelta, TurnComplete
 from cru.events.stamp import Event
 from cru.events.stream import ToolOutput
-from cru.permissions.asker import Reply, Subject
+from cru.permissions.asker import PermissionReply, Subject
 from cru.values.entries import LEG_ENDED
 
 SCRIPT = "loop: yes\ncall: ls {}\n---\ntext: done\n"
@@ -41,7 +41,7 @@ def stop(world: World) -> None:
 def check(world: World, result: LegResult, cause: str = "interrupted", hung: str = "") -> None:
     assert result.cause == cause
     assert not world.built.store.held
-    assert world.session.machine.state is State.IDLE
+    assert world.session.machine.state is LegState.IDLE
     calls = sorted(e.tool_call_id for e in world.log("tool_call"))
     assert calls == sorted(e.tool_call_id for e in world.log("tool_result"))
     # an event whose handlers were interrupted is not published
@@ -183,7 +183,7 @@ def test_an_interrupt_ends_all_tools_that_run_at_the_same_time(tmp_path: Path) -
 
 def test_an_interrupt_while_a_person_is_asked(tmp_path: Path) -> None:
     class Slow:
-        async def ask(self, subject: Subject) -> Reply | None:
+        async def ask(self, subject: Subject) -> PermissionReply | None:
             asyncio.get_running_loop().call_later(0.01, world.session.interrupt)
             await asyncio.sleep(30)
             return None

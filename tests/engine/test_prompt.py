@@ -6,8 +6,8 @@ import pytest
 
 from cru.contexts.settings import ContextSettings
 from cru.contexts.store import FileContext
-from cru.engine.prompt import GUIDE_LIMIT, Places, sections
-from cru.engine.round import Reply
+from cru.engine.prompt import GUIDE_LIMIT, PromptSources, sections
+from cru.engine.round import ModelReply
 from cru.values.messages import Span
 
 
@@ -16,7 +16,7 @@ def spans(tmp_path: Path, username: str = "user", below: str = "") -> tuple[Span
     folder.mkdir(parents=True, exist_ok=True)
     project = tmp_path / "project"
     (project / below).mkdir(parents=True, exist_ok=True)
-    places = Places(tmp_path / "home", project, project / below, tmp_path / "user", "You are cru.")
+    places = PromptSources(tmp_path / "home", project, project / below, tmp_path / "user", "You are cru.")
     return sections(FileContext(folder, ContextSettings()), places, username, True)
 
 
@@ -81,6 +81,6 @@ def test_a_guide_that_is_too_long_or_cannot_be_read_says_so_in_its_place(tmp_pat
 def test_calls_of_one_reply_have_ids_of_their_own_and_the_models_order(
     parts: dict[int, list[str]], ids: list[str]
 ) -> None:
-    calls = Reply(parts=parts).calls("made")
+    calls = ModelReply(parts=parts).calls("made")
     assert [c.id for c in calls] == ids
     assert all(c.arguments == "{}" for c in calls)

@@ -10,7 +10,8 @@ import pytest
 from tests.engine.support import Ext, MadeTool, World, always, payload
 
 from cru.engine import rebuild
-from cru.engine.rebuild import NotInTrace, RequestLine
+from cru.engine.rebuild import NotInTrace
+from cru.engine.recorder import RequestLine
 from cru.events.answers import Answer, Change, Inject, add_context, transform
 from cru.events.stamp import Event
 from cru.models.scripted import Scripted

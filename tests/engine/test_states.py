@@ -8,26 +8,26 @@ import pytest
 from tests.engine.support import Ext, World, always
 
 from cru.engine.errors import BadTransition
-from cru.engine.states import TRANSITIONS, Machine, State, mermaid
+from cru.engine.states import TRANSITIONS, LegState, StateMachine, mermaid
 from cru.events.answers import cancel, halt
 from cru.events.stream import StateChanged
 
 
 def test_every_state_is_reachable_from_idle_and_leads_back_to_it() -> None:
     for forward in (True, False):
-        seen, todo = {State.IDLE}, [State.IDLE]
+        seen, todo = {LegState.IDLE}, [LegState.IDLE]
         while todo:
             here = todo.pop()
             nexts = [b if forward else a for a, b in TRANSITIONS if (a if forward else b) is here]
             todo += [s for s in nexts if s not in seen]
             seen.update(nexts)
-        assert seen == set(State)
+        assert seen == set(LegState)
 
 
-@pytest.mark.parametrize("pair", list(itertools.product(State, State)), ids=lambda p: f"{p[0]}-{p[1]}")
-def test_a_transition_that_the_table_lacks_is_an_error(pair: tuple[State, State]) -> None:
-    heard: list[tuple[State, State]] = []
-    machine = Machine(lambda old, new: heard.append((old, new)))
+@pytest.mark.parametrize("pair", list(itertools.product(LegState, LegState)), ids=lambda p: f"{p[0]}-{p[1]}")
+def test_a_transition_that_the_table_lacks_is_an_error(pair: tuple[LegState, LegState]) -> None:
+    heard: list[tuple[LegState, LegState]] = []
+    machine = StateMachine(lambda old, new: heard.append((old, new)))
     machine.state = pair[0]
     if pair in TRANSITIONS:
         machine.to(pair[1])
@@ -39,7 +39,7 @@ def test_a_transition_that_the_table_lacks_is_an_error(pair: tuple[State, State]
 
 
 def test_only_settling_leads_to_idle() -> None:
-    assert [a for a, b in TRANSITIONS if b is State.IDLE] == [State.SETTLING]
+    assert [a for a, b in TRANSITIONS if b is LegState.IDLE] == [LegState.SETTLING]
 
 
 def test_the_drawing_has_every_arrow_of_the_table() -> None:

@@ -16,11 +16,11 @@ from cru.events.payloads import (
     ToolFailed,
 )
 from cru.events.stamp import Event
-from cru.permissions.asker import Reply
-from cru.tools.protocol import Result, ToolError, ToolTimeout
+from cru.permissions.asker import PermissionReply
+from cru.tools.protocol import ToolError, ToolResult, ToolTimeout
 
 ECHO = 'call: bash {"command":"echo out"}\n---\ntext: end\n'
-NO, YES = Reply("no", "not today"), Reply("once")
+NO, YES = PermissionReply("no", "not today"), PermissionReply("once")
 DENY = {"permissions.deny": ["bash"]}
 ASK = {"permissions.ask": ["bash"], "mode": "trust"}
 TRUST = {"mode": "trust"}
@@ -174,11 +174,11 @@ def test_the_handlers_variables_reach_the_tool(tmp_path: Path) -> None:
         (ToolError("cannot"), "failed", "cannot"),
         (ToolTimeout("too long", "so far"), "timeout", "so far\n[too long]"),
         (ValueError("oops"), "failed", "ValueError: oops"),
-        (Result("bad", is_error=True), "failed", "bad"),
+        (ToolResult("bad", is_error=True), "failed", "bad"),
     ],
 )
 def test_a_tool_that_fails_gives_an_error_result(tmp_path: Path, raised: Any, which: str, words: str) -> None:
-    def work(_args: dict[str, Any]) -> Result:
+    def work(_args: dict[str, Any]) -> ToolResult:
         if isinstance(raised, Exception):
             raise raised
         return raised  # type: ignore[no-any-return]
@@ -321,7 +321,7 @@ def test_a_question_is_asked_although_the_tool_cannot_show_a_preview(tmp_path: P
 
 
 @pytest.mark.parametrize(("reply", "word"), [(YES, "allow"), (NO, "deny")])
-def test_a_persons_yes_and_no_are_both_by_human(tmp_path: Path, reply: Reply, word: str) -> None:
+def test_a_persons_yes_and_no_are_both_by_human(tmp_path: Path, reply: PermissionReply, word: str) -> None:
     world = World(tmp_path, ECHO, asker=Person(reply))
     world.run("go")
     [resolved] = world.of(PermissionResolved)

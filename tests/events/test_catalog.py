@@ -9,7 +9,7 @@ import pytest
 from tests.events.world import example
 
 from cru.events.answers import Change, apply
-from cru.events.catalog import ALIASES, BY_NAME, BY_TYPE, CATALOG, Row
+from cru.events.catalog import ALIASES, BY_NAME, BY_TYPE, CATALOG, EventRow
 from cru.events.errors import BadAnswer
 
 TABLE = Path(__file__).parents[1] / "data" / "events" / "catalog.md"
@@ -40,7 +40,7 @@ def test_the_catalog_holds_exactly_the_designed_events() -> None:
 
 
 @rows
-def test_kind_is_as_designed(row: Row) -> None:
+def test_kind_is_as_designed(row: EventRow) -> None:
     kinds = DESIGN[row.name][0]
     assert row.kind in kinds
     # The table marks context and inject only on observe events; gates and transforms have them by the rules under it.
@@ -50,7 +50,7 @@ def test_kind_is_as_designed(row: Row) -> None:
 
 
 @rows
-def test_writable_fields_are_as_designed(row: Row) -> None:
+def test_writable_fields_are_as_designed(row: EventRow) -> None:
     cell = DESIGN[row.name][1]
     # "prompt in the first round" is the engine's to judge; brackets and dashes are remarks.
     named = set(re.findall(r"\w+", re.sub(r"\(.*?\)|in the first round|–", "", cell)))
@@ -59,7 +59,7 @@ def test_writable_fields_are_as_designed(row: Row) -> None:
 
 
 @rows
-def test_context_lands_where_the_design_says(row: Row) -> None:
+def test_context_lands_where_the_design_says(row: EventRow) -> None:
     if row.name in ("session:started", "message:received", "message:before_send"):
         lands = "beside the prompt"
     elif row.name in (
@@ -76,7 +76,7 @@ def test_context_lands_where_the_design_says(row: Row) -> None:
 
 
 @rows
-def test_scope_is_tree_for_tool_permission_and_before_send_events(row: Row) -> None:
+def test_scope_is_tree_for_tool_permission_and_before_send_events(row: EventRow) -> None:
     if row.name.split(":")[0] in ("tool", "permission") or row.name == "message:before_send":
         assert row.scope == "tree"
     if row.name.split(":")[0] in ("session", "turn", "leg", "context"):
@@ -84,7 +84,7 @@ def test_scope_is_tree_for_tool_permission_and_before_send_events(row: Row) -> N
 
 
 @rows
-def test_a_row_is_consistent(row: Row) -> None:
+def test_a_row_is_consistent(row: EventRow) -> None:
     assert bool(row.cancel) == (row.kind == "gate"), "a gate says what cancel means, and only a gate"
     assert row.kind != "observe" or not row.writable
     assert not row.result or row.kind == "gate"
@@ -93,7 +93,7 @@ def test_a_row_is_consistent(row: Row) -> None:
 
 
 @rows
-def test_every_writable_field_has_a_type_that_is_checked(row: Row) -> None:
+def test_every_writable_field_has_a_type_that_is_checked(row: EventRow) -> None:
     for field in row.writable:
         with pytest.raises(BadAnswer, match=field):
             apply(example(row), Change(field, "set", 3.5))

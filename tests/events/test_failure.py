@@ -16,7 +16,7 @@ from tests.events.world import CALL, GATES, World, example
 
 from cru.events import answers as a
 from cru.events.answers import PASS, Answer, Change, Inject
-from cru.events.catalog import Row
+from cru.events.catalog import EventRow
 from cru.events.payloads import Custom, MessageReceived, ToolBeforeCall, ToolCalled, ToolsSelect
 from cru.events.stamp import FRAME, Event
 
@@ -91,7 +91,7 @@ def test_garbage_and_errors_are_the_handlers_failure(call: Callable[[Event], Any
 @pytest.mark.parametrize("on_error", ["", "pass", "deny"])
 @pytest.mark.parametrize("row", GATES, ids=lambda row: row.name)
 def test_a_failure_denies_only_in_process_on_tool_and_permission_gates_unless_told(
-    row: Row, on_error: str, lane: str
+    row: EventRow, on_error: str, lane: str
 ) -> None:
     world = World()
     world.on(row.name, raises(ValueError("x")), "bad", lane=lane, on_error=on_error)

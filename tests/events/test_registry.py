@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cru.events.errors import BadHandler, UnknownEvent
-from cru.events.registry import LANES, Handler, Registry, find
+from cru.events.registry import LANES, Handler, HandlerRegistry, find
 from cru.events.stamp import Event
 
 
@@ -21,7 +21,7 @@ def nothing(event: Event) -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.tuples(st.integers(-3, 3), st.sampled_from(list(LANES)))))
 def test_order_is_priority_then_lane_then_registration(given_: list[tuple[int, Any]]) -> None:
-    registry = Registry()
+    registry = HandlerRegistry()
     for priority, lane in given_:
         registry.on("tool:called", nothing, owner="p", priority=priority, lane=lane)
     found = registry.by_event.get("tool:called", ())
@@ -32,7 +32,7 @@ def test_order_is_priority_then_lane_then_registration(given_: list[tuple[int, A
 
 
 def test_the_default_priority_is_100() -> None:
-    registry = Registry()
+    registry = HandlerRegistry()
     late = registry.on("tool:called", nothing, owner="p", priority=101)
     usual = registry.on("tool:called", nothing, owner="p")
     early = registry.on("tool:called", nothing, owner="p", priority=99)
@@ -40,7 +40,7 @@ def test_the_default_priority_is_100() -> None:
 
 
 def test_off_removes_once_and_leaves_no_trace() -> None:
-    registry = Registry()
+    registry = HandlerRegistry()
     one = registry.on("tool:called", nothing, owner="p")
     assert registry.has(one)
     assert registry.off(one)
@@ -51,7 +51,7 @@ def test_off_removes_once_and_leaves_no_trace() -> None:
 
 
 def test_drop_owner_removes_everything_of_one_owner_and_nothing_else() -> None:
-    registry = Registry()
+    registry = HandlerRegistry()
     for event in ("tool:called", "turn:complete", "tool:called"):
         registry.on(event, nothing, owner="mine")
     other = registry.on("tool:called", nothing, owner="other")
@@ -62,7 +62,7 @@ def test_drop_owner_removes_everything_of_one_owner_and_nothing_else() -> None:
 
 
 def test_aliases_lead_to_their_row_and_narrow_it() -> None:
-    registry = Registry()
+    registry = HandlerRegistry()
     registry.on("turn:failed", nothing, owner="p")
     registry.on("compact:before", nothing, owner="p")
     assert registry.by_event["turn:complete"][0].pattern == "error"
@@ -78,14 +78,14 @@ def test_aliases_lead_to_their_row_and_narrow_it() -> None:
 )
 def test_an_unknown_event_names_the_closest(event: str, near: str) -> None:
     with pytest.raises(UnknownEvent) as caught:
-        Registry().on(event, nothing, owner="p")
+        HandlerRegistry().on(event, nothing, owner="p")
     assert f"`{event}`" in caught.value.message
     assert f"`{near}`" in caught.value.hint
 
 
 def test_an_event_like_no_other_lists_what_there_is() -> None:
     with pytest.raises(UnknownEvent, match=r"known: .*tool:called"):
-        Registry().on("zzzzzzzz", nothing, owner="p")
+        HandlerRegistry().on("zzzzzzzz", nothing, owner="p")
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_an_event_like_no_other_lists_what_there_is() -> None:
     ],
 )
 def test_a_field_that_does_not_fit_is_refused_and_nothing_is_registered(fields: dict[str, Any], told: str) -> None:
-    registry = Registry()
+    registry = HandlerRegistry()
     with pytest.raises(BadHandler, match=told):
         registry.on("tool:called", nothing, owner="p", **fields)
     assert not registry.by_event
@@ -115,9 +115,9 @@ def test_a_field_that_does_not_fit_is_refused_and_nothing_is_registered(fields: 
 
 def test_a_handler_needs_an_owner_and_something_to_call() -> None:
     with pytest.raises(BadHandler):
-        Registry().on("tool:called", nothing, owner="")
+        HandlerRegistry().on("tool:called", nothing, owner="")
     with pytest.raises(BadHandler):
-        Registry().on("tool:called", "not code", owner="p")  # type: ignore[arg-type]
+        HandlerRegistry().on("tool:called", "not code", owner="p")  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -133,14 +133,14 @@ def test_a_handler_needs_an_owner_and_something_to_call() -> None:
     ],
 )
 def test_what_will_have_no_effect_is_told_when_it_is_registered(event: str, fields: dict[str, Any], told: str) -> None:
-    registry = Registry()
+    registry = HandlerRegistry()
     registry.on(event, nothing, owner="p", where="p.lua:3", **fields)
     assert len(registry.problems) == bool(told)
     assert told in "".join(registry.problems)
 
 
 def test_dropping_an_owner_of_many_handlers_makes_each_list_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    registry, made = Registry(), list[str]()
+    registry, made = HandlerRegistry(), list[str]()
     for _ in range(50):
         registry.on("tool:before_call", lambda event: None, owner="many")
         registry.on("turn:complete", lambda event: None, owner="other")

@@ -11,7 +11,7 @@ from tests.events.world import CALL, GATES, World, example
 from tests.programs.toy_dialect import Toy, ToyError
 
 from cru.events.bus import Outcome
-from cru.events.catalog import Row
+from cru.events.catalog import EventRow
 from cru.events.errors import UnknownEvent
 from cru.events.extension import Extension
 
@@ -25,7 +25,7 @@ LISTS: dict[str, Any] = {
 }
 
 
-def told(row: Row, rules: str) -> tuple[World, Outcome[Any]]:
+def told(row: EventRow, rules: str) -> tuple[World, Outcome[Any]]:
     world = World()
     extension: Extension = Toy("toys", rules)
     extension.register(world.bus)
@@ -34,7 +34,7 @@ def told(row: Row, rules: str) -> tuple[World, Outcome[Any]]:
 
 @gates
 @pytest.mark.parametrize("verb", ["deny", "halt"])
-def test_it_blocks(row: Row, verb: str) -> None:
+def test_it_blocks(row: EventRow, verb: str) -> None:
     _, outcome = told(row, f"{verb} {row.name}: not now")
     answer = outcome.answer
     assert (answer.decision, answer.halt, answer.reason, outcome.by) == ("deny", verb == "halt", "not now", "toys")
@@ -42,13 +42,13 @@ def test_it_blocks(row: Row, verb: str) -> None:
 
 @gates
 @pytest.mark.parametrize("verb", ["ask", "allow"])
-def test_it_answers_the_question(row: Row, verb: str) -> None:
+def test_it_answers_the_question(row: EventRow, verb: str) -> None:
     _, outcome = told(row, f"{verb} {row.name}: because")
     assert outcome.answer.decision == verb
 
 
 @gates
-def test_it_rewrites_every_writable_field(row: Row) -> None:
+def test_it_rewrites_every_writable_field(row: EventRow) -> None:
     for field in row.writable:
         value = {**OTHER, **LISTS}.get(field, "else")
         world, outcome = told(row, f"rewrite {row.name} {field} {json.dumps(value)}")
@@ -58,21 +58,21 @@ def test_it_rewrites_every_writable_field(row: Row) -> None:
 
 
 @gates
-def test_it_adds_context_where_context_has_a_place(row: Row) -> None:
+def test_it_adds_context_where_context_has_a_place(row: EventRow) -> None:
     world, outcome = told(row, f"context {row.name}: read this")
     assert outcome.answer.context == (("read this",) if row.context else ())
     assert bool(world.warnings) == (not row.context)
 
 
 @gates
-def test_it_injects_where_an_inject_has_a_place(row: Row) -> None:
+def test_it_injects_where_an_inject_has_a_place(row: EventRow) -> None:
     world, outcome = told(row, f"inject {row.name}: go on")
     assert (outcome.answer.inject is not None) == row.inject
     assert bool(world.warnings) == (not row.inject)
 
 
 @gates
-def test_it_does_the_thing_itself_where_that_is_possible(row: Row) -> None:
+def test_it_does_the_thing_itself_where_that_is_possible(row: EventRow) -> None:
     world, outcome = told(row, f"answer {row.name}: done")
     assert outcome.answer.result == ("done" if row.result else None)
     assert bool(world.warnings) == (not row.result)

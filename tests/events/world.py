@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from cru.events.answers import Answer
 from cru.events.bus import Bus, Outcome
-from cru.events.catalog import CATALOG, Row
+from cru.events.catalog import CATALOG, EventRow
 from cru.events.journal import JournalLine
 from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Event, Origin
@@ -58,7 +58,7 @@ class World:
         return self.lines[0]
 
 
-def example(row: Row, **fields: Any) -> Struct:
+def example(row: EventRow, **fields: Any) -> Struct:
     """A payload of this row: required fields have the simplest value of their type."""
     simple: dict[Any, Any] = {str: "x", int: 1, float: 1.0, bool: False, dict[str, Any]: {}}
     types = get_type_hints(row.payload)

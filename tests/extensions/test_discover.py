@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.tools.box import unprivileged
 
-from cru.extensions.discover import Found, discover, strangers
+from cru.extensions.discovery import DiscoveredPlugin, discover, strangers
 
 
 def made(folder: Path, *files: str) -> Path:
@@ -28,7 +28,7 @@ def made(folder: Path, *files: str) -> Path:
     return folder
 
 
-def told(folder: Path, found: list[Found]) -> dict[str, tuple[str, list[str]]]:
+def told(folder: Path, found: list[DiscoveredPlugin]) -> dict[str, tuple[str, list[str]]]:
     return {one.name: (one.kind, [str(file.relative_to(folder)) for file in one.files]) for one in found}
 
 
@@ -127,7 +127,7 @@ def test_what_may_not_be_read_is_told_and_the_others_are_found(tmp_path: Path) -
     for closed in ("a", "b/plugin.yaml", "c/x"):
         (folder / closed).chmod(0)
     code = (
-        "import sys; from pathlib import Path; from cru.extensions.discover import discover\n"
+        "import sys; from pathlib import Path; from cru.extensions.discovery import discover\n"
         "found, problems = discover(Path(sys.argv[1]), 'user')\n"
         "print(*problems, *(f'{one.name}: {one.problem}' for one in found), sep='\\n')"
     )

@@ -14,7 +14,7 @@ from tests.engine.support import World
 from cru.extensions.errors import NoPlugin, PluginFailed, StaysLoaded
 from cru.extensions.lua.plugins import LuaPlugins
 from cru.extensions.manager import Extensions
-from cru.extensions.places import Places
+from cru.extensions.plugin_folders import PluginFolders
 
 EVERYTHING = """
 local gone = cru.once("turn:complete", function() end)
@@ -79,7 +79,7 @@ class Shelf:
         for name in [name for name in sys.modules if name.startswith("cru_plugin_")]:
             del sys.modules[name]  # of another test's session
         self.extensions = Extensions(
-            Places(tmp_path / "home", tmp_path / "project", {}, (), config), config, tmp_path / "home"
+            PluginFolders(tmp_path / "home", tmp_path / "project", {}, (), config), config, tmp_path / "home"
         )
 
     def put(self, name: str, text: str) -> Path:

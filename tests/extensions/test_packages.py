@@ -141,7 +141,7 @@ def test_a_start_without_plugins_loads_nothing_of_them(home: HomeDir, tmp_path: 
         modules = set(run.stdout.split())
         assert not modules & {"importlib.metadata", "yaml", "zipfile", "email", "lupa"}
         assert {m for m in modules if m.startswith("cru.extensions.")} == {
-            "cru.extensions.packages", "cru.extensions.settings", "cru.extensions.hooks", "cru.extensions.hooks.door",
+            "cru.extensions.packages", "cru.extensions.settings", "cru.extensions.hooks", "cru.extensions.hooks.discovery",
             "cru.extensions.hooks.settings",
         }  # fmt: skip
     assert "cru.config.atomic" not in modules  # the second start wrote nothing

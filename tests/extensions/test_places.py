@@ -9,10 +9,10 @@ import msgspec
 import pytest
 from tests.kit import HomeDir, Reply, cru, server
 
-from cru.extensions.discover import Found
+from cru.extensions.discovery import DiscoveredPlugin
+from cru.extensions.load_order import in_order
 from cru.extensions.manifest import Dependency, Manifest
-from cru.extensions.order import in_order
-from cru.extensions.places import Places
+from cru.extensions.plugin_folders import PluginFolders
 from cru.permissions.snapshot import take
 from cru.permissions.trust import Trust
 
@@ -30,9 +30,9 @@ def rows(home: HomeDir, **env: str) -> dict[str, dict[str, Any]]:
 
 
 @pytest.fixture
-def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
+def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PluginFolders:
     """One plugin `same` in every place, and one of its own."""
-    monkeypatch.setattr("cru.extensions.places.BUNDLED", tmp_path / "bundled")
+    monkeypatch.setattr("cru.extensions.plugin_folders.BUNDLED", tmp_path / "bundled")
     folders = {
         "path": tmp_path / "path", "other": tmp_path / "other", "user": tmp_path / "home" / "plugins",
         "runtime": tmp_path / "runtime" / "plugins", "project": tmp_path / "project" / ".cru" / "plugins",
@@ -44,10 +44,10 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Places:
     Trust(tmp_path / "home" / "trust.json").trust_folder(take(folders["project"], tmp_path / "project"))
     env = {"CRU_PLUGIN_PATH": str(tmp_path / "path"), "CRUCIBLE_PLUGIN_PATH": f":{tmp_path / 'other'}:"}
     config = {"same": {"enabled": True}, "bundled": {"enabled": True}}
-    return Places(tmp_path / "home", tmp_path / "project", env, (str(tmp_path / "runtime"),), config)
+    return PluginFolders(tmp_path / "home", tmp_path / "project", env, (str(tmp_path / "runtime"),), config)
 
 
-def test_the_first_place_of_a_name_wins(places: Places) -> None:
+def test_the_first_place_of_a_name_wins(places: PluginFolders) -> None:
     order = ["path", "path", "user", "runtime", "project", "bundled"]
     for number, layer in enumerate(order):
         found, problems = places.find()
@@ -61,13 +61,15 @@ def test_the_first_place_of_a_name_wins(places: Places) -> None:
             (folder / "same.lua").unlink()
 
 
-def test_modules_are_searched_in_the_same_order(places: Places, tmp_path: Path) -> None:
+def test_modules_are_searched_in_the_same_order(places: PluginFolders, tmp_path: Path) -> None:
     names = [Path(folder).relative_to(tmp_path).parts[0] for folder in places.search()]
     assert names == ["path", "other", "home", "runtime", "home", "bundled"]
     assert "/home/trusted/project-" in places.search()[4]
 
 
-def test_a_bundled_one_is_off_until_it_is_turned_on_and_a_copy_of_it_wins(places: Places, tmp_path: Path) -> None:
+def test_a_bundled_one_is_off_until_it_is_turned_on_and_a_copy_of_it_wins(
+    places: PluginFolders, tmp_path: Path
+) -> None:
     off = msgspec.structs.replace(places, config={})
     assert [one.name for one in off.find()[0] if not one.enabled] == ["bundled"]
     write(tmp_path / "home" / "plugins" / "bundled.lua")
@@ -80,7 +82,7 @@ def test_the_settings_overrule_a_manifest(tmp_path: Path) -> None:
     for name in ("one", "two"):
         write(tmp_path / "plugins" / name / "plugin.yaml", "enabled: false")
     config = {"two": {"enabled": True}, "three": {"enabled": False}, "watch": True}
-    found, _ = Places(tmp_path, tmp_path / "project", config=config).find()
+    found, _ = PluginFolders(tmp_path, tmp_path / "project", config=config).find()
     assert {one.name: one.enabled for one in found if one.layer == "user"} == {
         "one": False,
         "two": True,
@@ -91,7 +93,7 @@ def test_the_settings_overrule_a_manifest(tmp_path: Path) -> None:
 def test_a_place_that_is_not_there_or_not_named_in_full_is_told(tmp_path: Path) -> None:
     write(tmp_path / "file")
     env = {"CRU_PLUGIN_PATH": f"{tmp_path}/none:plugins", "CRUCIBLE_PLUGIN_PATH": f"{tmp_path}/file"}
-    found, problems = Places(tmp_path, tmp_path, env, (f"{tmp_path}/gone",)).find()
+    found, problems = PluginFolders(tmp_path, tmp_path, env, (f"{tmp_path}/gone",)).find()
     assert problems == [
         f"CRU_PLUGIN_PATH: there is no folder {tmp_path}/none",
         "CRU_PLUGIN_PATH: plugins is not looked at: it must be a full path, or begin with ~",
@@ -158,14 +160,16 @@ def test_an_untrusted_project_sets_no_place(home: HomeDir) -> None:
 # order --------------------------------------------------------------------------------------------------------------------------
 
 
-def plugin(name: str, *needs: str, **fields: Any) -> Found:
+def plugin(name: str, *needs: str, **fields: Any) -> DiscoveredPlugin:
     """A plugin that needs others; one with `?` only if it is there."""
     dependencies = tuple(Dependency(need.rstrip("?"), need.endswith("?")) for need in needs)
-    return Found(name, "lua", (Path(name),), Path(), manifest=Manifest(name, dependencies=dependencies), **fields)
+    return DiscoveredPlugin(
+        name, "lua", (Path(name),), Path(), manifest=Manifest(name, dependencies=dependencies), **fields
+    )
 
 
 # plugins → their names in load order, the problem of each that has one
-ORDER: dict[str, tuple[list[Found], str, dict[str, str]]] = {
+ORDER: dict[str, tuple[list[DiscoveredPlugin], str, dict[str, str]]] = {
     "as they are": ([plugin("b"), plugin("a"), plugin("c")], "b a c", {}),
     "needs first": ([plugin("a", "b"), plugin("b", "c"), plugin("c")], "c b a", {}),
     "an optional one is there": ([plugin("a", "b?"), plugin("b")], "b a", {}),

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from tests.faces.hooks_home import CALLS, TOUCH, foreign, model, project, ran, rows, seen, trust_all, turn
 from tests.kit import HomeDir, cru, pty
 
-from cru.extensions.hooks.entry import Entry, Source, numbered
+from cru.extensions.hooks.model.entry import HookEntry, HookSource, number_entries
 from cru.faces.cli.hooks_shown import folded
 
 
@@ -93,9 +93,9 @@ def test_one_wrong_word_accepts_nothing(home: HomeDir) -> None:
 
 
 def test_two_that_share_an_id_are_two() -> None:
-    source = Source("crush", "project", "x", "")  # type: ignore[arg-type]
-    one = Entry(id="crush-1", dialect="crush", event="PreToolUse", source=source, line=1, command="a")
-    three = numbered([one, replace(one, command="b"), replace(one, id="crush-2")])
+    source = HookSource("crush", "project", "x", "")  # type: ignore[arg-type]
+    one = HookEntry(id="crush-1", dialect="crush", event="PreToolUse", source=source, line=1, command="a")
+    three = number_entries([one, replace(one, command="b"), replace(one, id="crush-2")])
     assert [entry.id for entry in three] == ["crush-1-1", "crush-1-2", "crush-2"]
 
 

@@ -298,6 +298,6 @@ def test_every_name_of_a_programs_hook_may_be_asked_about(home: HomeDir) -> None
 
 
 def spoken() -> Callable[[str], str]:
-    from cru.extensions.hooks.words import wanted
+    from cru.extensions.hooks.report.query import parse_query
 
-    return lambda name: wanted([name], {}).program
+    return lambda name: parse_query([name], {}).program

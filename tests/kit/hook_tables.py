@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from cru.events.answers import Answer
-from cru.events.catalog import BY_NAME, CATALOG, Row
+from cru.events.catalog import BY_NAME, CATALOG, EventRow
 from cru.events.stamp import Event
-from cru.extensions.hooks import made_up
-from cru.extensions.hooks.dialect import About, Dialect, Moment, Run
-from cru.extensions.hooks.dialects.claude_effects import EFFECTS
-from cru.extensions.hooks.entry import Entry, Source
-from cru.extensions.hooks.names import DROPPED, KEYS, TOOLS
-from cru.extensions.hooks.opening import DIALECTS, made
+from cru.extensions.hooks import synthetic_events
+from cru.extensions.hooks.dialects.claude.effects import EFFECTS
+from cru.extensions.hooks.launch.shells import SHELLS
+from cru.extensions.hooks.model.dialect import CommandResult, Dialect, EventMapping, SessionFacts
+from cru.extensions.hooks.model.entry import HookEntry, HookSource
+from cru.extensions.hooks.model.tool_names import DROPPED, KEYS, TOOLS
 from cru.extensions.hooks.settings import FOREIGN
-from cru.extensions.hooks.shell.choose import SHELLS
+from cru.extensions.hooks.setup import DIALECTS, load_dialects
 
 GIVEN: dict[str, dict[str, Any]] = {
     "tool:before_call": {"name": "bash", "args": {"command": "true"}},
@@ -59,7 +59,7 @@ WORDS = ("halt", "deny", "ask", "allow", "answer", "rewrite", "context", "go on"
 def places() -> str:
     """Where each dialect's files lie, lowest layer first."""
     rows = ["| dialect | the system's and yours | the project's |", "|---|---|---|"]
-    about, dialects = _about(Path("/state")), made(DIALECTS)
+    about, dialects = _about(Path("/state")), load_dialects(DIALECTS)
     for name, dialect in dialects.items():
         cells: dict[str, list[str]] = {"user": [], "project": []}
         for layer, path in dialect.places(about):
@@ -71,7 +71,7 @@ def places() -> str:
 
 def moments() -> str:
     """Our events, and what hooks of each dialect can do there."""
-    dialects = made(DIALECTS)
+    dialects = load_dialects(DIALECTS)
     rows = ["| event of cru | " + " | ".join(dialects) + " |", "|---" * (len(dialects) + 1) + "|"]
     with tempfile.TemporaryDirectory() as folder:
         about = _about(Path(folder))
@@ -89,7 +89,7 @@ def moments() -> str:
 
 def synonyms() -> str:
     """Names of other systems that entries of cru's own may use."""
-    from cru.extensions.hooks.dialects.native import SYNONYMS
+    from cru.extensions.hooks.dialects.cru.dialect import SYNONYMS
 
     rows = ["| name | event |", "|---|---|"]
     for name, (event, only) in SYNONYMS.items():
@@ -102,7 +102,7 @@ def without_moment() -> str:
     """Events of other systems that never fire here, and why."""
     rows = ["| event | dialect | why it never fires |", "|---|---|---|"]
     whys: dict[tuple[str, str], list[str]] = {}
-    for name, dialect in made(FOREIGN).items():
+    for name, dialect in load_dialects(FOREIGN).items():
         for event, all_ in dialect.moments.items():
             if not any(moment.event for moment in all_):
                 whys.setdefault((name, all_[0].later), []).append(f"`{event}`")
@@ -149,14 +149,14 @@ def _key(ours: str, key: Any) -> str:
     return f"`{key.name}`{changed}"
 
 
-def _about(folder: Path) -> About:
+def _about(folder: Path) -> SessionFacts:
     home, root = Path("/home/you"), Path("/project")
-    return About(
+    return SessionFacts(
         "session", "default", folder, root, root, home / ".cru", home, {}, lambda: "ask", lambda: folder / "transcript.jsonl",
     )  # fmt: skip
 
 
-def _cell(dialect: Dialect, moment: Moment, row: Row, about: About) -> str:
+def _cell(dialect: Dialect, moment: EventMapping, row: EventRow, about: SessionFacts) -> str:
     """The dialect's event with what its hooks can do there."""
     said: set[str] = set()
     entry, event = _tried(dialect, moment)
@@ -173,30 +173,32 @@ def _cell(dialect: Dialect, moment: Moment, row: Row, about: About) -> str:
 
 def judged(dialect: str, exit: int, stderr: str, folder: Path) -> str:
     """What an exit status means before a call: halt, deny, failed or none."""
-    [known] = made([dialect]).values()
+    [known] = load_dialects([dialect]).values()
     [moment] = known.moments["BeforeTool" if dialect == "gemini" else "PreToolUse"]
     assert moment.answer is not None
     entry, event = _tried(known, moment)
-    said = moment.answer(entry, event, Run(exit, stderr=stderr), _about(folder))
+    said = moment.answer(entry, event, CommandResult(exit, stderr=stderr), _about(folder))
     return "failed" if said.failed else "halt" if said.answer.halt else said.answer.decision
 
 
-def _tried(dialect: Dialect, moment: Moment) -> tuple[Entry, Event]:
+def _tried(dialect: Dialect, moment: EventMapping) -> tuple[HookEntry, Event]:
     """A hook for this moment, and an event that it hears."""
-    source = Source(dialect.name, "user", Path("x"), "")
-    entry = Entry(id="x", dialect=dialect.name, event=moment.name, source=source, line=1, command="x")
-    return entry, made_up.event(moment.event, made_up.payload(moment.event, GIVEN.get(moment.event, {})))
+    source = HookSource(dialect.name, "user", Path("x"), "")
+    entry = HookEntry(id="x", dialect=dialect.name, event=moment.name, source=source, line=1, command="x")
+    return entry, synthetic_events.make_event(
+        moment.event, synthetic_events.make_payload(moment.event, GIVEN.get(moment.event, {}))
+    )
 
 
-def _runs(name: str, row: Row) -> Iterator[Run]:
-    yield from (Run(2, stderr="no"), Run(49, stderr="no"), Run(0, stdout="some text"))
+def _runs(name: str, row: EventRow) -> Iterator[CommandResult]:
+    yield from (CommandResult(2, stderr="no"), CommandResult(49, stderr="no"), CommandResult(0, stdout="some text"))
     changes = tuple({"changes": {field: None}} for field in row.writable)
-    yield from (Run(0, stdout=dumps(one)) for one in (*OUTPUTS, *changes))
+    yield from (CommandResult(0, stdout=dumps(one)) for one in (*OUTPUTS, *changes))
     for one in FIELDS:
-        yield Run(0, stdout=dumps({"hookSpecificOutput": {"hookEventName": name, **one}}))
+        yield CommandResult(0, stdout=dumps({"hookSpecificOutput": {"hookEventName": name, **one}}))
 
 
-def _verbs(answer: Answer, row: Row) -> Iterator[str]:
+def _verbs(answer: Answer, row: EventRow) -> Iterator[str]:
     """What of an answer counts on this event."""
     if answer.halt and row.kind != "observe":
         yield "halt"

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from cru.extensions.executables.hooks import TABLE
-from cru.extensions.executables.hooks_types import Hook
+from cru.extensions.executables.hooks.table import TABLE
+from cru.extensions.executables.hooks.types import Hook
 from cru.extensions.executables.settings import KEYS
 
 PAYLOADS = Path(__file__).parents[1] / "extensions" / "executables" / "payloads.json"

@@ -8,7 +8,7 @@ from typing import Any
 from cru.models.anthropic import Anthropic
 from cru.models.anthropic import endpoint as anthropic_endpoint
 from cru.models.exchange import Exchange
-from cru.models.failures import Asked
+from cru.models.failures import RequestFacts
 from cru.models.openai_compatible import OpenAICompatible
 from cru.models.openai_compatible import endpoint as openai_endpoint
 from cru.net.transport import Transport
@@ -26,7 +26,7 @@ class Harness:
         self.said: list[str] = []
         self.waits: list[float] = []
         self.transport = Transport(**limits)
-        asked = Asked(provider, "m1", "TEST_API_KEY", KEY)
+        asked = RequestFacts(provider, "m1", "TEST_API_KEY", KEY)
         headers = {"authorization": f"Bearer {KEY}"}
         is_anthropic = provider == "anthropic"
         url = anthropic_endpoint(base_url) if is_anthropic else openai_endpoint(base_url)

@@ -11,7 +11,7 @@ from tests.models.wire import Step, broken_stream, serve, status, stream, whole
 from cru.models import limits
 from cru.models.anthropic import endpoint
 from cru.models.anthropic_reply import AnthropicReply
-from cru.models.failures import Asked
+from cru.models.failures import RequestFacts
 from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable
 from cru.models.sse import SseDecoder
 from cru.values.deltas import Delta, End, Text, Thought, ThoughtBlock
@@ -64,7 +64,7 @@ REPLY = events(
 
 
 def read(*chunks: bytes) -> list[Delta]:
-    decoder, reply, deltas = SseDecoder(), AnthropicReply(Asked("anthropic", "m")), []
+    decoder, reply, deltas = SseDecoder(), AnthropicReply(RequestFacts("anthropic", "m")), []
     for chunk in chunks:
         for data in decoder.feed(chunk):
             deltas += reply.read(data)

@@ -9,7 +9,7 @@ from tests.models.harness import KEY, LS, Harness, calls_of, request_of, text_of
 from tests.models.wire import Step, broken_stream, delta, finish, open_stream, serve, sse, status, stream, whole
 
 from cru.models import limits
-from cru.models.failures import Asked
+from cru.models.failures import RequestFacts
 from cru.models.openai_compatible import endpoint
 from cru.models.openai_reply import OpenAIReply
 from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable
@@ -37,7 +37,7 @@ def ask(*steps: Step, provider: str = "openai_compatible", request: Request | No
 
 def read(*chunks: bytes) -> list[Delta]:
     """A body through the decoder and the reader, without a server."""
-    decoder, reply, deltas = SseDecoder(), OpenAIReply(Asked("p", "m")), []
+    decoder, reply, deltas = SseDecoder(), OpenAIReply(RequestFacts("p", "m")), []
     for chunk in chunks:
         for data in decoder.feed(chunk):
             deltas += reply.read(data)

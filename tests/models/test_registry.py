@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from tests.models.wire import Step, hello, serve, status, whole
 
-from cru.models.failures import Asked
+from cru.models.failures import RequestFacts
 from cru.models.protocol import ModelRefused, NoModel
 from cru.models.providers import KEY_VARIABLES, PROVIDERS, Provider, key_for
 from cru.models.pull import path_of
-from cru.models.registry import Choice, build, choose, secrets
+from cru.models.registry import ModelChoice, build, choose, secrets
 from cru.models.settings import API_KEYS, DOCS, ModelAlias, ModelSettings, check_api, merged
 from cru.net.transport import Transport
 from cru.values.messages import Request
@@ -23,7 +23,7 @@ ALL = {OR: "k-or", OA: "k-oa", AN: "k-an"}
 NOBODY: tuple[Provider, ...] = ()
 
 
-def pick(env: dict[str, str] | None = None, folder: Path = Path("/nonexistent"), **settings: Any) -> Choice:
+def pick(env: dict[str, str] | None = None, folder: Path = Path("/nonexistent"), **settings: Any) -> ModelChoice:
     said: list[str] = []
     return asyncio.run(choose(ModelSettings(**settings), env or {}, folder, said.append, servers=NOBODY))
 
@@ -185,8 +185,8 @@ def test_facts_about_an_id_hold_with_and_without_its_prefix() -> None:
     assert pick(ALL, model="openai:gpt-5", models=models).context_window == 7
 
 
-def probe(*steps: Step, **settings: Any) -> tuple[Choice, list[str], list[str]]:
-    async def main() -> tuple[Choice, list[str], list[str]]:
+def probe(*steps: Step, **settings: Any) -> tuple[ModelChoice, list[str], list[str]]:
+    async def main() -> tuple[ModelChoice, list[str], list[str]]:
         said: list[str] = []
         async with serve(*steps) as wire:
             server = Provider("ollama", "openai", wire.url)
@@ -228,7 +228,7 @@ def test_the_small_model_is_used_if_it_is_there_and_nothing_else_is(tmp_path: Pa
 def test_no_key_shows_in_what_may_be_printed() -> None:
     key = key_for("openai", "https://api.openai.com/v1", ModelSettings(), {OA: " k-oa\n"})
     assert key.value == "k-oa"
-    assert "k-oa" not in repr(key) + repr(Asked("p", "m", OA, "k-oa"))
+    assert "k-oa" not in repr(key) + repr(RequestFacts("p", "m", OA, "k-oa"))
 
 
 def test_secrets_are_all_keys_and_children_lose_their_variables() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.engine.support import World
 
-from cru.namespace.host import HOST, Host, Plugin, Session
+from cru.namespace.host import HOST, Host, Plugin, PluginSession
 
 
 class Room:
@@ -22,7 +22,7 @@ class Room:
         self.root = tmp_path / "project"
         self.parts = self.world.session.parts
         self.parts.services.pop("transport")  # each call has a loop of its own, and so a transport of its own
-        self.session = Session(self.parts, tmp_path / "home")
+        self.session = PluginSession(self.parts, tmp_path / "home")
         self.host = self.host_of("demo", config)
 
     def host_of(self, name: str, config: dict[str, Any] | None = None) -> Host:

@@ -16,7 +16,7 @@ from cru.events.payloads import InteractionCompleted, InteractionRequested, Mess
 from cru.namespace import ask, popup, ui
 from cru.namespace.host import BadArgument, NamespaceError
 from cru.namespace.ui_permission import permission
-from cru.permissions.asker import Reply
+from cru.permissions.asker import PermissionReply
 
 
 class Face:
@@ -217,12 +217,12 @@ def test_panels_are_plain_data() -> None:
 @pytest.mark.parametrize(
     ("reply", "result"),
     [
-        (Reply("once"), {"kind": "permission", "allowed": True, "scope": "once"}),
-        (Reply("always"), {"kind": "permission", "allowed": True, "scope": "user"}),
-        (Reply("no", "why"), {"kind": "permission", "allowed": False, "scope": "once", "reason": "why"}),
+        (PermissionReply("once"), {"kind": "permission", "allowed": True, "scope": "once"}),
+        (PermissionReply("always"), {"kind": "permission", "allowed": True, "scope": "user"}),
+        (PermissionReply("no", "why"), {"kind": "permission", "allowed": False, "scope": "once", "reason": "why"}),
     ],
 )
-def test_a_person_gives_leave_through_the_asker(tmp_path: Path, reply: Reply, result: dict[str, Any]) -> None:
+def test_a_person_gives_leave_through_the_asker(tmp_path: Path, reply: PermissionReply, result: dict[str, Any]) -> None:
     person = Person(reply)
     room = Room(tmp_path, asker=person)
     assert room(permission, None, {"action": {"type": "write", "segments": ["a", "b.md"]}}) == result

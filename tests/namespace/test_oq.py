@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cru.namespace import apart, oq
+from cru.namespace import forked, oq
 from cru.namespace.host import BadArgument
 
 DETECT: list[tuple[str, str]] = [
@@ -220,7 +220,7 @@ def test_a_filter_that_would_overflow_the_stack_is_refused(code: str) -> None:
     ],
 )
 def test_what_would_not_end_is_ended(monkeypatch: pytest.MonkeyPatch, work: Callable[[], Any], why: str) -> None:
-    monkeypatch.setattr(apart, "SECONDS", 0.5)
+    monkeypatch.setattr(forked, "SECONDS", 0.5)
     with pytest.raises(BadArgument, match=why):
         work()
 

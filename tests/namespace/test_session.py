@@ -15,7 +15,7 @@ from cru.events.payloads import ToolBeforeCall, ToolCompleted
 from cru.namespace import context, modes, permissions, session, tools
 from cru.namespace.host import BadArgument, call
 from cru.permissions.errors import UnknownMode
-from cru.tools.protocol import Result
+from cru.tools.protocol import ToolResult
 
 TALK = "text: one\n---\ntext: two\n---\ntext: three\n---\ntext: four\n"
 
@@ -78,7 +78,7 @@ def test_hooks_hear_the_calls_of_scripts(tmp_path: Path) -> None:
 def test_a_batch_runs_together_and_answers_in_order(tmp_path: Path) -> None:
     room = Room(tmp_path)
     room.world.tools(
-        MadeTool("a", lambda args: f"a{args['n']}"), MadeTool("b", lambda _args: Result("bad", is_error=True))
+        MadeTool("a", lambda args: f"a{args['n']}"), MadeTool("b", lambda _args: ToolResult("bad", is_error=True))
     )
     found, error = room(tools.batch, [{"tool": "a", "args": {"n": 1}}, {"tool": "b"}, {"tool": "a", "args": {"n": 2}}])
     assert found == [{"result": "a1"}, {"err": "bad"}, {"result": "a2"}]

@@ -12,7 +12,7 @@ from tests.events.world import GATES, example
 from tests.namespace.support import Room
 
 from cru.events.bus import Outcome
-from cru.events.catalog import BY_NAME, Row
+from cru.events.catalog import BY_NAME, EventRow
 from cru.namespace.on import on
 
 PAGE = Path(__file__).parents[2] / "docs" / "events.md"
@@ -50,7 +50,7 @@ def table() -> dict[frozenset[str], str]:
 TABLE = table()
 
 
-def offered(row: Row) -> list[str]:
+def offered(row: EventRow) -> list[str]:
     """The words that this gate has a place for."""
     places = {
         "ask": row.fails == "deny", "allow": row.fails == "deny", "handled": row.result, "context": row.context,
@@ -122,7 +122,7 @@ def test_every_gate_with_fields_has_an_example_and_every_pair_a_cell() -> None:
 
 
 @pytest.mark.parametrize("row", GATES, ids=lambda row: row.name)
-def test_a_word_that_the_gate_has_no_place_for_is_told_and_the_rest_counts(tmp_path: Path, row: Row) -> None:
+def test_a_word_that_the_gate_has_no_place_for_is_told_and_the_rest_counts(tmp_path: Path, row: EventRow) -> None:
     for number, word in enumerate(sorted(set(SAYS) - set(offered(row)))):
         (tmp_path / str(number)).mkdir()
         outcome, notices = dispatched(tmp_path / str(number), row.name, {**SAYS[word], **CHANGED.get(row.name, {})})

@@ -3,54 +3,54 @@ from __future__ import annotations
 import pytest
 
 from cru.net.errors import BadUrl, ConnectionLost
-from cru.net.http1 import Body, parse_head, request
+from cru.net.http1 import BodyDecoder, parse_head, request
 from cru.net.urls import is_loopback, split
 
 CHUNKED = {"transfer-encoding": "chunked"}
 BODY = b"5\r\nhello\r\n1;ext=x\r\n \r\n0A\r\n0123456789\r\n0\r\nTrailer: x\r\n\r\n"
 
 
-def feed(body: Body, *pieces: bytes) -> bytes:
+def feed(body: BodyDecoder, *pieces: bytes) -> bytes:
     return b"".join(body.feed(piece) for piece in pieces)
 
 
 def test_a_chunked_body_is_the_same_however_it_is_cut() -> None:
     for cut in range(len(BODY) + 1):
-        body = Body(200, CHUNKED)
+        body = BodyDecoder(200, CHUNKED)
         assert feed(body, BODY[:cut], BODY[cut:]) == b"hello 0123456789", cut
         assert body.done
         assert not body.leftover
-    body = Body(200, CHUNKED)
+    body = BodyDecoder(200, CHUNKED)
     assert feed(body, *(BODY[i : i + 1] for i in range(len(BODY)))) == b"hello 0123456789"
     assert body.done
 
 
 def test_an_end_in_the_middle_is_a_lost_connection() -> None:
     for cut in range(len(BODY)):
-        body = Body(200, CHUNKED)
+        body = BodyDecoder(200, CHUNKED)
         body.feed(BODY[:cut])
         with pytest.raises(ConnectionLost):
             body.end()
-    short = Body(200, {"content-length": "5"})
+    short = BodyDecoder(200, {"content-length": "5"})
     assert short.feed(b"abc") == b"abc"
     with pytest.raises(ConnectionLost):
         short.end()
 
 
 def test_a_body_ends_by_its_length_or_with_the_connection() -> None:
-    sized = Body(200, {"content-length": "3"})
+    sized = BodyDecoder(200, {"content-length": "3"})
     assert (sized.feed(b"abcd"), sized.done, sized.leftover) == (b"abc", True, True)
-    open_ended = Body(200, {})
+    open_ended = BodyDecoder(200, {})
     assert (open_ended.feed(b"abc"), open_ended.done) == (b"abc", False)
     open_ended.end()
     assert open_ended.done
-    assert Body(204, {}).done
-    assert Body(200, {"content-length": "0"}).done
+    assert BodyDecoder(204, {}).done
+    assert BodyDecoder(200, {"content-length": "0"}).done
 
 
 def test_broken_framing_and_other_protocols_are_told() -> None:
     with pytest.raises(ConnectionLost, match="chunked"):
-        Body(200, CHUNKED).feed(b"xyz\r\n")
+        BodyDecoder(200, CHUNKED).feed(b"xyz\r\n")
     with pytest.raises(ConnectionLost, match="does not speak HTTP"):
         parse_head(b"SSH-2.0-OpenSSH")
 
@@ -104,7 +104,7 @@ def test_only_this_machine_is_loopback(host: str, local: bool) -> None:
 @pytest.mark.parametrize("line", [b"-5", b"+5", b"1_0", b"0x5", b"", b"f" * 40, b"\xb2"])
 def test_a_chunk_size_is_hex_digits_and_nothing_else(line: bytes) -> None:
     with pytest.raises(ConnectionLost, match="chunked encoding"):
-        Body(200, CHUNKED).feed(line + b"\r\nhello\r\n")
+        BodyDecoder(200, CHUNKED).feed(line + b"\r\nhello\r\n")
 
 
 @pytest.mark.parametrize("status", ["²00", "2", "2000", "-20", "9" * 5000])
@@ -115,7 +115,7 @@ def test_a_status_is_three_digits(status: str) -> None:
 
 @pytest.mark.parametrize("length", ["²", "9" * 5000, "-1"])
 def test_a_length_that_is_no_number_means_up_to_the_end(length: str) -> None:
-    body = Body(200, {"content-length": length})
+    body = BodyDecoder(200, {"content-length": length})
     assert body.feed(b"hello") == b"hello" and not body.done
     body.end()
     assert body.done

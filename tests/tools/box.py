@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from cru.tools.builtin import BuiltIn, BuiltInTool
-from cru.tools.protocol import Result, Running, ToolError
+from cru.tools.protocol import ToolContext, ToolError, ToolResult
 from cru.tools.settings import ToolSettings
 
 WITHOUT_RIGHTS = "-dac_override,-dac_read_search"
@@ -42,14 +42,14 @@ class Box:
         return self.tools[name]
 
     @property
-    def running(self) -> Running:
-        return Running("call_1", self.root.resolve(), self.folder, self.env, self.emitted.append, self.services)
+    def running(self) -> ToolContext:
+        return ToolContext("call_1", self.root.resolve(), self.folder, self.env, self.emitted.append, self.services)
 
-    async def acall(self, name: str, **args: Any) -> Result:
+    async def acall(self, name: str, **args: Any) -> ToolResult:
         tool = self.tools[name]
         return await tool.run(tool.check(json.dumps(args)), self.running)
 
-    def call(self, name: str, **args: Any) -> Result:
+    def call(self, name: str, **args: Any) -> ToolResult:
         return asyncio.run(self.acall(name, **args))
 
     def text(self, name: str, **args: Any) -> str:

@@ -7,7 +7,7 @@ import pytest
 from tests.tools.box import Box
 
 from cru.tools.builtin import BuiltIn
-from cru.tools.protocol import Result, Running, ToolError
+from cru.tools.protocol import ToolContext, ToolError, ToolResult
 from cru.values.errors import CruError
 
 
@@ -76,7 +76,7 @@ def test_a_reflection_is_saved_up_to_its_limit_in_bytes(box: Box) -> None:
     home = box.services["home"] = Home()
     (tool,) = (t for t in BuiltIn(reflection_limit=4).tools() if t.spec.name == "update_reflection")
 
-    def update(text: str, running: Running) -> Result:
+    def update(text: str, running: ToolContext) -> ToolResult:
         return asyncio.run(tool.run({"content": text}, running))
 
     assert update("éé", box.running).content == "Reflection updated."
@@ -103,9 +103,9 @@ def test_a_message_cannot_be_sent_where_nothing_sends(box: Box) -> None:
 
 
 def test_call_user_ends_the_turn_with_its_message(box: Box) -> None:
-    assert box.call("call_user", message="done") == Result("done", ends_turn=True)
-    assert box.call("call_user") == Result("", ends_turn=True)
+    assert box.call("call_user", message="done") == ToolResult("done", ends_turn=True)
+    assert box.call("call_user") == ToolResult("", ends_turn=True)
 
 
 def test_recurse_succeeds_by_itself(box: Box) -> None:
-    assert box.call("recurse", note="go on") == Result("recursion requested")
+    assert box.call("recurse", note="go on") == ToolResult("recursion requested")

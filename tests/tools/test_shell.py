@@ -10,7 +10,7 @@ from tests.tools.box import Box, alive, in_child, until
 
 from cru.tools import process
 from cru.tools.capture import Capture
-from cru.tools.protocol import ArgumentError, Result, ToolError, ToolTimeout
+from cru.tools.protocol import ArgumentError, ToolError, ToolResult, ToolTimeout
 from cru.tools.settings import ToolSettings
 
 
@@ -36,11 +36,11 @@ def test_it_runs_in_the_project_root(box: Box) -> None:
 
 
 def test_an_exit_code_makes_it_an_error_that_keeps_the_output(box: Box) -> None:
-    assert box.call("bash", command="echo half; exit 3") == Result("half\n[exit code 3]", is_error=True)
+    assert box.call("bash", command="echo half; exit 3") == ToolResult("half\n[exit code 3]", is_error=True)
 
 
 def test_the_signal_that_ended_it_is_named(box: Box) -> None:
-    assert box.call("bash", command="kill -9 $$") == Result("(no output)\n[ended by signal 9]", is_error=True)
+    assert box.call("bash", command="kill -9 $$") == ToolResult("(no output)\n[ended by signal 9]", is_error=True)
 
 
 def test_no_output_is_said(box: Box) -> None:
@@ -75,7 +75,7 @@ def test_a_command_that_begins_with_a_sign_is_no_option(box: Box) -> None:
 
 
 def test_output_is_passed_on_while_it_runs(box: Box) -> None:
-    async def main() -> tuple[list[str], Result]:
+    async def main() -> tuple[list[str], ToolResult]:
         task = asyncio.create_task(
             box.acall("bash", command="echo early; until [ -e go ]; do sleep 0.01; done; echo late")
         )

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from cru.app import ports
-from cru.app.added import BadExtension, add_hooks, add_plugins, bind, register, session_of
 from cru.app.start import (
     SETTINGS,
     FaceSettings,
@@ -21,24 +20,25 @@ from cru.app.start import (
     project_root,
     user_home,
 )
+from cru.app.wiring import BadExtension, add_hooks, add_plugins, bind, register, session_of
 from cru.bundled.prompts import BASE
 from cru.config.merge import Settings
-from cru.contexts.entries import Problem
+from cru.contexts.entries import LogProblem
 from cru.contexts.home import Home
 from cru.contexts.settings import ContextSettings
 from cru.contexts.store import FileContext
 from cru.engine.history import History
+from cru.engine.model_pool import ModelPool
 from cru.engine.parts import Parts
-from cru.engine.prompt import Places, sections
+from cru.engine.prompt import PromptSources, sections
 from cru.engine.session import Session
 from cru.engine.settings import EngineSettings
-from cru.engine.voices import Voices
 from cru.events.bus import Bus
-from cru.extensions.hooks.settings import HookSettings, chosen
+from cru.extensions.hooks.settings import HookSettings, merge_options
 from cru.models.settings import ModelSettings
 from cru.permissions.asker import Asker, Nobody
 from cru.tools.protocol import ToolSource
-from cru.tools.registry import Registry as Tools
+from cru.tools.registry import ToolRegistry as Tools
 from cru.tools.settings import ToolSettings
 
 if TYPE_CHECKING:
@@ -79,9 +79,9 @@ def build(
     redact = ports.take_keys(settings, start.env)
     journal, trace = ports.records(bus, store, redact)
     tools = Tools([ports.built_in(settings), *sources])
-    voices = Voices(bus, settings.of(ModelSettings), start.env, start.home / "models")
+    voices = ModelPool(bus, settings.of(ModelSettings), start.env, start.home / "models")
     gate, odd = ports.build_gate(start, settings, layers, store)
-    places = Places(start.home, start.root, start.cwd, user_home(start), BASE)
+    places = PromptSources(start.home, start.root, start.cwd, user_home(start), BASE)
     parts = Parts(
         bus=bus, store=store, choose=voices.choose, tools=tools, gate=gate, asker=asker or Nobody(),
         recorder=ports.recorder(trace, store.folder, redact, start.debug),
@@ -95,7 +95,7 @@ def build(
     plugins = add_plugins(parts, start, settings)
     parts.opening += [bind, ports.check_rules]
     ports.tidy_at_the_end(parts, settings.of(ToolSettings))
-    add_hooks(parts, start, chosen(settings.of(HookSettings).options, layers), redact)
+    add_hooks(parts, start, merge_options(settings.of(HookSettings).options, layers), redact)
     _warn(bus, (*bus.registry.problems, *tools.problems, *odd))
     store.attend(command)
     close = ports.closing(voices, store, journal, trace)
@@ -107,7 +107,7 @@ def _warn(bus: Bus, texts: Iterable[str]) -> None:
         bus.stream.warn(text)
 
 
-def _placed(home: Path, problem: Problem) -> str:
+def _placed(home: Path, problem: LogProblem) -> str:
     """A problem of a file of the home folder; line 0 means the file as a whole."""
     line = f":{problem.line}" if problem.line else ""
     return f"{home / problem.file}{line}: {problem.message}"

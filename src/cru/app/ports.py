@@ -19,9 +19,9 @@ from cru.contexts.lines import LineFile, redactor
 from cru.contexts.settings import ContextSettings
 from cru.contexts.store import FileContext
 from cru.engine.mail import sender
+from cru.engine.model_pool import ModelPool
 from cru.engine.parts import Parts
 from cru.engine.recorder import Recorder
-from cru.engine.voices import Voices
 from cru.events.bus import Bus
 from cru.events.journal import JournalLine
 from cru.events.payloads import TodoChanged
@@ -88,7 +88,7 @@ def tidy_at_the_end(parts: Parts, settings: ToolSettings) -> None:
         parts.closing.append(tidy)
 
 
-def closing(voices: Voices, *files: FileContext | LineFile) -> Callable[[], Any]:
+def closing(voices: ModelPool, *files: FileContext | LineFile) -> Callable[[], Any]:
     """What ends a session's hold on connections and files."""
 
     async def close() -> None:
@@ -149,7 +149,7 @@ def leave(gate: Gate, asker: Asker | None) -> dict[str, Any]:
     )
 
 
-def services(bus: Bus, home: Home, store: FileContext, voices: Voices, settings: Settings) -> dict[str, Any]:
+def services(bus: Bus, home: Home, store: FileContext, voices: ModelPool, settings: Settings) -> dict[str, Any]:
     async def fetch(url: str, **limits: Any) -> Any:
         return await voices.transport().get(url, {}, **limits)
 

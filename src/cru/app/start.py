@@ -14,7 +14,7 @@ from cru.config.layers import COMMAND_LINE, CONTEXT, Layer, environment_layer, r
 from cru.config.merge import Settings, merge
 from cru.contexts.settings import ContextSettings
 from cru.engine.settings import EngineSettings
-from cru.extensions.hooks.door import Policy, Where
+from cru.extensions.hooks.discovery import HookLocations, Policy
 from cru.extensions.hooks.settings import HookSettings
 from cru.extensions.settings import PLUGIN_KEYS, PluginSettings
 from cru.models.settings import API_KEYS, ModelSettings
@@ -23,7 +23,7 @@ from cru.tools.settings import ToolSettings
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
-    from cru.extensions.places import Places
+    from cru.extensions.plugin_folders import PluginFolders
 
 
 class FaceSettings(Struct, frozen=True):
@@ -47,7 +47,7 @@ SETTINGS: tuple[type[Struct], ...] = (
 API_TABLES: dict[str, dict[str, Any]] = {"api": API_KEYS, "models.*.api": API_KEYS, "plugins": PLUGIN_KEYS}
 
 
-class TooDeep(CruError):
+class NestedTooDeep(CruError):
     """A run within a run within a run …"""
 
 
@@ -122,24 +122,24 @@ def parent(start: Start, most: int) -> str:
     above = start.env.get("CRU_DEPTH", "")
     depth = int(above) - 1 if above.isdecimal() else 0
     if depth > most:
-        raise TooDeep(
+        raise NestedTooDeep(
             f"runs of cru that start one another are {depth} deep, the most is {most}",
             "a tool, plugin or hook starts a run that starts it again; if it is meant, raise `max_nested_runs`",
         )
     return start.env.get("CRU_CONTEXT", "") if depth > 0 else ""
 
 
-def plugin_places(start: Start, settings: Settings) -> Places:
+def plugin_places(start: Start, settings: Settings) -> PluginFolders:
     """Where plugins are looked for."""
-    from cru.extensions.places import Places
+    from cru.extensions.plugin_folders import PluginFolders
 
     chosen = settings.of(PluginSettings)
-    return Places(start.home, start.root, start.env, chosen.runtimepath, chosen.plugins)
+    return PluginFolders(start.home, start.root, start.env, chosen.runtimepath, chosen.plugins)
 
 
-def hooks_where(start: Start) -> Where:
+def hooks_where(start: Start) -> HookLocations:
     """Where command hooks are looked for."""
-    return Where(start.home, user_home(start), start.root, start.cwd, start.env)
+    return HookLocations(start.home, user_home(start), start.root, start.cwd, start.env)
 
 
 def user_home(start: Start) -> Path:

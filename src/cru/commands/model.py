@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cru.commands.desk import Desk
+from cru.commands.context import CommandContext
 from cru.commands.errors import NoSuchModel
 from cru.config.closest import closest
 from cru.config.edit import set_value
-from cru.engine.commands import Said
-from cru.engine.parts import Voice
-from cru.engine.voices import Voices
+from cru.engine.commands import CommandResult
+from cru.engine.model_pool import ModelPool
+from cru.engine.parts import ResolvedModel
 from cru.events.payloads import ConfigChanged
 
 
-async def model(desk: Desk, words: str) -> Said:
+async def model(desk: CommandContext, words: str) -> CommandResult:
     """Show it, or change it: kept in the context's local.toml, and used at once. Raises NoModel, NoSuchModel, ContextHeld and
     ConfigError; the old one stays then."""
-    return Said(await _change(desk, words) if words else _about(desk, await desk.voices.choose("")))
+    return CommandResult(await _change(desk, words) if words else _about(desk, await desk.voices.choose("")))
 
 
-def _about(desk: Desk, voice: Voice) -> str:
+def _about(desk: CommandContext, voice: ResolvedModel) -> str:
     window = voice.window or desk.session.parts.settings.context_window_limit
     lines = {
         "model": voice.model.name,
@@ -33,7 +33,7 @@ def _about(desk: Desk, voice: Voice) -> str:
     return "\n".join(f"{f'{key}:':<15} {value}" for key, value in lines.items())
 
 
-async def _change(desk: Desk, name: str) -> str:
+async def _change(desk: CommandContext, name: str) -> str:
     parts = desk.session.parts
     await check(name, desk.voices)
     path = parts.store.folder / "local.toml"
@@ -44,7 +44,7 @@ async def _change(desk: Desk, name: str) -> str:
     return f"{voice.model.provider}:{voice.model.name} answers from now on in {parts.store.name} (kept in {path})"
 
 
-async def check(name: str, voices: Voices) -> Voice:
+async def check(name: str, voices: ModelPool) -> ResolvedModel:
     """The voice of a model that is to be kept, checked as far as that goes without asking it anything (/model, -m and -M). Raises NoModel
     and NoSuchModel."""
     from cru.models.probe import require_listed

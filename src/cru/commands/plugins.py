@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from cru.commands.desk import Desk
+from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
-from cru.engine.commands import Said
+from cru.engine.commands import CommandResult
 from cru.extensions.listing import lines, rows
 from cru.extensions.manager import Extensions
 
@@ -14,7 +14,7 @@ HINTS = {"list": "list", "reload": "reload [name]", "enable": "enable name", "di
 NONE = "there are no plugins; `cru plugin new NAME` makes one, for the next session"
 
 
-async def plugin(desk: Desk, words: str) -> Said:
+async def plugin(desk: CommandContext, words: str) -> CommandResult:
     """Raises BadCommand, NoPlugin, StaysLoaded, and PluginFailed with the traceback as its hint."""
     verb, *names = words.split() or ["list"]
     if verb not in VERBS:
@@ -26,18 +26,18 @@ async def plugin(desk: Desk, words: str) -> Said:
         raise BadCommand(f"/plugin {verb} does not take {len(names)} names", f"/plugin {HINTS[verb]}")
     extensions: Extensions | None = desk.session.parts.services.get("plugins")
     if extensions is None or not extensions.plugins:
-        return Said(NONE)
+        return CommandResult(NONE)
     if verb == "list":
-        return Said("\n".join(line for row in rows(extensions) for line in lines(row)))
+        return CommandResult("\n".join(line for row in rows(extensions) for line in lines(row)))
     if verb == "reload":
-        return Said(await _reload(extensions, names))
+        return CommandResult(await _reload(extensions, names))
     (name,) = names
     if verb == "enable":
         await extensions.enable(name)
     else:
         await extensions.disable(name)
     how = "active" if verb == "enable" else "disabled"
-    return Said(
+    return CommandResult(
         f"the plugin {name} is {how} for this session only; `cru plugin {verb} {name}` does it for every later one"
     )
 

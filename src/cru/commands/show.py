@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from cru.commands.desk import Desk
+from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
-from cru.engine.commands import Command, Said
+from cru.engine.commands import Command, CommandResult
 
 WIDTH = 16  # columns of a command's name and arguments
 
 
-async def help(desk: Desk, words: str) -> Said:
+async def help(desk: CommandContext, words: str) -> CommandResult:
     """All commands, those of plugins too; with a name that one. Raises UnknownCommand."""
     commands = desk.session.parts.commands
     if words:
-        return Said(_whole(commands.find(words.removeprefix("/"))))
+        return CommandResult(_whole(commands.find(words.removeprefix("/"))))
     lines = [_line(_call(command), _about(command)) for command in commands.all()]
-    return Said("\n".join([*lines, *(["", desk.face.keys] if desk.face.keys else [])]))
+    return CommandResult("\n".join([*lines, *(["", desk.face.keys] if desk.face.keys else [])]))
 
 
 def _line(call: str, about: str) -> str:
@@ -38,7 +38,7 @@ def _whole(command: Command) -> str:
     return "\n".join(line for line in (_call(command), f"  {command.about}".rstrip(), f"  {owner}") if line)
 
 
-async def tools(desk: Desk, _words: str) -> Said:
+async def tools(desk: CommandContext, _words: str) -> CommandResult:
     """The tools that are offered, those of plugins too, in the order in which the model sees them."""
     registry = desk.session.parts.tools
     rows = []
@@ -47,9 +47,11 @@ async def tools(desk: Desk, _words: str) -> Said:
         if tool is not None:
             rows.append((name, tool.source, _first(tool.spec.description)))
     if not rows:
-        return Said("the model is offered no tools")
+        return CommandResult("the model is offered no tools")
     names, sources = (max(len(row[i]) for row in rows) for i in (0, 1))
-    return Said("\n".join(f"{name:<{names}}  {source:<{sources}}  {about}".rstrip() for name, source, about in rows))
+    return CommandResult(
+        "\n".join(f"{name:<{names}}  {source:<{sources}}  {about}".rstrip() for name, source, about in rows)
+    )
 
 
 def _first(text: str) -> str:
@@ -57,7 +59,7 @@ def _first(text: str) -> str:
     return text.strip().partition("\n")[0].partition(". ")[0].removesuffix(".")
 
 
-async def trace(desk: Desk, words: str) -> Said:
+async def trace(desk: CommandContext, words: str) -> CommandResult:
     """Raises BadCommand if the words are no number, NotInTrace if there is no such turn."""
     try:
         number = int(words or -1)
@@ -66,4 +68,4 @@ async def trace(desk: Desk, words: str) -> Said:
             f"/trace needs a number, not {words}",
             "`/trace` shows the last turn, `/trace 1` the oldest, `/trace -2` the one before the last",
         ) from error
-    return Said(desk.face.trace(number))
+    return CommandResult(desk.face.trace(number))

@@ -27,7 +27,7 @@ WORDS = {
 }
 
 
-class Check:
+class SettingsChecker:
     """The check of one layer. `unknown` collects (path, message, hint), `wrong` too, and `idle` settings that have no effect."""
 
     def __init__(

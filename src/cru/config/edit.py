@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cru.config.errors import ConfigError, Problem
+from cru.config.errors import ConfigError, SettingsProblem
 from cru.config.positions import split_key
 
 if TYPE_CHECKING:
@@ -24,11 +24,11 @@ def set_value(path: Path, key: str, value: Any) -> None:
         _put(document, split_key(key), value, path)
         text = tomlkit.dumps(document)
     except TOMLKitError as error:
-        raise ConfigError([Problem(f"not TOML: {error}", str(path), "mend the file first")]) from error
+        raise ConfigError([SettingsProblem(f"not TOML: {error}", str(path), "mend the file first")]) from error
     try:
         replace(path, text.encode())
     except OSError as error:
-        raise ConfigError([Problem(f"cannot be written: {error.strerror}", str(path))]) from error
+        raise ConfigError([SettingsProblem(f"cannot be written: {error.strerror}", str(path))]) from error
 
 
 def _text(path: Path) -> str:
@@ -37,7 +37,7 @@ def _text(path: Path) -> str:
     except FileNotFoundError:
         return ""
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError([Problem(f"cannot be read: {error}", str(path))]) from error
+        raise ConfigError([SettingsProblem(f"cannot be read: {error}", str(path))]) from error
 
 
 def _put(document: Any, names: tuple[str, ...], value: Any, path: Path) -> None:
@@ -51,7 +51,7 @@ def _put(document: Any, names: tuple[str, ...], value: Any, path: Path) -> None:
             table.add(name, tomlkit.table(is_super_table=name != names[-2]))
         table = table[name]
         if not isinstance(table, dict):
-            raise ConfigError([Problem(f"`{name}` is not a table", str(path))])
+            raise ConfigError([SettingsProblem(f"`{name}` is not a table", str(path))])
     if value is None:
         table.pop(names[-1], None)
     else:

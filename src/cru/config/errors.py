@@ -9,7 +9,7 @@ from msgspec import Struct
 from cru.values.errors import CruError
 
 
-class Problem(Struct, frozen=True):
+class SettingsProblem(Struct, frozen=True):
     """One thing that is wrong. `where` is `file:line`, an environment variable or a layer's name ("" if it has no place)."""
 
     message: str
@@ -24,11 +24,11 @@ class Problem(Struct, frozen=True):
 class ConfigError(CruError):
     """Settings cannot be used. `problems` holds each thing that is wrong, in the order of the layers and of their keys."""
 
-    def __init__(self, problems: Sequence[Problem]) -> None:
+    def __init__(self, problems: Sequence[SettingsProblem]) -> None:
         self.problems = tuple(problems)
         if len(self.problems) == 1:
             only = self.problems[0]
-            super().__init__(str(Problem(only.message, only.where)), only.hint)
+            super().__init__(str(SettingsProblem(only.message, only.where)), only.hint)
         else:
             listed = "\n".join(f"  {problem}" for problem in self.problems)
             super().__init__(f"{len(self.problems)} settings are wrong:\n{listed}")

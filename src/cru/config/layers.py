@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from cru.config.errors import ConfigError, Problem
+from cru.config.errors import ConfigError, SettingsProblem
 from cru.config.regular import read_regular
 
 if TYPE_CHECKING:
@@ -75,12 +75,12 @@ def read_layer(name: str, path: Path) -> Layer | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise ConfigError([Problem(f"cannot be read: {error.strerror or error}", str(path))]) from error
+        raise ConfigError([SettingsProblem(f"cannot be read: {error.strerror or error}", str(path))]) from error
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        raise ConfigError([Problem("not UTF-8", f"{path}:{line}", "save the file as UTF-8")]) from error
+        raise ConfigError([SettingsProblem("not UTF-8", f"{path}:{line}", "save the file as UTF-8")]) from error
     return Layer(name, _parse(text, path), str(path), text)
 
 
@@ -96,11 +96,11 @@ def _parse(text: str, path: Path) -> dict[str, Any]:
             where = f"{path}:{words[1]}:{words[3]}"
         else:  # "end of document"
             where = f"{path}:{text.rstrip().count(chr(10)) + 1}"
-        raise ConfigError([Problem(f"not TOML: {message}", where)]) from error
+        raise ConfigError([SettingsProblem(f"not TOML: {message}", where)]) from error
     except RecursionError as error:
-        raise ConfigError([Problem("not TOML: nested too deeply", str(path))]) from error
+        raise ConfigError([SettingsProblem("not TOML: nested too deeply", str(path))]) from error
     except ValueError as error:  # a number of thousands of digits
-        raise ConfigError([Problem(f"not TOML: {str(error).partition(';')[0]}", str(path))]) from error
+        raise ConfigError([SettingsProblem(f"not TOML: {str(error).partition(';')[0]}", str(path))]) from error
 
 
 def environment_layer(env: Mapping[str, str], others: Iterable[str] = OTHERS) -> Layer:
@@ -112,7 +112,7 @@ def environment_layer(env: Mapping[str, str], others: Iterable[str] = OTHERS) ->
     return Layer(ENVIRONMENT, data)
 
 
-def restrict(layer: Layer) -> tuple[Layer, tuple[Problem, ...]]:
+def restrict(layer: Layer) -> tuple[Layer, tuple[SettingsProblem, ...]]:
     """What a project's layer may say before its file is trusted, and a problem for each part that is left out."""
     kept: dict[str, Any] = {}
     ignored: list[tuple[str, ...]] = []
@@ -127,7 +127,9 @@ def restrict(layer: Layer) -> tuple[Layer, tuple[Problem, ...]]:
             kept[key] = {inner: value[inner] for inner in value if inner in allowed}
         ignored += [(key, inner) for inner in value if inner not in (*allowed, *alone)]
     problems = tuple(
-        Problem(f"`{'.'.join(path)}` is ignored: this project is not trusted", layer.place(path), _how_to_trust(layer))
+        SettingsProblem(
+            f"`{'.'.join(path)}` is ignored: this project is not trusted", layer.place(path), _how_to_trust(layer)
+        )
         for path in ignored
     )
     return Layer(layer.name, kept, layer.file, layer.text), problems

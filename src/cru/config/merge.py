@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from msgspec import Struct, ValidationError
 
-from cru.config.errors import ConfigError, Problem
+from cru.config.errors import ConfigError, SettingsProblem
 from cru.config.layers import COMMAND_LINE, CONTEXT, ENVIRONMENT, PROJECT, Layer
 
 S = TypeVar("S", bound=Struct)
@@ -32,7 +32,7 @@ class Settings:
     __slots__ = ("_layers", "_values", "problems")
 
     def __init__(
-        self, values: dict[type[Struct], Struct], layers: Sequence[Layer], problems: Sequence[Problem]
+        self, values: dict[type[Struct], Struct], layers: Sequence[Layer], problems: Sequence[SettingsProblem]
     ) -> None:
         self._values = values
         self._layers = tuple(layers)
@@ -75,7 +75,7 @@ class Settings:
         for name in split_key(key):
             if not isinstance(found, dict) or name not in found:
                 known = found if isinstance(found, dict) else ()
-                raise ConfigError([Problem(f"unknown setting `{key}`", hint=did_you_mean(name, known))])
+                raise ConfigError([SettingsProblem(f"unknown setting `{key}`", hint=did_you_mean(name, known))])
             found = found[name]
         return found
 
@@ -85,7 +85,7 @@ def merge(structs: Sequence[type[Struct]], layers: Sequence[Layer], *, tables: T
     `tables` names the keys of free tables and their types, "*" any other key: {"api": {"temperature": float,
     "reasoning.effort": str}, "models.*.api": …}. Raises ConfigError with everything that is wrong."""
     values: dict[type[Struct], Struct] = {}
-    warnings: list[Problem] = []
+    warnings: list[SettingsProblem] = []
     given = [layer for layer in layers if layer.data]
     merged = _checked(structs, given, tables or {}, warnings) if given else {}
     for struct in structs:
@@ -95,36 +95,36 @@ def merge(structs: Sequence[type[Struct]], layers: Sequence[Layer], *, tables: T
 
 
 def _checked(
-    structs: Sequence[type[Struct]], layers: list[Layer], tables: Tables, warnings: list[Problem]
+    structs: Sequence[type[Struct]], layers: list[Layer], tables: Tables, warnings: list[SettingsProblem]
 ) -> dict[str, Any]:
-    from cru.config.check import Check
+    from cru.config.check import SettingsChecker
 
     owners = {key: struct for struct in structs for key in struct.__struct_encode_fields__}
-    errors: list[Problem] = []
+    errors: list[SettingsProblem] = []
     merged: dict[str, Any] = {}
     for layer in layers:
-        check = Check(owners, tables, words=layer.name in _WORDS)
+        check = SettingsChecker(owners, tables, words=layer.name in _WORDS)
         data = check.layer(_allowed(layer, errors))
-        warnings += [Problem(text, layer.place(path), hint) for path, text, hint in check.idle]
+        warnings += [SettingsProblem(text, layer.place(path), hint) for path, text, hint in check.idle]
         if layer.name == ENVIRONMENT:
-            warnings += [Problem(text, layer.place(path), hint) for path, text, hint in check.unknown]
+            warnings += [SettingsProblem(text, layer.place(path), hint) for path, text, hint in check.unknown]
         else:
-            errors += [Problem(text, layer.place(path), hint) for path, text, hint in check.unknown]
-        errors += [Problem(text, layer.place(path), hint) for path, text, hint in check.wrong]
+            errors += [SettingsProblem(text, layer.place(path), hint) for path, text, hint in check.unknown]
+        errors += [SettingsProblem(text, layer.place(path), hint) for path, text, hint in check.wrong]
         merged = _over(merged, data, ())
     if errors:
         raise ConfigError(errors)
     return merged
 
 
-def _allowed(layer: Layer, errors: list[Problem]) -> dict[str, Any]:
+def _allowed(layer: Layer, errors: list[SettingsProblem]) -> dict[str, Any]:
     """The layer's data without the settings that it may not hold, each of which is an error."""
     if layer.name not in (PROJECT, CONTEXT):
         return layer.data
     for key, why in NOT_LOCAL.items():
         if key in layer.data:
             hint = f"set it in the home folder's config.toml: {why}"
-            errors.append(Problem(f"`{key}` cannot be set for one {layer.name}", layer.place((key,)), hint))
+            errors.append(SettingsProblem(f"`{key}` cannot be set for one {layer.name}", layer.place((key,)), hint))
     return {key: value for key, value in layer.data.items() if key not in NOT_LOCAL}
 
 
@@ -153,4 +153,4 @@ def _build(own: dict[str, Any], struct: type[Struct]) -> Struct:
     try:
         return convert(own, struct)
     except ValidationError as error:  # only a rule that joins several keys can still fail here
-        raise ConfigError([Problem(f"{', '.join(f'`{key}`' for key in own)}: {error}")]) from error
+        raise ConfigError([SettingsProblem(f"{', '.join(f'`{key}`' for key in own)}: {error}")]) from error

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import FieldInfo, fields
 
 from cru.config.check import said
-from cru.config.errors import ConfigError, Problem
+from cru.config.errors import ConfigError, SettingsProblem
 from cru.config.layers import PREFIX
 from cru.config.merge import NOT_LOCAL
 
@@ -34,8 +34,8 @@ def markdown(structs: Sequence[type[Struct]], docs: Mapping[str, str]) -> str:
     rows = [row for struct in structs for field in fields(struct) for row in _rows(field, (), docs, limits)]
     keys = {key for key, _ in rows}
     top = {field.encode_name for struct in structs for field in fields(struct)}
-    missing = [Problem(f"setting `{key}` has no description") for key in sorted(top) if not docs.get(key)]
-    unknown = [Problem(f"description of `{key}`, which is no setting") for key in docs if key not in keys]
+    missing = [SettingsProblem(f"setting `{key}` has no description") for key in sorted(top) if not docs.get(key)]
+    unknown = [SettingsProblem(f"description of `{key}`, which is no setting") for key in docs if key not in keys]
     if missing or unknown:
         raise ConfigError(missing + unknown)
     return _HEAD + "".join(text for _, text in rows)

@@ -15,7 +15,7 @@ from cru.values.entries import ANCHOR, MESSAGE, Entry
 _CREATED, _COMPACTION, _ARCHIVAL = "context_created", "compaction", "archival"
 
 
-class Problem(Struct, frozen=True):
+class LogProblem(Struct, frozen=True):
     """Something wrong in a file, for a face to show. `line` counts from 1; 0 means the whole file."""
 
     file: str
@@ -23,7 +23,7 @@ class Problem(Struct, frozen=True):
     message: str
 
 
-class _Line(Struct, frozen=True, omit_defaults=True):
+class _EntryLine(Struct, frozen=True, omit_defaults=True):
     """An entry on disk. chibi requires the first six fields, so they are always written."""
 
     id: str
@@ -57,7 +57,7 @@ def now() -> int:
 def encode(entry: Entry) -> bytes:
     """One line with its newline. Raises UnicodeEncodeError for text that no JSON file can hold; see `mend`."""
     e = entry
-    line = _Line(
+    line = _EntryLine(
         e.id, e.timestamp, e.from_, e.to, e.content, e.entry_type, e.role, e.tool_call_id, e.metadata, e.flow_control
     )
     return _encoder.encode(line) + b"\n"
@@ -90,7 +90,7 @@ def decode(line: bytes) -> Entry:
         return msgspec.convert({k: v for k, v in raw.items() if v is not None}, Entry, strict=False)
 
 
-def decode_lines(data: bytes, first_line: int, file: str = "context.jsonl") -> tuple[list[Entry], list[Problem]]:
+def decode_lines(data: bytes, first_line: int, file: str = "context.jsonl") -> tuple[list[Entry], list[LogProblem]]:
     """Every entry of `data`, whose first line has the number `first_line`, and a problem for each line that is none."""
     try:
         whole = _decoder.decode_lines(data)  # five times as fast; right if every line is one entry
@@ -99,18 +99,18 @@ def decode_lines(data: bytes, first_line: int, file: str = "context.jsonl") -> t
     except BROKEN:
         pass
     entries: list[Entry] = []
-    problems: list[Problem] = []
+    problems: list[LogProblem] = []
     for number, line in enumerate(data.split(b"\n"), first_line):
         if not line or line.isspace():
             continue
         try:
             entries.append(decode(line))
         except BROKEN as error:
-            problems.append(Problem(file, number, f"not an entry, skipped: {why(error)}"))
+            problems.append(LogProblem(file, number, f"not an entry, skipped: {why(error)}"))
     return entries, problems
 
 
-def not_copied(problems: list[Problem], archive: bytes, log: bytes) -> list[Problem]:
+def not_copied(problems: list[LogProblem], archive: bytes, log: bytes) -> list[LogProblem]:
     """The problems of an archive without those of lines that a kill left half-written and that stand whole elsewhere: nothing is lost."""
     if not problems:
         return []

@@ -37,7 +37,7 @@ USED = ("context.jsonl", "inbox.jsonl", META)
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
-class Mark(Struct, frozen=True):
+class ExpiryMark(Struct, frozen=True):
     """When a context goes: `at` in Unix seconds, `after` in seconds without use; 0 = not because of that. `used` is the last use."""
 
     at: int = 0
@@ -56,14 +56,14 @@ class Mark(Struct, frozen=True):
         return ", or ".join(parts)
 
 
-def mark_of(home: Path, folder: Path) -> Mark:
+def mark_of(home: Path, folder: Path) -> ExpiryMark:
     """The mark of the context in `folder`. Raises StoreUnreadable."""
     there = listed(home, folder.name)
     if there is not None and _anothers(there, folder):
-        return Mark()
+        return ExpiryMark()
     said = values(folder) if there is None else there
     stamps = [*map(_written, (folder / name for name in USED)), _whole(said.get("last_activity_at"))]
-    return Mark(_whole(said.get(AT)), _whole(said.get(AFTER)), max(stamps) or _written(folder))
+    return ExpiryMark(_whole(said.get(AT)), _whole(said.get(AFTER)), max(stamps) or _written(folder))
 
 
 def set_mark(home: Path, folder: Path, *, at: int | None = None, after: int | None = None) -> None:

@@ -8,14 +8,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cru.config.regular import read_regular
-from cru.contexts.entries import Problem
+from cru.contexts.entries import LogProblem
 from cru.contexts.errors import BadName, NameTaken, NoSuchContext, TooLong, reason, unreadable, unwritable, writing
 from cru.contexts.inbox import InboxMessage, deliver, peek
 from cru.contexts.lock import ContextLock, Holder, Sight, interval, is_stale, look
 from cru.contexts.meta import make_folder, session_id
 from cru.contexts.names import DEFAULT, checked, is_name
 from cru.contexts.settings import ContextSettings
-from cru.contexts.state import CONTEXTS, State, begin_rename, bind_mark, end_rename, load, save
+from cru.contexts.state import CONTEXTS, HomeState, begin_rename, bind_mark, end_rename, load, save
 from cru.contexts.store import FileContext
 
 REFLECTION, DELETED = "prompts/reflection.md", ".deleted-"
@@ -33,17 +33,17 @@ class Home:
         self._contexts = path / CONTEXTS
         self._settings = settings or ContextSettings()
         self._heartbeat = interval(self._settings.lock_heartbeat_seconds)
-        self._known: State | None = None
+        self._known: HomeState | None = None
         self.left: list[str] = []
         """What a removal could not clear away: sentences for people."""
 
-    def prepare(self) -> tuple[Problem, ...]:
+    def prepare(self) -> tuple[LogProblem, ...]:
         """Read which context is current; what is wrong with state.json or session.json. Changes and makes nothing."""
         self._known = load(self.path)
         return self._known.problems
 
     @property
-    def _state(self) -> State:
+    def _state(self) -> HomeState:
         if self._known is None:
             self._known = load(self.path)
         return self._known
@@ -103,7 +103,7 @@ class Home:
         self._require(name)
         return self.open(name)
 
-    def waiting(self, name: str) -> tuple[list[InboxMessage], list[Problem]]:
+    def waiting(self, name: str) -> tuple[list[InboxMessage], list[LogProblem]]:
         """The messages in the inbox of a context and the lines that are none; nothing is made or changed. Raises StoreUnreadable."""
         return peek(self._folder(name))
 
@@ -153,7 +153,7 @@ class Home:
         """Remove a context with all its files; False if there was none, or `only_if`, asked while nobody else can work on it, says
         no. If it was the current one, the previous one becomes current, or "default". What could not be cleared away is then in
         `left`. Raises ContextHeld, also if somebody has it open."""
-        from cru.contexts.seat import refuse_attended
+        from cru.contexts.presence import refuse_attended
 
         folder = self._folder(name)
         found = folder.is_dir()

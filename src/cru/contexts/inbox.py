@@ -14,7 +14,7 @@ from msgspec import Struct, field
 
 from cru.config.regular import open_regular, read_regular
 from cru.contexts.atomic import PRIVATE, append_lines
-from cru.contexts.entries import BROKEN, Problem, new_id, now, why
+from cru.contexts.entries import BROKEN, LogProblem, new_id, now, why
 from cru.contexts.errors import ContextHeld, unreadable, unwritable, writing
 
 INBOX, REJECTED, GUARD = "inbox.jsonl", "inbox.rejected.jsonl", ".inbox.lock"
@@ -68,7 +68,7 @@ def deliver(folder: Path, letter: InboxMessage) -> None:
         os.close(guard)
 
 
-def peek(folder: Path) -> tuple[list[InboxMessage], list[Problem]]:
+def peek(folder: Path) -> tuple[list[InboxMessage], list[LogProblem]]:
     """What lies in the inbox now; nothing is locked or changed."""
     messages, problems, _ = _read(folder / INBOX)
     return messages, problems
@@ -79,13 +79,13 @@ class InboxReading:
     are then in `inbox.rejected.jsonl`; after an exception everything stays. `problems` names these lines as soon as the block
     begins; `report` is given them too."""
 
-    def __init__(self, folder: Path, report: Callable[[Iterable[Problem]], object] = tuple) -> None:
+    def __init__(self, folder: Path, report: Callable[[Iterable[LogProblem]], object] = tuple) -> None:
         self._folder = folder
         self._report = report
         self._guard_fd = -1
         self._read_any = False
         self._rejected = b""
-        self.problems: tuple[Problem, ...] = ()
+        self.problems: tuple[LogProblem, ...] = ()
 
     def __enter__(self) -> list[InboxMessage]:
         self._read_any, self._rejected, self.problems = False, b"", ()
@@ -133,7 +133,7 @@ def one_line(name: str) -> str:
     return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"
 
 
-def _read(path: Path) -> tuple[list[InboxMessage], list[Problem], bytes]:
+def _read(path: Path) -> tuple[list[InboxMessage], list[LogProblem], bytes]:
     """The messages, what is wrong, and the lines that are no messages. Raises StoreUnreadable."""
     try:
         return _parse(read_regular(path))
@@ -143,9 +143,9 @@ def _read(path: Path) -> tuple[list[InboxMessage], list[Problem], bytes]:
         raise unreadable(path, error) from error
 
 
-def _parse(data: bytes) -> tuple[list[InboxMessage], list[Problem], bytes]:
+def _parse(data: bytes) -> tuple[list[InboxMessage], list[LogProblem], bytes]:
     messages: list[InboxMessage] = []
-    problems: list[Problem] = []
+    problems: list[LogProblem] = []
     rejected: list[bytes] = []
     for number, line in enumerate(data.split(b"\n"), 1):
         if not line or line.isspace():
@@ -155,7 +155,7 @@ def _parse(data: bytes) -> tuple[list[InboxMessage], list[Problem], bytes]:
         except (*BROKEN, OverflowError) as error:
             shown = line[:80].decode("utf-8", "replace")
             text = f"not a message, goes to {REJECTED}: {why(error)}: {shown}"
-            problems.append(Problem(INBOX, number, text))
+            problems.append(LogProblem(INBOX, number, text))
             rejected.append(line + b"\n")
     return messages, problems, b"".join(rejected)
 

@@ -8,7 +8,7 @@ from threading import Lock
 
 from cru.config.regular import open_regular
 from cru.contexts.atomic import APPENDING, PRIVATE, read_range, write_all
-from cru.contexts.entries import ANCHORS, BROKEN, Problem, decode, decode_lines, encode, kept_by, mend
+from cru.contexts.entries import ANCHORS, BROKEN, LogProblem, decode, decode_lines, encode, kept_by, mend
 from cru.contexts.errors import unreadable, writing
 from cru.values.entries import Entry
 
@@ -29,7 +29,7 @@ class Log:
         self._fd = -1
         self._writable = False
         self._identity = (0, 0)
-        self.problems: list[Problem] = []
+        self.problems: list[LogProblem] = []
         self._clear()
 
     def _clear(self) -> None:
@@ -127,7 +127,7 @@ class Log:
         if self._torn_line != number:
             self._torn_line = number
             text = "the last line is incomplete (a run was killed while writing?); it is skipped and left in place"
-            self.problems.append(Problem(self.path.name, number, text))
+            self.problems.append(LogProblem(self.path.name, number, text))
 
     def _add(self, entries: list[Entry] | tuple[Entry, ...]) -> None:
         self.entries += entries

@@ -10,14 +10,14 @@ import msgspec
 
 from cru.config.regular import read_regular
 from cru.contexts.atomic import create_file, replace_file, set_aside
-from cru.contexts.entries import Problem, new_id, now, why
+from cru.contexts.entries import LogProblem, new_id, now, why
 from cru.contexts.errors import unreadable, writing
 
 META = "context_meta.json"
 VERSION = 1
 
 
-def session_id(folder: Path) -> tuple[str, tuple[Problem, ...]]:
+def session_id(folder: Path) -> tuple[str, tuple[LogProblem, ...]]:
     """The id of the context in `folder`. A missing file is made; chibi's file gets the id added, its own keys stay.
 
     Where nothing can be written the id holds for this process only, and a problem says so.
@@ -28,15 +28,15 @@ def session_id(folder: Path) -> tuple[str, tuple[Problem, ...]]:
         found = meta.get("session_id")
         if isinstance(found, str) and found:
             return found, ()
-        problems: tuple[Problem, ...] = ()
+        problems: tuple[LogProblem, ...] = ()
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        meta, problems = {}, (Problem(META, 0, f"not readable, a new one was made beside it: {why(error)}"),)
+        meta, problems = {}, (LogProblem(META, 0, f"not readable, a new one was made beside it: {why(error)}"),)
     made = {"created_at": now(), **meta, "session_id": new_id(), "version": VERSION}
     try:
         return _write(path, made, replace=bool(meta), broken=bool(problems)), problems
     except OSError as error:
         text = f"cannot be written ({error.strerror}); this context has another session id in every run"
-        return made["session_id"], (*problems, Problem(META, 0, text))
+        return made["session_id"], (*problems, LogProblem(META, 0, text))
 
 
 def moved_to(contexts: Path, session: str) -> str:

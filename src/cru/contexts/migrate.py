@@ -9,27 +9,27 @@ from msgspec import Struct
 
 from cru.config.regular import read_regular
 from cru.contexts.atomic import create_file
-from cru.contexts.entries import BROKEN, Problem, decode_lines, encode, mend, why
+from cru.contexts.entries import BROKEN, LogProblem, decode_lines, encode, mend, why
 from cru.contexts.errors import MigrationFailed, unreadable, writing
 from cru.values.entries import MESSAGE, Entry
 
 OLD, LOG = "context.json", "context.jsonl"
 
 
-class _Message(Struct, frozen=True):
+class _OldMessage(Struct, frozen=True):
     role: str
     content: str | None = None
     id: str | None = None
 
 
 class _OldContext(Struct, frozen=True):
-    messages: list[_Message]
+    messages: list[_OldMessage]
     name: str = ""
     created_at: float = 0
     updated_at: float = 0
 
 
-def migrate(folder: Path) -> tuple[Problem, ...]:
+def migrate(folder: Path) -> tuple[LogProblem, ...]:
     """Convert `context.json` in `folder`, which must exist; it is then called `context.json.migrated`.
 
     The new file is complete on disk before the old one is renamed, and a second call finishes what a kill left undone. If a
@@ -45,7 +45,7 @@ def migrate(folder: Path) -> tuple[Problem, ...]:
         text = (
             f"ignored, since {LOG} holds another conversation; move it away, or give it a folder of its own to load it"
         )
-        return (Problem(OLD, 0, text),)
+        return (LogProblem(OLD, 0, text),)
     with writing(old):
         try:
             old.rename(_free_name(old))
@@ -68,7 +68,7 @@ def _entries(old: _OldContext, name: str) -> list[Entry]:
     return [_entry(m, number, name, int(old.created_at)) for number, m in enumerate(old.messages)]
 
 
-def _entry(message: _Message, number: int, name: str, timestamp: int) -> Entry:
+def _entry(message: _OldMessage, number: int, name: str, timestamp: int) -> Entry:
     """Ids that are missing are derived from the message, so that repeating a migration gives the same log."""
     content = message.content or ""
     key = message.id or _derived_id(f"{name}\n{number}\n{message.role}\n{content}")

@@ -22,7 +22,7 @@ from msgspec import Struct
 
 from cru.config.regular import read_regular
 from cru.contexts.atomic import replace_file, set_aside
-from cru.contexts.entries import Problem, now, why
+from cru.contexts.entries import LogProblem, now, why
 from cru.contexts.errors import StoreUnreadable, StoreUnwritable, reason, writing
 from cru.contexts.meta import id_of, session_id
 from cru.contexts.names import DEFAULT, is_name
@@ -34,17 +34,17 @@ EXPIRING, RENAMING = "expiring", "renaming"
 AT, AFTER, OWNER = "destroy_at", "destroy_after_seconds_inactive", "session_id"
 
 
-class State(Struct, frozen=True):
+class HomeState(Struct, frozen=True):
     """What both files say together."""
 
     names: tuple[str, ...] = ()
     current: str = DEFAULT
     previous: str | None = None
-    problems: tuple[Problem, ...] = ()
+    problems: tuple[LogProblem, ...] = ()
     expiring: tuple[str, ...] = ()
 
 
-def load(home: Path) -> State:
+def load(home: Path) -> HomeState:
     """Read both files; missing ones mean the defaults, broken ones too, with a problem. Nothing is changed."""
     state, broken_state = _read(home / STATE)
     session, broken_session = _read(home / SESSION)
@@ -57,7 +57,7 @@ def load(home: Path) -> State:
         previous = implied
     names = tuple(n for n in map(_name_of, _contexts(state)) if is_name(n))
     expiring = tuple(n for n in _expiring(state, session) if is_name(n))
-    return State(names, current, previous if previous != current else None, tuple(problems), expiring)
+    return HomeState(names, current, previous if previous != current else None, tuple(problems), expiring)
 
 
 def save(home: Path, current: str, previous: str | None, *, add: str = "", drop: str = "") -> None:
@@ -187,17 +187,17 @@ def list_expiring(session: dict[str, Any], drop: str, add: str = "") -> None:
         session[EXPIRING] = kept
 
 
-def _read(path: Path) -> tuple[dict[str, Any], list[Problem]]:
+def _read(path: Path) -> tuple[dict[str, Any], list[LogProblem]]:
     try:
         raw = msgspec.json.decode(read_regular(path), type=dict[str, Any])
     except FileNotFoundError:
         return {}, []
     except OSError as error:
-        return {}, [Problem(path.name, 0, f"cannot be read, defaults are used: {reason(error)}")]
+        return {}, [LogProblem(path.name, 0, f"cannot be read, defaults are used: {reason(error)}")]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return {}, [Problem(path.name, 0, f"not valid, defaults are used: {why(error)}")]
+        return {}, [LogProblem(path.name, 0, f"not valid, defaults are used: {why(error)}")]
     if not isinstance(raw.get("contexts", []), list):
-        return {}, [Problem(path.name, 0, "not valid, defaults are used: 'contexts' is not a list")]
+        return {}, [LogProblem(path.name, 0, "not valid, defaults are used: 'contexts' is not a list")]
     return raw, []
 
 
@@ -213,12 +213,12 @@ def _contexts(raw: dict[str, Any]) -> list[Any]:
     return contexts
 
 
-def _name(raw: dict[str, Any], key: str, file: str, problems: list[Problem]) -> str | None:
+def _name(raw: dict[str, Any], key: str, file: str, problems: list[LogProblem]) -> str | None:
     value = raw.get(key)
     if value is None:
         return None
     if not isinstance(value, str) or not is_name(value):
-        problems.append(Problem(file, 0, f"'{key}' is not the name of a context, ignored: {value!r}"))
+        problems.append(LogProblem(file, 0, f"'{key}' is not the name of a context, ignored: {value!r}"))
         return None
     return value
 

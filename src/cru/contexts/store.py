@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from cru.config.regular import read_regular
-from cru.contexts.entries import Problem, decode_lines, new_id, not_copied, now, role_of, summary_of
+from cru.contexts.entries import LogProblem, decode_lines, new_id, not_copied, now, role_of, summary_of
 from cru.contexts.errors import ContextError, NoSuchContext, reason, unreadable, writing
 from cru.contexts.inbox import InboxMessage, InboxReading, peek
 from cru.contexts.lock import ContextLock, interval
@@ -18,7 +18,7 @@ from cru.contexts.settings import ContextSettings
 from cru.values.entries import ANCHOR, MESSAGE, Entry
 
 if TYPE_CHECKING:
-    from cru.contexts.seat import Seat
+    from cru.contexts.presence import Presence
 
 LOG, OLD = "context.jsonl", "context.json"
 ARCHIVE, SUMMARY, TRANSCRIPT = "transcript_archive.jsonl", "summary.md", "transcript.md"
@@ -43,7 +43,7 @@ class ContextStore(Protocol):
         """Hold the context for the block; `command` is shown to those who find it held. Raises ContextHeld."""
         ...
 
-    def refresh(self) -> tuple[Problem, ...]:
+    def refresh(self) -> tuple[LogProblem, ...]:
         """Read what others appended since; every problem found since the last call."""
         ...
 
@@ -110,7 +110,7 @@ class FileContext:
         self.name = folder.name
         self._heartbeat = interval((settings or ContextSettings()).lock_heartbeat_seconds)
         self._lock: ContextLock | None = None
-        self._seat: Seat | None = None
+        self._seat: Presence | None = None
         self._loaded = False
         self._log = Log(folder / LOG)
         self.session_id, problems = session_id(folder)
@@ -135,15 +135,15 @@ class FileContext:
 
     def attend(self, command: str) -> None:
         """Be there until `close`: the context is neither removed nor does it destroy itself meanwhile (see seat.py)."""
-        from cru.contexts.seat import Seat
+        from cru.contexts.presence import Presence
 
         try:
-            self._seat = self._seat or Seat(self.folder, command)
+            self._seat = self._seat or Presence(self.folder, command)
         except OSError as error:
             text = f"cannot be written ({reason(error)}); nothing keeps another process from deleting this context meanwhile"
-            self._log.problems.append(Problem(".seat", 0, text))
+            self._log.problems.append(LogProblem(".seat", 0, text))
 
-    def refresh(self) -> tuple[Problem, ...]:
+    def refresh(self) -> tuple[LogProblem, ...]:
         self._loaded = True
         self._log.refresh()
         problems = tuple(self._log.problems)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from cru.engine import added, permission, scribe, tool_call
+from cru.engine import answer_context, log_writer, permission, tool_call
 from cru.engine.guards import NUDGE, LoopGuard
 from cru.engine.parts import Parts
-from cru.engine.tool_call import Decided, Done
-from cru.engine.turn import NextRequest, Stop, Turn
+from cru.engine.tool_call import PreparedCall, ToolOutcome
+from cru.engine.turn import NextRequest, Turn, TurnStopped
 from cru.events.payloads import ToolBatchCompleted
 from cru.permissions.asker import Subject
 from cru.values.messages import ToolCall
@@ -18,15 +18,15 @@ NOT_RUN = "not run: halted by {by}"
 
 async def run(
     parts: Parts, calls: tuple[ToolCall, ...], turn: Turn, coming: NextRequest, guard: LoopGuard
-) -> list[Done]:
+) -> list[ToolOutcome]:
     """Run a batch; what came of each call. Raises Stop("halted") after every call has its result."""
-    decided: list[Decided] = []
+    decided: list[PreparedCall] = []
     for call in calls:
         made = await tool_call.decide(parts, call)
         decided.append(made)
         if made.answer.halt:
             await _not_run(parts, calls, decided)
-            raise Stop("halted", made.answer.reason or f"halted by {made.by or 'a hook'}")
+            raise TurnStopped("halted", made.answer.reason or f"halted by {made.by or 'a hook'}")
     done, halted = await _run_all(parts, decided)
     for one in done:
         coming.injects.extend(one.injects)
@@ -34,14 +34,14 @@ async def run(
     turn.results += len(done)
     outcome = await parts.bus.dispatch(ToolBatchCompleted(calls, turn.fuel, turn.fallback))
     turn.fuel, turn.fallback = outcome.payload.fuel, outcome.payload.fallback
-    coming.take(added.texts(parts, outcome.answer), outcome.answer.inject)
+    coming.take(answer_context.context_texts(parts, outcome.answer), outcome.answer.inject)
     if outcome.answer.halt or halted:
-        raise Stop("halted", outcome.answer.reason or halted)
+        raise TurnStopped("halted", outcome.answer.reason or halted)
     await _mind_loops(parts, done, guard, coming)
     return done
 
 
-async def _not_run(parts: Parts, calls: tuple[ToolCall, ...], decided: list[Decided]) -> None:
+async def _not_run(parts: Parts, calls: tuple[ToolCall, ...], decided: list[PreparedCall]) -> None:
     """A halt while deciding: none runs. Who was refused keeps its own words, the rest say who halted."""
     by = decided[-1].by or "a hook"
     for at, call in enumerate(calls):
@@ -52,12 +52,12 @@ async def _not_run(parts: Parts, calls: tuple[ToolCall, ...], decided: list[Deci
 
 
 def _left_out(parts: Parts, call: ToolCall, by: str) -> None:
-    scribe.result(parts, call, NOT_RUN.format(by=by), True, which="halted")
+    log_writer.result(parts, call, NOT_RUN.format(by=by), True, which="halted")
 
 
-async def _run_all(parts: Parts, decided: list[Decided]) -> tuple[list[Done], str]:
+async def _run_all(parts: Parts, decided: list[PreparedCall]) -> tuple[list[ToolOutcome], str]:
     """In the model's order; neighbours that may run at the same time do. Also why the rest was left out, "" if nobody halted."""
-    done: list[Done] = []
+    done: list[ToolOutcome] = []
     finishing = asyncio.Lock()
     for together in _stretches(decided):
         by = next((d.halted_by for d in done if d.answer.halt), "")
@@ -72,9 +72,9 @@ async def _run_all(parts: Parts, decided: list[Decided]) -> tuple[list[Done], st
     return done, "" if halting is None else halting.answer.reason or f"halted by {halting.halted_by}"
 
 
-def _stretches(decided: list[Decided]) -> list[list[Decided]]:
+def _stretches(decided: list[PreparedCall]) -> list[list[PreparedCall]]:
     """Calls that run side by side: a call whose tool must be alone ends a stretch, so that a read never overtakes a write."""
-    stretches: list[list[Decided]] = []
+    stretches: list[list[PreparedCall]] = []
     alone = True
     for one in decided:
         parallel = not one.runs or (one.tool is not None and one.tool.parallel)
@@ -85,7 +85,7 @@ def _stretches(decided: list[Decided]) -> list[list[Decided]]:
     return stretches
 
 
-async def _all(tasks: list[asyncio.Task[Done]]) -> list[Done]:
+async def _all(tasks: list[asyncio.Task[ToolOutcome]]) -> list[ToolOutcome]:
     """All results; if one raises or this is cancelled, nothing is left running behind."""
     try:
         return list(await asyncio.gather(*tasks))
@@ -96,7 +96,7 @@ async def _all(tasks: list[asyncio.Task[Done]]) -> list[Done]:
         raise
 
 
-async def _mind_loops(parts: Parts, done: list[Done], guard: LoopGuard, coming: NextRequest) -> None:
+async def _mind_loops(parts: Parts, done: list[ToolOutcome], guard: LoopGuard, coming: NextRequest) -> None:
     for one in done:
         name, arguments = one.call.name, one.call.arguments
         step, count = guard.seen(name, arguments, one.raw)
@@ -111,8 +111,8 @@ async def _mind_loops(parts: Parts, done: list[Done], guard: LoopGuard, coming: 
             if reply is None:
                 parts.bus.stream.warn(f"{why}; nobody can be asked")
             elif reply.choice == "no":
-                raise Stop("halted", f"loop: {why}")
+                raise TurnStopped("halted", f"loop: {why}")
             else:
                 guard.forgive(name, arguments, one.raw)
         else:
-            raise Stop("halted", f"loop: {why}")
+            raise TurnStopped("halted", f"loop: {why}")

@@ -18,7 +18,7 @@ SHAPE = re.compile(r"/([A-Za-z][\w-]*)(?:\s+(.*))?\Z", re.DOTALL)
 MEANT = "\na space before the slash makes it a prompt"
 
 
-class Said(Struct, frozen=True):
+class CommandResult(Struct, frozen=True):
     """What a command leaves: text for the person, and a prompt for the model ("" = none; `model` holds for that prompt only)."""
 
     message: str = ""
@@ -33,7 +33,7 @@ class Command(Struct, frozen=True):
 
     name: str
     about: str
-    run: Callable[[str], Coroutine[Any, Any, Said]]
+    run: Callable[[str], Coroutine[Any, Any, CommandResult]]
     owner: str = "cru"
     hint: str = ""
     reads: bool = False

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from cru.contexts.lines import LineFile
-from cru.engine.recorder import Lines, Recorder
+from cru.engine.recorder import LineSink, Recorder
 from cru.values.messages import Request
 
 REQUESTS, REPLIES = "request-log", "response-meta"
@@ -21,7 +21,7 @@ class DebugRecorder(Recorder):
     """The trace's recorder, which also keeps the records named in `wanted` (keys of FILES) in the context's folder."""
 
     def __init__(
-        self, lines: Lines, folder: Path, redact: Callable[[bytes], bytes] | None, wanted: tuple[str, ...]
+        self, lines: LineSink, folder: Path, redact: Callable[[bytes], bytes] | None, wanted: tuple[str, ...]
     ) -> None:
         super().__init__(lines, folder, redact)
         self._files = {name: LineFile(folder / FILES[name], redact=redact) for name in wanted}

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from cru.engine import added, asking, batch, compaction, receive, resume, scribe
-from cru.engine.asking import Plan
+from cru.engine import answer_context, batch, compaction, log_writer, receive, request_plan, resume
 from cru.engine.guards import EMPTY_RETRIES, LoopGuard
 from cru.engine.history import INTERRUPTED
-from cru.engine.parts import Parts, Voice
-from cru.engine.round import Reply
-from cru.engine.states import Machine, State
-from cru.engine.tool_call import Done
-from cru.engine.turn import USER, Cause, LegResult, NextRequest, Prompt, Stop, Turn
+from cru.engine.parts import Parts, ResolvedModel
+from cru.engine.request_plan import RequestPlan
+from cru.engine.round import ModelReply
+from cru.engine.states import LegState, StateMachine
+from cru.engine.tool_call import ToolOutcome
+from cru.engine.turn import USER, Cause, LegResult, NextRequest, Prompt, Turn, TurnStopped
 from cru.events.payloads import AgentResponded, LegStarted, StreamingDelta, SystemPromptBuild, ToolsSelect
 from cru.models.protocol import ContextTooLong
 from cru.values.errors import CruError
@@ -23,7 +23,7 @@ from cru.values.messages import Span, ToolCall, ToolSpec
 class Leg:
     """Runs once: begin, then run. What it collected is readable afterwards, whatever ended it."""
 
-    def __init__(self, parts: Parts, machine: Machine, prompt: Prompt, turn: Turn, coming: NextRequest) -> None:
+    def __init__(self, parts: Parts, machine: StateMachine, prompt: Prompt, turn: Turn, coming: NextRequest) -> None:
         self.parts = parts
         self.turn = turn
         self.ref = prompt.ref
@@ -34,15 +34,15 @@ class Leg:
         self._coming = coming
         self._guard = LoopGuard()
         self._text = ""
-        self._reply: Reply | None = None
+        self._reply: ModelReply | None = None
         self._model = ""
         self._sync: asyncio.Future[None] | None = None
         self._compactor = compaction.Compactor(parts)
 
     def begin(self) -> None:
         """Enter receiving and log the prompt, so that whatever ends the leg has something to refer to."""
-        self._machine.to(State.RECEIVING)
-        self.ref = self.ref or scribe.prompt(self.parts, self._prompt).id
+        self._machine.to(LegState.RECEIVING)
+        self.ref = self.ref or log_writer.prompt(self.parts, self._prompt).id
 
     async def run(self) -> LegResult:
         """From receiving up to the door of settling; raises only what is a defect. Cancelling the task interrupts the leg."""
@@ -52,7 +52,7 @@ class Leg:
             finally:
                 await self._settled_on_disk()
             return self._ended("done")
-        except Stop as stop:
+        except TurnStopped as stop:
             return self._ended(stop.cause, reason=stop.reason)
         except asyncio.CancelledError:
             task = asyncio.current_task()
@@ -75,10 +75,10 @@ class Leg:
             text, beside = await receive.receive(parts, prompt, self.ref, self._coming)
         elif not self._unfinished():
             return
-        self._machine.to(State.PREPARING)
+        self._machine.to(LegState.PREPARING)
         voice = await parts.choose(prompt.model)
         spans, tools = await self._build(voice, text)
-        plan = Plan(voice, spans, tools, self.ref, text, not prompt.resolved, beside)
+        plan = RequestPlan(voice, spans, tools, self.ref, text, not prompt.resolved, beside)
         compaction.warn_if_full(parts, voice, spans, tools)
         while True:
             self.rounds += 1
@@ -90,7 +90,7 @@ class Leg:
                 compaction.warn_if_full(parts, plan.voice, plan.spans, plan.tools)
                 return
             plan.fresh = False
-            self._machine.to(State.PREPARING)
+            self._machine.to(LegState.PREPARING)
 
     def _unfinished(self) -> bool:
         """A resumed leg whose final reply is there already goes straight to settling."""
@@ -99,10 +99,10 @@ class Leg:
             self._text = final
             return False
         if self._prompt.before:
-            scribe.inject(self.parts, "\n\n".join(self._prompt.before))
+            log_writer.inject(self.parts, "\n\n".join(self._prompt.before))
         return True
 
-    async def _build(self, voice: Voice, text: str) -> tuple[tuple[Span, ...], tuple[ToolSpec, ...]]:
+    async def _build(self, voice: ResolvedModel, text: str) -> tuple[tuple[Span, ...], tuple[ToolSpec, ...]]:
         """First pass of preparing: fuel, system prompt and tools, fixed for the leg."""
         parts, turn = self.parts, self.turn
         started = await parts.bus.dispatch(LegStarted(text, turn.fuel))
@@ -124,25 +124,25 @@ class Leg:
         parts = self.parts
         built = await parts.bus.dispatch(SystemPromptBuild(parts.sections()))
         _halt(built.answer.halt, built.answer.reason)
-        texts = added.texts(parts, built.answer)
+        texts = answer_context.context_texts(parts, built.answer)
         extra = (Span("added", f"added by {built.by}", "\n\n".join(texts)),) if texts else ()
         return (*built.payload.sections, *extra)
 
-    async def _call(self, plan: Plan) -> Reply:
+    async def _call(self, plan: RequestPlan) -> ModelReply:
         """One request, again if the reply is empty, and once more after a compaction if it was too large."""
         parts, empty, compacted = self.parts, 0, False
         while True:
-            if self._machine.state is not State.CALLING:
-                self._machine.to(State.CALLING)
+            if self._machine.state is not LegState.CALLING:
+                self._machine.to(LegState.CALLING)
             self._flush_coming(plan)
-            reply = self._reply = Reply()
+            reply = self._reply = ModelReply()
             try:
-                self._model = await asking.ask(parts, plan, reply)
+                self._model = await request_plan.ask(parts, plan, reply)
             except ContextTooLong:
                 if compacted or not await self._compactor.rescue(plan.voice, self.ref):
                     raise
                 compacted = True
-                self._machine.to(State.PREPARING)
+                self._machine.to(LegState.PREPARING)
                 plan.spans = await self._system()
                 continue
             if reply.reason == "length":
@@ -156,17 +156,19 @@ class Leg:
                 f"empty reply from {plan.voice.model.name}, asking again ({empty} of {EMPTY_RETRIES})"
             )
 
-    def _flush_coming(self, plan: Plan) -> None:
+    def _flush_coming(self, plan: RequestPlan) -> None:
         """What waits for the next request becomes one user message; a fresh prompt has taken its share along already."""
         waiting = "" if plan.fresh else self._coming.drain()
         if waiting:
-            scribe.inject(self.parts, waiting)
+            log_writer.inject(self.parts, waiting)
 
-    async def _respond(self, reply: Reply) -> tuple[ToolCall, ...]:
+    async def _respond(self, reply: ModelReply) -> tuple[ToolCall, ...]:
         """Log the reply, then tell the handlers."""
-        self._machine.to(State.RESPONDING)
+        self._machine.to(LegState.RESPONDING)
         calls = reply.calls(f"call_{self.ref[-8:]}_{self.rounds}")
-        entry = scribe.reply(self.parts, reply.content, calls, reply.thinking, self._model, tokens=reply.usage.input)
+        entry = log_writer.reply(
+            self.parts, reply.content, calls, reply.thinking, self._model, tokens=reply.usage.input
+        )
         self._reply = None
         self._text = reply.content
         await self._responded(AgentResponded(reply.content, reply.content, not calls, calls, reply.usage, entry))
@@ -175,13 +177,13 @@ class Leg:
     async def _responded(self, payload: AgentResponded) -> None:
         await self.parts.bus.flush()
         outcome = await self.parts.bus.dispatch(payload)
-        self._coming.take(added.texts(self.parts, outcome.answer), outcome.answer.inject)
+        self._coming.take(answer_context.context_texts(self.parts, outcome.answer), outcome.answer.inject)
         _halt(outcome.answer.halt, outcome.answer.reason)
 
     async def _tools(self, calls: tuple[ToolCall, ...]) -> bool:
         """Run the batch; True if the leg is over after it."""
         parts, turn = self.parts, self.turn
-        self._machine.to(State.TOOLING)
+        self._machine.to(LegState.TOOLING)
         if turn.fuel > 0:
             turn.fuel -= 1
         done = await batch.run(parts, calls, turn, self._coming, self._guard)
@@ -195,14 +197,16 @@ class Leg:
             turn.fallback = USER  # somebody said where the leg goes
             await self._say(one)
         if turn.fuel == 0 and not ended:
-            raise Stop("halted", "out of fuel: the limit of tool batches and continuations for one prompt is reached")
+            raise TurnStopped(
+                "halted", "out of fuel: the limit of tool batches and continuations for one prompt is reached"
+            )
         return bool(ended)
 
-    async def _say(self, done: Done) -> None:
+    async def _say(self, done: ToolOutcome) -> None:
         """A call that ended the turn (call_user) speaks for the agent: its message is shown and logged as the agent's."""
         if not done.said.strip():
             return
-        entry = scribe.said(self.parts, done.said, done.call.id, self._model)
+        entry = log_writer.said(self.parts, done.said, done.call.id, self._model)
         self._text = done.said
         self.parts.bus.offer(StreamingDelta(done.said, 1))
         await self._responded(AgentResponded(done.said, done.said, True, ref=entry))
@@ -225,22 +229,22 @@ class Leg:
     def _save_partial(self, cause: Cause) -> None:
         reply, self._reply = self._reply, None
         if reply is not None and reply.content.strip():
-            scribe.reply(self.parts, reply.content, (), (), reply.model, partial=cause)
+            log_writer.reply(self.parts, reply.content, (), (), reply.model, partial=cause)
             self._text = reply.content
 
 
 def close_calls(parts: Parts) -> None:
     """Every call of a reply has a result: those that have none get one that says so."""
     for call in parts.history.open_calls():
-        scribe.result(parts, call, INTERRUPTED, True, which="interrupted")
+        log_writer.result(parts, call, INTERRUPTED, True, which="interrupted")
 
 
 def _halt(halts: bool, reason: str) -> None:
     if halts:
-        raise Stop("halted", reason)
+        raise TurnStopped("halted", reason)
 
 
-def _cut(parts: Parts, plan: Plan) -> None:
+def _cut(parts: Parts, plan: RequestPlan) -> None:
     most = plan.voice.parameters.get("max_tokens")
     limit = f"max_tokens = {most}" if most else "the limit of its length"
     parts.bus.stream.warn(f"the reply is cut off: it reached {limit}; `max_tokens` in [api] sets how long one may be")
@@ -256,7 +260,7 @@ def _note(call: ToolCall) -> str:
     return str(value.get("note") or "") if isinstance(value, dict) else ""
 
 
-def _empty(voice: Voice) -> CruError:
+def _empty(voice: ResolvedModel) -> CruError:
     from cru.engine.errors import EmptyReply
 
     return EmptyReply(

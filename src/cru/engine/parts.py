@@ -17,14 +17,14 @@ from cru.events.bus import Bus
 from cru.models.protocol import Model
 from cru.permissions.asker import Asker
 from cru.permissions.gate import Gate
-from cru.tools.registry import Registry as Tools
+from cru.tools.registry import ToolRegistry as Tools
 from cru.tools.settings import ToolSettings
 from cru.values.messages import Span
 
-ModelChooser = Callable[[str], Awaitable["Voice"]]
+ModelChooser = Callable[[str], Awaitable["ResolvedModel"]]
 
 
-class Voice(Struct, frozen=True):
+class ResolvedModel(Struct, frozen=True):
     """A model ready to be asked, its parameters, its window in tokens (0 = unknown), its address for the trace."""
 
     model: Model
@@ -70,7 +70,7 @@ class Parts(Struct):
     between: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     commands: Commands = field(default_factory=Commands)
 
-    def offers_tools(self, voice: Voice) -> bool:
+    def offers_tools(self, voice: ResolvedModel) -> bool:
         """Whether tools go into requests to this model: as the settings say, else as its adapter likes."""
         if self.settings.no_tool_calls:
             return False

@@ -19,12 +19,12 @@ from cru.events.payloads import (
     PermissionRequested,
     PermissionResolved,
 )
-from cru.permissions.asker import Reply, Subject
+from cru.permissions.asker import PermissionReply, Subject
 from cru.permissions.gate import Verdict, how_to_allow
 from cru.tools.protocol import Access, Tool
 from cru.values.errors import CruError
 
-TOLD = {
+REFUSALS = {
     "policy": "Not allowed by policy: {reason}",
     "hook": "Blocked by {by}: {reason}",
     "human": "The user refused: {reason}",
@@ -35,7 +35,7 @@ HUMAN = "human"
 NOT_THERE = "nobody can be asked here; run cru on a terminal"
 
 
-class Leave(Struct, frozen=True):
+class PermissionDecision(Struct, frozen=True):
     """Granted or not, and why. by: policy, human, timeout, error, user (who ran it without the model), or the owner of a handler.
     which: "" if granted, else policy, hook, human, timeout or error. `answer` is what the handlers said meanwhile."""
 
@@ -47,10 +47,10 @@ class Leave(Struct, frozen=True):
 
     def told(self) -> str:
         """The refusal as the model reads it."""
-        return TOLD[self.which].format(by=self.by, reason=self.reason or "no reason given")
+        return REFUSALS[self.which].format(by=self.by, reason=self.reason or "no reason given")
 
 
-class Asked(Struct, frozen=True):
+class PermissionQuestion(Struct, frozen=True):
     """What leave is asked for. detail: what a rule's glob matches; origin: model, user, script or hook; tool gives the preview."""
 
     name: str
@@ -63,42 +63,46 @@ class Asked(Struct, frozen=True):
     tool: Tool | None = None
 
 
-def judge(parts: Parts, asked: Asked) -> Verdict:
+def judge(parts: Parts, asked: PermissionQuestion) -> Verdict:
     """Deny rules, mode and protected paths, before any hook's allow counts."""
     return parts.gate.judge(asked.name, asked.kind, asked.detail, asked.paths)
 
 
-def refusal(by: str, answer: Answer, failed: bool) -> Leave:
+def refusal(by: str, answer: Answer, failed: bool) -> PermissionDecision:
     """A handler's own refusal, or that of a handler that failed."""
-    return Leave(False, by, "error" if failed else "hook", answer.reason, answer)
+    return PermissionDecision(False, by, "error" if failed else "hook", answer.reason, answer)
 
 
-async def leave(parts: Parts, asked: Asked, verdict: Verdict, answer: Answer, by: str) -> Leave:
+async def decide(
+    parts: Parts, asked: PermissionQuestion, verdict: Verdict, answer: Answer, by: str
+) -> PermissionDecision:
     """Decide a call that no deny rule forbids. `answer` is what the hooks of `tool:before_call` said, `by` their owners."""
     if answer.decision == "ask":
         wanted = Verdict("ask", answer.reason or f"{by} wants a person to decide", verdict.rule)
         decided = await _question(parts, asked, wanted, hook=True)
     elif answer.decision == "allow" and not (verdict.decision == "ask" and verdict.explicit):
-        decided = Leave(True, by, reason=answer.reason)
+        decided = PermissionDecision(True, by, reason=answer.reason)
     elif verdict.decision == "allow":
-        decided = Leave(True, "policy", reason=verdict.why)
+        decided = PermissionDecision(True, "policy", reason=verdict.why)
     else:
         decided = await _question(parts, asked, verdict)
     return await resolved(parts, asked, decided)
 
 
-async def resolved(parts: Parts, asked: Asked, decided: Leave) -> Leave:
+async def resolved(parts: Parts, asked: PermissionQuestion, decided: PermissionDecision) -> PermissionDecision:
     """Announce who decided what; a halt there refuses the call."""
     word = "allow" if decided.granted else "deny"
     by = decided.by if decided.granted or decided.which == "hook" else decided.which
     payload = PermissionResolved(asked.name, asked.kind, word, by, asked.call_id, decided.reason)
     outcome = await parts.bus.dispatch(payload)
     if outcome.answer.halt and not decided.answer.halt:
-        return Leave(False, outcome.by, "hook", outcome.answer.reason, add(decided.answer, outcome.answer))
+        return PermissionDecision(False, outcome.by, "hook", outcome.answer.reason, add(decided.answer, outcome.answer))
     return decided
 
 
-async def _question(parts: Parts, asked: Asked, verdict: Verdict, hook: bool = False) -> Leave:
+async def _question(
+    parts: Parts, asked: PermissionQuestion, verdict: Verdict, hook: bool = False
+) -> PermissionDecision:
     paths = tuple(path for _, path in asked.paths)
     request = PermissionRequested(
         asked.name, asked.kind, asked.detail, asked.call_id, verdict.why, dict(asked.args), paths
@@ -108,42 +112,42 @@ async def _question(parts: Parts, asked: Asked, verdict: Verdict, hook: bool = F
     if answer.stops:
         return refusal(outcome.by, answer, outcome.failed)
     if answer.result == "deny":
-        return Leave(False, outcome.by, "hook", answer.reason, answer)
+        return PermissionDecision(False, outcome.by, "hook", answer.reason, answer)
     allowed = answer.decision == "allow" and not verdict.explicit  # a rule that asks wants more than a hook's leave
     if allowed or answer.result == "allow":
-        return Leave(True, outcome.by, reason=answer.reason, answer=answer)
+        return PermissionDecision(True, outcome.by, reason=answer.reason, answer=answer)
     if answer.result is not None:
         parts.bus.stream.warn(f"permission:requested: the result is allow or deny, not {answer.result!r}", outcome.by)
     decided = await _person(parts, asked, verdict, hook)
-    return Leave(decided.granted, decided.by, decided.which, decided.reason, answer)
+    return PermissionDecision(decided.granted, decided.by, decided.which, decided.reason, answer)
 
 
-async def _person(parts: Parts, asked: Asked, verdict: Verdict, hook: bool) -> Leave:
+async def _person(parts: Parts, asked: PermissionQuestion, verdict: Verdict, hook: bool) -> PermissionDecision:
     if asked.origin == "user" and not hook and not verdict.explicit:
-        return Leave(True, "user", reason="the user ran it")
+        return PermissionDecision(True, "user", reason="the user ran it")
     if asked.origin == "script":
-        return Leave(False, "policy", "policy", f"{verdict.why}; a script may not answer for a person")
+        return PermissionDecision(False, "policy", "policy", f"{verdict.why}; a script may not answer for a person")
     rule = parts.gate.rule_for(asked.name, asked.kind, asked.detail, asked.paths)
     subject = Subject(asked.name, asked.kind, asked.detail, verdict.why, rule, _preview(parts, asked))
     try:
         reply = await ask(parts, subject)
     except TimeoutError:
-        return Leave(False, "timeout", "timeout", verdict.why)
+        return PermissionDecision(False, "timeout", "timeout", verdict.why)
     except (CruError, OSError) as error:
-        return Leave(False, "error", "error", f"the question could not be asked: {error}")
+        return PermissionDecision(False, "error", "error", f"the question could not be asked: {error}")
     if reply is None:
         way = NOT_THERE if hook else how_to_allow(asked.name, rule, asked.kind, verdict, parts.gate.settings_file)
-        return Leave(False, "policy", "policy", f"{verdict.why}; {way}")
+        return PermissionDecision(False, "policy", "policy", f"{verdict.why}; {way}")
     if reply.choice == "no":
-        return Leave(False, HUMAN, "human", reply.reason)
+        return PermissionDecision(False, HUMAN, "human", reply.reason)
     try:
         parts.gate.remember(subject, reply)
     except CruError as error:  # the answer holds for this session all the same
         parts.bus.stream.warn(str(error))
-    return Leave(True, HUMAN, reason=reply.choice)
+    return PermissionDecision(True, HUMAN, reason=reply.choice)
 
 
-def _preview(parts: Parts, asked: Asked) -> str:
+def _preview(parts: Parts, asked: PermissionQuestion) -> str:
     """What the tool shows of the call; of tools without a `preview`, every argument."""
     from cru.tools.preview import arguments
 
@@ -154,7 +158,7 @@ def _preview(parts: Parts, asked: Asked) -> str:
         return ""
 
 
-async def ask(parts: Parts, subject: Subject) -> Reply | None:
+async def ask(parts: Parts, subject: Subject) -> PermissionReply | None:
     """Ask a person through the asker port, with the two interaction events around it. Raises what the asker raises."""
     dialog = new_id()
     await parts.bus.dispatch(InteractionRequested(dialog, "permission", f"{subject.tool}: {subject.detail}"))

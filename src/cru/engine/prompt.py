@@ -16,7 +16,7 @@ GUIDE_NAMES = ("AGENTS.md", "CLAUDE.md")
 GUIDE_LIMIT = 64 * 1024
 
 
-class Places(Struct, frozen=True):
+class PromptSources(Struct, frozen=True):
     """Where sections come from. home: the cru home; root: project root; cwd: where the user stands; base: the shipped prompt."""
 
     home: Path
@@ -26,12 +26,12 @@ class Places(Struct, frozen=True):
     base: str
 
 
-def sections(store: ContextStore, places: Places, username: str, reflection: bool) -> tuple[Span, ...]:
+def sections(store: ContextStore, places: PromptSources, username: str, reflection: bool) -> tuple[Span, ...]:
     """All sections that have text. Reading costs a few file look-ups; called once a leg."""
     return tuple(span for span in _all(store, places, username, reflection) if span.text.strip())
 
 
-def _all(store: ContextStore, places: Places, username: str, reflection: bool) -> Iterator[Span]:
+def _all(store: ContextStore, places: PromptSources, username: str, reflection: bool) -> Iterator[Span]:
     yield _base(store, places)
     yield from _guides(places)
     if username != "user":
@@ -44,7 +44,7 @@ def _all(store: ContextStore, places: Places, username: str, reflection: bool) -
     yield Span("environment", "this process", f"Working directory: {places.cwd}\nProject root: {places.root}")
 
 
-def _base(store: ContextStore, places: Places) -> Span:
+def _base(store: ContextStore, places: PromptSources) -> Span:
     own = store.read_text("system_prompt.md")
     if own.strip():
         return Span("base", str(store.folder / "system_prompt.md"), own.strip())
@@ -56,7 +56,7 @@ def _base(store: ContextStore, places: Places) -> Span:
     return Span("base", "cru", places.base)
 
 
-def _guides(places: Places) -> Iterator[Span]:
+def _guides(places: PromptSources) -> Iterator[Span]:
     """AGENTS.md (else CLAUDE.md) of the user's home, the cru home, then each folder from the project root to here."""
     seen: set[Path] = set()
     for folder in (places.user_home, places.home, *_down(places.root, places.cwd)):

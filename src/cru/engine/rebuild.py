@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from cru.engine.errors import EngineError
 from cru.engine.history import History, visible_at
-from cru.engine.recorder import RequestLine as RequestLine
+from cru.engine.recorder import RequestLine
 from cru.models.protocol import Model
 from cru.values.entries import Entry
 from cru.values.messages import Request, Span, ToolSpec

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cru.contexts.inbox import InboxMessage
-from cru.engine import added, scribe
+from cru.engine import answer_context, log_writer
 from cru.engine.parts import Parts
 from cru.engine.turn import NextRequest, Prompt, stop_for
 from cru.events.answers import Answer
@@ -22,14 +22,14 @@ async def receive(parts: Parts, prompt: Prompt, ref: str, coming: NextRequest) -
     outcome = await parts.bus.dispatch(payload)
     answer = outcome.answer
     if answer.stops:
-        scribe.blocked(parts, ref, answer.reason)
+        log_writer.blocked(parts, ref, answer.reason)
         raise stop_for(answer, "the prompt")
     text = around(answer, outcome.payload.content)
     text = "\n\n".join([*prompt.before, *_attached(text, outcome.payload.attachments), *prompt.after])
-    context = (*coming.context, *added.texts(parts, answer))
+    context = (*coming.context, *answer_context.context_texts(parts, answer))
     with parts.store.inbox() as messages:
         text = _inbox(messages) + text
-        scribe.resolved(parts, ref, prompt.text, text, context)
+        log_writer.resolved(parts, ref, prompt.text, text, context)
     for problem in parts.store.refresh():  # lines of the inbox that are no messages
         parts.bus.stream.warn(f"{parts.store.folder / problem.file}:{problem.line}: {problem.message}")
     coming.context.clear()

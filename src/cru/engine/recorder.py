@@ -20,7 +20,7 @@ from msgspec import Struct
 from cru.values.messages import Message, Request, ToolSpec
 
 
-class Lines(Protocol):
+class LineSink(Protocol):
     """Where trace lines go."""
 
     def write(self, lines: bytes) -> None: ...
@@ -51,7 +51,7 @@ class RequestLine(Struct, frozen=True, omit_defaults=True, tag_field="k", tag="r
 class Recorder:
     """Writes the trace of one context. Lines are held back until the next request or the leg's end, then go out at once."""
 
-    def __init__(self, lines: Lines, folder: Path, redact: Callable[[bytes], bytes] | None = None) -> None:
+    def __init__(self, lines: LineSink, folder: Path, redact: Callable[[bytes], bytes] | None = None) -> None:
         self._lines = lines
         self._redact = redact
         self._spans = folder / "spans"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from cru.engine.history import PROMPT_SOURCES
-from cru.engine.turn import Prompt, Source
+from cru.engine.turn import Prompt, PromptSource
 from cru.events.payloads import Attachment
 from cru.values.entries import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 
@@ -33,7 +33,7 @@ def unfinished(entries: Sequence[Entry], root: Path) -> Prompt | None:
     cut = last is not None and _by_agent(last) and not _is_final(last)
     return Prompt(
         prompt.content,
-        cast(Source, prompt.metadata.get("source", "user")),
+        cast(PromptSource, prompt.metadata.get("source", "user")),
         () if resolutions else _attachments(prompt.metadata, root),
         ref=prompt.id,
         resolved=bool(resolutions),

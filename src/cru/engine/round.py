@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from cru.engine.parts import Parts, Voice
+from cru.engine.parts import Parts, ResolvedModel
 from cru.events.answers import Answer
 from cru.events.payloads import AgentThinking, MessageBeforeSend, StreamingDelta
 from cru.events.scope import check
@@ -19,7 +19,7 @@ from cru.values.deltas import CallPart, End, Text, Thought, ThoughtBlock
 from cru.values.messages import Request, Thinking, ToolCall, Usage
 
 
-class Reply(Struct):
+class ModelReply(Struct):
     """A reply as it grows; whole once `ended`. Its parts survive an interruption. model is provider:model."""
 
     text: list[str] = field(default_factory=list)
@@ -74,7 +74,7 @@ async def announce(parts: Parts, request: Request, prompt: str, number: int) -> 
     )  # fmt: skip
 
 
-async def send(parts: Parts, voice: Voice, request: Request, reply: Reply, **facts: Any) -> None:
+async def send(parts: Parts, voice: ResolvedModel, request: Request, reply: ModelReply, **facts: Any) -> None:
     """Encode, record, stream. Fills `reply`; raises ModelError. facts: round, upto, and changed messages for the trace."""
     check()
     body = voice.model.encode(request)
@@ -96,7 +96,7 @@ async def send(parts: Parts, voice: Voice, request: Request, reply: Reply, **fac
         parts.recorder.reply(number, ms=took, usage=reply.usage, reason=reply.reason, error=error)
 
 
-async def _stream(parts: Parts, voice: Voice, body: bytes, reply: Reply) -> None:
+async def _stream(parts: Parts, voice: ResolvedModel, body: bytes, reply: ModelReply) -> None:
     bus = parts.bus
     quiet = bool(FRAME.get().purpose)
     async with aclosing(voice.model.stream(body)) as deltas:  # an exception in here closes the connection at once
@@ -119,7 +119,7 @@ async def _stream(parts: Parts, voice: Voice, body: bytes, reply: Reply) -> None
         raise BrokenReply("the model's reply ended early", "try again")
 
 
-def _call_part(reply: Reply, part: CallPart) -> None:
+def _call_part(reply: ModelReply, part: CallPart) -> None:
     known = reply.parts.setdefault(part.index, ["", "", ""])
     known[0] = known[0] or part.id
     known[1] = known[1] or part.name

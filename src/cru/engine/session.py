@@ -9,16 +9,16 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from cru.engine import added, compaction, history, settling
-from cru.engine.commands import Said, split
+from cru.engine import answer_context, compaction, history, settling
+from cru.engine.commands import CommandResult, split
 from cru.engine.errors import Interrupted, NothingToResume
 from cru.engine.leg import Leg, close_calls
 from cru.engine.parts import Parts
 from cru.engine.queue import Queue
 from cru.engine.resume import left_behind, unfinished
-from cru.engine.states import Machine, State
-from cru.engine.tool_call import Done
-from cru.engine.turn import LegResult, NextRequest, Prompt, Source, Turn
+from cru.engine.states import LegState, StateMachine
+from cru.engine.tool_call import ToolOutcome
+from cru.engine.turn import LegResult, NextRequest, Prompt, PromptSource, Turn
 from cru.events.bus import purpose
 from cru.events.calling import cancels
 from cru.events.payloads import (
@@ -39,7 +39,7 @@ from cru.values.errors import CruError
 
 T = TypeVar("T")
 
-FAREWELL = 2.0
+SHUTDOWN_GRACE = 2.0
 """Seconds after `end` for all that is told about it: the leg's end, the session's, plugins that say good-bye."""
 
 
@@ -49,7 +49,7 @@ class Session:
     def __init__(self, parts: Parts, command: str = "cru") -> None:
         self.parts = parts
         self.command = command
-        self.machine = Machine(self._moved)
+        self.machine = StateMachine(self._moved)
         self._queue = Queue()
         self._coming = NextRequest()
         self._running: tuple[asyncio.Task[Any], Scope] | None = None
@@ -64,10 +64,15 @@ class Session:
 
     @property
     def busy(self) -> bool:
-        return self.machine.state is not State.IDLE
+        return self.machine.state is not LegState.IDLE
 
     def submit(
-        self, text: str, *, attachments: tuple[Attachment, ...] = (), source: Source = "user", literal: bool = False
+        self,
+        text: str,
+        *,
+        attachments: tuple[Attachment, ...] = (),
+        source: PromptSource = "user",
+        literal: bool = False,
     ) -> None:
         """Queue what a user typed, a prompt or a command; `run` takes it. While something runs it waits and comes next; a command
         like /stop does not wait. Text of another source is a prompt, whatever it begins with, and so is `literal` text."""
@@ -99,7 +104,7 @@ class Session:
     def end(self) -> None:
         """Interrupt, and start nothing more: what is queued is dropped with a note, and what must be told yet has two seconds."""
         self._queue.closed = True
-        self._farewell = self._farewell or asyncio.get_running_loop().time() + FAREWELL
+        self._farewell = self._farewell or asyncio.get_running_loop().time() + SHUTDOWN_GRACE
         self.interrupt()
 
     async def open(self, source: str = "startup") -> bool:
@@ -113,7 +118,7 @@ class Session:
         store = self.parts.store
         payload = SessionStarted(store.name, str(store.folder), bool(store.entries()), source)
         outcome = await self.parts.bus.dispatch(payload)
-        self._coming.context.extend(added.texts(self.parts, outcome.answer))
+        self._coming.context.extend(answer_context.context_texts(self.parts, outcome.answer))
         return True
 
     async def run(self) -> LegResult | None:
@@ -175,16 +180,16 @@ class Session:
         await parts.bus.dispatch(ContextCleared(store.name))
         return True
 
-    async def call_tool(self, name: str, given: Callable[[Tool | None], str], origin: str = "user") -> Done:
+    async def call_tool(self, name: str, given: Callable[[Tool | None], str], origin: str = "user") -> ToolOutcome:
         """`cru -P`: a call by hand, beside the conversation; `given` makes its arguments (JSON) for the tool, which is known only now;
         `origin` is user, or script if a program asks. Raises Interrupted."""
-        from cru.engine import aside
+        from cru.engine import side_calls
 
         if await self._guarded(self.open()) is None:
             raise Interrupted("interrupted")
         tool = self.parts.tools.find(name)
-        with aside.held(self.locked, tool), purpose(aside.BY_HAND):
-            done = await self._guarded(aside.by_hand(self.parts, name, given(tool), origin))
+        with side_calls.held(self.locked, tool), purpose(side_calls.BY_HAND):
+            done = await self._guarded(side_calls.by_hand(self.parts, name, given(tool), origin))
         if done is None:
             raise Interrupted(f"{name} was interrupted")
         return done
@@ -218,7 +223,7 @@ class Session:
                 result, prompt = await self._turns(prompt)
                 prompt = prompt or await self._next()
         except BaseException:  # a defect, or a log that cannot be written: the next run starts afresh
-            self.machine = Machine(self._moved)
+            self.machine = StateMachine(self._moved)
             raise
         if self.parts.history.count == len(self.parts.store.visible()):  # nobody else wrote meanwhile
             self._seen = self._look()
@@ -230,7 +235,7 @@ class Session:
         while following is not None:
             turn = self._turn_of(following)
             result, following = await self._leg(following, turn)
-        self.machine.to(State.IDLE)
+        self.machine.to(LegState.IDLE)
         return result, await self._idle(result, turn)
 
     async def _idle(self, result: LegResult, turn: Turn) -> Prompt | None:
@@ -259,9 +264,9 @@ class Session:
         result = await self._guarded(leg.run()) or leg.interrupted()
         if result.cause == "interrupted":
             self._told_if_unasked()
-        self.machine.to(State.SETTLING)
+        self.machine.to(LegState.SETTLING)
         settle = settling.settle(parts, result, turn, self._coming, self._queue)
-        then = await self._guarded(settle) or settling.Next(drained="interrupted")
+        then = await self._guarded(settle) or settling.Continuation(drained="interrupted")
         if then.drained or self._queue.closed:
             self._drop(then.drained or "interrupted")
         parts.recorder.end(result.ref, result.cause, parts.bus.counts, result.error or result.reason)
@@ -294,7 +299,7 @@ class Session:
             return None
         return Prompt(said.prompt, "command", typed.attachments, model=said.model, command=typed.text)
 
-    async def _carry_out(self, name: str, rest: str) -> Said:
+    async def _carry_out(self, name: str, rest: str) -> CommandResult:
         """Run a command, show what it says, and let scripts hear of it."""
         command = self.parts.commands.find(name, typed=True)
         said = await command.run(rest)
@@ -380,6 +385,6 @@ class Session:
         entries = self.parts.store.entries()
         return entries, len(entries)
 
-    def _moved(self, old: State, new: State) -> None:
+    def _moved(self, old: LegState, new: LegState) -> None:
         self.parts.recorder.state(new.value)
         self.parts.bus.stream.tell(StateChanged(old.value, new.value))

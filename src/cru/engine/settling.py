@@ -7,10 +7,10 @@ import asyncio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.engine import added, guards, scribe
+from cru.engine import answer_context, guards, log_writer
 from cru.engine.parts import Parts
 from cru.engine.queue import Queue
-from cru.engine.turn import AGENT, LegResult, NextRequest, Prompt, Source, Turn
+from cru.engine.turn import AGENT, LegResult, NextRequest, Prompt, PromptSource, Turn
 from cru.events.answers import Answer, Inject
 from cru.events.payloads import InjectionPending, TurnComplete
 from cru.events.stamp import Event
@@ -19,7 +19,7 @@ GO_ON_TEXT = "[Go on by yourself. Call call_user when you need the user, or when
 RECURSE_TEXT = "[You asked to go on by yourself. Your note follows.]\n{note}"
 
 
-class Next(Struct, frozen=True):
+class Continuation(Struct, frozen=True):
     """What follows a leg: another one, or idle. `drained` is why queued prompts were let go ("" = they were not); halted: a handler
     ended the turn although the leg had ended well."""
 
@@ -28,33 +28,33 @@ class Next(Struct, frozen=True):
     halted: bool = False
 
 
-async def settle(parts: Parts, result: LegResult, turn: Turn, coming: NextRequest, queue: Queue) -> Next:
+async def settle(parts: Parts, result: LegResult, turn: Turn, coming: NextRequest, queue: Queue) -> Continuation:
     """The settling table of docs/turn.md. The log knows the leg's end, and the continuation, before anything else happens."""
     try:
         answer = await _complete(parts, result, turn, len(queue))
     except asyncio.CancelledError:  # the leg is over all the same
-        scribe.leg_ended(parts, result.ref, result.cause)
+        log_writer.leg_ended(parts, result.ref, result.cause)
         coming.injects.clear()
         raise
     injects = [*coming.injects, *([answer.inject] if answer.inject is not None else [])]
     coming.injects.clear()
-    coming.context.extend(added.texts(parts, answer))
+    coming.context.extend(answer_context.context_texts(parts, answer))
     if answer.halt or result.cause in ("halted", "interrupted"):
-        scribe.leg_ended(parts, result.ref, result.cause)
+        log_writer.leg_ended(parts, result.ref, result.cause)
         halted = answer.halt and result.cause == "done"
-        return Next(None, answer.reason or result.reason or ("halted" if halted else result.cause), halted)
+        return Continuation(None, answer.reason or result.reason or ("halted" if halted else result.cause), halted)
     if result.cause != "done" or answer.stops:
         injects = []
     queued = queue.prompt()
     if queued is not None:
-        scribe.leg_ended(parts, result.ref, result.cause)
+        log_writer.leg_ended(parts, result.ref, result.cause)
         for one in injects:
             await parts.bus.dispatch(InjectionPending(one.content, one.position, False))
-        return Next(joined(queued, injects))
+        return Continuation(joined(queued, injects))
     if injects and may_continue(parts, turn):
         return await _continue(parts, result, turn, injects)
-    scribe.leg_ended(parts, result.ref, result.cause)
-    return Next()
+    log_writer.leg_ended(parts, result.ref, result.cause)
+    return Continuation()
 
 
 def may_continue(parts: Parts, turn: Turn) -> bool:
@@ -88,19 +88,19 @@ async def _complete(parts: Parts, result: LegResult, turn: Turn, queued: int) ->
     return outcome.answer
 
 
-async def _continue(parts: Parts, result: LegResult, turn: Turn, injects: list[Inject]) -> Next:
+async def _continue(parts: Parts, result: LegResult, turn: Turn, injects: list[Inject]) -> Continuation:
     text = "\n\n".join(i.content for i in injects)
-    source: Source = "continuation"
+    source: PromptSource = "continuation"
     if result.recurse is not None and injects[-1].content == RECURSE_TEXT.format(note=result.recurse):
         source = "recurse"
         turn.recursions += 1
     prompt = Prompt(text, source, model=injects[-1].model)
-    ref = scribe.leg_ended_and_continued(parts, result.ref, result.cause, prompt)
+    ref = log_writer.leg_ended_and_continued(parts, result.ref, result.cause, prompt)
     pending = await parts.bus.dispatch(InjectionPending(text, injects[-1].position))
     if pending.answer.halt:
-        scribe.blocked(parts, ref, pending.answer.reason)
-        return Next(drained=pending.answer.reason)
-    return Next(replace(prompt, ref=ref))
+        log_writer.blocked(parts, ref, pending.answer.reason)
+        return Continuation(drained=pending.answer.reason)
+    return Continuation(replace(prompt, ref=ref))
 
 
 def joined(queued: Prompt, injects: list[Inject]) -> Prompt:

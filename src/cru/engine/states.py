@@ -8,7 +8,7 @@ from enum import StrEnum
 from cru.engine.errors import BadTransition
 
 
-class State(StrEnum):
+class LegState(StrEnum):
     IDLE = "idle"
     RECEIVING = "receiving"
     PREPARING = "preparing"
@@ -18,10 +18,10 @@ class State(StrEnum):
     SETTLING = "settling"
 
 
-S = State
+S = LegState
 STOP = "cancelled, halted, interrupted or error"
 
-TRANSITIONS: dict[tuple[State, State], str] = {
+TRANSITIONS: dict[tuple[LegState, LegState], str] = {
     (S.IDLE, S.RECEIVING): "a prompt, or --resume",
     (S.RECEIVING, S.PREPARING): "the prompt is accepted",
     (S.RECEIVING, S.SETTLING): f"{STOP}; or resumed with a final reply",
@@ -39,14 +39,14 @@ TRANSITIONS: dict[tuple[State, State], str] = {
 }
 
 
-class Machine:
+class StateMachine:
     """Where a session is. `watch` hears every transition as (old, new)."""
 
-    def __init__(self, watch: Callable[[State, State], None]) -> None:
-        self.state = State.IDLE
+    def __init__(self, watch: Callable[[LegState, LegState], None]) -> None:
+        self.state = LegState.IDLE
         self._watch = watch
 
-    def to(self, new: State) -> None:
+    def to(self, new: LegState) -> None:
         """Go to a state; raises BadTransition where the table has no arrow."""
         if (self.state, new) not in TRANSITIONS:
             raise BadTransition(f"no transition from {self.state} to {new}")

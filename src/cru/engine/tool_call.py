@@ -16,15 +16,15 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.engine import added, permission, scribe
+from cru.engine import answer_context, log_writer, permission
 from cru.engine.parts import Parts
-from cru.engine.permission import TOLD, Asked, Leave
+from cru.engine.permission import REFUSALS, PermissionDecision, PermissionQuestion
 from cru.events.answers import PASS, Answer, Inject, add
 from cru.events.payloads import OutputCached, ToolBeforeCall, ToolCalled, ToolCompleted, ToolFailed, ToolSettled
 from cru.events.scope import check
 from cru.events.stream import ToolOutput
 from cru.tools.output import spill, wants_spill
-from cru.tools.protocol import Access, ArgumentError, Result, Running, Tool, ToolError, ToolTimeout
+from cru.tools.protocol import Access, ArgumentError, Tool, ToolContext, ToolError, ToolResult, ToolTimeout
 from cru.values.errors import CruError
 from cru.values.messages import ToolCall
 
@@ -32,7 +32,7 @@ NO_TOOLS = "no tool may be called in this run (no_tool_calls)"
 MOVED = "the path leads elsewhere now than when it was allowed"
 
 
-class Decided(Struct, frozen=True):
+class PreparedCall(Struct, frozen=True):
     """A call after deciding: either it may run, or `content` is its outcome already. which: as in `tool:failed`. `answer` is the
     fold of all that handlers said, `injects` each dispatch's inject, `by` who decided, `places` where its paths led then."""
 
@@ -50,7 +50,7 @@ class Decided(Struct, frozen=True):
     places: tuple[str, ...] = ()
 
 
-class Done(Struct, frozen=True):
+class ToolOutcome(Struct, frozen=True):
     """A finished call: what the model reads, what the tool gave (`raw`) and what handlers made of that (`result`), what it says in the
     agent's name if it ended the turn (`said`), and what handlers added on the way. which: as in `tool:failed`; `ran`: it was let."""
 
@@ -68,7 +68,7 @@ class Done(Struct, frozen=True):
     ran: bool = False
 
 
-async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> Decided:
+async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> PreparedCall:
     """Everything up to the decision; raises nothing that a model, a hook or a tool may cause."""
     check()
     off = origin == "model" and parts.settings.no_tool_calls
@@ -80,8 +80,8 @@ async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> Decided
     answer, args, by = outcome.answer, outcome.payload.args, outcome.by
     if tool is not None and args is not before.args:
         args, problem, which = _reread(parts, tool, args)
-    made = Decided(call, tool, args, outcome.payload.env, answer, _inject(answer), by)
-    asked = Asked(call.name, kind, args, call.id, origin=origin)
+    made = PreparedCall(call, tool, args, outcome.payload.env, answer, _inject(answer), by)
+    asked = PermissionQuestion(call.name, kind, args, call.id, origin=origin)
     if answer.stops:
         return _refused(made, await permission.resolved(parts, asked, permission.refusal(by, answer, outcome.failed)))
     if problem and answer.result is None:
@@ -94,27 +94,27 @@ async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> Decided
     return await _leave(parts, made, asked)
 
 
-async def _leave(parts: Parts, made: Decided, asked: Asked) -> Decided:
+async def _leave(parts: Parts, made: PreparedCall, asked: PermissionQuestion) -> PreparedCall:
     verdict = permission.judge(parts, asked)
     if verdict.decision == "deny":
-        refusal = Leave(False, "policy", "policy", verdict.why)
+        refusal = PermissionDecision(False, "policy", "policy", verdict.why)
         return _refused(made, await permission.resolved(parts, asked, refusal))
     if made.answer.result is not None:
         return _handled(made)
-    decided = await permission.leave(parts, asked, verdict, made.answer, made.by)
+    decided = await permission.decide(parts, asked, verdict, made.answer, made.by)
     if not decided.granted:
         return _refused(made, decided)
     return replace(_with(made, decided), runs=True, paths=asked.paths, places=_places(parts, asked.paths))
 
 
-async def run(parts: Parts, decided: Decided, finishing: asyncio.Lock | None = None) -> Done:
+async def run(parts: Parts, decided: PreparedCall, finishing: asyncio.Lock | None = None) -> ToolOutcome:
     """Run a decided call (or take its outcome), tell the handlers, log the result. One call finishes at a time."""
     check()
     started = time.perf_counter()
     halted_by = decided.by
     tool = decided.tool
     if decided.runs and tool is not None and _places(parts, decided.paths) != decided.places:
-        decided = replace(decided, runs=False, which="policy", content=TOLD["policy"].format(reason=MOVED))
+        decided = replace(decided, runs=False, which="policy", content=REFUSALS["policy"].format(reason=MOVED))
     if decided.runs and tool is not None:
         called = await parts.bus.dispatch(ToolCalled(decided.call.name, decided.args, decided.call.id))
         decided = replace(
@@ -122,34 +122,36 @@ async def run(parts: Parts, decided: Decided, finishing: asyncio.Lock | None = N
         )
         if called.answer.halt:
             halted_by = called.by
-            result, which = Result(f"not run: halted by {called.by}", is_error=True), "halted"
+            result, which = ToolResult(f"not run: halted by {called.by}", is_error=True), "halted"
         else:
             result, which = await _run(parts, tool, decided)
     else:
-        result, which = Result(decided.content, bool(decided.which)), decided.which
+        result, which = ToolResult(decided.content, bool(decided.which)), decided.which
     took = round((time.perf_counter() - started) * 1000, 3)
     async with finishing or asyncio.Lock():
         return await _finish(parts, decided, result, which, took, halted_by)
 
 
-async def _run(parts: Parts, tool: Tool, decided: Decided) -> tuple[Result, str]:
+async def _run(parts: Parts, tool: Tool, decided: PreparedCall) -> tuple[ToolResult, str]:
     call_id = decided.call.id
     emit: Callable[[str], None] = lambda text: parts.bus.stream.tell(ToolOutput(call_id, text))  # noqa: E731
     env = {**parts.env, **decided.env} if decided.env else parts.env
-    running = Running(call_id, parts.root, parts.store.folder, env, emit, parts.services)
+    running = ToolContext(call_id, parts.root, parts.store.folder, env, emit, parts.services)
     try:
         result = await tool.run(decided.args, running)
     except ToolTimeout as error:
         text = f"{error.partial}\n[{error.message}]" if error.partial else error.message
-        return Result(text, is_error=True), "timeout"
+        return ToolResult(text, is_error=True), "timeout"
     except ToolError as error:
-        return Result(str(error), is_error=True), "failed"
+        return ToolResult(str(error), is_error=True), "failed"
     except Exception as error:  # noqa: BLE001  the boundary around tools: the model and the user read it
-        return Result(_failure(parts, tool, error), is_error=True), "failed"
+        return ToolResult(_failure(parts, tool, error), is_error=True), "failed"
     return result, "failed" if result.is_error else ""
 
 
-async def _finish(parts: Parts, decided: Decided, result: Result, which: str, took: float, halted_by: str) -> Done:
+async def _finish(
+    parts: Parts, decided: PreparedCall, result: ToolResult, which: str, took: float, halted_by: str
+) -> ToolOutcome:
     call, args = decided.call, decided.args
     if result.is_error:
         failed = await parts.bus.dispatch(ToolFailed(call.name, args, result.content, which, call.id, took))
@@ -163,15 +165,15 @@ async def _finish(parts: Parts, decided: Decided, result: Result, which: str, to
         if other.halt and not answer.halt:
             halted_by = owner
         answer = add(answer, other)
-    content = "\n".join(filter(None, [content, *added.texts(parts, answer)]))
-    scribe.result(parts, call, content, result.is_error, **({"which": which} if which else {}))
+    content = "\n".join(filter(None, [content, *answer_context.context_texts(parts, answer)]))
+    log_writer.result(parts, call, content, result.is_error, **({"which": which} if which else {}))
     settled = await parts.bus.dispatch(ToolSettled(call.name, args, said, content, call.id, result.is_error, cached))
     if settled.answer.halt and not answer.halt:
         halted_by = settled.by
     answer = add(answer, settled.answer)
     ends = result.ends_turn and not result.is_error
     injects = decided.injects + _inject(more)
-    return Done(
+    return ToolOutcome(
         call,
         content,
         result.is_error,
@@ -250,22 +252,22 @@ def _inject(answer: Answer) -> tuple[Inject, ...]:
     return () if answer.inject is None else (answer.inject,)
 
 
-def _outcome(made: Decided, content: str, which: str) -> Decided:
+def _outcome(made: PreparedCall, content: str, which: str) -> PreparedCall:
     return replace(made, content=content, which=which)
 
 
-def _with(made: Decided, leave: Leave) -> Decided:
+def _with(made: PreparedCall, leave: PermissionDecision) -> PreparedCall:
     """The call with what was said while leave was asked for."""
     if leave.answer is PASS or leave.answer is made.answer:
         return made
     return replace(made, answer=add(made.answer, leave.answer), injects=made.injects + _inject(leave.answer))
 
 
-def _refused(made: Decided, refusal: Leave) -> Decided:
+def _refused(made: PreparedCall, refusal: PermissionDecision) -> PreparedCall:
     return replace(_with(made, refusal), content=refusal.told(), which=refusal.which, by=refusal.by)
 
 
-def _handled(made: Decided) -> Decided:
+def _handled(made: PreparedCall) -> PreparedCall:
     result = made.answer.result
     if isinstance(result, dict) and "content" in result:
         return _outcome(made, str(result["content"]), "failed" if result.get("is_error") else "")

@@ -12,7 +12,7 @@ from cru.events.payloads import Attachment
 
 Cause = Literal["done", "cancelled", "halted", "interrupted", "error"]
 USER, AGENT = "call_user", "call_agent"
-Source = Literal["user", "queue", "command", "inbox", "continuation", "recurse", "task"]
+PromptSource = Literal["user", "queue", "command", "inbox", "continuation", "recurse", "task"]
 
 
 class Prompt(Struct, frozen=True):
@@ -21,7 +21,7 @@ class Prompt(Struct, frozen=True):
     a command gave it; `literal`: it is no command, whatever it begins with."""
 
     text: str
-    source: Source = "user"
+    source: PromptSource = "user"
     attachments: tuple[Attachment, ...] = ()
     ref: str = ""
     resolved: bool = False
@@ -79,7 +79,7 @@ class LegResult(Struct, frozen=True):
     recurse: str | None = None
 
 
-class Stop(Exception):
+class TurnStopped(Exception):
     """Ends a leg early with a cause."""
 
     def __init__(self, cause: Cause, reason: str = "") -> None:
@@ -88,6 +88,6 @@ class Stop(Exception):
         self.reason = reason
 
 
-def stop_for(answer: Answer, what: str) -> Stop:
+def stop_for(answer: Answer, what: str) -> TurnStopped:
     """The Stop that a cancel or halt means."""
-    return Stop("halted" if answer.halt else "cancelled", answer.reason or f"{what} was cancelled")
+    return TurnStopped("halted" if answer.halt else "cancelled", answer.reason or f"{what} was cancelled")

@@ -11,13 +11,13 @@ from typing import Generic, TypeVar, cast
 from msgspec import Struct
 
 from cru.events.answers import PASS, Answer
-from cru.events.catalog import BY_TYPE, Row
+from cru.events.catalog import BY_TYPE, EventRow
 from cru.events.chain import Chain
 from cru.events.deltas import DeltaQueue
 from cru.events.errors import TooDeep
 from cru.events.journal import JournalLine, JournalSink, Unjournalled
 from cru.events.pattern import matches
-from cru.events.registry import Handler, Registry
+from cru.events.registry import Handler, HandlerRegistry
 from cru.events.scope import check
 from cru.events.stamp import FRAME, MAX_BELOW, MAX_DEPTH, Event, Frame, Origin, Stamp
 from cru.events.stream import Published, Stream
@@ -53,12 +53,12 @@ class Bus:
     def __init__(
         self,
         origin: Origin,
-        registry: Registry | None = None,
+        registry: HandlerRegistry | None = None,
         stream: Stream | None = None,
         sink: JournalSink | None = None,
     ) -> None:
         self.origin = origin
-        self.registry = registry or Registry()
+        self.registry = registry or HandlerRegistry()
         self.stream = stream or Stream()
         self.sink: JournalSink = sink or Unjournalled()
         self.source = ""
@@ -109,7 +109,9 @@ class Bus:
     async def close(self) -> None:
         await self._deltas.close()
 
-    async def _run(self, row: Row, payload: P, groups: tuple[tuple[Handler, ...], ...]) -> tuple[Outcome[P], Stamp]:
+    async def _run(
+        self, row: EventRow, payload: P, groups: tuple[tuple[Handler, ...], ...]
+    ) -> tuple[Outcome[P], Stamp]:
         if row.kind != "observe":
             check()
         frame = FRAME.get()
@@ -196,7 +198,7 @@ class Bus:
         )  # fmt: skip
 
 
-def _ident(row: Row, payload: Struct) -> str | None:
+def _ident(row: EventRow, payload: Struct) -> str | None:
     return str(getattr(payload, row.ident)) if row.ident else None
 
 

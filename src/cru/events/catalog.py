@@ -15,7 +15,7 @@ Kind = Literal["observe", "transform", "gate"]
 Lands = Literal["", "beside the prompt", "after the tool result", "a section", "the next request"]
 
 
-class Row(Struct, frozen=True):
+class EventRow(Struct, frozen=True):
     """One event. `ident` is the payload field that patterns match; `fails` is what a failing in-process handler means."""
 
     name: str
@@ -34,15 +34,15 @@ class Row(Struct, frozen=True):
     in_turn: bool = True
 
 
-def _row(name: str, payload: type[Struct], kind: Kind, when: str, **more: object) -> Row:
-    return Row(name, payload, kind, when, **more)  # type: ignore[arg-type]
+def _row(name: str, payload: type[Struct], kind: Kind, when: str, **more: object) -> EventRow:
+    return EventRow(name, payload, kind, when, **more)  # type: ignore[arg-type]
 
 
 _PROMPT: Lands = "beside the prompt"
 _RESULT: Lands = "after the tool result"
 _NEXT: Lands = "the next request"
 
-CATALOG: tuple[Row, ...] = (
+CATALOG: tuple[EventRow, ...] = (
     _row("session:started", p.SessionStarted, "observe", "a context is opened", context=_PROMPT, in_turn=False),
     _row("session:paused", p.SessionPaused, "observe", "control is handed over", in_turn=False),
     _row("session:resumed", p.SessionResumed, "observe", "control is handed back", in_turn=False),
@@ -241,8 +241,8 @@ CATALOG: tuple[Row, ...] = (
     _row("custom", p.Custom, "observe", "a script emitted it", ident="name", scope="tree"),
 )
 
-BY_NAME: dict[str, Row] = {row.name: row for row in CATALOG}
-BY_TYPE: dict[type[Struct], Row] = {row.payload: row for row in CATALOG}
+BY_NAME: dict[str, EventRow] = {row.name: row for row in CATALOG}
+BY_TYPE: dict[type[Struct], EventRow] = {row.payload: row for row in CATALOG}
 
 # Other names of ours for an event, some narrowed to one value of the identifier.
 ALIASES: dict[str, tuple[str, str]] = {

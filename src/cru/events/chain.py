@@ -11,18 +11,18 @@ from msgspec.structs import replace
 
 from cru.events.answers import PASS, STRENGTH, Answer, add, apply, stopped, strength
 from cru.events.calling import SLOW, Told, checked, described, finish, from_outside, in_thread
-from cru.events.catalog import Row
+from cru.events.catalog import EventRow
 from cru.events.errors import BadAnswer
 from cru.events.journal import Heard
 from cru.events.payloads import detached
 from cru.events.registry import Group, Handler
-from cru.events.stamp import FRAME, Below, Event, Frame, Stamp
+from cru.events.stamp import FRAME, DispatchBudget, Event, Frame, Stamp
 from cru.events.stream import Stream
 
 SLOW_MS = SLOW * 1000
 
 
-class Said(NamedTuple):
+class Contribution(NamedTuple):
     """An answer that counts: whose it is, and how strong."""
 
     owner: str
@@ -33,7 +33,7 @@ class Said(NamedTuple):
 Who: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...], bool]"
 
 
-class _Ran(NamedTuple):
+class _HandlerRun(NamedTuple):
     handler: Handler
     answer: Answer
     ms: float
@@ -48,12 +48,12 @@ class Chain:
         "_allows", "_frame", "_seen", "_stream", "_total", "edits", "heard", "payload", "row", "said", "stamp", "stopped_by",
     )  # fmt: skip
 
-    def __init__(self, row: Row, stamp: Stamp, payload: Struct, frame: Frame, stream: Stream) -> None:
+    def __init__(self, row: EventRow, stamp: Stamp, payload: Struct, frame: Frame, stream: Stream) -> None:
         self.row = row
         self.stamp = stamp
         self.payload = payload
         self.heard: list[Heard] = []
-        self.said: list[Said] = []
+        self.said: list[Contribution] = []
         self.edits: list[tuple[str, str]] = []
         self.stopped_by = ""
         self._frame = frame
@@ -105,11 +105,11 @@ class Chain:
         else:
             self._compose(*await asyncio.gather(*[self._call(handler, payload) for handler in handlers]))
 
-    async def _call(self, handler: Handler, payload: Struct) -> _Ran:
+    async def _call(self, handler: Handler, payload: Struct) -> _HandlerRun:
         copies = getattr(handler.call, "copies", False)
         event = Event(self.row, self.stamp, payload if copies else detached(payload))
         frame = self._frame
-        below = frame.below or Below()
+        below = frame.below or DispatchBudget()
         inner = Frame(frame.owners | {handler.owner}, frame.depth + 1, self.stamp.dispatch_seq, frame.purpose, below)
         token = FRAME.set(inner)
         answer, error, plain, refuses = PASS, "", False, False
@@ -130,9 +130,9 @@ class Chain:
         if plain and ms > SLOW_MS:
             Told.at = perf_counter()
             self._warn(handler, f"took {ms:.0f} ms on {self.row.name}, and everything else waited")
-        return _Ran(handler, answer, ms, error, refuses)
+        return _HandlerRun(handler, answer, ms, error, refuses)
 
-    def _compose(self, *group: _Ran) -> None:
+    def _compose(self, *group: _HandlerRun) -> None:
         changers: dict[str, Group] = {}
         allows: dict[str, Group] = {}
         total = PASS
@@ -147,7 +147,7 @@ class Chain:
             if answer is PASS:
                 continue
             total = _beside(total, answer) if handler.lane == "commands" else add(total, answer)
-            self.said.append(Said(handler.owner, strength(answer), at_fault))
+            self.said.append(Contribution(handler.owner, strength(answer), at_fault))
             if answer.decision == "allow":
                 allows[handler.owner] = handler.group
             if answer.stops and not self.stopped_by:
@@ -225,7 +225,7 @@ def _refusal(answer: Answer) -> Answer:
     return Answer(decision=answer.decision, halt=answer.halt, reason=answer.reason, note="error")
 
 
-def _placed(row: Row, answer: Answer, rejected: list[str]) -> Answer:
+def _placed(row: EventRow, answer: Answer, rejected: list[str]) -> Answer:
     """The answer without what has no place on this event: nobody would read it."""
     without: dict[str, object] = {}
     if (answer.context or answer.context_files) and not row.context:

@@ -9,13 +9,13 @@ from typing import Any, Literal, TypeAlias
 from msgspec import Struct
 
 from cru.events.answers import Answer
-from cru.events.catalog import ALIASES, BY_NAME, Row
+from cru.events.catalog import ALIASES, BY_NAME, EventRow
 from cru.events.errors import BadHandler, UnknownEvent
 from cru.events.pattern import compiled
 from cru.events.stamp import Event
 
 Lane = Literal["inline", "commands", "executables"]
-Call: TypeAlias = Callable[[Event], "Answer | Awaitable[Answer | None] | None"]
+HandlerFunction: TypeAlias = Callable[[Event], "Answer | Awaitable[Answer | None] | None"]
 LANES: dict[str, int] = {"inline": 0, "commands": 1, "executables": 2}
 Group: TypeAlias = "tuple[int, str, int]"
 
@@ -34,7 +34,7 @@ class Handler(Struct, frozen=True):
 
     id: int
     event: str
-    call: Call
+    call: HandlerFunction
     owner: str
     where: str = ""
     priority: int = 100
@@ -71,7 +71,7 @@ _CHOICES: dict[str, tuple[str, ...]] = {
 }
 
 
-class Registry:
+class HandlerRegistry:
     """All handlers of a session tree. Lists are replaced, never changed, so a running dispatch keeps its own; they are put in order when
     somebody looks, not at each of ten thousand registrations."""
 
@@ -98,7 +98,7 @@ class Registry:
             self._settle()
         return self._groups
 
-    def on(self, event: str, call: Call, *, owner: str, **fields: Any) -> int:
+    def on(self, event: str, call: HandlerFunction, *, owner: str, **fields: Any) -> int:
         """Register a handler; returns its id. Raises UnknownEvent or BadHandler, each with the closest known name."""
         row, narrowed = find(event)
         if not owner or not callable(call):
@@ -117,7 +117,7 @@ class Registry:
         self._stale.add(row.name)
         return handler.id
 
-    def _warn(self, row: Row, event: str, handler: Handler) -> None:
+    def _warn(self, row: EventRow, event: str, handler: Handler) -> None:
         """What will have no effect."""
         place = handler.where or handler.owner
         if not row.live:
@@ -175,7 +175,7 @@ class Registry:
         return handlers is not None and any(h.hold and h.hears(depth) for h in handlers)
 
 
-def find(event: str) -> tuple[Row, str]:
+def find(event: str) -> tuple[EventRow, str]:
     """The catalog row of a name or alias, and the identifier that an alias narrows to."""
     name, ident = ALIASES.get(event, (event, ""))
     row = BY_NAME.get(name)

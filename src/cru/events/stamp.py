@@ -6,7 +6,7 @@ from contextvars import ContextVar
 
 from msgspec import Struct
 
-from cru.events.catalog import Row
+from cru.events.catalog import EventRow
 
 
 class Stamp(Struct, frozen=True):
@@ -31,7 +31,7 @@ class Event(Struct, frozen=True):
     """What a handler is called with. Read only, tables in the payload too: a change is an answer. A handler
     with an attribute `copies` hands copies to other people's code by itself; the others get one."""
 
-    row: Row
+    row: EventRow
     stamp: Stamp
     payload: Struct
 
@@ -50,7 +50,7 @@ class Origin(Struct, frozen=True):
     depth: int = 0
 
 
-class Below(Struct):
+class DispatchBudget(Struct):
     """How many dispatches one handler's call led to. over: it has returned, and what it left running keeps nobody waiting."""
 
     count: int = 0
@@ -65,7 +65,7 @@ class Frame(Struct, frozen=True):
     depth: int = 0
     seq: int = 0
     purpose: str = ""
-    below: Below | None = None
+    below: DispatchBudget | None = None
 
 
 TOP = Frame()

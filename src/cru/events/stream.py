@@ -74,17 +74,17 @@ class EntryLogged(Struct, frozen=True):
     ids: tuple[str, ...]
 
 
-Reader: TypeAlias = Callable[[Published], None]
+StreamListener: TypeAlias = Callable[[Published], None]
 
 
 class Stream:
     """Readers by payload type; a reader registered with no types gets everything."""
 
     def __init__(self) -> None:
-        self._all: tuple[Reader, ...] = ()
-        self._some: dict[type[Struct], tuple[Reader, ...]] = {}
+        self._all: tuple[StreamListener, ...] = ()
+        self._some: dict[type[Struct], tuple[StreamListener, ...]] = {}
 
-    def subscribe(self, reader: Reader, *payloads: type[Struct]) -> None:
+    def subscribe(self, reader: StreamListener, *payloads: type[Struct]) -> None:
         if not payloads:
             self._all = (*self._all, reader)
         for payload in payloads:

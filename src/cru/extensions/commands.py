@@ -9,11 +9,11 @@ from functools import partial
 from inspect import isawaitable
 from typing import Any
 
-from cru.engine.commands import Command, Said
+from cru.engine.commands import Command, CommandResult
 from cru.events.answers import Inject
 from cru.events.payloads import Custom
 from cru.events.stream import CommandSaid
-from cru.extensions import slips
+from cru.extensions import unknown_keys
 from cru.extensions.errors import CommandFailed
 from cru.extensions.tools import Param, params, table
 from cru.namespace import answer_values
@@ -30,7 +30,7 @@ NAMED = re.compile(r"([A-Za-z_]\w*)=(.*)\Z", re.DOTALL)
 def add_commands(host: Host, said: Any) -> None:
     """The commands of a plugin's table: name → {desc, hint, params, fn}. Raises PluginFailed."""
     for name, one in table("commands", said):
-        slips.entry(host, f"the command {name}", one, COMMAND)
+        unknown_keys.entry(host, f"the command {name}", one, COMMAND)
         if callable(one.get("fn")):
             given = params(host, f"the command {name}", one.get("params"))
             add_command(host, name, str(one.get("desc") or ""), str(one.get("hint") or ""), given, one["fn"])
@@ -58,7 +58,7 @@ async def start_services(host: Host, said: Any) -> None:
     from cru.namespace.service import begin
 
     for name, one in table("services", said):
-        slips.entry(host, f"the service {name}", one, SERVICE)
+        unknown_keys.entry(host, f"the service {name}", one, SERVICE)
         if callable(one.get("fn")):
             await begin(name, str(one.get("desc") or ""), one["fn"])
         else:
@@ -117,7 +117,7 @@ class CommandContext(Object):
         self._host.session.parts.bus.stream.tell(CommandSaid(self.handler_name, text, is_error))
 
 
-async def _run(host: Host, name: str, function: Callable[..., Any], typed: str) -> Said:
+async def _run(host: Host, name: str, function: Callable[..., Any], typed: str) -> CommandResult:
     """Call the function in its plugin's name. Raises CommandFailed."""
     token = HOST.set(host)
     try:
@@ -133,17 +133,17 @@ async def _run(host: Host, name: str, function: Callable[..., Any], typed: str) 
         HOST.reset(token)
 
 
-def _said(host: Host, name: str, value: Any) -> Said:
+def _said(host: Host, name: str, value: Any) -> CommandResult:
     """What the function returned: a text or {message} is shown, {error} is a failure, {inject} gives the prompt; what is shown is shown
     beside a failure, too. Raises CommandFailed and BadArgument."""
     if value is None:
-        return Said()
+        return CommandResult()
     if not isinstance(value, Mapping):
         if _is_text(value):
-            return Said(tostring(value))
+            return CommandResult(tostring(value))
         warn(f"{host.plugin.name}: /{name} returned a {lua_type(value)}; a text, a table or nil is understood")
-        return Said()
-    slips.answer(f"{host.plugin.name}: /{name}", value, ANSWER)
+        return CommandResult()
+    unknown_keys.answer(f"{host.plugin.name}: /{name}", value, ANSWER)
     message = _text("message", value)
     try:
         if error := _text("error", value):
@@ -153,7 +153,7 @@ def _said(host: Host, name: str, value: Any) -> Said:
         if message:
             host.session.parts.bus.stream.tell(CommandSaid(name, message))
         raise
-    return Said(message) if inject is None else Said(message, inject.content, inject.model)
+    return CommandResult(message) if inject is None else CommandResult(message, inject.content, inject.model)
 
 
 def _inject(value: Mapping[str, Any]) -> Inject | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cru.extensions.manager import Extensions, Loaded
+from cru.extensions.manager import Extensions, LoadedPlugin
 from cru.namespace.callbacks import kept
 
 LINE = re.compile(r"\.\w+:(\d+)")
@@ -38,7 +38,7 @@ def _handler(one: dict[str, Any]) -> str:
     return f"{one['event']} priority {one['priority']}{pattern} {one['where']}".rstrip()
 
 
-def _row(extensions: Extensions, one: Loaded) -> dict[str, Any]:
+def _row(extensions: Extensions, one: LoadedPlugin) -> dict[str, Any]:
     session, found = extensions.session, one.found
     row: dict[str, Any] = {
         "name": one.name, "owner": one.name, "version": found.manifest.version if found.manifest is not None else "",

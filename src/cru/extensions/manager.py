@@ -16,14 +16,14 @@ from msgspec.structs import replace
 
 from cru.engine.parts import Parts
 from cru.events.stream import Notice
-from cru.extensions.coming_and_going import coming, going
-from cru.extensions.discover import Found
+from cru.extensions.discovery import DiscoveredPlugin
 from cru.extensions.errors import NoPlugin, PluginFailed, StaysLoaded
-from cru.extensions.kept import Copy, copy_of, is_empty, written
-from cru.extensions.places import Places
-from cru.extensions.stamp import Stamp, stamp_of
+from cru.extensions.file_stamps import Stamp, stamp_of
+from cru.extensions.lifecycle import load_plugins, unload_plugins
+from cru.extensions.plugin_folders import PluginFolders
+from cru.extensions.project_copy import Copy, copy_of, is_empty, written
 from cru.namespace.callbacks import cancel
-from cru.namespace.host import HOST, Host, Plugin, Session
+from cru.namespace.host import HOST, Host, Plugin, PluginSession
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
@@ -37,16 +37,16 @@ ROUNDS = 3
 class Language(Protocol):
     """What runs the plugins of one language; made when the first one is there."""
 
-    def plugin(self, found: Found, config: Mapping[str, Any]) -> Plugin: ...
+    def plugin(self, found: DiscoveredPlugin, config: Mapping[str, Any]) -> Plugin: ...
 
-    async def load(self, found: Found, host: Host) -> None: ...
+    async def load(self, found: DiscoveredPlugin, host: Host) -> None: ...
 
 
-class Loaded(Struct):
+class LoadedPlugin(Struct):
     """One plugin and how it is: active, disabled, untrusted or error (with the message and, if it is known, the traceback). `stamp` is
     what it was found as, `copy` its files as they were loaded."""
 
-    found: Found
+    found: DiscoveredPlugin
     state: str
     error: str = ""
     trace: str = ""
@@ -67,11 +67,11 @@ class Loaded(Struct):
 class Extensions(Struct):
     """The plugins of one session: those that `places` finds."""
 
-    places: Places
+    places: PluginFolders
     config: Mapping[str, Any]
     home: Path
-    plugins: list[Loaded] = field(default_factory=list)
-    session: Session | None = None
+    plugins: list[LoadedPlugin] = field(default_factory=list)
+    session: PluginSession | None = None
     languages: dict[str, Language] = field(default_factory=dict)
     told: set[str] = field(default_factory=set)
     kept: list[TemporaryDirectory[str]] = field(default_factory=list)
@@ -82,7 +82,7 @@ class Extensions(Struct):
 
     async def open(self, parts: Parts) -> None:
         """Load every plugin that is wanted."""
-        self.session = Session(parts, self.home)
+        self.session = PluginSession(parts, self.home)
         if self.watching:
             parts.between.append(self.refresh)
         for found in self._find():
@@ -123,7 +123,7 @@ class Extensions(Struct):
             await self._unload(one)
         self.plugins.clear()
         for found in self._find():
-            one, was = before.pop(found.name, (Loaded(found, ""), ""))
+            one, was = before.pop(found.name, (LoadedPlugin(found, ""), ""))
             failed = await self._loaded_anew(one, was, found)
             if failed is not None:
                 self._warn(failed[0], found.name)
@@ -137,7 +137,7 @@ class Extensions(Struct):
         self._may_go(one)
         self._switch(name, on=False)
         await self._unload(one)
-        self._keep(Loaded(replace(one.found, enabled=False), "disabled", stamp=one.stamp))
+        self._keep(LoadedPlugin(replace(one.found, enabled=False), "disabled", stamp=one.stamp))
 
     async def enable(self, name: str) -> None:
         """For this session. Raises NoPlugin and PluginFailed."""
@@ -159,7 +159,7 @@ class Extensions(Struct):
             self._keep(await self._load(found), report=True)
             self._tell(found.name, "is new and is loaded")
 
-    async def _changed(self, one: Loaded, found: Found | None) -> None:
+    async def _changed(self, one: LoadedPlugin, found: DiscoveredPlugin | None) -> None:
         try:
             self._may_go(one)
         except StaysLoaded as error:
@@ -177,13 +177,13 @@ class Extensions(Struct):
         else:
             self._tell(one.name, "has changed and is loaded anew" if was == "active" else "has changed and is loaded")
 
-    async def _renew(self, one: Loaded, found: Found) -> tuple[str, str] | None:
+    async def _renew(self, one: LoadedPlugin, found: DiscoveredPlugin) -> tuple[str, str] | None:
         """Unload it and load what is there now; the message and the trace if that failed."""
         was = one.state
         await self._unload(one)
         return await self._loaded_anew(one, was, found)
 
-    async def _loaded_anew(self, one: Loaded, was: str, found: Found) -> tuple[str, str] | None:
+    async def _loaded_anew(self, one: LoadedPlugin, was: str, found: DiscoveredPlugin) -> tuple[str, str] | None:
         """Load it; if that fails, what was active before holds on. The message and the trace then."""
         empty = was == "active" and any(one.copy.values()) and is_empty(found)
         made = await self._load(replace(found, problem=f"{found.files[0]}: it is empty") if empty else found)
@@ -199,7 +199,7 @@ class Extensions(Struct):
             made.error = ""
         return f"the plugin {one.name} is not loaded: {why}", trace
 
-    async def _hold(self, one: Loaded, made: Loaded) -> bool:
+    async def _hold(self, one: LoadedPlugin, made: LoadedPlugin) -> bool:
         """Load the version before again, from the copy of its files."""
         from tempfile import TemporaryDirectory
 
@@ -217,7 +217,7 @@ class Extensions(Struct):
         self._keep(held)
         return True
 
-    def of(self, name: str) -> Loaded:
+    def of(self, name: str) -> LoadedPlugin:
         """The plugin of that name. Raises NoPlugin with the closest one."""
         for one in self.plugins:
             if one.name == name:
@@ -233,11 +233,11 @@ class Extensions(Struct):
     # one plugin -------------------------------------------------------------------------------------------------------------------
 
     @property
-    def _session(self) -> Session:
+    def _session(self) -> PluginSession:
         assert self.session is not None
         return self.session
 
-    def _find(self) -> list[Found]:
+    def _find(self) -> list[DiscoveredPlugin]:
         """All plugins in the order in which they are loaded; what is odd about the rest is told once."""
         plugins, problems = self.places.find()
         for text in problems:
@@ -246,9 +246,9 @@ class Extensions(Struct):
                 self._session.parts.bus.stream.warn(text)
         return plugins
 
-    async def _load(self, found: Found) -> Loaded:
+    async def _load(self, found: DiscoveredPlugin) -> LoadedPlugin:
         """Run it. Whatever goes wrong, nothing of it stays then."""
-        made = Loaded(found, "active", stamp=stamp_of(found) if self.watching else ())
+        made = LoadedPlugin(found, "active", stamp=stamp_of(found) if self.watching else ())
         if not found.trusted or not found.enabled:
             made.state = "disabled" if found.trusted else "untrusted"
             return made
@@ -260,7 +260,7 @@ class Extensions(Struct):
             host = Host(self._session, language.plugin(found, self._config(found.name)))
             token = HOST.set(host)
             try:
-                await coming(language, found, host, self.config)
+                await load_plugins(language, found, host, self.config)
             finally:
                 HOST.reset(token)
             made.plugin = host.plugin
@@ -272,7 +272,7 @@ class Extensions(Struct):
             made.state, made.error, made.trace = "error", str(error), _trace(error, found.folder)
         return made
 
-    async def _unload(self, one: Loaded) -> None:
+    async def _unload(self, one: LoadedPlugin) -> None:
         """Take back all that it registered. It is inert afterwards, whatever fails."""
         plugin, one.plugin = one.plugin, None
         if plugin is None:
@@ -289,7 +289,7 @@ class Extensions(Struct):
         token = HOST.set(host)
         try:
             for function in reversed(host.plugin.leaving):
-                await going(host, "on_unload", host.plugin.invoke, function)
+                await unload_plugins(host, "on_unload", host.plugin.invoke, function)
         finally:
             HOST.reset(token)
 
@@ -298,13 +298,13 @@ class Extensions(Struct):
         session, name = self._session, host.plugin.name
         for _ in range(ROUNDS):
             for undo in reversed(session.owned.pop(name, {}).values()):
-                await going(host, "unloading", undo)
+                await unload_plugins(host, "unloading", undo)
         session.parts.bus.registry.drop_owner(name)
         session.parts.tools.drop(name)
         session.parts.commands.drop(name)
         await cancel(session, name)
 
-    def _keep(self, made: Loaded, report: bool = False) -> None:
+    def _keep(self, made: LoadedPlugin, report: bool = False) -> None:
         """Put it into the list, in the place of the one before."""
         names = [one.name for one in self.plugins]
         if made.name in names:
@@ -322,7 +322,7 @@ class Extensions(Struct):
         if self.of(name).state == "active":
             self._session.parts.bus.stream.tell(Notice("info", f"the plugin {name} {what}", name))
 
-    def _may_go(self, one: Loaded) -> None:
+    def _may_go(self, one: LoadedPlugin) -> None:
         """Raises StaysLoaded if an active plugin needs it."""
         above = [other.name for other in self.plugins if other.state == "active" and one.name in _needs(other.found)]
         if one.state == "active" and above:
@@ -331,7 +331,7 @@ class Extensions(Struct):
                 f"{', '.join(above)} {verb} on the plugin {one.name}", f"`/plugin disable {above[-1]}` first"
             )
 
-    def _may_come(self, found: Found) -> None:
+    def _may_come(self, found: DiscoveredPlugin) -> None:
         """Raises PluginFailed for one that cannot be loaded, or whose dependency is not there."""
         if found.problem:
             raise PluginFailed(found.problem)
@@ -367,7 +367,7 @@ class Extensions(Struct):
         return self.languages[kind]
 
 
-def _needs(found: Found) -> tuple[str, ...]:
+def _needs(found: DiscoveredPlugin) -> tuple[str, ...]:
     said = found.manifest.dependencies if found.manifest is not None else ()
     return tuple(one.name for one in said if not one.optional)
 

@@ -30,7 +30,7 @@ class Package(Struct, frozen=True):
     file: str
 
 
-class Cache(Struct, frozen=True):
+class PackageCache(Struct, frozen=True):
     """`cache/packages.json`: what was found while the folders of the search path had these mtimes (nanoseconds; 0 = none)."""
 
     folders: tuple[tuple[str, int], ...]
@@ -44,13 +44,13 @@ def installed(home: Path, path: Sequence[str] | None = None) -> tuple[Package, .
     )
     file = home / CACHE
     try:
-        known = msgspec.json.decode(file.read_bytes(), type=Cache)
+        known = msgspec.json.decode(file.read_bytes(), type=PackageCache)
     except (OSError, msgspec.MsgspecError):  # none yet, or not understood: it is made anew
-        known = Cache(())
+        known = PackageCache(())
     if known.folders == folders:
         return known.packages
     packages = tuple(_scan([folder for folder, mtime in folders if mtime]))
-    _keep(file, Cache(folders, packages))
+    _keep(file, PackageCache(folders, packages))
     return packages
 
 
@@ -61,7 +61,7 @@ def _mtime(folder: str) -> int:
         return 0
 
 
-def _keep(file: Path, cache: Cache) -> None:
+def _keep(file: Path, cache: PackageCache) -> None:
     from cru.config.atomic import replace
 
     try:

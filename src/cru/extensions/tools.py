@@ -11,10 +11,10 @@ import msgspec
 from msgspec import Struct
 
 from cru.events.calling import described, from_outside
-from cru.extensions import slips
+from cru.extensions import unknown_keys
 from cru.extensions.errors import PluginFailed
 from cru.namespace.host import HOST, Host, NamespaceError
-from cru.tools.protocol import Access, ArgumentError, Kind, Result, Running, ToolError
+from cru.tools.protocol import Access, ArgumentError, Kind, ToolContext, ToolError, ToolResult
 from cru.values.messages import ToolSpec
 
 TYPES: dict[str, tuple[type, ...]] = {
@@ -55,9 +55,9 @@ def params(host: Host, what: str, said: Any) -> tuple[Param, ...]:
             raise PluginFailed(
                 f"{what}: every parameter is a table with a name", '{name = "path", type = "string", desc = "…"}'
             )
-        slips.entry(host, f"{what}, parameter {one['name']}", one, PARAM)
+        unknown_keys.entry(host, f"{what}, parameter {one['name']}", one, PARAM)
         kind, about = str(one.get("type") or "any"), str(one.get("desc") or "")
-        slips.type_word(host, f"{what}, parameter {one['name']}", kind.rstrip("?"), (*TYPES, *WORDS, "any"))
+        unknown_keys.type_word(host, f"{what}, parameter {one['name']}", kind.rstrip("?"), (*TYPES, *WORDS, "any"))
         made.append(param(one["name"], kind, about, bool(one.get("optional"))))
     return tuple(made)
 
@@ -75,7 +75,7 @@ def table(what: str, said: Any) -> Iterable[tuple[str, Mapping[str, Any]]]:
 def add_tools(host: Host, said: Any) -> None:
     """The tools of a plugin's table: name → {desc, params, fn}. One without a function is left out. Raises PluginFailed."""
     for name, one in table("tools", said):
-        slips.entry(host, f"the tool {name}", one, TOOL)
+        unknown_keys.entry(host, f"the tool {name}", one, TOOL)
         if callable(one.get("fn")):
             given = params(host, f"the tool {name}", one.get("params"))
             add_tool(host, name, str(one.get("desc") or ""), given, one["fn"])
@@ -138,7 +138,7 @@ class PluginTool:
     def paths(self, args: Mapping[str, Any]) -> Iterable[tuple[Access, str]]:
         return ()
 
-    async def run(self, args: dict[str, Any], running: Running) -> Result:
+    async def run(self, args: dict[str, Any], running: ToolContext) -> ToolResult:
         """Call the plugin's function in its name. Raises ToolError."""
         token = HOST.set(self._host)
         try:
@@ -157,10 +157,10 @@ class PluginTool:
             raise ToolError(f"what it returned cannot be read: {described(raised)}") from raised
 
 
-def _result(value: Any) -> Result:
+def _result(value: Any) -> ToolResult:
     if isinstance(value, Mapping) and value.get("error"):
-        return Result(str(value["error"]), is_error=True)
-    return Result(value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=repr).decode())
+        return ToolResult(str(value["error"]), is_error=True)
+    return ToolResult(value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=repr).decode())
 
 
 def _check_type(name: str, value: Any, kind: str) -> None:

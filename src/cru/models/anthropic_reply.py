@@ -8,20 +8,20 @@ import msgspec
 from msgspec import Struct
 
 from cru.models.exchange import NOT_JSON, unfinished, unreadable
-from cru.models.failures import Asked, ErrorObject, as_object, from_object
-from cru.models.limits import Arguments
+from cru.models.failures import ErrorObject, RequestFacts, as_object, from_object
+from cru.models.limits import ArgumentBuffer
 from cru.values.deltas import CallPart, Delta, End, Text, Thought, ThoughtBlock
 from cru.values.messages import Thinking, Usage
 
 
-class _Usage(Struct):
+class _AnthropicUsage(Struct):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
 
 
-class _Block(Struct, omit_defaults=True):
+class _ContentBlock(Struct, omit_defaults=True):
     type: str
     id: str = ""
     name: str = ""
@@ -41,22 +41,22 @@ class _Delta(Struct):
     stop_reason: str | None = None
 
 
-class _Message(Struct):
-    content: list[_Block] = []
+class _MessageFields(Struct):
+    content: list[_ContentBlock] = []
     stop_reason: str | None = None
-    usage: _Usage | None = None
+    usage: _AnthropicUsage | None = None
 
 
-class _Event(_Message, kw_only=True):
+class _StreamEvent(_MessageFields, kw_only=True):
     type: str = ""
     index: int = 0
-    message: _Message | None = None
-    content_block: _Block | None = None
+    message: _MessageFields | None = None
+    content_block: _ContentBlock | None = None
     delta: _Delta | None = None
     error: ErrorObject | str | None = None
 
 
-_decode = msgspec.json.Decoder(_Event).decode
+_decode = msgspec.json.Decoder(_StreamEvent).decode
 
 _REASONS = {
     "end_turn": "stop",
@@ -71,13 +71,13 @@ _REASONS = {
 class AnthropicReply:
     """One reply. See exchange.Reader."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: RequestFacts) -> None:
         self._asked = asked
         self._reason = ""
-        self._counts = _Usage()
-        self._blocks: dict[int, _Block] = {}
+        self._counts = _AnthropicUsage()
+        self._blocks: dict[int, _ContentBlock] = {}
         self._calls: dict[int, int] = {}
-        self._arguments = Arguments()
+        self._arguments = ArgumentBuffer()
         self.done = False
 
     def read(self, data: bytes) -> list[Delta]:
@@ -109,7 +109,7 @@ class AnthropicReply:
         usage = Usage((counts.input_tokens or 0) + read + written, counts.output_tokens or 0, read, written)
         return [End(_REASONS.get(self._reason, self._reason or "stop"), usage)]
 
-    def _other(self, event: _Event) -> list[Delta]:
+    def _other(self, event: _StreamEvent) -> list[Delta]:
         match event.type:
             case "message_start" if event.message is not None:
                 self._count(event.message.usage)
@@ -127,7 +127,7 @@ class AnthropicReply:
                 return self._message(event)
         return []
 
-    def _message(self, event: _Event) -> list[Delta]:
+    def _message(self, event: _StreamEvent) -> list[Delta]:
         self._count(event.usage)
         self._reason = event.stop_reason or "end_turn"
         deltas: list[Delta] = []
@@ -136,7 +136,7 @@ class AnthropicReply:
             deltas += self._stop(index)
         return deltas
 
-    def _start(self, index: int, block: _Block) -> list[Delta]:
+    def _start(self, index: int, block: _ContentBlock) -> list[Delta]:
         self._blocks[index] = block
         if block.type == "tool_use":
             slot = self._calls.setdefault(index, len(self._calls))
@@ -177,7 +177,7 @@ class AnthropicReply:
             data = {"type": "redacted_thinking", "data": block.data}
         return [ThoughtBlock(Thinking(self._asked.provider, block.thinking, data))]
 
-    def _count(self, usage: _Usage | None) -> None:
+    def _count(self, usage: _AnthropicUsage | None) -> None:
         """Later counts are totals: they replace earlier ones, a missing one keeps what was known."""
         if usage is None:
             return

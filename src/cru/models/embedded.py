@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cru.models.exchange import Say
-from cru.models.failures import Asked
+from cru.models.failures import RequestFacts
 from cru.models.fragments import FragmentCache, Last
 from cru.models.openai_compatible import tell_once
 from cru.models.openai_reply import OpenAIReply
@@ -56,7 +56,7 @@ class Embedded:
         _require_library()
         self.name, self._path, self._say = name, path, say
         self._window = context_window or WINDOW
-        self._asked = Asked(self.provider, name)
+        self._asked = RequestFacts(self.provider, name)
         self._messages, self._head, self._format = FragmentCache(_message), Last(), Last()
         self._told: set[str] = set()
         self._server: xllamacpp.Server | None = None

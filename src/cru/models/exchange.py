@@ -9,7 +9,7 @@ from typing import Protocol
 
 import msgspec
 
-from cru.models.failures import Asked, from_status
+from cru.models.failures import RequestFacts, from_status
 from cru.models.protocol import BrokenReply, ModelError, ModelRefused, ModelUnavailable
 from cru.models.sse import SseDecoder
 from cru.net import retry
@@ -28,7 +28,7 @@ Sleep = Callable[[float], Awaitable[None]]
 Say = Callable[[str], None]
 
 
-class Reader(Protocol):
+class ReplyReader(Protocol):
     """Reads one reply. `done` is set by the provider's end mark; `end` raises BrokenReply if the reply is not whole."""
 
     done: bool
@@ -49,7 +49,7 @@ class Exchange:
         transport: Transport,
         url: str,
         headers: Mapping[str, str],
-        asked: Asked,
+        asked: RequestFacts,
         *,
         say: Say,
         sleep: Sleep = asyncio.sleep,
@@ -57,7 +57,7 @@ class Exchange:
         self._transport, self._url, self._headers = transport, url, headers
         self.asked, self._say, self._sleep = asked, say, sleep
 
-    async def deltas(self, body: bytes, reader: Callable[[], Reader]) -> AsyncGenerator[Delta, None]:
+    async def deltas(self, body: bytes, reader: Callable[[], ReplyReader]) -> AsyncGenerator[Delta, None]:
         """The reply to one request. Raises ModelError. Close the generator to close the connection."""
         for attempt in range(retry.TRIES):
             begun = False
@@ -92,7 +92,7 @@ class Exchange:
         self._say(f"{failure.message}; trying again in {seconds:.1f} s ({attempt + 2} of {retry.TRIES})")
         await self._sleep(seconds)
 
-    async def _once(self, body: bytes, reader: Reader, asked_delay: list[float]) -> AsyncGenerator[Delta, None]:
+    async def _once(self, body: bytes, reader: ReplyReader, asked_delay: list[float]) -> AsyncGenerator[Delta, None]:
         response = await self._transport.post_stream(self._url, self._headers, body)
         try:
             if response.status >= 300:
@@ -127,7 +127,7 @@ class Exchange:
 
 
 async def _events(
-    response: Response, reader: Reader, stranger: Callable[[str], ModelError]
+    response: Response, reader: ReplyReader, stranger: Callable[[str], ModelError]
 ) -> AsyncGenerator[list[Delta], None]:
     """The deltas of each chunk. A body that begins with `{` is a whole reply, and one that begins like events is a stream,
     whatever its content type says; anything else of another type is nobody's reply."""
@@ -172,13 +172,13 @@ async def _drain(response: Response) -> None:
         pass  # the reply is whole; only the connection is not kept
 
 
-def unfinished(asked: Asked) -> BrokenReply:
+def unfinished(asked: RequestFacts) -> BrokenReply:
     return BrokenReply(
         f"{asked.provider}: the reply of {asked.model} ended early", "what came so far is kept; try again"
     )
 
 
-def unreadable(asked: Asked, data: bytes) -> BrokenReply:
+def unreadable(asked: RequestFacts, data: bytes) -> BrokenReply:
     """For a reply that is not what the protocol says; asking again would bring the same."""
     shown = asked.without_keys(data.decode("utf-8", "replace"))[:120]
     error = BrokenReply(

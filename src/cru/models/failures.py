@@ -48,16 +48,16 @@ class ErrorObject(Struct):
     metadata: Any = None
 
 
-class _Body(Struct):
+class _ErrorBody(Struct):
     error: ErrorObject | str | None = None
     message: str | None = None
     detail: Any = None
 
 
-_decode = msgspec.json.Decoder(_Body).decode
+_decode = msgspec.json.Decoder(_ErrorBody).decode
 
 
-class Asked(Struct, frozen=True):
+class RequestFacts(Struct, frozen=True):
     """Whom a request went to, for messages: the provider, the model, and the name of the variable or setting of its key. `hidden`: what
     else no message may show."""
 
@@ -77,7 +77,7 @@ class Asked(Struct, frozen=True):
         return text
 
 
-def from_status(asked: Asked, status: int, body: bytes) -> ModelError:
+def from_status(asked: RequestFacts, status: int, body: bytes) -> ModelError:
     """The error that an HTTP status and its body stand for."""
     error = ErrorObject()
     try:
@@ -93,13 +93,13 @@ def as_object(error: ErrorObject | str | None) -> ErrorObject | None:
     return ErrorObject(error) if isinstance(error, str) else error
 
 
-def from_object(asked: Asked, error: ErrorObject) -> ModelError:
+def from_object(asked: RequestFacts, error: ErrorObject) -> ModelError:
     """The error that an `error` object inside a 200 reply stands for."""
     status = error.code if isinstance(error.code, int) else _STATUS_OF_TYPE.get(error.type or str(error.code), 0)
     return build(asked, status, error)
 
 
-def build(asked: Asked, status: int, error: ErrorObject) -> ModelError:
+def build(asked: RequestFacts, status: int, error: ErrorObject) -> ModelError:
     text = _words(asked, error)
     told = f"{asked.provider}: {text}" if text else f"{asked.provider} answered {status}"
     if status and text:
@@ -120,7 +120,7 @@ def build(asked: Asked, status: int, error: ErrorObject) -> ModelError:
     return BrokenReply(told)
 
 
-def _words(asked: Asked, error: ErrorObject) -> str:
+def _words(asked: RequestFacts, error: ErrorObject) -> str:
     """The provider's message, with what the host behind a router said; never the key."""
     text = error.message or ""
     if isinstance(error.metadata, dict) and isinstance(raw := error.metadata.get("raw"), str) and raw not in text:
@@ -130,7 +130,7 @@ def _words(asked: Asked, error: ErrorObject) -> str:
     return " ".join(text.split())
 
 
-def _key_hint(asked: Asked) -> str:
+def _key_hint(asked: RequestFacts) -> str:
     if asked.key_name:
         return f"the key came from {asked.key_name}: is it right, and may it use {asked.model!r}?"
     return "no key was sent: set `api_key` (or CRU_API_KEY) for this base_url"

@@ -18,7 +18,7 @@ def too_long(what: str, limit: int) -> BrokenReply:
     return error
 
 
-class Arguments:
+class ArgumentBuffer:
     """Adds up the arguments of each call of one reply."""
 
     def __init__(self) -> None:

@@ -8,21 +8,21 @@ import msgspec
 from msgspec import Struct
 
 from cru.models.exchange import NOT_JSON, unfinished, unreadable
-from cru.models.failures import Asked, ErrorObject, as_object, from_object
-from cru.models.limits import Arguments
+from cru.models.failures import ErrorObject, RequestFacts, as_object, from_object
+from cru.models.limits import ArgumentBuffer
 from cru.values.deltas import CallPart, Delta, End, Text, Thought, ThoughtBlock
 from cru.values.messages import Thinking, Usage
 
 
-class _Function(Struct):
+class _FunctionDelta(Struct):
     name: str | None = None
     arguments: str | dict[str, Any] | None = None
 
 
-class _Call(Struct):
+class _CallDelta(Struct):
     index: int | None = None
     id: str | None = None
-    function: _Function | None = None
+    function: _FunctionDelta | None = None
 
 
 class _ContentPart(Struct):
@@ -34,11 +34,11 @@ class _Part(Struct):
     reasoning_content: str | None = None
     reasoning: str | None = None
     reasoning_details: list[dict[str, Any]] | None = None
-    tool_calls: list[_Call] | None = None
+    tool_calls: list[_CallDelta] | None = None
     refusal: str | None = None
 
 
-class _Choice(Struct):
+class _ReplyChoice(Struct):
     delta: _Part | None = None
     message: _Part | None = None
     finish_reason: str | None = None
@@ -50,7 +50,7 @@ class _Details(Struct):
     cache_write_tokens: int | None = None
 
 
-class _Usage(Struct):
+class _OpenAIUsage(Struct):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     prompt_tokens_details: _Details | None = None
@@ -59,8 +59,8 @@ class _Usage(Struct):
 
 
 class _Chunk(Struct):
-    choices: list[_Choice] | None = None
-    usage: _Usage | None = None
+    choices: list[_ReplyChoice] | None = None
+    usage: _OpenAIUsage | None = None
     error: ErrorObject | str | None = None
 
 
@@ -71,7 +71,7 @@ _CALL_REASONS = ("stop", "function_call", "tool_calls")
 class OpenAIReply:
     """One reply. See exchange.Reader."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: RequestFacts) -> None:
         self._asked = asked
         self._reason = ""
         self._refused = False
@@ -130,7 +130,7 @@ class OpenAIReply:
         except (ValueError, msgspec.DecodeError):
             raise unreadable(self._asked, data) from error
 
-    def _choice(self, choice: _Choice, deltas: list[Delta]) -> None:
+    def _choice(self, choice: _ReplyChoice, deltas: list[Delta]) -> None:
         if choice.finish_reason:
             self._reason = choice.finish_reason
             if self._reason == "error":
@@ -156,14 +156,14 @@ class _Calls:
         self._slots: dict[int, int] = {}
         self._ids: list[str] = []
         self._named: set[int] = set()
-        self._arguments = Arguments()
+        self._arguments = ArgumentBuffer()
 
     @property
     def count(self) -> int:
         return len(self._ids)
 
-    def part(self, call: _Call) -> CallPart:
-        function = call.function or _Function()
+    def part(self, call: _CallDelta) -> CallPart:
+        function = call.function or _FunctionDelta()
         arguments = function.arguments or ""
         if not isinstance(arguments, str):
             arguments = msgspec.json.encode(arguments).decode()
@@ -181,7 +181,7 @@ class _Calls:
             self._named.add(slot)
         return CallPart(slot, identity, name, arguments)
 
-    def _is_other(self, slot: int, call: _Call) -> bool:
+    def _is_other(self, slot: int, call: _CallDelta) -> bool:
         """Whether a fragment with a name begins another call although its index is taken."""
         if call.id:
             return call.id != self._ids[slot]
@@ -238,7 +238,7 @@ class _ThinkingParts:
         return [ThoughtBlock(Thinking(provider, text, data))]
 
 
-def _usage(usage: _Usage) -> Usage:
+def _usage(usage: _OpenAIUsage) -> Usage:
     details = usage.prompt_tokens_details or _Details()
     return Usage(
         input=usage.prompt_tokens or 0,

@@ -18,22 +18,22 @@ SECONDS = 0.2
 SERVERS: tuple[Provider, ...] = (PROVIDERS["ollama"], PROVIDERS["lmstudio"])
 
 
-class _Listed(Struct):
+class _ServerModel(Struct):
     id: str
 
 
-class _List(Struct):
-    data: list[_Listed] | None = None
+class _ServerModelList(Struct):
+    data: list[_ServerModel] | None = None
 
 
-class Found(Struct, frozen=True):
+class ModelServer(Struct, frozen=True):
     """A server that answered, and the models that it offers (without those for embeddings)."""
 
     provider: Provider
     models: tuple[str, ...]
 
 
-async def probe(servers: Sequence[Provider] = SERVERS) -> Found | None:
+async def probe(servers: Sequence[Provider] = SERVERS) -> ModelServer | None:
     """The first of the servers, in order, that lists a model within 200 ms."""
     transport = Transport(connect_timeout=SECONDS, idle_timeout=SECONDS)
     try:
@@ -43,14 +43,14 @@ async def probe(servers: Sequence[Provider] = SERVERS) -> Found | None:
     return next((answer for answer in found if answer), None)
 
 
-async def _ask(transport: Transport, server: Provider) -> Found | None:
+async def _ask(transport: Transport, server: Provider) -> ModelServer | None:
     try:
         page = await transport.get(f"{server.base_url}/models", timeout=SECONDS, max_redirects=0)
-        listed = msgspec.json.decode(page.body, type=_List).data if page.status == 200 else None
+        listed = msgspec.json.decode(page.body, type=_ServerModelList).data if page.status == 200 else None
     except (NetError, msgspec.DecodeError, UnicodeDecodeError):
         return None  # nobody there, or somebody else: not an answer
     models = tuple(model.id for model in listed or () if "embed" not in model.id)
-    return Found(server, models) if models else None
+    return ModelServer(server, models) if models else None
 
 
 async def require_listed(provider: str, model: str, base_url: str) -> None:

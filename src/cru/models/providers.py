@@ -71,7 +71,7 @@ LATER = (
 SHORTEST = 4
 
 
-class Key(Struct, frozen=True):
+class ApiKey(Struct, frozen=True):
     """A key and the name of the variable or setting that it came from; both "" if there is none."""
 
     value: str = ""
@@ -81,25 +81,25 @@ class Key(Struct, frozen=True):
         return f"Key(name={self.name!r})"
 
 
-def key_for(provider: str, base_url: str, settings: ModelSettings, env: Mapping[str, str]) -> Key:
+def key_for(provider: str, base_url: str, settings: ModelSettings, env: Mapping[str, str]) -> ApiKey:
     """The key that a request to `base_url` may carry.
 
     A provider's own variable is sent to that provider's host and nowhere else. The setting `api_key` (or CRU_API_KEY) belongs to
     the setting `base_url`; without one, to the provider that the model names (OpenRouter if it names none)."""
     own = (
-        Key(settings.api_key.strip(), "the setting api_key")
+        ApiKey(settings.api_key.strip(), "the setting api_key")
         if settings.api_key
-        else Key(env.get(OWN_KEY, "").strip(), OWN_KEY)
+        else ApiKey(env.get(OWN_KEY, "").strip(), OWN_KEY)
     )
     if settings.base_url and same_host(settings.base_url, base_url) and own.value:
         return own
     for row in KEYED:
         if same_host(row.base_url, base_url) and env.get(row.key_variable):
-            return Key(env[row.key_variable].strip(), row.key_variable)
+            return ApiKey(env[row.key_variable].strip(), row.key_variable)
     official = provider in PROVIDERS and bool(PROVIDERS[provider].key_variable)
     if own.value and not settings.base_url and official and same_host(PROVIDERS[provider].base_url, base_url):
         return own
-    return Key()
+    return ApiKey()
 
 
 def same_host(one: str, other: str) -> bool:

@@ -17,7 +17,7 @@ from cru.net.transport import Transport
 Say = Callable[[str], None]
 
 
-class Choice(Struct, frozen=True):
+class ModelChoice(Struct, frozen=True):
     """What was chosen. base_url is the provider's address (for local: the model's file). `why` names the setting that decided.
 
     parameters is `[api]` with the alias's `api` over it (config has merged the layers of `[api]` before, so an alias wins over
@@ -45,7 +45,7 @@ async def choose(
     say: Say,
     *,
     servers: Sequence[Provider] | None = None,
-) -> Choice:
+) -> ModelChoice:
     """Decide on a model; no key leaves, and only servers of this machine may be asked (`say` names what was found).
 
     Raises NoModel (exit 5) with the ways to go on."""
@@ -55,9 +55,9 @@ async def choose(
     for sentence in check_api(parameters):
         say(f"settings: {sentence}")
 
-    def chosen(provider: str, identity: str, base_url: str, why: str) -> Choice:
+    def chosen(provider: str, identity: str, base_url: str, why: str) -> ModelChoice:
         window = alias.context_window or settings.models.get(identity, ModelAlias()).context_window
-        return Choice(provider, identity, base_url, parameters, window, why)
+        return ModelChoice(provider, identity, base_url, parameters, window, why)
 
     provider, identity = providers.split_model(model.strip(), settings, env)
     if provider in ("local", "scripted"):
@@ -75,7 +75,12 @@ async def choose(
 
 
 def build(
-    choice: Choice, settings: ModelSettings, env: Mapping[str, str], transport: Transport, *, say: Say | None = None
+    choice: ModelChoice,
+    settings: ModelSettings,
+    env: Mapping[str, str],
+    transport: Transport,
+    *,
+    say: Say | None = None,
 ) -> AdapterModel:
     """The adapter for a choice. Sends nothing. `say` hears of waits before another try and of parameters left out.
 
@@ -94,13 +99,13 @@ def build(
 
 
 def _http(
-    choice: Choice, settings: ModelSettings, env: Mapping[str, str], transport: Transport, say: Say
+    choice: ModelChoice, settings: ModelSettings, env: Mapping[str, str], transport: Transport, say: Say
 ) -> AdapterModel:
     from cru.models.exchange import Exchange
-    from cru.models.failures import Asked
+    from cru.models.failures import RequestFacts
 
     key = key_for(choice.provider, choice.base_url, settings, env)
-    asked = Asked(
+    asked = RequestFacts(
         choice.provider, choice.model, key.name if key.value else "", key.value, providers.in_base_url(choice.base_url)
     )
     headers = {"content-type": "application/json", "accept": "text/event-stream", "user-agent": "cru"}
@@ -169,8 +174,8 @@ def _file(provider: str, identity: str, models_folder: Path) -> str:
 
 
 async def _unconfigured(
-    identity: str, models_folder: Path, say: Say, chosen: Callable[..., Choice], servers: Sequence[Provider] | None
-) -> Choice:
+    identity: str, models_folder: Path, say: Say, chosen: Callable[..., ModelChoice], servers: Sequence[Provider] | None
+) -> ModelChoice:
     from cru.models.probe import SERVERS, probe
 
     found = await probe(SERVERS if servers is None else servers)
@@ -217,4 +222,4 @@ def _ways() -> str:
     )
 
 
-__all__ = ["KEY_VARIABLES", "AdapterModel", "Choice", "build", "choose", "secrets"]
+__all__ = ["KEY_VARIABLES", "AdapterModel", "ModelChoice", "build", "choose", "secrets"]

@@ -18,7 +18,7 @@ class Delay(Struct, frozen=True):
     seconds: float
 
 
-class Failure(Struct, frozen=True):
+class ScriptedFailure(Struct, frozen=True):
     """What a server says instead of a reply."""
 
     status: int
@@ -29,10 +29,10 @@ class Drop(Struct, frozen=True):
     """The connection is lost here."""
 
 
-Item: TypeAlias = Text | Thought | CallPart | Delay | Failure | Drop
+Item: TypeAlias = Text | Thought | CallPart | Delay | ScriptedFailure | Drop
 
 
-class Reply(Struct, frozen=True):
+class ScriptedReply(Struct, frozen=True):
     """One reply: items in order (the ids of calls are given when it is played), then the end unless it fails before."""
 
     items: tuple[Item, ...] = ()
@@ -43,7 +43,7 @@ class Script(Struct, frozen=True):
     """A whole file. by_order: replies are counted by request of this process, not by the conversation."""
 
     path: str
-    replies: tuple[Reply, ...]
+    replies: tuple[ScriptedReply, ...]
     loop: bool = False
     by_order: bool = False
 
@@ -73,7 +73,7 @@ class _Builder:
     def __init__(self, path: str) -> None:
         self._path = path
         self._number = 0
-        self._replies: list[Reply] = []
+        self._replies: list[ScriptedReply] = []
         self._loop = self._by_order = False
         self._begin()
 
@@ -108,7 +108,7 @@ class _Builder:
 
     def _close(self) -> None:
         if not self._empty:
-            self._replies += [Reply(tuple(self._items), End(self._end, self._usage))] * self._times
+            self._replies += [ScriptedReply(tuple(self._items), End(self._end, self._usage))] * self._times
         self._begin()
 
     def _header(self, key: str, value: str) -> None:
@@ -161,11 +161,11 @@ class _Builder:
         counts = {name: int(number) for name, number in fields.items() if name != "cost"}
         return Usage(**counts, cost=fields.get("cost", 0.0))
 
-    def _failure(self, value: str) -> Failure:
+    def _failure(self, value: str) -> ScriptedFailure:
         status, _, text = value.partition(" ")
         if not (status.isdigit() and len(status) == 3):
             raise self._wrong(f"`error:` begins with a status such as 429, not {status!r}")
-        return Failure(int(status), text.strip())
+        return ScriptedFailure(int(status), text.strip())
 
     def _unknown(self, key: str) -> NoModel:
         name = key.strip()

@@ -11,7 +11,7 @@ import msgspec
 
 from cru.models import script
 from cru.models.exchange import Sleep
-from cru.models.failures import Asked, ErrorObject, build
+from cru.models.failures import ErrorObject, RequestFacts, build
 from cru.models.fragments import FragmentCache, Last
 from cru.models.protocol import BrokenReply, ModelUnavailable
 from cru.values.deltas import CallPart, Delta, End, Text, Thought
@@ -32,7 +32,7 @@ class Scripted:
         self.name = str(path)
         self._script = script.load(path)
         self._sleep = sleep
-        self._asked = Asked("scripted", self.name)
+        self._asked = RequestFacts("scripted", self.name)
         self._messages, self._head = FragmentCache(_encode_message), Last()
         self._failed = 0
         self._order = 0
@@ -76,7 +76,7 @@ class Scripted:
             return self._order - 1
         return int(body.rpartition(_TURN)[2].rstrip(b"}")) + self._failed
 
-    def _reply(self, number: int) -> script.Reply:
+    def _reply(self, number: int) -> script.ScriptedReply:
         replies = self._script.replies
         if not replies or (number >= len(replies) and not self._script.loop):
             error = BrokenReply(
@@ -87,11 +87,11 @@ class Scripted:
             raise error
         return replies[number % len(replies)]
 
-    async def _do(self, item: script.Delay | script.Failure | script.Drop, said: bool) -> None:
+    async def _do(self, item: script.Delay | script.ScriptedFailure | script.Drop, said: bool) -> None:
         match item:
             case script.Delay(seconds):
                 await self._sleep(seconds)
-            case script.Failure(status, text):
+            case script.ScriptedFailure(status, text):
                 raise build(self._asked, status, ErrorObject(text))
             case script.Drop():
                 kind = BrokenReply if said else ModelUnavailable

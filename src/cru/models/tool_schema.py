@@ -13,12 +13,12 @@ from cru.values.messages import ToolSpec
 LONGEST_STRING = 200
 
 
-class _Called(Struct):
+class _ChosenCall(Struct):
     name: str
     arguments: msgspec.Raw = msgspec.Raw(b"{}")
 
 
-_decode = msgspec.json.Decoder(_Called).decode
+_decode = msgspec.json.Decoder(_ChosenCall).decode
 
 
 def schema(tools: tuple[ToolSpec, ...]) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from cru.events.answers import PASS, Answer, Change, Decision
-from cru.events.catalog import Row
+from cru.events.catalog import EventRow
 from cru.events.errors import BadAnswer
 from cru.namespace.answer_values import bounded, inject, kind, text, yes
 from cru.namespace.answer_words import BESIDE, CANCEL, DECIDING, NO, WORDS
@@ -24,17 +24,17 @@ CANCELLED = "cancelled"
 """The reason of a cancel without one."""
 
 
-class Read(NamedTuple):
+class ParsedAnswer(NamedTuple):
     """An answer, and by key what of the returned value does not count: it is told once."""
 
     answer: Answer
     odd: Mapping[str, str] = {}
 
 
-NOTHING = Read(PASS)
+NOTHING = ParsedAnswer(PASS)
 
 
-def read(name: str, row: Row, raw: Any, sent: Mapping[str, Any]) -> Read:
+def read(name: str, row: EventRow, raw: Any, sent: Mapping[str, Any]) -> ParsedAnswer:
     """The answer of a return value. `sent` is the payload as the handler got it. Raises BadAnswer (the handler's failure) for what
     cannot be read whole."""
     if not isinstance(raw, Mapping):
@@ -61,7 +61,9 @@ def _words(raw: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _read(name: str, row: Row, raw: Mapping[str, Any], sent: Mapping[str, Any], said: dict[str, Any]) -> Read:
+def _read(
+    name: str, row: EventRow, raw: Mapping[str, Any], sent: Mapping[str, Any], said: dict[str, Any]
+) -> ParsedAnswer:
     odd = _slips(name, row, raw, sent)
     if said:
         _partners(name, row, sent, said)
@@ -71,10 +73,10 @@ def _read(name: str, row: Row, raw: Mapping[str, Any], sent: Mapping[str, Any], 
     else:
         changes = _changes(name, row, raw, sent, said)
         answer = Answer(changes=changes) if changes else PASS
-    return Read(answer, odd) if odd or answer is not PASS else NOTHING
+    return ParsedAnswer(answer, odd) if odd or answer is not PASS else NOTHING
 
 
-def _no_table(raw: Any) -> Read:
+def _no_table(raw: Any) -> ParsedAnswer:
     """`condition and {…}` gives false, and in Python whatever is empty; a scalar passes as in crucible. Anything else was meant to say
     something: raises BadAnswer."""
     if raw is None:
@@ -84,7 +86,7 @@ def _no_table(raw: Any) -> Read:
         what += f" {str(raw)[:40]!r}"
     elif not (isinstance(raw, list | tuple) and not raw):
         raise BadAnswer(f"{what}; a table or nil is understood", "return {…} with the words of an answer")
-    return Read(PASS, {"": f"{what}; a table or nil is understood"})
+    return ParsedAnswer(PASS, {"": f"{what}; a table or nil is understood"})
 
 
 def _payload(raw: Mapping[str, Any]) -> Any:
@@ -102,13 +104,13 @@ def _flat(raw: Mapping[str, Any], sent: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**added, **dict(stored(raw))} if added else raw
 
 
-def _slips(name: str, row: Row, raw: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, str]:
+def _slips(name: str, row: EventRow, raw: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, str]:
     """Keys that mean nothing and were probably meant to. Where the event guards something, or where it was a no that a gate would have
     heard, that is the handler's failure: raises BadAnswer."""
     strays = [key for key in raw if key not in sent and key not in KNOWN and key not in row.writable]
     if not strays:
         return {}
-    from cru.namespace.answer_slips import slips
+    from cru.namespace.answer_unknown_keys import slips
 
     odd = {}
     for key, meant, refuses in slips(name, row, raw, [key for key in strays if isinstance(key, str)]):
@@ -119,7 +121,7 @@ def _slips(name: str, row: Row, raw: Mapping[str, Any], sent: Mapping[str, Any])
     return odd
 
 
-def _partners(name: str, row: Row, sent: Mapping[str, Any], said: dict[str, Any]) -> None:
+def _partners(name: str, row: EventRow, sent: Mapping[str, Any], said: dict[str, Any]) -> None:
     """A word that stands beside another one needs it; a field of the event of the same name needs nothing."""
     for key, partner in BESIDE.items():
         if key not in said or not partner or partner in said:
@@ -129,7 +131,7 @@ def _partners(name: str, row: Row, sent: Mapping[str, Any], said: dict[str, Any]
         del said[key]
 
 
-def _said(name: str, row: Row, said: Mapping[str, Any], odd: dict[str, str]) -> Answer:
+def _said(name: str, row: EventRow, said: Mapping[str, Any], odd: dict[str, str]) -> Answer:
     """What the words say, each by its type."""
     for key in (*DECIDING, "terminate"):
         if key in said:
@@ -170,7 +172,7 @@ def _cancels(said: Mapping[str, Any]) -> str:
     return next((word for word in CANCEL if word in said), "")
 
 
-def _fitting(row: Row, said: Mapping[str, Any], answer: Answer, odd: dict[str, str]) -> Answer:
+def _fitting(row: EventRow, said: Mapping[str, Any], answer: Answer, odd: dict[str, str]) -> Answer:
     """The answer without what a stop leaves no room for. A cancel of a plugin on `turn:complete` only stops the handlers behind it."""
     stop = "halt" if "halt" in said else _cancels(said) or "terminate"
     without: dict[str, Any] = {}
@@ -186,14 +188,14 @@ def _fitting(row: Row, said: Mapping[str, Any], answer: Answer, odd: dict[str, s
     return replace(answer, **without) if without else answer
 
 
-def _refuses(row: Row, said: Mapping[str, Any]) -> bool:
+def _refuses(row: EventRow, said: Mapping[str, Any]) -> bool:
     """Whether a gate would have heard a no."""
     no = ("halt",) if row.name == "turn:complete" else NO
     return row.kind == "gate" and any(word in said for word in no)
 
 
 def _changes(
-    name: str, row: Row, raw: Mapping[str, Any], sent: Mapping[str, Any], said: Container[str]
+    name: str, row: EventRow, raw: Mapping[str, Any], sent: Mapping[str, Any], said: Container[str]
 ) -> tuple[Change, ...]:
     """Whatever differs from what was sent, in `payload` or flat, whichever changed, but for the words that were `said`."""
     changes: dict[str, Change] = {}
@@ -216,7 +218,7 @@ def _changes(
     return tuple(changes.values())
 
 
-def _whole(name: str, row: Row, event: LazyDict, sent: Mapping[str, Any]) -> None:
+def _whole(name: str, row: EventRow, event: LazyDict, sent: Mapping[str, Any]) -> None:
     """That nothing that may be changed was taken out: that would change nothing."""
     for key in sent:
         if key not in event and field_of(name, key) in row.writable:

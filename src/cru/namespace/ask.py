@@ -65,7 +65,7 @@ class Batch(Object):
         return len(self.questions)
 
 
-class Answer(Object):
+class ChoiceAnswer(Object):
     """What was chosen: indices from 0, or words of one's own."""
 
     METHODS = ("selected", "first_selected", "has_selection", "selection_count", "other", "has_other")
@@ -92,12 +92,12 @@ class Answer(Object):
         return self._other is not None
 
 
-class Response(Object):
+class AskResponse(Object):
     """The answers to a batch, in the order of its questions."""
 
     METHODS = ("id", "is_cancelled", "has_answers", "answer_count", "answer", "answers")
 
-    def __init__(self, id: str, answers: tuple[Answer, ...] | None) -> None:
+    def __init__(self, id: str, answers: tuple[ChoiceAnswer, ...] | None) -> None:
         self._id, self._answers = id, answers
 
     def id(self) -> str:
@@ -112,14 +112,14 @@ class Response(Object):
     def answer_count(self) -> int:
         return len(self._answers or ())
 
-    def answer(self, i: int) -> Answer:
+    def answer(self, i: int) -> ChoiceAnswer:
         """The i-th answer, from 1. Raises BadArgument if there is none."""
         index, count = whole("response:answer", "i", i), self.answer_count()
         if not 1 <= index <= count:
             raise BadArgument(f"response:answer: there is no answer {index}, there are {count}")
         return self.answers()[index - 1]
 
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[ChoiceAnswer]:
         return list(self._answers or ())
 
 
@@ -142,21 +142,21 @@ def batch() -> Batch:
     return Batch(new_id())
 
 
-def answer(indices: list[int]) -> Answer:
+def answer(indices: list[int]) -> ChoiceAnswer:
     """ask.answer{indices} -> an answer with these choices, counted from 0.
 
     Example: cru.ask.answer({1}):first_selected() --> 1
     """
     where = "cru.ask.answer"
-    return Answer(tuple(whole(where, "every index", one, 0) for one in array(where, "indices", indices)))
+    return ChoiceAnswer(tuple(whole(where, "every index", one, 0) for one in array(where, "indices", indices)))
 
 
-def answer_other(words: str) -> Answer:
+def answer_other(words: str) -> ChoiceAnswer:
     """ask.answer_other(text) -> an answer in words of one's own.
 
     Example: cru.ask.answer_other("neither"):other() --> "neither"
     """
-    return Answer(other=text("cru.ask.answer_other", "text", words))
+    return ChoiceAnswer(other=text("cru.ask.answer_other", "text", words))
 
 
 def notify(message: str) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def notify(message: str) -> dict[str, Any]:
     return {"kind": "notify", "message": tostring(message)}
 
 
-async def ask_user(questions: Batch) -> Response:
+async def ask_user(questions: Batch) -> AskResponse:
     """ask.ask_user(batch) -> response: r:id(), r:is_cancelled(), r:has_answers(), r:answer_count(), r:answer(i) from 1, r:answers();
     an answer has a:selected() (indices from 0), a:first_selected(), a:has_selection(), a:selection_count(), a:other(),
     a:has_other(). Waits for the person; where nobody is, the response is cancelled at once. Raises BadArgument.
@@ -177,10 +177,10 @@ async def ask_user(questions: Batch) -> Response:
     asked = checked("cru.ask.ask_user", questions)
     request = {"id": asked.id(), "questions": [as_data(one) for one in asked.questions]}
     found = await dialogs.show("ask_batch", asked.questions[0].question_text(), request)
-    return Response(asked.id(), None if found is None else answers(found))
+    return AskResponse(asked.id(), None if found is None else answers(found))
 
 
-async def agent(questions: Batch) -> Response:
+async def agent(questions: Batch) -> AskResponse:
     """ask.agent(batch) -> response, answered by the configured model beside the conversation. A question without a valid choice gets
     its first one. Raises NamespaceError if the model does not answer.
 
@@ -189,7 +189,7 @@ async def agent(questions: Batch) -> Response:
     from cru.namespace.ask_agent import reply
 
     asked = checked("cru.ask.agent", questions)
-    return Response(asked.id(), await reply([as_data(one) for one in asked.questions]))
+    return AskResponse(asked.id(), await reply([as_data(one) for one in asked.questions]))
 
 
 def checked(where: str, questions: Any) -> Batch:
@@ -208,11 +208,11 @@ def as_data(one: Question) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def answers(found: dict[str, Any]) -> tuple[Answer, ...] | None:
+def answers(found: dict[str, Any]) -> tuple[ChoiceAnswer, ...] | None:
     """The answers that a dialog gave; None if it was cancelled."""
     if found.get("cancelled"):
         return None
     return tuple(
-        Answer(tuple(array("dialog", "selected", one.get("selected"))), one.get("other"))
+        ChoiceAnswer(tuple(array("dialog", "selected", one.get("selected"))), one.get("other"))
         for one in (table("dialog", "an answer", given) for given in array("dialog", "answers", found.get("answers")))
     )

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 
 from cru.engine import round
-from cru.engine.round import Reply
+from cru.engine.round import ModelReply
 from cru.events.bus import purpose
 from cru.models.protocol import ModelError
-from cru.namespace.ask import Answer
+from cru.namespace.ask import ChoiceAnswer
 from cru.namespace.host import NamespaceError, host
 from cru.values.messages import Message, Request
 
@@ -22,7 +22,7 @@ _PROMPT = """Answer these questions by choosing. Reply with JSON only, one entry
 """
 
 
-async def reply(questions: list[dict[str, Any]]) -> tuple[Answer, ...]:
+async def reply(questions: list[dict[str, Any]]) -> tuple[ChoiceAnswer, ...]:
     """The model's answers. To one question without choices plain text is one, too. Raises NamespaceError."""
     said = await _ask(_PROMPT + "\n\n".join(_shown(n, one) for n, one in enumerate(questions, 1)))
     try:
@@ -30,7 +30,7 @@ async def reply(questions: list[dict[str, Any]]) -> tuple[Answer, ...]:
     except NamespaceError:
         if len(questions) > 1 or questions[0]["choices"] or not said.strip():
             raise
-        return (Answer(other=said.strip()),)
+        return (ChoiceAnswer(other=said.strip()),)
     given = found.get("answers") if isinstance(found, dict) else None
     listed = given if isinstance(given, list) else []
     return tuple(_answer(one, listed[n] if n < len(listed) else None) for n, one in enumerate(questions))
@@ -39,7 +39,7 @@ async def reply(questions: list[dict[str, Any]]) -> tuple[Answer, ...]:
 async def _ask(prompt: str) -> str:
     here = host()
     parts = here.session.parts
-    said = Reply()
+    said = ModelReply()
     with purpose("ask", here.plugin.name):
         try:
             voice = await parts.choose("")
@@ -74,14 +74,14 @@ def _json(text: str) -> Any:
     raise NamespaceError("cru.ask.agent: the model gave no answer in JSON", f"it said: {text[:200]}")
 
 
-def _answer(question: dict[str, Any], given: Any) -> Answer:
+def _answer(question: dict[str, Any], given: Any) -> ChoiceAnswer:
     """A choice that exists, words of its own, or the first choice."""
     if not isinstance(given, dict):
-        return Answer((0,))
+        return ChoiceAnswer((0,))
     count = len(question["choices"])
     chosen = given.get("selected")
     valid = [one for one in chosen if isinstance(one, int) and 0 <= one < count] if isinstance(chosen, list) else []
     if valid:
-        return Answer(tuple(valid if question["multi_select"] else valid[:1]))
+        return ChoiceAnswer(tuple(valid if question["multi_select"] else valid[:1]))
     other = given.get("other")
-    return Answer(other=other) if isinstance(other, str) and other else Answer((0,))
+    return ChoiceAnswer(other=other) if isinstance(other, str) and other else ChoiceAnswer((0,))

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from cru.events.steps import GRACE
-from cru.namespace.host import HOST, Host, Session, call, host
+from cru.events.cancellable import GRACE
+from cru.namespace.host import HOST, Host, PluginSession, call, host
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Callback(Struct, frozen=True):
             return None
 
 
-class Failure(Struct, frozen=True):
+class CallbackFailure(Struct, frozen=True):
     """One error of a plugin; `at` in monotonic seconds."""
 
     plugin: str
@@ -71,13 +71,13 @@ def callback(function: Callable[..., Any]) -> Callback:
 def failed(owner: Host, error: BaseException, context: str) -> None:
     """Report an error of a plugin, and keep it for `cru.errors.recent`."""
     text = str(error_value(error))
-    kept(owner.session).append(Failure(owner.plugin.name, text, context, time.monotonic()))
+    kept(owner.session).append(CallbackFailure(owner.plugin.name, text, context, time.monotonic()))
     owner.session.parts.bus.stream.warn(f"{owner.plugin.name}: {context}: {text}", owner.plugin.name)
 
 
-def kept(session: Session) -> deque[Failure]:
+def kept(session: PluginSession) -> deque[CallbackFailure]:
     """The last errors of the session, the oldest first."""
-    found: deque[Failure] = session.shared.setdefault("errors", deque(maxlen=KEPT_ERRORS))
+    found: deque[CallbackFailure] = session.shared.setdefault("errors", deque(maxlen=KEPT_ERRORS))
     return found
 
 
@@ -110,7 +110,7 @@ def detach(owner: Host, work: Callable[..., Coroutine[Any, Any, Any]], *args: An
     return task
 
 
-async def cancel(session: Session, owner: str | None = None) -> None:
+async def cancel(session: PluginSession, owner: str | None = None) -> None:
     """End the background tasks of a plugin, or of all, and wait for them; not the one that asks for it. One that does not end in time
     is left, with a warning."""
     import asyncio

@@ -69,9 +69,9 @@ def write(where: str, value: Any, name: str) -> str:
 def _bounded(where: str, work: Callable[[], Any], small: bool) -> Any:
     if small:
         return work()
-    from cru.namespace.apart import apart
+    from cru.namespace.forked import run_in_fork
 
-    return apart(where, work)
+    return run_in_fork(where, work)
 
 
 def _size(value: Any) -> int:

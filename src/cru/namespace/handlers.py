@@ -68,7 +68,7 @@ class Context(Object):
         return values
 
 
-class Handler:
+class PluginHandler:
     """One function of a plugin, as the bus calls it."""
 
     copies = True

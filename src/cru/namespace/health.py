@@ -10,7 +10,7 @@ from cru.namespace.arguments import tostring
 from cru.namespace.host import host
 
 
-class _Report(Struct):
+class _HealthReport(Struct):
     name: str
     checks: list[dict[str, Any]] = field(default_factory=list)
 
@@ -20,7 +20,7 @@ def start(name: str) -> None:
 
     Example: cru.health.start("demo") --> nil
     """
-    host().session.shared["health"] = _Report(tostring(name))
+    host().session.shared["health"] = _HealthReport(tostring(name))
 
 
 def ok(message: str) -> None:
@@ -60,12 +60,12 @@ def get_results() -> dict[str, Any]:
 
     Example: cru.health.get_results().healthy --> true
     """
-    report = host().session.shared.pop("health", None) or _Report(host().plugin.name)
+    report = host().session.shared.pop("health", None) or _HealthReport(host().plugin.name)
     healthy = all(one["level"] != "error" for one in report.checks)
     return {"name": report.name, "healthy": healthy, "checks": report.checks}
 
 
 def _add(level: str, message: str, advice: Any) -> None:
     here = host()
-    report = here.session.shared.setdefault("health", _Report(here.plugin.name))
+    report = here.session.shared.setdefault("health", _HealthReport(here.plugin.name))
     report.checks.append({"level": level, "msg": tostring(message), "advice": advice})

@@ -63,7 +63,7 @@ class Plugin(Struct):
 Undo = Callable[[], Any]
 
 
-class Session(Struct):
+class PluginSession(Struct):
     """What all plugins of a session tree share. `tasks` are background tasks with the plugin that started each, cancelled when it is
     unloaded or the session closes; `shared` holds what families of names keep for the session, by family; `owned` is the ledger: how
     to take back what a plugin registered, by its name and by what it is."""
@@ -78,7 +78,7 @@ class Session(Struct):
 class Host(Struct, frozen=True):
     """The session and the calling plugin."""
 
-    session: Session
+    session: PluginSession
     plugin: Plugin
 
     def own(self, undo: Undo, key: Hashable = None) -> None:

@@ -41,9 +41,9 @@ def query(where: str, text: bytes, code: str) -> list[Any]:
 
     if len(text) <= SMALL and _PATH.fullmatch(code):
         return run()
-    from cru.namespace.apart import apart
+    from cru.namespace.forked import run_in_fork
 
-    results: list[Any] = apart(where, run)
+    results: list[Any] = run_in_fork(where, run)
     return results
 
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 from cru.events.answers import PASS, Answer, Change
 from cru.events.stamp import Event
 from cru.namespace.arguments import options, table, text, texts
-from cru.namespace.host import BadArgument, Session, host
+from cru.namespace.host import BadArgument, PluginSession, host
 from cru.namespace.layers import Layers
 from cru.namespace.tools import fitting
 from cru.permissions import glob
@@ -89,12 +89,12 @@ def set_(name: str, definition: dict[str, Any] | None = None) -> None:
     here.own(take_back, "modes")
 
 
-def current(session: Session) -> str:
+def current(session: PluginSession) -> str:
     """The name of the mode that holds now."""
     return _modes(session).current or session.parts.gate.mode
 
 
-def switch(session: Session, name: str) -> None:
+def switch(session: PluginSession, name: str) -> None:
     """Change the mode. Raises UnknownMode."""
     known = _modes(session)
     if name in known.own:
@@ -105,7 +105,7 @@ def switch(session: Session, name: str) -> None:
         known.current = ""
 
 
-def _modes(session: Session) -> _Modes:
+def _modes(session: PluginSession) -> _Modes:
     found: _Modes | None = session.shared.get("modes")
     if found is None:
         made = found = session.shared["modes"] = _Modes(Layers())
@@ -121,12 +121,12 @@ def _modes(session: Session) -> _Modes:
     return found
 
 
-def _active(session: Session, modes: _Modes) -> Mode | None:
+def _active(session: PluginSession, modes: _Modes) -> Mode | None:
     """The mode of one's own that holds; a face may have changed the built-in mode since."""
     return modes.own.get(modes.current) if session.parts.gate.mode == _BASE else None
 
 
-def _select(session: Session, modes: _Modes, event: Event) -> Answer:
+def _select(session: PluginSession, modes: _Modes, event: Event) -> Answer:
     mode = _active(session, modes)
     if mode is None or mode.tools is None:
         return PASS
@@ -134,7 +134,7 @@ def _select(session: Session, modes: _Modes, event: Event) -> Answer:
     return Answer(changes=(Change("tools", "set", fitting(names, mode.tools)),))
 
 
-def _judge(session: Session, modes: _Modes, event: Event) -> Answer:
+def _judge(session: PluginSession, modes: _Modes, event: Event) -> Answer:
     mode = _active(session, modes)
     if mode is None:
         return PASS
@@ -150,7 +150,7 @@ def _judge(session: Session, modes: _Modes, event: Event) -> Answer:
     return Answer(decision="deny", reason=f"{about} refuses `{call.name}`") if mode.default == "deny" else PASS
 
 
-def _subject(session: Session, call: Any) -> str:
+def _subject(session: PluginSession, call: Any) -> str:
     tool = session.parts.tools.find(call.name)
     try:
         return tool.subject(call.args) if tool is not None and call.valid else ""

@@ -35,13 +35,13 @@ def markup(source: str) -> Node:
 
     Example: cru.oil.markup("<b>hi</b>") ~= nil --> true
     """
-    reader = _Reader()
+    reader = _MarkupParser()
     reader.feed(text("cru.oil.markup", "text", source))
     reader.close()
     return reader.result()
 
 
-class _Reader(HTMLParser):
+class _MarkupParser(HTMLParser):
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
         self._open: list[tuple[str, dict[str, str], list[Node]]] = [("", {}, [])]

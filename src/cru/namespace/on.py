@@ -9,7 +9,7 @@ from cru.events.errors import EventError
 from cru.events.registry import find
 from cru.namespace import vocabulary
 from cru.namespace.arguments import own, whole
-from cru.namespace.handlers import Handler
+from cru.namespace.handlers import PluginHandler
 from cru.namespace.host import BadArgument, Host, host
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -56,7 +56,7 @@ def register(event: str, function: Callable[..., Any], options: dict[str, Any], 
     where = options.pop("where", "") or here.plugin.where(function)
     name = str(options.pop("name", "") or label or where)
     priority = _priority(options.get("priority", 100))
-    handler = Handler(here, event, function, priority, name)
+    handler = PluginHandler(here, event, function, priority, name)
     fields = {**options, "priority": priority, "where": where}
     if here.plugin.dialect == "lua":
         fields["limit"] = NO_LIMIT  # the machine has its own, which stands still while a dialog is open

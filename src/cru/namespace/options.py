@@ -12,7 +12,7 @@ from msgspec import Struct
 from cru.namespace import data, jsonfile
 from cru.namespace.arguments import lua_type, number, table, text, tostring
 from cru.namespace.callbacks import Callback
-from cru.namespace.host import HOST, BadArgument, Host, Session, host
+from cru.namespace.host import HOST, BadArgument, Host, PluginSession, host
 from cru.namespace.paths import component
 
 TYPES = ("group", "input", "select", "toggle", "range", "execute")
@@ -59,7 +59,7 @@ async def options(tree: dict[str, Any]) -> None:
             await Callback(option.fields["set"], here).guarded(f"option {'.'.join(option.path)}", option.info, kept)
 
 
-async def describe(session: Session, plugin: str) -> list[dict[str, Any]]:
+async def describe(session: PluginSession, plugin: str) -> list[dict[str, Any]]:
     """For faces: the options of a plugin in order, with {path, type, value} and the fields of SHOWN, functions called."""
     tree = _tree(session, plugin)
     made = []
@@ -71,7 +71,7 @@ async def describe(session: Session, plugin: str) -> list[dict[str, Any]]:
     return sorted(made, key=lambda one: (len(one["path"]) > 1, one["path"][:-1], one["order"]))
 
 
-async def change(session: Session, plugin: str, path: str, value: Any = None) -> None:
+async def change(session: PluginSession, plugin: str, path: str, value: Any = None) -> None:
     """For faces: set an option by its dotted path, or run an `execute`. Raises BadArgument, and what the plugin raises."""
     tree = _tree(session, plugin)
     option = next((one for one in tree.options if ".".join(one.path) == path), None)
@@ -144,7 +144,7 @@ async def _fits(tree: Tree, option: Option, path: str, value: Any) -> None:
             )
 
 
-def _tree(session: Session, plugin: str) -> Tree:
+def _tree(session: PluginSession, plugin: str) -> Tree:
     found: Tree | None = session.shared.get("options", {}).get(plugin)
     if found is None:
         raise BadArgument(f"the plugin {plugin} has no options")

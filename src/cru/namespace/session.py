@@ -10,7 +10,7 @@ from cru.events.stamp import Event
 from cru.namespace import data, modes
 from cru.namespace.arguments import function, number, options, text, whole
 from cru.namespace.callbacks import callback
-from cru.namespace.host import BadArgument, Object, Session, host
+from cru.namespace.host import BadArgument, Object, PluginSession, host
 from cru.namespace.layers import Layers
 from cru.permissions.asker import Nobody
 from cru.values.messages import Span
@@ -30,11 +30,11 @@ class SessionObject(Object):
     METHODS = ("set_variable", "get_variable", "mark_first_message_sent")
     FIELDS = (*FIXED, "mode", *KNOBS)
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: PluginSession) -> None:
         object.__setattr__(self, "_session", session)
 
     def __getattr__(self, name: str) -> Any:
-        session: Session = object.__getattribute__(self, "_session")
+        session: PluginSession = object.__getattribute__(self, "_session")
         if name in KNOBS:
             return _knobs(session).get(name)
         if name == "mode":
@@ -44,7 +44,7 @@ class SessionObject(Object):
         return _fixed(session, name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        session: Session = object.__getattribute__(self, "_session")
+        session: PluginSession = object.__getattribute__(self, "_session")
         if name == "mode":
             modes.switch(session, text("session.mode", "mode", value))
         elif name in KNOBS:
@@ -134,7 +134,7 @@ def _listen(event: str, work: Any, where: str) -> int:
     return host().listen(event, work, where=where)
 
 
-def _fixed(session: Session, name: str) -> Any:
+def _fixed(session: PluginSession, name: str) -> Any:
     if name == "id":
         return session.parts.store.session_id
     if name == "workspace":
@@ -147,12 +147,12 @@ def _fixed(session: Session, name: str) -> Any:
     return settings.as_dict().get("model") if settings is not None else None
 
 
-def _variables(session: Session) -> dict[str, Any]:
+def _variables(session: PluginSession) -> dict[str, Any]:
     found: dict[str, Any] = session.shared.setdefault("variables", {})
     return found
 
 
-def _knobs(session: Session) -> Layers:
+def _knobs(session: PluginSession) -> Layers:
     """What was assigned. The first look registers the two handlers that make it so."""
     found: Layers | None = session.shared.get(_DEFAULTS)
     if found is None:
@@ -184,7 +184,7 @@ def _prompt(knobs: Layers, event: Event) -> Answer:
     return Answer(changes=(Change("sections", "set", [own, *(one for one in sections if one.name != "base")]),))
 
 
-def _turn(session: Session, name: str, value: Any) -> None:
+def _turn(session: PluginSession, name: str, value: Any) -> None:
     where = f"cru.defaults.{name}"
     if value is None:
         _knobs(session).remove(where, name)

@@ -11,7 +11,7 @@ from cru.namespace.host import HOST, Host, Object
 TODO = re.compile(r"^\s*[-*]\s+\[([ xX])\]\s+(.*)$")
 
 
-class State(Object):
+class ScriptState(Object):
     """`ctx.session.state`: the same values as `cru.state`."""
 
     __slots__ = ("_host",)
@@ -71,8 +71,8 @@ class SessionView(Object):
         ]
 
     @property
-    def state(self) -> State:
-        return State(self._host)
+    def state(self) -> ScriptState:
+        return ScriptState(self._host)
 
     @property
     def mode(self) -> str:

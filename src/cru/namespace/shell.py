@@ -23,7 +23,7 @@ PIECE, LONGEST = 64 << 10, 1 << 20
 """Bytes that are read at a time, and of a line; of a longer one, each piece of about that size counts as a line."""
 
 
-class _Command(Struct, frozen=True):
+class _ProgramCall(Struct, frozen=True):
     argv: tuple[str, ...]
     cwd: str
     env: dict[str, str]
@@ -53,7 +53,7 @@ async def spawn(cmd: str, args: list[str] | None = None, opts: dict[str, Any] | 
     """
     command = _read("cru.shell.spawn", cmd, args, opts, (*_OPTIONS, "on_line"))
     given = (opts or {}).get("on_line")
-    lines = None if given is None else _Lines(function("cru.shell.spawn", "on_line", given))
+    lines = None if given is None else _LineCallback(function("cru.shell.spawn", "on_line", given))
     out, err = _capture(), _capture()
     if lines is None:
         code = await _run(command, _keep(out), _keep(err))
@@ -78,7 +78,7 @@ def which(name: str) -> str | None:
     return find_program(name, host().session.parts.env.get("PATH", "")) if name and "\0" not in name else None
 
 
-def _read(where: str, cmd: str, args: Any, opts: Any, known: tuple[str, ...]) -> _Command:
+def _read(where: str, cmd: str, args: Any, opts: Any, known: tuple[str, ...]) -> _ProgramCall:
     text(where, "cmd", cmd)
     if cmd.rpartition("/")[2] in BLOCKED:
         raise NamespaceError(f"Command '{cmd}' is not allowed by shell policy")
@@ -86,7 +86,7 @@ def _read(where: str, cmd: str, args: Any, opts: Any, known: tuple[str, ...]) ->
     parts = host().session.parts
     cwd, stdin, timeout = given.get("cwd"), given.get("stdin"), given.get("timeout")
     added = {str(k): tostring(v) for k, v in table(where, "env", given.get("env")).items()}
-    return _Command(
+    return _ProgramCall(
         (cmd, *texts(where, "args", args)),
         os.path.join(parts.root, text(where, "cwd", cwd)) if cwd is not None else str(parts.root),
         {**parts.env, **added},
@@ -98,7 +98,7 @@ def _read(where: str, cmd: str, args: Any, opts: Any, known: tuple[str, ...]) ->
 Reader = Callable[["StreamReader"], Awaitable[None]]
 
 
-async def _run(command: _Command, stdout: Reader, stderr: Reader) -> int:
+async def _run(command: _ProgramCall, stdout: Reader, stderr: Reader) -> int:
     """Run it to its end; whatever ends this earlier ends the child's whole group."""
     import asyncio
 
@@ -145,7 +145,7 @@ def _keep(into: Capture) -> Reader:
     return read
 
 
-class _Lines:
+class _LineCallback:
     """Hands lines to a function of an extension, one at a time, until it fails."""
 
     def __init__(self, on_line: Callable[..., Any]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from cru.engine import aside
+from cru.engine import side_calls
 from cru.events.answers import PASS, Answer, Change
 from cru.events.pattern import compiled
 from cru.events.stamp import Event
@@ -32,7 +32,7 @@ async def call(name: str, args: dict[str, Any] | None = None, opts: dict[str, An
     try:
         here(where, options(where, opts, ("session",)).get("session"))
         arguments = data.encode(where, table(where, "args", args)).decode()
-        done = await aside.call(host().session.parts, text(where, "name", name), arguments, "script")
+        done = await side_calls.call(host().session.parts, text(where, "name", name), arguments, "script")
     except CruError as error:
         return Values((None, error.message))
     return Values((None, done.content) if done.is_error else (done.content, None))

@@ -18,7 +18,7 @@ class ToonError(ValueError):
     """Not TOON; names the line."""
 
 
-class _Line(Struct, frozen=True):
+class _ToonLine(Struct, frozen=True):
     number: int
     depth: int
     text: str
@@ -36,13 +36,13 @@ class _Header(Struct, frozen=True):
 
 def decode(text: str) -> Any:
     """The value of a TOON document; {} for an empty one. Raises ToonError."""
-    return _Reader(text).document()
+    return _ToonReader(text).document()
 
 
-class _Reader:
+class _ToonReader:
     def __init__(self, text: str) -> None:
         self.at = 0
-        self.lines: list[_Line] = []
+        self.lines: list[_ToonLine] = []
         self.blank: list[int] = []
         for number, line in enumerate(text.split("\n"), 1):
             bare = line.lstrip(" ")
@@ -54,7 +54,7 @@ class _Reader:
                 raise ToonError(f"line {number}: a tab in the indentation")
             if indent % 2:
                 raise ToonError(f"line {number}: indented by {indent} blanks, not a multiple of 2")
-            self.lines.append(_Line(number, indent // 2, bare.rstrip(" \r")))
+            self.lines.append(_ToonLine(number, indent // 2, bare.rstrip(" \r")))
 
     def document(self) -> Any:
         if not self.lines:
@@ -76,7 +76,7 @@ class _Reader:
             raise ToonError(f"line {line.number}: unexpected `{line.text[:40]}`")
         return found
 
-    def peek(self, depth: int) -> _Line | None:
+    def peek(self, depth: int) -> _ToonLine | None:
         """The next line if it stands at this depth. Raises ToonError if it is deeper."""
         if self.at >= len(self.lines):
             return None
@@ -94,9 +94,9 @@ class _Reader:
             self.field(line, line.text, found, depth + 1)
         return found
 
-    def field(self, line: _Line, text: str, into: dict[str, Any], inside: int) -> None:
+    def field(self, line: _ToonLine, text: str, into: dict[str, Any], inside: int) -> None:
         """One `key: value`, `key:` or `key[N]…:`; what belongs to it stands at `inside`."""
-        header = _header(_Line(line.number, line.depth, text))
+        header = _header(_ToonLine(line.number, line.depth, text))
         if header is not None and header.key is not None:
             into[header.key] = self.array(header, line, inside)
             return
@@ -106,7 +106,7 @@ class _Reader:
         key, rest = _name(text[:colon], line), text[colon + 1 :].strip()
         into[key] = _scalar(rest, line) if rest else self.object(inside)
 
-    def array(self, header: _Header, line: _Line, inside: int) -> list[Any]:
+    def array(self, header: _Header, line: _ToonLine, inside: int) -> list[Any]:
         if inside > _DEPTH:
             raise ToonError(f"more than {_DEPTH} levels deep")
         start = self.at
@@ -150,10 +150,10 @@ class _Reader:
             found.append(self.item(line, line.text[2:].strip(), inside))
         return found
 
-    def item(self, line: _Line, text: str, depth: int) -> Any:
+    def item(self, line: _ToonLine, text: str, depth: int) -> Any:
         if not text:
             return self.object(depth + 1)
-        header = _header(_Line(line.number, depth, text))
+        header = _header(_ToonLine(line.number, depth, text))
         if header is not None and header.key is None:
             return self.array(header, line, depth + 1)
         if header is None and _colon(text) < 0:
@@ -164,7 +164,7 @@ class _Reader:
         return found
 
 
-def _header(line: _Line) -> _Header | None:
+def _header(line: _ToonLine) -> _Header | None:
     """The head of an array, None if the line is none."""
     text = line.text
     bracket = _find(text, "[")
@@ -203,7 +203,7 @@ def _colon(text: str, start: int = 0) -> int:
     return _find(text, ":", start)
 
 
-def _split(text: str, delimiter: str, line: _Line) -> list[str]:
+def _split(text: str, delimiter: str, line: _ToonLine) -> list[str]:
     cells: list[str] = []
     start = 0
     while (end := _find(text, delimiter, start)) >= 0:
@@ -213,12 +213,12 @@ def _split(text: str, delimiter: str, line: _Line) -> list[str]:
     return cells
 
 
-def _name(text: str, line: _Line) -> str:
+def _name(text: str, line: _ToonLine) -> str:
     text = text.strip()
     return _unquoted(text, line) if text.startswith('"') else text
 
 
-def _scalar(text: str, line: _Line) -> Any:
+def _scalar(text: str, line: _ToonLine) -> Any:
     if text.startswith('"'):
         return _unquoted(text, line)
     if text in ("true", "false", "null"):
@@ -229,7 +229,7 @@ def _scalar(text: str, line: _Line) -> Any:
     return int(value) if value == int(value) and abs(value) < 2**53 else value
 
 
-def _unquoted(text: str, line: _Line) -> str:
+def _unquoted(text: str, line: _ToonLine) -> str:
     out: list[str] = []
     at = 1
     while at < len(text):

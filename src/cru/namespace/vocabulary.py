@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from cru.events.catalog import BY_NAME, Row
+from cru.events.catalog import BY_NAME, EventRow
 from cru.events.payloads import Custom
 from cru.events.stamp import Event
 from cru.namespace.lazy import Lazy, LazyDict
@@ -109,7 +109,7 @@ def whole(name: str, event: Event) -> tuple[LazyDict, dict[str, Any]]:
     """The event table: flat fields, `payload` with the same data, and what every event has; and these data apart, which nobody
     changes."""
     flat = shown(name, event)
-    row: Row = event.row
+    row: EventRow = event.row
     flat["is_continuation"] = event.stamp.is_continuation
     table = LazyDict({key: value for key, value in flat.items() if key not in RESERVED} if "type" in flat else flat)
     table.update(

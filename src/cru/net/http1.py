@@ -35,7 +35,7 @@ def parse_head(head: bytes) -> tuple[int, dict[str, str]]:
     return int(words[1]), headers
 
 
-class Body:
+class BodyDecoder:
     """Takes the framing off a body: chunked, of a given length, or up to the end of the connection.
 
     `feed` returns payload; `done` says that the body is whole; `leftover` that bytes came after it."""

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 
 from cru.net.errors import ConnectFailed, ConnectionLost, TimedOut
-from cru.net.http1 import Body, parse_head, request
+from cru.net.http1 import BodyDecoder, parse_head, request
 from cru.net.response import Response
 from cru.net.urls import Url
 
@@ -81,7 +81,7 @@ class Loopback:
         except BaseException:  # also when cancelled: the server must see that nobody waits any more
             connection.writer.close()
             raise
-        body = Body(status, headers, method)
+        body = BodyDecoder(status, headers, method)
         keep = headers.get("connection", "").lower() != "close"
 
         async def close() -> None:
@@ -107,7 +107,7 @@ class Loopback:
             if status >= 200:
                 return status, headers
 
-    async def _chunks(self, connection: _Connection, body: Body) -> AsyncGenerator[bytes, None]:
+    async def _chunks(self, connection: _Connection, body: BodyDecoder) -> AsyncGenerator[bytes, None]:
         while not body.done:
             try:
                 async with asyncio.timeout(self._idle_timeout):

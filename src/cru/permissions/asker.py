@@ -6,7 +6,7 @@ from typing import Literal, Protocol
 
 from msgspec import Struct
 
-Choice = Literal["once", "session", "project", "always", "no"]
+ReplyScope = Literal["once", "session", "project", "always", "no"]
 
 
 class Subject(Struct, frozen=True):
@@ -22,20 +22,20 @@ class Subject(Struct, frozen=True):
     preview: str = ""
 
 
-class Reply(Struct, frozen=True):
+class PermissionReply(Struct, frozen=True):
     """A person's answer; `reason` goes to the model when the choice is no."""
 
-    choice: Choice
+    choice: ReplyScope
     reason: str = ""
 
 
 class Asker(Protocol):
-    async def ask(self, subject: Subject) -> Reply | None:
+    async def ask(self, subject: Subject) -> PermissionReply | None:
         """None: nobody is there."""
 
 
 class Nobody:
     """The default asker: nobody is there."""
 
-    async def ask(self, subject: Subject) -> Reply | None:
+    async def ask(self, subject: Subject) -> PermissionReply | None:
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cru.values.errors import CruError
 
 
-class PermissionError_(CruError):
+class PermissionsError(CruError):
     """PermissionError_
     ├── BadRule      a rule that cannot be read (also a ValueError, so that settings report its place)
     ├── UnknownMode  no such mode (exit 2; also a ValueError)
@@ -14,17 +14,17 @@ class PermissionError_(CruError):
     """
 
 
-class BadRule(PermissionError_, ValueError):
+class BadRule(PermissionsError, ValueError):
     pass
 
 
-class UnknownMode(PermissionError_, ValueError):
+class UnknownMode(PermissionsError, ValueError):
     code = 2
 
 
-class NotAccepted(PermissionError_):
+class NotAccepted(PermissionsError):
     pass
 
 
-class NotStored(PermissionError_):
+class NotStored(PermissionsError):
     pass

@@ -10,12 +10,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.permissions.modes import ABOUT, Decision, check_mode, decide
-from cru.permissions.paths import Call, Located, Places, is_outside, is_protected, locate, resolve
+from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_outside, is_protected, locate, resolve
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cru.permissions.asker import Reply, Subject
+    from cru.permissions.asker import PermissionReply, Subject
     from cru.permissions.grants import Grants
     from cru.permissions.rules import Rule
     from cru.permissions.settings import LayerRules, PermissionSettings
@@ -59,7 +59,7 @@ class Gate:
         user_home: Path | None = None,
     ) -> None:
         user = resolve(user_home if user_home is not None else os.path.expanduser("~"))
-        self._places = Places(resolve(root), resolve(home), user, tuple(resolve(folder) for folder in readable))
+        self._places = PathRoots(resolve(root), resolve(home), user, tuple(resolve(folder) for folder in readable))
         self._settings_file = os.path.join(home, "config.toml")
         self._grants = grants
         self._allow = _rules(rules, "allow")
@@ -123,7 +123,7 @@ class Gate:
         found = {path for file in files for path in (os.path.abspath(file).replace(os.sep, "/"), resolve(file))}
         self._places = replace(self._places, guarded=self._places.guarded | found)
 
-    def _permission(self, call: Call, table: Decision) -> Verdict:
+    def _permission(self, call: JudgedCall, table: Decision) -> Verdict:
         if table == "allow":
             return Verdict("allow", f"{self._mode} mode {ABOUT[self._mode]}")
         rule = self._allowing(call)
@@ -131,14 +131,14 @@ class Gate:
             return Verdict("allow", f"allowed by the rule `{rule.text}` of {rule.source}", rule.text, explicit=True)
         return Verdict("ask", f"{self._mode} mode asks before {_DOING.get(call.kind, f'using `{call.tool}`')}")
 
-    def _hit(self, rules: Sequence[Rule], call: Call) -> Rule | None:
+    def _hit(self, rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
         if not rules:
             return None
         from cru.permissions.rules import hits
 
         return next((rule for rule in rules if hits(rule, call, self._places)), None)
 
-    def _allowing(self, call: Call) -> Rule | None:
+    def _allowing(self, call: JudgedCall) -> Rule | None:
         rules = (*self._allow, *self._grants.rules())
         if not rules:
             return None
@@ -146,7 +146,7 @@ class Gate:
 
         return allowing(rules, call, self._places)
 
-    def remember(self, subject: Subject, reply: Reply) -> None:
+    def remember(self, subject: Subject, reply: PermissionReply) -> None:
         """Keep what was answered: session, project and always store the subject's rule; the others store nothing, as does an
         empty rule. Raises NotStored if the file cannot be written; the rule then holds for this session."""
         if subject.rule and reply.choice in ("session", "project", "always"):
@@ -162,18 +162,18 @@ class Gate:
         except ValueError:
             return ""
 
-    def _call(self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]]) -> Call:
+    def _call(self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]]) -> JudgedCall:
         located = tuple([locate(self._places, access, given) for access, given in paths])
         if not located and kind in ("read", "write"):
             located = (locate(self._places, "read" if kind == "read" else "write", detail),)
-        return Call(tool, kind, detail, located)
+        return JudgedCall(tool, kind, detail, located)
 
-    def _place(self, call: Call) -> Verdict | None:
+    def _place(self, call: JudgedCall) -> Verdict | None:
         """The strictest verdict on where the call's paths lead, None if all of them are where they may be."""
         verdicts = [found for one in call.paths if (found := self._path(call, one)) is not None]
         return next((found for found in verdicts if found.decision == "deny"), verdicts[0] if verdicts else None)
 
-    def _path(self, call: Call, one: Located) -> Verdict | None:
+    def _path(self, call: JudgedCall, one: ResolvedPath) -> Verdict | None:
         if self._mode == "plan" and one.access == "write":
             return Verdict("deny", f"plan mode {ABOUT['plan']}, and this would change `{one.given}`")
         if is_protected(one, self._places):
@@ -188,7 +188,7 @@ class Gate:
         target = "" if one.real == one.lexical else f" (it leads to {one.real})"
         return Verdict("ask", f"`{one.given}`{target} is outside the project folder {self._places.root}")
 
-    def _reaches(self, call: Call, one: Located) -> bool:
+    def _reaches(self, call: JudgedCall, one: ResolvedPath) -> bool:
         """Whether an allow rule or an answer names this place outside the project."""
         rules = (*self._allow, *self._grants.rules())
         if not rules:

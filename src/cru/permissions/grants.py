@@ -10,7 +10,7 @@ from msgspec.structs import replace
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cru.config.errors import Problem
+    from cru.config.errors import SettingsProblem
     from cru.permissions.rules import Rule
     from cru.permissions.store import GrantFile
 
@@ -22,7 +22,7 @@ class Grants:
     was wrong with it."""
 
     def __init__(self, path: Path, root: Path) -> None:
-        self.problems: list[Problem] = []
+        self.problems: list[SettingsProblem] = []
         self._path = path
         self._root = str(root)
         self._session: list[Rule] = []
@@ -65,8 +65,8 @@ class Grants:
         file, problem = update(self._path, GrantFile, change)
         self._take(file, problem)
 
-    def _take(self, file: GrantFile, problem: Problem | None) -> None:
-        from cru.config.errors import Problem
+    def _take(self, file: GrantFile, problem: SettingsProblem | None) -> None:
+        from cru.config.errors import SettingsProblem
         from cru.permissions.errors import BadRule
         from cru.permissions.rules import parse
 
@@ -78,7 +78,7 @@ class Grants:
                 try:
                     stored.append(parse(text, f"an answer ({scope}, {self._path})"))
                 except BadRule as error:
-                    self.problems.append(Problem(error.message, str(self._path), error.hint))
+                    self.problems.append(SettingsProblem(error.message, str(self._path), error.hint))
         self._stored = tuple(stored)
 
     def _with(self, old: GrantFile, scope: Scope, text: str) -> GrantFile:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from cru.permissions.glob import escape
-from cru.permissions.paths import Call, Places, is_inside, is_protected
+from cru.permissions.paths import JudgedCall, PathRoots, is_inside, is_protected
 from cru.permissions.programs import SUBCOMMANDS
 
 LONGEST = 300
 
 
-def rule_for(call: Call, places: Places) -> str:
+def rule_for(call: JudgedCall, places: PathRoots) -> str:
     """The rule in the writing of `rules.parse`, "" if none should be stored."""
     if call.kind in ("read", "write"):
         return _path_rule(call, places)
@@ -25,7 +25,7 @@ def rule_for(call: Call, places: Places) -> str:
     return call.tool
 
 
-def _command_rule(call: Call) -> str:
+def _command_rule(call: JudgedCall) -> str:
     text = call.detail.strip()
     if call.command.parts and not call.command.opaque:
         words = call.command.parts[0]
@@ -34,7 +34,7 @@ def _command_rule(call: Call) -> str:
     return f"{call.tool}:{escape(text)}" if text and "\n" not in text and len(text) <= LONGEST else ""
 
 
-def _path_rule(call: Call, places: Places) -> str:
+def _path_rule(call: JudgedCall, places: PathRoots) -> str:
     """In a folder of the project its files; outside, and directly in the root (where settings of all kinds lie), this file only."""
     if len({one.real for one in call.paths}) != 1:
         return ""

@@ -53,7 +53,7 @@ PROTECTED_AT_HOME = (
 SECRET_AT_HOME = (".aws/", ".git-credentials", ".gnupg/", ".netrc", ".ssh/")
 
 
-class Located(Struct, frozen=True):
+class ResolvedPath(Struct, frozen=True):
     """A path that a call touches: as given, absolute without resolving symlinks, and resolved (missing parts too)."""
 
     access: Literal["read", "write"]
@@ -62,12 +62,12 @@ class Located(Struct, frozen=True):
     real: str
 
 
-class Call:
+class JudgedCall:
     """A tool call as rules see it. The command is read when the first rule wants to know."""
 
     __slots__ = ("_command", "detail", "kind", "paths", "tool")
 
-    def __init__(self, tool: str, kind: str, detail: str, paths: tuple[Located, ...] = ()) -> None:
+    def __init__(self, tool: str, kind: str, detail: str, paths: tuple[ResolvedPath, ...] = ()) -> None:
         self.tool = tool
         self.kind = kind
         self.detail = detail
@@ -83,7 +83,7 @@ class Call:
         return self._command
 
 
-class Places(Struct, frozen=True):
+class PathRoots(Struct, frozen=True):
     """The folders that matter, absolute and resolved: project root, cru's home, the user's home, what may be read freely,
     and files that are protected although their names do not tell."""
 
@@ -98,7 +98,7 @@ def resolve(path: str | os.PathLike[str]) -> str:
     return os.path.realpath(path).replace(os.sep, "/")
 
 
-def locate(places: Places, access: Literal["read", "write"], given: str) -> Located:
+def locate(places: PathRoots, access: Literal["read", "write"], given: str) -> ResolvedPath:
     """Find a path as tools do: relative to the root, `~` is the user's home. Raises ValueError for what can be no path."""
     if given == "~" or given.startswith("~/"):
         joined = places.user_home + given[1:]
@@ -108,21 +108,21 @@ def locate(places: Places, access: Literal["read", "write"], given: str) -> Loca
         joined = given
     # The dots stay in what is resolved: `link/..` is the parent of the link's target.
     joined = os.path.join(places.root, joined)
-    return Located(access, given, os.path.normpath(joined).replace(os.sep, "/"), resolve(joined))
+    return ResolvedPath(access, given, os.path.normpath(joined).replace(os.sep, "/"), resolve(joined))
 
 
 def is_inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def is_outside(one: Located, places: Places) -> bool:
+def is_outside(one: ResolvedPath, places: PathRoots) -> bool:
     """Whether it leads out of the project; freely readable folders count as inside for reading."""
     if is_inside(one.real, places.root):
         return False
     return one.access == "write" or not any(is_inside(one.real, folder) for folder in places.readable)
 
 
-def is_protected(one: Located, places: Places) -> bool:
+def is_protected(one: ResolvedPath, places: PathRoots) -> bool:
     """Whether writing here may change what cru, git or a shell does; or reading here give away keys or other conversations."""
     if one.access == "read":
         if any(is_inside(one.real, folder) for folder in places.readable):
@@ -131,11 +131,11 @@ def is_protected(one: Located, places: Places) -> bool:
     return any(_protected(path, places) for path in {one.real, one.lexical})
 
 
-def _secret(path: str, places: Places) -> bool:
+def _secret(path: str, places: PathRoots) -> bool:
     return is_inside(path, places.home) or _is_at_home(path, places, SECRET_AT_HOME)
 
 
-def _protected(path: str, places: Places) -> bool:
+def _protected(path: str, places: PathRoots) -> bool:
     if _secret(path, places) or path in places.guarded:
         return True
     if is_inside(path, places.root):
@@ -145,7 +145,7 @@ def _protected(path: str, places: Places) -> bool:
     return _is_at_home(path, places, PROTECTED_AT_HOME)
 
 
-def _is_at_home(path: str, places: Places, listed: tuple[str, ...]) -> bool:
+def _is_at_home(path: str, places: PathRoots, listed: tuple[str, ...]) -> bool:
     if not is_inside(path, places.user_home):
         return False
     own = path[len(places.user_home.rstrip("/")) + 1 :].casefold()

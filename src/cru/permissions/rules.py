@@ -9,11 +9,11 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from cru.config.errors import Problem
+from cru.config.errors import SettingsProblem
 from cru.permissions import glob
 from cru.permissions.errors import BadRule
 from cru.permissions.modes import KINDS
-from cru.permissions.paths import Call, Located, Places, is_inside, is_protected, resolve
+from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_inside, is_protected, resolve
 
 _FOLD = sys.platform in ("darwin", "win32")  # names of files are the same in either case
 
@@ -41,19 +41,19 @@ def parse(text: str, source: str = "") -> Rule:
     return Rule(text, tool, pattern, source, glob.pieces(pattern)) if colon else Rule(text, tool, None, source)
 
 
-def unknown_tools(rules: Iterable[Rule], known: Iterable[str]) -> tuple[Problem, ...]:
+def unknown_tools(rules: Iterable[Rule], known: Iterable[str]) -> tuple[SettingsProblem, ...]:
     """A problem for each rule that names neither a known tool nor a kind; globs of names are not judged."""
     from cru.config.closest import did_you_mean
 
     names = (*known, *KINDS)
     return tuple(
-        Problem(f"rule `{rule.text}` names no tool", rule.source, did_you_mean(rule.tool, names))
+        SettingsProblem(f"rule `{rule.text}` names no tool", rule.source, did_you_mean(rule.tool, names))
         for rule in rules
         if "*" not in rule.tool and rule.tool not in names
     )
 
 
-def allowing(rules: Sequence[Rule], call: Call, places: Places) -> Rule | None:
+def allowing(rules: Sequence[Rule], call: JudgedCall, places: PathRoots) -> Rule | None:
     """The allow rule that covers the call (the last one needed, if it takes several), None if something is not covered."""
     if call.kind in ("read", "write"):
         found = [next((rule for rule in rules if covers_path(rule, call, one, places)), None) for one in call.paths]
@@ -71,7 +71,7 @@ def allowing(rules: Sequence[Rule], call: Call, places: Places) -> Rule | None:
     return next((rule for rule in own if glob.matches(rule.pieces, call.detail)), None)
 
 
-def _covers_command(rules: Sequence[Rule], call: Call) -> Rule | None:
+def _covers_command(rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
     """Each simple command must be covered and nothing be opaque, or one rule without a star be the whole command."""
     from cru.permissions.commands import allowed_text
 
@@ -93,7 +93,7 @@ def _fits(pattern: glob.Pieces, text: str) -> bool:
     return glob.matches(pattern, text) or (pattern[-1] == "" and glob.matches(pattern, text + " "))
 
 
-def covers_path(rule: Rule, call: Call, one: Located, places: Places) -> bool:
+def covers_path(rule: Rule, call: JudgedCall, one: ResolvedPath, places: PathRoots) -> bool:
     """Whether an allow rule covers this path. Only where it really leads counts, and only a glob that begins with `/` or `~`
     reaches outside the project, or to what is protected from reading."""
     named = call.kind in ("read", "write") and _names(rule, call)
@@ -106,7 +106,7 @@ def covers_path(rule: Rule, call: Call, one: Located, places: Places) -> bool:
     return glob.matches_path(_anchored(rule.pattern, places), _split(one.real))
 
 
-def hits(rule: Rule, call: Call, places: Places) -> bool:
+def hits(rule: Rule, call: JudgedCall, places: PathRoots) -> bool:
     """Whether an ask or deny rule touches the call: any path, any command in it, any spelling of its URL."""
     by_access = [one for one in call.paths if one.access == rule.tool]
     if by_access and (rule.pattern is None or any(_hits_path(rule.pattern, one, places) for one in by_access)):
@@ -128,13 +128,13 @@ def hits(rule: Rule, call: Call, places: Places) -> bool:
     return glob.matches(glob.pieces(rule.pattern.strip()), call.detail.strip())
 
 
-def _names(rule: Rule, call: Call) -> bool:
+def _names(rule: Rule, call: JudgedCall) -> bool:
     if rule.tool in (call.tool, call.kind, "*"):
         return True
     return "*" in rule.tool and glob.matches(glob.pieces(rule.tool), call.tool)
 
 
-def _hits_path(pattern: str, one: Located, places: Places) -> bool:
+def _hits_path(pattern: str, one: ResolvedPath, places: PathRoots) -> bool:
     """Either spelling, anything below what is named, a bare name anywhere, and a named symlink's target."""
     spellings = {one.lexical, one.real}
     if "/" not in pattern.rstrip("/") and not pattern.startswith("~"):
@@ -146,12 +146,12 @@ def _hits_path(pattern: str, one: Located, places: Places) -> bool:
     return any(glob.matches_path(a, _split(_fold(path)), below=True) for a in anchors for path in spellings)
 
 
-def _skip(path: str, places: Places) -> int:
+def _skip(path: str, places: PathRoots) -> int:
     """The names of the project's own folder say nothing about what lies in it."""
     return len(_split(places.root)) if is_inside(path, places.root) else 0
 
 
-def _anchored(pattern: str, places: Places) -> tuple[glob.Pieces, ...]:
+def _anchored(pattern: str, places: PathRoots) -> tuple[glob.Pieces, ...]:
     base, rest = _base(pattern, places)
     return (*glob.literal_names(base), *glob.names(rest))
 
@@ -160,7 +160,7 @@ def _folded(pattern: tuple[glob.Pieces, ...]) -> tuple[glob.Pieces, ...]:
     return tuple(tuple(_fold(piece) for piece in name) for name in pattern)
 
 
-def _resolved(pattern: str, places: Places) -> tuple[glob.Pieces, ...]:
+def _resolved(pattern: str, places: PathRoots) -> tuple[glob.Pieces, ...]:
     """The pattern with the names before its first star resolved."""
     base, rest = _base(pattern, places)
     names = rest.split("/")
@@ -169,7 +169,7 @@ def _resolved(pattern: str, places: Places) -> tuple[glob.Pieces, ...]:
     return (*glob.literal_names(real), *glob.names("/".join(names[plain:])))
 
 
-def _base(pattern: str, places: Places) -> tuple[str, str]:
+def _base(pattern: str, places: PathRoots) -> tuple[str, str]:
     """The folder that a path pattern starts from ("" for /), and the rest of the pattern."""
     if pattern == "~" or pattern.startswith("~/"):
         return places.user_home, pattern[2:]

@@ -19,7 +19,7 @@ LEFT_OUT = "__pycache__"
 """Python makes it anew; it is neither in the digest nor in a copy, so nothing of it is ever run."""
 
 
-class Item(Struct, frozen=True):
+class SnapshotFile(Struct, frozen=True):
     """One thing in a folder; `path` is relative to it. A link is what it leads to."""
 
     kind: Literal["file", "program", "folder"]
@@ -31,10 +31,10 @@ class Snapshot(Struct, frozen=True):
     """A folder and everything below it, sorted by path."""
 
     folder: Path
-    items: tuple[Item, ...]
+    items: tuple[SnapshotFile, ...]
 
     @property
-    def files(self) -> list[Item]:
+    def files(self) -> list[SnapshotFile]:
         return [item for item in self.items if item.kind != "folder"]
 
     @property
@@ -69,12 +69,12 @@ class Snapshot(Struct, frozen=True):
 
 def take(folder: Path, inside: Path) -> Snapshot:
     """Read a folder whole. Links may lead anywhere inside of `inside`. Raises NotAccepted that names what cannot be in it."""
-    reader = _Reader(folder, os.path.realpath(inside))
+    reader = _FolderReader(folder, os.path.realpath(inside))
     real = reader.real(folder)
     return Snapshot(folder, tuple(sorted(reader.below(real, "", (real,)), key=lambda item: os.fsencode(item.path))))
 
 
-class _Reader:
+class _FolderReader:
     def __init__(self, folder: Path, inside: str) -> None:
         self._folder = folder
         self._inside = inside
@@ -86,7 +86,7 @@ class _Reader:
             raise NotAccepted(f"{path} leads out of the project", "put what it leads to into the project, or remove it")
         return real
 
-    def below(self, real: str, path: str, above: tuple[str, ...]) -> Iterator[Item]:
+    def below(self, real: str, path: str, above: tuple[str, ...]) -> Iterator[SnapshotFile]:
         """`real` is the folder itself, `path` its place in the snapshot, `above` the folders that lead to it."""
         try:
             names = sorted(os.listdir(real))
@@ -96,7 +96,7 @@ class _Reader:
             if name != LEFT_OUT:
                 yield from self._item(os.path.join(real, name), os.path.join(path, name), above)
 
-    def _item(self, place: str, path: str, above: tuple[str, ...]) -> Iterator[Item]:
+    def _item(self, place: str, path: str, above: tuple[str, ...]) -> Iterator[SnapshotFile]:
         shown = self._folder / path
         self._count += 1
         self._within_limits()
@@ -110,10 +110,10 @@ class _Reader:
         if stat.S_ISDIR(mode):
             if real in above:
                 raise NotAccepted(f"{shown} leads to a folder that it lies in", "remove it")
-            yield Item("folder", path)
+            yield SnapshotFile("folder", path)
             yield from self.below(real, path, (*above, real))
         elif stat.S_ISREG(mode):
-            yield Item("program" if mode & 0o111 else "file", path, self._content(real, shown))
+            yield SnapshotFile("program" if mode & 0o111 else "file", path, self._content(real, shown))
         else:
             raise NotAccepted(f"{shown} is neither a file nor a folder", "remove it")
 

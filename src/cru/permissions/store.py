@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 from msgspec import Struct
 
-from cru.config.errors import Problem
+from cru.config.errors import SettingsProblem
 from cru.permissions.errors import NotStored
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ class GrantFile(Versioned, frozen=True):
     projects: dict[str, tuple[str, ...]] = {}
 
 
-class Judged(Struct, frozen=True):
+class HookJudgement(Struct, frozen=True):
     """What a person said about one hook; `file` is where it stands, `what` is its command, both for people. key: of its definition
     alone, "" in older records · files: path -> SHA-256 of each file that it named then."""
 
@@ -46,13 +46,13 @@ class TrustFile(Versioned, frozen=True):
     of the files that it names -> what was said about it."""
 
     files: dict[str, str] = {}
-    hooks: dict[str, Judged] = {}
+    hooks: dict[str, HookJudgement] = {}
 
 
 T = TypeVar("T", bound=Versioned)
 
 
-def load(path: Path, kind: type[T]) -> tuple[T, Problem | None]:
+def load(path: Path, kind: type[T]) -> tuple[T, SettingsProblem | None]:
     """The file's content, or an empty one if it is missing. A file that cannot be understood is kept beside, as
     `NAME.corrupt-N`, and reported; one that cannot be read, or is of a newer version, is reported and left alone."""
     try:
@@ -60,29 +60,29 @@ def load(path: Path, kind: type[T]) -> tuple[T, Problem | None]:
     except FileNotFoundError:
         return kind(), None
     except OSError as error:
-        return kind(), Problem(f"cannot be read: {error.strerror}", str(path), "its permissions do not count")
+        return kind(), SettingsProblem(f"cannot be read: {error.strerror}", str(path), "its permissions do not count")
     try:
         version = msgspec.json.decode(data, type=Versioned).version
         if version > VERSION:
             hint = "update cru; until then its permissions do not count"
-            return kind(), Problem(f"written by a newer version ({version})", str(path), hint)
+            return kind(), SettingsProblem(f"written by a newer version ({version})", str(path), hint)
         return msgspec.json.decode(data, type=kind), None
     except msgspec.MsgspecError as error:
         return kind(), _keep_aside(path, str(error))
 
 
-def _keep_aside(path: Path, why: str) -> Problem:
+def _keep_aside(path: Path, why: str) -> SettingsProblem:
     number = 1
     while (aside := path.with_name(f"{path.name}.corrupt-{number}")).exists():
         number += 1
     try:
         path.rename(aside)
     except OSError as error:
-        return Problem(f"not understood: {why}; cannot be kept aside: {error.strerror}", str(path))
-    return Problem(f"not understood: {why}", str(path), f"kept as {aside}; its permissions do not count")
+        return SettingsProblem(f"not understood: {why}; cannot be kept aside: {error.strerror}", str(path))
+    return SettingsProblem(f"not understood: {why}", str(path), f"kept as {aside}; its permissions do not count")
 
 
-def update(path: Path, kind: type[T], change: Callable[[T], T]) -> tuple[T, Problem | None]:
+def update(path: Path, kind: type[T], change: Callable[[T], T]) -> tuple[T, SettingsProblem | None]:
     """Read, change and replace the file under a lock. Raises NotStored if it cannot be written or must not be."""
     from cru.config.atomic import locked, replace
 

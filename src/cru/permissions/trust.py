@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cru.permissions.errors import NotStored
-from cru.permissions.store import Judged, TrustFile, load, update
+from cru.permissions.store import HookJudgement, TrustFile, load, update
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
-    from cru.config.errors import Problem
+    from cru.config.errors import SettingsProblem
     from cru.permissions.snapshot import Snapshot
 
 
@@ -25,7 +25,7 @@ class Trust:
     the look at a folder and its use, however late."""
 
     def __init__(self, path: Path) -> None:
-        self.problems: list[Problem] = []
+        self.problems: list[SettingsProblem] = []
         self._path = path
 
     def is_trusted(self, path: Path, content: bytes | str | None = None) -> bool:
@@ -93,11 +93,11 @@ class Trust:
             return ()
         return (about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
 
-    def hooks(self) -> Mapping[str, Judged]:
+    def hooks(self) -> Mapping[str, HookJudgement]:
         """What was said about hooks, by fingerprint."""
         return self._load().hooks
 
-    def judge_hooks(self, said: Mapping[str, Judged]) -> None:
+    def judge_hooks(self, said: Mapping[str, HookJudgement]) -> None:
         """Note what a person said about hooks, the newest last. Raises NotStored."""
 
         def noted(old: TrustFile) -> TrustFile:

@@ -10,7 +10,7 @@ _PORTS = {"http": ":80", "https": ":443"}
 _OF_HOSTS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-._:[]")
 
 
-class Url(Struct, frozen=True):
+class RuleUrl(Struct, frozen=True):
     """`host` holds the port unless it is the scheme's own; `odd` says that programs may disagree on what the URL means."""
 
     scheme: str
@@ -19,7 +19,7 @@ class Url(Struct, frozen=True):
     odd: bool
 
 
-def split(url: str) -> Url:
+def split(url: str) -> RuleUrl:
     """Scheme and host in small letters, without user, closing dot and default port."""
     scheme, _, behind = url.partition("://")
     cut = min((at for mark in "/?#" if (at := behind.find(mark)) >= 0), default=len(behind))
@@ -27,7 +27,7 @@ def split(url: str) -> Url:
     scheme, host = scheme.lower(), authority.rpartition("@")[2].lower()
     host = host.removesuffix(_PORTS.get(scheme, "\0")).rstrip(".")
     odd = not scheme.isalnum() or "@" in authority or not _is_host(host) or any(c <= " " or c == "\\" for c in url)
-    return Url(scheme, host, rest or "/", odd)
+    return RuleUrl(scheme, host, rest or "/", odd)
 
 
 def _is_host(host: str) -> bool:

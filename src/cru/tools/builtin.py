@@ -8,13 +8,13 @@ from typing import Any
 from msgspec import Struct
 
 from cru.tools import arguments as a
-from cru.tools.protocol import Access, Kind, Result, Running
+from cru.tools.protocol import Access, Kind, ToolContext, ToolResult
 from cru.tools.schemas import SPECS
 from cru.tools.settings import Options, ToolSettings
 from cru.values.messages import ToolSpec
 
 
-class Row(Struct, frozen=True):
+class ToolRow(Struct, frozen=True):
     """`call` is module.function in this room; `subject` the argument that permission rules match; `access` what is done to
     the path in that argument; `default` the subject when the argument is left out."""
 
@@ -28,22 +28,22 @@ class Row(Struct, frozen=True):
     hidden: bool = False
 
 
-TABLE: dict[str, Row] = {
-    "read": Row(a.Read, "files.read", "read", "file_path", "read", parallel=True),
-    "write": Row(a.Write, "files.write", "write", "file_path", "write"),
-    "edit": Row(a.Edit, "edit.edit", "write", "file_path", "write"),
-    "ls": Row(a.Ls, "search.ls", "read", "path", "read", default=".", parallel=True),
-    "glob": Row(a.Glob, "search.glob", "read", "path", "read", default=".", parallel=True),
-    "grep": Row(a.Grep, "grep.grep", "read", "path", "read", default=".", parallel=True),
-    "bash": Row(a.Bash, "shell.bash", "shell", "command"),
-    "fetch": Row(a.Fetch, "web.fetch", "fetch", "url", parallel=True),
-    "update_todos": Row(a.Content, "memory.update_todos", "memory"),
-    "update_goals": Row(a.Content, "memory.update_goals", "memory"),
-    "update_reflection": Row(a.Content, "memory.update_reflection", "memory"),
-    "read_context": Row(a.ReadContext, "memory.read_context", "read", "context_name", parallel=True),
-    "send_message": Row(a.SendMessage, "flow.send_message", "message", "to"),
-    "call_user": Row(a.CallUser, "flow.call_user", "flow"),
-    "recurse": Row(a.Recurse, "flow.recurse", "flow", hidden=True),
+TABLE: dict[str, ToolRow] = {
+    "read": ToolRow(a.Read, "files.read", "read", "file_path", "read", parallel=True),
+    "write": ToolRow(a.Write, "files.write", "write", "file_path", "write"),
+    "edit": ToolRow(a.Edit, "edit.edit", "write", "file_path", "write"),
+    "ls": ToolRow(a.Ls, "search.ls", "read", "path", "read", default=".", parallel=True),
+    "glob": ToolRow(a.Glob, "search.glob", "read", "path", "read", default=".", parallel=True),
+    "grep": ToolRow(a.Grep, "grep.grep", "read", "path", "read", default=".", parallel=True),
+    "bash": ToolRow(a.Bash, "shell.bash", "shell", "command"),
+    "fetch": ToolRow(a.Fetch, "web.fetch", "fetch", "url", parallel=True),
+    "update_todos": ToolRow(a.Content, "memory.update_todos", "memory"),
+    "update_goals": ToolRow(a.Content, "memory.update_goals", "memory"),
+    "update_reflection": ToolRow(a.Content, "memory.update_reflection", "memory"),
+    "read_context": ToolRow(a.ReadContext, "memory.read_context", "read", "context_name", parallel=True),
+    "send_message": ToolRow(a.SendMessage, "flow.send_message", "message", "to"),
+    "call_user": ToolRow(a.CallUser, "flow.call_user", "flow"),
+    "recurse": ToolRow(a.Recurse, "flow.recurse", "flow", hidden=True),
 }
 
 
@@ -52,7 +52,7 @@ class BuiltInTool:
 
     source = "built-in"
 
-    def __init__(self, name: str, row: Row, options: Options) -> None:
+    def __init__(self, name: str, row: ToolRow, options: Options) -> None:
         self.spec: ToolSpec = SPECS[name]
         self.kind: Kind = row.kind
         self.parallel: bool = row.parallel
@@ -76,12 +76,12 @@ class BuiltInTool:
 
         return preview(self.spec.name, args)
 
-    async def run(self, args: dict[str, Any], running: Running) -> Result:
+    async def run(self, args: dict[str, Any], running: ToolContext) -> ToolResult:
         from importlib import import_module
 
         module, _, function = self._row.call.partition(".")
         call = getattr(import_module(f"cru.tools.{module}"), function)
-        result: Result = await call(a.parse(self._row.arguments, args), running, self._options)
+        result: ToolResult = await call(a.parse(self._row.arguments, args), running, self._options)
         return result
 
 

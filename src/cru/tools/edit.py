@@ -6,14 +6,14 @@ from pathlib import Path
 
 from cru.tools.arguments import Edit
 from cru.tools.paths import failed, regular, resolve
-from cru.tools.protocol import ArgumentError, Result, Running, ToolError
+from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolResult
 from cru.tools.settings import Options
 from cru.tools.store import encode, store
 
 LIMIT = 32 * 1024 * 1024
 
 
-async def edit(args: Edit, running: Running, options: Options) -> Result:
+async def edit(args: Edit, running: ToolContext, options: Options) -> ToolResult:
     """Line ends, mode and a byte order mark stay as they are. Nothing is written if anything is in doubt."""
     path = resolve(running.root, args.file_path)
     if not args.old_string:
@@ -33,17 +33,17 @@ async def edit(args: Edit, running: Running, options: Options) -> Result:
         )
     store(path, args.file_path, encode(text.replace(old, new)))
     what = "1 replacement at line" if count == 1 else f"{count} replacements at lines"
-    return Result(f"Edited {args.file_path}: {what} {places}.")
+    return ToolResult(f"Edited {args.file_path}: {what} {places}.")
 
 
-def _create(path: Path, args: Edit) -> Result:
+def _create(path: Path, args: Edit) -> ToolResult:
     if path.exists() and regular(path, args.file_path).st_size:
         raise ToolError(
             f"`old_string` is empty, but {args.file_path} is not",
             "give the text to replace, or replace the whole file with `write`",
         )
     store(path, args.file_path, encode(args.new_string))
-    return Result(f"Created {args.file_path}.")
+    return ToolResult(f"Created {args.file_path}.")
 
 
 def _load(path: Path, name: str) -> str:

@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from cru.tools.arguments import Read, Write
 from cru.tools.paths import failed, regular, resolve
-from cru.tools.protocol import Result, Running, ToolError
+from cru.tools.protocol import ToolContext, ToolError, ToolResult
 from cru.tools.settings import Options
 from cru.tools.store import encode, store
 
@@ -18,22 +18,22 @@ SMALL = 256 * 1024
 COUNTED = 64 * 1024 * 1024
 
 
-async def read(args: Read, running: Running, options: Options) -> Result:
+async def read(args: Read, running: ToolContext, options: Options) -> ToolResult:
     """Lines with their numbers. It ends before its output would be long enough to be saved to a file."""
     path = resolve(running.root, args.file_path)
     size = regular(path, args.file_path).st_size
     room = options.settings.tool_output_cache_threshold - 200  # for the notes at the end
     if size <= SMALL:
-        return Result(_read(path, args, size, room))
-    return Result(await asyncio.to_thread(_read, path, args, size, room))
+        return ToolResult(_read(path, args, size, room))
+    return ToolResult(await asyncio.to_thread(_read, path, args, size, room))
 
 
-async def write(args: Write, running: Running, options: Options) -> Result:
+async def write(args: Write, running: ToolContext, options: Options) -> ToolResult:
     data = encode(args.content)
     new = store(resolve(running.root, args.file_path), args.file_path, data)
     lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content))
     done = "Created" if new else "Replaced"
-    return Result(f"{done} {args.file_path} ({lines:,} {'line' if lines == 1 else 'lines'}, {len(data):,} bytes).")
+    return ToolResult(f"{done} {args.file_path} ({lines:,} {'line' if lines == 1 else 'lines'}, {len(data):,} bytes).")
 
 
 def _read(path: Path, args: Read, size: int, room: int) -> str:

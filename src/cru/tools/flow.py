@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from cru.tools.arguments import CallUser, Recurse, SendMessage
 from cru.tools.memory import service
-from cru.tools.protocol import Result, Running
+from cru.tools.protocol import ToolContext, ToolResult
 from cru.tools.settings import Options
 
 
-async def send_message(args: SendMessage, running: Running, options: Options) -> Result:
-    return Result(await service(running, "send")(args.to, args.content, args.from_))
+async def send_message(args: SendMessage, running: ToolContext, options: Options) -> ToolResult:
+    return ToolResult(await service(running, "send")(args.to, args.content, args.from_))
 
 
-async def call_user(args: CallUser, running: Running, options: Options) -> Result:
-    return Result(args.message, ends_turn=True)
+async def call_user(args: CallUser, running: ToolContext, options: Options) -> ToolResult:
+    return ToolResult(args.message, ends_turn=True)
 
 
-async def recurse(args: Recurse, running: Running, options: Options) -> Result:
+async def recurse(args: Recurse, running: ToolContext, options: Options) -> ToolResult:
     """The engine starts the next round when it sees a call of this name, whoever provides the tool."""
-    return Result("recursion requested")
+    return ToolResult("recursion requested")

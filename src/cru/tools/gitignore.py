@@ -11,7 +11,7 @@ from cru.config.regular import read_regular
 from cru.tools.patterns import Parts, Segment, fits, parts, segment
 
 
-class Rule(Struct, frozen=True):
+class IgnoreRule(Struct, frozen=True):
     """One line. `name` matches the last name of a path, `parts` the path relative to the rule's own folder."""
 
     negated: bool
@@ -23,7 +23,7 @@ class Rule(Struct, frozen=True):
 class Ignores(Struct, frozen=True):
     """The rules that hold in a folder: of each file above it, its depth below the top and its lines, outermost first."""
 
-    layers: tuple[tuple[int, tuple[Rule, ...]], ...] = ()
+    layers: tuple[tuple[int, tuple[IgnoreRule, ...]], ...] = ()
 
     def within(self, folder: Path, depth: int) -> Ignores:
         """With the rules of the .gitignore of `folder`, which lies `depth` names below the top."""
@@ -54,7 +54,7 @@ def above(start: Path, root: Path) -> tuple[Ignores, tuple[str, ...]]:
     return ignores, names
 
 
-def read_rules(path: Path) -> tuple[Rule, ...]:
+def read_rules(path: Path) -> tuple[IgnoreRule, ...]:
     try:
         text = read_regular(path).decode("utf-8-sig", "surrogateescape")
     except OSError:
@@ -62,7 +62,7 @@ def read_rules(path: Path) -> tuple[Rule, ...]:
     return tuple(rule for line in text.split("\n") if (rule := parse(line)))
 
 
-def parse(line: str) -> Rule | None:
+def parse(line: str) -> IgnoreRule | None:
     """One line of a .gitignore; None if it holds no pattern."""
     text = _strip(line.rstrip("\r"))
     if not text or text.startswith("#"):
@@ -74,8 +74,8 @@ def parse(line: str) -> Rule | None:
     if not names:
         return None
     if "/" not in text.rstrip("/") and names != ["**"]:
-        return Rule(negated, folders_only, name=segment(names[0]))
-    return Rule(negated, folders_only, parts=parts(names))
+        return IgnoreRule(negated, folders_only, name=segment(names[0]))
+    return IgnoreRule(negated, folders_only, parts=parts(names))
 
 
 def _strip(text: str) -> str:

@@ -15,8 +15,8 @@ from pathlib import Path
 from cru.tools.arguments import Grep
 from cru.tools.paths import printable, resolve, status
 from cru.tools.patterns import braces, compile_glob
-from cru.tools.process import Ended, run
-from cru.tools.protocol import ArgumentError, Result, Running, ToolError, ToolTimeout
+from cru.tools.process import ProcessResult, run
+from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolResult, ToolTimeout
 from cru.tools.scan import MATCHES, Job, files
 from cru.tools.settings import Options
 from cru.tools.shell import find_program
@@ -69,7 +69,7 @@ class _Hidden:
         return [said] if count else []
 
 
-async def grep(args: Grep, running: Running, options: Options) -> Result:
+async def grep(args: Grep, running: ToolContext, options: Options) -> ToolResult:
     job = _job(args, running.root)
     may_read: Callable[[str], bool] = running.services.get("may_read") or _everything
     hidden = _Hidden(job.root, may_read)
@@ -88,7 +88,7 @@ async def grep(args: Grep, running: Running, options: Options) -> Result:
         )
     if ended.code and ended.output and "\0" not in ended.output:
         raise ToolError(f"the search failed: {ended.output[:500].strip()}")
-    return Result(_show(ended, options, hidden))
+    return ToolResult(_show(ended, options, hidden))
 
 
 def _everything(path: str) -> bool:
@@ -135,11 +135,11 @@ def _own(job: Job) -> list[str]:
     return [sys.executable, "-I", "-S", "-c", start, encode(job).decode()]
 
 
-async def _search(argv: list[str], running: Running) -> Ended:
+async def _search(argv: list[str], running: ToolContext) -> ProcessResult:
     return await run(argv, cwd=running.root, env=running.env, timeout=SECONDS, limit=OUTPUT, end_at_limit=True)
 
 
-def _refused(ended: Ended) -> bool:
+def _refused(ended: ProcessResult) -> bool:
     return ended.code > 1 and "regex parse error:" in ended.output[:200]
 
 
@@ -147,7 +147,7 @@ def _complaint(output: str) -> str:
     return " ".join(output.partition("regex parse error:")[2].split())[:500]
 
 
-def _show(ended: Ended, options: Options, hidden: _Hidden) -> str:
+def _show(ended: ProcessResult, options: Options, hidden: _Hidden) -> str:
     """`path:12:text` for a match, `path-11-text` for a line beside it."""
     room = options.settings.tool_output_cache_threshold - 200  # for the note at the end
     shown: list[str] = []

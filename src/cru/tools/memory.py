@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cru.tools.arguments import Content, ReadContext
-from cru.tools.protocol import Result, Running, ToolError
+from cru.tools.protocol import ToolContext, ToolError, ToolResult
 from cru.tools.settings import Options
 from cru.values.errors import CruError
 
@@ -14,7 +14,7 @@ from cru.values.errors import CruError
 READ = ("context.jsonl", "summary.md", "todos.md", "goals.md")
 
 
-def service(running: Running, name: str) -> Any:
+def service(running: ToolContext, name: str) -> Any:
     """What the composition root lends under that name. Raises ToolError if it lends nothing."""
     try:
         return running.services[name]
@@ -22,22 +22,22 @@ def service(running: Running, name: str) -> Any:
         raise ToolError("this tool does not work here", f"nothing provides `{name}`") from None
 
 
-async def update_todos(args: Content, running: Running, options: Options) -> Result:
+async def update_todos(args: Content, running: ToolContext, options: Options) -> ToolResult:
     _store(running, "todos.md", args.content)
     changed = running.services.get("todos_changed")
     if changed is not None:
         waiting = changed()
         if hasattr(waiting, "__await__"):
             await waiting
-    return Result("Todos updated.")
+    return ToolResult("Todos updated.")
 
 
-async def update_goals(args: Content, running: Running, options: Options) -> Result:
+async def update_goals(args: Content, running: ToolContext, options: Options) -> ToolResult:
     _store(running, "goals.md", args.content)
-    return Result("Goals updated.")
+    return ToolResult("Goals updated.")
 
 
-async def update_reflection(args: Content, running: Running, options: Options) -> Result:
+async def update_reflection(args: Content, running: ToolContext, options: Options) -> ToolResult:
     home = service(running, "home")
     size = len(args.content.encode("utf-8", "replace"))
     if size > options.reflection_limit:
@@ -48,10 +48,10 @@ async def update_reflection(args: Content, running: Running, options: Options) -
         home.write_reflection(args.content, options.reflection_limit)
     except (CruError, OSError) as error:
         raise ToolError(f"the reflection could not be saved: {error}") from error
-    return Result("Reflection updated.")
+    return ToolResult("Reflection updated.")
 
 
-async def read_context(args: ReadContext, running: Running, options: Options) -> Result:
+async def read_context(args: ReadContext, running: ToolContext, options: Options) -> ToolResult:
     """JSON {name, summary, todos, goals, message_count, recent_messages: [{from, content, type}]} of what counts in that context
     now. Nothing is locked or changed there."""
     import msgspec
@@ -72,10 +72,10 @@ async def read_context(args: ReadContext, running: Running, options: Options) ->
     if args.include_messages in (True, "true"):
         last = said[-args.num_messages :] if args.num_messages else []
         found["recent_messages"] = [{"from": e.from_, "content": e.content, "type": e.entry_type} for e in last]
-    return Result(msgspec.json.encode(found).decode())
+    return ToolResult(msgspec.json.encode(found).decode())
 
 
-def _refuse_denied(running: Running, folder: Path) -> None:
+def _refuse_denied(running: ToolContext, folder: Path) -> None:
     """Each file is judged as if the tool `read` read it. Raises ToolError naming the first that is denied, and why."""
     kept_from = running.services.get("kept_from") or _from_nothing
     for name in READ:
@@ -89,7 +89,7 @@ def _from_nothing(path: str) -> str:
     return ""
 
 
-def _store(running: Running, name: str, text: str) -> None:
+def _store(running: ToolContext, name: str, text: str) -> None:
     store = service(running, "store")
     try:
         store.write_text(name, text)

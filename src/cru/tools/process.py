@@ -17,7 +17,7 @@ from cru.tools.protocol import ToolError
 GRACE = 2.0
 
 
-class Ended(Struct, frozen=True):
+class ProcessResult(Struct, frozen=True):
     """What came of a child. `code` is its exit status, negative for a signal. `background` is the process group of what it
     left running with its output open, or 0. `cut`: more output than the limit."""
 
@@ -37,7 +37,7 @@ async def run(
     emit: Callable[[str], None] | None = None,
     limit: int = LIMIT,
     end_at_limit: bool = False,
-) -> Ended:
+) -> ProcessResult:
     """Run `argv` to its end. Times in seconds, `limit` in characters. Raises ToolError if it cannot be started.
 
     After `timeout`, when cancelled, or at the limit if asked so, the child is ended with all that it started: SIGTERM, two seconds,
@@ -63,7 +63,7 @@ async def run(
         finally:
             code, background = child.close()
             output = capture.close()
-    return Ended(output, code, timed_out, background, capture.left_out > 0)
+    return ProcessResult(output, code, timed_out, background, capture.left_out > 0)
 
 
 async def end(child: Child) -> None:

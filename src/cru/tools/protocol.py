@@ -34,7 +34,7 @@ class ToolTimeout(ToolError):
         self.partial = partial
 
 
-class Result(Struct, frozen=True):
+class ToolResult(Struct, frozen=True):
     """What a tool gives back; `ends_turn` stops the turn without another request (call_user)."""
 
     content: str
@@ -42,7 +42,7 @@ class Result(Struct, frozen=True):
     ends_turn: bool = False
 
 
-class Running(Struct):
+class ToolContext(Struct):
     """What a running tool may use. `root` is the project root (absolute, resolved), `folder` the context's folder, `env` the
     environment for children (provider keys already removed), `emit` publishes output as it comes, `services` holds what the
     composition root lends to built-in tools, by name."""
@@ -75,7 +75,7 @@ class Tool(Protocol):
         """The paths that the call touches, as given by the model."""
         ...
 
-    async def run(self, args: dict[str, Any], running: Running) -> Result: ...
+    async def run(self, args: dict[str, Any], running: ToolContext) -> ToolResult: ...
 
 
 class ToolSource(Protocol):

@@ -8,7 +8,7 @@ from cru.tools.protocol import Tool, ToolSource
 from cru.values.messages import ToolSpec
 
 
-class Registry:
+class ToolRegistry:
     """The tools of several sources. A name given twice goes to the later source, in the place of the first, and is
     mentioned in `problems`. A tool with a true `hidden` attribute can be called but is not offered to the model."""
 

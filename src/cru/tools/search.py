@@ -10,7 +10,7 @@ from pathlib import Path
 from cru.tools.arguments import Glob, Ls
 from cru.tools.paths import failed, folder, printable, resolve
 from cru.tools.patterns import compile_glob
-from cru.tools.protocol import Result, Running
+from cru.tools.protocol import ToolContext, ToolResult
 from cru.tools.settings import Options
 from cru.tools.walk import Stopped, deadline, walk
 
@@ -19,7 +19,7 @@ FOUND = 100
 SECONDS = 30.0
 
 
-async def ls(args: Ls, running: Running, options: Options) -> Result:
+async def ls(args: Ls, running: ToolContext, options: Options) -> ToolResult:
     path = resolve(running.root, args.path)
     folder(path, args.path)
     try:
@@ -30,7 +30,7 @@ async def ls(args: Ls, running: Running, options: Options) -> Result:
     lines = [_line(entry) for entry in entries[:LISTED]]
     if len(entries) > LISTED:
         lines.append(f"[{len(entries) - LISTED:,} more; `glob` finds some of them]")
-    return Result("\n".join(lines) or "(empty folder)")
+    return ToolResult("\n".join(lines) or "(empty folder)")
 
 
 def _line(entry: os.DirEntry[str]) -> str:
@@ -45,7 +45,7 @@ def _line(entry: os.DirEntry[str]) -> str:
         return name
 
 
-async def glob(args: Glob, running: Running, options: Options) -> Result:
+async def glob(args: Glob, running: ToolContext, options: Options) -> ToolResult:
     path = resolve(running.root, args.path)
     folder(path, args.path)
     wanted = compile_glob(args.pattern)
@@ -63,7 +63,7 @@ async def glob(args: Glob, running: Running, options: Options) -> Result:
     notes = [] if whole else [f"[the search took longer than {SECONDS:g} s and is not complete; give a smaller `path`]"]
     if len(lines) > FOUND:
         notes.append(f"[{len(lines) - FOUND:,} more; only the newest {FOUND} are shown]")
-    return Result("\n".join([*lines[:FOUND], *notes]) or "(no files)")
+    return ToolResult("\n".join([*lines[:FOUND], *notes]) or "(no files)")
 
 
 def _inside(file: str, root: Path) -> bool:

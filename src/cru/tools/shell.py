@@ -6,12 +6,12 @@ import os
 from functools import lru_cache
 
 from cru.tools.arguments import Bash
-from cru.tools.process import Ended, run
-from cru.tools.protocol import Result, Running, ToolTimeout
+from cru.tools.process import ProcessResult, run
+from cru.tools.protocol import ToolContext, ToolResult, ToolTimeout
 from cru.tools.settings import Options
 
 
-async def bash(args: Bash, running: Running, options: Options) -> Result:
+async def bash(args: Bash, running: ToolContext, options: Options) -> ToolResult:
     """Run the command in the project root. An exit code other than 0 is an error result that keeps the output.
 
     Processes left in the background keep running, in the group that the result names; their output is no longer read.
@@ -27,10 +27,10 @@ async def bash(args: Bash, running: Running, options: Options) -> Result:
             "a larger `timeout` (at most 3600) gives it more time",
             ended.output,
         )
-    return Result(_text(ended), is_error=ended.code != 0)
+    return ToolResult(_text(ended), is_error=ended.code != 0)
 
 
-def _text(ended: Ended) -> str:
+def _text(ended: ProcessResult) -> str:
     lines = [ended.output.removesuffix("\n") or "(no output)"]
     if ended.background:
         lines.append(

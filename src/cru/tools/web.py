@@ -6,7 +6,7 @@ from typing import Any
 
 from cru.tools.arguments import Fetch
 from cru.tools.memory import service
-from cru.tools.protocol import ArgumentError, Result, Running, ToolError
+from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolResult
 from cru.tools.settings import Options
 from cru.values.errors import CruError
 
@@ -22,7 +22,7 @@ TEXT = (
 )
 
 
-async def fetch(args: Fetch, running: Running, options: Options) -> Result:
+async def fetch(args: Fetch, running: ToolContext, options: Options) -> ToolResult:
     """A status other than 2xx is an error that keeps the beginning of the body."""
     host = _host(args.url)
     get = service(running, "fetch")
@@ -57,7 +57,7 @@ async def fetch(args: Fetch, running: Running, options: Options) -> Result:
     notes = [f"[from {reply.url}]"] if reply.url != args.url else []
     if reply.truncated:
         notes.append(f"[only the first {LIMIT:,} bytes were read]")
-    return Result("\n".join([text or "(empty)", *notes]))
+    return ToolResult("\n".join([text or "(empty)", *notes]))
 
 
 def _host(url: str) -> str:

@@ -13,7 +13,7 @@ from tests.kit import HomeDir
 
 from cru.events.catalog import BY_NAME as EVENTS
 from cru.extensions.executables.executable import HOOKS
-from cru.extensions.executables.hooks import BY_NAME, TABLE
+from cru.extensions.executables.hooks.table import BY_NAME, TABLE
 
 GOLDEN = Path(__file__).with_name("payloads.json")
 # Two calls of one reply are both decided before the first one runs.

@@ -8,7 +8,7 @@ import pytest
 from tests.extensions.executables.hooked import ERAS, ask, heard, model, plugin, results, spy
 from tests.kit import HomeDir, start
 
-from cru.extensions.executables.hooks import TABLE
+from cru.extensions.executables.hooks.table import TABLE
 
 TURN = """\
 call: bash {"command": "seq 1 9000 | tail -n 1"}

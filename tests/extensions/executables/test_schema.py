@@ -17,7 +17,7 @@ from tests.kit import HomeDir, cru
 from cru.extensions.errors import PluginFailed
 from cru.extensions.executables import schemas
 from cru.extensions.executables.executable import HOOKS
-from cru.extensions.executables.process import Where
+from cru.extensions.executables.process import ProgramContext
 from cru.extensions.executables.schemas import era_of, read
 
 FIELDS = st.sampled_from(["name", "description", "parameters", "hooks", "parallel", "summary_params"])
@@ -91,7 +91,7 @@ def test_at_the_limit_all_that_it_started_is_ended(tmp_path: Path, monkeypatch: 
     path.write_text(f"#!/bin/bash\nsleep 300 & echo $! >{tmp_path}/child; wait\n")
     path.chmod(0o755)
     monkeypatch.setattr(schemas, "SECONDS", 0.5)
-    where = Where(tmp_path, tmp_path, tmp_path, dict(os.environ), "main", lambda text: None)
+    where = ProgramContext(tmp_path, tmp_path, tmp_path, dict(os.environ), "main", lambda text: None)
     assert asyncio.run(schemas.known_of(path, where)).failure == "`--schema` does not end within 0.5 s"
     assert is_gone(int((tmp_path / "child").read_text()))
 

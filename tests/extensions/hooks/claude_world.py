@@ -10,9 +10,9 @@ from msgspec import Struct
 
 from cru.events.catalog import BY_TYPE
 from cru.events.stamp import Event, Stamp
-from cru.extensions.hooks.dialect import About, Moment, Run, Said
-from cru.extensions.hooks.dialects.claude import Claude
-from cru.extensions.hooks.entry import Entry, Layer, Problem, Source
+from cru.extensions.hooks.dialects.claude.dialect import Claude
+from cru.extensions.hooks.model.dialect import CommandResult, EventMapping, HookResult, SessionFacts
+from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
 
 # The events of the documentation, in its order.
 EVENTS = (
@@ -24,8 +24,8 @@ EVENTS = (
 )  # fmt: skip
 
 
-def about(path: Path, *, mode: str = "ask", **env: str) -> About:
-    return About(
+def about(path: Path, *, mode: str = "ask", **env: str) -> SessionFacts:
+    return SessionFacts(
         session_id="sess", context="main", folder=path / "context", cwd=path, root=path, home=path / ".cru", user_home=path,
         env={"PATH": "/usr/bin:/bin", "HOME": str(path), **env}, mode=lambda: mode,
         transcript=lambda: path / "transcript.jsonl",
@@ -40,21 +40,23 @@ def event(payload: Struct, **stamp: Any) -> Event:
     return Event(BY_TYPE[type(payload)], Stamp(**{**known, **stamp}), payload)
 
 
-def read(text: str, layer: Layer = "user", dialect: Claude | None = None) -> tuple[list[Entry], list[Problem]]:
-    return (dialect or Claude()).parse(Source("claude", layer, Path(f"/{layer}/settings.json"), text))
+def read(
+    text: str, layer: Layer = "user", dialect: Claude | None = None
+) -> tuple[list[HookEntry], list[HookFileProblem]]:
+    return (dialect or Claude()).parse(HookSource("claude", layer, Path(f"/{layer}/settings.json"), text))
 
 
 def config(name: str, *handlers: Any, **group: Any) -> str:
     return msgspec.json.encode({"hooks": {name: [{**group, "hooks": handlers}]}}).decode()
 
 
-def entry(name: str, matcher: str = "", **handler: Any) -> Entry:
+def entry(name: str, matcher: str = "", **handler: Any) -> HookEntry:
     [made], problems = read(config(name, {"type": "command", "command": "x", **handler}, matcher=matcher))
     assert not problems, problems
     return made
 
 
-def moment(dialect: Claude, name: str, at: Event) -> Moment | None:
+def moment(dialect: Claude, name: str, at: Event) -> EventMapping | None:
     """The row of an event that hears this one."""
     rows = [row for row in dialect.moments[name] if row.event == at.name]
     return next((row for row in rows if row.hears is None or row.hears(at)), None)
@@ -69,11 +71,13 @@ def given(name: str, payload: Struct, path: Path, **stamp: Any) -> dict[str, Any
     return value
 
 
-def said(name: str, payload: Struct, path: Path, out: Any = "", *, exit: int = 0, err: str = "", **more: Any) -> Said:
+def said(
+    name: str, payload: Struct, path: Path, out: Any = "", *, exit: int = 0, err: str = "", **more: Any
+) -> HookResult:
     """What a run means. out: its standard output, anything but a text as JSON · facts: instead of `about` · dialect · seq."""
     dialect, facts = more.get("dialect") or Claude(), more.get("facts") or about(path)
     at = event(payload, dispatch_seq=more.get("seq", 7))
     row = moment(dialect, name, at)
     assert row is not None and row.answer is not None
     stdout = out if isinstance(out, str) else msgspec.json.encode(out).decode()
-    return row.answer(more.get("entry") or entry(name), at, Run(exit, stdout, err), facts)
+    return row.answer(more.get("entry") or entry(name), at, CommandResult(exit, stdout, err), facts)

@@ -15,26 +15,28 @@ from cru.events.bus import Bus, Outcome
 from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Event, Origin
 from cru.events.stream import Notice, Published
-from cru.extensions.hooks.dialect import About, Moment, Run
-from cru.extensions.hooks.dialects.crush import Crush
-from cru.extensions.hooks.entry import Entry, Layer, Problem, Source
-from cru.extensions.hooks.load import Known, Loaded
-from cru.extensions.hooks.manager import Hooks
+from cru.extensions.hooks.dialects.crush.dialect import Crush
+from cru.extensions.hooks.loader import EntryStatus, LoadedHooks
+from cru.extensions.hooks.model.dialect import CommandResult, EventMapping, SessionFacts
+from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
+from cru.extensions.hooks.session import Hooks
 
-Printing: TypeAlias = Callable[[dict[str, Any]], Run]
+Printing: TypeAlias = Callable[[dict[str, Any]], CommandResult]
 
 
-def about(path: Path, **more: Any) -> About:
+def about(path: Path, **more: Any) -> SessionFacts:
     given = {"cwd": path, "root": path, "env": {"PATH": "/usr/bin:/bin", "HOME": str(path)}, **more}
-    return About(
+    return SessionFacts(
         session_id="sess", context="main", folder=path / "context", home=path / "home", user_home=path,
         mode=lambda: "ask", transcript=lambda: path / "transcript.jsonl", **given,
     )  # fmt: skip
 
 
-def read(path: Path, text: str, layer: Layer = "user", name: str = "crush.json") -> tuple[list[Entry], list[Problem]]:
+def read(
+    path: Path, text: str, layer: Layer = "user", name: str = "crush.json"
+) -> tuple[list[HookEntry], list[HookFileProblem]]:
     """The entries and problems of one configuration."""
-    return Crush().parse(Source("crush", layer, path / name, text))
+    return Crush().parse(HookSource("crush", layer, path / name, text))
 
 
 def config(*entries: Mapping[str, Any], event: str = "PreToolUse") -> str:
@@ -45,15 +47,17 @@ class Made(Hooks):
     """Hooks of one configuration, all accepted. `prints` says what commands leave, by command or by what they get, instead of running
     them; `given` is what each got."""
 
-    def __init__(self, path: Path, text: str, prints: Mapping[str, Run] | Printing | None = None, **more: Any) -> None:
+    def __init__(
+        self, path: Path, text: str, prints: Mapping[str, CommandResult] | Printing | None = None, **more: Any
+    ) -> None:
         entries, self.problems = read(path, text)
         dialect = Crush()
-        known = [Known(entry, "active" if dialect.moments.get(entry.event) else "no moment") for entry in entries]
-        super().__init__(Loaded(known), {"crush": dialect}, about(path, **more), LineFile(path / "hooks.jsonl"))
+        known = [EntryStatus(entry, "active" if dialect.moments.get(entry.event) else "no moment") for entry in entries]
+        super().__init__(LoadedHooks(known), {"crush": dialect}, about(path, **more), LineFile(path / "hooks.jsonl"))
         self._prints = prints
         self.given: list[tuple[str, dict[str, Any], Mapping[str, str | None]]] = []
 
-    async def run(self, entry: Entry, stdin: bytes, env: Mapping[str, str | None]) -> Run:
+    async def run(self, entry: HookEntry, stdin: bytes, env: Mapping[str, str | None]) -> CommandResult:
         given = msgspec.json.decode(stdin)
         self.given.append((entry.label, given, env))
         if self._prints is None:
@@ -104,7 +108,10 @@ def call(hooks: Made, tool: str = "bash", args: dict[str, Any] | None = None, *,
 
 def printed(path: Path, *outputs: Any, tool: str = "bash", args: dict[str, Any] | None = None, **fields: Any) -> Call:
     """One call with a hook for each output, in that order: a text, a record, or a whole Run."""
-    runs = {f"hook {n}": one if isinstance(one, Run) else Run(0, _text(one)) for n, one in enumerate(outputs)}
+    runs = {
+        f"hook {n}": one if isinstance(one, CommandResult) else CommandResult(0, _text(one))
+        for n, one in enumerate(outputs)
+    }
     made = Made(path, config(*({"command": name} for name in runs)), runs)
     assert not made.problems
     return call(made, tool, args, **fields)
@@ -124,5 +131,5 @@ def event(payload: Struct, name: str, source: str = "user", depth: int = 0) -> E
     return Event(BY_NAME[name], stamp, payload)
 
 
-def moment(name: str) -> Moment:
+def moment(name: str) -> EventMapping:
     return Crush.moments[name][0]

@@ -13,13 +13,13 @@ from tests.kit.run import Done
 
 from cru.events.catalog import BY_TYPE
 from cru.events.stamp import Event, Stamp
-from cru.extensions.hooks.dialect import About, Dialect, Moment, Run, Said
-from cru.extensions.hooks.entry import DialectName, Entry, Layer, Problem, Source
+from cru.extensions.hooks.model.dialect import CommandResult, Dialect, EventMapping, HookResult, SessionFacts
+from cru.extensions.hooks.model.entry import DialectName, HookEntry, HookFileProblem, HookSource, Layer
 
 
-def about(path: Path = Path("/project"), *, mode: str = "ask", **more: Any) -> About:
+def about(path: Path = Path("/project"), *, mode: str = "ask", **more: Any) -> SessionFacts:
     given = {"cwd": path, "root": path, "env": {"PATH": "/usr/bin:/bin"}, **more}
-    return About(
+    return SessionFacts(
         session_id="sess", context="main", folder=path / "context", home=path / ".cru", user_home=path, mode=lambda: mode,
         transcript=lambda: path / "transcript.jsonl", **given,
     )  # fmt: skip
@@ -33,36 +33,44 @@ def event(payload: Struct, **stamp: Any) -> Event:
     return Event(BY_TYPE[type(payload)], Stamp(**{**known, **stamp}), payload)
 
 
-def source(dialect: DialectName, text: str, name: str, layer: Layer = "user") -> Source:
-    return Source(dialect, layer, Path(f"/{layer}/{name}"), text)
+def source(dialect: DialectName, text: str, name: str, layer: Layer = "user") -> HookSource:
+    return HookSource(dialect, layer, Path(f"/{layer}/{name}"), text)
 
 
 def parsed(
     dialect: Dialect, text: str | Mapping[str, Any], name: str, layer: Layer = "user"
-) -> tuple[list[Entry], list[Problem]]:
+) -> tuple[list[HookEntry], list[HookFileProblem]]:
     text = text if isinstance(text, str) else msgspec.json.encode(text).decode()
     return dialect.parse(source(dialect.name, text, name, layer))
 
 
-def moment(dialect: Dialect, name: str, at: Event) -> Moment | None:
+def moment(dialect: Dialect, name: str, at: Event) -> EventMapping | None:
     """The row of an event that hears this one."""
     rows = [row for row in dialect.moments[name] if row.event == at.name]
     return next((row for row in rows if row.hears is None or row.hears(at)), None)
 
 
-def said(dialect: Dialect, name: str, at: Event, run: Run | object, facts: About | None = None) -> Said:
+def said(
+    dialect: Dialect, name: str, at: Event, run: CommandResult | object, facts: SessionFacts | None = None
+) -> HookResult:
     """What a run means; an object is printed with exit status 0."""
     row = moment(dialect, name, at)
     assert row is not None and row.answer is not None
-    made = Entry(id="x", dialect=dialect.name, event=name, source=source(dialect.name, "", "x"), line=1, name="guard")
-    done = run if isinstance(run, Run) else Run(0, run if isinstance(run, str) else msgspec.json.encode(run).decode())
+    made = HookEntry(
+        id="x", dialect=dialect.name, event=name, source=source(dialect.name, "", "x"), line=1, name="guard"
+    )
+    done = (
+        run
+        if isinstance(run, CommandResult)
+        else CommandResult(0, run if isinstance(run, str) else msgspec.json.encode(run).decode())
+    )
     return row.answer(made, at, done, facts or about())
 
 
-def stdin(dialect: Dialect, name: str, at: Event, facts: About | None = None) -> dict[str, Any]:
+def stdin(dialect: Dialect, name: str, at: Event, facts: SessionFacts | None = None) -> dict[str, Any]:
     row = moment(dialect, name, at)
     assert row is not None
-    made = Entry(id="x", dialect=dialect.name, event=name, source=source(dialect.name, "", "x"), line=1)
+    made = HookEntry(id="x", dialect=dialect.name, event=name, source=source(dialect.name, "", "x"), line=1)
     read: dict[str, Any] = msgspec.json.decode(dialect.stdin(made, row, at, facts or about()))
     return read
 

@@ -6,16 +6,16 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
-from cru.extensions.hooks.dialect import Run
-from cru.extensions.hooks.entry import DialectName, Entry, Source
-from cru.extensions.hooks.process import run
+from cru.extensions.hooks.launch.process import run
+from cru.extensions.hooks.model.dialect import CommandResult
+from cru.extensions.hooks.model.entry import DialectName, HookEntry, HookSource
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
-def entry(command: str, dialect: DialectName = "crush", **more: Any) -> Entry:
-    source = Source(dialect, "user", Path("/nowhere/crush.json"), "")
-    return Entry(id="one", dialect=dialect, event="PreToolUse", source=source, line=1, command=command, **more)
+def entry(command: str, dialect: DialectName = "crush", **more: Any) -> HookEntry:
+    source = HookSource(dialect, "user", Path("/nowhere/crush.json"), "")
+    return HookEntry(id="one", dialect=dialect, event="PreToolUse", source=source, line=1, command=command, **more)
 
 
 class Hooks:
@@ -32,11 +32,13 @@ class Hooks:
         path.chmod(mode)
         return path
 
-    async def arun(self, command: str, stdin: bytes = b"", dialect: DialectName = "crush", **more: Any) -> Run:
+    async def arun(
+        self, command: str, stdin: bytes = b"", dialect: DialectName = "crush", **more: Any
+    ) -> CommandResult:
         env = {**self.env, **more.pop("also", {})}
         return await run(entry(command, dialect, **more), stdin, env, self.cwd)
 
-    def run(self, command: str, stdin: bytes = b"", dialect: DialectName = "crush", **more: Any) -> Run:
+    def run(self, command: str, stdin: bytes = b"", dialect: DialectName = "crush", **more: Any) -> CommandResult:
         return asyncio.run(self.arun(command, stdin, dialect, **more))
 
     def out(self, command: str, stdin: bytes = b"", **more: Any) -> str:

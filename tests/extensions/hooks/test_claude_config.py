@@ -9,8 +9,8 @@ import msgspec
 import pytest
 from tests.extensions.hooks.claude_world import EVENTS, about, config, entry, read
 
-from cru.extensions.hooks.dialects.claude import Claude
-from cru.extensions.hooks.load import Policy, load, sources
+from cru.extensions.hooks.dialects.claude.dialect import Claude
+from cru.extensions.hooks.loader import LoadPolicy, load_hooks, read_sources
 
 COMMAND = {"type": "command", "command": "x"}
 
@@ -83,14 +83,14 @@ def test_waking_the_agent_is_not_available_yet() -> None:
 def test_other_types_load_and_wait(kind: str) -> None:
     key = {"http": "url", "mcp_tool": "tool"}.get(kind, "prompt")
     text = config("Stop", {"type": kind, key: "what"})
-    [known] = load([_source(text)], {"claude": Claude()}, Policy(frozenset({"claude"}))).known
+    [known] = load_hooks([_source(text)], {"claude": Claude()}, LoadPolicy(frozenset({"claude"}))).known
     assert (known.state, known.entry.label) == ("not available yet", "what") and kind in known.why
 
 
 def _source(text: str) -> Any:
-    from cru.extensions.hooks.entry import Source
+    from cru.extensions.hooks.model.entry import HookSource
 
-    return Source("claude", "user", Path("/u/settings.json"), text)
+    return HookSource("claude", "user", Path("/u/settings.json"), text)
 
 
 # text, or a handler of PreToolUse → what is said
@@ -135,7 +135,9 @@ BROKEN: list[tuple[dict[str, Any], Any, str]] = [
 
 @pytest.mark.parametrize(("handler", "matcher", "why"), BROKEN)
 def test_what_cannot_run_is_listed_as_broken(handler: dict[str, Any], matcher: Any, why: str) -> None:
-    [known] = load([_source(config("PreToolUse", handler, matcher=matcher))], {"claude": Claude()}, Policy()).known
+    [known] = load_hooks(
+        [_source(config("PreToolUse", handler, matcher=matcher))], {"claude": Claude()}, LoadPolicy()
+    ).known
     assert known.state == "broken" and why in known.why
 
 
@@ -168,8 +170,10 @@ def test_all_may_be_disabled_but_not_the_users_by_a_project(tmp_path: Path, off:
     _written(tmp_path, "p/.claude/settings.json", disableAllHooks=off == "project")
     dialect = Claude()
     for _ in range(2):  # read again, as after a change
-        given, problems = sources([dialect], facts)
-        loaded = load(given, {"claude": dialect}, Policy(frozenset({"claude"}), is_trusted=lambda entry: True))
+        given, problems = read_sources([dialect], facts)
+        loaded = load_hooks(
+            given, {"claude": dialect}, LoadPolicy(frozenset({"claude"}), is_trusted=lambda entry: True)
+        )
         assert problems == [] and " ".join(known.state for known in loaded.known) == states
 
 
@@ -179,8 +183,8 @@ def test_every_documented_event_has_a_row() -> None:
     assert all(row.event or row.later for rows in moments.values() for row in rows)
     later = [
         known
-        for known in load(
-            [_source(config(name, COMMAND)) for name in EVENTS], {"claude": Claude()}, Policy(frozenset({"claude"}))
+        for known in load_hooks(
+            [_source(config(name, COMMAND)) for name in EVENTS], {"claude": Claude()}, LoadPolicy(frozenset({"claude"}))
         ).known
         if known.state == "no moment"
     ]

@@ -9,8 +9,8 @@ import pytest
 from tests.extensions.hooks.claude_world import about, config, entry, event, moment, read
 
 from cru.events import payloads as p
-from cru.extensions.hooks.dialects.claude import Claude
-from cru.extensions.hooks.dialects.claude_matching import fits, holds
+from cru.extensions.hooks.dialects.claude.dialect import Claude
+from cru.extensions.hooks.dialects.claude.matching import fits, holds
 
 # matcher, our tool, whether it fits
 TOOLS: list[tuple[str, str, bool]] = [

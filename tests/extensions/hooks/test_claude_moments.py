@@ -11,7 +11,7 @@ from tests.extensions.hooks.claude_world import about, entry, event, given, mome
 
 from cru.events import payloads as p
 from cru.events.catalog import BY_NAME
-from cru.extensions.hooks.dialects.claude import Claude
+from cru.extensions.hooks.dialects.claude.dialect import Claude
 from cru.values.messages import ToolCall
 
 ENDED = p.TurnComplete("done", "the end", "r")

@@ -11,8 +11,8 @@ from tests.extensions.hooks.claude_world import about, entry, said
 
 from cru.events import payloads as p
 from cru.events.answers import PASS, Answer, Change, Inject
-from cru.extensions.hooks.dialects.claude import Claude
-from cru.extensions.hooks.dialects.spill import LONGEST
+from cru.extensions.hooks.dialects.claude.dialect import Claude
+from cru.extensions.hooks.parsing.spill import LONGEST
 
 CALL = p.ToolBeforeCall("bash", {"command": "ls", "timeout": 2}, "c1")
 ASKED = p.PermissionRequested("bash", "shell", "ls", "c1", "why", {"command": "ls"})

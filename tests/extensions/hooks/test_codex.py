@@ -10,7 +10,7 @@ from tests.extensions.hooks.dialect_world import about, calls, event, moment, pa
 from tests.kit import HomeDir, Reply
 
 from cru.events.payloads import SessionEnded, SessionStarted, ToolBeforeCall, ToolCompleted, ToolFailed, TurnComplete
-from cru.extensions.hooks.dialects.codex import Codex
+from cru.extensions.hooks.dialects.codex.dialect import Codex
 
 CALL = event(ToolBeforeCall("bash", {"command": "ls", "timeout": 2.0}, "call_1"))
 

@@ -19,8 +19,8 @@ from cru.events.payloads import (
     ToolFailed,
     TurnComplete,
 )
-from cru.extensions.hooks.dialect import Run
-from cru.extensions.hooks.dialects.codex import Codex
+from cru.extensions.hooks.dialects.codex.dialect import Codex
+from cru.extensions.hooks.model.dialect import CommandResult
 
 CALL = event(ToolBeforeCall("bash", {"command": "ls"}, "call_1"))
 PROMPT = event(MessageReceived("hi"))
@@ -46,7 +46,7 @@ DENY = Answer(decision="deny", reason="no")
         ("", Answer()),
         ("just text", Answer()),
         ({}, Answer()),
-        (Run(2, stderr=" no\n"), DENY),
+        (CommandResult(2, stderr=" no\n"), DENY),
         (inner(permissionDecision="deny", permissionDecisionReason=" no "), DENY),
         ({"decision": "block", "reason": "no"}, DENY),
         (inner(additionalContext="know"), Answer(context=("know",))),
@@ -64,8 +64,8 @@ def test_before_a_call(run: Any, answer: Answer) -> None:
 @pytest.mark.parametrize(
     ("run", "told"),
     [
-        (Run(1, stderr="bad\nworse"), "exit status 1: bad"),
-        (Run(2), "exit status 2 without a reason"),
+        (CommandResult(1, stderr="bad\nworse"), "exit status 1: bad"),
+        (CommandResult(2), "exit status 2 without a reason"),
         ("{bad", "must be a JSON object"),
         ("[1]", "must be a JSON object"),
         ({"colour": 1}, "unknown field `colour`"),
@@ -100,7 +100,7 @@ def test_what_fails_before_a_call_lets_it_go_on(run: Any, told: str) -> None:
         (behaviour(behavior="allow"), Answer(decision="allow"), ""),
         (behaviour(behavior="deny", message=" no "), DENY, ""),
         (behaviour(behavior="deny"), Answer(decision="deny", reason="denied by a hook"), ""),
-        (Run(2, stderr="no"), DENY, ""),
+        (CommandResult(2, stderr="no"), DENY, ""),
         (behaviour(behavior="allow", updatedInput={}), Answer(), "`updatedInput` is not supported"),
         (behaviour(behavior="allow", updatedPermissions=[]), Answer(), "`updatedPermissions` is not supported"),
         (behaviour(behavior="allow", interrupt=True), Answer(), "`interrupt` is not supported"),
@@ -120,8 +120,8 @@ FEEDBACK = Answer(changes=(Change("result", "set", ""),), context=("bad",))
     ("run", "answer", "failed"),
     [
         ({"decision": "block", "reason": "bad"}, FEEDBACK, ""),
-        (Run(2, stderr="bad"), FEEDBACK, ""),
-        (Run(2), Answer(), "without a reason"),
+        (CommandResult(2, stderr="bad"), FEEDBACK, ""),
+        (CommandResult(2), Answer(), "without a reason"),
         ({"decision": "block"}, Answer(), "block without a reason"),
         ({"reason": "bad"}, Answer(), "`reason` without `decision`"),
         (inner("PostToolUse", additionalContext="know"), Answer(context=("know",)), ""),
@@ -151,8 +151,8 @@ def test_after_a_call_that_failed_its_error_is_replaced() -> None:
     [
         ("", Answer(), ""),
         ({"decision": "block", "reason": " more "}, Answer(inject=Inject("more")), ""),
-        (Run(2, stderr="more"), Answer(inject=Inject("more")), ""),
-        (Run(2), Answer(), "without a reason"),
+        (CommandResult(2, stderr="more"), Answer(inject=Inject("more")), ""),
+        (CommandResult(2), Answer(), "without a reason"),
         ("done", Answer(), "must be a JSON object"),
         ({"decision": "block"}, Answer(), "block without a reason"),
         (
@@ -171,7 +171,7 @@ def test_a_stop_hook_that_blocks_is_told_so_the_next_time() -> None:
     facts = about()
     said(Codex(), "Stop", STOP, {}, facts)
     assert facts.blocks == {}
-    said(Codex(), "Stop", STOP, Run(2, stderr="more"), facts)
+    said(Codex(), "Stop", STOP, CommandResult(2, stderr="more"), facts)
     assert facts.blocks == {"codex stop": 1}
 
 
@@ -181,8 +181,8 @@ def test_prompts_and_starts_take_plain_text_as_context() -> None:
         assert said(Codex(), name, at, "know this\n").answer == Answer(context=("know this",))
         assert "must be a JSON object" in said(Codex(), name, at, "{know").failed
         assert said(Codex(), name, at, inner(name, additionalContext="x")).answer == Answer(context=("x",))
-    assert said(Codex(), "UserPromptSubmit", PROMPT, Run(2, stderr="no")).answer == DENY
-    assert said(Codex(), "SessionStart", start, Run(2, stderr="no")).failed == "exit status 2: no"
+    assert said(Codex(), "UserPromptSubmit", PROMPT, CommandResult(2, stderr="no")).answer == DENY
+    assert said(Codex(), "SessionStart", start, CommandResult(2, stderr="no")).failed == "exit status 2: no"
     stop = said(
         Codex(), "UserPromptSubmit", PROMPT, {"continue": False, "stopReason": "enough", "systemMessage": "told"}
     )
@@ -192,7 +192,7 @@ def test_prompts_and_starts_take_plain_text_as_context() -> None:
 def test_a_compaction_can_be_stopped() -> None:
     at = event(ContextOverflow(9, 10, 90.0, "rolling", ""))
     assert said(Codex(), "PreCompact", at, {"continue": False}).answer.halt
-    assert said(Codex(), "PreCompact", at, Run(2, stderr="x")).failed == "exit status 2: x"
+    assert said(Codex(), "PreCompact", at, CommandResult(2, stderr="x")).failed == "exit status 2: x"
 
 
 def test_a_long_context_is_saved_and_named(tmp_path: Path) -> None:

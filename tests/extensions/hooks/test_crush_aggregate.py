@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.extensions.hooks.crush_world import printed
 
-from cru.extensions.hooks.dialect import Run
+from cru.extensions.hooks.model.dialect import CommandResult
 
 ORIGINAL = {"command": "orig", "timeout": 60}
 
@@ -59,7 +59,9 @@ def test_a7_an_allow_that_halts_gives_its_reason(tmp_path: Path) -> None:
     assert got.outcome.answer.halt and got.reason == "stop now"
 
 
-@pytest.mark.parametrize("output", [{"decision": "deny", "halt": True, "reason": "stop"}, Run(49, "", "stop\n")])
+@pytest.mark.parametrize(
+    "output", [{"decision": "deny", "halt": True, "reason": "stop"}, CommandResult(49, "", "stop\n")]
+)
 def test_a8_a_halting_deny_says_its_reason_once(tmp_path: Path, output: Any) -> None:
     got = printed(tmp_path, output)
     assert (got.outcome.answer.halt, got.decision, got.reason) == (True, "deny", "stop")

@@ -10,8 +10,8 @@ import msgspec
 import pytest
 from tests.extensions.hooks.crush_world import about, config, read
 
-from cru.extensions.hooks.dialects.crush import Crush
-from cru.extensions.hooks.dialects.crush_regex import to_python
+from cru.extensions.hooks.dialects.crush.dialect import Crush
+from cru.extensions.hooks.dialects.crush.regex import to_python
 
 GOOD = {"command": "true"}
 

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cru.extensions.hooks.dialects.crush_output import Envelope, envelope
+from cru.extensions.hooks.dialects.crush.output import Envelope, envelope
 
 
 def of(value: Any) -> Envelope:

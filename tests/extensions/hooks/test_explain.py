@@ -8,23 +8,26 @@ import pytest
 
 from cru.events.answers import Answer, Change
 from cru.events.journal import Heard, JournalLine
-from cru.extensions.hooks import sentences, words
-from cru.extensions.hooks.entry import DialectName, Entry, Source
-from cru.extensions.hooks.load import Known, Loaded
-from cru.extensions.hooks.opening import made
-from cru.extensions.hooks.record import Fired
+from cru.extensions.hooks.loader import EntryStatus, LoadedHooks
+from cru.extensions.hooks.model.entry import DialectName, HookEntry, HookSource
+from cru.extensions.hooks.records import FiringRecord
+from cru.extensions.hooks.report import query, wording
+from cru.extensions.hooks.setup import load_dialects
 
-DIALECTS = made(["crush", "claude"])
+DIALECTS = load_dialects(["crush", "claude"])
 
 
-def entry(id: str, dialect: DialectName = "claude", **more: str) -> Entry:
-    source = Source(dialect, "user", Path("/nowhere/settings.json"), "")
+def entry(id: str, dialect: DialectName = "claude", **more: str) -> HookEntry:
+    source = HookSource(dialect, "user", Path("/nowhere/settings.json"), "")
     given = {"event": "PreToolUse", "command": "true", **more}
-    return Entry(id=id, dialect=dialect, source=source, line=1, **given)  # type: ignore[arg-type]
+    return HookEntry(id=id, dialect=dialect, source=source, line=1, **given)  # type: ignore[arg-type]
 
 
-LOADED = Loaded(
-    [Known(entry("claude-1", name="guard"), "active"), Known(entry("crush-2", "crush", name="rtk"), "active")]
+LOADED = LoadedHooks(
+    [
+        EntryStatus(entry("claude-1", name="guard"), "active"),
+        EntryStatus(entry("crush-2", "crush", name="rtk"), "active"),
+    ]
 )
 DENY, ASK, ALLOW = Answer(decision="deny", reason="no"), Answer(decision="ask"), Answer(decision="allow")
 REWRITE = Answer(changes=(Change("args", "set", {}),))
@@ -66,7 +69,7 @@ def line(*answers: tuple[str, Answer], decision: str = "none", reason: str = "",
     ],
 )
 def test_what_came_of_several_answers(dispatch: JournalLine, said: list[str]) -> None:
-    assert list(sentences.outcome(dispatch, LOADED)) == said
+    assert list(wording.describe_outcome(dispatch, LOADED)) == said
 
 
 @pytest.mark.parametrize(
@@ -86,39 +89,39 @@ def test_what_came_of_several_answers(dispatch: JournalLine, said: list[str]) ->
 )
 def test_why_a_matcher_does_not_fit(dialect: DialectName, matcher: str, subject: str, said: str) -> None:
     one = entry("x", dialect, matcher=matcher)
-    assert sentences.mismatch(one, DIALECTS[dialect], "tool:before_call", [subject]) == said
+    assert wording.describe_mismatch(one, DIALECTS[dialect], "tool:before_call", [subject]) == said
 
 
 def test_a_condition_that_does_not_fit_is_told_apart_from_a_matcher(tmp_path: Path) -> None:
     one = entry("x", matcher="Bash", condition="Bash(git *)")
-    said = sentences.mismatch(one, DIALECTS["claude"], "tool:before_call", ["bash"])
+    said = wording.describe_mismatch(one, DIALECTS["claude"], "tool:before_call", ["bash"])
     assert said == "its `if` Bash(git *) does not fit the call"
 
 
 @pytest.mark.parametrize("word", ["PreToolUse", "pre_tool_use", "pretooluse", "tool:before_call"])
 def test_an_event_is_found_in_any_spelling(word: str) -> None:
-    found = words.wanted([word], DIALECTS)
+    found = query.parse_query([word], DIALECTS)
     assert found.first == "tool:before_call" and found.tool == ""
     assert found.theirs >= {("crush", "PreToolUse"), ("claude", "PreToolUse")}
 
 
 @pytest.mark.parametrize("word", ["Bash", "bash", "shell", "run_shell_command"])
 def test_a_tool_is_found_by_its_name_in_any_system(word: str) -> None:
-    assert words.wanted([word], DIALECTS).tool == "bash"
-    assert words.wanted(["PreToolUse", word], DIALECTS).tool == "bash"
+    assert query.parse_query([word], DIALECTS).tool == "bash"
+    assert query.parse_query(["PreToolUse", word], DIALECTS).tool == "bash"
 
 
 def test_tools_that_a_turn_called_and_those_of_servers_are_known_too() -> None:
-    assert words.wanted(["roll"], DIALECTS, ["roll"]).tool == "roll"
-    assert words.wanted(["mcp__db__query"], DIALECTS).tool == "mcp__db__query"
+    assert query.parse_query(["roll"], DIALECTS, ["roll"]).tool == "roll"
+    assert query.parse_query(["mcp__db__query"], DIALECTS).tool == "mcp__db__query"
 
 
 @pytest.mark.parametrize(
     ("word", "hint"), [("PreTolUse", "did you mean `PreToolUse`?"), ("bsah", "did you mean `bash`?")]
 )
 def test_an_unknown_word_names_the_closest_one(word: str, hint: str) -> None:
-    with pytest.raises(words.NoSuchName) as raised:
-        words.wanted([word], DIALECTS)
+    with pytest.raises(query.NoSuchName) as raised:
+        query.parse_query([word], DIALECTS)
     assert raised.value.hint == hint
 
 
@@ -140,10 +143,10 @@ def test_an_unknown_word_names_the_closest_one(word: str, hint: str) -> None:
     ],
 )  # fmt: skip
 def test_one_firing_in_a_sentence(fired: dict[str, object], said: str) -> None:
-    made = Fired(0.0, "r", 1, "x", "PreToolUse", "tool:before_call", "guard", "f:1", ms=12.3, **fired)  # type: ignore[arg-type]
-    assert sentences.fired_text(made) == said
+    made = FiringRecord(0.0, "r", 1, "x", "PreToolUse", "tool:before_call", "guard", "f:1", ms=12.3, **fired)  # type: ignore[arg-type]
+    assert wording.describe_firing(made) == said
 
 
 def test_a_slow_hook_of_a_tool_event_is_named() -> None:
-    made = Fired(0.0, "r", 1, "x", "PreToolUse", "tool:before_call", "guard", "f:1", ms=251.0, exit=0)
-    assert "slow: the call waited for it" in sentences.fired_text(made)
+    made = FiringRecord(0.0, "r", 1, "x", "PreToolUse", "tool:before_call", "guard", "f:1", ms=251.0, exit=0)
+    assert "slow: the call waited for it" in wording.describe_firing(made)

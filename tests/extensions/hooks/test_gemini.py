@@ -25,10 +25,10 @@ from cru.events.payloads import (
     ToolsSelect,
     TurnComplete,
 )
-from cru.extensions.hooks.dialect import Run
-from cru.extensions.hooks.dialects.gemini import Gemini
-from cru.extensions.hooks.dialects.gemini_config import quoted
-from cru.extensions.hooks.dialects.gemini_output import ALLOWED
+from cru.extensions.hooks.dialects.gemini.config import quoted
+from cru.extensions.hooks.dialects.gemini.dialect import Gemini
+from cru.extensions.hooks.dialects.gemini.output import ALLOWED
+from cru.extensions.hooks.model.dialect import CommandResult
 from cru.values.messages import Message, ToolCall
 
 CALL = event(ToolBeforeCall("bash", {"command": "ls"}, "call_1"))
@@ -157,13 +157,13 @@ def test_what_a_script_reads() -> None:
     [
         ("", Answer(), {}),
         ("all good", Answer(), {"to_user": "all good"}),
-        (Run(0, "", "all good"), Answer(), {"to_user": "all good"}),
-        (Run(1, "", "careful"), Answer(), {"warning": "careful"}),
-        (Run(2, "", "no"), DENY, {}),
-        (Run(3, "no"), DENY, {}),
-        (Run(3), Answer(), {"failed": "exit status 3"}),
-        (Run(1, '{"decision": "deny", "reason": "no"}'), DENY, {}),
-        (Run(0, "", '{"decision": "block", "reason": "no"}'), DENY, {}),
+        (CommandResult(0, "", "all good"), Answer(), {"to_user": "all good"}),
+        (CommandResult(1, "", "careful"), Answer(), {"warning": "careful"}),
+        (CommandResult(2, "", "no"), DENY, {}),
+        (CommandResult(3, "no"), DENY, {}),
+        (CommandResult(3), Answer(), {"failed": "exit status 3"}),
+        (CommandResult(1, '{"decision": "deny", "reason": "no"}'), DENY, {}),
+        (CommandResult(0, "", '{"decision": "block", "reason": "no"}'), DENY, {}),
         ('"{\\"decision\\": \\"deny\\", \\"reason\\": \\"no\\"}"', DENY, {}),
         ({"decision": "deny"}, Answer(decision="deny", reason="no reason given"), {}),
         ({"decision": "deny", "reason": "x", "stopReason": "no"}, DENY, {}),

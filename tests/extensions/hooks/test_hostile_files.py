@@ -10,14 +10,14 @@ from tests.extensions.hooks.crush_world import about
 from tests.extensions.hooks.dialect_world import parsed
 from tests.extensions.hooks.test_load import where
 
-from cru.extensions.hooks import load
-from cru.extensions.hooks.dialects import steps
-from cru.extensions.hooks.dialects.gemini_config import quoted
-from cru.extensions.hooks.dialects.reading import bad_regex
-from cru.extensions.hooks.door import MOST, dialects, stamp
-from cru.extensions.hooks.entry import DialectName
-from cru.extensions.hooks.located import DEPTH, located, without_comments
-from cru.extensions.hooks.opening import LINE, in_a_line, made
+from cru.extensions.hooks import loader
+from cru.extensions.hooks.dialects.gemini.config import quoted
+from cru.extensions.hooks.discovery import MAX_CONFIG_BYTES, find_dialects, stamp_files
+from cru.extensions.hooks.model.entry import DialectName
+from cru.extensions.hooks.parsing import regex_cost
+from cru.extensions.hooks.parsing.positions import DEPTH, locate_values, without_comments
+from cru.extensions.hooks.parsing.reading import bad_regex
+from cru.extensions.hooks.setup import LINE, in_a_line, load_dialects
 from cru.extensions.hooks.visible import visible
 
 LONG = 200_000
@@ -31,7 +31,7 @@ EVENTS: dict[DialectName, str] = {"gemini": "BeforeTool"}
 @pytest.mark.parametrize("name", ["cru", "gemini"])
 def test_a_file_of_anything_is_read_in_one_go(piece: str, name: DialectName) -> None:
     """Minutes, as long as what is not closed was looked for again from each of its beginnings."""
-    _, problems = parsed(made([name])[name], '{"hooks": [' + piece * LONG, NAMES[name])
+    _, problems = parsed(load_dialects([name])[name], '{"hooks": [' + piece * LONG, NAMES[name])
     assert [problem.fatal for problem in problems] == [True]
 
 
@@ -52,10 +52,10 @@ def test_comments_become_blanks(text: str, plain: str) -> None:
 
 def test_lines_of_keys_and_of_those_that_stand_twice() -> None:
     text = '{"hooks": {"A": [1]},\n "x": [\n{"y": 1,\n"y": 2}],\n "hooks": {"A": []}}'
-    found = located(text)
+    found = locate_values(text)
     assert found.lines["x", 0, "y"] == 4 and found.lines["hooks", "A"] == 5
     assert found.twice == {("x", 0, "y"): 4, ("hooks",): 5}
-    deep = located("[" * 500 + "]" * 500)
+    deep = locate_values("[" * 500 + "]" * 500)
     assert max(map(len, deep.lines)) == DEPTH
 
 
@@ -73,10 +73,10 @@ def test_a_file_in_another_encoding_is_a_problem(tmp_path: Path, encoding: str, 
     path = here.root / name
     path.parent.mkdir(exist_ok=True)
     path.write_bytes('{"hooks": []}'.encode(encoding))
-    found = dialects(here, stamp(here))
+    found = find_dialects(here, stamp_files(here))
     assert len(found) == 1
-    given, problems = load.sources(made(found).values(), about(here.cwd, root=here.root))
-    broken = [problem for source in given for problem in made(found)[found[0]].parse(source)[1]]
+    given, problems = loader.read_sources(load_dialects(found).values(), about(here.cwd, root=here.root))
+    broken = [problem for source in given for problem in load_dialects(found)[found[0]].parse(source)[1]]
     assert [problem.fatal for problem in (*problems, *broken)] == [True]
 
 
@@ -84,7 +84,7 @@ def test_a_file_in_another_encoding_is_a_problem(tmp_path: Path, encoding: str, 
 def test_the_word_may_be_written_in_other_ways(tmp_path: Path, text: str) -> None:
     here = where(tmp_path)
     (here.root / "crush.json").write_text(text)
-    assert dialects(here, stamp(here)) == ["crush"]
+    assert find_dialects(here, stamp_files(here)) == ["crush"]
 
 
 @pytest.mark.parametrize(("text", "names"), [("", []), (" \n", []), ('{"hoks": []}', ["cru"])])
@@ -92,18 +92,18 @@ def test_a_file_that_is_there_for_hooks_only(tmp_path: Path, text: str, names: l
     here = where(tmp_path)
     (here.root / ".cru").mkdir()
     (here.root / ".cru" / "hooks.json").write_text(text)
-    assert dialects(here, stamp(here)) == names
+    assert find_dialects(here, stamp_files(here)) == names
 
 
 def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
     here = where(tmp_path)
     with open(here.root / "crush.json", "wb") as file:
         file.truncate(50 << 30)
-    assert dialects(here, stamp(here)) == ["crush"]
-    given, problems = load.sources(made(["crush"]).values(), about(here.cwd, root=here.root))
+    assert find_dialects(here, stamp_files(here)) == ["crush"]
+    given, problems = loader.read_sources(load_dialects(["crush"]).values(), about(here.cwd, root=here.root))
     assert not given and ["it is larger than 1 MiB" in str(one) and one.fatal for one in problems] == [True]
-    (here.root / "crush.json").write_text('{"hooks": {}}' + " " * (MOST - 13))
-    given, problems = load.sources(made(["crush"]).values(), about(here.cwd, root=here.root))
+    (here.root / "crush.json").write_text('{"hooks": {}}' + " " * (MAX_CONFIG_BYTES - 13))
+    given, problems = loader.read_sources(load_dialects(["crush"]).values(), about(here.cwd, root=here.root))
     assert len(given) == 1 and not problems
 
 
@@ -135,7 +135,7 @@ def test_one_that_passes_by_a_hair_still_ends() -> None:
     import re
 
     pattern = ".*_" * 4 + "!"
-    assert not steps.takes_too_long(pattern)
+    assert not regex_cost.takes_too_long(pattern)
     assert re.search(pattern, "_" * 40) is None
 
 
@@ -144,7 +144,7 @@ def test_no_dialect_looks_for_such_a_matcher(name: DialectName) -> None:
     event, one = EVENTS.get(name, "PreToolUse"), {"type": "command", "command": "true"}
     flat = {"command": "true", "matcher": "(.*)*x!"}
     group = flat if name in ("cru", "crush") else {"matcher": "(.*)*x!", "hooks": [one]}
-    entries, problems = parsed(made([name])[name], {"hooks": {event: [group]}}, NAMES[name])
+    entries, problems = parsed(load_dialects([name])[name], {"hooks": {event: [group]}}, NAMES[name])
     told = [entry.problem for entry in entries] + [problem.text for problem in problems if problem.fatal]
     assert len(told) == 1 and "repetition" in told[0]
 
@@ -157,14 +157,14 @@ ONE: dict[str, Any] = {"event": "tool:before_call", "command": "true"}
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("key", ["hook", "Hooks", "hoks"])
 def test_a_misspelt_hooks_is_told_and_counted(name: DialectName, key: str) -> None:
-    _, problems = parsed(made([name])[name], {key: {"PreToolUse": []}}, NAMES[name])
+    _, problems = parsed(load_dialects([name])[name], {key: {"PreToolUse": []}}, NAMES[name])
     assert [(one.void, one.hint) for one in problems] == [(True, "did you mean `hooks`?")]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_given_twice_is_told(name: DialectName) -> None:
     text = '{"hooks": {"PreToolUse": []},\n "other": {"x": 1, "x": 2},\n "hooks": {}}'
-    _, problems = parsed(made([name])[name], text, NAMES[name])
+    _, problems = parsed(load_dialects([name])[name], text, NAMES[name])
     told = [(one.line, one.text) for one in problems if one.void]
     assert told == [(3, "`hooks` is given twice; only the last one counts")]
 
@@ -181,7 +181,7 @@ def test_what_is_given_twice_is_told(name: DialectName) -> None:
     ],
 )  # fmt: skip
 def test_an_entry_that_nobody_understands_does_not_run(more: dict[str, Any], told: str) -> None:
-    entries, _ = parsed(made(["cru"])["cru"], {"hooks": [{**ONE, **more}]}, "hooks.json")
+    entries, _ = parsed(load_dialects(["cru"])["cru"], {"hooks": [{**ONE, **more}]}, "hooks.json")
     assert [told in entry.problem for entry in entries] == [True]
 
 
@@ -196,7 +196,7 @@ def test_an_entry_that_nobody_understands_does_not_run(more: dict[str, Any], tol
 def test_nor_does_one_of_another_system(name: DialectName, handler: dict[str, Any], group: dict[str, Any]) -> None:
     event = EVENTS.get(name, "PreToolUse")
     given = {"hooks": [{"type": "command", "command": "true", **handler}], **group}
-    entries, _ = parsed(made([name])[name], {"hooks": {event: [given]}}, NAMES[name])
+    entries, _ = parsed(load_dialects([name])[name], {"hooks": {event: [given]}}, NAMES[name])
     assert ["must be" in entry.problem for entry in entries] == [True]
 
 

@@ -7,18 +7,18 @@ from pathlib import Path
 import pytest
 from tests.extensions.hooks.crush_world import about, config
 
-from cru.extensions.hooks import load
-from cru.extensions.hooks.dialects.crush import Crush
-from cru.extensions.hooks.door import Where, dialects, footprints, stamp
-from cru.extensions.hooks.entry import Layer, Source
+from cru.extensions.hooks import loader
+from cru.extensions.hooks.dialects.crush.dialect import Crush
+from cru.extensions.hooks.discovery import HookLocations, find_dialects, footprints, stamp_files
 from cru.extensions.hooks.errors import NoEntry
-from cru.extensions.hooks.load import Loaded, Policy
-from cru.extensions.hooks.opening import DIALECTS, made
+from cru.extensions.hooks.loader import LoadedHooks, LoadPolicy
+from cru.extensions.hooks.model.entry import HookSource, Layer
+from cru.extensions.hooks.setup import DIALECTS, load_dialects
 
 
-def loaded(path: Path, text: str, layer: Layer = "project", policy: Policy | None = None) -> Loaded:
-    source = Source("crush", layer, path / "crush.json", text)
-    return load.load([source], {"crush": Crush()}, policy or Policy())
+def loaded(path: Path, text: str, layer: Layer = "project", policy: LoadPolicy | None = None) -> LoadedHooks:
+    source = HookSource("crush", layer, path / "crush.json", text)
+    return loader.load_hooks([source], {"crush": Crush()}, policy or LoadPolicy())
 
 
 ONE = config({"command": "true"})
@@ -27,26 +27,26 @@ ONE = config({"command": "true"})
 @pytest.mark.parametrize(
     ("layer", "policy", "state"),
     [
-        ("project", Policy(), "untrusted"),
-        ("project", Policy(accepted=frozenset({"crush"})), "untrusted"),
-        ("project", Policy(is_trusted=lambda entry: True), "active"),
-        ("project", Policy(is_trusted=lambda entry: True, is_refused=lambda entry: True), "refused"),
-        ("user", Policy(), "not accepted"),
-        ("system", Policy(), "not accepted"),
-        ("user", Policy(is_trusted=lambda entry: True), "not accepted"),
-        ("user", Policy(accepted=frozenset({"crush"})), "active"),
-        ("system", Policy(accepted=frozenset({"crush"})), "active"),
-        ("user", Policy(accepted=frozenset({"claude"})), "not accepted"),
-        ("user", Policy(accepted=frozenset({"crush"}), is_refused=lambda entry: True), "refused"),
+        ("project", LoadPolicy(), "untrusted"),
+        ("project", LoadPolicy(accepted=frozenset({"crush"})), "untrusted"),
+        ("project", LoadPolicy(is_trusted=lambda entry: True), "active"),
+        ("project", LoadPolicy(is_trusted=lambda entry: True, is_refused=lambda entry: True), "refused"),
+        ("user", LoadPolicy(), "not accepted"),
+        ("system", LoadPolicy(), "not accepted"),
+        ("user", LoadPolicy(is_trusted=lambda entry: True), "not accepted"),
+        ("user", LoadPolicy(accepted=frozenset({"crush"})), "active"),
+        ("system", LoadPolicy(accepted=frozenset({"crush"})), "active"),
+        ("user", LoadPolicy(accepted=frozenset({"claude"})), "not accepted"),
+        ("user", LoadPolicy(accepted=frozenset({"crush"}), is_refused=lambda entry: True), "refused"),
     ],
 )
-def test_who_may_run(tmp_path: Path, layer: Layer, policy: Policy, state: str) -> None:
+def test_who_may_run(tmp_path: Path, layer: Layer, policy: LoadPolicy, state: str) -> None:
     assert [one.state for one in loaded(tmp_path, ONE, layer, policy).known] == [state]
 
 
 def test_a_disabled_one_is_disabled_whoever_trusts_it(tmp_path: Path) -> None:
     only = loaded(tmp_path, ONE).known[0].entry.id
-    trusted = Policy(disabled=frozenset({only}), is_trusted=lambda entry: True)
+    trusted = LoadPolicy(disabled=frozenset({only}), is_trusted=lambda entry: True)
     assert [one.state for one in loaded(tmp_path, ONE, policy=trusted).known] == ["disabled"]
 
 
@@ -72,17 +72,17 @@ def test_a_file_that_is_in_two_places_belongs_to_the_first(tmp_path: Path) -> No
     (tmp_path / "crush.json").symlink_to(folder / "crush.json")
     facts = about(folder, root=tmp_path)
     facts.user_home = tmp_path
-    given, problems = load.sources([Crush()], facts)
+    given, problems = loader.read_sources([Crush()], facts)
     assert [source.layer for source in given if source.path.is_relative_to(tmp_path)] == ["user"] and not problems
 
 
 # where files may lie ----------------------------------------------------------------------------------------------------------------
 
 
-def where(path: Path, **env: str) -> Where:
+def where(path: Path, **env: str) -> HookLocations:
     for folder in ("home", "cru", "root/a/b"):
         (path / folder).mkdir(parents=True, exist_ok=True)
-    return Where(path / "cru", path / "home", path / "root", path / "root" / "a" / "b", env)
+    return HookLocations(path / "cru", path / "home", path / "root", path / "root" / "a" / "b", env)
 
 
 @pytest.mark.parametrize("env", [{}, {"CLAUDE_CONFIG_DIR": "/x/c", "CODEX_HOME": "/x/d", "XDG_CONFIG_HOME": "/x/e"}])
@@ -92,19 +92,19 @@ def test_a_start_looks_at_every_place_of_every_dialect(tmp_path: Path, name: str
     facts = about(here.cwd, root=here.root, env=env)
     facts.home, facts.user_home = here.home, here.user_home
     seen = set(footprints(here))
-    dialect = made([name])[name]
+    dialect = load_dialects([name])[name]
     missing = [str(path) for _, path in dialect.places(facts) if (name, str(path)) not in seen]
     assert not missing
 
 
 def test_only_files_that_may_hold_hooks_name_their_dialect(tmp_path: Path) -> None:
     here = where(tmp_path)
-    assert dialects(here, stamp(here)) == []
+    assert find_dialects(here, stamp_files(here)) == []
     (here.root / "crush.json").write_text('{"models": {}}')
-    assert dialects(here, stamp(here)) == []
-    before = stamp(here)
+    assert find_dialects(here, stamp_files(here)) == []
+    before = stamp_files(here)
     (here.root / "crush.json").write_text('{"hooks": {}}')
-    assert dialects(here, stamp(here)) == ["crush"] and stamp(here) != before
+    assert find_dialects(here, stamp_files(here)) == ["crush"] and stamp_files(here) != before
     (here.cwd / ".claude").mkdir()
     (here.cwd / ".claude" / "settings.json").mkdir()
-    assert "claude" in dialects(here, stamp(here))
+    assert "claude" in find_dialects(here, stamp_files(here))

@@ -9,8 +9,8 @@ import pytest
 from tests.extensions.hooks.crush_world import about
 from tests.extensions.hooks.test_trust import entry, named, put
 
-from cru.extensions.hooks.budget import Budget
-from cru.extensions.hooks.looks import look
+from cru.extensions.hooks.trust.budget import LookupBudget
+from cru.extensions.hooks.trust.fingerprint import take_fingerprint
 
 DEEP = "a/b/c/d/e/x.sh"
 
@@ -43,10 +43,10 @@ def test_a_file_is_found_by_whatever_road(tmp_path: Path, given: dict[str, Any])
 def test_any_number_of_folders(tmp_path: Path) -> None:
     put(tmp_path, DEEP)
     assert named(tmp_path, "cd a && cd b && cd c && cd d && cd e && ./x.sh") == {DEEP}
-    seen = look(entry(tmp_path, " && ".join(f"mkdir f{n}; cd f{n}" for n in range(80))), about(tmp_path))
+    seen = take_fingerprint(entry(tmp_path, " && ".join(f"mkdir f{n}; cd f{n}" for n in range(80))), about(tmp_path))
     assert seen.unseen == ()
     put(tmp_path, *(f"f{n}/x" for n in range(80)))
-    seen = look(entry(tmp_path, " && ".join(f"cd f{n}" for n in range(80))), about(tmp_path))
+    seen = take_fingerprint(entry(tmp_path, " && ".join(f"cd f{n}" for n in range(80))), about(tmp_path))
     assert "the command may stand in more than 64 folders; only these were looked at" in seen.unseen
 
 
@@ -55,15 +55,15 @@ def test_a_folder_that_an_interpreter_gets_is_all_of_it(tmp_path: Path, command:
     put(tmp_path, "mod/index.js", "mod/lib/more.js")
     assert named(tmp_path, command) == {"mod/index.js", "mod/lib/more.js"}
     one = entry(tmp_path, command)
-    before = look(one, about(tmp_path))
+    before = take_fingerprint(one, about(tmp_path))
     put(tmp_path, "mod/lib/new.js")
-    after = look(one, about(tmp_path))
+    after = take_fingerprint(one, about(tmp_path))
     assert before.fingerprint != after.fingerprint and before.stats != after.stats
 
 
 def test_the_whole_project_as_a_program_is_told_not_read(tmp_path: Path) -> None:
     put(tmp_path, "index.js")
-    seen = look(entry(tmp_path, "node ."), about(tmp_path))
+    seen = take_fingerprint(entry(tmp_path, "node ."), about(tmp_path))
     assert seen.files == () and f"what `node` finds in {tmp_path}" in seen.unseen
 
 
@@ -75,7 +75,7 @@ def test_a_folder_that_a_script_only_works_on_is_none_of_it(tmp_path: Path) -> N
 def test_a_program_of_the_project_that_is_found_on_path(tmp_path: Path) -> None:
     put(tmp_path, "bin/mytool")
     (tmp_path / "bin" / "mytool").chmod(0o755)
-    seen = look(entry(tmp_path, "mytool --now"), about(tmp_path, env={"PATH": f"/usr/bin:{tmp_path}/bin"}))
+    seen = take_fingerprint(entry(tmp_path, "mytool --now"), about(tmp_path, env={"PATH": f"/usr/bin:{tmp_path}/bin"}))
     assert [file.path for file in seen.files] == [f"{tmp_path}/bin/mytool"] and seen.unseen == ()
 
 
@@ -93,18 +93,18 @@ def test_a_program_of_the_project_that_is_found_on_path(tmp_path: Path) -> None:
 )
 def test_what_nobody_can_tell_is_said(tmp_path: Path, command: str, what: str) -> None:
     put(tmp_path, "tools/x.sh")
-    assert any(what in text for text in look(entry(tmp_path, command), about(tmp_path)).unseen)
+    assert any(what in text for text in take_fingerprint(entry(tmp_path, command), about(tmp_path)).unseen)
 
 
 def test_plain_programs_and_scripts_that_are_shown_need_no_word(tmp_path: Path) -> None:
     put(tmp_path, "h.sh", "g.py")
     for command in ("cat | jq .x > log", "sh h.sh", "python3 -u g.py --fast", "./h.sh && echo ok"):
-        assert look(entry(tmp_path, command), about(tmp_path)).unseen == (), command
+        assert take_fingerprint(entry(tmp_path, command), about(tmp_path)).unseen == (), command
 
 
 def test_folders_that_programs_load_from_are_told_and_count(tmp_path: Path) -> None:
     put(tmp_path, "lib/json.py", "g.py")
-    seen = look(entry(tmp_path, "python3 g.py", env={"PYTHONPATH": "/usr/x:lib"}), about(tmp_path))
+    seen = take_fingerprint(entry(tmp_path, "python3 g.py", env={"PYTHONPATH": "/usr/x:lib"}), about(tmp_path))
     assert seen.unseen == ("what `PYTHONPATH=/usr/x:lib` makes programs run",)
     assert [file.path for file in seen.files] == [f"{tmp_path}/g.py", f"{tmp_path}/lib/json.py"]
 
@@ -114,13 +114,13 @@ def test_folders_that_programs_load_from_are_told_and_count(tmp_path: Path) -> N
 )
 def test_variables_that_are_code_are_told(tmp_path: Path, name: str) -> None:
     for given in ({"command": "true", "env": {name: "x"}}, {"command": f"{name.removesuffix('%%')}=x true"}):
-        seen = look(entry(tmp_path, **given), about(tmp_path))
+        seen = take_fingerprint(entry(tmp_path, **given), about(tmp_path))
         assert any("makes programs run" in text and name.removesuffix("%%") in text for text in seen.unseen), given
 
 
 @pytest.mark.parametrize("value", ["$(id)", "`id`", "$UNKNOWN"])
 def test_a_value_that_may_be_computed_is_told(tmp_path: Path, value: str) -> None:
-    seen = look(entry(tmp_path, "true", env={"A": value, "B": "$CLAUDE_PROJECT_DIR"}), about(tmp_path))
+    seen = take_fingerprint(entry(tmp_path, "true", env={"A": value, "B": "$CLAUDE_PROJECT_DIR"}), about(tmp_path))
     assert seen.unseen == (f"`A={value}` may be computed when it runs",)
 
 
@@ -132,7 +132,7 @@ def test_a_value_that_may_be_computed_is_told(tmp_path: Path, value: str) -> Non
     ],
 )  # fmt: skip
 def test_code_in_the_entry_that_runs_something_is_told(tmp_path: Path, code: str, calls: list[str]) -> None:
-    seen = look(entry(tmp_path, code, kind="lua"), about(tmp_path))
+    seen = take_fingerprint(entry(tmp_path, code, kind="lua"), about(tmp_path))
     assert [text for text in seen.unseen if "in its code" in text] == [
         f"what `{call}` in its code runs" for call in calls
     ]
@@ -141,13 +141,13 @@ def test_code_in_the_entry_that_runs_something_is_told(tmp_path: Path, code: str
 @pytest.mark.parametrize("name", ["python3", "make", "node"])
 def test_a_file_with_the_name_of_a_program_does_not_stand_for_it(tmp_path: Path, name: str) -> None:
     put(tmp_path, name)
-    seen = look(entry(tmp_path, f"{name} -c code"), about(tmp_path))
+    seen = take_fingerprint(entry(tmp_path, f"{name} -c code"), about(tmp_path))
     assert any(text.startswith("what") and f"`{name}`" in text for text in seen.unseen)
 
 
 def test_where_a_computed_folder_leads_is_told(tmp_path: Path) -> None:
     put(tmp_path, "x.sh")
-    assert look(entry(tmp_path, "cd $D && ./x.sh"), about(tmp_path)).unseen == ("where `cd $D` leads",)
+    assert take_fingerprint(entry(tmp_path, "cd $D && ./x.sh"), about(tmp_path)).unseen == ("where `cd $D` leads",)
 
 
 @pytest.mark.parametrize(
@@ -195,15 +195,15 @@ def test_a_file_of_data_that_a_script_is_given_is_not_watched(tmp_path: Path, na
     put(tmp_path, "fmt.py")
     (tmp_path / "fmt.py").chmod(0o755)
     one = entry(tmp_path, f"python3 fmt.py --log={name} && ./fmt.py {name}; test -e {name} || touch {name}")
-    before = look(one, about(tmp_path))
+    before = take_fingerprint(one, about(tmp_path))
     (tmp_path / name).write_text("begun")
-    after = look(one, about(tmp_path))
+    after = take_fingerprint(one, about(tmp_path))
     assert before.fingerprint == after.fingerprint and after.data == (f"{tmp_path}/{name}",)
     (tmp_path / name).write_text("#!/bin/sh\n")
-    assert look(one, about(tmp_path)).fingerprint != before.fingerprint
+    assert take_fingerprint(one, about(tmp_path)).fingerprint != before.fingerprint
     (tmp_path / name).write_text("begun")
     (tmp_path / name).chmod(0o755)
-    assert look(one, about(tmp_path)).fingerprint != before.fingerprint
+    assert take_fingerprint(one, about(tmp_path)).fingerprint != before.fingerprint
 
 
 @pytest.mark.parametrize(
@@ -227,10 +227,10 @@ def test_a_file_of_data_that_may_become_code_is_watched(tmp_path: Path, command:
 def test_what_names_too_much_is_not_looked_at_and_soon(tmp_path: Path) -> None:
     put(tmp_path, *(f"d{n}/x" for n in range(70)))
     one = entry(tmp_path, " ".join(f"d{n % 70}/../d{n}" for n in range(600)))
-    budget = Budget(lookups=2000)
-    assert look(one, about(tmp_path), budget).over and budget.lookups < 0
-    assert look(entry(tmp_path, "d1/x"), about(tmp_path), Budget(size=3)).over
-    assert not look(entry(tmp_path, "d1/x"), about(tmp_path)).over
+    budget = LookupBudget(lookups=2000)
+    assert take_fingerprint(one, about(tmp_path), budget).over and budget.lookups < 0
+    assert take_fingerprint(entry(tmp_path, "d1/x"), about(tmp_path), LookupBudget(size=3)).over
+    assert not take_fingerprint(entry(tmp_path, "d1/x"), about(tmp_path)).over
 
 
 def test_a_file_of_any_size_is_no_reason_to_wait(tmp_path: Path) -> None:
@@ -238,8 +238,8 @@ def test_a_file_of_any_size_is_no_reason_to_wait(tmp_path: Path) -> None:
     with open(tmp_path / "big", "wb") as file:
         file.truncate(50 << 30)
     one = entry(tmp_path, "./big")
-    before = look(one, about(tmp_path))
+    before = take_fingerprint(one, about(tmp_path))
     assert f"{tmp_path}/big is shown up to byte 0 only" in before.unseen
     with open(tmp_path / "big", "r+b") as file:
         file.write(b"x")
-    assert look(one, about(tmp_path)).fingerprint != before.fingerprint
+    assert take_fingerprint(one, about(tmp_path)).fingerprint != before.fingerprint

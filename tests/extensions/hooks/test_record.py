@@ -15,9 +15,10 @@ from cru.events.bus import Bus
 from cru.events.journal import JournalLine
 from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Event, Origin
-from cru.extensions.hooks import record
-from cru.extensions.hooks.dialect import Moment, Run
-from cru.extensions.hooks.record import MOST, Fired, Found, masked, masked_json
+from cru.extensions.hooks import records
+from cru.extensions.hooks.model.dialect import CommandResult, EventMapping
+from cru.extensions.hooks.records import MOST, FiringRecord, LoadRecord, masked_json
+from cru.values.masking import masked
 
 CALL = ToolBeforeCall("bash", {"command": "ls"}, "call_1")
 
@@ -45,12 +46,12 @@ def fire(hooks: Made, times: int = 1, call: ToolBeforeCall = CALL) -> list[Journ
     return sink.lines
 
 
-def lines(path: Path) -> list[record.Line]:
-    return list(record.lines(path))[::-1]
+def lines(path: Path) -> list[records.HookLogLine]:
+    return list(records.read_lines(path))[::-1]
 
 
-def fired(path: Path) -> list[Fired]:
-    return [one for one in lines(path) if isinstance(one, Fired)]
+def fired(path: Path) -> list[FiringRecord]:
+    return [one for one in lines(path) if isinstance(one, FiringRecord)]
 
 
 def test_a_firing_is_one_private_line_with_all_that_went_in_and_came_out(tmp_path: Path) -> None:
@@ -65,7 +66,9 @@ def test_a_firing_is_one_private_line_with_all_that_went_in_and_came_out(tmp_pat
 
 
 def test_why_a_hook_did_not_fire_stands_in_the_journal_and_only_there(tmp_path: Path) -> None:
-    hooks = Made(tmp_path, config({"matcher": "^view$", "command": "exit 2"}, {"command": "true"}), {"true": Run(0)})
+    hooks = Made(
+        tmp_path, config({"matcher": "^view$", "command": "exit 2"}, {"command": "true"}), {"true": CommandResult(0)}
+    )
     (line,) = fire(hooks)
     skipped, ran = line.heard
     assert skipped.skipped == "does not match bash" and skipped.answer.note == "" and not ran.skipped
@@ -84,7 +87,9 @@ def test_a_hook_that_does_not_fire_has_no_part_in_an_outcome(tmp_path: Path) -> 
 
 
 def test_the_second_of_two_alike_names_the_first(tmp_path: Path) -> None:
-    hooks = Made(tmp_path, config({"command": "true", "name": "a"}, {"command": "true", "name": "b"}), {"true": Run(0)})
+    hooks = Made(
+        tmp_path, config({"command": "true", "name": "a"}, {"command": "true", "name": "b"}), {"true": CommandResult(0)}
+    )
     (line,) = fire(hooks)
     first = hooks.loaded.known[0].entry.id
     assert [one.skipped for one in line.heard if one.skipped] == [f"the same command as {first}"]
@@ -95,9 +100,9 @@ def test_what_cannot_fire_is_recorded_once_a_session(tmp_path: Path) -> None:
     text = msgspec.json.encode(
         {"hooks": {"PreToolUse": [{"command": "true"}], "Later": [{"command": "true"}]}}
     ).decode()
-    hooks = Made(tmp_path, text, {"true": Run(0)})
+    hooks = Made(tmp_path, text, {"true": CommandResult(0)})
     fire(hooks, 3)
-    found = [one for one in lines(tmp_path) if isinstance(one, Found)]
+    found = [one for one in lines(tmp_path) if isinstance(one, LoadRecord)]
     idle = hooks.loaded.known[1]
     assert [(one.active, one.idle) for one in found] == [(1, {idle.entry.id: ("no moment", "")})]
 
@@ -131,19 +136,19 @@ def test_payloads_are_whole_up_to_a_mebibyte(tmp_path: Path) -> None:
     for size, cut in ((MOST // 2, False), (MOST + 1, True)):
         path = tmp_path / str(size)
         path.mkdir()
-        fire(Made(path, config({"command": "true"}), {"true": Run(0, stdout="x" * size)}))
+        fire(Made(path, config({"command": "true"}), {"true": CommandResult(0, stdout="x" * size)}))
         (one,) = fired(path)
         assert (len(one.stdout), one.cut) == (min(size, MOST), cut)
 
 
 def test_reading_goes_over_rotated_files_newest_first_and_past_torn_lines(tmp_path: Path) -> None:
-    made = [Found(float(n), "run") for n in range(4)]
-    encoded = [record.encode(one) for one in made]
+    made = [LoadRecord(float(n), "run") for n in range(4)]
+    encoded = [records.encode(one) for one in made]
     (tmp_path / "hooks.jsonl.1").write_bytes(encoded[0] + b"\n" + encoded[1] + b"\n")
     (tmp_path / "hooks.jsonl").write_bytes(
         encoded[2] + b'\n{"k":"fired","ti\n\xff\n{"k":"other"}\n' + encoded[3] + b"\n"
     )
-    assert [one.time for one in record.lines(tmp_path)] == [3.0, 2.0, 1.0, 0.0]
+    assert [one.time for one in records.read_lines(tmp_path)] == [3.0, 2.0, 1.0, 0.0]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +180,7 @@ def test_masked_json_is_json() -> None:
 @pytest.mark.parametrize(("on_error", "decision"), [("", "none"), ("deny", "deny"), ("ask", "ask")])
 def test_a_fault_of_a_dialect_is_a_failed_hook(tmp_path: Path, on_error: str, decision: str) -> None:
     """Whatever raises while the payload is made or the output read: it is told, and `on_error` counts."""
-    hooks = Made(tmp_path, config({"command": "true"}), {"true": Run(0)})
+    hooks = Made(tmp_path, config({"command": "true"}), {"true": CommandResult(0)})
     known = hooks.loaded.known[0]
     known.entry = msgspec.structs.replace(known.entry, on_error=on_error)
 
@@ -185,7 +190,7 @@ def test_a_fault_of_a_dialect_is_a_failed_hook(tmp_path: Path, on_error: str, de
     dialect = hooks._dialects["crush"]
     row = dialect.moments["PreToolUse"][0]
     dialect.moments = {
-        "PreToolUse": (Moment("PreToolUse", row.event, subject=row.subject, fields=broken, answer=row.answer),)
+        "PreToolUse": (EventMapping("PreToolUse", row.event, subject=row.subject, fields=broken, answer=row.answer),)
     }
     (line,) = fire(hooks)
     assert line.decision == decision
@@ -193,7 +198,7 @@ def test_a_fault_of_a_dialect_is_a_failed_hook(tmp_path: Path, on_error: str, de
 
 
 def test_a_matcher_that_raises_is_a_failed_hook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    hooks = Made(tmp_path, config({"command": "true"}), {"true": Run(0)})
+    hooks = Made(tmp_path, config({"command": "true"}), {"true": CommandResult(0)})
     known = hooks.loaded.known[0]
     known.entry = msgspec.structs.replace(known.entry, on_error="deny")
 

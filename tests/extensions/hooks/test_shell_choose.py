@@ -9,8 +9,8 @@ import pytest
 from tests.extensions.hooks.running import Hooks
 
 from cru.extensions.hooks.errors import NoShell
-from cru.extensions.hooks.shell import choose
-from cru.extensions.hooks.shell.choose import System
+from cru.extensions.hooks.launch import shells
+from cru.extensions.hooks.launch.shells import System
 
 GIT_BASH = r"C:\Program Files\Git\bin\bash.exe"
 BASH = ("/bin/bash", "--norc", "--noprofile", "-c")
@@ -40,12 +40,12 @@ def test_the_shell_of_a_dialect(system: System, there: str, dialect: str, named:
     def which(name: str) -> str | None:
         return (name if ":" in name else f"/bin/{name}") if name in programs else None
 
-    assert choose.choose(system, which, dialect, named) == argv
+    assert shells.choose(system, which, dialect, named) == argv
 
 
 def test_without_a_shell_it_says_what_to_install() -> None:
     with pytest.raises(NoShell) as caught:
-        choose.choose("posix", lambda name: None, "crush")
+        shells.choose("posix", lambda name: None, "crush")
     assert caught.value.message == "there is no bash or sh or brush to run it"
     assert caught.value.hint == 'install bash, or: pip install "cru[shell]"'
 
@@ -56,7 +56,7 @@ def test_a_shell_that_is_not_there_is_the_runs_error(tmp_path: Path) -> None:
 
 
 def test_no_shell_is_a_login_shell() -> None:
-    for arguments in choose.ARGUMENTS.values():
+    for arguments in shells.ARGUMENTS.values():
         assert not {"-l", "-lc", "--login", "-i"} & set(arguments)
 
 
@@ -74,16 +74,16 @@ exit 5
 @pytest.fixture
 def fresh() -> Iterator[None]:
     """Nothing is remembered of what this machine has."""
-    choose.shell.cache_clear()
+    shells.shell.cache_clear()
     yield
-    choose.shell.cache_clear()
+    shells.shell.cache_clear()
 
 
 @pytest.mark.parametrize("shell", ["bash", "brush"])
 def test_bash_and_its_stand_in_do_what_crushs_hooks_expect(
     shell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: None
 ) -> None:
-    monkeypatch.setitem(choose.SHELLS["posix"], "crush", (shell,))
+    monkeypatch.setitem(shells.SHELLS["posix"], "crush", (shell,))
     hooks = Hooks(tmp_path)
     made = hooks.run(BASHISMS, b'{"a":"b"}\n')
     assert (made.exit, made.stderr) == (5, "")

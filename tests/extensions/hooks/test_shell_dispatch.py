@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from cru.extensions.hooks.launch.dispatch import prepared
 from tests.extensions.hooks.running import Hooks
 
 from cru.extensions.hooks.errors import BadScript
-from cru.extensions.hooks.shell import probe
-from cru.extensions.hooks.shell.dispatch import prepared
+from cru.extensions.hooks.launch import script_probe
 
 
 @pytest.fixture
@@ -40,21 +40,21 @@ def as_somebody() -> Iterator[Path]:
 
 @pytest.mark.parametrize("word", ["./x", "../x", "/x"])
 def test_d1_paths(word: str) -> None:
-    assert probe.is_path(word)
+    assert script_probe.is_path(word)
 
 
 @pytest.mark.parametrize("word", ["foo", "foo.sh", "jq", "", "C:\\x", "\\\\srv\\share", "sub/x"])
 def test_d1_no_paths(word: str) -> None:
-    assert not probe.is_path(word)
+    assert not script_probe.is_path(word)
 
 
 @pytest.mark.parametrize("word", ["C:\\x", "C:/x", "c:\\x", "Z:/x", "\\\\srv\\share"])
 def test_d1_paths_of_windows(word: str) -> None:
-    assert probe.is_path(word, windows=True)
+    assert script_probe.is_path(word, windows=True)
 
 
 def test_d1_a_drive_alone_is_none() -> None:
-    assert not probe.is_path("C:", windows=True)
+    assert not script_probe.is_path("C:", windows=True)
 
 
 LINES: dict[bytes, tuple[str, ...]] = {
@@ -74,7 +74,7 @@ LINES: dict[bytes, tuple[str, ...]] = {
 
 @pytest.mark.parametrize("line", LINES)
 def test_d2_shebangs(line: bytes) -> None:
-    found = probe.shebang(line + b"\necho\n")
+    found = script_probe.shebang(line + b"\necho\n")
     assert (found.program, *found.args) == LINES[line]
 
 
@@ -87,7 +87,7 @@ def test_d2_shebangs(line: bytes) -> None:
 )  # fmt: skip
 def test_d2_shebangs_that_are_none(hooks: Hooks, line: bytes, why: str) -> None:
     with pytest.raises(BadScript) as caught:
-        probe.shebang(line)
+        script_probe.shebang(line)
     assert caught.value.message == why
     hooks.script("x", line, 0o755)
     made = hooks.run("./x")
@@ -96,12 +96,12 @@ def test_d2_shebangs_that_are_none(hooks: Hooks, line: bytes, why: str) -> None:
 
 @pytest.mark.parametrize("head", [b"a\0b", b"\x7fELF", b"MZ", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe"])
 def test_d3_binaries(head: bytes) -> None:
-    assert probe.is_binary(head)
+    assert script_probe.is_binary(head)
 
 
 @pytest.mark.parametrize("head", [b"echo hi\n", b"M", b"", b"\x7fEL", "é".encode()])
 def test_d3_texts(head: bytes) -> None:
-    assert not probe.is_binary(head)
+    assert not script_probe.is_binary(head)
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o755])
@@ -175,14 +175,14 @@ def test_d15_a_file_that_may_not_be_read(hooks: Hooks) -> None:
         (folder / "x").write_text("echo hi\n")
         (folder / "x").chmod(0)
         with pytest.raises(BadScript, match="permission denied"):
-            probe.before("./x", f"{folder}/x", "/bin/sh")
+            script_probe.before("./x", f"{folder}/x", "/bin/sh")
 
 
 def test_d15_a_program_that_may_be_run_but_not_read_is_the_kernels(hooks: Hooks) -> None:
     with as_somebody() as folder:
         (folder / "x").write_bytes(b"\x7fELF")
         (folder / "x").chmod(0o111)
-        assert probe.before("./x", f"{folder}/x", "/bin/sh") == ()
+        assert script_probe.before("./x", f"{folder}/x", "/bin/sh") == ()
 
 
 def test_d16_a_loop_of_links(hooks: Hooks) -> None:
@@ -202,7 +202,7 @@ def test_d18_an_interpreter_in_a_folder_that_may_not_be_read_is_not_replaced(hoo
         (folder / "locked").mkdir(0)
         (folder / "x").write_text(f"#!{folder}/locked/bash\n")
         with pytest.raises(BadScript, match="permission denied"):
-            probe.before("./x", f"{folder}/x", "/bin/sh")
+            script_probe.before("./x", f"{folder}/x", "/bin/sh")
 
 
 def test_d18_nor_one_that_is_no_program(hooks: Hooks) -> None:

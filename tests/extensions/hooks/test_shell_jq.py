@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.extensions.hooks.running import Hooks
 
-from cru.extensions.hooks.shell import choose, jq
+from cru.extensions.hooks.launch import jq, shells
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ def test_the_machines_own_comes_first(without_jq: Hooks) -> None:
 
 
 def test_without_any_the_person_is_told(without_jq: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choose, "find", lambda name, path: None if name == "jaq" else choose.USUAL_PLACES)
+    monkeypatch.setattr(shells, "find", lambda name, path: None if name == "jaq" else shells.USUAL_PLACES)
     assert jq.stand_in("/nowhere") == ()
     monkeypatch.undo()
     monkeypatch.setattr(jq, "stand_in", lambda path: ())

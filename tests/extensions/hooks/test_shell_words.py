@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cru.extensions.hooks.shell.words import DEEPEST, begins
+from cru.extensions.hooks.launch.command_words import DEEPEST, find_command_starts
 
 PIECES = [
     *"ab/.~ \t\n;&|<>()$'\"\\`{}*?[]#!=",
@@ -25,7 +25,7 @@ PIECES = [
 @given(st.lists(st.sampled_from(PIECES), max_size=40))
 def test_any_text_is_read_as_far_as_it_goes(pieces: list[str]) -> None:
     source = "".join(pieces)
-    found = begins(source, {"HOME": "/home/me"})
+    found = find_command_starts(source, {"HOME": "/home/me"})
     places = [begin.at for begin in found]
     assert len(set(places)) == len(places)
     assert all(source[at] not in " \t\n;&|()<>" for at in places)
@@ -33,7 +33,7 @@ def test_any_text_is_read_as_far_as_it_goes(pieces: list[str]) -> None:
 
 def test_nesting_without_end_is_left_to_the_shell() -> None:
     source = "$(./x " * (DEEPEST * 100)
-    assert len(begins(source, {})) <= DEEPEST
+    assert len(find_command_starts(source, {})) <= DEEPEST
 
 
 def test_a_folder_that_was_changed_to_is_followed_as_far_as_it_is_certain() -> None:
@@ -51,4 +51,4 @@ def test_a_folder_that_was_changed_to_is_followed_as_far_as_it_is_certain() -> N
         "pushd a && ./x": None,
     }
     for source, moves in sources.items():
-        assert [begin.moves for begin in begins(source, {}) if begin.text == "./x"] == [moves], source
+        assert [begin.moves for begin in find_command_starts(source, {}) if begin.text == "./x"] == [moves], source

@@ -9,16 +9,18 @@ from typing import Any
 import pytest
 from tests.extensions.hooks.crush_world import about, config, read
 
-from cru.extensions.hooks.entry import Entry, Source
-from cru.extensions.hooks.kept import LARGEST, kept
-from cru.extensions.hooks.looks import Look, look
-from cru.extensions.hooks.trust import HookTrust
+from cru.extensions.hooks.model.entry import HookEntry, HookSource
+from cru.extensions.hooks.trust.accepted_copies import LARGEST, kept
+from cru.extensions.hooks.trust.fingerprint import Fingerprint, take_fingerprint
+from cru.extensions.hooks.trust.store import HookTrust
 from cru.permissions.trust import Trust
 
 
-def entry(path: Path, command: str, **more: Any) -> Entry:
-    source = Source("claude", "project", path / ".claude" / "settings.json", "")
-    return Entry(id="claude-1", dialect="claude", event="PreToolUse", source=source, line=1, command=command, **more)
+def entry(path: Path, command: str, **more: Any) -> HookEntry:
+    source = HookSource("claude", "project", path / ".claude" / "settings.json", "")
+    return HookEntry(
+        id="claude-1", dialect="claude", event="PreToolUse", source=source, line=1, command=command, **more
+    )
 
 
 def put(path: Path, *names: str) -> None:
@@ -30,7 +32,7 @@ def put(path: Path, *names: str) -> None:
 
 def named(path: Path, command: str, **more: Any) -> set[str]:
     """The files that a command names, relative to the project."""
-    files = look(entry(path, command, **more), about(path)).files
+    files = take_fingerprint(entry(path, command, **more), about(path)).files
     return {file.path.removeprefix(f"{path}/") for file in files}
 
 
@@ -71,7 +73,7 @@ def test_the_form_without_a_shell_the_environment_and_other_languages(tmp_path: 
 def test_programs_of_the_path_are_left_out_but_not_those_of_the_project(tmp_path: Path) -> None:
     put(tmp_path, "bin/tool")
     facts = about(tmp_path, env={"PATH": f"/usr/bin:/bin:{tmp_path}/bin"})
-    seen = look(entry(tmp_path, f"/bin/sh -c true; {tmp_path}/bin/tool"), facts)
+    seen = take_fingerprint(entry(tmp_path, f"/bin/sh -c true; {tmp_path}/bin/tool"), facts)
     assert [file.path for file in seen.files] == [f"{tmp_path}/bin/tool"]
 
 
@@ -94,14 +96,14 @@ def test_what_a_hook_writes_is_no_part_of_it(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_seen_is_said(tmp_path: Path, command: str, unseen: tuple[str, ...]) -> None:
     put(tmp_path, "h.sh")
-    assert look(entry(tmp_path, command), about(tmp_path)).unseen == unseen
+    assert take_fingerprint(entry(tmp_path, command), about(tmp_path)).unseen == unseen
 
 
 def test_the_fingerprint_is_that_of_the_same_thing_only(tmp_path: Path) -> None:
     put(tmp_path, "h.sh", "sub/inner.sh")
     one = entry(tmp_path, "sh $PWD/../project-file; sh ./h.sh")
-    base = look(one, about(tmp_path)).fingerprint
-    assert look(one, about(tmp_path)).fingerprint == base
+    base = take_fingerprint(one, about(tmp_path)).fingerprint
+    assert take_fingerprint(one, about(tmp_path)).fingerprint == base
     others = [
         entry(tmp_path, "sh ./h.sh"),
         entry(tmp_path, one.command, matcher="x"),
@@ -112,19 +114,19 @@ def test_the_fingerprint_is_that_of_the_same_thing_only(tmp_path: Path) -> None:
         entry(tmp_path, one.command, definition='{"timeout":1}'),
         entry(tmp_path / "elsewhere", one.command),
     ]
-    prints = {look(other, about(tmp_path)).fingerprint for other in others}
+    prints = {take_fingerprint(other, about(tmp_path)).fingerprint for other in others}
     assert base not in prints and len(prints) == len(others)
     put(tmp_path, "h.sh")
-    assert look(one, about(tmp_path)).fingerprint == base
+    assert take_fingerprint(one, about(tmp_path)).fingerprint == base
     (tmp_path / "h.sh").write_text("#!/bin/sh \n")
-    assert look(one, about(tmp_path)).fingerprint != base
+    assert take_fingerprint(one, about(tmp_path)).fingerprint != base
 
 
 def test_a_file_that_appears_makes_a_stranger_of_the_hook(tmp_path: Path) -> None:
     one = entry(tmp_path, "sh late.sh")
     facts = about(tmp_path)
     store = Trust(tmp_path / "trust.json")
-    HookTrust(store, facts).note([(one, look(one, facts))], accepted=True)
+    HookTrust(store, facts).note([(one, take_fingerprint(one, facts))], accepted=True)
     trust = HookTrust(store, facts)
     assert trust.is_trusted(one) and trust.changed(one) == ""
     put(tmp_path, "late.sh")
@@ -135,7 +137,7 @@ def test_a_file_that_appears_makes_a_stranger_of_the_hook(tmp_path: Path) -> Non
 def test_a_touched_file_is_read_again_and_still_trusted(tmp_path: Path) -> None:
     put(tmp_path, "h.sh")
     one, facts, store = entry(tmp_path, "./h.sh"), about(tmp_path), Trust(tmp_path / "trust.json")
-    HookTrust(store, facts).note([(one, look(one, facts))], accepted=True)
+    HookTrust(store, facts).note([(one, take_fingerprint(one, facts))], accepted=True)
     trust = HookTrust(store, facts)
     assert trust.is_trusted(one)
     put(tmp_path, "h.sh")
@@ -147,14 +149,14 @@ def test_a_touched_file_is_read_again_and_still_trusted(tmp_path: Path) -> None:
 def test_of_a_stranger_nothing_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path, "h.sh")
     one, facts, store = entry(tmp_path, "./h.sh"), about(tmp_path), Trust(tmp_path / "trust.json")
-    HookTrust(store, facts).note([(one, look(one, facts))], accepted=True)
-    looked: list[Entry] = []
+    HookTrust(store, facts).note([(one, take_fingerprint(one, facts))], accepted=True)
+    looked: list[HookEntry] = []
 
-    def noting(entry: Entry, *more: Any) -> Look:
+    def noting(entry: HookEntry, *more: Any) -> Fingerprint:
         looked.append(entry)
-        return look(entry, *more)
+        return take_fingerprint(entry, *more)
 
-    monkeypatch.setattr("cru.extensions.hooks.trust.look", noting)
+    monkeypatch.setattr("cru.extensions.hooks.trust.store.take_fingerprint", noting)
     trust = HookTrust(store, facts)
     other = entry(tmp_path, "./h.sh 2")
     assert not trust.is_trusted(other) and not trust.is_refused(other) and trust.differs(other) == "" and not looked
@@ -166,13 +168,13 @@ def test_copies_are_kept_of_small_texts_and_go_when_nobody_needs_them(tmp_path: 
     (tmp_path / "big").write_text("x" * (LARGEST + 1))
     (tmp_path / "code").write_bytes(b"\0")
     one, facts, store = entry(tmp_path, "./h.sh big code"), about(tmp_path), Trust(tmp_path / "trust.json")
-    HookTrust(store, facts).note([(one, look(one, facts))], accepted=True)
+    HookTrust(store, facts).note([(one, take_fingerprint(one, facts))], accepted=True)
     [copy] = (facts.home / "trust").iterdir()
     assert kept(facts.home, copy.name) == b"#!/bin/sh\n" and copy.stat().st_mode & 0o777 == 0o600
     assert store.forget_hooks(tmp_path) == 1
     os.utime(copy, (0, 0))
     other = entry(tmp_path, "true")
-    HookTrust(store, facts).note([(other, look(other, facts))], accepted=True)
+    HookTrust(store, facts).note([(other, take_fingerprint(other, facts))], accepted=True)
     assert not copy.exists() and kept(facts.home, "../trust.json") is None
 
 
@@ -181,7 +183,7 @@ def test_hooks_and_files_share_trust_json(tmp_path: Path) -> None:
     entries, problems = read(tmp_path, config({"command": "./h.sh"}), "project")
     facts, store = about(tmp_path), Trust(tmp_path / "trust.json")
     assert not problems
-    HookTrust(store, facts).note([(entries[0], look(entries[0], facts))], accepted=True)
+    HookTrust(store, facts).note([(entries[0], take_fingerprint(entries[0], facts))], accepted=True)
     store.trust(tmp_path / "config.toml")
     assert HookTrust(store, facts).is_trusted(entries[0]) and store.is_trusted(tmp_path / "config.toml")
     assert store.revoke(tmp_path / "config.toml")

@@ -10,10 +10,10 @@ import msgspec
 import pytest
 from tests.extensions.hooks.crush_world import about
 
-from cru.extensions.hooks.looks import look
-from cru.extensions.hooks.opening import DIALECTS, Found, find
 from cru.extensions.hooks.settings import HookOptions
-from cru.extensions.hooks.withheld import guards, withheld
+from cru.extensions.hooks.setup import DIALECTS, HookInventory, take_inventory
+from cru.extensions.hooks.trust.fingerprint import take_fingerprint
+from cru.extensions.hooks.trust.guard import find_revoked, snapshot_guards
 
 HANDLER: dict[str, Any] = {"type": "command", "command": "exit 2"}
 GUARD: dict[str, Any] = {"matcher": "Bash", "hooks": [HANDLER]}
@@ -31,25 +31,25 @@ def put(path: Path, value: Any) -> None:
     path.write_bytes(msgspec.json.encode(value))
 
 
-def found(root: Path, *disabled: str) -> Found:
-    return find(DIALECTS, about(root.parent, cwd=root, root=root), HookOptions(disabled=list(disabled)))
+def found(root: Path, *disabled: str) -> HookInventory:
+    return take_inventory(DIALECTS, about(root.parent, cwd=root, root=root), HookOptions(disabled=list(disabled)))
 
 
-def accept(there: Found) -> None:
+def accept(there: HookInventory) -> None:
     entries = [one.entry for one in there.loaded.of("untrusted")]
     assert entries
-    there.trust.note([(entry, look(entry, there.about)) for entry in entries], accepted=True)
+    there.trust.note([(entry, take_fingerprint(entry, there.about)) for entry in entries], accepted=True)
 
 
-def trusted(root: Path) -> Found:
+def trusted(root: Path) -> HookInventory:
     accept(found(root))
     there = found(root)
-    assert guards(there.loaded, there.dialects) and not there.loaded.lost
+    assert snapshot_guards(there.loaded, there.dialects) and not there.loaded.lost
     return there
 
 
-def denying(before: Found, now: Found) -> list[str]:
-    return [held.why for held in withheld(guards(before.loaded, before.dialects), now.loaded, now.trust)]
+def denying(before: HookInventory, now: HookInventory) -> list[str]:
+    return [held.why for held in find_revoked(snapshot_guards(before.loaded, before.dialects), now.loaded, now.trust)]
 
 
 def hooks(*groups: Any, **more: Any) -> dict[str, Any]:
@@ -127,8 +127,8 @@ def test_what_is_plainly_taken_out_has_no_say_and_is_told(root: Path, change: Ca
     relied = trusted(root)
     change(path)
     now = found(root)
-    mine = [held for held in guards(relied.loaded, relied.dialects) if held.entry.matcher == "Bash"]
-    assert withheld(mine, now.loaded, now.trust) == []
+    mine = [held for held in snapshot_guards(relied.loaded, relied.dialects) if held.entry.matcher == "Bash"]
+    assert find_revoked(mine, now.loaded, now.trust) == []
     assert "gone or changed" in now.loaded.lost[0].why
 
 

@@ -12,10 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.extensions.hooks.dialect_world import parsed
 
-from cru.extensions.hooks.dialects.reading import definition
-from cru.extensions.hooks.entry import DialectName, Entry, Problem
-from cru.extensions.hooks.load import Policy, load
-from cru.extensions.hooks.opening import made
+from cru.extensions.hooks.loader import LoadPolicy, load_hooks
+from cru.extensions.hooks.model.entry import DialectName, HookEntry, HookFileProblem
+from cru.extensions.hooks.parsing.reading import definition
+from cru.extensions.hooks.setup import load_dialects
 
 At = tuple[str | int, ...]
 HUGE = 10**400
@@ -115,12 +115,12 @@ def written(document: dict[str, Any], name: str) -> str | None:
         return None
 
 
-def read(dialect: DialectName, name: str, text: str) -> tuple[list[Entry], list[Problem]]:
+def read(dialect: DialectName, name: str, text: str) -> tuple[list[HookEntry], list[HookFileProblem]]:
     """As a session reads it, with a look at everything that is told of an entry."""
-    found, problems = parsed(made([dialect])[dialect], text, name)
+    found, problems = parsed(load_dialects([dialect])[dialect], text, name)
     source = found[0].source if found else None
     if source is not None:
-        loaded = load([source], made([dialect]), Policy(accepted=frozenset([dialect])))
+        loaded = load_hooks([source], load_dialects([dialect]), LoadPolicy(accepted=frozenset([dialect])))
         for one in loaded.known:
             entry = one.entry
             hash(entry.identity)
@@ -227,13 +227,15 @@ def test_what_lies_deep_is_read_without_an_error(index: int, at: At) -> None:
     ],
 )
 def test_a_byte_that_no_system_takes_is_a_problem(dialect: DialectName, text: str) -> None:
-    found, _ = parsed(made([dialect])[dialect], text, "settings.json")
-    loaded = load([found[0].source], made([dialect]), Policy(accepted=frozenset([dialect])))
+    found, _ = parsed(load_dialects([dialect])[dialect], text, "settings.json")
+    loaded = load_hooks([found[0].source], load_dialects([dialect]), LoadPolicy(accepted=frozenset([dialect])))
     assert [(one.state, one.entry.line) for one in loaded.known] == [("broken", 2)]
     assert "NUL" in loaded.known[0].why
 
 
 def test_text_that_only_speaks_of_it_is_none() -> None:
     text = r'{"hooks": [{"event": "PreToolUse", "command": "printf \\u0000; tr -d \\\\u0000"}]}'
-    found, _ = parsed(made(["cru"])["cru"], text, "hooks.json")
-    assert [one.state for one in load([found[0].source], made(["cru"]), Policy()).known] != ["broken"]
+    found, _ = parsed(load_dialects(["cru"])["cru"], text, "hooks.json")
+    assert [one.state for one in load_hooks([found[0].source], load_dialects(["cru"]), LoadPolicy()).known] != [
+        "broken"
+    ]

@@ -13,7 +13,7 @@ from cru.app import Start, build
 from cru.engine.session import Session
 from cru.events.payloads import ToolBeforeCall
 from cru.extensions.lua.plugins import LuaPlugins
-from cru.namespace.handlers import Handler
+from cru.namespace.handlers import PluginHandler
 
 TIMES = 20_000
 ROUNDS = 5
@@ -54,8 +54,8 @@ async def dispatched(session: Session) -> list[dict[str, int]]:
     parts = session.parts
     for work in parts.opening:
         await work(parts)
-    (lua, _) = [h for h in parts.bus.registry.by_event["tool:before_call"] if isinstance(h.call, Handler)]
-    assert isinstance(lua.call, Handler)
+    (lua, _) = [h for h in parts.bus.registry.by_event["tool:before_call"] if isinstance(h.call, PluginHandler)]
+    assert isinstance(lua.call, PluginHandler)
     machine = lua.call._host.plugin.invoke.__self__  # type: ignore[attr-defined]
     assert isinstance(machine, LuaPlugins)
     seen = []

@@ -17,7 +17,7 @@ from cru.extensions.lua.bridge import install
 from cru.extensions.lua.convert import LuaError
 from cru.extensions.lua.runtime import LuaVM
 from cru.extensions.manager import Extensions
-from cru.extensions.places import Places
+from cru.extensions.plugin_folders import PluginFolders
 from cru.namespace import vocabulary
 
 
@@ -167,7 +167,7 @@ def said(tmp_path: Path, **files: str) -> list[str]:
         file = here / "plugins" / f"{name.replace('__', '/')}.lua"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    extensions = Extensions(Places(here, tmp_path / "project", {}, (), {}), {}, here)
+    extensions = Extensions(PluginFolders(here, tmp_path / "project", {}, (), {}), {}, here)
 
     async def opened() -> None:
         await extensions.open(world.session.parts)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.engine.support import World
 
-from cru.extensions.testing.report import Report
+from cru.extensions.testing.report import TestReport
 from cru.extensions.testing.runner import files_of, run_file
 
 GOOD = 'describe("s", function() it("t", function() %s end) end)'
@@ -23,7 +23,7 @@ class Bench:
         self.folder = path / "demo"
         self.printed: list[str] = []
 
-    def run(self, source: str, name: str = "tests/demo_test.lua") -> Report:
+    def run(self, source: str, name: str = "tests/demo_test.lua") -> TestReport:
         file = self.write(name, source)
         return asyncio.run(
             run_file(file, self.folder, self.world.session.parts, self.home, self.printed.append),

@@ -14,8 +14,8 @@ import msgspec
 from msgspec import Struct
 
 from cru.engine.errors import NothingToCompact, TooFewMessages
-from cru.engine.parts import Parts, Voice
-from cru.engine.turn import Stop
+from cru.engine.parts import Parts, ResolvedModel
+from cru.engine.turn import TurnStopped
 from cru.events.stream import Notice
 from cru.models.protocol import ModelError
 from cru.values.messages import Span, ToolSpec
@@ -34,7 +34,7 @@ class Fill(Struct, frozen=True):
         return 100.0 * self.used / self.limit if self.limit else 0.0
 
 
-def fill(parts: Parts, voice: Voice, spans: Sequence[Span], tools: Sequence[ToolSpec] | None = None) -> Fill:
+def fill(parts: Parts, voice: ResolvedModel, spans: Sequence[Span], tools: Sequence[ToolSpec] | None = None) -> Fill:
     """The size of the next request against the model's window; tools None = those that would be offered."""
     limit = voice.window or parts.settings.context_window_limit
     if not limit:
@@ -45,7 +45,7 @@ def fill(parts: Parts, voice: Voice, spans: Sequence[Span], tools: Sequence[Tool
     return Fill(parts.history.tokens(around), limit)
 
 
-def warn_if_full(parts: Parts, voice: Voice, spans: Sequence[Span], tools: Sequence[ToolSpec]) -> None:
+def warn_if_full(parts: Parts, voice: ResolvedModel, spans: Sequence[Span], tools: Sequence[ToolSpec]) -> None:
     """A note for those who want to know (-v) that the window fills up."""
     now = fill(parts, voice, spans, tools)
     if now.limit and now.percent >= parts.settings.warn_threshold_percent:
@@ -61,7 +61,7 @@ class Compactor:
         self._parts = parts
         self._given_up = self._rescued = False
 
-    async def fit(self, voice: Voice, spans: Sequence[Span], tools: Sequence[ToolSpec], ref: str) -> bool:
+    async def fit(self, voice: ResolvedModel, spans: Sequence[Span], tools: Sequence[ToolSpec], ref: str) -> bool:
         """Compact if it is time to, and allowed; True if the context was compacted. Raises Stop if a handler halted."""
         settings = self._parts.settings
         if not settings.auto_compact or self._given_up:
@@ -74,7 +74,7 @@ class Compactor:
             self._judge(voice, spans, tools)
         return done
 
-    def _judge(self, voice: Voice, spans: Sequence[Span], tools: Sequence[ToolSpec]) -> None:
+    def _judge(self, voice: ResolvedModel, spans: Sequence[Span], tools: Sequence[ToolSpec]) -> None:
         """Give up if what is left is still too large; `spans` are those of before, with another summary or none."""
         parts = self._parts
         summary = [span for span in parts.sections() if span.name == "summary"]
@@ -87,15 +87,15 @@ class Compactor:
             "it is not compacted again for this prompt"
         )
 
-    async def rescue(self, voice: Voice, ref: str) -> bool:
+    async def rescue(self, voice: ResolvedModel, ref: str) -> bool:
         """The provider says that the request is too large: compact once, if automatic compaction is on."""
         if not self._parts.settings.auto_compact or (self._given_up and self._rescued):
             return False
         self._rescued = True
         return await self._compact(voice, fill(self._parts, voice, self._parts.sections()), ref)
 
-    async def _compact(self, voice: Voice, now: Fill, ref: str) -> bool:
-        from cru.engine.compaction.work import compact
+    async def _compact(self, voice: ResolvedModel, now: Fill, ref: str) -> bool:
+        from cru.engine.compaction.run import compact
 
         try:
             return await compact(self._parts, voice, now, "rolling", ref)
@@ -105,17 +105,17 @@ class Compactor:
             return False
 
 
-async def manual(parts: Parts, voice: Voice) -> None:
+async def manual(parts: Parts, voice: ResolvedModel) -> None:
     """`cru -z`: everything becomes the summary. Raises NothingToCompact (no summary, a handler), TooFewMessages and
     ModelError; then nothing was changed."""
-    from cru.engine.compaction.work import compact
+    from cru.engine.compaction.run import compact
 
     if len(parts.history.messages()) < FEWEST:
         raise TooFewMessages("two messages or fewer: nothing to compact")
     now = fill(parts, voice, parts.sections())
     try:
         done = await compact(parts, voice, now, "full", "", trigger="manual")
-    except Stop as stop:
+    except TurnStopped as stop:
         raise NothingToCompact(f"the compaction was halted: {stop.reason}") from stop
     if not done:
         raise NothingToCompact(

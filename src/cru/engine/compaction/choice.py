@@ -7,10 +7,10 @@ import re
 import msgspec
 
 from cru.bundled.prompts import CHOICE
-from cru.engine.compaction import asking
+from cru.engine.compaction import requests
 from cru.engine.compaction.units import Offer, Unit
 from cru.engine.errors import NothingToCompact
-from cru.engine.parts import Parts, Voice
+from cru.engine.parts import Parts, ResolvedModel
 from cru.events.stream import Notice
 from cru.models.protocol import ModelError
 from cru.values.messages import Span
@@ -20,13 +20,13 @@ SHOWN = 500
 _ARRAY = re.compile(r"\[[^\[\]]*\]")
 
 
-async def choose(parts: Parts, voice: Voice, offered: Offer) -> set[int] | None:
+async def choose(parts: Parts, voice: ResolvedModel, offered: Offer) -> set[int] | None:
     """The candidates that go, by their places; None: the oldest, since the setting wants it so, there is nothing to choose, or no
     usable choice came (which is told). Raises Stop."""
     if parts.settings.compaction_choice != "model" or offered.count >= len(offered.candidates):
         return None
     try:
-        answer = await asking.ask(parts, voice, Span("compaction", "cru", CHOICE), question(parts, offered))
+        answer = await requests.ask(parts, voice, Span("compaction", "cru", CHOICE), question(parts, offered))
         return read(answer, offered)
     except (ModelError, NothingToCompact) as error:
         parts.bus.stream.tell(Notice("info", f"compaction takes the oldest messages: {error.message}"))
@@ -41,7 +41,7 @@ def question(parts: Parts, offered: Offer) -> str:
     ]
     listed = "[messages]\n[" + ",\n".join(msgspec.json.encode(m).decode() for m in messages) + "]"
     task = f"Choose about {offered.count} of these {len(messages)} messages."
-    return "\n\n".join([*asking.texts(parts), listed, task])
+    return "\n\n".join([*requests.texts(parts), listed, task])
 
 
 def read(answer: str, offered: Offer) -> set[int]:
@@ -68,5 +68,5 @@ def _ids(text: str) -> list[str]:
 
 def _short(unit: Unit) -> str:
     first, *rest = unit.messages
-    text = "\n".join([asking.said(first), *map(asking.line, rest)])
+    text = "\n".join([requests.said(first), *map(requests.line, rest)])
     return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"

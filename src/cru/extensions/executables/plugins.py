@@ -11,12 +11,12 @@ from typing import Any
 
 from cru.engine.parts import Parts
 from cru.events.payloads import InteractionCompleted, InteractionRequested
-from cru.extensions.discover import Found
+from cru.extensions.discovery import DiscoveredPlugin
 from cru.extensions.errors import PluginFailed
 from cru.extensions.executables.executable import ERAS, HOOK_SECONDS, POLICIES, TOOL_SECONDS, Executable
-from cru.extensions.executables.process import Where
-from cru.extensions.executables.schemas import Cache, Known, known_of
-from cru.extensions.executables.settings import Settings
+from cru.extensions.executables.process import ProgramContext
+from cru.extensions.executables.schemas import CachedSchema, SchemaCache, known_of
+from cru.extensions.executables.settings import ExecutableSettings
 from cru.extensions.executables.tools import ExecutableTool
 from cru.namespace.host import Host, Plugin
 
@@ -25,18 +25,18 @@ class Executables:
     """The language of plugins that are programs. `all` gives every plugin there is: at a cold start the schemas of all that are not known
     yet are asked for at the same time."""
 
-    def __init__(self, parts: Parts, home: Path, all: Callable[[], list[Found]]) -> None:
+    def __init__(self, parts: Parts, home: Path, all: Callable[[], list[DiscoveredPlugin]]) -> None:
         self._parts = parts
         self._home = home
         self._all = all
-        self._cache = Cache(home)
+        self._cache = SchemaCache(home)
         self._failed: dict[Path, PluginFailed] | None = None
         self._too_slow: set[Path] = set()
 
-    def plugin(self, found: Found, config: Mapping[str, Any]) -> Plugin:
+    def plugin(self, found: DiscoveredPlugin, config: Mapping[str, Any]) -> Plugin:
         return Plugin(found.name, found.folder, "executable", config)
 
-    async def load(self, found: Found, host: Host) -> None:
+    async def load(self, found: DiscoveredPlugin, host: Host) -> None:
         """Register its tools and its hooks. Raises PluginFailed."""
         executable = await self._executable(found, host.plugin.config)
         for text in executable.problems:
@@ -49,21 +49,21 @@ class Executables:
                 host.problem(problem)
         host.own(lambda: tools.drop(found.name), "tools")
         if any(schema.hooks for schema in executable.tools):
-            from cru.extensions.executables.hooks import register
+            from cru.extensions.executables.hooks.table import register
 
             register(host, executable, where)
 
-    def _where(self, name: str) -> Where:
+    def _where(self, name: str) -> ProgramContext:
         parts = self._parts
         lend = getattr(parts.services.get("dialogs"), "lend", None)
-        return Where(
+        return ProgramContext(
             _here(parts.root), parts.root, self._home, parts.env, parts.store.name,
             lambda text: parts.bus.stream.warn(text, name),
             bool(parts.services.get("verbose")),
             None if lend is None else lambda group: _lent(parts, name, lend, group),
         )  # fmt: skip
 
-    async def _executable(self, found: Found, config: Mapping[str, Any]) -> Executable:
+    async def _executable(self, found: DiscoveredPlugin, config: Mapping[str, Any]) -> Executable:
         """Raises PluginFailed."""
         path = _program(found)
         try:
@@ -75,14 +75,14 @@ class Executables:
         if known.failure:
             self._too_slow.add(path)
             raise PluginFailed(known.failure, "it is asked again when its file changes, and by `cru plugin list`")
-        settings = Settings(found.name, config)
+        settings = ExecutableSettings(found.name, config)
         return Executable(
             found.name, path, settings.choice("era", ERAS, known.era), known.tools,
             settings.seconds("timeout", TOOL_SECONDS), settings.seconds("hook_timeout", HOOK_SECONDS),
             settings.choice("on_error", POLICIES, "pass"), (*known.problems, *settings.slips()),
         )  # fmt: skip
 
-    async def _ask(self, path: Path, name: str) -> Known:
+    async def _ask(self, path: Path, name: str) -> CachedSchema:
         """Its schema, asked for anew. Raises PluginFailed."""
         if self._failed is None:  # the first one: ask them all
             others = {
@@ -97,9 +97,9 @@ class Executables:
             raise known
         return known
 
-    async def _ask_all(self, paths: Mapping[Path, str]) -> dict[Path, Known | PluginFailed]:
+    async def _ask_all(self, paths: Mapping[Path, str]) -> dict[Path, CachedSchema | PluginFailed]:
         """At the same time, each in the name of its plugin; those of others that failed are kept until these are loaded."""
-        answers: dict[Path, Known | PluginFailed] = {}
+        answers: dict[Path, CachedSchema | PluginFailed] = {}
 
         async def ask(path: Path) -> None:
             try:
@@ -110,7 +110,7 @@ class Executables:
         async with asyncio.TaskGroup() as group:
             for path in paths:
                 group.create_task(ask(path))
-        self._cache.keep({path: known for path, known in answers.items() if isinstance(known, Known)})
+        self._cache.keep({path: known for path, known in answers.items() if isinstance(known, CachedSchema)})
         if self._failed is None:
             self._failed = {path: error for path, error in answers.items() if isinstance(error, PluginFailed)}
         return answers
@@ -136,7 +136,7 @@ async def _lent(parts: Parts, name: str, lend: Any, group: int) -> AsyncIterator
         await parts.bus.dispatch(InteractionCompleted(dialog, "terminal", "answered"))
 
 
-def _program(found: Found) -> Path:
+def _program(found: DiscoveredPlugin) -> Path:
     return Path(os.path.realpath(found.files[0]))
 
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from cru.extensions.errors import HookFailed
 from cru.extensions.executables.executable import Executable, ToolSchema
-from cru.tools.protocol import Result, ToolTimeout
+from cru.tools.protocol import ToolResult, ToolTimeout
 
 LONGEST = 100 << 10
 """Bytes of JSON that an environment variable is trusted with; Linux passes on 128 KiB with the name."""
@@ -27,7 +27,7 @@ SCRUBBED = ("CHIBI_HOOK", "CHIBI_TOOL", "CHIBI_VERBOSE")
 Lend = Callable[[int], AbstractAsyncContextManager[None]]
 
 
-class Where(Struct, frozen=True):
+class ProgramContext(Struct, frozen=True):
     """Where programs run: `env` is the environment of tools, provider keys removed; `warn` tells the person; `lend` gives the terminal to
     a process group for a block, None where nobody sits at one."""
 
@@ -41,7 +41,7 @@ class Where(Struct, frozen=True):
     lend: Lend | None = None
 
 
-class Ran(Struct, frozen=True):
+class ProgramResult(Struct, frozen=True):
     """What came of a run. code: its exit status, negative for a signal; problem: why it could not be started or was ended."""
 
     out: str
@@ -53,13 +53,13 @@ class Ran(Struct, frozen=True):
 
 
 async def call_tool(
-    executable: Executable, tool: ToolSchema, args: Mapping[str, Any], where: Where, emit: Callable[[str], None] | None = None
-) -> Result:  # fmt: skip
+    executable: Executable, tool: ToolSchema, args: Mapping[str, Any], where: ProgramContext, emit: Callable[[str], None] | None = None
+) -> ToolResult:  # fmt: skip
     """Run the tool; what it prints is the result, as it is. Anything but exit status 0 is an error result with all that is known.
     `emit` gets what it prints as it comes. Raises ToolTimeout."""
     given = msgspec.json.encode(args)
     if executable.era == "env" and len(given) > LONGEST:
-        return Result(_too_long(executable, "the arguments", len(given)), is_error=True)
+        return ToolResult(_too_long(executable, "the arguments", len(given)), is_error=True)
     extra = {"CHIBI_TOOL_NAME": tool.name}
     if where.verbose:
         extra["CHIBI_VERBOSE"] = "1"
@@ -73,10 +73,10 @@ async def call_tool(
             f"(`[plugins.{executable.name}] timeout` gives it more)",
             ran.out,
         )
-    return Result(ran.out) if not ran.problem and ran.code == 0 else Result(_failure(ran), is_error=True)
+    return ToolResult(ran.out) if not ran.problem and ran.code == 0 else ToolResult(_failure(ran), is_error=True)
 
 
-async def call_hook(executable: Executable, hook: str, payload: Mapping[str, Any], where: Where) -> str:
+async def call_hook(executable: Executable, hook: str, payload: Mapping[str, Any], where: ProgramContext) -> str:
     """Run it for a hook. What it printed, without blanks around it. Raises HookFailed."""
     given = msgspec.json.encode(payload, enc_hook=str)
     extra = {"CHIBI_HOOK": hook}
@@ -96,7 +96,7 @@ async def call_hook(executable: Executable, hook: str, payload: Mapping[str, Any
     return ran.out.strip()
 
 
-def environment(where: Where, extra: Mapping[str, str]) -> dict[str, str]:
+def environment(where: ProgramContext, extra: Mapping[str, str]) -> dict[str, str]:
     """What a program sees: nothing of a call or hook that cru itself was started from, and where cru works."""
     env = {name: value for name, value in where.env.items() if not name.startswith(SCRUBBED)}
     env |= {"CHIBI_CONTEXT": where.context, "CHIBI_PROJECT_ROOT": str(where.root), "CHIBI_HOME": str(where.home)}
@@ -106,7 +106,7 @@ def environment(where: Where, extra: Mapping[str, str]) -> dict[str, str]:
     return {**env, **extra}
 
 
-def _programs(where: Where) -> str:
+def _programs(where: ProgramContext) -> str:
     """The folder with the command `chibi`; "" if it cannot be made, which is told."""
     from cru.extensions.executables.shim import programs
 
@@ -119,12 +119,12 @@ def _programs(where: Where) -> str:
 
 async def run(
     executable: Executable,
-    where: Where,
+    where: ProgramContext,
     env: Mapping[str, str],
     stdin: bytes | None,
     seconds: float,
     emit: Callable[[str], None] | None = None,
-) -> Ran:
+) -> ProgramResult:
     """Run the program to its end, at most `seconds` without the time that a person takes. `stdin` is what it reads; None: the terminal, if
     somebody sits there. Its standard error goes on to ours as it comes. Cancelled, or at its limit, all that it started is ended."""
     from cru.extensions.executables.terminal import Errors, interrupted_too, opened
@@ -141,7 +141,7 @@ async def run(
                 errors=errors.feed, stdin=given, alone=terminal is None,
             )  # fmt: skip
         except (OSError, ValueError) as error:
-            return Ran("", problem=not_started(executable.path, where.cwd, error))
+            return ProgramResult("", problem=not_started(executable.path, where.cwd, error))
         try:
             timed_out = await (child.wait(seconds) if terminal is None else terminal.wait(child, seconds, errors))
         finally:
@@ -155,7 +155,7 @@ async def run(
         await interrupted_too(code)
     if behind:
         where.warn(f"{executable.name} left something running; what that prints from now on is not read")
-    return Ran(out, err, code, "", timed_out, capture.left_out > 0)
+    return ProgramResult(out, err, code, "", timed_out, capture.left_out > 0)
 
 
 def not_started(path: Path, cwd: Path, error: OSError | ValueError) -> str:
@@ -193,7 +193,7 @@ def _too_long(executable: Executable, what: str, size: int) -> str:
     )
 
 
-def _failure(ran: Ran) -> str:
+def _failure(ran: ProgramResult) -> str:
     """Everything that is known of a call that failed."""
     err = ran.err.strip()
     parts = [ran.out.removesuffix("\n"), f"{ERRORS}{err}" if err else "", f"[{ran.problem or how(ran.code)}]"]

@@ -15,7 +15,7 @@ from cru import __version__
 from cru.config import atomic
 from cru.extensions.errors import PluginFailed
 from cru.extensions.executables.executable import HOOKS, Era, ToolSchema
-from cru.extensions.executables.process import Where, environment, how, not_started, with_cr
+from cru.extensions.executables.process import ProgramContext, environment, how, not_started, with_cr
 
 SECONDS = 10.0
 MOST = 4 << 20
@@ -29,7 +29,7 @@ class SchemaTimeout(PluginFailed):
     """It went on running."""
 
 
-class Known(Struct, frozen=True):
+class CachedSchema(Struct, frozen=True):
     """What was found out about one program while its file had this time and size. `failure`: it did not end in time, and why; waiting for
     it at each start would help nobody."""
 
@@ -41,21 +41,21 @@ class Known(Struct, frozen=True):
     failure: str = ""
 
 
-class _File(Struct):
+class _SchemaFile(Struct):
     """The file of the cache; another version of cru starts it anew."""
 
     version: str = __version__
-    programs: dict[str, Known] = {}
+    programs: dict[str, CachedSchema] = {}
 
 
-class Cache:
+class SchemaCache:
     """The schemas of earlier runs. One that cannot be read counts as empty; one that cannot be written costs the next run its time."""
 
     def __init__(self, home: Path) -> None:
         self._path = home / "cache" / "schemas.json"
         self._programs = self._read()
 
-    def of(self, path: Path) -> Known | None:
+    def of(self, path: Path) -> CachedSchema | None:
         """What is known of the file as it is now. Raises OSError if it is gone."""
         known, about = self._programs.get(str(path)), path.stat()
         return (
@@ -70,7 +70,7 @@ class Cache:
                 del self._programs[path]
             self._write()
 
-    def keep(self, found: Mapping[Path, Known]) -> None:
+    def keep(self, found: Mapping[Path, CachedSchema]) -> None:
         """For this run and, unless that fails, for the next ones. Programs that are gone are forgotten."""
         if not found:
             return
@@ -83,19 +83,19 @@ class Cache:
             with atomic.locked(self._path):
                 others = {name: one for name, one in self._read().items() if not one.failure}
                 self._programs = {name: one for name, one in (others | self._programs).items() if os.path.exists(name)}
-                atomic.replace(self._path, msgspec.json.encode(_File(programs=self._programs)))
+                atomic.replace(self._path, msgspec.json.encode(_SchemaFile(programs=self._programs)))
         except OSError:
             pass  # it only saves time
 
-    def _read(self) -> dict[str, Known]:
+    def _read(self) -> dict[str, CachedSchema]:
         try:
-            found = msgspec.json.decode(self._path.read_bytes(), type=_File)
+            found = msgspec.json.decode(self._path.read_bytes(), type=_SchemaFile)
         except (OSError, msgspec.MsgspecError, RecursionError):
             return {}
         return found.programs if found.version == __version__ else {}
 
 
-async def known_of(path: Path, where: Where) -> Known:
+async def known_of(path: Path, where: ProgramContext) -> CachedSchema:
     """Ask the program, and see of which generation it is; one that does not end in time is known by its failure. Raises
     PluginFailed."""
     try:
@@ -106,9 +106,9 @@ async def known_of(path: Path, where: Where) -> Known:
     try:
         printed = await _asked(path, where)
     except SchemaTimeout as error:
-        return Known(about.st_mtime_ns, about.st_size, era, failure=error.message)
+        return CachedSchema(about.st_mtime_ns, about.st_size, era, failure=error.message)
     tools, problems = read(printed)
-    return Known(about.st_mtime_ns, about.st_size, era, tools, problems)
+    return CachedSchema(about.st_mtime_ns, about.st_size, era, tools, problems)
 
 
 def era_of(path: Path) -> Era:
@@ -122,7 +122,7 @@ def era_of(path: Path) -> Era:
             return "env" if any(content.find(word) >= 0 for word in EARLY) else "stdin"
 
 
-async def _asked(path: Path, where: Where) -> bytes:
+async def _asked(path: Path, where: ProgramContext) -> bytes:
     """What it prints for `--schema`. Raises SchemaTimeout and PluginFailed."""
     from cru.tools.child import Child
 
@@ -181,7 +181,7 @@ def read(printed: bytes) -> tuple[tuple[ToolSchema, ...], tuple[str, ...]]:
     return tuple(tools), tuple(problems)
 
 
-class _Said(Struct):
+class _SchemaReply(Struct):
     """One member as it is printed; unknown fields are ignored."""
 
     name: str
@@ -197,7 +197,7 @@ class _Said(Struct):
 def _tool(member: Any, place: str, problems: list[str]) -> ToolSchema:
     """Raises PluginFailed for one that is left out."""
     try:
-        said = msgspec.convert(member, _Said)
+        said = msgspec.convert(member, _SchemaReply)
     except msgspec.ValidationError as error:
         raise PluginFailed(f"{place} is left out: {error}") from error
     if not NAME.fullmatch(said.name):
@@ -212,7 +212,7 @@ def _tool(member: Any, place: str, problems: list[str]) -> ToolSchema:
     )  # fmt: skip
 
 
-def _slips(member: Mapping[str, Any], said: _Said, place: str) -> Iterator[str]:
+def _slips(member: Mapping[str, Any], said: _SchemaReply, place: str) -> Iterator[str]:
     """Hooks that there are not, and fields that are nearly one of ours; others may be anybody's."""
     from cru.config.closest import closest, did_you_mean
 
@@ -220,7 +220,7 @@ def _slips(member: Mapping[str, Any], said: _Said, place: str) -> Iterator[str]:
         if hook not in HOOKS:
             hint = did_you_mean(hook, HOOKS)
             yield f"{place}: there is no hook {hook}" + (f"; {hint}" if hint else "")
-    fields = _Said.__struct_fields__
+    fields = _SchemaReply.__struct_fields__
     for key in member:
         near = closest(key, fields) if key not in fields else None
         if near and near not in member:

@@ -18,7 +18,7 @@ KEYS: dict[str, str] = {
 LONGEST = 86400
 
 
-class Settings(Struct, frozen=True):
+class ExecutableSettings(Struct, frozen=True):
     """The table of one plugin; whatever is wrong in it raises PluginFailed."""
 
     plugin: str

@@ -9,8 +9,8 @@ import msgspec
 from msgspec.structs import replace
 
 from cru.extensions.executables.executable import Executable, ToolSchema
-from cru.extensions.executables.process import Where, call_tool
-from cru.tools.protocol import Access, ArgumentError, Kind, Result, Running
+from cru.extensions.executables.process import ProgramContext, call_tool
+from cru.tools.protocol import Access, ArgumentError, Kind, ToolContext, ToolResult
 from cru.values.messages import ToolSpec
 
 
@@ -21,7 +21,7 @@ class ExecutableTool:
     hidden = False
     outside = True  # another process: what it does to the context it does as a `cru` of its own
 
-    def __init__(self, executable: Executable, schema: ToolSchema, where: Where) -> None:
+    def __init__(self, executable: Executable, schema: ToolSchema, where: ProgramContext) -> None:
         self.spec = ToolSpec(schema.name, schema.description, schema.parameters)
         self.kind: Kind = "flow" if schema.flow_control else "tool"
         self.source = executable.name
@@ -54,10 +54,10 @@ class ExecutableTool:
     def paths(self, args: Mapping[str, Any]) -> Iterable[tuple[Access, str]]:
         return ()
 
-    async def run(self, args: dict[str, Any], running: Running) -> Result:
+    async def run(self, args: dict[str, Any], running: ToolContext) -> ToolResult:
         """Raises ToolTimeout."""
         if self._schema.flow_control:
-            return Result(_said(self._schema, args), ends_turn=self._schema.ends_turn)
+            return ToolResult(_said(self._schema, args), ends_turn=self._schema.ends_turn)
         where = replace(self._where, env=running.env, context=running.folder.name)
         return await call_tool(self._executable, self._schema, args, where, running.emit)
 

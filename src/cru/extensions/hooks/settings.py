@@ -31,7 +31,7 @@ class HookOptions(Struct, frozen=True):
                 raise ValueError(f"there are no hooks of `{name}`\n  {hint}")
 
 
-class Chosen(HookOptions, frozen=True):
+class SessionHookOptions(HookOptions, frozen=True):
     """The options of a session. A project cannot take a user's guards away nor open their keys: `by_project` are the ids that it leaves
     out, which counts for its own hooks only; `ignored` says what does not count."""
 
@@ -39,13 +39,13 @@ class Chosen(HookOptions, frozen=True):
     ignored: tuple[str, ...] = ()
 
 
-def chosen(options: HookOptions, layers: Iterable[Layer]) -> Chosen:
+def merge_options(options: HookOptions, layers: Iterable[Layer]) -> SessionHookOptions:
     """The options as these layers have them; `options` is what all of them together say."""
     tables = [(layer, layer.data["hooks"]) for layer in layers if isinstance(layer.data.get("hooks"), dict)]
     mine = [table for layer, table in tables if layer.name != PROJECT]
     disabled = [id for table in mine for id in table.get("disabled", ())]
     own: list[str] = next((table["dialects"] for table in reversed(mine) if "dialects" in table), [])
-    return Chosen(
+    return SessionHookOptions(
         dialects=list(dict.fromkeys([*own, *options.dialects])),
         disabled=disabled,
         env_pass=next((table["env_pass"] for table in reversed(mine) if "env_pass" in table), []),

@@ -46,16 +46,16 @@ class Annotation(Struct, frozen=True):
     local: bool = False
 
 
-class Found(Struct):
+class SourceAnnotations(Struct):
     """What a source holds: annotations, and problems as (line, text, hint)."""
 
     annotations: list[Annotation]
     problems: list[tuple[int, str, str]]
 
 
-def parse(source: str) -> Found:
+def parse(source: str) -> SourceAnnotations:
     """All annotations of a Lua source, in order."""
-    found = Found([], [])
+    found = SourceAnnotations([], [])
     block: list[tuple[int, str]] = []
     for number, line in enumerate(source.splitlines(), 1):
         comment = COMMENT.match(line)
@@ -76,7 +76,7 @@ def needs_module(source: str) -> bool:
     return uses is not None and re.search(r"^\s*(?:local\s+M\b|M\s*=)", source, re.MULTILINE) is None
 
 
-def _block(block: Sequence[tuple[int, str]], function: re.Match[str] | None, found: Found) -> None:
+def _block(block: Sequence[tuple[int, str]], function: re.Match[str] | None, found: SourceAnnotations) -> None:
     marks = [(number, match) for number, text in block if (match := MARK.match(text))]
     if not marks:
         return
@@ -99,7 +99,7 @@ def _block(block: Sequence[tuple[int, str]], function: re.Match[str] | None, fou
             found.annotations.append(Annotation(kind, function[2], number, fields, text, params, bool(function[1])))
 
 
-def _fields(kind: str, text: str, number: int, found: Found) -> dict[str, str]:
+def _fields(kind: str, text: str, number: int, found: SourceAnnotations) -> dict[str, str]:
     fields: dict[str, str] = {}
     if kind in ("tool", "command") and text and "=" not in text:
         return {"name": text.split()[0].strip("\"'")}
@@ -118,7 +118,7 @@ def _unquoted(text: str) -> str:
     return text
 
 
-def _param(text: str, number: int, found: Found) -> Param | None:
+def _param(text: str, number: int, found: SourceAnnotations) -> Param | None:
     match = PARAM.match(text.strip())
     if match is None:
         found.problems.append((number, f"@param cannot be read: {text}", "@param name type[?] description"))

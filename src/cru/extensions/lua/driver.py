@@ -29,7 +29,7 @@ SPARE = 256 << 10
 """Bytes of Lua memory that must be free before anything is pushed: a push that fails would end the process."""
 
 
-class Call:
+class LuaCall:
     """One run of a Lua function. `budget` and `wait` are the seconds left (wait None: no limit, and each stretch between two waits
     has the whole budget)."""
 
@@ -48,12 +48,12 @@ class Call:
         self.cause: BaseException | None = None
 
 
-class Desk:
+class HostCallbacks:
     """What Lua may call in Python. Its methods never raise: an exception that crosses Lua's frames is an object of Python in Lua."""
 
     def __init__(self, converter: Converter, room: Callable[[int], bool], write: Callable[[str], None]) -> None:
         self.converter = converter
-        self.current: Call | None = None
+        self.current: LuaCall | None = None
         self.depth = 0
         self._room = room
         self._write = write
@@ -226,7 +226,7 @@ class _Method(tuple[Any, ...]):
 class Driver:
     """Starts calls, and sees them through. `start`, `go_on` and `cancel` are the functions of boot.lua."""
 
-    def __init__(self, desk: Desk, start: Any, go_on: Any, cancel: Any) -> None:
+    def __init__(self, desk: HostCallbacks, start: Any, go_on: Any, cancel: Any) -> None:
         self.desk = desk
         self._start, self._go_on, self._cancel = start, go_on, cancel
         self._last = 0
@@ -234,13 +234,13 @@ class Driver:
     def begin(self, ref: int, data: bytes, budget: float, wait: float | None) -> Any:
         """Run until the end or the first wait: the results as a tuple, or something to await for them. Raises LuaError."""
         self._last += 1
-        call = Call(self._last, budget, wait)
+        call = LuaCall(self._last, budget, wait)
         outcome = self._enter(call, self._start, ref, data)
         if outcome[0] == WAITING:
             return self._wait(call)
         return tuple(self.desk.converter.results(outcome[1]))
 
-    async def _wait(self, call: Call) -> tuple[Any, ...]:
+    async def _wait(self, call: LuaCall) -> tuple[Any, ...]:
         try:
             while True:
                 answer = await self._awaited(call)
@@ -252,7 +252,7 @@ class Driver:
             self._enter(call, self._cancel)
             raise
 
-    async def _awaited(self, call: Call) -> Any:
+    async def _awaited(self, call: LuaCall) -> Any:
         """What the awaited function returned or raised, as Lua reads it."""
         awaiting, call.awaiting = call.awaiting, None
         try:
@@ -269,7 +269,7 @@ class Driver:
         except Exception as error:  # noqa: BLE001  reported to Lua, where it is an ordinary error
             return self._failed(call, error)
 
-    async def _limited(self, call: Call, awaiting: Any) -> Any:
+    async def _limited(self, call: LuaCall, awaiting: Any) -> Any:
         if call.wait is None or call.dialog:
             return await awaiting
         begun = perf_counter()
@@ -284,11 +284,11 @@ class Driver:
         finally:
             call.wait -= perf_counter() - begun
 
-    def _failed(self, call: Call, error: Exception) -> Any:
+    def _failed(self, call: LuaCall, error: Exception) -> Any:
         call.cause = error
         return self.desk.failed(error)
 
-    def _enter(self, call: Call, function: Any, *args: Any) -> Any:
+    def _enter(self, call: LuaCall, function: Any, *args: Any) -> Any:
         """One stretch of Lua, under the time limit: (DONE, bytes) or (WAITING, None). Raises what it failed with."""
         desk = self.desk
         if desk.depth >= DEEPEST:
@@ -315,7 +315,7 @@ class Driver:
             raise self._error(call, *outcome[1:])
         return outcome
 
-    def _error(self, call: Call, message: bytes, trace: bytes, where: bytes, original: bytes | None) -> LuaError:
+    def _error(self, call: LuaCall, message: bytes, trace: bytes, where: bytes, original: bytes | None) -> LuaError:
         text = message.decode("utf-8", "replace")
         kind = LuaTooSlow if call.budget < 0 and "ran longer than" in text else LuaError
         lines = [line for line in trace.decode("utf-8", "replace").splitlines() if "[cru " not in line]
@@ -326,7 +326,7 @@ class Driver:
         return error
 
 
-def _drop(call: Call) -> None:
+def _drop(call: LuaCall) -> None:
     """Close what the call would have waited for: nobody will."""
     awaiting, call.awaiting = call.awaiting, None
     if awaiting is not None and hasattr(awaiting, "close"):

@@ -8,9 +8,9 @@ from typing import Any
 
 from cru.engine.parts import Parts
 from cru.events.stream import Notice
-from cru.extensions import slips
+from cru.extensions import unknown_keys
 from cru.extensions.commands import add_command, add_commands, start_services
-from cru.extensions.discover import Found
+from cru.extensions.discovery import DiscoveredPlugin
 from cru.extensions.errors import PluginFailed
 from cru.extensions.lua import annotations as notes
 from cru.extensions.lua.annotations import Annotation
@@ -38,10 +38,10 @@ class LuaPlugins:
         rooms = self.vm.load(Path(__file__).with_suffix(".lua").read_text("utf-8"), "=[cru plugins]")
         self._rooms: dict[str, LuaFunction] = self.vm.call_soon_ok(rooms)[0]  # type: ignore[index]  # it never waits
 
-    def plugin(self, found: Found, config: Mapping[str, Any]) -> Plugin:
+    def plugin(self, found: DiscoveredPlugin, config: Mapping[str, Any]) -> Plugin:
         return Plugin(found.name, found.folder, "lua", config, self._invoke, _where)
 
-    async def load(self, found: Found, host: Host) -> None:
+    async def load(self, found: DiscoveredPlugin, host: Host) -> None:
         """Run the files of a plugin and register what they declare. Raises LuaError and PluginFailed."""
         name = found.name
         own = self.vm.own_globals()
@@ -61,7 +61,7 @@ class LuaPlugins:
         values = await self.vm.run(self._rooms[function], *args)
         return values[0] if values else None
 
-    async def _file(self, file: Path, found: Found, host: Host, own: LuaTable) -> list[Mapping[str, Any]]:
+    async def _file(self, file: Path, found: DiscoveredPlugin, host: Host, own: LuaTable) -> list[Mapping[str, Any]]:
         """Run it; the description that it returned, if it did. Of several files each has globals of its own before the plugin's."""
         source = file.read_text("utf-8")
         said = notes.parse(source)
@@ -78,7 +78,7 @@ class LuaPlugins:
         spec = await self._room("spec", found.name, str(file), SPEC)
         if not isinstance(spec, Mapping):
             return []
-        slips.whole(host, await self._room("keys", found.name, str(file)) or {})
+        unknown_keys.whole(host, await self._room("keys", found.name, str(file)) or {})
         add_tools(host, spec.get("tools"))
         add_commands(host, spec.get("commands"))
         if isinstance(spec.get("setup"), LuaFunction):
@@ -141,7 +141,7 @@ def _where(function: Callable[..., Any]) -> str:
     return function.where
 
 
-def _own_modules(found: Found) -> str:
+def _own_modules(found: DiscoveredPlugin) -> str:
     """Where `require` of a plugin looks first; a plugin that is one file has no folder of its own."""
     folder = found.folder / "lua"
     own = found.manifest is not None or found.folder.name == found.name

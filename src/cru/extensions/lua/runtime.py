@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
 from cru.extensions.lua.convert import FUNCTION, Converter, Handle, HostFunction, LuaData, LuaError
-from cru.extensions.lua.driver import SPARE, Desk, Driver
+from cru.extensions.lua.driver import SPARE, Driver, HostCallbacks
 from cru.namespace.host import Values
 
 LOAD, HOLD, COPY, GET, SET, OPEN, ENVIRONMENT, GLOBALS, WHERE, PATH, INSTALL, OWN = range(1, 13)
@@ -93,7 +93,7 @@ class LuaVM:
         self.converter = Converter(lambda id: LuaFunction(id, this.itself()), lambda id: LuaTable(id, this.itself()))
         self._cap = memory_mb << 20
         self._lua = _machine(self._cap)
-        desk = Desk(self.converter, lambda size: bool(this.room(size)), print or _to_standard_error)
+        desk = HostCallbacks(self.converter, lambda size: bool(this.room(size)), print or _to_standard_error)
         start, go_on, cancel, self._release, self._close = _boot(self._lua, desk)
         self._driver = Driver(desk, start, go_on, cancel)
 
@@ -224,7 +224,7 @@ def _machine(cap: int) -> Any:
     )
 
 
-def _boot(lua: Any, desk: Desk) -> Any:
+def _boot(lua: Any, desk: HostCallbacks) -> Any:
     """Load the files beside this one: what boot.lua returns."""
     chunks = {}
     for name in ("boot", "pack", "patterns", "library", "pipes", "room"):

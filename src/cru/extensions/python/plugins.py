@@ -14,11 +14,11 @@ from types import CodeType, ModuleType
 from typing import Any, NoReturn
 
 from cru.events.calling import cancels, described, from_outside
+from cru.events.cancellable import run_cancellable, taken_back
 from cru.events.errors import CancelledItself, EventError
-from cru.events.steps import apart, taken_back
-from cru.extensions import slips
+from cru.extensions import unknown_keys
 from cru.extensions.commands import add_commands, start_services
-from cru.extensions.discover import Found
+from cru.extensions.discovery import DiscoveredPlugin
 from cru.extensions.errors import PluginFailed
 from cru.extensions.python.stray import Strays
 from cru.extensions.tools import add_tools
@@ -42,10 +42,10 @@ class PythonPlugins:
         if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
             sys.meta_path.insert(0, _Finder())
 
-    def plugin(self, found: Found, config: Mapping[str, Any]) -> Plugin:
+    def plugin(self, found: DiscoveredPlugin, config: Mapping[str, Any]) -> Plugin:
         return Plugin(found.name, found.folder, "python", config, partial(_invoke, str(found.folder)), _where)
 
-    async def load(self, found: Found, host: Host) -> None:
+    async def load(self, found: DiscoveredPlugin, host: Host) -> None:
         """Raises PluginFailed, whatever the plugin's code raised."""
         from cru.namespace.python import NAMESPACE
 
@@ -55,7 +55,7 @@ class PythonPlugins:
         Strays.watch(host, found.files, found.folder)
         try:
             module = import_module(name) if found.module else _executed(name, found)
-            slips.whole(host, _own(module), str.upper)
+            unknown_keys.whole(host, _own(module), str.upper)
             add_tools(host, getattr(module, "TOOLS", None))
             add_commands(host, getattr(module, "COMMANDS", None))
             if callable(getattr(module, "setup", None)):
@@ -76,7 +76,7 @@ class PythonPlugins:
             raise PluginFailed(f"{place}: {described(error)}") from error
 
 
-class _Source(SourceFileLoader):
+class _PluginLoader(SourceFileLoader):
     """Neither reads nor writes bytecode: an edit within the same second counts, and a plugin's folder stays as it is."""
 
     def get_code(self, fullname: str) -> CodeType:
@@ -93,14 +93,14 @@ class _Finder(MetaPathFinder):
     ) -> ModuleSpec | None:
         spec = PathFinder.find_spec(fullname, path, target) if fullname.startswith(PREFIX) else None
         if spec is not None and isinstance(spec.loader, SourceFileLoader):
-            spec.loader = _Source(fullname, spec.loader.path)
+            spec.loader = _PluginLoader(fullname, spec.loader.path)
         return spec
 
 
-def _executed(name: str, found: Found) -> ModuleType:
+def _executed(name: str, found: DiscoveredPlugin) -> ModuleType:
     file = found.files[0]
     inside = [str(file.parent)] if file.name == "__init__.py" else None
-    loader = _Source(name, str(file))
+    loader = _PluginLoader(name, str(file))
     spec = spec_from_file_location(name, file, loader=loader, submodule_search_locations=inside)
     assert spec is not None
     module = module_from_spec(spec)
@@ -136,7 +136,7 @@ def _invoke(folder: str, function: Callable[..., Any], *args: Any) -> Any:
 
 async def _waited(folder: str, waiting: Awaitable[Any]) -> Any:
     try:
-        return await apart(waiting, partial(_told, waiting))
+        return await run_cancellable(waiting, partial(_told, waiting))
     except BaseException as error:  # as above
         if _from_outside(error):
             raise

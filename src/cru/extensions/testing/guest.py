@@ -9,7 +9,7 @@ from typing import Any
 
 from cru.extensions.lua.bridge import install
 from cru.extensions.lua.runtime import LuaFunction, LuaVM
-from cru.namespace.host import HOST, Host, Plugin, Session
+from cru.namespace.host import HOST, Host, Plugin, PluginSession
 
 
 def machine(path: Iterable[str], print: Callable[[str], None], run_seconds: float) -> LuaVM:
@@ -26,7 +26,7 @@ def search_path(folder: Path) -> list[str]:
 
 
 @contextmanager
-def hosted(session: Session, plugin: Plugin) -> Iterator[Host]:
+def hosted(session: PluginSession, plugin: Plugin) -> Iterator[Host]:
     """Names of the namespace work within, in the name of this plugin."""
     host = Host(session, plugin)
     token = HOST.set(host)
@@ -41,7 +41,7 @@ def guest(name: str, folder: Path) -> Plugin:
     return Plugin(name, folder, "lua", {}, _invoke, _where)
 
 
-async def close(session: Session) -> None:
+async def close(session: PluginSession) -> None:
     """End what was left running."""
     import asyncio
 

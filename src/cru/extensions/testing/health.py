@@ -10,10 +10,10 @@ import msgspec
 from msgspec import Struct
 
 from cru.extensions.lua.runtime import LuaVM
-from cru.extensions.manager import Loaded
+from cru.extensions.manager import LoadedPlugin
 from cru.extensions.testing.guest import hosted, search_path
 from cru.namespace import health
-from cru.namespace.host import Plugin, Session, call
+from cru.namespace.host import Plugin, PluginSession, call
 from cru.values.errors import CruError
 
 # What a plugin returned is kept under its name.
@@ -25,7 +25,7 @@ return type(health) == "function" and health or nil
 """
 
 
-class Check(Struct, frozen=True):
+class HealthCheck(Struct, frozen=True):
     """One line of a report: level ok, info, warn or error; `advice` says what to do."""
 
     level: str
@@ -33,11 +33,11 @@ class Check(Struct, frozen=True):
     advice: tuple[str, ...] = ()
 
 
-async def check(loaded: Loaded, session: Session) -> list[Check] | None:
+async def check(loaded: LoadedPlugin, session: PluginSession) -> list[HealthCheck] | None:
     """Run a plugin's checks; None if it has none. Whatever is raised in them is an error of the report."""
     if loaded.error:
         text, *advice = loaded.error.splitlines()
-        return [Check("error", text, tuple(line.strip() for line in advice))]
+        return [HealthCheck("error", text, tuple(line.strip() for line in advice))]
     if loaded.plugin is None:
         return None
     with hosted(session, loaded.plugin):
@@ -52,7 +52,7 @@ async def check(loaded: Loaded, session: Session) -> list[Check] | None:
         return [_line(one) for one in health.get_results()["checks"]]
 
 
-async def _function(loaded: Loaded, plugin: Plugin) -> Callable[..., Any] | None:
+async def _function(loaded: LoadedPlugin, plugin: Plugin) -> Callable[..., Any] | None:
     """The function that checks, whatever the plugin's language."""
     vm = getattr(getattr(plugin.invoke, "__self__", None), "vm", None)  # the machine that the plugin runs in
     if not isinstance(vm, LuaVM):
@@ -82,10 +82,10 @@ def _callable(value: Any) -> Callable[..., Any] | None:
     return value if callable(value) else None
 
 
-def _line(one: Mapping[str, Any]) -> Check:
+def _line(one: Mapping[str, Any]) -> HealthCheck:
     advice = one["advice"]
     texts = advice if isinstance(advice, (list, tuple)) else [] if advice is None else [advice]
-    return Check(one["level"], one["msg"], tuple(t if isinstance(t, str) else _json(t) for t in texts))
+    return HealthCheck(one["level"], one["msg"], tuple(t if isinstance(t, str) else _json(t) for t in texts))
 
 
 def _json(value: Any) -> str:

@@ -10,13 +10,13 @@ from types import ModuleType
 from typing import Any
 
 from cru.events.calling import described, from_outside
-from cru.events.steps import apart
-from cru.extensions.testing.report import Problem, Report
+from cru.events.cancellable import run_cancellable
+from cru.extensions.testing.report import TestFailure, TestReport
 
 FIXTURES = "it has parameters, which pytest fills: run it with pytest"
 
 
-async def run(file: Path) -> Report:
+async def run(file: Path) -> TestReport:
     """Whatever the code raises is a failure of its test, or of the file."""
     try:
         module = ModuleType(file.stem)
@@ -25,35 +25,37 @@ async def run(file: Path) -> Report:
     except BaseException as raised:  # the boundary around a plugin's code: reported
         if from_outside(raised):
             raise
-        return Report(failed=1, errors=(_problem("", file, raised),))
-    report = Report()
+        return TestReport(failed=1, errors=(_problem("", file, raised),))
+    report = TestReport()
     for name, function in list(vars(module).items()):
         if name.startswith("test_") and inspect.isfunction(function):
             report += await _one(name, function, file)
     return report
 
 
-async def _one(name: str, function: Callable[..., Any], file: Path) -> Report:
+async def _one(name: str, function: Callable[..., Any], file: Path) -> TestReport:
     if inspect.signature(function).parameters:
         line = function.__code__.co_firstlineno
-        return Report(failed=1, errors=(Problem(name, "", FIXTURES, str(file), line),))
+        return TestReport(failed=1, errors=(TestFailure(name, "", FIXTURES, str(file), line),))
     try:
         result = function()
         if inspect.isawaitable(result):
-            await apart(result, lambda what, where: None)
+            await run_cancellable(result, lambda what, where: None)
     except BaseException as raised:  # as above
         if from_outside(raised):
             raise
-        return Report(failed=1, errors=(_problem(name, file, raised),))
-    return Report(passed=1)
+        return TestReport(failed=1, errors=(_problem(name, file, raised),))
+    return TestReport(passed=1)
 
 
-def _problem(name: str, file: Path, raised: BaseException) -> Problem:
+def _problem(name: str, file: Path, raised: BaseException) -> TestFailure:
     """With the last line of the file itself on the way to the error."""
     if isinstance(raised, SyntaxError) and raised.filename == str(file):
-        return Problem(name, "", described(raised), str(file), raised.lineno or 0)
+        return TestFailure(name, "", described(raised), str(file), raised.lineno or 0)
     frames = [one for one in traceback.extract_tb(raised.__traceback__) if one.filename == str(file)]
     if not frames:
-        return Problem(name, "", described(raised), str(file))
+        return TestFailure(name, "", described(raised), str(file))
     said = described(raised)
-    return Problem(name, "", said if str(raised) else f"{said}: {frames[-1].line}", str(file), frames[-1].lineno or 0)
+    return TestFailure(
+        name, "", said if str(raised) else f"{said}: {frames[-1].line}", str(file), frames[-1].lineno or 0
+    )

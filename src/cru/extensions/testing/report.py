@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec import Struct
 
 
-class Problem(Struct, frozen=True):
+class TestFailure(Struct, frozen=True):
     """A test that failed. `suite` is "outer / inner"; `file` is empty and `line` 0 where nothing says the place."""
 
     name: str = ""
@@ -20,16 +20,16 @@ class Problem(Struct, frozen=True):
         return f"{self.file}:{self.line}" if self.line else self.file
 
 
-class Report(Struct, frozen=True):
+class TestReport(Struct, frozen=True):
     """What `run_tests()` gives. A file that cannot be run counts as one failed test."""
 
     passed: int = 0
     failed: int = 0
     pending: int = 0
-    errors: tuple[Problem, ...] = ()
+    errors: tuple[TestFailure, ...] = ()
 
-    def __add__(self, other: Report) -> Report:
-        return Report(
+    def __add__(self, other: TestReport) -> TestReport:
+        return TestReport(
             self.passed + other.passed,
             self.failed + other.failed,
             self.pending + other.pending,

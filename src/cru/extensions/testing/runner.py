@@ -10,8 +10,8 @@ import msgspec
 from cru.engine.parts import Parts
 from cru.extensions.lua.convert import LuaError
 from cru.extensions.testing.guest import close, guest, hosted, machine, search_path
-from cru.extensions.testing.report import Problem, Report
-from cru.namespace.host import Session
+from cru.extensions.testing.report import TestFailure, TestReport
+from cru.namespace.host import PluginSession
 
 ENDING = "_test.lua"
 PYTHON = "test_*.py"
@@ -26,9 +26,9 @@ def files_of(folder: Path) -> list[Path]:
     return [path for path in found if path.is_file()]
 
 
-async def run_file(file: Path, folder: Path, parts: Parts, home: Path, print: Callable[[str], None]) -> Report:
+async def run_file(file: Path, folder: Path, parts: Parts, home: Path, print: Callable[[str], None]) -> TestReport:
     """Run one test file of the plugin in `folder`, in this session; `print` takes what it prints."""
-    session, plugin = Session(parts, home), guest(folder.name, folder)
+    session, plugin = PluginSession(parts, home), guest(folder.name, folder)
     is_python = file.suffix == ".py"
     if is_python:
         plugin.dialect = "python"
@@ -41,10 +41,10 @@ async def run_file(file: Path, folder: Path, parts: Parts, home: Path, print: Ca
             return await _run(file, folder, print)
         except LuaError as error:
             path, _, line = error.where.rpartition(":")
-            problem = Problem("", "", _placeless(error), path or str(file), int(line) if line.isdigit() else 0)
-            return Report(failed=1, errors=(problem,))
+            problem = TestFailure("", "", _placeless(error), path or str(file), int(line) if line.isdigit() else 0)
+            return TestReport(failed=1, errors=(problem,))
         except (OSError, UnicodeDecodeError) as error:
-            return Report(failed=1, errors=(Problem(error=str(error), file=str(file)),))
+            return TestReport(failed=1, errors=(TestFailure(error=str(error), file=str(file)),))
         finally:
             await close(session)
             parts.bus.registry.drop_owner(folder.name)
@@ -56,7 +56,7 @@ def _placeless(error: LuaError) -> str:
     return rest if mark and error.where.endswith(place.removeprefix("...")) else error.message
 
 
-async def _run(file: Path, folder: Path, print: Callable[[str], None]) -> Report:
+async def _run(file: Path, folder: Path, print: Callable[[str], None]) -> TestReport:
     vm = machine(search_path(folder), print, RUN_SECONDS)
     everywhere = vm.globals
     for name in ("runner", "mocks"):
@@ -65,6 +65,6 @@ async def _run(file: Path, folder: Path, print: Callable[[str], None]) -> Report
     await vm.run(vm.load(file.read_text("utf-8"), f"@{file}", everywhere))
     (found,) = await vm.run(vm.load("return run_tests()", "=[cru tests run]", everywhere))
     try:
-        return msgspec.convert({**found, "errors": found["errors"] or []}, Report)
+        return msgspec.convert({**found, "errors": found["errors"] or []}, TestReport)
     except (msgspec.ValidationError, TypeError, KeyError) as error:
         raise LuaError(f"run_tests() gives no report: {error}", where=str(file)) from error

@@ -9,7 +9,7 @@ from cru.faces.cli.flags import BEFORE_COMMANDS, UsageProblem, find
 from cru.faces.cli.start import as_prompt
 
 
-class Arguments:
+class CommandArguments:
     """Parsed words after a command's name; raises UsageProblem with the nearest line that would do, and `cru -- …`. `words` are
     the plain ones, of which the first is one of `verbs`."""
 

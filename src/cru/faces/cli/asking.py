@@ -10,10 +10,10 @@ from typing import Any
 
 from cru.faces.cli.keyboard import aside, forget_typed, in_front, typing
 from cru.faces.cli.terminal import one_line
-from cru.permissions.asker import Choice, Reply, Subject
+from cru.permissions.asker import PermissionReply, ReplyScope, Subject
 
 KEEPING = ("s", "p", "a")
-CHOICES: dict[str, Choice] = {
+CHOICES: dict[str, ReplyScope] = {
     "y": "once", "yes": "once", "once": "once", "s": "session", "session": "session", "p": "project", "project": "project",
     "a": "always", "always": "always", "n": "no", "no": "no",
 }  # fmt: skip
@@ -38,7 +38,7 @@ class TerminalAsker:
         self._fd = fd
         self._turn = asyncio.Lock()
 
-    async def ask(self, subject: Subject) -> Reply | None:
+    async def ask(self, subject: Subject) -> PermissionReply | None:
         """The person's answer; None if the terminal is gone."""
         async with self._alone():
             with typing(self._fd, lines=True):
@@ -69,7 +69,7 @@ class TerminalAsker:
             forget_typed(self._fd)
             yield
 
-    async def _ask(self, subject: Subject) -> Reply | None:
+    async def _ask(self, subject: Subject) -> PermissionReply | None:
         text = question(subject)
         while True:
             try:
@@ -141,13 +141,13 @@ def _help(subject: Subject) -> str:
     return "".join(f"  {key:<7} {what}\n" for key, what in HELP.items() if subject.rule or key not in KEEPING)
 
 
-def read_reply(line: str, keeps: bool = True) -> Reply | None:
+def read_reply(line: str, keeps: bool = True) -> PermissionReply | None:
     """The answer in a line; None if it is none of the choices. `keeps`: there is a rule that s, p and a would store."""
     word, _, reason = line.strip().partition(" ")
     choice = CHOICES.get(word.lower().rstrip(",:"))
     if choice is None or (choice in ("session", "project", "always") and not keeps):
         return None
-    return Reply(choice, reason.strip())
+    return PermissionReply(choice, reason.strip())
 
 
 def terminal_asker() -> TerminalAsker | None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
     from cru.contexts.store import FileContext
-    from cru.faces.cli.slash import ChatSeat
+    from cru.faces.cli.slash import ChatFace
 
 GREETING = (
     "cru in the context {name}. Ctrl-C stops an answer, Ctrl-D leaves, Alt-Enter starts a new line, /help says more."
@@ -121,16 +121,16 @@ class Chat:
         elif self.unfinished:  # a command may have done away with what was
             self.unfinished = left_open(self._session)
 
-    def _seat(self, store: FileContext) -> ChatSeat:
-        from cru.faces.cli.slash import ChatSeat
+    def _seat(self, store: FileContext) -> ChatFace:
+        from cru.faces.cli.slash import ChatFace
 
-        return ChatSeat(store, self.signals.stop_and_go, self._quit)
+        return ChatFace(store, self.signals.stop_and_go, self._quit)
 
     def _completer(self) -> Completer:
         if self._completions is None:
-            from cru.faces.cli.slash_completion import Commands
+            from cru.faces.cli.slash_completion import CommandCompleter
 
-            self._completions = Commands(self._session)
+            self._completions = CommandCompleter(self._session)
         return self._completions
 
     def _quit(self) -> None:

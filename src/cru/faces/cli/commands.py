@@ -7,26 +7,26 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 
-class Command:
+class ManagementCommand:
     """A module of this folder with a function `command(parsed, words) -> exit status`. verbs: the words that may follow its name."""
 
     def __init__(self, module: str, help: str, verbs: str = "") -> None:
         self.module, self.help, self.verbs = module, help, tuple(verbs.split())
 
 
-COMMANDS: dict[str, Command] = {
-    "trace": Command("trace", "what happened in a turn; what was sent, and what would be sent"),
-    "models": Command("models", "which models can be used; fetch the embedded one", "pull"),
-    "trust": Command("trust", "trust this project's .cru/config.toml as it is now"),
-    "hooks": Command(
+COMMANDS: dict[str, ManagementCommand] = {
+    "trace": ManagementCommand("trace", "what happened in a turn; what was sent, and what would be sent"),
+    "models": ManagementCommand("models", "which models can be used; fetch the embedded one", "pull"),
+    "trust": ManagementCommand("trust", "trust this project's .cru/config.toml as it is now"),
+    "hooks": ManagementCommand(
         "hooks", "command hooks: what there is, what may run, and why something did or did not",
         "list review enable disable check why log test",
     ),
-    "plugin": Command(
+    "plugin": ManagementCommand(
         "plugin", "list plugins, make a new one, run its tests and its health checks", "list new test health enable disable adopt-chibi",
     ),
-    "lua": Command("lua", "evaluate Lua with the whole `cru` namespace"),
-    "fsm": Command("fsm", "the workflows of plugins: draw them, see where they stand", "list status show reset"),
+    "lua": ManagementCommand("lua", "evaluate Lua with the whole `cru` namespace"),
+    "fsm": ManagementCommand("fsm", "the workflows of plugins: draw them, see where they stand", "list status show reset"),
 }  # fmt: skip
 
 

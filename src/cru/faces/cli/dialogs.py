@@ -10,7 +10,7 @@ from typing import Any
 
 from cru.faces.cli.choosing import Choices, Taken, read
 from cru.faces.cli.keyboard import typing
-from cru.faces.cli.line import Line
+from cru.faces.cli.line import LineEditor
 from cru.faces.cli.terminal import one_line, printable
 from cru.namespace.host import host
 
@@ -20,7 +20,7 @@ Answer = dict[str, Any] | None
 async def show(fd: int, kind: str, request: dict[str, Any]) -> Answer:
     """The person's answer as `cru.namespace.dialogs.Dialogs` says; None if they cancelled, or the terminal has gone."""
     with typing(fd, lines=False):
-        line = Line(fd)
+        line = LineEditor(fd)
         try:
             line.write(f"\r\n[{one_line(host().plugin.name)}] ")
             answer = await KINDS[kind](line, request)
@@ -34,7 +34,7 @@ async def show(fd: int, kind: str, request: dict[str, Any]) -> Answer:
     return answer
 
 
-async def _questions(line: Line, request: dict[str, Any]) -> Answer:
+async def _questions(line: LineEditor, request: dict[str, Any]) -> Answer:
     """One after another; cancelling one cancels all."""
     answers: list[dict[str, Any]] = []
     questions = request["questions"]
@@ -51,7 +51,7 @@ async def _questions(line: Line, request: dict[str, Any]) -> Answer:
     return {"answers": answers}
 
 
-async def _popup(line: Line, request: dict[str, Any]) -> Answer:
+async def _popup(line: LineEditor, request: dict[str, Any]) -> Answer:
     choices = _choices(request["entries"], other=bool(request["allow_other"]))
     taken = await choose(line, str(request["title"]), choices)
     if taken is None:
@@ -59,7 +59,7 @@ async def _popup(line: Line, request: dict[str, Any]) -> Answer:
     return {"other": taken.other} if taken.other is not None else {"selected_index": taken.selected[0]}
 
 
-async def _panel(line: Line, request: dict[str, Any]) -> Answer:
+async def _panel(line: LineEditor, request: dict[str, Any]) -> Answer:
     hints = request["hints"]
     given = hints.get("initial_selection")
     count = len(request["items"])
@@ -74,32 +74,32 @@ async def _panel(line: Line, request: dict[str, Any]) -> Answer:
     return None if taken is None else _answer(taken)
 
 
-async def _edit(line: Line, request: dict[str, Any]) -> Answer:
+async def _edit(line: LineEditor, request: dict[str, Any]) -> Answer:
     from cru.faces.cli.editing import edit
 
     return await edit(line, str(request["content"]), request["format"], str(request.get("hint") or ""))
 
 
-async def _show(line: Line, request: dict[str, Any]) -> Answer:
+async def _show(line: LineEditor, request: dict[str, Any]) -> Answer:
     from cru.faces.cli.reading import read_through
 
     line.write(f"{one_line(str(request.get('title') or ''))}\n")
     return {} if await read_through(line, str(request["content"]), request["format"]) else None
 
 
-KINDS: dict[str, Callable[[Line, dict[str, Any]], Awaitable[Answer]]] = {
+KINDS: dict[str, Callable[[LineEditor, dict[str, Any]], Awaitable[Answer]]] = {
     "ask_batch": _questions, "popup": _popup, "panel": _panel, "edit": _edit, "show": _show,
 }  # fmt: skip
 
 
-async def choose(line: Line, title: str, choices: Choices, words: str = "") -> Taken | None:
+async def choose(line: LineEditor, title: str, choices: Choices, words: str = "") -> Taken | None:
     """Ask until there is an answer; None if the person cancelled. `words` filter the list at first."""
     first, *more = printable(title).splitlines() or [""]
     line.write("".join([f"{first}\n", *(f"  {text}\n" for text in more)]))
     if not choices.labels and not choices.other:
         line.write("  there is nothing to choose from\n")
         return None
-    listed = Listed(line, choices)
+    listed = ChoiceList(line, choices)
     listed.narrow(words)
     while True:
         typed = await line.read(choices.hint(listed.marked, len(listed.rest)))
@@ -110,10 +110,10 @@ async def choose(line: Line, title: str, choices: Choices, words: str = "") -> T
             return found
 
 
-class Listed:
+class ChoiceList:
     """A list while it is on the terminal: `marked` is what Enter takes, `rest` what is not printed yet."""
 
-    def __init__(self, line: Line, choices: Choices) -> None:
+    def __init__(self, line: LineEditor, choices: Choices) -> None:
         self.marked: tuple[int, ...] = ()
         self.rest: list[int] = []
         self._line, self._choices = line, choices

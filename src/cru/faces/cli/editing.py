@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cru.faces.cli.keyboard import typing
-from cru.faces.cli.line import Line
+from cru.faces.cli.line import LineEditor
 from cru.faces.cli.terminal import one_line
 from cru.namespace.dialogs import handed_over
 
@@ -22,7 +22,7 @@ PATIENCE = 2.0  # seconds that an editor gets to leave
 RESTORED = "\x1b[?1049l\x1b[?25h\x1b[0m\r\n"  # the ordinary screen, a cursor, no colours: an editor that was ended leaves neither
 
 
-async def edit(line: Line, content: str, kind: str, hint: str) -> dict[str, Any] | None:
+async def edit(line: LineEditor, content: str, kind: str, hint: str) -> dict[str, Any] | None:
     """{modified}, or None if there is no editor, it failed, or what it left is no text. What was typed is never lost: if the dialog
     ends before the editor does, the file stays and is named."""
     line.write(f"{one_line(hint) or 'a text to edit'}\n")
@@ -55,7 +55,7 @@ async def edit(line: Line, content: str, kind: str, hint: str) -> dict[str, Any]
         _leave(line, path, content, kept)
 
 
-def _leave(line: Line, path: Path, content: str, kept: bool) -> None:
+def _leave(line: LineEditor, path: Path, content: str, kept: bool) -> None:
     """Take the file away, unless it holds what somebody typed and nobody has got."""
     with suppress(OSError):
         if kept and path.read_bytes() != content.encode("utf-8", "replace"):
@@ -71,7 +71,7 @@ def _private(content: str, suffix: str) -> Path:
     return Path(name)
 
 
-async def _run(line: Line, words: list[str]) -> str:
+async def _run(line: LineEditor, words: list[str]) -> str:
     """Run the editor on the terminal; why it is no success, "" if it is one. Ended with this task, it is ended too."""
     fd = line.fd
     with typing(fd, lines=True), _deaf():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cru.faces.cli.arguments import Arguments
+from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.place import context_name, home_path, start_of
 from cru.faces.cli.start import unattended
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from cru.app import Built
     from cru.events.bus import Bus
-    from cru.namespace.fsm.machine import Machine
+    from cru.namespace.fsm.machine import WorkflowMachine
 
 HELP = """\
 cru fsm list              every workflow: its command, what it is about, where it stands
@@ -41,7 +41,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
     verb = words[0] if words and words[0] in SWITCHES else ""
     known = SWITCHES[verb or "show"]
-    args = Arguments("fsm", words, switches=(*known, "--help", "-h"), verbs=tuple(SWITCHES), most=2)
+    args = CommandArguments("fsm", words, switches=(*known, "--help", "-h"), verbs=tuple(SWITCHES), most=2)
     if args.has("--help") or args.has("-h"):
         print(HELP, end="")
         return 0
@@ -66,7 +66,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     return 0
 
 
-async def _loaded(parsed: Parsed, reset: str = "") -> tuple[dict[str, Machine], dict[str, Any]]:
+async def _loaded(parsed: Parsed, reset: str = "") -> tuple[dict[str, WorkflowMachine], dict[str, Any]]:
     """The workflows that the plugins define; and by name what is saved of others in this context. The run of `reset` is forgotten first.
     Raises NoWorkflow and ContextHeld."""
     from cru.app import build
@@ -96,7 +96,7 @@ async def _loaded(parsed: Parsed, reset: str = "") -> tuple[dict[str, Machine], 
 
 def _reset(built: Built, name: str, known: set[str]) -> None:
     from cru.namespace.fsm.record import save
-    from cru.namespace.host import Host, Plugin, Session
+    from cru.namespace.host import Host, Plugin, PluginSession
 
     if name not in known:
         from cru.config.closest import did_you_mean
@@ -105,7 +105,7 @@ def _reset(built: Built, name: str, known: set[str]) -> None:
             f"nothing is saved of a workflow {name}", did_you_mean(name, known) or "cru fsm status shows what is saved"
         )
     folder = built.store.folder
-    save(Host(Session(built.session.parts, folder), Plugin("cru", folder, "cru")), name, None)
+    save(Host(PluginSession(built.session.parts, folder), Plugin("cru", folder, "cru")), name, None)
 
 
 def _tell_warnings(bus: Bus) -> None:
@@ -133,7 +133,7 @@ def _saved(path: Path) -> dict[str, Any]:
     return {key[4:]: one for key, one in found.items() if key.startswith("fsm:")}
 
 
-def _found(machines: dict[str, Machine], name: str) -> Machine:
+def _found(machines: dict[str, WorkflowMachine], name: str) -> WorkflowMachine:
     if name in machines:
         return machines[name]
     from cru.config.closest import did_you_mean
@@ -143,7 +143,7 @@ def _found(machines: dict[str, Machine], name: str) -> Machine:
     )
 
 
-def _list(machines: dict[str, Machine], as_json: bool) -> None:
+def _list(machines: dict[str, WorkflowMachine], as_json: bool) -> None:
     rows = [
         {"name": one.name, "plugin": one.owner.plugin.name, "about": one.definition.about, **_place(one)}
         for one in machines.values()
@@ -158,7 +158,7 @@ def _list(machines: dict[str, Machine], as_json: bool) -> None:
         show(f"/{row['name']:<16} {place:<24} {one_line(row['about'])}".rstrip())
 
 
-def _status(machines: dict[str, Machine], orphans: dict[str, Any], as_json: bool) -> None:
+def _status(machines: dict[str, WorkflowMachine], orphans: dict[str, Any], as_json: bool) -> None:
     import msgspec
 
     from cru.namespace.fsm.command import status
@@ -180,7 +180,7 @@ def _status(machines: dict[str, Machine], orphans: dict[str, Any], as_json: bool
         show(f"{name}: {how} in the state {state}; no plugin that is loaded defines it{binds}")
 
 
-def _show(machine: Machine, args: Arguments) -> None:
+def _show(machine: WorkflowMachine, args: CommandArguments) -> None:
     from cru.faces.cli import fsm_drawing
 
     if args.has("--mermaid"):
@@ -191,11 +191,11 @@ def _show(machine: Machine, args: Arguments) -> None:
         show(fsm_drawing.text(machine.definition, _current(machine)))
 
 
-def _current(machine: Machine) -> str:
+def _current(machine: WorkflowMachine) -> str:
     return machine.record.state if machine.record is not None else ""
 
 
-def _place(machine: Machine) -> dict[str, Any]:
+def _place(machine: WorkflowMachine) -> dict[str, Any]:
     record = machine.record
     if record is None:
         return {"status": "not started", "state": None}

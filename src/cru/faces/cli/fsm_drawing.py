@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from cru.namespace.fsm.definition import Definition, Guard, Limits, State
+from cru.namespace.fsm.definition import Definition, Guard, Limits, WorkflowState
 from cru.namespace.fsm.words import count
 
 # Words that mean something else at the beginning of a line of a state diagram.
@@ -26,7 +26,7 @@ def text(definition: Definition, current: str) -> str:
     )
 
 
-def _lines(definition: Definition, state: State, current: str) -> Iterator[str]:
+def _lines(definition: Definition, state: WorkflowState, current: str) -> Iterator[str]:
     about = [state.about] if state.about else []
     if state.tools is not None:
         about.append(f"tools: {', '.join(state.tools) or 'none'}")
@@ -63,7 +63,7 @@ def mermaid(definition: Definition, current: str) -> str:
     return "\n".join(lines)
 
 
-def _ways(state: State, ids: dict[str, str]) -> Iterator[str]:
+def _ways(state: WorkflowState, ids: dict[str, str]) -> Iterator[str]:
     label = f": {state.guard.words().translate(ENTITIES)}" if state.guard is not None else ""
     for target in state.to:
         yield ids[target] + label

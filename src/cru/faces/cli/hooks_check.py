@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 
-from cru.extensions.hooks.checking import Finding, findings
-from cru.extensions.hooks.load import WAITING
-from cru.extensions.hooks.opening import Found
-from cru.extensions.hooks.record import masked, masked_json
-from cru.faces.cli.arguments import Arguments
+from cru.extensions.hooks.loader import WAITING
+from cru.extensions.hooks.records import masked_json
+from cru.extensions.hooks.report.lint import Finding, find_problems
+from cru.extensions.hooks.setup import HookInventory
+from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.hooks_found import found
 from cru.faces.cli.terminal import one_line, show
+from cru.values.masking import masked
 
 HELP = """\
 cru hooks check          read every file with hooks without running anything, and say what is broken (exit status 1) or odd
@@ -21,12 +22,12 @@ cru hooks check --json   the same for programs
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """1 if something is broken."""
-    args = Arguments("hooks", ("check", *words), switches=("--json", "--help", "-h"), verbs=("check",), most=1)
+    args = CommandArguments("hooks", ("check", *words), switches=("--json", "--help", "-h"), verbs=("check",), most=1)
     if args.has("--help") or args.has("-h"):
         print(HELP, end="")
         return 0
     there = found(parsed, tell=False)
-    made = findings(there, _tools())
+    made = find_problems(there, _tools())
     if args.has("--json"):
         show(masked_json(made))
     else:
@@ -48,7 +49,7 @@ def _line(one: Finding) -> str:
     return f"{one.level:<8} {one_line(one.where)}: {about}{one_line(masked(one.text + hint))}"
 
 
-def _summary(there: Found, made: list[Finding]) -> str:
+def _summary(there: HookInventory, made: list[Finding]) -> str:
     known = there.loaded.known
     files = {one.entry.source.path for one in known}
     active, waiting = len(there.loaded.active()), len(there.loaded.of(*WAITING))

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 from cru.app import hooks_where, load_settings
 from cru.contexts.home import Home
 from cru.extensions.hooks.errors import NoEntry
-from cru.extensions.hooks.load import Known, Loaded
-from cru.extensions.hooks.opening import DIALECTS, Found, about_of, find
-from cru.extensions.hooks.settings import HookSettings, chosen
+from cru.extensions.hooks.loader import EntryStatus, LoadedHooks
+from cru.extensions.hooks.settings import HookSettings, merge_options
+from cru.extensions.hooks.setup import DIALECTS, HookInventory, session_facts, take_inventory
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.place import context_name, home_path, start_of
 from cru.faces.cli.terminal import say
@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def found(parsed: Parsed, *, tell: bool = True) -> Found:
+def found(parsed: Parsed, *, tell: bool = True) -> HookInventory:
     """All hooks for somebody who stands here, and the facts of the context; nothing is run. What is odd about trust.json and about files
     that are void is said on stderr, unless the caller tells it."""
     home = Home(home_path(parsed))
     start = start_of(parsed, context_name(parsed, home))
     settings, layers, _ = load_settings(start)
-    options = chosen(settings.of(HookSettings).options, layers)
-    about = about_of(hooks_where(start), options, start.home / "contexts" / start.context, start.context)
-    all_there = find(DIALECTS, about, options)
+    options = merge_options(settings.of(HookSettings).options, layers)
+    about = session_facts(hooks_where(start), options, start.home / "contexts" / start.context, start.context)
+    all_there = take_inventory(DIALECTS, about, options)
     for text in (*all_there.trust.store.problems[:1], *(p for p in all_there.loaded.problems if p.fatal)):
         if tell:
             say(f"cru: {text}")
     return all_there
 
 
-def named(loaded: Loaded, word: str) -> Known:
+def named(loaded: LoadedHooks, word: str) -> EntryStatus:
     """The hook of an id, of the beginning of one, or of a name that only one has. Raises NoEntry."""
     those = [one for one in loaded.known if word in (one.entry.name, one.entry.label)]
     if len(those) == 1:
@@ -47,7 +47,7 @@ def put(config: Path, key: str, name: str, *, there: bool) -> None:
     """Put a name into one of the lists of `[hooks]` in the user's config.toml, or take it out. Raises ConfigError."""
     from cru.config.atomic import locked
     from cru.config.edit import set_value
-    from cru.config.errors import ConfigError, Problem
+    from cru.config.errors import ConfigError, SettingsProblem
     from cru.config.layers import read_layer
 
     config.parent.mkdir(parents=True, exist_ok=True)
@@ -56,7 +56,7 @@ def put(config: Path, key: str, name: str, *, there: bool) -> None:
         said = layer.data.get("hooks", {}) if layer is not None else {}
         if not isinstance(said, dict):
             raise ConfigError(
-                [Problem("`[[hooks]]` leaves no room", str(config), "write `[[hooks.entries]]` for each entry")]
+                [SettingsProblem("`[[hooks]]` leaves no room", str(config), "write `[[hooks.entries]]` for each entry")]
             )
         names = [one for one in said.get(key, []) if one != name]
         if there or key in said:

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from cru.extensions.hooks.load import Known
-from cru.extensions.hooks.record import masked, masked_json
-from cru.faces.cli.arguments import Arguments
+from cru.extensions.hooks.loader import EntryStatus
+from cru.extensions.hooks.records import masked_json
+from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.hooks_found import found
 from cru.faces.cli.terminal import one_line, show
+from cru.values.masking import masked
 
 NEVER = ("no moment", "not available yet")
 
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """Those that never run here are counted only (--all shows them)."""
-    args = Arguments("hooks", ("list", *words), switches=("--json", "--all"), verbs=("list",), most=1)
+    args = CommandArguments("hooks", ("list", *words), switches=("--json", "--all"), verbs=("list",), most=1)
     known = found(parsed).loaded.known
     if args.has("--json"):
         show(masked_json([row(one) for one in known]))
@@ -32,7 +33,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     return 0
 
 
-def lines(one: Known) -> list[str]:
+def lines(one: EntryStatus) -> list[str]:
     """What a person reads about it."""
     entry = one.entry
     fits = f" {entry.matcher}" if entry.matcher else ""
@@ -46,14 +47,14 @@ def lines(one: Known) -> list[str]:
     ]
 
 
-def what(one: Known) -> str:
+def what(one: EntryStatus) -> str:
     """What it runs."""
     entry = one.entry
     kind = "" if entry.kind == "command" else f"[{entry.kind}] "
     return kind + " ".join((entry.command, *(entry.args or ())))
 
 
-def row(one: Known) -> dict[str, Any]:
+def row(one: EntryStatus) -> dict[str, Any]:
     """The same for programs."""
     entry = one.entry
     return {

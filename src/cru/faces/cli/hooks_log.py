@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from itertools import islice
 
 from cru.contexts.home import Home
-from cru.extensions.hooks.record import Fired, lines, masked, masked_json
-from cru.extensions.hooks.sentences import fired_text
-from cru.faces.cli.arguments import Arguments
+from cru.extensions.hooks.records import FiringRecord, masked_json, read_lines
+from cru.extensions.hooks.report.wording import describe_firing
+from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.hooks_found import found, named
 from cru.faces.cli.place import context_name, home_path
 from cru.faces.cli.terminal import one_line, show
+from cru.values.masking import masked
 
 HELP = """\
 cru hooks log              what hooks did in this context, newest last
@@ -27,7 +28,7 @@ MOST = 20
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """Raises UsageProblem if the words do not fit it, NoEntry."""
-    args = Arguments(
+    args = CommandArguments(
         "hooks", ("log", *words), values=("-n",), switches=("--json", "--full", "--help", "-h"), verbs=("log",), most=2
     )
     if args.has("--help") or args.has("-h"):
@@ -52,19 +53,21 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     return 0
 
 
-def _fired(home: Home, name: str, id: str) -> Iterator[Fired]:
+def _fired(home: Home, name: str, id: str) -> Iterator[FiringRecord]:
     if home.exists(name):
         folder = home.open(name).folder
         yield from (
-            one for one in lines(folder) if isinstance(one, Fired) and (one.id.startswith(id) or one.label == id)
+            one
+            for one in read_lines(folder)
+            if isinstance(one, FiringRecord) and (one.id.startswith(id) or one.label == id)
         )
 
 
-def _told(one: Fired, *, full: bool) -> list[str]:
+def _told(one: FiringRecord, *, full: bool) -> list[str]:
     at = time.strftime("%m-%d %H:%M:%S", time.localtime(one.time))
     about = f"{one.event} {one.subject}".rstrip()
     label = "" if one.label == one.id else f" {one_line(masked(one.label), 40)}"
-    text = masked(fired_text(one))
+    text = masked(describe_firing(one))
     lines = [f"{at}  #{one.seq}  {one.id}{label}  {one_line(about)}: {one_line(text, 0 if full else 160)}"]
     if full:
         lines.append(f"  {one.where}")

@@ -7,14 +7,14 @@ import sys
 from itertools import groupby
 from typing import NamedTuple
 
-from cru.extensions.hooks.budget import Budget
-from cru.extensions.hooks.entry import Entry
 from cru.extensions.hooks.errors import NoEntry
-from cru.extensions.hooks.load import Known, Lost
-from cru.extensions.hooks.looks import Look, look, relative
-from cru.extensions.hooks.lost import mark
-from cru.extensions.hooks.opening import Found
-from cru.faces.cli.arguments import Arguments
+from cru.extensions.hooks.loader import EntryStatus, MissingHook
+from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.setup import HookInventory
+from cru.extensions.hooks.trust.budget import LookupBudget
+from cru.extensions.hooks.trust.fingerprint import Fingerprint, relative, take_fingerprint
+from cru.extensions.hooks.trust.missing import mark
+from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.hooks_found import found, put
 from cru.faces.cli.hooks_shown import Before, folded, shown, shown_lost
@@ -25,14 +25,14 @@ SHORTER = "a hook that names fewer files and folders can be: put the rest into a
 KEYS = "t trust · r refuse · s skip · a trust all of this file · m show files whole · q quit"
 
 
-class Item(NamedTuple):
+class ReviewItem(NamedTuple):
     """Something to say yes or no to: one hook of a project, all hooks of one program's own files, or that an accepted one is not there as
     it was."""
 
-    entries: list[Entry]
-    looks: list[Look]
+    entries: list[HookEntry]
+    looks: list[Fingerprint]
     dialect: str = ""
-    lost: Lost | None = None
+    lost: MissingHook | None = None
 
     @property
     def path(self) -> str:
@@ -46,7 +46,7 @@ class Item(NamedTuple):
         return self.dialect or f"{self.entries[0].id}@{self.looks[0].digest}"
 
 
-def _id(lost: Lost) -> str:
+def _id(lost: MissingHook) -> str:
     """Of one definition in one file: nothing can come after the look."""
     return f"gone-{mark(lost)[0][:16]}"
 
@@ -79,7 +79,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     )
 
 
-def _how_to_trust(items: list[Item]) -> str:
+def _how_to_trust(items: list[ReviewItem]) -> str:
     """The command line that accepts these as they are now."""
     return f"cru hooks review --trust {' '.join(item.word for item in items)}"
 
@@ -95,7 +95,9 @@ def _said(words: tuple[str, ...]) -> dict[str, list[str]]:
         elif verb and not word.startswith("-"):
             said[verb].append(word)
         else:
-            args = Arguments("hooks", ("review", word), switches=("--trust", "--refuse"), verbs=("review",), most=2)
+            args = CommandArguments(
+                "hooks", ("review", word), switches=("--trust", "--refuse"), verbs=("review",), most=2
+            )
             raise args.unknown(word)
     empty = next((verb for verb, ids in said.items() if not ids), "")
     if empty:
@@ -106,18 +108,18 @@ def _said(words: tuple[str, ...]) -> dict[str, list[str]]:
 class Review:
     """Shows and notes. Everything is shown with control characters made visible, on whatever it is shown."""
 
-    def __init__(self, parsed: Parsed, all_there: Found) -> None:
+    def __init__(self, parsed: Parsed, all_there: HookInventory) -> None:
         self._found = all_there
         self._config = home_path(parsed) / "config.toml"
-        self._budget = Budget()
+        self._budget = LookupBudget()
 
-    def waiting(self) -> list[Item]:
+    def waiting(self) -> list[ReviewItem]:
         loaded = self._found.loaded
         items = [self._item(one) for one in loaded.of("untrusted")]
-        items += [Item([], [], lost=one) for one in loaded.lost]
+        items += [ReviewItem([], [], lost=one) for one in loaded.lost]
         foreign = sorted(loaded.of("not accepted"), key=lambda one: one.entry.dialect)
         for dialect, group in groupby(foreign, key=lambda one: one.entry.dialect):
-            items.append(Item([one.entry for one in group], [], dialect))
+            items.append(ReviewItem([one.entry for one in group], [], dialect))
         return items
 
     def mention_trust(self) -> None:
@@ -131,7 +133,7 @@ class Review:
         ):
             _put(f"{path} is not trusted either: `cru trust`")
 
-    def seen(self, word: str) -> Item:
+    def seen(self, word: str) -> ReviewItem:
         """What is to be trusted, if it is still what the word says: ID@DIGEST, as the review shows it. Raises NoEntry and UsageProblem."""
         name, _, digest = word.partition("@")
         item = self.named(name)
@@ -143,20 +145,20 @@ class Review:
             f"nothing is accepted: {name} {why}", f"read it again, as it is shown above; then: {_how_to_trust([item])}"
         )
 
-    def named(self, word: str) -> Item:
+    def named(self, word: str) -> ReviewItem:
         """What an id, or the name of a program, stands for. Raises NoEntry."""
         lost = next((one for one in self._found.loaded.lost if word == _id(one)), None)
         if lost is not None:
-            return Item([], [], lost=lost)
+            return ReviewItem([], [], lost=lost)
         foreign = [one.entry for one in self._found.loaded.known if _is_foreign(one) and one.entry.dialect == word]
         if foreign:
-            return Item(foreign, [], word)
+            return ReviewItem(foreign, [], word)
         one = self._found.loaded.find(word)
         if one.entry.source.own and not one.entry.of_project:
             raise NoEntry(f"{one.entry.id} is your own and needs no trust", f"cru hooks disable {one.entry.id}")
         return self._item(one)
 
-    def judge(self, item: Item, *, accepted: bool) -> None:
+    def judge(self, item: ReviewItem, *, accepted: bool) -> None:
         """Note it, and that what an entry took the place of has been seen. All hooks of a program are turned on in config.toml; refusing
         notes each of them."""
         if item.lost is not None:
@@ -176,14 +178,14 @@ class Review:
         for entry in item.entries:
             _put(f"{entry.id} is {verb}")
 
-    def _replaced(self, item: Item) -> list[Lost]:
+    def _replaced(self, item: ReviewItem) -> list[MissingHook]:
         """What was accepted earlier of the same file and name, and is not there any more as it was."""
         names = {(item.path, entry.label) for entry in item.entries}
         return [one for one in self._found.missing if (one.file, one.label) in names]
 
     # at a terminal ----------------------------------------------------------------------------------------------------------------
 
-    def ask(self, items: list[Item]) -> int:
+    def ask(self, items: list[ReviewItem]) -> int:
         whole_file = None
         for number, item in enumerate(items, 1):
             path = item.path
@@ -200,7 +202,7 @@ class Review:
                 self.judge(item, accepted=False)
         return 0
 
-    def _key(self, item: Item) -> str:
+    def _key(self, item: ReviewItem) -> str:
         while True:
             print(f"{KEYS} > ", end="", file=sys.stderr, flush=True)
             line = sys.stdin.readline()
@@ -212,7 +214,7 @@ class Review:
             elif key and key in "trsaq":
                 return key
 
-    def show(self, item: Item, *, whole: bool = False) -> None:
+    def show(self, item: ReviewItem, *, whole: bool = False) -> None:
         if item.lost is not None:
             for line in shown_lost(item.lost, item.word):
                 for piece in folded(line, _width()):
@@ -225,15 +227,15 @@ class Review:
                 for piece in folded(line, _width()):
                     print(piece)
 
-    def _item(self, one: Known) -> Item:
-        return Item([one.entry], [self._look(one.entry)])
+    def _item(self, one: EntryStatus) -> ReviewItem:
+        return ReviewItem([one.entry], [self._look(one.entry)])
 
-    def _look(self, entry: Entry) -> Look:
-        return look(entry, self._found.about, self._budget)
+    def _look(self, entry: HookEntry) -> Fingerprint:
+        return take_fingerprint(entry, self._found.about, self._budget)
 
-    def _before(self, entry: Entry, now: Look) -> Before | None:
+    def _before(self, entry: HookEntry, now: Fingerprint) -> Before | None:
         """What is known of it as it was accepted; None if it never was, or is so still."""
-        from cru.extensions.hooks.kept import kept
+        from cru.extensions.hooks.trust.accepted_copies import kept
 
         trust, about = self._found.trust, self._found.about
         before = trust.accepted(entry)
@@ -250,7 +252,7 @@ def _width() -> int:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
 
 
-def _is_foreign(one: Known) -> bool:
+def _is_foreign(one: EntryStatus) -> bool:
     return one.entry.source.layer != "project" and not one.entry.source.own
 
 

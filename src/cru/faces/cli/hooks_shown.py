@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from cru.extensions.hooks.entry import Entry
-from cru.extensions.hooks.load import Lost
-from cru.extensions.hooks.looks import File, Look
-from cru.extensions.hooks.named import is_code
+from cru.extensions.hooks.loader import MissingHook
+from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.trust.fingerprint import Fingerprint, ReferencedFile
+from cru.extensions.hooks.trust.references import is_code
 from cru.extensions.hooks.visible import visible
 
 SHOWN = 60
@@ -26,7 +26,7 @@ FIELDS: dict[str, str] = {
     "shell": "shell", "cwd": "in", "env": "env", "timeout": "timeout", "asynchronous": "async", "rewake": "rewake", "once": "once",
     "sequential": "sequential", "include_sub_agents": "sub-agents", "on_error": "on_error", "priority": "priority", "enabled": "enabled",
 }  # fmt: skip
-_DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(Entry)} | {"env": {}, "timeout": None}
+_DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(HookEntry)} | {"env": {}, "timeout": None}
 
 
 class Before(NamedTuple):
@@ -36,7 +36,7 @@ class Before(NamedTuple):
     contents: dict[str, bytes | None]
 
 
-def shown(entry: Entry, seen: Look, before: Before | None = None, *, whole: bool) -> Iterator[str]:
+def shown(entry: HookEntry, seen: Fingerprint, before: Before | None = None, *, whole: bool) -> Iterator[str]:
     """Its lines. Those of a value or file begin with its line numbers, all others at the left or with two blanks and a word of ours."""
     yield f"{entry.id}@{seen.digest}  {entry.dialect}"
     yield f"  {'at':<10} {plain(entry.where)}"
@@ -65,7 +65,7 @@ def shown(entry: Entry, seen: Look, before: Before | None = None, *, whole: bool
         yield f"  {CODE_NOT_COVERED}"
 
 
-def shown_lost(lost: Lost, word: str) -> Iterator[str]:
+def shown_lost(lost: MissingHook, word: str) -> Iterator[str]:
     """A hook that was accepted and is not there as it was."""
     yield word
     yield f"  {'at':<10} {plain(lost.file)}"
@@ -77,7 +77,7 @@ def shown_lost(lost: Lost, word: str) -> Iterator[str]:
     yield "  to accept it is to do without this hook"
 
 
-def _changes(seen: Look, before: Before, whole: bool) -> Iterator[str]:
+def _changes(seen: Fingerprint, before: Before, whole: bool) -> Iterator[str]:
     """What is different in each file whose content was kept; the contents as a whole follow."""
     for file in seen.files:
         if file.path not in before.contents:
@@ -138,7 +138,7 @@ def plain(value: Any) -> str:
     return text if visible(text) == text else json.dumps(value)
 
 
-def _content(file: File, whole: bool) -> Iterator[str]:
+def _content(file: ReferencedFile, whole: bool) -> Iterator[str]:
     if b"\0" in file.content:
         yield f"    (not a text; SHA-256 {file.digest})"
         return

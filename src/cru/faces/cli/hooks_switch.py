@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cru.extensions.hooks.errors import NoEntry
-from cru.faces.cli.arguments import Arguments
+from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.hooks_found import found, named, put
 from cru.faces.cli.place import home_path
@@ -12,7 +12,7 @@ from cru.faces.cli.terminal import show
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """`words` begin with the verb. Raises NoEntry and ConfigError."""
-    args = Arguments("hooks", words, verbs=("enable", "disable"), most=2)
+    args = CommandArguments("hooks", words, verbs=("enable", "disable"), most=2)
     verb, *ids = args.words
     if not ids:
         raise UsageProblem(f"`cru hooks {verb}` needs an id", "cru hooks list shows them")

@@ -6,21 +6,22 @@ from typing import Any
 
 import msgspec
 
-from cru.extensions.hooks import made_up, trying
-from cru.extensions.hooks import words as spoken
-from cru.extensions.hooks.caller import MISMATCH
+from cru.extensions.hooks import dry_run, synthetic_events
+from cru.extensions.hooks.dry_run import DryRunResult
 from cru.extensions.hooks.errors import NoEntry
-from cru.extensions.hooks.load import Known
-from cru.extensions.hooks.opening import Found
-from cru.extensions.hooks.record import masked, masked_json
-from cru.extensions.hooks.sentences import fired_text, mismatch, outcome, state
-from cru.extensions.hooks.trying import Tried
-from cru.faces.cli.arguments import Arguments
+from cru.extensions.hooks.loader import EntryStatus
+from cru.extensions.hooks.records import masked_json
+from cru.extensions.hooks.report import query as spoken
+from cru.extensions.hooks.report.wording import describe_firing, describe_mismatch, describe_outcome, describe_state
+from cru.extensions.hooks.run.command import MISMATCH
+from cru.extensions.hooks.setup import HookInventory
+from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.hooks_found import found
 from cru.faces.cli.place import start_of
 from cru.faces.cli.start import unattended
 from cru.faces.cli.terminal import one_line, show
+from cru.values.masking import masked
 
 HELP = """\
 cru hooks test EVENT             run the hooks of an event for real; no turn, no model, and no tool is called
@@ -39,7 +40,7 @@ BASH = {"command": "true"}
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """Raises NoSuchName, BadPayload, NoEntry, UsageProblem."""
-    args = Arguments(
+    args = CommandArguments(
         "hooks", ("test", *words), values=VALUES, switches=("--json", "--help", "-h"), verbs=("test",), most=2
     )
     if args.has("--help") or args.has("-h"):
@@ -48,7 +49,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     if len(args.words) < 2:
         raise UsageProblem("`cru hooks test` needs an event", "such as: cru hooks test PreToolUse --tool bash")
     there = found(parsed)
-    wanted = spoken.event(args.words[1], there.dialects)
+    wanted = spoken.find_event(args.words[1], there.dialects)
     if wanted is None:
         raise spoken.unknown(args.words[1], there.dialects)
     if not wanted.ours:
@@ -56,7 +57,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     name = wanted.first
     given = _given(args, name)
     chosen = _chosen(there, wanted, args.value("--id", ""))
-    tried = unattended(_tried(parsed, there, made_up.payload(name, given), chosen))
+    tried = unattended(_tried(parsed, there, synthetic_events.make_payload(name, given), chosen))
     if args.has("--json"):
         show(
             masked_json(
@@ -69,24 +70,26 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     return DENIED if tried.answer.stops else 0
 
 
-async def _tried(parsed: Parsed, there: Found, payload: msgspec.Struct, chosen: list[Known]) -> Tried:
+async def _tried(
+    parsed: Parsed, there: HookInventory, payload: msgspec.Struct, chosen: list[EntryStatus]
+) -> DryRunResult:
     """Dispatch it; hooks in Lua and Python get a session in which no turn runs."""
     ids = {one.entry.id for one in chosen}
     if all(one.entry.kind not in ("lua", "python") or one.state != "active" for one in chosen):
-        return await trying.dispatch(there, payload, ids)
+        return await dry_run.dispatch(there, payload, ids)
     from msgspec.structs import replace
 
     from cru.app import build
 
     built = build(replace(start_of(parsed, there.about.context), hooks="none"))
     try:
-        return await trying.dispatch(there, payload, ids, lambda hooks: hooks.bind(built.session.parts))
+        return await dry_run.dispatch(there, payload, ids, lambda hooks: hooks.bind(built.session.parts))
     finally:
         await built.session.close()
         await built.close()
 
 
-def _given(args: Arguments, name: str) -> dict[str, Any]:
+def _given(args: CommandArguments, name: str) -> dict[str, Any]:
     """The fields of the payload that the command line gives."""
     given = _table(args, "--payload")
     if name.startswith(("tool:", "permission:", "output:")) and name != "tool:batch_completed":
@@ -107,14 +110,14 @@ def _tool(word: str) -> str:
     from cru.config.closest import did_you_mean
     from cru.tools.builtin import TABLE
 
-    known = spoken.tool(word, TABLE)
+    known = spoken.find_tool(word, TABLE)
     hint = "" if known else did_you_mean(word, spoken.tools(TABLE))
     if hint:
         raise spoken.NoSuchName(f"there is no tool {word}", hint)
     return known or word
 
 
-def _table(args: Arguments, flag: str) -> dict[str, Any]:
+def _table(args: CommandArguments, flag: str) -> dict[str, Any]:
     text = args.value(flag, "")
     if not text:
         return {}
@@ -127,7 +130,7 @@ def _table(args: Arguments, flag: str) -> dict[str, Any]:
     return value
 
 
-def _chosen(there: Found, wanted: spoken.Wanted, id: str) -> list[Known]:
+def _chosen(there: HookInventory, wanted: spoken.HookQuery, id: str) -> list[EntryStatus]:
     """The entries that listen to the event. Raises NoEntry."""
     those = [one for one in there.loaded.known if wanted.entry(one.entry, there.dialects[one.entry.dialect])]
     if not id:
@@ -141,14 +144,14 @@ def _chosen(there: Found, wanted: spoken.Wanted, id: str) -> list[Known]:
     return named
 
 
-def _told(there: Found, name: str, chosen: list[Known], tried: Tried) -> list[str]:
+def _told(there: HookInventory, name: str, chosen: list[EntryStatus], tried: DryRunResult) -> list[str]:
     lines: list[str] = []
     for one in chosen:
         lines += _of_entry(there, one, tried)
     if not chosen:
         lines.append(f"no hook listens to {name}")
     if tried.line is not None:
-        lines += [f"together: {one_line(masked(text))}" for text in outcome(tried.line, there.loaded)]
+        lines += [f"together: {one_line(masked(text))}" for text in describe_outcome(tried.line, there.loaded)]
     lines += [f"told: {one_line(masked(text))}" for text in tried.notices]
     for field, value in (tried.line.changed if tried.line is not None else {}).items():
         lines.append(f"  {field} is now {one_line(masked_json(value), 400)}")
@@ -157,23 +160,25 @@ def _told(there: Found, name: str, chosen: list[Known], tried: Tried) -> list[st
     return lines
 
 
-def _of_entry(there: Found, one: Known, tried: Tried) -> list[str]:
+def _of_entry(there: HookInventory, one: EntryStatus, tried: DryRunResult) -> list[str]:
     entry, dialect = one.entry, there.dialects[one.entry.dialect]
     lines = [f"{entry.id} {one_line(masked(entry.label), 60)} ({entry.dialect} {entry.event}, {one_line(entry.where)})"]
     if one.state != "active":
-        return [*lines, f"  not run: {state(one, dialect)}"]
+        return [*lines, f"  not run: {describe_state(one, dialect)}"]
     fired = next((fired for fired in tried.fired if fired.id == entry.id), None)
     if fired is None:
         return [*lines, f"  did not fire: {_why_not(there, one, tried)}"]
     for what in ("stdin", "stdout", "stderr"):
         text = masked(getattr(fired, what).rstrip("\n"))
         lines += [f"  {what}: {line}" for line in text.split("\n")] if text else []
-    return [*lines, f"  {one_line(masked(fired_text(fired)))}"]
+    return [*lines, f"  {one_line(masked(describe_firing(fired)))}"]
 
 
-def _why_not(there: Found, one: Known, tried: Tried) -> str:
+def _why_not(there: HookInventory, one: EntryStatus, tried: DryRunResult) -> str:
     heard = tried.line.heard if tried.line is not None else ()
     why = next((item.skipped for item in heard if item.owner == f"hook {one.entry.id}" and item.skipped), "")
     if tried.line is not None and why.startswith(MISMATCH):
-        return mismatch(one.entry, there.dialects[one.entry.dialect], tried.line.event, [why.removeprefix(MISMATCH)])
+        return describe_mismatch(
+            one.entry, there.dialects[one.entry.dialect], tried.line.event, [why.removeprefix(MISMATCH)]
+        )
     return why or "this event is none of its moments"

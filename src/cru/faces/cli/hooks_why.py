@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 
 from cru.contexts.home import Home
-from cru.extensions.hooks import explain, history
-from cru.extensions.hooks import words as spoken
-from cru.extensions.hooks.explain import Line, Occasion, Story
-from cru.extensions.hooks.record import masked, masked_json
-from cru.faces.cli.arguments import Arguments
+from cru.extensions.hooks.records import masked_json
+from cru.extensions.hooks.report import query as spoken
+from cru.extensions.hooks.report import turn_history, why
+from cru.extensions.hooks.report.why import DispatchExplanation, HookExplanation, TurnExplanation
+from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.hooks_found import found
 from cru.faces.cli.place import context_name, home_path
 from cru.faces.cli.terminal import one_line, show
+from cru.values.masking import masked
 
 HELP = """\
 cru hooks why [EVENT] [TOOL]   what every hook did in the last turn, or why it did nothing; EVENT and TOOL in the words of any system,
@@ -26,7 +27,7 @@ LONG = 160
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """Raises NoSuchName, NotInTrace."""
-    args = Arguments(
+    args = CommandArguments(
         "hooks", ("why", *words), values=("--turn",), switches=("--json", "--help", "-h"), verbs=("why",), most=3
     )
     if args.has("--help") or args.has("-h"):
@@ -36,13 +37,13 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     name = context_name(parsed, home)
     there = found(parsed)
     store = home.open(name) if home.exists(name) else None
-    turn = history.turn(store, args.number("--turn", -1)) if store is not None else None
+    turn = turn_history.read_turn(store, args.number("--turn", -1)) if store is not None else None
     called = [call.name for call in turn.calls] if turn is not None else []
-    wanted = spoken.wanted(args.words[1:], there.dialects, called)
+    wanted = spoken.parse_query(args.words[1:], there.dialects, called)
     if turn is None:
         show(f"no turn is recorded in the context {name}; `cru hooks list` shows what there is")
         return 0
-    story = explain.story(turn, there, wanted)
+    story = why.explain_turn(turn, there, wanted)
     if args.has("--json"):
         show(masked_json(story))
         return 0
@@ -51,7 +52,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     return 0
 
 
-def told(story: Story, place: str) -> list[str]:
+def told(story: TurnExplanation, place: str) -> list[str]:
     """The story for people."""
     at = time.strftime("%H:%M:%S", time.localtime(story.began))
     prompt = one_line(masked(story.prompt), 60)
@@ -66,7 +67,7 @@ def told(story: Story, place: str) -> list[str]:
     return lines
 
 
-def _occasion(one: Occasion) -> list[str]:
+def _occasion(one: DispatchExplanation) -> list[str]:
     head = f"{one.event} {_short(one.what)}".rstrip()
     lines = [f"{head}  (#{one.seq})", *(f"  {_short(text)}" for text in one.outcome)]
     lines += [f"  the call: {_short(one.fate)}"] if one.fate else []
@@ -75,14 +76,14 @@ def _occasion(one: Occasion) -> list[str]:
     ]
 
 
-def _name(hook: Line) -> str:
+def _name(hook: HookExplanation) -> str:
     if not hook.dialect:
         return hook.label
     label = "" if hook.label == hook.id else f" {one_line(masked(hook.label), 40)}"
     return f"{hook.id}{label} ({hook.dialect} {hook.event}, {one_line(hook.where)})"
 
 
-def _times(hook: Line) -> str:
+def _times(hook: HookExplanation) -> str:
     return f"{hook.times} times: " if hook.times > 1 else ""
 
 

@@ -20,7 +20,7 @@ MOST = 32 << 20
 Given = tuple[Flag, tuple[str, ...]]
 
 
-class Wanted(Struct, frozen=True):
+class JsonRequest(Struct, frozen=True):
     """The object."""
 
     command: str | dict[str, Any]
@@ -33,7 +33,7 @@ class Wanted(Struct, frozen=True):
     overrides: dict[str, str | int | float | bool] = {}
 
 
-class Command(Struct, frozen=True):
+class JsonCommand(Struct, frozen=True):
     """A command: its fields in the order of the flag's values (`x?` may be left out, `x*` is a list that may), and the flag; `other` is
     the one that takes the first field, if that may be left out and is there."""
 
@@ -42,33 +42,33 @@ class Command(Struct, frozen=True):
     other: str = ""
 
 
-DESTROY = Command(("name",), "--delete-context")
-ARCHIVE = Command(("name?",), "--archive-current-context", "--archive-context")
-SEND = Command(("prompt",))
-COMMANDS: dict[str, Command] = {
+DESTROY = JsonCommand(("name",), "--delete-context")
+ARCHIVE = JsonCommand(("name?",), "--archive-current-context", "--archive-context")
+SEND = JsonCommand(("prompt",))
+COMMANDS: dict[str, JsonCommand] = {
     "send_prompt": SEND,
-    "resume": Command((), "--resume"),
-    "list_contexts": Command((), "--list-contexts"),
-    "list_current_context": Command((), "--list-current-context"),
+    "resume": JsonCommand((), "--resume"),
+    "list_contexts": JsonCommand((), "--list-contexts"),
+    "list_current_context": JsonCommand((), "--list-current-context"),
     "destroy_context": DESTROY,
     "delete_context": DESTROY,
     "archive_history": ARCHIVE,
     "archive_context": ARCHIVE,
-    "compact_context": Command(("name?",), "--compact-current-context", "--compact-context"),
-    "rename_context": Command(("old?", "new"), "--rename-current-context", "--rename-context"),
-    "show_log": Command(("context?", "count"), "--show-current-log", "--show-log"),
-    "inspect": Command(("context?", "thing"), "--inspect-current", "--inspect"),
-    "set_system_prompt": Command(("context?", "prompt"), "--set-current-system-prompt", "--set-system-prompt"),
-    "set_model": Command(("context?", "model"), "--set-current-model", "--set-model"),
-    "run_plugin": Command(("name", "args*"), "--plugin"),
-    "call_tool": Command(("name", "args*"), "--call-tool"),
-    "clear_cache": Command(("name?",), "--clear-cache", "--clear-cache-for"),
-    "cleanup_cache": Command((), "--cleanup-cache"),
-    "check_inbox": Command(("context",), "--check-inbox"),
-    "check_all_inboxes": Command((), "--check-inboxes"),
-    "no_op": Command((), "--no-llm"),
-    "show_help": Command((), "--help"),
-    "show_version": Command((), "--version"),
+    "compact_context": JsonCommand(("name?",), "--compact-current-context", "--compact-context"),
+    "rename_context": JsonCommand(("old?", "new"), "--rename-current-context", "--rename-context"),
+    "show_log": JsonCommand(("context?", "count"), "--show-current-log", "--show-log"),
+    "inspect": JsonCommand(("context?", "thing"), "--inspect-current", "--inspect"),
+    "set_system_prompt": JsonCommand(("context?", "prompt"), "--set-current-system-prompt", "--set-system-prompt"),
+    "set_model": JsonCommand(("context?", "model"), "--set-current-model", "--set-model"),
+    "run_plugin": JsonCommand(("name", "args*"), "--plugin"),
+    "call_tool": JsonCommand(("name", "args*"), "--call-tool"),
+    "clear_cache": JsonCommand(("name?",), "--clear-cache", "--clear-cache-for"),
+    "cleanup_cache": JsonCommand((), "--cleanup-cache"),
+    "check_inbox": JsonCommand(("context",), "--check-inbox"),
+    "check_all_inboxes": JsonCommand((), "--check-inboxes"),
+    "no_op": JsonCommand((), "--no-llm"),
+    "show_help": JsonCommand((), "--help"),
+    "show_version": JsonCommand((), "--version"),
 }
 LATER = ("model_metadata", "flock_create", "flock_delete", "flock_join", "flock_leave", "flock_list")
 
@@ -135,17 +135,17 @@ def _read() -> Any:
         raise UsageProblem(f"standard input is not one JSON object: {error}") from error
 
 
-def _wanted(value: Any) -> Wanted:
+def _wanted(value: Any) -> JsonRequest:
     if not isinstance(value, dict):
         raise UsageProblem("standard input is JSON, but no object", 'it begins with {"command": …')
-    _known("the object", value, Wanted.__struct_fields__)
+    _known("the object", value, JsonRequest.__struct_fields__)
     try:
-        return msgspec.convert(value, Wanted)
+        return msgspec.convert(value, JsonRequest)
     except msgspec.ValidationError as error:
         raise UsageProblem(f"standard input: {error}", "cru's docs/json.md has the shape") from error
 
 
-def _where(wanted: Wanted) -> Iterator[Given]:
+def _where(wanted: JsonRequest) -> Iterator[Given]:
     """Home, project, context, user."""
     if wanted.home:
         yield _flag("--home", wanted.home)
@@ -177,7 +177,7 @@ def _selected(context: dict[str, Any]) -> Given:
     )
 
 
-def _how(wanted: Wanted) -> Iterator[Given]:
+def _how(wanted: JsonRequest) -> Iterator[Given]:
     """Options and settings."""
     _known("flags", wanted.flags, (*(name.replace("-", "_") for name in OPTIONS), *CHIBI))
     for key, value in wanted.flags.items():
@@ -195,7 +195,7 @@ def _how(wanted: Wanted) -> Iterator[Given]:
         yield _flag("--set", f"{key}={text}")
 
 
-def _command(value: str | dict[str, Any]) -> tuple[Command, dict[str, Any]]:
+def _command(value: str | dict[str, Any]) -> tuple[JsonCommand, dict[str, Any]]:
     """The command and its fields."""
     name, fields = (value, {}) if isinstance(value, str) else _single("command", value)
     if name in LATER:
@@ -211,7 +211,7 @@ def _command(value: str | dict[str, Any]) -> tuple[Command, dict[str, Any]]:
     return command, {key: value for key, value in fields.items() if value is not None}
 
 
-def _operation(command: Command, fields: dict[str, Any]) -> Given:
+def _operation(command: JsonCommand, fields: dict[str, Any]) -> Given:
     """The flag of a command, with its values."""
     first = command.fields[0].rstrip("?") if command.other else ""
     values: list[str] = []

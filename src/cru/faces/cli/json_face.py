@@ -20,7 +20,7 @@ from cru.events.stream import (
     StatusChanged,
     ToolOutput,
 )
-from cru.faces.cli.terminal import Output, say
+from cru.faces.cli.terminal import TerminalOutput, say
 
 if TYPE_CHECKING:
     from cru.app import FaceSettings
@@ -49,7 +49,7 @@ class JsonFace:
 
     def __init__(self) -> None:
         self._encode = msgspec.json.Encoder(enc_hook=repr).encode
-        self._output = Output()
+        self._output = TerminalOutput()
         self._room: dict[str, int] = {}
 
     @property

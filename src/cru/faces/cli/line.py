@@ -26,7 +26,7 @@ SEQUENCE, COMBINATION = 0.05, 0.2
 INSISTING = 2.0
 
 
-class Line:
+class LineEditor:
     """The terminal `fd`; its size may change. Raises OSError when it has gone."""
 
     _interrupted: ClassVar[float] = -INSISTING
@@ -78,8 +78,8 @@ def _keys() -> KeyBindings:
 
     @keys.add("c-c")
     def _interrupt(event: KeyPressEvent) -> None:
-        before, Line._interrupted = Line._interrupted, time.monotonic()
-        if Line._interrupted - before < INSISTING:
+        before, LineEditor._interrupted = LineEditor._interrupted, time.monotonic()
+        if LineEditor._interrupted - before < INSISTING:
             os.kill(os.getpid(), signal.SIGINT)
         event.app.exit(result=None)
 

@@ -12,12 +12,12 @@ from typing import Any
 from cru.app import FaceSettings, Start, build
 from cru.contexts.home import Home
 from cru.engine.session import Session
-from cru.faces.cli.arguments import Arguments
+from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.one_shot import asker_for, face_for, finish
 from cru.faces.cli.place import context_name, home_path, start_of, working_directory
 from cru.faces.cli.signals import Signals
-from cru.faces.cli.start import Interrupted, on_loop
+from cru.faces.cli.start import SignalInterrupt, on_loop
 from cru.faces.cli.terminal import printable, show
 
 HELP = """\
@@ -34,7 +34,7 @@ ONE_WORD = re.compile(r"[\w./~-]+")
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
-    args = Arguments("lua", words, switches=("--help", "-h"), most=1)
+    args = CommandArguments("lua", words, switches=("--help", "-h"), most=1)
     if args.has("--help") or args.has("-h"):
         print(HELP, end="")
         return 0
@@ -44,7 +44,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     start = start_of(parsed, context_name(parsed, Home(home_path(parsed))))
     code = on_loop(_within(start, parsed, lambda session: _evaluate(session, source, name, folder, start.home)))
     if code:
-        raise Interrupted(code)
+        raise SignalInterrupt(code)
     return 0
 
 
@@ -67,7 +67,7 @@ async def _within(start: Start, parsed: Parsed, work: Callable[[Session], Corout
     return signals.code
 
 
-def _chunk(args: Arguments) -> tuple[bytes, str, Path]:
+def _chunk(args: CommandArguments) -> tuple[bytes, str, Path]:
     """The source, the name of the chunk, and the folder where its modules lie."""
     word, here = args.words[0], working_directory()
     if word.startswith("="):
@@ -88,7 +88,7 @@ async def _evaluate(session: Session, source: bytes, name: str, folder: Path, ho
     from cru.namespace.inspect import inspect
 
     path = [str(place / shape) for place in (folder, home / "plugins") for shape in ("?.lua", "?/init.lua")]
-    here = host.Session(session.parts, home)
+    here = host.PluginSession(session.parts, home)
     with hosted(here, guest("lua", folder)):
         try:
             vm = machine(path, _print, RUN_SECONDS)

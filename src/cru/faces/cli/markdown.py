@@ -19,7 +19,7 @@ from cru.faces.cli.terminal import printable
 def show(console: Console, text: str) -> None:
     """Print a block of Markdown. What rendering would hide (cells beyond a table's head, columns for which the terminal is too narrow,
     lists nested too deep) is a reason to print the block as it was written."""
-    lines = console.render_lines(_Block(text), pad=False, new_lines=True)
+    lines = console.render_lines(_MarkdownBlock(text), pad=False, new_lines=True)
     segments = [segment for line in lines for segment in line]
     hidden = _weight(text) - _weight("".join(segment.text for segment in segments))
     console.print(Text(text) if hidden else Segments(segments))
@@ -66,7 +66,7 @@ class _Literal(TextElement):
         yield self.text
 
 
-class _Item(ListItem):
+class _ListItemElement(ListItem):
     """Numbered as it was written."""
 
     number = 0
@@ -92,12 +92,12 @@ class _Table(TableElement):
             yield table
 
 
-class _Block(Markdown):
+class _MarkdownBlock(Markdown):
     elements = {
         **Markdown.elements,
         "fence": _Code,
         "html_block": _Literal,
-        "list_item_open": _Item,
+        "list_item_open": _ListItemElement,
         "table_open": _Table,
     }
 

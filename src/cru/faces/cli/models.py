@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cru.faces.cli.arguments import Arguments
+from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.place import home_path
 from cru.faces.cli.terminal import say, show
@@ -17,7 +17,7 @@ cru models pull smollm2    fetch the embedded model (98 MB) into the home folder
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
-    args = Arguments("models", words, switches=("--help", "-h"), verbs=("pull",), most=2)
+    args = CommandArguments("models", words, switches=("--help", "-h"), verbs=("pull",), most=2)
     folder = home_path(parsed) / "models"
     if args.has("--help") or args.has("-h"):
         print(HELP, end="")

@@ -10,12 +10,12 @@ from msgspec import Struct
 from cru.app import Built, FaceSettings, Start, build
 from cru.engine.commands import split
 from cru.engine.session import Session
-from cru.engine.turn import LegResult, Source
+from cru.engine.turn import LegResult, PromptSource
 from cru.faces.cli import start as exits
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.place import needed_again, resume_command
 from cru.faces.cli.signals import Signals
-from cru.faces.cli.terminal import Output
+from cru.faces.cli.terminal import TerminalOutput
 from cru.values.errors import CruError
 
 CODES = {"done": exits.DONE, "cancelled": exits.DENIED, "halted": exits.DENIED, "interrupted": exits.INTERRUPTED}
@@ -28,7 +28,7 @@ class Ask(NamedTuple):
     text: str
     attachments: tuple[Any, ...] = ()
     events: tuple[Struct, ...] = ()
-    source: Source = "user"
+    source: PromptSource = "user"
     literal: bool = False
 
 
@@ -57,7 +57,7 @@ async def _one_shot(start: Start, parsed: Parsed, ask: Ask) -> int:
     code = signals.code or exit_code(result)
     if face.problem:
         exits.complain(f"standard output: {face.problem}", f"the answer is in the log: cru -G {start.context} 1")
-        Output.lost, code = "", code or exits.ERROR
+        TerminalOutput.lost, code = "", code or exits.ERROR
     face.result(result, code, resume_command(parsed, start.context, code) if unfinished(result) else "")
     if unfinished(result) and (again := needed_again(parsed)):
         face.say(again)
@@ -90,9 +90,9 @@ async def _for_inbox(session: Session, ask: Ask) -> LegResult:
 
 
 def _seat(built: Built) -> Any:
-    from cru.faces.cli.slash import Seat
+    from cru.faces.cli.slash import CliFace
 
-    return Seat(built.store)
+    return CliFace(built.store)
 
 
 def with_session(
@@ -120,7 +120,7 @@ def with_session(
 
     code = exits.on_loop(run())
     if code:
-        raise exits.Interrupted(code)
+        raise exits.SignalInterrupt(code)
 
 
 def announce(start: Start, parsed: Parsed, events: tuple[Struct, ...]) -> None:

@@ -192,7 +192,7 @@ def _policy(parsed: Parsed) -> Any:
     if given is None:
         return "trusted"
     from cru.config.closest import did_you_mean
-    from cru.extensions.hooks.door import POLICIES
+    from cru.extensions.hooks.discovery import POLICIES
 
     if given not in POLICIES:
         hint = did_you_mean(given, POLICIES) or f"one of: {', '.join(POLICIES)}"

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from cru.faces.cli.arguments import Arguments
+from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.place import home_path, start_of, working_directory
 from cru.faces.cli.start import unattended
@@ -17,8 +17,8 @@ from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.app import Built, Start
-    from cru.extensions.discover import Found
-    from cru.extensions.manager import Extensions, Loaded
+    from cru.extensions.discovery import DiscoveredPlugin
+    from cru.extensions.manager import Extensions, LoadedPlugin
 
 HELP = """\
 cru plugin list               every plugin: name, language, state, layer, file; its handlers, tools, commands, services, errors
@@ -44,7 +44,7 @@ OFF = ("disabled", "untrusted")
 T = TypeVar("T")
 
 
-class NoPlugin(CruError):
+class UnknownPlugin(CruError):
     """There is none of that name."""
 
 
@@ -52,7 +52,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
     verb = words[0] if words and words[0] in SWITCHES else ""
     known = SWITCHES[verb] if verb else SWITCHES["list"]
-    args = Arguments("plugin", words, switches=(*known, "--help", "-h"), verbs=tuple(SWITCHES), most=3)
+    args = CommandArguments("plugin", words, switches=(*known, "--help", "-h"), verbs=tuple(SWITCHES), most=3)
     if args.has("--help") or args.has("-h"):
         print(HELP, end="")
         return 0
@@ -77,7 +77,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     return _list(parsed, args.has("--json"))
 
 
-def _new(parsed: Parsed, args: Arguments, name: str, interpreter: str = "") -> int:
+def _new(parsed: Parsed, args: CommandArguments, name: str, interpreter: str = "") -> int:
     from cru.faces.cli.plugin_new import new
 
     given = [kind for kind in SWITCHES["new"] if args.has(kind)]
@@ -139,14 +139,14 @@ def _switch(parsed: Parsed, name: str, on: bool) -> int:
 
 
 def _test(parsed: Parsed, word: str) -> int:
-    from cru.extensions.testing.report import Report
+    from cru.extensions.testing.report import TestReport
     from cru.extensions.testing.runner import files_of
 
     folder = _folder(parsed, word)
     files = files_of(folder)
 
-    async def tested() -> Report:
-        report = Report()
+    async def tested() -> TestReport:
+        report = TestReport()
         for file in files:
             report += await _tested(_shown(file), folder)
         return report
@@ -193,19 +193,19 @@ def _folder(parsed: Parsed, word: str) -> Path:
     raise _no_plugin(word, [one.name for one in known])
 
 
-def _known(parsed: Parsed) -> list[Found]:
+def _known(parsed: Parsed) -> list[DiscoveredPlugin]:
     """Every plugin that is found, loaded or not."""
     from cru.app import load_settings, plugin_places
 
     start = start_of(parsed, _context(parsed))
-    found: list[Found] = plugin_places(start, load_settings(start)[0]).find()[0]
+    found: list[DiscoveredPlugin] = plugin_places(start, load_settings(start)[0]).find()[0]
     return found
 
 
-def _no_plugin(word: str, known: list[str]) -> NoPlugin:
+def _no_plugin(word: str, known: list[str]) -> UnknownPlugin:
     from cru.config.closest import did_you_mean
 
-    return NoPlugin(
+    return UnknownPlugin(
         f"there is no plugin {word}", did_you_mean(word, known) or "cru plugin list shows those that are there"
     )
 
@@ -227,9 +227,9 @@ def _health(parsed: Parsed, name: str) -> int:
     async def work(built: Built, extensions: Extensions) -> int:
         from cru.extensions.testing.health import check
         from cru.faces.cli.plugin_adopt import health as adopted
-        from cru.namespace.host import Session
+        from cru.namespace.host import PluginSession
 
-        session = extensions.session or Session(built.session.parts, extensions.home)
+        session = extensions.session or PluginSession(built.session.parts, extensions.home)
         chosen = [one for one in extensions.plugins if name == one.name or not (name or one.is_off)]
         if name and not chosen:
             raise _no_plugin(name, [one.found.name for one in extensions.plugins])
@@ -248,7 +248,7 @@ def _health(parsed: Parsed, name: str) -> int:
     return _with_plugins(start_of(parsed, _context(parsed)), work)
 
 
-def _report(one: Loaded, checks: list[Any] | None) -> bool:
+def _report(one: LoadedPlugin, checks: list[Any] | None) -> bool:
     """Print what a plugin said; whether nothing of it is an error."""
     if not checks:
         why = (
@@ -283,10 +283,10 @@ def _with_plugins(start: Start, work: Callable[[Built, Extensions], Awaitable[T]
 
     async def run() -> T:
         from cru.app import build
-        from cru.extensions.executables.schemas import Cache
+        from cru.extensions.executables.schemas import SchemaCache
         from cru.extensions.listing import line_of
 
-        Cache(start.home).forget_failures()
+        SchemaCache(start.home).forget_failures()
         told: list[tuple[str, str]] = []
         built = build(start, watch=lambda bus: _notices(bus.stream, lambda text, owner="": told.append((text, owner))))
         extensions = _extensions(built, start)

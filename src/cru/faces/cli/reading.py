@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from rich.cells import cell_len
 
-from cru.faces.cli.line import Line
+from cru.faces.cli.line import LineEditor
 from cru.faces.cli.terminal import printable
 
 
-async def read_through(line: Line, text: str, kind: str) -> bool:
+async def read_through(line: LineEditor, text: str, kind: str) -> bool:
     """Print a text (`kind`: markdown is rendered, everything else stands as it is); False if the person cancelled."""
     text = printable(text).expandtabs(4).rstrip("\n")
     lines = _rendered(text, line.columns) if kind == "markdown" else [f"  {one}".rstrip() for one in text.split("\n")]

@@ -33,7 +33,11 @@ def run(parsed: Parsed) -> int:
     name, events, code, results = _operate(parsed, home, name)
     if warning:
         say(f"cru: {warning}")
-    asked = _Text(text, parsed.literal) if not results else _Text("\n\n".join([*results, text]).strip(), literal=True)
+    asked = (
+        _PromptText(text, parsed.literal)
+        if not results
+        else _PromptText("\n\n".join([*results, text]).strip(), literal=True)
+    )
     if not quiet and (asked.text.strip() or parsed.has("resume")):
         return max(code, _turn(parsed, name, asked, events))
     events = tuple(event for event in events if not getattr(event, "transient", False))  # no session, no other context
@@ -46,7 +50,7 @@ def run(parsed: Parsed) -> int:
     return _without_prompt(parsed, name)
 
 
-class _Text(NamedTuple):
+class _PromptText(NamedTuple):
     """A prompt; `literal`: it is no command, whatever it begins with. (After -- nothing is one, nor is what a tool gave.)"""
 
     text: str
@@ -119,7 +123,7 @@ def _without_prompt(parsed: Parsed, name: str) -> int:
     raise UsageProblem("there is no prompt", 'cru "your question", or pipe text into it')
 
 
-def _turn(parsed: Parsed, name: str, asked: _Text, events: tuple[Struct, ...]) -> int:
+def _turn(parsed: Parsed, name: str, asked: _PromptText, events: tuple[Struct, ...]) -> int:
     from cru.faces.cli.one_shot import Ask, one_shot
 
     ask = Ask(asked.text, _attachments(parsed), events, literal=asked.literal)

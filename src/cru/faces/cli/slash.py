@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from cru.commands.desk import NoFace
+from cru.commands.context import NoFace
 from cru.contexts.store import FileContext
 
 KEYS = """\
@@ -15,7 +15,7 @@ Ctrl-C       stops an answer; clears the line     Ctrl-D    leaves; the conversa
 What you type while an answer runs stands in the line when it ends. A space before a slash makes a prompt of it."""
 
 
-class Seat(NoFace):
+class CliFace(NoFace):
     """A run that asks once."""
 
     def __init__(self, store: FileContext) -> None:
@@ -27,7 +27,7 @@ class Seat(NoFace):
         return turn_text(self._store, number)
 
 
-class ChatSeat(Seat):
+class ChatFace(CliFace):
     """The chat."""
 
     keys = KEYS

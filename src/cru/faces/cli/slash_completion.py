@@ -13,7 +13,7 @@ from cru.faces.cli.start import complain
 from cru.values.errors import CruError
 
 
-class Commands(Completer):
+class CommandCompleter(Completer):
     """Completes the first word of a line that begins with a slash. Plugins bring commands too, so the session is opened first."""
 
     def __init__(self, session: Session) -> None:

@@ -7,7 +7,7 @@ import os
 import sys
 
 from cru.faces.cli.flags import Parsed, UsageProblem, parse, usage
-from cru.faces.cli.terminal import Output, prepare, say
+from cru.faces.cli.terminal import TerminalOutput, prepare, say
 
 TYPE_CHECKING = False  # see flags.py
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ DONE, ERROR, USAGE, DENIED, HELD, NO_MODEL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
 SCRUBBED = ("CHIBI_HOOK", "CHIBI_TOOL", "CHIBI_VERBOSE", "CHIBI_CONTEXT")
 
 
-class Interrupted(Exception):
+class SignalInterrupt(Exception):
     """A signal ended what ran outside of a turn; `code` is the exit status that it asks for."""
 
     def __init__(self, code: int) -> None:
@@ -30,7 +30,7 @@ class Interrupted(Exception):
         self.code = code
 
 
-class Failure:
+class StartFailure:
     """An expected end without success: what to tell, the next step, the exit status."""
 
     def __init__(self, message: str, hint: str, code: int) -> None:
@@ -99,7 +99,7 @@ def unattended(work: Coroutine[Any, Any, T]) -> T:
         except asyncio.CancelledError:
             if not came:
                 raise
-            raise Interrupted(128 + came[0]) from None
+            raise SignalInterrupt(128 + came[0]) from None
 
     return on_loop(watched())
 
@@ -120,7 +120,7 @@ def _to_end(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
 
 def leave(code: int) -> NoReturn:
     """Flush and go, without the interpreter's slow farewell: everything that matters is closed already."""
-    lost = Output.lost
+    lost = TerminalOutput.lost
     try:
         sys.stdout.flush()
     except BrokenPipeError:
@@ -154,7 +154,7 @@ def _attempt(argv: Sequence[str]) -> tuple[int, BaseException | None, bool]:
         return DONE, None, as_request  # `cru -g 0 | head`: the reader has seen enough
     except KeyboardInterrupt as error:
         raised: BaseException = error
-        failure: Failure | None = Failure("interrupted", "", INTERRUPTED)
+        failure: StartFailure | None = StartFailure("interrupted", "", INTERRUPTED)
     except Exception as error:
         raised, failure = error, _failure(error)
         if failure is None:
@@ -168,17 +168,17 @@ def _attempt(argv: Sequence[str]) -> tuple[int, BaseException | None, bool]:
     return failure.code, raised, as_request
 
 
-def _failure(error: Exception) -> Failure | None:
+def _failure(error: Exception) -> StartFailure | None:
     """What an exception means to a person; None if it is a defect."""
     if isinstance(error, UsageProblem):
-        return Failure(error.message, error.hint, USAGE)
-    if isinstance(error, Interrupted):
-        return Failure("interrupted", "", error.code)
+        return StartFailure(error.message, error.hint, USAGE)
+    if isinstance(error, SignalInterrupt):
+        return StartFailure("interrupted", "", error.code)
     if isinstance(error, OSError):
-        return Failure(f"{error.filename or 'input/output'}: {error.strerror or error}", "", ERROR)
+        return StartFailure(f"{error.filename or 'input/output'}: {error.strerror or error}", "", ERROR)
     from cru.values.errors import CruError
 
-    return Failure(error.message, error.hint, error.code) if isinstance(error, CruError) else None
+    return StartFailure(error.message, error.hint, error.code) if isinstance(error, CruError) else None
 
 
 def complain(message: str, hint: str = "") -> None:

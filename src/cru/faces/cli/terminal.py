@@ -67,7 +67,7 @@ def above(work: Callable[[], object]) -> None:
         work()
 
 
-class Output:
+class TerminalOutput:
     """Standard output for bytes, each piece written at once. Once it fails nothing more is written: the turn goes on, and is in
     the log. `problem` says why, "" while all is well or if only the reader has gone; `lost` is that of any of this process, as long as
     nobody has told it."""
@@ -94,7 +94,7 @@ class Output:
     def _fail(self, error: OSError) -> None:
         self._gone = True
         if not isinstance(error, BrokenPipeError):
-            self.problem = Output.lost = error.strerror or str(error)
+            self.problem = TerminalOutput.lost = error.strerror or str(error)
 
 
 def _wait_for_room() -> None:

@@ -28,12 +28,12 @@ from cru.events.stream import (
     FactPublished,
     Notice,
     Published,
-    Reader,
     StateChanged,
     StatusChanged,
     Stream,
+    StreamListener,
 )
-from cru.faces.cli.terminal import Output, above, one_line, printable, say, show
+from cru.faces.cli.terminal import TerminalOutput, above, one_line, printable, say, show
 
 if TYPE_CHECKING:
     from cru.app import FaceSettings
@@ -54,7 +54,7 @@ class TextFace:
         self._at_line_start = True
         self._first = True
         self._streamed = False
-        self._output = Output()
+        self._output = TerminalOutput()
         self._answered = 0
         self._progress: Any = _progress() if sys.stderr.isatty() else None
         self._markdown: Any = _markdown(self._put_away) if self._terminal else None
@@ -137,7 +137,7 @@ class TextFace:
             self._leave_line()
             above(lambda: say(text))
 
-    def _read(self, stream: Stream, reader: Reader, *payloads: type[Struct]) -> None:
+    def _read(self, stream: Stream, reader: StreamListener, *payloads: type[Struct]) -> None:
         def read(item: Published) -> None:
             if not self._waits(lambda: reader(item)):
                 reader(item)

@@ -13,9 +13,10 @@ import msgspec
 from cru.contexts.home import Home
 from cru.contexts.store import FileContext
 from cru.engine import rebuild
-from cru.engine.rebuild import RequestLine, TraceLine
+from cru.engine.rebuild import TraceLine
+from cru.engine.recorder import RequestLine
 from cru.extensions.executables.executable import is_unconcerned
-from cru.faces.cli.arguments import Arguments
+from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.place import context_name, home_path, start_of
 from cru.faces.cli.terminal import one_line, say, show
@@ -33,7 +34,9 @@ cru trace --json         any of these as JSON
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
-    args = Arguments("trace", words, values=("--request", "--turn"), switches=("--next", "--json", "--help", "-h"))
+    args = CommandArguments(
+        "trace", words, values=("--request", "--turn"), switches=("--next", "--json", "--help", "-h")
+    )
     if args.has("--help") or args.has("-h"):
         print(HELP, end="")
         return 0
@@ -120,11 +123,11 @@ def _request(store: FileContext, turn: list[TraceLine], number: int, as_json: bo
 
 def _encoder(line: RequestLine) -> Any:
     """The adapter that encoded it; it has no key, and nothing is sent."""
-    from cru.models.registry import Choice, build
+    from cru.models.registry import ModelChoice, build
     from cru.models.settings import ModelSettings
     from cru.net.transport import Transport
 
-    choice = Choice(line.provider, line.model, line.base_url, line.parameters)
+    choice = ModelChoice(line.provider, line.model, line.base_url, line.parameters)
     return build(choice, ModelSettings(), {}, Transport())
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from cru.config.layers import read_layer
-from cru.extensions.places import project_folder
-from cru.faces.cli.arguments import Arguments
+from cru.extensions.plugin_folders import project_folder
+from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.place import start_of
 from cru.faces.cli.terminal import one_line, show
@@ -24,7 +24,7 @@ Hooks of a project are judged one by one: `cru hooks review`.
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
-    args = Arguments("trust", words, switches=("--revoke", "--help", "-h"))
+    args = CommandArguments("trust", words, switches=("--revoke", "--help", "-h"))
     if args.has("--help") or args.has("-h"):
         print(HELP, end="")
         return 0
@@ -56,10 +56,10 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 def _waiting_hooks(parsed: Parsed) -> str:
     """What to do about the hooks of this project, which are judged one by one."""
     from cru.app import hooks_where
-    from cru.extensions.hooks.door import dialects, stamp
+    from cru.extensions.hooks.discovery import find_dialects, stamp_files
 
     where = hooks_where(start_of(parsed, "default"))
-    if not dialects(where, stamp(where)):
+    if not find_dialects(where, stamp_files(where)):
         return ""
     from cru.faces.cli.hooks_found import found
 

@@ -9,7 +9,7 @@ import msgspec
 from cru.config.closest import did_you_mean
 from cru.namespace.arguments import text
 from cru.namespace.fsm.definition import read
-from cru.namespace.fsm.machine import Machine
+from cru.namespace.fsm.machine import WorkflowMachine
 from cru.namespace.fsm.workflows import ensure, of
 from cru.namespace.host import BadArgument, Values, host
 
@@ -27,7 +27,7 @@ def define(spec: dict[str, Any]) -> dict[str, Any]:
     except BadArgument as error:
         error.message = f"{error.message} (plugin {here.plugin.name})"
         raise
-    machine = Machine(definition, here)
+    machine = WorkflowMachine(definition, here)
     workflows = ensure(here.session.parts)
     try:
         workflows.add(machine)
@@ -97,7 +97,7 @@ def stop(name: str, why: str = "") -> None:
     _machine("stop", name).stop(text("cru.fsm.stop", "why", why) or f"plugin {host().plugin.name} stopped it")
 
 
-def _machine(function: str, name: str) -> Machine:
+def _machine(function: str, name: str) -> WorkflowMachine:
     where = f"cru.fsm.{function}"
     workflows = of(host().session.parts)
     known = workflows.machines if workflows is not None else {}

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cru.engine.commands import Said
-from cru.namespace.fsm.machine import Machine, WorkflowError
+from cru.engine.commands import CommandResult
+from cru.namespace.fsm.machine import WorkflowError, WorkflowMachine
 from cru.namespace.fsm.words import count, lost
 
 if TYPE_CHECKING:
@@ -16,29 +16,29 @@ GO_ON = "Go on with the workflow {name}."
 MOVES = 5
 
 
-async def run(workflows: Workflows, machine: Machine, typed: str) -> Said:
+async def run(workflows: Workflows, machine: WorkflowMachine, typed: str) -> CommandResult:
     """Only whole words steer: `/deliver stop` stops it, `/deliver stop the leak` is a task. Raises WorkflowError."""
     typed, name = typed.strip(), machine.name
     machine.refresh()
     workflows.told = False
     if typed == "status":
-        return Said(status(machine))
+        return CommandResult(status(machine))
     if typed == "stop":
-        return Said(_stop(machine))
+        return CommandResult(_stop(machine))
     if typed == "reset":
         machine.reset()
-        return Said(f"{name}: reset; `/{name} TEXT` starts it anew")
+        return CommandResult(f"{name}: reset; `/{name} TEXT` starts it anew")
     verb, _, target = typed.partition(" ")
     if verb == "to" and len(target.split()) == 1:
-        return Said(await _to(machine, target.strip()))
+        return CommandResult(await _to(machine, target.strip()))
     if typed:
         await machine.start(typed, "user")
-        return Said(prompt=typed)
+        return CommandResult(prompt=typed)
     machine.go_on()
-    return Said(prompt=GO_ON.format(name=name))
+    return CommandResult(prompt=GO_ON.format(name=name))
 
 
-def status(machine: Machine) -> str:
+def status(machine: WorkflowMachine) -> str:
     """Where it stands, in a few lines."""
     record, name = machine.record, machine.name
     if record is None:
@@ -57,14 +57,14 @@ def status(machine: Machine) -> str:
     return "\n".join(lines)
 
 
-def _stop(machine: Machine) -> str:
+def _stop(machine: WorkflowMachine) -> str:
     if not machine.running:
         raise WorkflowError(f"workflow {machine.name} is not running", f"`/{machine.name} status` says where it stands")
     machine.stop("you stopped it")
     return f"{machine.name}: stopped; its states bind nobody until `/{machine.name}` goes on"
 
 
-async def _to(machine: Machine, target: str) -> str:
+async def _to(machine: WorkflowMachine, target: str) -> str:
     before = machine.record.state if machine.record is not None else ""
     state = await machine.put(target, "", "user")
     end = "it is done" if state.final else f"`/{machine.name}` or your next prompt goes on there"

@@ -47,7 +47,7 @@ class Limits(Struct, frozen=True):
     on_limit: str = ""
 
 
-class State(Struct, frozen=True):
+class WorkflowState(Struct, frozen=True):
     """One state. tools: globs (None = all); to: where it goes on, through the guard; back: where it may return to without it."""
 
     name: str
@@ -74,7 +74,7 @@ class Definition(Struct, frozen=True):
 
     name: str
     initial: str
-    states: dict[str, State]
+    states: dict[str, WorkflowState]
     about: str = ""
     limits: Limits = Limits(legs=LEGS)
 
@@ -98,7 +98,7 @@ def read(spec: Any) -> Definition:
     return Definition(name, initial, _ordered(initial, found), _text(where, "about", given), limits)
 
 
-def _state(where: str, name: Any, raw: Any, known: Collection[str]) -> State:
+def _state(where: str, name: Any, raw: Any, known: Collection[str]) -> WorkflowState:
     if not isinstance(name, str) or NAME.match(name) is None:
         raise _bad(
             f"{where}: state {name!r}", 'a state has a name of letters, digits, - and _: plan = { to = {"work"} }'
@@ -112,7 +112,7 @@ def _state(where: str, name: Any, raw: Any, known: Collection[str]) -> State:
     if odd:
         raise _bad(f"{where}: it is final, so it has no `{odd[0]}`", "a final state has an instruction at most")
     guard = _guard(where, given["exit"]) if given.get("exit") is not None else None
-    state = State(
+    state = WorkflowState(
         name, _text(where, "instruction", given), _text(where, "about", given), _tools(where, given.get("tools")),
         _targets(where, "to", given, name, known), _targets(where, "back", given, name, known), guard,
         _limits(where, given.get("limits"), ("legs", "rounds", "on_limit"), known), final,
@@ -128,7 +128,7 @@ def _state(where: str, name: Any, raw: Any, known: Collection[str]) -> State:
     return state
 
 
-def _check(where: str, initial: str, states: dict[str, State]) -> None:
+def _check(where: str, initial: str, states: dict[str, WorkflowState]) -> None:
     """What only shows when all states are known."""
     finals = [one.name for one in states.values() if one.final]
     if not finals:
@@ -147,7 +147,7 @@ def _check(where: str, initial: str, states: dict[str, State]) -> None:
         raise _bad(f"{where}: state `{lost[0]}` cannot be reached from `{initial}`", "name it in `to` of another state")
 
 
-def _ordered(initial: str, states: dict[str, State]) -> dict[str, State]:
+def _ordered(initial: str, states: dict[str, WorkflowState]) -> dict[str, WorkflowState]:
     """The states that can be reached, nearest first: tables of Lua have no order of their own."""
     names = [initial]
     for name in names:

@@ -11,7 +11,7 @@ from cru.config.closest import did_you_mean
 from cru.events.payloads import Custom
 from cru.events.stream import StatusChanged
 from cru.namespace.fsm import guard, words
-from cru.namespace.fsm.definition import Definition, Limits, State
+from cru.namespace.fsm.definition import Definition, Limits, WorkflowState
 from cru.namespace.fsm.record import KEPT, By, Move, Record, load, save
 from cru.namespace.host import Host, NamespaceError
 from cru.namespace.session_view import SessionView
@@ -24,7 +24,7 @@ class WorkflowError(NamespaceError):
     """A workflow cannot do what was asked of it now."""
 
 
-class Machine:
+class WorkflowMachine:
     """`record` is None until it is started. `paused`: no continuations until the next prompt of the user."""
 
     def __init__(self, definition: Definition, owner: Host) -> None:
@@ -44,7 +44,7 @@ class Machine:
         return self.record is not None and self.record.status == "running"
 
     @property
-    def here(self) -> State | None:
+    def here(self) -> WorkflowState | None:
         """The state it is in; None if it was not started, or if that state is gone."""
         return None if self.record is None else self.definition.states.get(self.record.state)
 
@@ -75,7 +75,7 @@ class Machine:
         self._write(Record("", task=task))
         await self._enter(self.definition.states[self.definition.initial], task, by)
 
-    async def put(self, to: str, note: str, by: By) -> State:
+    async def put(self, to: str, note: str, by: By) -> WorkflowState:
         """Move without asking anything. Raises WorkflowError for a state that there is not, and before the start."""
         state = self.definition.states.get(to)
         if state is None:
@@ -200,7 +200,7 @@ class Machine:
         reached = _reached(self.definition.limits, record.total_legs, record.total_rounds)
         return (f"{reached} in all", "") if reached else None
 
-    async def _enter(self, state: State, note: str, by: By) -> None:
+    async def _enter(self, state: WorkflowState, note: str, by: By) -> None:
         before = self.record
         assert before is not None
         move = Move(before.state, state.name, round(time.time(), 3), note, by)

@@ -10,11 +10,11 @@ from msgspec import Struct
 from cru.namespace.fsm.words import TOOL
 from cru.namespace.host import NamespaceError
 from cru.tools import arguments
-from cru.tools.protocol import Access, Kind, Result, Running, ToolError
+from cru.tools.protocol import Access, Kind, ToolContext, ToolError, ToolResult
 from cru.values.messages import ToolSpec
 
 if TYPE_CHECKING:
-    from cru.namespace.fsm.machine import Machine
+    from cru.namespace.fsm.machine import WorkflowMachine
     from cru.namespace.fsm.workflows import Workflows
 
 SOURCE = "cru.fsm"
@@ -35,7 +35,7 @@ SPEC = ToolSpec(
 )
 
 
-class Wanted(Struct, frozen=True, forbid_unknown_fields=True):
+class WorkflowArguments(Struct, frozen=True, forbid_unknown_fields=True):
     to: arguments.Some
     note: str = ""
     workflow: str = ""
@@ -51,7 +51,7 @@ class WorkflowTool:
         self._workflows = workflows
 
     def check(self, given: str | Mapping[str, Any]) -> dict[str, Any]:
-        return arguments.check(Wanted, given)
+        return arguments.check(WorkflowArguments, given)
 
     def subject(self, args: Mapping[str, Any]) -> str:
         return str(args.get("to", ""))
@@ -59,17 +59,17 @@ class WorkflowTool:
     def paths(self, args: Mapping[str, Any]) -> Iterable[tuple[Access, str]]:
         return ()
 
-    async def run(self, args: dict[str, Any], running: Running) -> Result:
+    async def run(self, args: dict[str, Any], running: ToolContext) -> ToolResult:
         """Raises ToolError if nothing can be moved."""
-        wanted = arguments.parse(Wanted, args)
+        wanted = arguments.parse(WorkflowArguments, args)
         machine = self._chosen(wanted)
         try:
             moved, said = await machine.move(wanted.to, wanted.note, emit=running.emit)
         except NamespaceError as error:
             raise ToolError(error.message) from error
-        return Result(said, is_error=not moved)
+        return ToolResult(said, is_error=not moved)
 
-    def _chosen(self, wanted: Wanted) -> Machine:
+    def _chosen(self, wanted: WorkflowArguments) -> WorkflowMachine:
         """The workflow that is meant: the one named, the only one, or the only one that can go there."""
         running = self._workflows.running()
         if not running:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cru.namespace.fsm.definition import Definition, State
+from cru.namespace.fsm.definition import Definition, WorkflowState
 from cru.namespace.fsm.record import Record
 
 TOOL = "workflow"
@@ -10,7 +10,7 @@ ALWAYS = (TOOL, "call_user")
 """Tools that every state allows: the way on, and the way to the user."""
 
 
-def brief(definition: Definition, state: State, task: str = "") -> str:
+def brief(definition: Definition, state: WorkflowState, task: str = "") -> str:
     """Where the agent is, what to do there, and the way out: beside each prompt, and when a state is entered."""
     lines = [f"[workflow {definition.name}: you are in the state {state.name}]"]
     if task:
@@ -22,7 +22,7 @@ def brief(definition: Definition, state: State, task: str = "") -> str:
     return "\n".join([*lines, *way_out(state)])
 
 
-def way_out(state: State) -> list[str]:
+def way_out(state: WorkflowState) -> list[str]:
     """How to move on."""
     lines = []
     if state.to:
@@ -33,7 +33,7 @@ def way_out(state: State) -> list[str]:
     return lines
 
 
-def entered(definition: Definition, state: State) -> str:
+def entered(definition: Definition, state: WorkflowState) -> str:
     """What a successful move tells."""
     if not state.final:
         return brief(definition, state)
@@ -41,7 +41,7 @@ def entered(definition: Definition, state: State) -> str:
     return "\n".join(filter(None, (end, state.instruction.strip())))
 
 
-def go_on(definition: Definition, state: State, record: Record) -> str:
+def go_on(definition: Definition, state: WorkflowState, record: Record) -> str:
     """The continuation when the agent ended its leg and the workflow is not over."""
     first = record.refused.strip().partition("\n")[0]
     lines = [
@@ -54,7 +54,7 @@ def go_on(definition: Definition, state: State, record: Record) -> str:
     return "\n".join(filter(None, lines))
 
 
-def denied(definition: Definition, state: State) -> str:
+def denied(definition: Definition, state: WorkflowState) -> str:
     return f"state {state.name} of workflow {definition.name} allows {tools(state)}"
 
 
@@ -80,7 +80,7 @@ def count(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
-def tools(state: State) -> str:
+def tools(state: WorkflowState) -> str:
     return ", ".join([*(state.tools or ()), *(name for name in ALWAYS if name not in (state.tools or ()))])
 
 

@@ -12,13 +12,13 @@ from cru.engine.commands import Command
 from cru.engine.parts import Parts
 from cru.events import payloads
 from cru.events.answers import PASS, Answer, Inject, cancel, halt
-from cru.events.registry import Call
+from cru.events.registry import HandlerFunction
 from cru.events.stamp import Event
 from cru.namespace.fsm import command, guard, record, words
-from cru.namespace.fsm.machine import Machine
+from cru.namespace.fsm.machine import WorkflowMachine
 from cru.namespace.fsm.tool import SOURCE, WorkflowTool
-from cru.namespace.host import BadArgument, Host, NamespaceError, Plugin, Session
-from cru.tools.registry import Registry as Tools
+from cru.namespace.host import BadArgument, Host, NamespaceError, Plugin, PluginSession
+from cru.tools.registry import ToolRegistry as Tools
 
 SERVICE = "workflows"
 AFTER_MOVE = f"the call of `{words.TOOL}` before it may change the state: ask for it again afterwards"
@@ -53,23 +53,23 @@ class Workflows:
     leg."""
 
     def __init__(self, parts: Parts) -> None:
-        self.machines: dict[str, Machine] = {}
+        self.machines: dict[str, WorkflowMachine] = {}
         self.lost: dict[str, str] = {}
         self.told = False
         self._parts = parts
-        self._cru = Host(Session(parts, parts.store.folder), Plugin("cru", parts.store.folder, "cru"))
+        self._cru = Host(PluginSession(parts, parts.store.folder), Plugin("cru", parts.store.folder, "cru"))
         self._warned: set[str] = set()
         self._ids: list[int] = []
         self._in_leg = self._moving = self._handed = False
 
-    def running(self) -> list[Machine]:
+    def running(self) -> list[WorkflowMachine]:
         return [one for one in self.machines.values() if one.running]
 
     # defined and gone -------------------------------------------------------------------------------------------------------------
 
     def register(self) -> None:
         self._parts.tools.add(WorkflowTool(self))
-        heard: dict[str, tuple[Call, dict[str, Any]]] = {
+        heard: dict[str, tuple[HandlerFunction, dict[str, Any]]] = {
             "message:received": (self._received, {}),
             "leg:started": (self._started, {}),
             "message:before_send": (self._sending, {"scope": "main"}),
@@ -85,7 +85,7 @@ class Workflows:
             registry.on(event, call, owner="cru", where="cru.fsm", **more) for event, (call, more) in heard.items()
         ]
 
-    def add(self, machine: Machine) -> None:
+    def add(self, machine: WorkflowMachine) -> None:
         """Take a workflow in; one of the same name is replaced if it is the same plugin's. Raises BadArgument."""
         old, plugin = self.machines.get(machine.name), machine.owner.plugin.name
         if old is not None and old.owner.plugin.name != plugin:
@@ -105,7 +105,7 @@ class Workflows:
         self.lost.pop(machine.name, None)
         machine.refresh()
 
-    def remove(self, machine: Machine) -> None:
+    def remove(self, machine: WorkflowMachine) -> None:
         """Let a workflow go, and with the last one everything else. Where it stands stays saved; a run that is not over binds the model
         until its plugin is back."""
         if self.machines.get(machine.name) is machine:
@@ -247,7 +247,7 @@ class Workflows:
         return PASS
 
 
-def _mind_tools(machine: Machine, tools: Tools) -> None:
+def _mind_tools(machine: WorkflowMachine, tools: Tools) -> None:
     from cru.config.closest import did_you_mean
     from cru.events.pattern import compiled
 

@@ -79,7 +79,7 @@ def _act(do: Operations, name: str, patient: bool) -> int:
     except CruError as error:
         return _failed(do, error)
     if code > 128:
-        raise exits.Interrupted(code)
+        raise exits.SignalInterrupt(code)
     return code
 
 

@@ -44,7 +44,7 @@ async def _check(start: Start, model: str) -> int:
     """As /model does. Raises NoModel, NoSuchModel."""
     from cru.app import load_settings
     from cru.commands.model import check
-    from cru.engine.voices import Voices
+    from cru.engine.model_pool import ModelPool
     from cru.events.bus import Bus
     from cru.events.stamp import Origin
     from cru.events.stream import Notice
@@ -52,7 +52,7 @@ async def _check(start: Start, model: str) -> int:
 
     bus = Bus(Origin("", ""))
     bus.stream.subscribe(lambda item: say(getattr(item.payload, "text", "")), Notice)
-    voices = Voices(bus, load_settings(start)[0].of(ModelSettings), start.env, start.home / "models")
+    voices = ModelPool(bus, load_settings(start)[0].of(ModelSettings), start.env, start.home / "models")
     try:
         await check(model, voices)
     finally:

@@ -10,12 +10,12 @@ import msgspec
 
 from cru.contexts.errors import StoreUnwritable
 from cru.faces.cli import start as exits
-from cru.faces.cli.terminal import Output, printable, say
+from cru.faces.cli.terminal import TerminalOutput, printable, say
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.engine.session import Session
-    from cru.engine.tool_call import Done
+    from cru.engine.tool_call import ToolOutcome
     from cru.faces.cli.operations import Operations
     from cru.tools.protocol import Tool
 
@@ -47,7 +47,7 @@ def _call(do: Operations, name: str, words: tuple[str, ...], *, as_object: bool)
     if as_object and len(words) == 1 and words[0].lstrip().startswith("{"):
         _check_object(name, words[0])
     found: list[Tool | None] = []
-    done: list[Done] = []
+    done: list[ToolOutcome] = []
     program = do.parsed.has("json-config")
 
     async def work(session: Session) -> None:
@@ -105,7 +105,7 @@ def _closed(tool: Tool) -> bool:
     return schema.get("additionalProperties") is False and "args" not in schema.get("properties", {})
 
 
-def _failure(name: str, tool: Tool | None, outcome: Done, *, program: bool, streamed: bool) -> CallFailed:
+def _failure(name: str, tool: Tool | None, outcome: ToolOutcome, *, program: bool, streamed: bool) -> CallFailed:
     """`program`: a program asked, not a person; `streamed`: what a tool's own process said on standard error has been seen there."""
     text = outcome.content.rstrip("\n") or f"{name} failed"
     if streamed and getattr(tool, "outside", False):
@@ -147,4 +147,4 @@ def _show(do: Operations, text: str) -> None:
     terminal = sys.stdout.isatty()
     if not text.endswith("\n") and (terminal or do.parsed.has("force-llm")):
         text += "\n"
-    Output().write((printable(text) if terminal else text).encode("utf-8", "replace"))
+    TerminalOutput().write((printable(text) if terminal else text).encode("utf-8", "replace"))

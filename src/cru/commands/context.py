@@ -1,0 +1,50 @@
+"""What built-in commands work with: the session, its models, and the face that the user sits at."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from msgspec import Struct
+
+from cru.commands.errors import NotHere
+from cru.engine.model_pool import ModelPool
+from cru.engine.session import Session
+
+
+class Face(Protocol):
+    """What only a face can do. `keys` explains the keys, "" if there are none to explain."""
+
+    keys: str
+
+    def trace(self, number: int) -> str:
+        """What happened in a turn (1 = the oldest, -1 = the last)."""
+        ...
+
+    async def pause(self) -> None:
+        """Hand control to whoever started cru. Raises NotHere."""
+        ...
+
+    def leave(self) -> None:
+        """End the chat. Raises NotHere."""
+        ...
+
+
+class NoFace:
+    """Nobody sits here."""
+
+    keys = ""
+
+    def trace(self, number: int) -> str:
+        raise NotHere("there is nobody to show a turn to", "use `cru trace`")
+
+    async def pause(self) -> None:
+        raise NotHere("/pause works in the chat only", "Ctrl-Z stops any other run, `fg` goes on with it")
+
+    def leave(self) -> None:
+        raise NotHere("this is no chat: there is nothing to leave", "a run ends by itself")
+
+
+class CommandContext(Struct):
+    session: Session
+    voices: ModelPool
+    face: Face

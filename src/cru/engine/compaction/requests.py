@@ -1,0 +1,84 @@
+"""Requests of a compaction: announced, recorded and sent as all requests are, with the purpose `compaction`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cru.engine import round
+from cru.engine.errors import NothingToCompact
+from cru.engine.parts import Parts, ResolvedModel
+from cru.engine.request_plan import for_voice
+from cru.engine.round import ModelReply
+from cru.engine.turn import TurnStopped
+from cru.events.bus import purpose
+from cru.values.messages import Message, Request, Span
+
+TEXTS = ("goals", "todos")
+BROKEN_OFF = {
+    "length": "is cut off: it reached the limit of its length",
+    "content_filter": "was stopped by a content filter",
+    "refusal": "is a refusal",
+}
+"""Ends of replies (as adapters call them) whose text is not what was asked for."""
+WHOLE = ("", "stop", "end_turn", "stop_sequence", "eos", "eos_token", "complete", "completed", "end")
+"""Ends of whole replies, as servers call them."""
+CUT = "[… {left:,} characters left out here …]"
+
+
+async def ask(parts: Parts, voice: ResolvedModel, system: Span, text: str) -> str:
+    """What the model answers; "" if it says nothing. Raises NothingToCompact if a handler cancelled the request or the reply is no
+    whole answer, Stop if a handler halted there, and ModelError."""
+    request = Request(voice.model.name, (system,), (Message("user", text),), (), voice.parameters)
+    reply = ModelReply()
+    with purpose("compaction", "cru"):
+        announced = await round.announce(parts, request, "", 0)
+        if announced.answer.halt:
+            raise TurnStopped("halted", announced.answer.reason)
+        if announced.answer.stops:
+            raise NothingToCompact(f"the request was cancelled: {announced.answer.reason}")
+        request = announced.request
+        used = voice if request.model == voice.model.name else await parts.choose(request.model)
+        request = for_voice(request, used, voice)
+        facts: dict[str, Any] = {"upto": parts.store.entries()[-1].id, "messages": request.messages}
+        await round.send(parts, used, request, reply, round=0, changed_by=announced.messages_by, **facts)
+    if reply.parts:
+        raise NothingToCompact("the model called a tool instead of answering", "try again, or another model")
+    if reply.reason.lower() not in WHOLE:
+        why = BROKEN_OFF.get(reply.reason, f"ended with `{reply.reason}`")
+        raise NothingToCompact(f"the model's answer {why}", "try again, or another model")
+    return reply.content
+
+
+def fitted(texts: Sequence[str], room: int) -> list[str]:
+    """The texts in at most about `room` characters: the longest lose their middle, all to the same length."""
+    most, left = room, len(texts)
+    for length in sorted(map(len, texts)):
+        if length * left > most:
+            share = max(1, most // left)
+            return [_middle_out(text, share) for text in texts]
+        most, left = most - length, left - 1
+    return list(texts)
+
+
+def _middle_out(text: str, most: int) -> str:
+    if len(text) <= most:
+        return text
+    half = most // 2
+    return f"{text[:half]}\n{CUT.format(left=len(text) - 2 * half)}\n{text[len(text) - half :]}"
+
+
+def texts(parts: Parts) -> list[str]:
+    """The summary so far, goals and todos, with their titles."""
+    known = {"summary so far": parts.store.summary()} | {name: parts.store.read_text(f"{name}.md") for name in TEXTS}
+    return [f"[{title}]\n{text.strip()}" for title, text in known.items() if text.strip()]
+
+
+def line(message: Message) -> str:
+    """A message as text, with who says it."""
+    return f"[{message.role.upper()}]: {said(message)}"
+
+
+def said(message: Message) -> str:
+    """A message as text."""
+    return message.content + "".join(f"\n[call {c.name} {c.arguments}]" for c in message.calls)

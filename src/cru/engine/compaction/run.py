@@ -1,0 +1,107 @@
+"""One compaction, from `context:overflow` to the anchor and `session:compacted`. Whatever goes wrong before the anchor changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Literal
+
+from cru.engine import history
+from cru.engine.compaction import Fill, requests
+from cru.engine.compaction.choice import choose
+from cru.engine.compaction.units import Offer, leaving, offer
+from cru.engine.errors import NothingToCompact
+from cru.engine.history import History
+from cru.engine.parts import Parts, ResolvedModel
+from cru.engine.turn import TurnStopped
+from cru.events.bus import Outcome
+from cru.events.payloads import ContextOverflow, SessionCompacted
+from cru.values.entries import MESSAGE, Entry
+from cru.values.messages import Span
+
+Strategy = Literal["rolling", "full"]
+STRATEGIES = ("rolling", "full")
+SHARE = 0.7
+"""How much of the window the text to summarise may take; sizes are estimates, and the summary needs room too."""
+
+
+async def compact(
+    parts: Parts, voice: ResolvedModel, now: Fill, strategy: Strategy, ref: str, trigger: str = "auto"
+) -> bool:
+    """Summarise and set an anchor; False if there is too little to drop or a handler cancelled. Raises Stop if one halted,
+    NothingToCompact and ModelError if there is no summary."""
+    store = parts.store
+    if _offer(parts, strategy, ref) is None:
+        return False
+    outcome = await parts.bus.dispatch(
+        ContextOverflow(
+            now.used, now.limit, round(now.percent, 1), strategy, parts.compaction_prompt, trigger,
+            _messages(store.visible()), store.summary(),
+        )
+    )  # fmt: skip
+    if outcome.answer.halt:
+        raise TurnStopped("halted", outcome.answer.reason)
+    offered = None if outcome.answer.stops else _offer(parts, _strategy(parts, outcome, strategy), ref)
+    if offered is None:
+        return False
+    summary = _given(parts, outcome)
+    gone = leaving(offered, None if summary else await choose(parts, voice, offered))
+    dropped = [entry for entry in store.visible() if entry.id in gone]
+    summary = summary or await _summary(parts, voice, dropped, outcome.payload.summary_prompt, now)
+    left = _anchor(parts, dropped, summary)
+    done = SessionCompacted(summary, len(dropped), len(left), trigger, _messages(left), _messages(dropped))
+    after = await parts.bus.dispatch(done)
+    if after.answer.halt:
+        raise TurnStopped("halted", after.answer.reason)
+    return True
+
+
+def _offer(parts: Parts, strategy: str, ref: str) -> Offer | None:
+    share = 100.0 if strategy == "full" else parts.settings.rolling_compact_drop_percentage
+    return offer(parts.store.visible(), share, ref)
+
+
+def _strategy(parts: Parts, outcome: Outcome[ContextOverflow], planned: Strategy) -> str:
+    wanted = outcome.payload.strategy
+    if wanted in STRATEGIES:
+        return wanted
+    parts.bus.stream.warn(f"unknown strategy `{wanted}`: rolling or full", outcome.changed_by("strategy"))
+    return planned
+
+
+def _given(parts: Parts, outcome: Outcome[ContextOverflow]) -> str:
+    """The summary that a handler gave, "" if none did. It spares both requests, and the oldest part goes."""
+    result = outcome.answer.result
+    if isinstance(result, str) and result.strip():
+        return result
+    if result is not None:
+        parts.bus.stream.warn("context:overflow: a result is the summary and must be text; it is left out", outcome.by)
+    return ""
+
+
+async def _summary(parts: Parts, voice: ResolvedModel, dropped: Sequence[Entry], prompt: str, now: Fill) -> str:
+    """The model's summary. Of what is too long for the window (as far as it is known) the middle is left out."""
+    said = [requests.line(message) for message in History(dropped).messages()]
+    texts = [*requests.texts(parts), *said]
+    if now.limit:
+        texts = requests.fitted(texts, int(now.limit * history.BYTES_PER_TOKEN * SHARE) - len(prompt))
+    text = "\n\n".join(texts)
+    summary = await requests.ask(parts, voice, Span("compaction", "setting compaction prompt", prompt), text)
+    if not summary.strip():
+        raise NothingToCompact("the model gave an empty summary; nothing was changed", "try again, or another model")
+    return summary
+
+
+def _anchor(parts: Parts, dropped: Sequence[Entry], summary: str) -> list[Entry]:
+    """The step that counts, in one go: a kill finds the context as before it or as after it."""
+    store = parts.store
+    gone = {entry.id for entry in dropped}
+    left = [entry for entry in store.visible() if entry.id not in gone]
+    store.anchor("compaction", summary, [entry.id for entry in left])
+    parts.history = history.of(store.entries(), store.visible())
+    store.transcript(dropped)  # after the anchor: a kill before it would have the same text written twice
+    store.rotate()
+    return left
+
+
+def _messages(entries: Iterable[Entry]) -> int:
+    return sum(entry.entry_type == MESSAGE for entry in entries)

@@ -1,0 +1,95 @@
+"""The models of a session: chosen by name, made when first asked for, replaced by /model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cru.engine.parts import ResolvedModel
+from cru.events.bus import Bus
+from cru.events.payloads import ModelSelected
+from cru.events.stream import Notice
+from cru.models.settings import ModelSettings
+
+
+class ModelPool:
+    """Chooses models by name and makes each adapter once, when it is first asked for. `folder` holds the embedded models."""
+
+    def __init__(self, bus: Bus, settings: ModelSettings, env: Mapping[str, str], folder: Path) -> None:
+        self._bus = bus
+        self._settings = settings
+        self._env = env
+        self._folder = folder
+        self._made: dict[str, ResolvedModel] = {}
+        self._why: dict[int, str] = {}
+        self._transport: Any = None
+
+    async def choose(self, name: str) -> ResolvedModel:
+        """The voice of a model name, "" = the configured one. Raises NoModel."""
+        if name in self._made:
+            return self._made[name]
+        voice = await self.check(name)
+        await self._announce(voice)
+        return voice
+
+    async def check(self, name: str) -> ResolvedModel:
+        """The same; nobody hears of it. Raises NoModel."""
+        if name in self._made:
+            return self._made[name]
+        from cru.models.registry import build as build_model
+        from cru.models.registry import choose
+
+        wanted = msgspec.structs.replace(self._settings, model=name) if name else self._settings
+        choice = await choose(wanted, self._env, self._folder, self._say)
+        model = build_model(choice, wanted, self._env, self.transport(), say=self._say)
+        voice = ResolvedModel(model, choice.parameters, choice.context_window or 0, _shown(choice.base_url))
+        self._made[name] = self._made[model.name] = voice
+        self._why[id(voice)] = choice.why
+        return voice
+
+    async def use(self, name: str) -> ResolvedModel:
+        """Make a model the configured one of this session. Raises NoModel; the old one stays then."""
+        self._made[""] = voice = await self.check(name)
+        await self._announce(voice)
+        return voice
+
+    async def _announce(self, voice: ResolvedModel) -> None:
+        await self._bus.dispatch(ModelSelected(voice.model.provider, voice.model.name, self.why(voice)))
+
+    def why(self, voice: ResolvedModel) -> str:
+        """What decided on it: a setting, a variable, a server that was found."""
+        return self._why[id(voice)]
+
+    def aliases(self) -> tuple[str, ...]:
+        """Names that the settings give to models."""
+        return tuple(name for name, about in self._settings.models.items() if about.model)
+
+    def transport(self) -> Any:
+        """One HTTP transport for the session, made on the loop's thread when first needed."""
+        if self._transport is None:
+            from cru.net.transport import Transport
+
+            self._transport = Transport()
+        return self._transport
+
+    async def close(self) -> None:
+        """Close every connection."""
+        for voice in {id(v): v for v in self._made.values()}.values():
+            await voice.model.close()
+        if self._transport is not None:
+            await self._transport.close()
+
+    def _say(self, text: str) -> None:
+        self._bus.stream.tell(Notice("warning", text))
+
+
+def _shown(base_url: str) -> str:
+    """An address as records have it; a file's path as it is."""
+    if "://" not in base_url or not ("@" in base_url or "?" in base_url):
+        return base_url
+    from cru.config.secret import masked
+
+    return masked(base_url)

@@ -1,0 +1,88 @@
+"""Calls beside the conversation: a script's (`cru.tools.call`) and those by hand (`cru -P`). They go the road of all calls; their results
+are whole, and neither logged nor sent to the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from typing import Any
+
+from msgspec.structs import replace
+
+from cru.contexts.entries import new_id
+from cru.contexts.errors import ContextHeld, StoreUnwritable
+from cru.engine import tool_call
+from cru.engine.history import History
+from cru.engine.parts import Parts
+from cru.engine.tool_call import ToolOutcome
+from cru.tools.protocol import Tool
+from cru.values.entries import Entry
+from cru.values.messages import ToolCall
+
+BY_HAND = "command line"
+_NO_LIMIT = 1 << 60
+
+# Kinds of tools that leave the context alone; the others may write into it (notes), or run code that may.
+_HARMLESS = frozenset({"read", "write", "shell", "fetch", "message"})
+
+
+async def call(parts: Parts, name: str, arguments: str, origin: str) -> ToolOutcome:
+    """Decide and run one call; `arguments` is JSON text. Raises nothing that a tool or a handler causes."""
+    beside = _beside(parts)
+    asked = ToolCall(f"{origin}_{new_id()[:8]}", name, arguments)
+    return await tool_call.run(beside, await tool_call.decide(beside, asked, origin))
+
+
+async def by_hand(parts: Parts, name: str, arguments: str, origin: str = "user") -> ToolOutcome:
+    """A call from the command line, in the trace as a turn without requests."""
+    recorder, run = parts.recorder, parts.bus.origin.run_id
+    recorder.begin()
+    recorder.leg(f"{run}-{new_id()[:8]}", "", BY_HAND, run)
+    parts.bus.counts = {}
+    cause, error = "interrupted", ""
+    try:
+        done = await call(parts, name, arguments, origin)
+        cause, error = ("error", done.content) if done.is_error else ("done", "")
+        return done
+    finally:
+        try:
+            recorder.end("", cause, parts.bus.counts, error.partition("\n")[0])
+        except StoreUnwritable:
+            pass  # the result counts more; what is held back is written, or told, when the session closes
+
+
+@contextmanager
+def held(lock: Callable[[], AbstractContextManager[None]], tool: Tool | None) -> Iterator[None]:
+    """Hold the context for a call by hand, so that nobody renames or deletes it meanwhile. While somebody else holds it, or where
+    nothing can be written, a call that leaves the context alone runs beside that. Raises ContextHeld, StoreUnwritable."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(lock())
+        except (ContextHeld, StoreUnwritable):
+            if _writes(tool):
+                raise
+        yield
+
+
+def _writes(tool: Tool | None) -> bool:
+    """Whether a call may write into the context. A program has no way to but a `cru` of its own."""
+    return tool is not None and tool.kind not in _HARMLESS and not getattr(tool, "outside", False)
+
+
+def _beside(parts: Parts) -> Parts:
+    """The same session, where results are neither logged nor sent to the model, nor cut short."""
+    unlimited = replace(parts.tool_settings, tool_output_cache_threshold=_NO_LIMIT)
+    return replace(parts, store=_Unlogged(parts.store), history=History(), tool_settings=unlimited)
+
+
+class _Unlogged:
+    """A context's store that takes no entries."""
+
+    def __init__(self, store: Any) -> None:
+        self._store = store
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._store, name)
+
+    def append(self, *entries: Entry) -> None:
+        pass

@@ -1,0 +1,228 @@
+"""Which files of one folder are plugins, and in which language (docs/extensions.md, "Which files are plugins")."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from cru.extensions.errors import BadManifest
+from cru.extensions.manifest import Manifest, manifest_file, read_manifest
+
+Kind = Literal["lua", "python", "executable"]
+Layer = Literal["path", "user", "runtime", "project", "package", "bundled"]
+SKIPPED = ("lua", "tests", "__pycache__", "node_modules")
+NOT_YET = "Fennel is not available yet"
+NOT_EXECUTABLE = "is not executable"
+
+
+class DiscoveredPlugin(Struct, frozen=True):
+    """One plugin: its name, its language, the files that are run in this order, and the folder of its helpers.
+
+    `problem` says why it cannot be loaded ("" = it can), `trusted` is False for one of a project that nobody accepted, and `enabled`
+    is what its manifest and the settings say together; only one with all three in order is loaded. `module` is what to import of an
+    installed package; it has no files to run then, and `files` only tells where it is."""
+
+    name: str
+    kind: Kind
+    files: tuple[Path, ...]
+    folder: Path
+    layer: Layer = "user"
+    manifest: Manifest | None = None
+    problem: str = ""
+    trusted: bool = True
+    enabled: bool = True
+    module: str = ""
+
+    @property
+    def loadable(self) -> bool:
+        return self.enabled and self.trusted and not self.problem
+
+
+def discover(folder: Path, layer: Layer) -> tuple[list[DiscoveredPlugin], list[str]]:
+    """The plugins of one folder, sorted by name, and what is odd about the rest. A missing folder has none."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda e: e.name)
+    except (FileNotFoundError, NotADirectoryError):
+        return [], []
+    except OSError as error:
+        return [], [f"{folder} cannot be read: {error.strerror}"]
+    found: list[DiscoveredPlugin] = []
+    problems: list[str] = []
+    for entry in entries:
+        if not skipped(entry.name) and (made := _entry(Path(entry.path), problems)) is not None:
+            found.append(msgspec.structs.replace(made, layer=layer))
+    return once_each(found), problems
+
+
+def strangers(folder: Path) -> list[DiscoveredPlugin]:
+    """What in a project's folder looks like plugins. Nothing is opened and no link followed: nobody has accepted it."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda e: e.name)
+    except OSError:  # whoever judged the folder has said so
+        return []
+    found: dict[str, DiscoveredPlugin] = {}
+    for entry in entries:
+        name, suffix = os.path.splitext(entry.name)
+        is_folder = entry.is_dir(follow_symlinks=False)
+        is_program = not is_folder and suffix != ".lua" and _is_program(entry)
+        if not skipped(entry.name) and (is_folder or is_program or suffix in (".lua", ".py")):
+            path = Path(entry.path)
+            kind: Kind = "python" if suffix == ".py" or (is_folder and (path / "__init__.py").exists()) else "lua"
+            kind = "executable" if is_program or (is_folder and os.access(path / entry.name, os.X_OK)) else kind
+            one = DiscoveredPlugin(entry.name if is_folder else name, kind, (path,), folder, "project", trusted=False)
+            found.setdefault(one.name, one)
+    return list(found.values())
+
+
+def _is_program(entry: os.DirEntry[str]) -> bool:
+    try:
+        mode = entry.stat(follow_symlinks=False).st_mode
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) and bool(mode & 0o111)
+
+
+def skipped(name: str) -> bool:
+    """Whether an entry of a folder of plugins is none by its name."""
+    return name.startswith((".", "__")) or name.endswith(".disabled")
+
+
+def once_each(found: list[DiscoveredPlugin]) -> list[DiscoveredPlugin]:
+    """Sorted by name; those of one place that share a name become one that cannot be loaded and names all of them."""
+    by_name: dict[str, list[DiscoveredPlugin]] = {}
+    for one in sorted(found, key=lambda one: NOT_EXECUTABLE in one.problem):
+        same = by_name.setdefault(one.name, [])
+        if not same or NOT_EXECUTABLE not in one.problem:  # it may be meant as it is, beside a plugin of its name
+            same.append(one)
+    return [_one(name, by_name[name]) for name in sorted(by_name)]
+
+
+def _one(name: str, same: list[DiscoveredPlugin]) -> DiscoveredPlugin:
+    if len(same) == 1:
+        return same[0]
+    files = tuple(one.files[0] for one in same)
+    listed = " and ".join(str(file) for file in files)
+    problem = f"two plugins are called {name}: {listed}; neither is loaded"
+    return msgspec.structs.replace(same[0], files=files, problem=problem)
+
+
+def _entry(path: Path, problems: list[str]) -> DiscoveredPlugin | None:
+    try:
+        if not stat.S_ISDIR(path.stat().st_mode):
+            return _file(path, problems)
+        if not path.parent.resolve().is_relative_to(path.resolve()):
+            return _folder(path, problems)
+        problems.append(f"{path} leads to a folder that it lies in")
+    except OSError as error:
+        problems.append(f"{path}: {'a link to nothing' if isinstance(error, FileNotFoundError) else error.strerror}")
+    return None
+
+
+def _file(path: Path, problems: list[str]) -> DiscoveredPlugin | None:
+    if path.suffix == ".lua":
+        return DiscoveredPlugin(path.stem, "lua", (path,), path.parent)
+    if path.suffix == ".fnl":
+        problems.append(f"{path}: {NOT_YET}")
+    elif os.access(path, os.X_OK) and stat.S_ISREG(path.stat().st_mode):
+        return DiscoveredPlugin(path.stem, "executable", (path,), path.parent)
+    elif path.suffix == ".py":
+        return DiscoveredPlugin(path.stem, "python", (path,), path.parent)
+    return _shut(path, path.stem, path.parent)
+
+
+def _shut(path: Path, name: str, folder: Path) -> DiscoveredPlugin | None:
+    """A program that cannot be run, if it is one by its first line."""
+    if not path.is_file():
+        return None
+    try:
+        with path.open("rb") as file:
+            is_script = file.read(2) == b"#!"
+    except OSError:
+        return None
+    if not is_script:
+        return None
+    from shlex import quote
+
+    problem = f"{path} {NOT_EXECUTABLE}: chmod +x {quote(str(path))} (or call it {path.name}.disabled)"
+    return DiscoveredPlugin(name, "executable", (path,), folder, problem=problem)
+
+
+def _folder(path: Path, problems: list[str]) -> DiscoveredPlugin | None:
+    file = manifest_file(path)
+    if file is not None:
+        return _declared(path, file)
+    mains = _mains(path)
+    if len(mains) > 1:
+        return _broken(
+            path, mains[0], f"both {mains[0]} and {mains[1].name} could be run; remove one, or name it in plugin.yaml"
+        )
+    if not mains:
+        files = tuple(_scan(path, problems))
+        return DiscoveredPlugin(path.name, "lua", files, path) if files else _shut(path / path.name, path.name, path)
+    if mains[0].suffix == ".fnl":
+        problems.append(f"{mains[0]}: {NOT_YET}")
+        return None
+    return DiscoveredPlugin(path.name, _kind(mains[0]), (mains[0],), path)
+
+
+def _declared(path: Path, file: Path) -> DiscoveredPlugin:
+    """A folder with a manifest, which decides: its `main`, else the one file that is run by its name."""
+    try:
+        said = read_manifest(file)
+    except BadManifest as error:
+        return _broken(path, file, f"{error.message} ({error.hint})" if error.hint else error.message)
+    mains = [path / said.main] if said.main else _mains(path)
+    made = DiscoveredPlugin(
+        said.name, _kind(mains[0] if mains else file), (mains[0] if mains else file,), path, manifest=said
+    )
+    return msgspec.structs.replace(made, problem=_wrong_main(said, file, mains))
+
+
+def _wrong_main(said: Manifest, file: Path, mains: list[Path]) -> str:
+    """Why the file that a manifest names or implies cannot be run; "" if it can."""
+    if not mains:
+        return f"{file}: main: there is no init.lua beside it"
+    if len(mains) > 1:
+        return f"{file}: main: both {mains[0].name} and {mains[1].name} could be run; name one"
+    if not mains[0].is_file():
+        return f"{file}: main: there is no file {said.main}"
+    return f"{mains[0]}: {NOT_YET}" if mains[0].suffix == ".fnl" else ""
+
+
+def _mains(path: Path) -> list[Path]:
+    """What of a plugin's folder is run because of its name."""
+    own = path / path.name
+    named = [path / name for name in ("init.lua", "init.fnl", "__init__.py") if (path / name).is_file()]
+    return [*named, own] if own.is_file() and os.access(own, os.X_OK) else named
+
+
+def _kind(main: Path) -> Kind:
+    """A file with no suffix of ours is a program; so is one in Python that lies in its folder under the folder's own name."""
+    if main.suffix in (".lua", ".fnl", ".yaml", ".yml"):
+        return "lua"
+    return "python" if main.suffix == ".py" and main.name != main.parent.name else "executable"
+
+
+def _broken(path: Path, file: Path, problem: str) -> DiscoveredPlugin:
+    return DiscoveredPlugin(path.name, "lua", (file,), path, problem=problem)
+
+
+def _scan(path: Path, problems: list[str]) -> list[Path]:
+    """Every Lua file below, but for helpers and tests. Links to folders are not followed."""
+    files: list[Path] = []
+
+    def odd(error: OSError) -> None:
+        problems.append(f"{error.filename} cannot be read: {error.strerror}")
+
+    for root, folders, names in os.walk(path, onerror=odd):
+        folders[:] = sorted(f for f in folders if f not in SKIPPED and not f.startswith("."))
+        files += [
+            Path(root, name) for name in sorted(names) if name.endswith(".lua") and not name.endswith("_test.lua")
+        ]
+        problems += [f"{Path(root, n)}: {NOT_YET}" for n in names if n.endswith(".fnl")]
+    return files

@@ -1,0 +1,116 @@
+"""`pre_api_request`: the request as a provider would get it, and what of an answer finds its way back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cru.events.answers import PASS, Answer, Change
+from cru.events.payloads import MessageBeforeSend
+from cru.events.stamp import Event
+from cru.extensions.executables.hooks.payloads import fuel
+from cru.extensions.executables.hooks.types import HookInvocation, LegFacts
+from cru.values.messages import Message, ToolCall, system_text
+
+OWN = ("model", "messages", "tools", "stream")
+ROLES = ("user", "assistant", "tool")
+
+
+def is_first(event: Event, facts: LegFacts) -> bool:
+    """Once a prompt or continuation, and not for summaries."""
+    assert isinstance(event.payload, MessageBeforeSend)
+    return event.payload.round == 1 and not event.stamp.purpose
+
+
+def request(event: Event, facts: LegFacts) -> dict[str, Any]:
+    return {"context_name": facts.parts.store.name, "request_body": body(event, facts), **fuel(facts, facts.fuel)}
+
+
+def body(event: Event, facts: LegFacts) -> dict[str, Any]:
+    said = event.payload
+    assert isinstance(said, MessageBeforeSend)
+    functions = [
+        {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
+        for spec in facts.parts.tools.specs(facts.tools)
+    ]
+    return {
+        **said.parameters, "model": said.model,
+        "messages": [{"role": "system", "content": system_text(facts.sections)}, *map(_shown, said.messages)],
+        "tools": [{"type": "function", "function": one} for one in functions], "stream": True,
+    }  # fmt: skip
+
+
+def _shown(message: Message) -> dict[str, Any]:
+    calls = [
+        {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}} for c in message.calls
+    ]
+    more = {"tool_calls": calls} if calls else {}
+    return {
+        "role": message.role,
+        "content": message.content,
+        **more,
+        **({"tool_call_id": message.call_id} if message.call_id else {}),
+    }
+
+
+def changed(run: HookInvocation, said: Mapping[str, Any]) -> Answer:
+    """`{"request_body": {…}}`: what it changes of `model`, of parameters, and for this one request of `messages` holds"""
+    given = said.get("request_body")
+    if given is None:
+        return PASS
+    if not isinstance(given, Mapping):
+        run.odd.append("`request_body` is no object and is left out")
+        return PASS
+    before, changes = body(run.event, run.facts), []
+    new = {key: value for key, value in given.items() if key not in before or before[key] != value}
+    if isinstance(new.get("model"), str):
+        changes.append(Change("model", "set", new["model"]))
+    if "messages" in new:
+        changes += _messages(run, before["messages"], new["messages"])
+    if "tools" in new:
+        run.odd.append("`tools` of the request are chosen with pre_api_tools; what it says about them is left out")
+    parameters = {key: value for key, value in new.items() if key not in OWN}
+    if parameters:
+        changes.append(Change("parameters", "merge", parameters))
+    return Answer(changes=tuple(changes)) if changes else PASS
+
+
+def _messages(run: HookInvocation, shown: Sequence[dict[str, Any]], given: Any) -> list[Change]:
+    """Those that it left alone stay what they are, with their thinking; the others are read."""
+    payload = run.event.payload
+    assert isinstance(payload, MessageBeforeSend)
+    if not isinstance(given, list) or not all(_is_message(one) for one in given):
+        run.odd.append("`messages` cannot be read and are left out")
+        return []
+    if any(one["role"] == "system" and one != shown[0] for one in given):
+        run.odd.append("the system prompt is changed with pre_system_prompt and post_system_prompt")
+    known = list(zip(shown[1:], payload.messages, strict=True))
+    made: list[Message] = []
+    for one in given:
+        same = next((pair for pair in known if pair[0] == one), None)
+        if same is not None:
+            known.remove(same)
+            made.append(same[1])
+        elif one["role"] != "system":
+            made.append(_message(one))
+    return [Change("messages", "set", made)] if tuple(made) != payload.messages else []
+
+
+def _is_message(one: Any) -> bool:
+    if not isinstance(one, Mapping) or one.get("role") not in (*ROLES, "system"):
+        return False
+    calls = one.get("tool_calls") or []
+    return (
+        isinstance(one.get("content") or "", str)
+        and isinstance(one.get("tool_call_id") or "", str)
+        and isinstance(calls, list)
+        and all(isinstance(call, Mapping) and isinstance(call.get("function"), Mapping) for call in calls)
+    )
+
+
+def _message(one: Mapping[str, Any]) -> Message:
+    calls = [
+        ToolCall(str(c.get("id", "")), str(c["function"].get("name", "")), str(c["function"].get("arguments", "{}")))
+        for c in one.get("tool_calls") or []
+    ]
+    return Message(one["role"], one.get("content") or "", tuple(calls), one.get("tool_call_id") or "")

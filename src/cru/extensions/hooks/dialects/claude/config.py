@@ -1,0 +1,117 @@
+"""The `hooks` of a settings.json of Claude Code: event → groups {matcher, hooks} → handlers, made flat in the order of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, get_args
+
+from msgspec import Struct
+
+from cru.config.closest import did_you_mean
+from cru.extensions.hooks.dialects.claude import matching
+from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Kind
+from cru.extensions.hooks.parsing import nested
+from cru.extensions.hooks.parsing.nested import NestedHandler
+from cru.extensions.hooks.parsing.reading import Reading, given, mistyped, seconds_of
+
+GROUP = ("matcher", "hooks")
+COMMON = ("type", "if", "timeout", "statusMessage", "once")
+# What a handler of each type may have beside these; the first is what it cannot be without.
+TYPES: dict[str, tuple[str, ...]] = {
+    "command": ("command", "args", "async", "asyncRewake", "shell"),
+    "http": ("url", "headers", "allowedEnvVars"),
+    "mcp_tool": ("tool", "server", "input"),
+    "prompt": ("prompt", "model", "continueOnBlock"),
+    "agent": ("prompt", "model"),
+}
+KEYS = (*COMMON, *dict.fromkeys(key for keys in TYPES.values() for key in keys))
+DECIDES: dict[str, type] = {"if": str, "async": bool, "asyncRewake": bool, "once": bool}
+"""Of the wrong type, they keep a handler from running: nobody can tell what was meant."""
+SHELLS = ("bash", "powershell")
+TIMEOUT = 600.0
+OF_TYPE = {"prompt": 30.0, "agent": 60.0}
+OF_EVENT = {"UserPromptSubmit": 30.0, "MessageDisplay": 10.0, "SessionEnd": 1.5}
+"""Seconds, where a handler does not say."""
+ENDING, ENDING_VARIABLE = 60.0, "CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS"
+"""More than that nothing gets at the end of a session."""
+REWAKE = "`asyncRewake`: waking the idle agent is not available yet; what the hook says goes to the model with the next prompt"
+
+
+class ParsedSettings(Struct, frozen=True):
+    """What a file says. disabled: whether it says `disableAllHooks`."""
+
+    entries: list[HookEntry]
+    problems: list[HookFileProblem]
+    disabled: bool
+
+
+def read(source: HookSource, events: Collection[str], env: Mapping[str, str]) -> ParsedSettings:
+    """All handlers of a file. events: the names that there are. Never raises."""
+    reading = Reading(source)
+    disabled = reading.typed(reading.value, "disableAllHooks", bool, False)
+    shape = nested.Shape(events, (), GROUP, KEYS)
+    found = [_entry(reading, one, env) for one in nested.handlers(reading, shape)]
+    return ParsedSettings([entry for entry in found if entry is not None], reading.problems, disabled)
+
+
+def _entry(reading: Reading, handler: NestedHandler, env: Mapping[str, str]) -> HookEntry | None:
+    """One handler; None if it is of no type. What keeps it from ever running is its `problem`."""
+    one, event = handler.one, handler.event
+    kind = one.get("type", "command")
+    if not isinstance(kind, str) or kind not in TYPES:
+        hint = did_you_mean(kind, TYPES) if isinstance(kind, str) else ""
+        reading.wrong(
+            f"{event}: the `type` of a handler is one of {', '.join(TYPES)}", hint, line=handler.line, void=True
+        )
+        return None
+    main, matcher = one.get(TYPES[kind][0]), handler.group.get("matcher")
+    matcher = "" if matcher is None else matcher
+    condition, rewake = given(one, "if", str, ""), given(one, "asyncRewake", bool, False)
+    if rewake:
+        reading.wrong(f"{event}: {REWAKE}", line=handler.line)
+    return HookEntry(
+        id=reading.id(event, handler.definition), dialect="claude", event=event, source=reading.source, line=handler.line,
+        kind=next(name for name in get_args(Kind) if name == kind), command=main if isinstance(main, str) else "",
+        args=_arguments(one.get("args")), shell=one["shell"] if one.get("shell") in SHELLS else "",
+        matcher=matcher if isinstance(matcher, str) else "", condition=condition,
+        timeout=_timeout(reading, handler, kind, env), asynchronous=given(one, "async", bool, False) or rewake,
+        rewake=rewake, once=given(one, "once", bool, False), include_sub_agents=True,
+        definition=handler.definition,
+        problem=_broken(kind, one) or mistyped(one, DECIDES) or _bad_matcher(event, matcher) or matching.bad_condition(event, condition),
+    )  # fmt: skip
+
+
+def _arguments(given: Any) -> tuple[str, ...] | None:
+    return tuple(map(str, given)) if isinstance(given, list) else None
+
+
+def _broken(kind: str, one: dict[str, Any]) -> str:
+    """Why a handler can never run; "" if it can."""
+    if "type" not in one:
+        return '`type` is missing, as in "type": "command"'
+    key = TYPES[kind][0]
+    if not isinstance(one.get(key), str) or not one[key].strip():
+        return f"`{key}` is missing"
+    args, shell = one.get("args"), one.get("shell")
+    if args is not None and not (isinstance(args, list) and all(isinstance(word, str) for word in args)):
+        return "`args` must be a list of texts"
+    if shell is not None and shell not in SHELLS:
+        return f"`shell` is one of {', '.join(SHELLS)}"
+    return ""
+
+
+def _bad_matcher(event: str, matcher: Any) -> str:
+    return matching.bad(event, matcher) if isinstance(matcher, str) else "`matcher` must be a text"
+
+
+def _timeout(reading: Reading, handler: NestedHandler, kind: str, env: Mapping[str, str]) -> float:
+    """Seconds: what the handler says, else what its event or its type usually gets."""
+    event, given = handler.event, handler.one.get("timeout")
+    usual = OF_EVENT.get(event) or OF_TYPE.get(kind) or TIMEOUT
+    if event == "SessionEnd" and env.get(ENDING_VARIABLE, "").isdecimal():
+        usual = float(env[ENDING_VARIABLE]) / 1000 or usual
+    said = seconds_of(given)
+    if given is not None and said is None:
+        reading.wrong(f"{event}: `timeout` must be a number of seconds", line=reading.line(*handler.at, "timeout"))
+    seconds = float(usual if said is None else said)
+    return min(seconds, ENDING) if event == "SessionEnd" else seconds

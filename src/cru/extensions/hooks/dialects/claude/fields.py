@@ -1,0 +1,159 @@
+"""What hooks of Claude Code read beside the common fields, and what their matchers look at: one function a moment."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from cru.events import payloads as p
+from cru.events.stamp import Event
+from cru.extensions.hooks.dialects.claude import effects, tools
+from cru.extensions.hooks.model.dialect import SessionFacts
+from cru.extensions.hooks.parsing import common
+
+RAN = ("failed", "timeout", "interrupted")
+"""Ends of a call that was begun: of others Claude Code tells nobody."""
+# The status that a provider answered → `error` of StopFailure.
+ERRORS = {
+    401: "authentication_failed",
+    402: "billing_error",
+    403: "authentication_failed",
+    429: "rate_limit",
+    529: "overloaded",
+}
+DIALOGS = {"permission": "permission_prompt"}
+
+
+def always(word: str) -> Callable[[Event], str]:
+    return lambda event: word
+
+
+def source(word: str) -> Callable[[Event, SessionFacts], dict[str, Any]]:
+    return lambda event, about: {"source": word}
+
+
+def opened(event: Event) -> str:
+    payload = event.payload
+    assert isinstance(payload, p.SessionStarted)
+    return "resume" if payload.resumed or payload.source == "resume" else "startup"
+
+
+def on_opened(event: Event, about: SessionFacts) -> dict[str, Any]:
+    model = getattr(event.payload, "model", "")
+    return {"source": opened(event), **({"model": model} if model else {})}
+
+
+def ended(event: Event) -> str:
+    reason = str(getattr(event.payload, "reason", ""))
+    return reason if reason in ("clear", "resume", "logout", "prompt_input_exit") else "other"
+
+
+def prompt(event: Event, about: SessionFacts) -> dict[str, Any]:
+    payload = event.payload
+    assert isinstance(payload, p.MessageReceived)
+    return {
+        "prompt": payload.content,
+        "prompt_id": payload.ref,
+        "attachments": [one.path for one in payload.attachments],
+    }
+
+
+def called(event: Event, about: SessionFacts) -> dict[str, Any]:
+    return tools.call(common.tool(event), common.args(event), getattr(event.payload, "call_id", ""), about)
+
+
+def question(event: Event, about: SessionFacts) -> dict[str, Any]:
+    payload = event.payload
+    assert isinstance(payload, p.PermissionRequested)
+    return {**called(event, about), "permission_suggestions": [], "reason": payload.why}
+
+
+def completed(event: Event, about: SessionFacts) -> dict[str, Any]:
+    payload = event.payload
+    assert isinstance(payload, p.ToolCompleted)
+    known = called(event, about)
+    response = tools.response(payload.name, known["tool_input"], payload.result)
+    return {**known, "tool_response": response, "duration_ms": round(payload.duration)}
+
+
+def was_run(event: Event) -> bool:
+    return getattr(event.payload, "which", "") in RAN
+
+
+def failed(event: Event, about: SessionFacts) -> dict[str, Any]:
+    payload = event.payload
+    assert isinstance(payload, p.ToolFailed)
+    return {
+        **called(event, about), "error": payload.error, "is_interrupt": payload.which == "interrupted",
+        "is_timeout": payload.which == "timeout", "duration_ms": round(payload.duration),
+    }  # fmt: skip
+
+
+def batch(event: Event, about: SessionFacts) -> dict[str, Any]:
+    payload = event.payload
+    assert isinstance(payload, p.ToolBatchCompleted)
+    calls = [tools.call(one.name, arguments(one.arguments), one.id, about) for one in payload.tool_calls]
+    return {"tool_calls": calls}
+
+
+def arguments(text: str) -> dict[str, Any]:
+    value, _ = common.document(text or "{}")
+    return value if isinstance(value, dict) else {}
+
+
+def dialog(event: Event) -> str:
+    return DIALOGS.get(getattr(event.payload, "kind", ""), "elicitation_dialog")
+
+
+def notice(event: Event, about: SessionFacts) -> dict[str, Any]:
+    payload = event.payload
+    assert isinstance(payload, p.InteractionRequested)
+    asks = "cru needs your permission: " if payload.kind == "permission" else ""
+    return {"message": asks + payload.prompt, "title": "cru", "notification_type": dialog(event)}
+
+
+def idle(event: Event, about: SessionFacts) -> dict[str, Any]:
+    return {"message": "cru is waiting for your input", "title": "cru", "notification_type": "idle_prompt"}
+
+
+def caused(cause: str) -> Callable[[Event], bool]:
+    """The end of a leg of the main agent; a sub-agent's end is another event."""
+    return lambda event: getattr(event.payload, "cause", "") == cause and not event.stamp.is_sub_agent
+
+
+def stop(event: Event, about: SessionFacts) -> dict[str, Any]:
+    payload = event.payload
+    assert isinstance(payload, p.TurnComplete)
+    count = effects.blocks(event, about)
+    return {
+        "stop_hook_active": count > 0, "last_assistant_message": payload.response, "background_tasks": [], "session_crons": [],
+        "continuation_count": count, "continuation_limit": effects.cap(about),
+    }  # fmt: skip
+
+
+def error(event: Event) -> str:
+    answered = re.search(r" answered (\d{3})\b", getattr(event.payload, "error", ""))
+    status = int(answered[1]) if answered else 0
+    usual = "server_error" if status >= 500 else "invalid_request" if status >= 400 else "unknown"
+    return ERRORS.get(status, usual)
+
+
+def failure(event: Event, about: SessionFacts) -> dict[str, Any]:
+    payload = event.payload
+    assert isinstance(payload, p.TurnComplete)
+    return {"error": error(event), "error_details": payload.error, "last_assistant_message": payload.response}
+
+
+def trigger(event: Event) -> str:
+    return str(getattr(event.payload, "trigger", "auto"))
+
+
+def before_compaction(event: Event, about: SessionFacts) -> dict[str, Any]:
+    return {"trigger": trigger(event), "custom_instructions": ""}
+
+
+def after_compaction(event: Event, about: SessionFacts) -> dict[str, Any]:
+    payload = event.payload
+    assert isinstance(payload, p.SessionCompacted)
+    return {"trigger": payload.trigger, "compact_summary": payload.summary}

@@ -1,0 +1,132 @@
+"""What a hook of Claude Code prints, and what its exit status says: read here, given a meaning in claude_effects."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, Struct, UnsetType, field
+
+from cru.extensions.hooks.model.dialect import CommandResult
+from cru.extensions.hooks.parsing import common
+
+BLOCKING = 2
+
+Behavior = Literal["allow", "deny"]
+
+
+class EventOutput(Struct, frozen=True, rename="camel"):
+    """`hookSpecificOutput`, the part that is the same for all events."""
+
+    hook_event_name: str | None = None
+    additional_context: str | None = None
+
+
+class PreToolUseOutput(EventOutput, frozen=True):
+    permission_decision: Literal["allow", "deny", "ask", "defer"] | None = None
+    permission_decision_reason: str | None = None
+    updated_input: dict[str, Any] | None = None
+
+
+class PermissionDecisionOutput(Struct, frozen=True, rename="camel"):
+    """How a question is answered."""
+
+    behavior: Behavior
+    updated_input: dict[str, Any] | None = None
+    updated_permissions: list[Any] | None = None
+    message: str | None = None
+    interrupt: bool = False
+
+
+class PermissionRequestOutput(EventOutput, frozen=True):
+    decision: PermissionDecisionOutput | None = None
+
+
+class PostToolUseOutput(EventOutput, frozen=True):
+    updated_tool_output: Any | UnsetType = UNSET
+    updated_mcp_tool_output: Any | UnsetType = field(default=UNSET, name="updatedMCPToolOutput")
+    classifier_context: str | None = None
+
+
+class SessionStartOutput(EventOutput, frozen=True):
+    initial_user_message: str | None = None
+    session_title: str | None = None
+    watch_paths: list[str] | None = None
+    reload_skills: bool | None = None
+
+
+class PromptOutput(EventOutput, frozen=True):
+    session_title: str | None = None
+    suppress_original_prompt: bool | None = None
+
+
+class ClaudeOutput(Struct, frozen=True, rename="camel"):
+    """The JSON object, but for its `hookSpecificOutput`."""
+
+    continue_: bool | None = field(default=None, name="continue")
+    stop_reason: str | None = None
+    suppress_output: bool | None = None
+    system_message: str | None = None
+    terminal_sequence: str | None = None
+    decision: Literal["approve", "block"] | None = None
+    reason: str | None = None
+    hook_specific_output: dict[str, Any] | None = None
+
+
+class ParsedOutput(Struct, frozen=True):
+    """A run as it was understood. output, specific: its JSON, None if there is none that fits · plain: its text if that is no JSON
+    · exit2: the blocking status · stderr · wrong: why it counts as failed · odd: what a person should know."""
+
+    output: ClaudeOutput | None = None
+    specific: EventOutput = EventOutput()
+    plain: str = ""
+    exit2: bool = False
+    stderr: str = ""
+    wrong: str = ""
+    odd: str = ""
+
+
+def read(event: str, kind: type[EventOutput], run: CommandResult) -> ParsedOutput:
+    """JSON counts whatever the exit status is, 2 blocks whatever the JSON says, any other failure needs JSON to mean anything."""
+    text = run.stdout.strip(common.BLANK)
+    stderr = run.stderr.strip()
+    output, specific, wrong = _parsed(event, kind, text)
+    if run.exit == BLOCKING:
+        return ParsedOutput(output, specific, exit2=True, stderr=stderr, odd=wrong)
+    if output is not None:
+        return ParsedOutput(output, specific, stderr=stderr)
+    if run.exit:
+        first = stderr.partition("\n")[0]
+        return ParsedOutput(wrong=f"exit status {run.exit}" + (f": {first}" if first else ""))
+    return ParsedOutput(plain=text, stderr=stderr, wrong=wrong, odd="" if wrong else _hidden(text))
+
+
+def _parsed(event: str, kind: type[EventOutput], text: str) -> tuple[ClaudeOutput | None, EventOutput, str]:
+    """(the object, its specific part, "") or, for a text that begins like one and is none, what is wrong."""
+    nothing = kind()
+    if not text.startswith("{"):
+        return None, nothing, ""
+    value, wrong = common.document(text)
+    if wrong:
+        return None, nothing, f"the output begins with {{ and is {wrong}"
+    try:
+        output = msgspec.convert(value, ClaudeOutput)
+        specific = msgspec.convert(output.hook_specific_output or {}, kind)
+    except msgspec.ValidationError as error:
+        return None, nothing, f"the output does not fit: {error}"
+    if specific.hook_event_name not in (None, event):
+        return None, nothing, f"`hookEventName` is {specific.hook_event_name}, and this is {event}"
+    return output, specific, ""
+
+
+def _hidden(text: str) -> str:
+    """A decision that is lost because something else was printed with it."""
+    for line in text.splitlines():
+        if line.lstrip().startswith("{"):
+            value, _ = common.document(line)
+            if isinstance(value, dict) and not KNOWN.isdisjoint(value):
+                return "its JSON has no effect, since other text stands before it; a hook's JSON is all that it prints"
+    return ""
+
+
+KNOWN = frozenset(ClaudeOutput.__struct_encode_fields__)

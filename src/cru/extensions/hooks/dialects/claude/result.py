@@ -1,0 +1,115 @@
+"""One run of a hook of Claude Code, judged: its output by the event's row of claude_effects, as the one answer record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from cru.events.answers import PASS, Answer, Inject
+from cru.events.stamp import Event
+from cru.extensions.hooks.dialects.claude import output as out
+from cru.extensions.hooks.dialects.claude.effects import BLOCKED, EFFECTS, Draft, Effect
+from cru.extensions.hooks.dialects.claude.output import ParsedOutput
+from cru.extensions.hooks.model.dialect import CommandResult, HookResult, SessionFacts
+from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.parsing.spill import capped
+
+STOPPED = "stopped by a hook"
+# Fields that change nothing here and that nobody has to know about at once: the journal names them.
+UNHEARD = (
+    "terminal_sequence",
+    "session_title",
+    "watch_paths",
+    "reload_skills",
+    "suppress_original_prompt",
+    "classifier_context",
+)
+
+
+def to_hook_result(
+    name: str,
+    entry: HookEntry,
+    event: Event,
+    run: CommandResult,
+    about: SessionFacts,
+    carry: Callable[[list[str]], None],
+) -> HookResult:
+    """What a run means on the event of that name. `carry` takes context that has no place on this event of ours."""
+    effect = EFFECTS[name]
+    read = out.read(name, effect.specific, run)
+    if not read.wrong and read.exit2 and effect.exit2 == "failed" and read.output is None:
+        read = ParsedOutput(wrong=f"exit status 2 has no meaning on {name}")
+    if read.wrong:
+        return HookResult(failed=read.wrong)
+    if read.exit2 and entry.rewake:
+        return HookResult(Answer(context=(capped(read.stderr, about),)))
+    if read.exit2 and effect.exit2 == "ignored":
+        return HookResult(answer=Answer(note=f"exit status 2 is ignored on {name}"))
+    draft = Draft(odd=[read.odd] if read.odd else [])
+    _fill(draft, name, effect, read, event, about)
+    context = [capped(text, about) for text in draft.context if text]
+    if context and not event.row.context:
+        carry(context)
+        context = []
+    shown = "\n".join(capped(text, about) for text in draft.to_user if text)
+    return HookResult(_answer(draft, context, read, about), shown, "; ".join(draft.odd))
+
+
+def _fill(draft: Draft, name: str, effect: Effect, read: ParsedOutput, event: Event, about: SessionFacts) -> None:
+    """Everything that the output says, the strongest last."""
+    output = read.output
+    if effect.more is not None and output is not None:
+        effect.more(draft, read, event, about)
+    why = _blocked(draft, effect, read)
+    if why is not None and effect.block is not None:
+        effect.block(draft, why or BLOCKED, event, about)
+    if read.exit2 and effect.exit2 == "user":
+        draft.to_user.append(read.stderr)
+    if effect.plain and read.plain:
+        draft.context.append(read.plain)
+    added = read.specific.additional_context
+    if added:
+        (draft.context if effect.context else draft.odd).append(
+            added if effect.context else f"`additionalContext` has no effect on {name}"
+        )
+    if output is None:
+        return
+    if output.decision == "block" and effect.block is None:
+        draft.odd.append(f"{name} cannot be blocked")
+    if output.system_message:
+        draft.to_user.append(output.system_message)
+    if output.continue_ is False:
+        _stop(draft, name, effect, output.stop_reason or "", event)
+
+
+def _blocked(draft: Draft, effect: Effect, read: ParsedOutput) -> str | None:
+    """Why the hook blocks, None if it does not; its JSON's reason goes before what it wrote to stderr."""
+    if read.output is not None and read.output.decision == "block":
+        return read.output.reason or read.stderr
+    if read.exit2 and effect.exit2 == "block" and draft.decision != "deny":
+        return read.stderr
+    return None
+
+
+def _stop(draft: Draft, name: str, effect: Effect, reason: str, event: Event) -> None:
+    if reason and (not effect.halts or event.name == "turn:complete"):  # elsewhere the end of the turn says why
+        draft.to_user.append(reason)
+    if not effect.halts:
+        draft.odd.append(f"`continue: false` has no effect on {name}")
+        return
+    draft.halt, draft.decision, draft.reason = True, "deny", reason or STOPPED
+    draft.inject, draft.result = "", None
+
+
+def _answer(draft: Draft, context: list[str], read: ParsedOutput, about: SessionFacts) -> Answer:
+    note = "; ".join(f"{key} has no effect yet" for key in _unheard(read))
+    answer = Answer(
+        decision=draft.decision, halt=draft.halt, reason=capped(draft.reason, about), changes=tuple(draft.changes),
+        context=tuple(context), inject=Inject(capped(draft.inject, about)) if draft.inject else None,
+        result=draft.result, note=note,
+    )  # fmt: skip
+    return PASS if answer == PASS else answer
+
+
+def _unheard(read: ParsedOutput) -> list[str]:
+    given = (read.output, read.specific)
+    return [key for key in UNHEARD if any(getattr(one, key, None) not in (None, False) for one in given)]

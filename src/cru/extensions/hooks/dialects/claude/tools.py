@@ -1,0 +1,85 @@
+"""Calls and results of our tools in the shapes that scripts for Claude Code read, and its replaced results as text again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import msgspec
+
+from cru.extensions.hooks.model import tool_names
+from cru.extensions.hooks.model.dialect import SessionFacts
+
+NO_OUTPUT = "(no output)"
+"""What our `bash` tells the model then."""
+
+
+def call(tool: str, args: Mapping[str, Any], call_id: str, about: SessionFacts) -> dict[str, Any]:
+    """Name, arguments and id. Paths are absolute: tools resolve them against the project's root."""
+    tool_input = tool_names.to_foreign_arguments("claude", tool, args, about.root)
+    return {"tool_name": tool_names.foreign_name("claude", tool), "tool_input": tool_input, "tool_use_id": call_id}
+
+
+def response(tool: str, tool_input: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """What the tool gave; `text` is always there, as the model reads it."""
+    shape = _SHAPES.get(tool)
+    return {**(shape(tool_input, text) if shape else {"content": text}), "text": text}
+
+
+def _bash(given: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """Our tool gives both streams as one, in the order of their lines."""
+    return {"stdout": "" if text == NO_OUTPUT else text, "stderr": "", "interrupted": False, "isImage": False}
+
+
+def _read(given: Mapping[str, Any], text: str) -> dict[str, Any]:
+    file = {
+        "filePath": given.get("file_path"), "content": text, "numLines": len(text.splitlines()),
+        "startLine": given.get("offset", 1),
+    }  # fmt: skip
+    return {"type": "text", "file": file, "content": text}
+
+
+def _write(given: Mapping[str, Any], text: str) -> dict[str, Any]:
+    return {"filePath": given.get("file_path"), "content": given.get("content"), "success": True}
+
+
+def _edit(given: Mapping[str, Any], text: str) -> dict[str, Any]:
+    return {
+        "filePath": given.get("file_path"), "oldString": given.get("old_string"), "newString": given.get("new_string"),
+        "replaceAll": given.get("replace_all", False), "success": True,
+    }  # fmt: skip
+
+
+def _glob(given: Mapping[str, Any], text: str) -> dict[str, Any]:
+    lines = text.splitlines()
+    return {"filenames": lines, "numFiles": len(lines)}
+
+
+def _grep(given: Mapping[str, Any], text: str) -> dict[str, Any]:
+    return {"mode": "content", "content": text, "numLines": len(text.splitlines())}
+
+
+def _fetch(given: Mapping[str, Any], text: str) -> dict[str, Any]:
+    return {"url": given.get("url"), "result": text}
+
+
+_SHAPES: dict[str, Callable[[Mapping[str, Any], str], dict[str, Any]]] = {
+    "bash": _bash, "read": _read, "write": _write, "edit": _edit, "glob": _glob, "grep": _grep, "fetch": _fetch,
+}  # fmt: skip
+
+
+def text_of(value: Any) -> str:
+    """A replaced result as the model will read it: a text as it is, what a shape holds as text, blocks one a line, else JSON."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(one, dict) and isinstance(one.get("text"), str) for one in value):
+        return "\n".join(one["text"] for one in value)
+    if isinstance(value, dict):
+        if "stdout" in value or "stderr" in value:
+            return "\n".join(str(value[key]).rstrip("\n") for key in ("stdout", "stderr") if value.get(key))
+        file = value.get("file")
+        inner = file.get("content") if isinstance(file, dict) else None
+        for found in (inner, *(value.get(key) for key in ("content", "result", "text"))):
+            if isinstance(found, str | list):
+                return text_of(found)
+    return msgspec.json.encode(value).decode()

@@ -1,0 +1,144 @@
+"""The conversation as a JSONL file that scripts for Claude Code can read (`transcript_path`), brought up to date when a hook asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cru.config.regular import read_regular
+from cru.contexts.atomic import append_lines, replace_file
+from cru.contexts.store import ContextStore
+from cru.extensions.hooks.model import tool_names
+from cru.extensions.hooks.parsing import common
+from cru.values.entries import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
+
+FILE = "transcript.jsonl"
+PROMPTS = frozenset({"user", "queue", "command", "inbox", "continuation", "recurse", "task"})
+"""Sources of messages that count when they are resolved: a blocked prompt was never said."""
+
+
+class Transcript:
+    """Call it for the path. Only what is new is written; a file that does not fit the log is written anew. `warn` is told once that
+    it cannot be written: hooks run all the same. root: what paths of tools are relative to."""
+
+    def __init__(self, store: ContextStore, cwd: Path, root: Path, warn: Callable[[str], None]) -> None:
+        self.path = store.folder / FILE
+        self._store = store
+        self._cwd = cwd
+        self._root = root
+        self._warn = warn
+        self._last = ""  # the id of the entry that was read last
+        self._line = ""  # the id of the line that was written last
+        self._prompts: dict[str, Entry] = {}
+        self._warned = False
+
+    def __call__(self) -> Path:
+        try:
+            self._update()
+        except OSError as error:
+            if not self._warned:
+                self._warn(f"{self.path} cannot be written: {error.strerror or error}; hooks see an old transcript")
+            self._warned = True
+        return self.path
+
+    def _update(self) -> None:
+        """Raises OSError."""
+        if not self._last:
+            self._last = self._line = _last_id(self.path)
+        new = _after(self._last, self._store.entries())
+        if new is None:
+            everything = list(self._store.everything())
+            new = _after(self._last, everything)
+            if new is None:
+                self._anew(everything)
+                return
+        if new:
+            data = self._lines(new)
+            if data:
+                append_lines(self.path, data)
+            self._last = new[-1].id
+
+    def _anew(self, entries: Sequence[Entry]) -> None:
+        self._line = ""
+        replace_file(self.path, self._lines(entries))
+        self._last = entries[-1].id if entries else ""
+
+    def _lines(self, entries: Iterable[Entry]) -> bytes:
+        return b"".join(common.one_line(line) for entry in entries for line in self._said(entry))
+
+    def _said(self, entry: Entry) -> Iterator[dict[str, Any]]:
+        """The lines of one entry: one or none."""
+        if entry.entry_type == RESOLVED:
+            prompt = self._prompts.pop(str(entry.metadata.get("ref")), None)
+            if prompt is not None and not entry.metadata.get("blocked"):
+                yield self._user(prompt, entry.content or prompt.content)
+        elif entry.entry_type == MESSAGE and entry.role == "user":
+            source = entry.metadata.get("source")
+            if source in PROMPTS:
+                self._prompts[entry.id] = entry
+            else:
+                yield self._user(entry, entry.content, **({"isMeta": True} if source else {}))
+        elif entry.entry_type == MESSAGE and entry.role == "agent":
+            yield self._assistant(entry, {"type": "text", "text": entry.content})
+        elif entry.entry_type == TOOL_CALL:
+            yield self._assistant(entry, self._call(entry))
+        elif entry.entry_type == TOOL_RESULT:
+            block = {"type": "tool_result", "tool_use_id": entry.tool_call_id, "content": entry.content}
+            failed = {"is_error": True} if entry.metadata.get("is_error") else {}
+            yield self._user(entry, [{**block, **failed}])
+        elif entry.entry_type == ANCHOR and entry.content:
+            yield self._user(entry, entry.content, isCompactSummary=True)
+
+    def _call(self, entry: Entry) -> dict[str, Any]:
+        value, _ = common.document(entry.content or "{}")
+        given = tool_names.to_foreign_arguments(
+            "claude", entry.to, value if isinstance(value, dict) else {}, self._root
+        )
+        return {
+            "type": "tool_use",
+            "id": entry.tool_call_id,
+            "name": tool_names.foreign_name("claude", entry.to),
+            "input": given,
+        }
+
+    def _user(self, entry: Entry, content: str | list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+        return self._whole(entry, "user", {"role": "user", "content": content}, **more)
+
+    def _assistant(self, entry: Entry, block: dict[str, Any]) -> dict[str, Any]:
+        known: dict[str, Any] = {"id": entry.metadata.get("reply", entry.id), "type": "message", "role": "assistant"}
+        if entry.metadata.get("model"):
+            known["model"] = entry.metadata["model"]
+        return self._whole(entry, "assistant", {**known, "content": [block]})
+
+    def _whole(self, entry: Entry, kind: str, message: dict[str, Any], **more: Any) -> dict[str, Any]:
+        before, self._line = self._line, entry.id
+        at = datetime.fromtimestamp(entry.timestamp, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
+        return {
+            "type": kind, "uuid": entry.id, "parentUuid": before or None, "isSidechain": False, "timestamp": at,
+            "sessionId": self._store.session_id, "cwd": str(self._cwd), "message": message, **more,
+        }  # fmt: skip
+
+
+def _after(last: str, entries: Sequence[Entry]) -> Sequence[Entry] | None:
+    """What follows the entry with this id; None if it is not among them."""
+    for at in range(len(entries) - 1, -1, -1):
+        if entries[at].id == last:
+            return entries[at + 1 :]
+    return None
+
+
+def _last_id(path: Path) -> str:
+    """The id of a transcript's last line, "" if there is none that is whole."""
+    try:
+        data = read_regular(path)
+    except FileNotFoundError:
+        return ""
+    try:
+        value = msgspec.json.decode(data.rstrip(b"\n").rpartition(b"\n")[2]) if data.endswith(b"\n") else None
+    except (msgspec.DecodeError, RecursionError):
+        return ""
+    return str(value.get("uuid", "")) if isinstance(value, dict) else ""

@@ -1,0 +1,113 @@
+"""The hooks of Codex: `hooks.json`, `[hooks]` in config.toml, and the older `notify` there."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cru.extensions.hooks.model.dialect import EventMapping
+from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Kind
+from cru.extensions.hooks.parsing.nested import NestedHandler, Shape, handlers, has_no_subject
+from cru.extensions.hooks.parsing.reading import MOST_SECONDS, Reading, bad_regex, definition, mistyped
+from cru.extensions.hooks.parsing.toml import reading_of
+
+TIMEOUT = 600.0
+LEAST = 1.0
+ENDING = (1.0, 3.0)
+"""Seconds of a hook of SessionEnd: what it has if it does not say, and the most."""
+TYPES: dict[str, Kind] = {"command": "command", "prompt": "prompt", "agent": "agent", "mcp_tool": "mcp_tool"}
+STATE = "state"
+GROUP = ("matcher", "hooks")
+HANDLER = (
+    "type", "command", "commandWindows", "command_windows", "timeout", "timeoutSec", "timeout_sec", "async", "statusMessage",
+    "status_message", "prompt", "model", "server", "tool", "input",
+)  # fmt: skip
+SECONDS = ("timeout", "timeoutSec", "timeout_sec")
+NOTIFY = "notify"
+NOTIFICATION = "CODEX_NOTIFICATION"
+"""The variable that brings the JSON of `notify` to the command line that cru makes of it."""
+NOT_ASYNC = "`async` hooks of Codex are left out: it does not document what becomes of their output"
+
+
+def read_entries(
+    source: HookSource, moments: Mapping[str, Sequence[EventMapping]]
+) -> tuple[list[HookEntry], list[HookFileProblem]]:
+    """All handlers of a file, and its `notify`. `[features] hooks = false` switches them off."""
+    reading = reading_of(source)
+    events = [name for name in moments if name != NOTIFY]
+    shape = Shape(events, (STATE,), GROUP, HANDLER)
+    off = _switched_off(reading.value)
+    found = [_entry(reading, moments, one, off) for one in handlers(reading, shape)]
+    said = reading.value.get(NOTIFY) if source.path.suffix == ".toml" else None
+    if said is not None and said != []:
+        found += _notify(reading, said)
+    return found, reading.problems
+
+
+def _switched_off(value: Mapping[str, Any]) -> bool:
+    features = value.get("features")
+    return isinstance(features, dict) and (features.get("hooks") is False or features.get("codex_hooks") is False)
+
+
+def _entry(reading: Reading, moments: Mapping[str, Sequence[EventMapping]], one: NestedHandler, off: bool) -> HookEntry:
+    kind = one.one.get("type", "command")
+    command = one.one.get("command")
+    matcher, wrong = _matcher(reading, one, moments)
+    if not isinstance(kind, str) or kind not in TYPES:
+        wrong = f"`type` must be one of {', '.join(TYPES)}"
+    elif kind == "command" and not (isinstance(command, str) and command.strip()):
+        wrong = "`command` is missing"
+    return HookEntry(
+        id=reading.id(one.event, one.definition), dialect="codex", event=one.event, source=reading.source, line=one.line,
+        kind=TYPES.get(str(kind), "command"), command=command if isinstance(command, str) else "", matcher=matcher,
+        timeout=_timeout(reading, one), enabled=not off, include_sub_agents=one.event != "SessionEnd",
+        definition=one.definition, problem=wrong or mistyped(one.one, {"async": bool}) or (NOT_ASYNC if one.one.get("async") else ""),
+    )  # fmt: skip
+
+
+def _matcher(reading: Reading, one: NestedHandler, moments: Mapping[str, Sequence[EventMapping]]) -> tuple[str, str]:
+    """The matcher, "" where matchers have no effect, and what is wrong with it."""
+    matcher = one.group.get("matcher")
+    if matcher is None or has_no_subject(reading, one, matcher, moments[one.event]):
+        return "", ""
+    if not isinstance(matcher, str):
+        return "", "`matcher` must be a text"
+    wrong = "" if is_plain(matcher) or matcher == "*" else bad_regex(matcher)
+    return matcher, f"invalid matcher {matcher}: {wrong}" if wrong else ""
+
+
+def is_plain(matcher: str) -> bool:
+    """Whether it is a name or several with `|` between, and no regular expression."""
+    return all(c.isascii() and (c.isalnum() or c in "_|") for c in matcher)
+
+
+def _timeout(reading: Reading, one: NestedHandler) -> float:
+    key = next((key for key in SECONDS if key in one.one), SECONDS[0])
+    given = reading.typed(one.one, key, int, None, *one.at)
+    if one.event == "SessionEnd":
+        return min(max(given or ENDING[0], LEAST), ENDING[1])
+    return float(min(max(TIMEOUT if given is None else given, LEAST), MOST_SECONDS))
+
+
+def _notify(reading: Reading, argv: Any) -> list[HookEntry]:
+    """`notify`: started with the JSON as its last argument and never waited for, so it is handed to the shell as a job of its own."""
+    line = reading.line(NOTIFY)
+    if (
+        not isinstance(argv, list)
+        or not all(isinstance(word, str) and "\0" not in word for word in argv)
+        or not argv[0]
+    ):
+        reading.wrong("`notify` must be a list of texts: the program and its arguments", line=line, void=True)
+        return []
+    program, said = shlex.quote(argv[0]), definition({NOTIFY: argv})
+    command = (
+        f"command -v {program} >/dev/null || {{ printf '%s: not found\\n' {program} >&2; exit 127; }}\n"
+        f'{shlex.join(argv)} "${NOTIFICATION}" </dev/null >/dev/null 2>&1 &'
+    )
+    return [
+        HookEntry(
+            id=reading.id(NOTIFY, said), dialect="codex", event=NOTIFY, source=reading.source, line=line, command=command,
+            name=f"notify {argv[0]}", timeout=10.0, definition=said,
+        )
+    ]  # fmt: skip

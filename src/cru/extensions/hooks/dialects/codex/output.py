@@ -1,0 +1,279 @@
+"""What a hook of Codex prints and exits with. Its schemas are strict: an output with a field that they do not know is no output, and the
+run counts as failed."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeVar
+
+import msgspec
+from msgspec import Struct, field
+
+from cru.events.answers import PASS, Answer, Change, Inject
+from cru.extensions.hooks.model.dialect import CommandResult, HookResult
+from cru.extensions.hooks.parsing import common
+
+BLOCKS = 2
+
+
+class Nothing(Struct, rename="camel", forbid_unknown_fields=True):
+    hook_event_name: str
+
+
+class Adds(Nothing):
+    additional_context: str | None = None
+
+
+class BeforeTool(Adds):
+    permission_decision: Literal["allow", "deny", "ask"] | None = None
+    permission_decision_reason: str | None = None
+    updated_input: Any = None
+
+
+class AfterTool(Adds):
+    updated_tool_output: Any = None
+    updated_mcp_tool_output: Any = field(default=None, name="updatedMCPToolOutput")
+
+
+class Behaviour(Struct, rename="camel", forbid_unknown_fields=True):
+    behavior: Literal["allow", "deny"]
+    updated_input: Any = None
+    updated_permissions: Any = None
+    message: str | None = None
+    interrupt: bool = False
+
+
+class Permission(Nothing):
+    decision: Behaviour | None = None
+
+
+class Observed(Struct, rename="camel", forbid_unknown_fields=True):
+    """What every event knows."""
+
+    continue_: bool = field(default=True, name="continue")
+    stop_reason: str | None = None
+    suppress_output: bool = False
+    system_message: str | None = None
+
+
+class Started(Observed):
+    hook_specific_output: Adds | None = None
+
+
+class Asked(Observed):
+    hook_specific_output: Permission | None = None
+
+
+class Ended(Observed):
+    decision: Literal["block"] | None = None
+    reason: str | None = None
+
+
+class Submitted(Ended):
+    hook_specific_output: Adds | None = None
+
+
+class Called(Ended):
+    hook_specific_output: AfterTool | None = None
+
+
+class Calling(Observed):
+    decision: Literal["approve", "block"] | None = None
+    reason: str | None = None
+    hook_specific_output: BeforeTool | None = None
+
+
+W = TypeVar("W", bound=Observed)
+
+
+def read(
+    run: CommandResult, kind: type[W], event: str, *, plain: str = "ignored", blocks: bool = True
+) -> W | HookResult:
+    """The output, or what the run means without one. plain: what becomes of text that is no JSON, "ignored", "context" or "wrong";
+    blocks: whether exit status 2 does."""
+    if run.exit == BLOCKS and blocks:
+        reason = run.stderr.strip()
+        return (
+            HookResult(Answer(reason=reason))
+            if reason
+            else HookResult(failed="exit status 2 without a reason on standard error")
+        )
+    if run.exit:
+        return common.failure(run)
+    text = run.stdout.strip(common.BLANK)
+    if not text:
+        return kind()
+    value, wrong = common.document(text)
+    if not wrong and isinstance(value, dict):
+        try:
+            made = msgspec.convert(value, kind)
+        except msgspec.ValidationError as error:
+            return HookResult(failed=f"the output does not fit {event}: {error}")
+        name = getattr(getattr(made, "hook_specific_output", None), "hook_event_name", event)
+        return made if name == event else HookResult(failed=f"`hookEventName` is {name}, and this is {event}")
+    if plain == "wrong" or text[0] in "{[":
+        return HookResult(failed=f"the output of {event} must be a JSON object" + (f": {wrong}" if wrong else ""))
+    return HookResult(Answer(context=(text,))) if plain == "context" else kind()
+
+
+def observed(run: CommandResult, event: str) -> HookResult:
+    """Events that nothing can be said about but `continue: false`."""
+    out = read(run, Observed, event, blocks=False)
+    return out if isinstance(out, HookResult) else _told(out, _halts(out))
+
+
+def started(run: CommandResult, event: str) -> HookResult:
+    out = read(run, Started, event, plain="context", blocks=False)
+    if isinstance(out, HookResult):
+        return out
+    return _told(out, _halts(out) or _adding(out.hook_specific_output))
+
+
+def submitted(run: CommandResult, event: str) -> HookResult:
+    out = read(run, Submitted, event, plain="context")
+    if isinstance(out, HookResult):
+        return _decided(out, "deny")
+    wrong = _reasonless(out, event)
+    if wrong and out.continue_:
+        return HookResult(failed=wrong)
+    if out.decision:
+        return _told(out, _halts(out) or Answer(decision="deny", reason=out.reason or ""))
+    return _told(out, _halts(out) or _adding(out.hook_specific_output))
+
+
+def calling(run: CommandResult, event: str) -> HookResult:
+    """A rewrite is no leave: the call is decided as if the model had asked for it that way."""
+    out = read(run, Calling, event)
+    if isinstance(out, HookResult):
+        return _decided(out, "deny")
+    inner = out.hook_specific_output or BeforeTool(event)
+    own = inner.permission_decision or inner.permission_decision_reason is not None or inner.updated_input is not None
+    wrong = _unsupported(out) or (_wrong_decision(inner) if own else _wrong_older(out))
+    if wrong:
+        return HookResult(failed=wrong)
+    context = _adding(inner)
+    deny = inner.permission_decision == "deny" if own else out.decision == "block"
+    if deny:
+        reason = (inner.permission_decision_reason if own else out.reason) or ""
+        return _told(out, Answer(decision="deny", reason=reason.strip()))
+    if inner.updated_input is not None:
+        return _told(out, msgspec.structs.replace(context, changes=(Change("args", "set", inner.updated_input),)))
+    return _told(out, context)
+
+
+def asked(run: CommandResult, event: str) -> HookResult:
+    """Whoever answers with something that Codex has not got gives no leave: the question stays."""
+    out = read(run, Asked, event)
+    if isinstance(out, HookResult):
+        return _decided(out, "deny")
+    decision = out.hook_specific_output.decision if out.hook_specific_output else None
+    extra = decision and next(
+        (key for key, value in _REFUSED.items() if getattr(decision, value) not in (None, False)), ""
+    )
+    wrong = _unsupported(out) or (f"`{extra}` is not supported" if extra else "")
+    if wrong:
+        return HookResult(failed=wrong)
+    if decision is None:
+        return _told(out, PASS)
+    if decision.behavior == "allow":
+        return _told(out, Answer(decision="allow"))
+    reason = (decision.message or "").strip() or "denied by a hook"
+    return _told(out, Answer(decision="deny", reason=reason))
+
+
+def called(run: CommandResult, event: str, replaced: str) -> HookResult:
+    """`replaced`: the field that a feedback takes the place of. The texts of several hooks add up as context behind an empty result."""
+    out = read(run, Called, event)
+    if isinstance(out, HookResult):
+        return HookResult(_feedback(out.answer.reason, replaced)) if out.answer.reason else out
+    wrong = "`suppressOutput` is not supported" if out.suppress_output else _reasonless(out, event)
+    if not out.continue_:
+        stop = out.stop_reason or "a hook stopped the turn"
+        text = (out.reason or "").strip() or stop
+        return _told(out, Answer(decision="deny", halt=True, reason=stop, changes=(Change(replaced, "set", text),)))
+    if wrong or (out.reason is not None and not out.decision):
+        return HookResult(failed=wrong or "`reason` without `decision`")
+    adding = _adding(out.hook_specific_output)
+    if out.decision:
+        made = _feedback(out.reason or "", replaced)
+        return _told(out, msgspec.structs.replace(made, context=made.context + adding.context))
+    inner = out.hook_specific_output
+    odd = inner is not None and (inner.updated_tool_output is not None or inner.updated_mcp_tool_output is not None)
+    return _told(out, adding, "updatedToolOutput has no effect, as in Codex" if odd else "")
+
+
+def ended(run: CommandResult, event: str) -> HookResult:
+    """A block is a new prompt; `continue: false` is stronger."""
+    out = read(run, Ended, event, plain="wrong")
+    if isinstance(out, HookResult):
+        return HookResult(Answer(inject=Inject(out.answer.reason))) if out.answer.reason else out
+    if not out.continue_:
+        return _told(out, _halts(out))
+    wrong = _reasonless(out, event)
+    if wrong:
+        return HookResult(failed=wrong)
+    return _told(out, Answer(inject=Inject((out.reason or "").strip())) if out.decision else PASS)
+
+
+_REFUSED = {"updatedInput": "updated_input", "updatedPermissions": "updated_permissions", "interrupt": "interrupt"}
+
+
+def _told(out: Observed, answer: Answer | None, odd: str = "") -> HookResult:
+    return HookResult(answer or PASS, to_user=out.system_message or "", warning=odd)
+
+
+def _halts(out: Observed) -> Answer | None:
+    """What `continue: false` means, None if it is not there."""
+    return (
+        None
+        if out.continue_
+        else Answer(decision="deny", halt=True, reason=out.stop_reason or "a hook stopped the turn")
+    )
+
+
+def _adding(inner: Adds | None) -> Answer:
+    text = inner.additional_context if inner else None
+    return Answer(context=(text,)) if text else PASS
+
+
+def _decided(said: HookResult, decision: Literal["deny"]) -> HookResult:
+    """Exit status 2: its reason, with the decision that it means here."""
+    if said.failed or not said.answer.reason:
+        return said
+    return HookResult(Answer(decision=decision, reason=said.answer.reason))
+
+
+def _feedback(reason: str, replaced: str) -> Answer:
+    return Answer(changes=(Change(replaced, "set", ""),), context=(reason,))
+
+
+def _reasonless(out: Ended, event: str) -> str:
+    return f"{event}: decision block without a reason" if out.decision and not (out.reason or "").strip() else ""
+
+
+def _unsupported(out: Observed) -> str:
+    if not out.continue_:
+        return "`continue: false` is not supported here"
+    if out.stop_reason is not None:
+        return "`stopReason` is not supported here"
+    return "`suppressOutput` is not supported" if out.suppress_output else ""
+
+
+def _wrong_decision(inner: BeforeTool) -> str:
+    decision = inner.permission_decision
+    if inner.updated_input is not None and decision != "allow":
+        return "`updatedInput` needs permissionDecision allow"
+    if decision == "allow" and inner.updated_input is None:
+        return "permissionDecision allow is supported only together with `updatedInput`"
+    if decision == "ask":
+        return "permissionDecision ask is not supported"
+    if decision == "deny" and not (inner.permission_decision_reason or "").strip():
+        return "permissionDecision deny without a reason"
+    return "`permissionDecisionReason` without a decision" if decision is None else ""
+
+
+def _wrong_older(out: Calling) -> str:
+    if out.decision == "approve":
+        return "decision approve is not supported"
+    if out.decision == "block":
+        return "" if (out.reason or "").strip() else "decision block without a reason"
+    return "`reason` without `decision`" if out.reason is not None else ""

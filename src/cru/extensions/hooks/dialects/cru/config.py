@@ -1,0 +1,220 @@
+"""cru's own hooks: `hooks.json`, and `[[hooks.entries]]` of config.toml (alone: `[[hooks]]`). Entries are flat, each with one handler."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct
+
+from cru.config.closest import did_you_mean
+from cru.extensions.hooks.model.dialect import EventMapping
+from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Kind
+from cru.extensions.hooks.parsing.nested import unknown
+from cru.extensions.hooks.parsing.positions import Path as Keys
+from cru.extensions.hooks.parsing.reading import (
+    Reading,
+    bad_regex,
+    definition,
+    given,
+    is_misspelt,
+    mistyped,
+    seconds_of,
+)
+from cru.extensions.hooks.parsing.toml import reading_of
+
+TIMEOUT = 60
+# Every key of an entry and its type. The handlers come first; an entry has one of them (`args` may stand beside `command`).
+HANDLERS = ("command", "args", "lua", "python", "file")
+TYPES: dict[str, type] = {
+    "command": str, "args": list, "lua": str, "python": str, "file": str, "event": str, "matcher": str, "if": str, "name": str,
+    "env": dict, "cwd": str, "shell": str, "async": bool, "once": bool, "sequential": bool,
+    "include_sub_agents": bool, "on_error": str, "priority": int, "enabled": bool,
+}  # fmt: skip
+SETTINGS = ("dialects", "disabled", "env_pass", "entries")
+SHELLS = ("bash", "powershell")
+ON_ERROR: dict[str, Literal["", "allow", "deny", "ask"]] = {"": "", "allow": "allow", "deny": "deny", "ask": "ask"}
+WRITE = 'write {"event": "tool:before_call", "command": "…"}'
+
+
+class EntryPosition(Struct, frozen=True):
+    """Where an entry stands; `event` is the key that it stands under, "" in a list."""
+
+    one: Any
+    at: Keys
+    event: str = ""
+
+
+class HandlerSpec(Struct, frozen=True):
+    """What an entry is to do, or why it cannot."""
+
+    kind: Kind = "command"
+    command: str = ""
+    args: tuple[str, ...] | None = None
+    problem: str = ""
+
+
+def read_entries(
+    source: HookSource, moments: Mapping[str, Sequence[EventMapping]], canonical: Any
+) -> tuple[list[HookEntry], list[HookFileProblem]]:
+    """All entries of a file. canonical: the name of an event as the table has it."""
+    reading = reading_of(source, comments=True)
+    found = [entry for place in _places(reading) if (entry := _entry(reading, moments, canonical, place)) is not None]
+    return found, reading.problems
+
+
+def _places(reading: Reading) -> Iterator[EntryPosition]:
+    value, is_toml = reading.value, reading.source.path.suffix == ".toml"
+    if not is_toml:
+        unknown(reading, {key: None for key in value if not is_misspelt(key)}, ("hooks", "$schema"), ())
+    hooks = value.get("hooks")
+    if isinstance(hooks, list):
+        yield from (EntryPosition(one, ("hooks", number)) for number, one in enumerate(hooks))
+    elif isinstance(hooks, dict) and is_toml:
+        listed = reading.typed(hooks, "entries", list, [], "hooks", void=True)
+        yield from (EntryPosition(one, ("hooks", "entries", number)) for number, one in enumerate(listed))
+    elif isinstance(hooks, dict):
+        for event in hooks:
+            listed = reading.typed(hooks, event, list, [], "hooks", void=True)
+            yield from (EntryPosition(one, ("hooks", event, number), event) for number, one in enumerate(listed))
+    elif hooks is not None:
+        reading.wrong(
+            "`hooks` must be a list of entries, or an object of events", WRITE, line=reading.line("hooks"), void=True
+        )
+
+
+def _entry(
+    reading: Reading, moments: Mapping[str, Sequence[EventMapping]], canonical: Any, place: EntryPosition
+) -> HookEntry | None:
+    line = reading.line(*place.at)
+    if not isinstance(place.one, dict):
+        reading.wrong("an entry must be an object", WRITE, line=line, void=True)
+        return None
+    one = {key: given(place.one, key, kind, None) for key, kind in TYPES.items()}
+    called = str(one["event"] or place.event)
+    event = canonical(called)
+    if "hooks" in place.one:
+        reading.wrong("entries are flat", "the nested form belongs into .claude/settings.json", line=line, void=True)
+        return None
+    if event not in moments:
+        hint = (_of_others(called) or did_you_mean(called, moments)) if called else WRITE
+        wrong = f"there is no event `{called}`" if called else "an entry needs an `event`"
+        reading.wrong(wrong, hint, line=line, void=True)
+        return None
+    unknown(reading, place.one, (*TYPES, "timeout"), place.at)
+    done, said = _done(one, reading.source.path.parent), definition({"event": event, **place.one})
+    timeout = _seconds(reading, place)
+    return HookEntry(
+        id=reading.id(event, said), dialect="cru", event=event, source=reading.source, line=line, kind=done.kind,
+        name=one["name"] or "", command=done.command, args=done.args, shell=one["shell"] or "", matcher=one["matcher"] or "",
+        condition=one["if"] or "", timeout=timeout, env=_env(one["env"]),
+        enabled=one["enabled"] is not False, asynchronous=bool(one["async"]), once=bool(one["once"]),
+        sequential=bool(one["sequential"]), include_sub_agents=bool(one["include_sub_agents"]),
+        on_error=ON_ERROR.get(one["on_error"] or "", ""), priority=100 if one["priority"] is None else one["priority"],
+        definition=said, problem=mistyped(place.one, TYPES) or done.problem or _wrong(one, done, moments[event]),
+        cwd=os.path.expanduser(one["cwd"] or ""),
+    )  # fmt: skip
+
+
+def _of_others(called: str) -> str:
+    """Our name for an event that only other systems have, if we have it."""
+    from cru.extensions.hooks.setup import DIALECTS, load_dialects
+
+    plain = called.replace("_", "").lower()
+    for dialect in load_dialects(name for name in DIALECTS if name != "cru").values():
+        for name, moments in dialect.moments.items():
+            ours = list(dict.fromkeys(f"`{moment.event}`" for moment in moments if moment.event))
+            if name.lower() == plain and ours:
+                return f"{name} of {dialect.name} is {' or '.join(ours)} here"
+    return ""
+
+
+def _seconds(reading: Reading, place: EntryPosition) -> float:
+    """`timeout`: seconds, with a fraction or without."""
+    seconds = seconds_of(place.one.get("timeout", TIMEOUT))
+    if seconds is None:
+        reading.wrong("`timeout` must be a number of seconds", line=reading.line(*place.at, "timeout"))
+        return TIMEOUT
+    return seconds
+
+
+def _done(one: Mapping[str, Any], folder: Path) -> HandlerSpec:
+    """The one handler of an entry. Files are meant from the folder of the configuration."""
+    named, command = [key for key in HANDLERS if one[key] not in (None, "", [])], one["command"] or ""
+    if len(named) > 1 and named != ["command", "args"]:
+        both = ", ".join(f"`{key}`" for key in named)
+        return HandlerSpec(
+            problem=f"an entry needs exactly one of `command`, `lua`, `python`, `file`, and this has {both}",
+            command=command,
+        )
+    if not named:
+        return HandlerSpec(problem="an entry needs one of `command`, `args`, `lua`, `python`, `file`", command=command)
+    if named[0] in ("command", "args"):
+        args = one["args"]
+        if args == []:
+            return HandlerSpec(
+                problem="`args` is empty: leave it out for a command of the shell", command=one["command"] or ""
+            )
+        if args is not None and not all(isinstance(word, str) for word in args):
+            return HandlerSpec(problem="`args` must be a list of texts")
+        return HandlerSpec(command=one["command"] or "", args=None if args is None else tuple(args))
+    text = one[named[0]].strip()
+    if named[0] == "file":
+        path = _from(folder, text)
+        return HandlerSpec("lua", path) if path.endswith(".lua") else HandlerSpec(command=shlex.quote(path))
+    if named[0] == "lua":
+        return HandlerSpec("lua", _from(folder, text) if is_lua_file(text) else text)
+    file, colon, function = text.rpartition(":")
+    if not colon or not file.endswith(".py") or not function.isidentifier():
+        return HandlerSpec("python", text, problem='`python` must be "file.py:function"')
+    return HandlerSpec("python", f"{_from(folder, file)}:{function}")
+
+
+def is_lua_file(text: str) -> bool:
+    """Whether `lua` names a file; else it is the code itself."""
+    return text.endswith(".lua") and not any(c.isspace() for c in text)
+
+
+def _from(folder: Path, file: str) -> str:
+    return os.path.normpath(folder / os.path.expanduser(file))
+
+
+def _env(given: Any) -> dict[str, str]:
+    return {name: value if isinstance(value, str) else str(value) for name, value in (given or {}).items()}
+
+
+def _wrong(one: Mapping[str, Any], done: HandlerSpec, moments: Sequence[EventMapping]) -> str:
+    """Why an entry never runs; "" if it does."""
+    if one["on_error"] and one["on_error"] not in ON_ERROR:
+        return f"`on_error` must be allow, deny or ask, not {one['on_error']}"
+    bad_env = [name for name, value in (one["env"] or {}).items() if type(value) not in (str, int, float)]
+    if bad_env:
+        return f"`env`: {bad_env[0]} must be a text"
+    if one["shell"] and one["shell"] not in SHELLS:
+        return f"`shell` must be one of {', '.join(SHELLS)}"
+    matcher = one["matcher"]
+    if matcher and (bad := bad_regex(matcher)):
+        return f"invalid matcher {matcher}: {bad}"
+    if matcher and all(moment.subject is None for moment in moments):
+        return "there is nothing at this event that `matcher` could look at"
+    if done.kind != "command" and one["async"]:
+        return "`async` is for commands; a function in the session can start work of its own"
+    return _bad_rule(one["if"], moments) if one["if"] else ""
+
+
+def _bad_rule(rule: str, moments: Sequence[EventMapping]) -> str:
+    from cru.events.catalog import BY_NAME
+    from cru.permissions.errors import BadRule
+    from cru.permissions.rules import parse
+
+    live = [BY_NAME[moment.event] for moment in moments if moment.event]
+    if not all("args" in row.payload.__struct_fields__ for row in live):
+        return "`if` works on events of tools only, so this hook would never run"
+    try:
+        parse(rule)
+    except BadRule as error:
+        return f"`if`: {error.message}" + (f" ({error.hint})" if error.hint else "")
+    return ""

@@ -1,0 +1,102 @@
+"""The `hooks` of a crush.json: event → a flat list of entries."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from cru.extensions.hooks.dialects.crush.regex import to_python
+from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource
+from cru.extensions.hooks.parsing.reading import LONGEST, WORDS, Reading, bad_regex, definition, seconds_of
+
+TIMEOUT = 30
+CANONICAL = {"pretooluse": "PreToolUse", "userpromptsubmit": "UserPromptSubmit"}
+KEYS: dict[str, type] = {"name": str, "matcher": str, "command": str, "timeout": int, "include_sub_agents": bool}
+SCRIPTS = ("crushrc", ".crushrc")
+_HOOK_COMMAND = re.compile(r"^[ \t]*hook[ \t]+(?:add|remove|rm)\b", re.MULTILINE)
+
+
+def canonical(event: str) -> str:
+    """Crush's own spelling of an event, however it is written; the text itself if it is none of its events."""
+    return CANONICAL.get(event.replace("_", "").lower(), event)
+
+
+def read_entries(source: HookSource) -> tuple[list[HookEntry], list[HookFileProblem]]:
+    """All entries, those under the canonical spelling of an event before its other spellings. One that is invalid makes the file void,
+    as in Crush."""
+    if source.path.name in SCRIPTS:
+        return [], _script(source)
+    reading = Reading(source)
+    hooks = reading.typed(reading.value, "hooks", dict, {}, void=True)
+    found: list[HookEntry] = []
+    for event in sorted(hooks, key=lambda name: (name != canonical(name),)):
+        for index, one in enumerate(reading.typed(hooks, event, list, [], "hooks", void=True)):
+            made = _entry(reading, event, index, one)
+            if made is not None:
+                found.append(made)
+    if any(problem.fatal for problem in reading.problems):
+        found = []
+    return found, reading.problems
+
+
+def _script(source: HookSource) -> list[HookFileProblem]:
+    """crushrc is a program in Bash, and is not run; only one that has to do with hooks is worth a word."""
+    match = _HOOK_COMMAND.search(source.text)
+    if match is None:
+        return []
+    line = source.text.count("\n", 0, match.start()) + 1
+    return [
+        HookFileProblem(source.path, line, "hooks of a crushrc are not available yet", "write them into crush.json")
+    ]
+
+
+def _entry(reading: Reading, event: str, index: int, one: Any) -> HookEntry | None:
+    at = ("hooks", event, index)
+    line = reading.line(*at)
+    where = f"hook {event}[{index}]"
+    wrong, hint = _wrong(one)
+    if wrong:
+        reading.wrong(f"{where}: {wrong}", hint, line=line, fatal=True)
+        return None
+    matcher = one.get("matcher") or ""
+    name = canonical(event)
+    for odd, hint in _odd(one, name, matcher):
+        reading.wrong(f"{where}: {odd}", hint, line=line)
+    timeout = one.get("timeout") or 0
+    said = definition(one)
+    return HookEntry(
+        id=reading.id(name, said), dialect="crush", event=name, source=reading.source, line=line,
+        name=one.get("name") or "", command=one["command"], matcher=matcher, timeout=seconds_of(timeout) or TIMEOUT,
+        include_sub_agents=bool(one.get("include_sub_agents")), definition=said,
+    )  # fmt: skip
+
+
+def _wrong(one: Any) -> tuple[str, str]:
+    """What makes Crush refuse an entry, and what helps. A matcher that cannot be used never turns into one that fits everything."""
+    if not isinstance(one, dict):
+        return "command is required", ""
+    for key, kind in KEYS.items():
+        if one.get(key) is not None and type(one[key]) is not kind:
+            return f"`{key}` must be {WORDS[kind]}", ""
+    if not (one.get("command") or "").strip():
+        hint = "entries of crush.json are flat; the nested form belongs into .claude/settings.json"
+        return "command is required", hint if "hooks" in one else ""
+    matcher = one.get("matcher") or ""
+    bad = bad_regex(to_python(matcher)[0] if len(matcher) <= LONGEST else matcher)
+    return (f'invalid matcher regex "{matcher}": {bad}', "") if bad else ("", "")
+
+
+def _odd(one: dict[str, Any], event: str, matcher: str) -> list[tuple[str, str]]:
+    """What a person will want to know of an entry that works."""
+    found: list[tuple[str, str]] = []
+    for key in one:
+        if key not in KEYS:
+            from cru.config.closest import closest
+
+            near = closest(key, KEYS)
+            found.append((f"unknown key `{key}`", f"did you mean `{near}`?" if near else f"known: {', '.join(KEYS)}"))
+    if to_python(matcher)[1]:
+        found.append((f"Crush itself would refuse the matcher {matcher}: its expressions are RE2", ""))
+    if event == "UserPromptSubmit" and matcher:
+        found.append((f"a matcher has no effect on {event}", ""))
+    return found

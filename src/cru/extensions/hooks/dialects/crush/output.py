@@ -1,0 +1,133 @@
+"""What a Crush hook prints: one JSON envelope on standard output."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from msgspec import UNSET, Struct, UnsetType, field
+
+from cru.extensions.hooks.parsing import common
+
+
+class Envelope(Struct):
+    """The envelope as far as it could be read. updated_input: what was given, UNSET if nothing; odd: what was left out and why."""
+
+    decision: Literal["none", "allow", "deny"] = "none"
+    halt: bool = False
+    reason: str = ""
+    context: str = ""
+    context_files: list[str] = field(default_factory=list)
+    updated_input: Any | UnsetType = UNSET
+    updated_prompt: str | None = None
+    odd: list[str] = field(default_factory=list)
+
+
+# A known key of the wrong type makes the whole envelope void; `context`, `context_files` and the updates have rules of their own.
+TYPES: dict[str, type] = {"version": int, "decision": str, "halt": bool, "reason": str}
+NESTED = "hookSpecificOutput"
+BESIDE = ("decision", "halt", "reason", "context", "context_files", "updated_input", "updated_prompt")
+"""Keys that are read only where nothing is nested."""
+NESTED_TYPES: dict[str, type] = dict.fromkeys(
+    ("permissiondecision", "permissiondecisionreason", "additionalcontext"), str
+)
+DECISIONS: dict[str, Literal["none", "allow", "deny"]] = {"allow": "allow", "deny": "deny", "": "none"}
+
+
+def envelope(stdout: str) -> Envelope:
+    """Read a hook's output. What is no object says nothing; what looks like one and cannot be read says nothing either, and `odd`
+    tells why."""
+    text = stdout.strip(common.BLANK)
+    if not text.startswith("{"):
+        return Envelope()
+    value, wrong = common.document(text)
+    if wrong:
+        return Envelope(odd=[wrong])
+    if NESTED in value:
+        said = _nested(value[NESTED])
+        beside = [key for key, one in value.items() if key.lower() in BESIDE and one]
+        said.odd += [f"`{key}` beside {NESTED} has no effect in Crush" for key in beside]
+        return said
+    given, void = _known(value, TYPES)
+    if void:
+        return Envelope(odd=[void])
+    said = Envelope(
+        halt=given.get("halt", False), reason=given.get("reason", ""), context=_context(given.get("context"))
+    )
+    _decide(given.get("decision", ""), said, "decision")
+    _files(given.get("context_files"), said)
+    _prompt(given.get("updated_prompt"), said)
+    _patch(given.get("updated_input"), said, unwrap=True)
+    return said
+
+
+def _nested(inner: Any) -> Envelope:
+    """Claude's shape: only what stands inside counts."""
+    if not isinstance(inner, dict):
+        return Envelope(odd=[f"`{NESTED}` is no object"] if inner is not None else [])
+    given, void = _known(inner, NESTED_TYPES)
+    if void:
+        return Envelope(odd=[f"{NESTED}: {void}"])
+    said = Envelope(reason=given.get("permissiondecisionreason", ""), context=given.get("additionalcontext", ""))
+    _decide(given.get("permissiondecision", ""), said, "permissionDecision")
+    _files(given.get("contextfiles"), said)
+    _patch(given.get("updatedinput"), said, unwrap=False)
+    return said
+
+
+def _known(value: dict[str, Any], types: dict[str, type]) -> tuple[dict[str, Any], str]:
+    """The values by small-letter keys, the last one of several spellings; and what makes them void. null is as good as nothing."""
+    given: dict[str, Any] = {}
+    for key, one in value.items():
+        kind = types.get(key.lower())
+        if one is not None and kind is not None and type(one) is not kind:
+            return {}, f"`{key}` has the wrong type, so nothing of the output counts"
+        if one is not None or kind is None:
+            given[key.lower()] = one
+    return given, ""
+
+
+def _decide(word: str, said: Envelope, key: str) -> None:
+    if word.lower() in DECISIONS:
+        said.decision = DECISIONS[word.lower()]
+    else:
+        said.odd.append(f'`{key}` "{word}" means nothing to Crush (only allow and deny do)')
+
+
+def _context(value: Any) -> str:
+    """A text as it is; of a list the texts, one a line; anything else is nothing."""
+    if isinstance(value, str):
+        return value
+    if not isinstance(value, list) or any(one is not None and not isinstance(one, str) for one in value):
+        return ""
+    return "\n".join(one for one in value if one)
+
+
+def _files(value: Any, said: Envelope) -> None:
+    if value is None:
+        return
+    if not isinstance(value, list):
+        said.odd.append("context_files is no list and is left out")
+        return
+    for one in value:
+        path = one.get("path") if isinstance(one, dict) else one
+        if isinstance(path, str) and path:
+            said.context_files.append(path)
+        else:
+            said.odd.append(f"context_files: {one!r} is no path")
+
+
+def _prompt(value: Any, said: Envelope) -> None:
+    if isinstance(value, str):
+        said.updated_prompt = value
+    elif value is not None:
+        said.odd.append("updated_prompt is no text and is left out")
+
+
+def _patch(value: Any, said: Envelope, *, unwrap: bool) -> None:
+    """An object, or (`unwrap`) a text that holds one; the merge refuses anything else."""
+    if value is None:
+        return
+    if unwrap and isinstance(value, str):
+        inner, _ = common.document(value)
+        value = inner if isinstance(inner, dict) else value
+    said.updated_input = value

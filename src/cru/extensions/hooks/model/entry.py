@@ -1,0 +1,136 @@
+"""One hook, whatever configuration it was written in: every dialect's file is flattened into these (docs/hooks.md)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+DialectName = Literal["crush", "claude", "codex", "gemini", "cru"]
+Kind = Literal["command", "lua", "python", "http", "mcp_tool", "prompt", "agent"]
+Layer = Literal["system", "user", "project"]
+LAYERS: tuple[Layer, ...] = ("system", "user", "project")
+"""From the one that is trusted most."""
+RUNNING: tuple[str, ...] = ("command", "lua", "python")
+"""Kinds that can run; the others load, and `problem` says that they are not available yet."""
+
+
+class HookSource(Struct, frozen=True):
+    """A configuration file as it was read. `own` says that it is cru's own file, not another program's."""
+
+    dialect: DialectName
+    layer: Layer
+    path: Path
+    text: str
+    own: bool = False
+
+
+class HookEntry(Struct, frozen=True, kw_only=True):
+    """One handler of one event.
+
+    event: in the dialect's own spelling (`PreToolUse`) · line: 1-based, where it stands in its file · matcher, condition (Claude's
+    `if`): as written · command: shell source, or for lua and python their code or file · args: the exec form, no shell · shell: "" = as the
+    system has it, else bash or powershell · timeout: seconds · limits, order and failure: as docs/events.md · definition: the entry
+    as written, canonical JSON, what trust is given to · problem: why it never runs ("" = it does) · cwd: where it runs, from the
+    session's own folder · alike: what its system tells equal entries by, "" = by all that they do · off_by_user: a file of the user's, not
+    its own, is why it is not enabled.
+    """
+
+    id: str
+    dialect: DialectName
+    event: str
+    source: HookSource
+    line: int
+    kind: Kind = "command"
+    name: str = ""
+    command: str = ""
+    args: tuple[str, ...] | None = None
+    shell: str = ""
+    matcher: str = ""
+    condition: str = ""
+    timeout: float = 30.0
+    env: dict[str, str] = {}
+    enabled: bool = True
+    asynchronous: bool = False
+    rewake: bool = False
+    once: bool = False
+    sequential: bool = False
+    include_sub_agents: bool = False
+    on_error: Literal["", "allow", "deny", "ask"] = ""
+    priority: int = 100
+    definition: str = ""
+    problem: str = ""
+    cwd: str = ""
+    alike: str = ""
+    off_by_user: bool = False
+
+    @property
+    def of_project(self) -> bool:
+        """Whether the project brought it: it awaits trust, and gets no keys."""
+        return self.source.layer == "project"
+
+    @property
+    def label(self) -> str:
+        """What people call it: its name, else its command."""
+        return self.name or self.command or " ".join(self.args or ())
+
+    @property
+    def where(self) -> str:
+        return f"{self.source.path}:{self.line}"
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """Two entries that would do the same thing run once a firing; the first one is kept. What only looks alike, since it may decide
+        less (beside the session, once, another way to fail), is another thing."""
+        decides = (self.asynchronous, self.once, self.on_error)
+        if self.alike:
+            return (self.alike,)
+        env = tuple(sorted(self.env.items()))
+        return (self.kind, self.command, self.args, self.shell, self.cwd, self.condition, env, decides)
+
+
+def number_entries(entries: Sequence[HookEntry]) -> list[HookEntry]:
+    """The same entries; those that share an id get a number each, so that no name means two things."""
+    count = Counter(entry.id for entry in entries)
+    seen: Counter[str] = Counter()
+    out = []
+    for entry in entries:
+        seen[entry.id] += 1
+        out.append(replace(entry, id=f"{entry.id}-{seen[entry.id]}") if count[entry.id] > 1 else entry)
+    return out
+
+
+LONGEST = 16 << 10
+"""Bytes of what an entry runs, with its arguments and the values of `env`: all of it is read before it runs, and shown to a person."""
+
+
+def too_long(entry: HookEntry) -> str:
+    """Why it says more than is read; "" if it does not."""
+    size = sum(
+        len(text.encode("utf-8", "surrogatepass")) for text in (entry.command, *(entry.args or ()), *entry.env.values())
+    )
+    return (
+        f"the command is too long: {size} bytes, and at most {LONGEST} are read: put it into a script"
+        if size > LONGEST
+        else ""
+    )
+
+
+class HookFileProblem(Struct, frozen=True):
+    """Something odd in a configuration: what, where, and the next step. `fatal` means that the whole file is left out, `void` that
+    some of what it says about hooks is."""
+
+    path: Path
+    line: int
+    text: str
+    hint: str = ""
+    fatal: bool = False
+    void: bool = False
+
+    def __str__(self) -> str:
+        place = f"{self.path}:{self.line}" if self.line else str(self.path)
+        return f"{place}: {self.text}" + (f" ({self.hint})" if self.hint else "")

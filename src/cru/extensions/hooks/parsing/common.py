@@ -1,0 +1,70 @@
+"""What dialects have in common: reading an output, and the usual fields of a payload."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from cru.events.stamp import Event
+from cru.extensions.hooks.model.dialect import CommandResult, HookResult
+
+BLANK = " \t\r\n\ufeff"
+
+
+def document(text: str) -> tuple[Any, str]:
+    """(the one JSON value that the text is, "") or (None, what is wrong)."""
+    try:
+        return msgspec.json.decode(text.strip(BLANK)), ""
+    except (msgspec.DecodeError, RecursionError) as error:
+        mended = _mended(text.strip(BLANK)) if "\\ud" in text.lower() else None
+        return (mended, "") if mended is not None else (None, f"not JSON: {error}")
+
+
+def _mended(text: str) -> Any:
+    """The value of JSON with halves of characters in it (`\\ud800`), as programs in Python print them; None if more is wrong."""
+    import json
+
+    try:
+        return msgspec.json.decode(_whole(json.dumps(json.loads(text), ensure_ascii=False)))
+    except (ValueError, RecursionError):
+        return None
+
+
+def _whole(text: str) -> str:
+    """Text that UTF-8 can hold: halves of a character that belong together joined, others replaced."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def tool(event: Event) -> str:
+    """The tool that an event is about, in our words."""
+    payload = event.payload
+    return str(getattr(payload, "name", "") or getattr(payload, "tool", ""))
+
+
+def args(event: Event) -> dict[str, Any]:
+    return dict(getattr(event.payload, "args", {}) or {})
+
+
+def one_line(value: object) -> bytes:
+    """Compact JSON with a newline at its end: `read -r` under `set -e` needs it. Bytes that are no text (a path may have them)
+    are replaced."""
+    try:
+        return msgspec.json.encode(value, enc_hook=repr) + b"\n"
+    except UnicodeEncodeError:
+        import json
+
+        plain = json.dumps(value, ensure_ascii=False, default=repr, separators=(",", ":"))
+        return _whole(plain).encode() + b"\n"
+
+
+MODES: dict[str, str] = {"ask": "default", "auto": "acceptEdits", "plan": "plan", "trust": "bypassPermissions"}
+"""Our permission modes as Claude and Codex call them."""
+TYPED = ("user", "queue", "command")
+"""Sources of a prompt that a person gave."""
+
+
+def failure(run: CommandResult) -> HookResult:
+    """An exit status that means nothing but failure, with the first line of what it had to say."""
+    first = run.stderr.strip().partition("\n")[0]
+    return HookResult(failed=f"exit status {run.exit}" + (f": {first}" if first else ""))

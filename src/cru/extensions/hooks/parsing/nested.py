@@ -1,0 +1,90 @@
+"""Configurations of the nested shape: event → groups {matcher, hooks} → handlers. Codex and Gemini have it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from typing import Any
+
+from msgspec import Struct
+
+from cru.config.closest import did_you_mean
+from cru.extensions.hooks.model.dialect import EventMapping
+from cru.extensions.hooks.parsing.positions import Path
+from cru.extensions.hooks.parsing.reading import Reading, definition
+
+# What people write for a key that is too far from it to be a misprint.
+SHORT = {
+    "cmd": "command", "run": "command", "exec": "command", "script": "command", "shell_command": "command", "py": "python",
+    "tool": "matcher", "tools": "matcher", "match": "matcher", "pattern": "matcher", "when": "if", "condition": "if", "dir": "cwd",
+    "directory": "cwd", "environment": "env", "onerror": "on_error", "background": "async", "limit": "timeout", "hook": "event",
+}  # fmt: skip
+
+
+class NestedHandler(Struct, frozen=True):
+    """One handler where it stands. group: the table around it · one: its own · definition: what it says with what the group says about
+    it, canonical."""
+
+    event: str
+    group: dict[str, Any]
+    one: dict[str, Any]
+    at: Path
+    line: int
+    definition: str
+
+
+class Shape(Struct, frozen=True):
+    """What a dialect knows: its events, keys of `hooks` that are none, and the keys of a group and of a handler."""
+
+    events: Collection[str]
+    beside: Collection[str]
+    group: Collection[str]
+    handler: Collection[str]
+
+
+def handlers(reading: Reading, shape: Shape) -> Iterator[NestedHandler]:
+    """Every handler in the order of the file. What is none, and names that nobody knows, are problems; so is a handler of no event."""
+    hooks = reading.typed(reading.value, "hooks", dict, {}, void=True)
+    for event in hooks:
+        if event in shape.beside:
+            continue
+        if event not in shape.events:
+            hint = did_you_mean(event, shape.events)
+            reading.wrong(f"there is no event `{event}`", hint, line=reading.line("hooks", event), void=hint != "")
+            continue
+        for index, group in enumerate(reading.typed(hooks, event, list, [], "hooks", void=True)):
+            yield from _group(reading, shape, event, ("hooks", event, index), group)
+
+
+def _group(reading: Reading, shape: Shape, event: str, at: Path, group: Any) -> Iterator[NestedHandler]:
+    if not isinstance(group, dict) or not isinstance(group.get("hooks"), list):
+        flat = isinstance(group, dict) and "command" in group
+        hint = 'write {"matcher": "…", "hooks": [ … ]} around it' if flat else ""
+        reading.wrong(f"{event}[{at[-1]}] needs a list `hooks`", hint, line=reading.line(*at), void=True)
+        return
+    unknown(reading, group, shape.group, at)
+    around = {key: value for key, value in group.items() if key != "hooks"}
+    for number, one in enumerate(group["hooks"]):
+        inner = (*at, "hooks", number)
+        if not isinstance(one, dict):
+            reading.wrong(f"{event}: a handler must be an object", line=reading.line(*inner), void=True)
+            continue
+        unknown(reading, one, shape.handler, inner)
+        yield NestedHandler(event, group, one, inner, reading.line(*inner), definition({**around, "handler": one}))
+
+
+def has_no_subject(reading: Reading, one: NestedHandler, matcher: object, moments: Sequence[EventMapping]) -> bool:
+    """Whether there is nothing that a matcher could look at; told if there is a matcher all the same."""
+    if any(moment.subject is not None for moment in moments):
+        return False
+    if matcher not in ("", "*") and any(moment.event for moment in moments):
+        reading.wrong(f"a matcher has no effect on {one.event}", line=reading.line(*one.at[:-2], "matcher"))
+    return True
+
+
+def unknown(reading: Reading, table: dict[str, Any], known: Collection[str], at: Path) -> None:
+    """A problem for each key that nobody knows."""
+    for key in table:
+        if key not in known:
+            meant = SHORT.get(key.lower(), "")
+            hint = f"did you mean `{meant}`?" if meant in known else did_you_mean(key, known)
+            reading.wrong(f"`{key}` is not known here", hint, line=reading.line(*at, key))

@@ -1,0 +1,147 @@
+"""Reading a configuration: JSON with lines, values of the right type, ids that stay."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from hashlib import sha256
+from math import inf
+from typing import Any
+
+import msgspec
+
+from cru.config.closest import closest
+from cru.extensions.hooks.model.entry import HookFileProblem, HookSource
+from cru.extensions.hooks.parsing import regex_cost
+from cru.extensions.hooks.parsing.positions import Path, line_of_error, locate_values, without_comments
+
+LONGEST = 1000
+"""Characters of a regular expression."""
+MOST_SECONDS = 1_000_000_000
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+WORDS: dict[type, str] = {
+    str: "a text",
+    int: "a whole number",
+    bool: "true or false",
+    list: "a list",
+    dict: "an object",
+}
+
+
+class Reading:
+    """One file while it is read. `value` is its JSON ({} if it has none), `problems` what was wrong so far."""
+
+    def __init__(self, source: HookSource, *, comments: bool = False) -> None:
+        self.source = source
+        self.problems: list[HookFileProblem] = []
+        self._taken: dict[str, int] = {}
+        self._lines: dict[Path, int] = {}
+        self.value: dict[str, Any] = self._decoded(source.text.removeprefix("\ufeff"), comments)
+        for key in filter(is_misspelt, self.value):
+            self.wrong(f"`{key}` is not known here", "did you mean `hooks`?", line=self.line(key), void=True)
+
+    def _decoded(self, text: str, comments: bool) -> dict[str, Any]:
+        plain = without_comments(text) if comments else text
+        if not plain.strip():
+            return {}
+        try:
+            value = msgspec.json.decode(plain)
+        except (ValueError, RecursionError) as error:  # msgspec's own are ValueErrors
+            self.wrong(f"not JSON: {error}", line=line_of_error(plain, error), fatal=True)
+            return {}
+        if not isinstance(value, dict):
+            self.wrong("not a JSON object", line=1, fatal=True)
+            return {}
+        found = locate_values(plain)
+        self._lines = found.lines
+        for path, line in found.twice.items():
+            if path and str(path[0]).startswith("hooks"):
+                self.wrong(f"`{path[-1]}` is given twice; only the last one counts", line=line, void=True)
+        return value
+
+    def line(self, *path: str | int) -> int:
+        """Where a value stands, else the nearest thing around it."""
+        while path and path not in self._lines:
+            path = path[:-1]
+        return self._lines.get(path, 0)
+
+    def wrong(self, text: str, hint: str = "", *, line: int = 0, fatal: bool = False, void: bool = False) -> None:
+        self.problems.append(HookFileProblem(self.source.path, line, text, hint, fatal, void))
+
+    def typed(
+        self, table: Mapping[str, Any], key: str, kind: type, otherwise: Any, *path: str | int, void: bool = False
+    ) -> Any:
+        """The value of a key if it has the type; else a problem, and `otherwise`. A whole float counts as a whole number."""
+        wrong = mistyped(table, {key: kind})
+        if wrong:
+            self.wrong(wrong, line=self.line(*path, key), void=void)
+        return given(table, key, kind, otherwise)
+
+    def id(self, event: str, definition: str) -> str:
+        """The same for the same entry of the same file, whatever stands around it."""
+        said = f"{self.source.path}\0{event}\0{definition}"
+        count = self._taken[said] = self._taken.get(said, 0) + 1
+        digest = sha256(f"{said}\0{count}".encode()).hexdigest()[:12]
+        return f"{self.source.dialect}-{digest}"
+
+
+def definition(value: Any) -> str:
+    """An entry as it was written, in a form that does not depend on spaces and order."""
+    return msgspec.json.encode(value, order="sorted", enc_hook=repr).decode()
+
+
+def given(table: Mapping[str, Any], key: str, kind: type, otherwise: Any) -> Any:
+    """The value of a key if it has the type, else `otherwise`. A whole float counts as a whole number."""
+    value = table.get(key)
+    if kind is int and isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if type(value) is kind else otherwise
+
+
+def mistyped(table: Mapping[str, Any], kinds: Mapping[str, type]) -> str:
+    """What is wrong with the first key whose value has not its type; "" if all have."""
+    for key, kind in kinds.items():
+        if table.get(key) is not None and given(table, key, kind, None) is None:
+            return f"`{key}` must be {WORDS[kind]}"
+    return ""
+
+
+def seconds_of(value: Any) -> float | None:
+    """A time limit as it is written: seconds, or whatever the dialect counts in; None if it is no number above nothing. One beyond all
+    use is cut."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < inf:
+        return None
+    return min(value, MOST_SECONDS)
+
+
+def has_nul(definition: str) -> bool:
+    """Whether a text in an entry, as `definition` gives it, holds the character that no system takes in a command or a name."""
+    return _NUL.search(definition) is not None
+
+
+def is_misspelt(key: str) -> bool:
+    """Whether a key is nearly `hooks`: what stands under it would be passed by in silence."""
+    return key != "hooks" and closest(key, ("hooks",)) is not None
+
+
+def bad_regex(pattern: str) -> str:
+    """Why a regular expression cannot be used; "" if it can. Bounded in time, whoever wrote it."""
+    slow = slow_regex(pattern)
+    if slow:
+        return slow
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        return str(error)
+    return ""
+
+
+def slow_regex(pattern: str) -> str:
+    """Why compiling it, or searching a name with it, may take too long; "" if it does not."""
+    if len(pattern) > LONGEST:
+        return f"it is longer than {LONGEST} characters"
+    if regex_cost.is_wide(pattern):
+        return "a range of letters in it ends outside of the Latin ones"
+    if regex_cost.takes_too_long(pattern):
+        return "it may take too long: it has a repetition in a repetition, or too many of them"
+    return ""

@@ -1,0 +1,37 @@
+"""Long texts of hooks: a file in the context's folder, and the beginning of it for the model."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+
+from msgspec.structs import replace
+
+from cru.extensions.hooks.model.dialect import HookResult, SessionFacts
+
+LONGEST = 10_000
+"""Characters of one context that go on as they are (Claude's limit; Codex' is about the same)."""
+PREVIEW = 2_000
+
+
+def spilled(said: HookResult, about: SessionFacts) -> HookResult:
+    """The same with contexts that are too long in files."""
+    context = tuple(capped(text, about) for text in said.answer.context)
+    return said if context == said.answer.context else replace(said, answer=replace(said.answer, context=context))
+
+
+def capped(text: str, about: SessionFacts) -> str:
+    """A text as it goes on: a longer one is saved, and its beginning and the file stand for it."""
+    if len(text) <= LONGEST:
+        return text
+    from cru.contexts.atomic import replace_file
+    from cru.tools.output import FOLDER
+
+    data = text.encode("utf-8", "replace")
+    path = about.folder / FOLDER / f"hook_{sha256(data).hexdigest()[:12]}.txt"
+    shown = f"{text[:PREVIEW]}\n[… {len(text) - PREVIEW:,} more characters"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, data)
+    except OSError as error:
+        return f"{shown}; they could not be saved: {error.strerror}]"
+    return f"[{len(text):,} characters from a hook; all of them are in {path}]\n{shown} in the file]"

@@ -1,0 +1,57 @@
+"""Reading a configuration in TOML, as reading.py reads JSON: the same object, with the same lines."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cru.config.positions import positions
+from cru.extensions.hooks.model.entry import HookSource
+from cru.extensions.hooks.parsing.positions import Path
+from cru.extensions.hooks.parsing.reading import Reading
+
+
+class TomlReading(Reading):
+    """A TOML file while it is read; see Reading."""
+
+    def _decoded(self, text: str, comments: bool) -> dict[str, Any]:
+        import tomllib
+
+        try:
+            value = tomllib.loads(text)
+        except (ValueError, RecursionError) as error:  # TOML has no mistakes of its own for numbers that are too long
+            message, _, place = str(error).partition(" (at line ")
+            number = place.partition(",")[0]
+            self.wrong(f"not TOML: {message}", line=int(number) if number.isdigit() else 0, fatal=True)
+            return {}
+        self._lines = _lines(text, value)
+        return value
+
+
+def reading_of(source: HookSource, *, comments: bool = False) -> Reading:
+    """The file as what its name says it is."""
+    return TomlReading(source) if source.path.suffix == ".toml" else Reading(source, comments=comments)
+
+
+def _lines(text: str, value: dict[str, Any]) -> dict[Path, int]:
+    """The line of every key and every table; a table of a list is counted by its `[[header]]`."""
+    rows = text.split("\n")
+    found: dict[Path, int] = {}
+    count: dict[Path, int] = {}
+    for names, line in positions(text):
+        path: Path = ()
+        node: Any = value
+        for depth, name in enumerate(names, 1):
+            path, node = (*path, name), node.get(name) if isinstance(node, dict) else None
+            if not _is_tables(node):
+                continue
+            if depth == len(names) and rows[line - 1].lstrip().startswith("[["):
+                count[path] = count.get(path, -1) + 1
+                found.setdefault(path, line)
+            index = min(count.get(path, 0), len(node) - 1)
+            path, node = (*path, index), node[index]
+        found.setdefault(path, line)
+    return found
+
+
+def _is_tables(node: Any) -> bool:
+    return isinstance(node, list) and bool(node) and all(isinstance(one, dict) for one in node)

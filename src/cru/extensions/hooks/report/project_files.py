@@ -1,0 +1,95 @@
+"""Hooks of a user that run a file of whatever project they stand in, as far as their words tell: what `cru hooks check` says of them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+
+from cru.extensions.hooks.model.dialect import SessionFacts
+from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.report.runnable import SCRIPT
+from cru.extensions.hooks.trust.references import CODE, PLAIN
+from cru.permissions.paths import PROTECTED_NAMES
+from cru.permissions.programs import KEYWORDS, SHELLS
+
+_COMMENT = re.compile(r"""('[^']*'|"(?:[^"\\]|\\.)*+"|\\.)|(?:(?<=[\s;|&()])|\A)#[^\n]*""", re.DOTALL)
+_PROJECT = re.compile(
+    r"\$\{?(?:CLAUDE|GEMINI|CRUSH|CRU)_PROJECT_(?:DIR|ROOT)\}?/|\$\{?(?:CRUSH_CWD|GEMINI_CWD|PWD)\}?/|\.\.?/"
+)
+_OPERATORS = ";|&()<>\n"
+_ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
+ELSEWHERE = ("/", "~", "$")
+
+
+def odd(entry: HookEntry, about: SessionFacts) -> tuple[str, str]:
+    """(what is odd, the next step) of a user's entry that names such a file; ("", "") if it names none. Words only: what a shell makes of
+    them is not known."""
+    if entry.of_project or (entry.kind == "command" and entry.cwd.startswith(ELSEWHERE)):
+        return "", ""
+    words = _exec_form(entry) if entry.args is not None else _of_source(entry.command)
+    word = next(words, "") if entry.kind == "command" else ""
+    if not word:
+        return "", ""
+    file = _PROJECT.sub("", word, count=1)
+    text = f"runs {word} of whatever project you stand in; cru does not review it"
+    if not PROTECTED_NAMES.isdisjoint(file.split("/")):
+        return text, ""
+    return f"{text}, and in mode auto the model may write it", f'protect it with `[permissions] ask = ["write:{file}"]`'
+
+
+def _exec_form(entry: HookEntry) -> Iterator[str]:
+    words = [entry.command, *(entry.args or ())]
+    yield from _of_program([word for word in words if word])
+
+
+def _of_source(source: str) -> Iterator[str]:
+    """Files that the commands of a shell's source name."""
+    plain = _COMMENT.sub(lambda match: match[1] or "", source).replace("`", ";")
+    away = False
+    for words in _commands(plain):
+        while words and (words[0] in KEYWORDS or _ASSIGNED.match(words[0])):
+            words.pop(0)
+        if words[:1] == ["cd"] and not _PROJECT.match(words[-1]) and words[-1].startswith(ELSEWHERE):
+            away = True
+        yield from (word for word in _of_program(words) if not away or word.startswith("$"))
+
+
+def _commands(source: str) -> Iterator[list[str]]:
+    """The words of each command, quotes removed; without the files that it writes."""
+    lexer = shlex.shlex(source, posix=True, punctuation_chars=_OPERATORS)
+    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
+    words: list[str] = []
+    written = False
+    try:
+        for token in lexer:
+            if token and set(token) <= set(_OPERATORS):
+                written = ">" in token
+                if not written and "<" not in token:
+                    yield words
+                    words = []
+            elif not written:
+                words.append(token)
+            else:
+                written = False
+    except ValueError:
+        pass  # a quote is open: the words so far
+    yield words
+
+
+def _of_program(words: list[str]) -> Iterator[str]:
+    """Of one command: what it runs by a path, what it gives an interpreter, and all that is a path to begin with."""
+    if not words:
+        return
+    first, name = words[0], words[0].rpartition("/")[2]
+    if _PROJECT.match(first) or ("/" in first and not first.startswith(ELSEWHERE)):
+        yield first
+    if name in PLAIN:
+        return
+    given = next((word for word in words[1:] if not word.startswith("-")), "")
+    options = words[1 : words.index(given)] if given else []
+    if name in SHELLS and options and "c" in options[-1]:
+        yield from _of_source(given)
+    elif name.rstrip("0123456789.") in CODE and not given.startswith(ELSEWHERE) and SCRIPT.fullmatch(given):
+        yield given
+    yield from (word for word in words[1:] if _PROJECT.match(word) and not any(char.isspace() for char in word))

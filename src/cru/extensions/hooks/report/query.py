@@ -1,0 +1,127 @@
+"""Events and tools in anybody's words: what a person types is found whatever system its name comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from cru.config.closest import did_you_mean
+from cru.events.catalog import ALIASES, BY_NAME
+from cru.extensions.executables.executable import HOOKS
+from cru.extensions.hooks.errors import HookError
+from cru.extensions.hooks.model import tool_names
+from cru.extensions.hooks.model.dialect import Dialect
+from cru.extensions.hooks.model.entry import HookEntry
+
+
+class NoSuchName(HookError):
+    pass
+
+
+class HookQuery(Struct, frozen=True):
+    """What is asked about. word: as typed · ours: events of the catalog · theirs: (dialect, event) · program: a hook of plugins that are
+    programs · tool: in our words. Empty: all."""
+
+    word: str = ""
+    ours: frozenset[str] = frozenset()
+    theirs: frozenset[tuple[str, str]] = frozenset()
+    tool: str = ""
+    program: str = ""
+
+    @property
+    def first(self) -> str:
+        """The one of `ours` that stands first in the catalog; "" if there are none."""
+        return next((name for name in BY_NAME if name in self.ours), "")
+
+    def event(self, name: str) -> bool:
+        return name in self.ours or not self.word
+
+    def entry(self, entry: HookEntry, dialect: Dialect) -> bool:
+        """Whether it listens to what is asked about."""
+        if (entry.dialect, entry.event) in self.theirs:
+            return True
+        heard = {moment.event for moment in dialect.moments.get(entry.event, ())}
+        if self.tool and not any(name.startswith(("tool:", "permission:")) for name in heard):
+            return False
+        return not self.word or not heard.isdisjoint(self.ours)
+
+
+def find_event(word: str, dialects: Mapping[str, Dialect]) -> HookQuery | None:
+    """An event by its name in any system, however it is written (`PreToolUse`, `pre_tool_use`, `tool:before_call`)."""
+    plain = _plain(word)
+    ours = {name for name in BY_NAME if _plain(name) == plain}
+    ours |= {name for alias, (name, _) in ALIASES.items() if _plain(alias) == plain}
+    theirs = {
+        (dialect.name, name) for dialect in dialects.values() for name in dialect.moments if _plain(name) == plain
+    }
+    if not ours and not theirs:
+        return None
+    meant = {m.event for d, name in theirs for m in dialects[d].moments[name] if m.event}
+    same = {
+        (dialect.name, name)
+        for dialect in dialects.values()
+        for name, moments in dialect.moments.items()
+        if any(moment.event in ours for moment in moments)
+    }
+    return HookQuery(word, frozenset(ours | meant), frozenset(theirs | same))
+
+
+def find_event_or_program_hook(word: str, dialects: Mapping[str, Dialect]) -> HookQuery | None:
+    """The same, or a hook of plugins that are programs (`pre_shell_exec`)."""
+    from cru.extensions.executables.hooks.table import BY_NAME as PROGRAMS
+
+    found = find_event(word, dialects)
+    hook = next((hook for name, hook in PROGRAMS.items() if _plain(name) == _plain(word)), None)
+    if hook is None:
+        return found
+    found = found or HookQuery(word)
+    return replace(found, ours=found.ours.union(hook.events), program=hook.name)
+
+
+def find_tool(word: str, known: Iterable[str] = ()) -> str:
+    """Our tool by its name in any system; "" if nobody has one of that name. `known`: names beside those of the tables."""
+    if word in tool_names.TOOLS or word in known:
+        return word
+    for ours, others in tool_names.TOOLS.items():
+        if any(word in theirs for theirs in others.values()):
+            return ours
+    return word if word.startswith("mcp") else ""
+
+
+def parse_query(words: list[str], dialects: Mapping[str, Dialect], known: Iterable[str] = ()) -> HookQuery:
+    """`[EVENT] [TOOL]` as typed; EVENT may be a hook of programs. Raises NoSuchName."""
+    made = HookQuery()
+    for word in words:
+        found = find_event_or_program_hook(word, dialects) if not made.word else None
+        if found is not None:
+            made = replace(found, tool=made.tool)
+        elif not made.tool and find_tool(word, known):
+            made = replace(made, tool=find_tool(word, known))
+        else:
+            raise unknown(word, dialects, (*known, *HOOKS))
+    return made
+
+
+def unknown(word: str, dialects: Mapping[str, Dialect], known: Iterable[str] = ()) -> NoSuchName:
+    hint = did_you_mean(word, [*events(dialects), *tools(known)])
+    return NoSuchName(f"there is no event and no tool {word}", hint or "docs/events.md and docs/hooks.md list them")
+
+
+def tools(known: Iterable[str] = ()) -> list[str]:
+    """Every name of a tool in any system, ours first."""
+    return [
+        *tool_names.TOOLS,
+        *known,
+        *(one for row in tool_names.TOOLS.values() for them in row.values() for one in them),
+    ]
+
+
+def events(dialects: Mapping[str, Dialect]) -> list[str]:
+    """Every name of an event, ours first."""
+    return [*BY_NAME, *ALIASES, *dict.fromkeys(name for dialect in dialects.values() for name in dialect.moments)]
+
+
+def _plain(word: str) -> str:
+    return "".join(char for char in word.lower() if char.isalnum())

@@ -1,0 +1,170 @@
+"""Whether what a hook names can be run, told without running it: missing scripts and programs, modes, line ends, login shells."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from cru.extensions.hooks.errors import BadScript
+from cru.extensions.hooks.launch import script_probe
+from cru.extensions.hooks.launch.command_words import find_command_starts
+from cru.extensions.hooks.launch.dispatch import DIALECTS as DISPATCHING
+from cru.extensions.hooks.model.dialect import SessionFacts
+from cru.extensions.hooks.model.entry import HookEntry
+from cru.permissions.commands import read
+from cru.permissions.programs import KEYWORDS, SHELLS
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# What a shell knows by itself, and `jq`, which hooks always have.
+BUILTINS = _names(
+    ". : [ alias bg break builtin caller cd command compgen complete continue declare dirs disown echo enable eval exec exit export "
+    "false fc fg getopts hash help history jobs jq kill let local logout mapfile popd printf pushd pwd read readarray readonly return "
+    "set shift shopt source suspend test times trap true type typeset ulimit umask unalias unset wait"
+)
+RUNNERS = re.compile(r"(?:python|node|nodejs|ruby|perl|lua|php|bash|sh|zsh|dash|ksh|deno|bun)[\d.]*")
+SCRIPT = re.compile(r".*\.(?:py|sh|bash|js|mjs|cjs|ts|rb|pl|lua|php|ps1)")
+LOGIN = re.compile(r"--login|-[a-zA-Z]*l[a-zA-Z]*")
+Trouble = tuple[str, str]
+"""(what is wrong, the next step)."""
+TRIES = re.compile(r"\|\||^\s*(?:if|while|until|for|case|!)\s")
+"""What stands behind or between these need not be there."""
+
+
+def broken(entry: HookEntry, about: SessionFacts) -> Iterator[tuple[bool, str, str]]:
+    """What cannot run as it stands, and the next step; whether that is certain: of a command that is plain, its first program."""
+    if entry.kind in ("lua", "python"):
+        from cru.extensions.hooks.model.code import broken as unusable
+
+        yield from unusable(entry)
+    elif entry.kind == "command":
+        tries = entry.args is None and TRIES.search(entry.command) is not None
+        for first, trouble in _of_command(entry, about):
+            yield (first and not tries, *trouble)
+
+
+def _of_command(entry: HookEntry, about: SessionFacts) -> Iterator[tuple[bool, Trouble]]:
+    """(whether it is about the first program, the trouble)."""
+    env = _known(about)
+    cwd = about.cwd / entry.cwd
+    if entry.args is not None:
+        argv = [word for word in (entry.command, *entry.args) if word]
+        for trouble in (*_first(argv[0], str(cwd), entry, env, exec_form=True), *_script(argv, cwd)):
+            yield True, trouble
+        return
+    for at, one in enumerate(find_command_starts(entry.command, env)):
+        if one.text and (one.moves is not None or one.text.startswith("/")):
+            for trouble in _first(one.text, os.path.join(cwd, *(one.moves or ())), entry, env):
+                yield at == 0, trouble
+    for at, part in enumerate(read(_filled(entry.command, env)).parts):
+        if "cd " not in entry.command:
+            for trouble in _script(part, cwd):
+                yield at == 0, trouble
+
+
+def login(entry: HookEntry) -> bool:
+    """Whether it starts a shell that reads the user's profile."""
+    parts = [(entry.command, *entry.args)] if entry.args is not None else read(entry.command).parts
+    return any(
+        os.path.basename(words[0]) in SHELLS and any(LOGIN.fullmatch(word) for word in words[1:3])
+        for words in parts
+        if words
+    )
+
+
+def _known(about: SessionFacts) -> dict[str, str]:
+    """The variables whose value is certain before the hook runs."""
+    root, cwd = str(about.root), str(about.cwd)
+    ours = {
+        "CLAUDE_PROJECT_DIR": root, "GEMINI_PROJECT_DIR": root, "CRUSH_PROJECT_DIR": cwd, "CRUSH_CWD": cwd, "GEMINI_CWD": cwd,
+        "PWD": cwd, "HOME": str(about.user_home),
+    }  # fmt: skip
+    return {**about.env, **ours}
+
+
+def _filled(command: str, env: dict[str, str]) -> str:
+    """The source with the values of variables that are plain words."""
+
+    def value(match: re.Match[str]) -> str:
+        found = env.get(match[1] or match[2], "")
+        return found if re.fullmatch(r"[\w./-]+", found) else match[0]
+
+    return re.sub(r"\$(?:\{(\w+)\}|(\w+))", value, command)
+
+
+def _first(
+    word: str, folder: str, entry: HookEntry, env: dict[str, str], *, exec_form: bool = False
+) -> Iterator[Trouble]:
+    """A word that a program or file is run by."""
+    if "/" in word:
+        yield from _file(word, folder, entry, env, exec_form)
+    elif (exec_form or word not in BUILTINS | KEYWORDS) and not _defined(word, entry) and not _which(word, env):
+        yield f"there is no program {word} on the PATH", "install it, or give its whole path"
+
+
+def _defined(word: str, entry: HookEntry) -> bool:
+    """Whether the source itself makes a function or alias of that name."""
+    name = re.escape(word)
+    return bool(re.search(rf"\b{name}\s*\(\)|\b(?:function|alias)\s+{name}\b", entry.command))
+
+
+def _which(word: str, env: dict[str, str]) -> str | None:
+    return shutil.which(word, path=env.get("PATH", ""))
+
+
+def _file(word: str, folder: str, entry: HookEntry, env: dict[str, str], exec_form: bool) -> Iterator[Trouble]:
+    path = os.path.join(folder, os.path.expanduser(word))
+    if not os.path.exists(path):
+        hint = "" if os.path.isabs(word) else f"it is looked for in {os.path.normpath(folder)}"
+        yield f"there is no {word}", hint
+        return
+    if os.path.isdir(path):
+        yield f"{word} is a folder", "name the script in it"
+        return
+    found = entry.dialect in DISPATCHING and not exec_form
+    if not found and not os.access(path, os.X_OK):
+        yield f"{word} is not executable", f"chmod +x {word}"
+    yield from _shebang(word, path, env, kernel=not found)
+
+
+def _shebang(word: str, path: str, env: dict[str, str], *, kernel: bool) -> Iterator[Trouble]:
+    try:
+        with open(path, "rb") as file:
+            head = file.read(script_probe.WINDOW)
+    except OSError:
+        return
+    if not head.startswith(b"#!"):
+        return
+    if kernel and b"\r" in head.partition(b"\n")[0]:
+        yield f"{word} has line ends of Windows, so its interpreter is not found", f"sed -i 's/\\r$//' {word}"
+        return
+    try:
+        program = script_probe.shebang(head).program
+    except BadScript as error:
+        if not kernel:
+            yield f"{word}: {error.message}", "the first line names the interpreter: #!/usr/bin/env python3"
+        return
+    there = os.path.exists(program) if "/" in program else bool(_which(program, env))
+    if not there and (kernel or not _which(os.path.basename(program), env)):
+        yield f"the interpreter of {word}, {program}, is not there", "install it, or change the first line"
+
+
+def _script(words: Sequence[str], cwd: Path) -> Iterator[Trouble]:
+    """The file that an interpreter is given."""
+    if not words or not RUNNERS.fullmatch(os.path.basename(words[0])):
+        return
+    for word in words[1:]:
+        if word.startswith("-"):
+            if word in ("-c", "-m", "-e", "-lc", "-ic"):
+                return
+            continue
+        path = cwd / os.path.expanduser(word)
+        if (SCRIPT.fullmatch(word) or "/" in word) and "$" not in word and not path.exists():
+            yield f"there is no {word}", "" if os.path.isabs(word) else f"it is looked for in {cwd}"
+        return

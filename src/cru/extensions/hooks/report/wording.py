@@ -1,0 +1,175 @@
+"""What is said of hooks, in plain sentences: what an answer did, what came of several, why a matcher does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from msgspec.structs import replace
+
+from cru.config.closest import closest, did_you_mean
+from cru.events.answers import STRENGTH, strength
+from cru.events.journal import JournalLine
+from cru.extensions.hooks import synthetic_events
+from cru.extensions.hooks.loader import EntryStatus, LoadedHooks
+from cru.extensions.hooks.model import tool_names
+from cru.extensions.hooks.model.dialect import Dialect
+from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.records import FiringRecord
+from cru.extensions.hooks.report.turn_history import RecordedCall
+from cru.extensions.hooks.run.command import CANCELLED, SLOW_MS
+
+OWNER = "hook "
+NAMED = 40
+STATES = {
+    "untrusted": "{why}",
+    "not accepted": "hooks of other programs are off until you accept them: `cru hooks review`",
+    "refused": "it was refused: {why}",
+    "disabled": "it is disabled: {why}",
+    "broken": "it is broken: {why}",
+    "not available yet": "{why}",
+    "no moment": "{why}",
+}
+STRONGEST = {4: "halted", 3: "denied", 1: "allowed"}
+SAYS = {"halt": "halted the turn", "deny": "denied", "ask": "wanted a person to be asked", "allow": "allowed"}
+FATES = {
+    "": "ran",
+    "policy": "not run: a rule or the mode denied it",
+    "hook": "not run: a hook denied it",
+    "human": "not run: a person refused it",
+    "timeout": "ended by its time limit, or nobody answered",
+    "error": "not run: what was to decide failed",
+    "invalid": "not run: its arguments do not fit",
+    "unknown": "not run: there is no such tool",
+    "failed": "ran and failed",
+    "halted": "not run: the turn was halted",
+    "interrupted": "interrupted",
+}
+# Why a turn had no such event, by the beginning of its name.
+NEVER = (
+    ("tool:failed", "no call failed"), ("tool:completed", "no call ended well"), ("tool:", "no tool was called"),
+    ("permission:", "no leave was asked for"), ("session:started", "the session had started before"),
+    ("session:ended", "the session had not ended"), ("context:overflow", "nothing was compacted"),
+    ("session:compacted", "nothing was compacted"),
+)  # fmt: skip
+
+
+def describe_outcome(line: JournalLine, loaded: LoadedHooks) -> Iterator[str]:
+    """Which answers made the decision of a dispatch, which had no effect, and who changed what."""
+    known = {one.entry.id: one for one in loaded.known}
+    answers = [(describe_owner(one.owner, known), one.answer) for one in line.heard if not one.skipped]
+    top = max((strength(answer) for _, answer in answers), default=0)
+    deciders = ", ".join(name for name, answer in answers if top and strength(answer) == top)
+    reason = f": {line.reason}" if line.reason else ""
+    if not deciders:
+        yield "nobody decided"
+    elif line.decision == "none":
+        yield f"nobody decided in the end: the leave of {deciders} is void, since the call was changed after it"
+    elif top == STRENGTH["ask"]:
+        yield f"a person is to be asked, says {deciders}{reason}"
+    else:
+        yield f"{STRONGEST[top]} by {deciders}{reason}"
+    weaker = [f"{name} {SAYS[answer.decision]}" for name, answer in answers if 0 < strength(answer) < top]
+    if weaker:
+        yield f"{', '.join(weaker)} in vain: halt counts before deny, that before ask, that before allow"
+    for field_name in line.changed:
+        by = [name for name, answer in answers if any(change.field == field_name for change in answer.changes)]
+        yield f"{field_name} changed by {', then '.join(by)}"
+
+
+def describe_owner(owner: str, known: Mapping[str, EntryStatus]) -> str:
+    """A handler's owner for people."""
+    one = known.get(owner.removeprefix(OWNER)) if owner.startswith(OWNER) else None
+    if one is None:
+        return owner
+    label = one.entry.label
+    return f"{label if len(label) <= NAMED else label[: NAMED - 1] + '…'} ({one.entry.id})"
+
+
+def describe_answer(decision: str, reason: str, more: tuple[str, ...]) -> str:
+    """What an answer did, in words."""
+    parts = [SAYS[decision] + (f": {reason}" if reason else "")] if decision in SAYS else []
+    given = [name for name in more if name in ("context", "context_files", "inject", "result")]
+    changed = [name for name in more if name not in given]
+    if changed:
+        parts.append(f"changed {', '.join(changed)}")
+    if given:
+        parts.append(f"gave {', '.join(given)}")
+    return "; ".join(parts) or "said nothing"
+
+
+def describe_firing(fired: FiringRecord, rejected: tuple[str, ...] = ()) -> str:
+    """One firing: how long, how it ended, what it did."""
+    parts = [f"ran {fired.ms:.0f} ms"]
+    if fired.timed_out:
+        parts.append("timed out")
+    elif fired.exit is not None:
+        parts.append(f"exit {fired.exit}")
+    elif not fired.failed:
+        parts.append(fired.error or "no exit status")
+    if fired.beside:
+        parts.append("beside the session")
+    if fired.ms > SLOW_MS and fired.ours.startswith("tool:"):
+        parts.append("slow: the call waited for it")
+    said = [describe_answer(fired.decision, fired.reason, fired.did)]
+    if fired.note and fired.decision == "none" and not fired.did:
+        said = [fired.note]
+    if fired.failed == CANCELLED:
+        said = ["was running when the run was interrupted"]
+    elif fired.failed:
+        more = [describe_answer("none", "", fired.did)] if fired.did else []
+        said = [f"failed ({fired.failed}), so it {SAYS.get(fired.decision, 'has no say')}", *more]
+    elif fired.warning:
+        said.append(f"odd: {fired.warning}")
+    said += [f"left out: {one}" for one in rejected]
+    return f"{', '.join(parts)}: {'; '.join(said)}"
+
+
+def describe_other_event(line: JournalLine) -> str:
+    """The event is one of ours that the dialect's hears only in part."""
+    if line.event == "message:received":
+        return "the prompt was not typed by a person: it came from a continuation, a task or another context"
+    if line.event == "session:idle":
+        return "nobody sat at a chat whose input was awaited"
+    if line.event == "turn:complete":
+        return f"the turn ended otherwise (cause: {line.ident})"
+    return f"this {line.event} is none of its moments" + (f" ({line.ident})" if line.ident else "")
+
+
+def describe_mismatch(
+    entry: HookEntry, dialect: Dialect, event: str, subjects: Sequence[str], call: RecordedCall | None = None
+) -> str:
+    """Why a matcher fits none of these, and what it may have meant."""
+    if not event.startswith(("tool:", "permission:", "output:")):
+        both = ": the context was there before; `startup|resume` hears both"
+        opened = both if event == "session:started" and "resume" in subjects and "startup" in entry.matcher else ""
+        return f"its matcher `{entry.matcher}` does not fit {', '.join(subjects)}{opened}"
+    if entry.condition and any(fits_without_condition(entry, dialect, subject) for subject in subjects):
+        return f"its `if` {entry.condition} does not fit {f'`{call.arguments}`' if call is not None else 'the call'}"
+    known = [tool_names.names(entry.dialect, subject) for subject in subjects]
+    called = [
+        f"{one} ({entry.dialect}: {them[0]})" if them[0] != one else one
+        for one, them in zip(subjects, known, strict=True)
+    ]
+    near = likely(entry.matcher, [name for them in known for name in them])
+    return f"its matcher `{entry.matcher}` does not fit {', '.join(called)}" + (
+        f"; did you mean `{near}`?" if near else ""
+    )
+
+
+def describe_state(one: EntryStatus, dialect: Dialect) -> str:
+    """Why an entry cannot fire, in a sentence."""
+    if one.state == "no moment" and one.entry.event not in dialect.moments:
+        hint = did_you_mean(one.entry.event, dialect.moments)
+        return f"{dialect.name} has no event {one.entry.event}" + (f"; {hint}" if hint else "")
+    return STATES[one.state].format(why=one.why)
+
+
+def likely(matcher: str, known: Sequence[str]) -> str:
+    """The name that a matcher nearly is, "" if none is near."""
+    bare = matcher.strip("^$() ")
+    words = [word for word in bare.replace(",", "|").split("|") if word.strip()]
+    return next((near for word in words if (near := closest(word.strip(" ^$"), known))), "")
+
+
+def fits_without_condition(entry: HookEntry, dialect: Dialect, tool: str) -> bool:
+    return dialect.matches(replace(entry, condition=""), synthetic_events.make_call(tool), tool)

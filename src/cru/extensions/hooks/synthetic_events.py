@@ -1,0 +1,81 @@
+"""Events that did not happen: for trying hooks out, and for asking a matcher whether it fits."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, get_args, get_origin, get_type_hints
+
+import msgspec
+
+from cru.config.closest import did_you_mean
+from cru.events.catalog import BY_NAME
+from cru.events.payloads import ToolBeforeCall
+from cru.events.stamp import Event, Stamp
+from cru.extensions.hooks.errors import HookError
+
+_EMPTY: dict[Any, Any] = {str: "", int: 0, float: 0.0, bool: False, dict: dict, tuple: tuple, list: list}
+# What an event looks like when nobody says otherwise, beside empty texts and tables.
+USUAL: dict[str, dict[str, Any]] = {
+    "turn:complete": {"cause": "done", "rounds": 1},
+    "tool:failed": {"which": "failed", "error": "it failed"},
+    "session:ended": {"reason": "exit"},
+    "context:overflow": {"strategy": "rolling", "limit": 100_000, "used": 90_000, "percent": 90.0, "trigger": "manual"},
+    "message:before_send": {"model": "a-model"},
+}
+CALL_ID = "call_test"
+ABOUT_CALLS = ("tool:before_call", "permission:requested")
+"""Events that say of what kind their tool is."""
+
+
+class BadPayload(HookError):
+    pass
+
+
+def make_payload(name: str, given: dict[str, Any]) -> msgspec.Struct:
+    """The payload of an event of ours, with these fields. Raises BadPayload."""
+    kind = BY_NAME[name].payload
+    types = get_type_hints(kind)
+    for field in given:
+        if field not in types:
+            hint = did_you_mean(field, types) or f"it has: {', '.join(types)}"
+            raise BadPayload(f"`{name}` has no field `{field}`", hint)
+    required = [f for f, info in zip(kind.__struct_fields__, _defaults(kind), strict=True) if info]
+    made = {field: _empty(types[field]) for field in required} | USUAL.get(name, {})
+    if "call_id" in types:
+        made["call_id"] = CALL_ID
+    if name in ABOUT_CALLS:
+        made["kind"] = _kind(str(given.get("tool") or given.get("name") or ""))
+    try:
+        return msgspec.convert({**made, **given}, kind)
+    except msgspec.ValidationError as error:
+        raise BadPayload(f"`{name}`: {error}", "see the payload's fields in docs/events.md") from error
+
+
+def _kind(tool: str) -> str:
+    """The kind of a tool as rules know it."""
+    from cru.tools.builtin import TABLE
+
+    return TABLE[tool].kind if tool in TABLE else "tool"
+
+
+def _defaults(kind: type[msgspec.Struct]) -> list[bool]:
+    """Of each field whether it must be given."""
+    return [field.required for field in msgspec.structs.fields(kind)]
+
+
+def _empty(type_: Any) -> Any:
+    value = _EMPTY.get(get_origin(type_) or type_)
+    if value is None and get_args(type_):
+        return None
+    return value() if isinstance(value, type) else value
+
+
+def make_event(name: str, what: msgspec.Struct) -> Event:
+    """Such an event as a handler gets it, typed by a person, in no run."""
+    stamp = Stamp("", "", "main", "", 0, False, 0, 0, time.time(), False, "user", "")
+    return Event(BY_NAME[name], stamp, what)
+
+
+def make_call(tool: str, args: dict[str, Any] | None = None) -> Event:
+    """The model calls a tool, named in our words."""
+    return make_event("tool:before_call", ToolBeforeCall(tool, args or {}, CALL_ID))

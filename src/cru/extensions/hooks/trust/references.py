@@ -1,0 +1,379 @@
+"""Which files a hook may run, as far as its words tell, and what they do not tell (docs/decisions/0009).
+
+Every word of the command that is a file counts, wherever it stands, in every folder that a word names: one word too many costs a
+question after a change; one too few would let a changed script run.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import islice
+
+from msgspec import Struct, field
+
+from cru.config.regular import open_regular
+from cru.extensions.hooks.model.dialect import SessionFacts
+from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.trust.budget import LookupBudget
+from cru.extensions.hooks.trust.code_variables import CODE_NAMES, PREFIXES
+from cru.extensions.hooks.trust.redirects import strip_written_files
+from cru.permissions.commands import Words, read
+from cru.permissions.programs import KEYWORDS, SHELLS, WRAPPERS, names
+
+MOST = 4000
+"""Words of a command, and paths that they may mean."""
+FOLDERS = 64
+"""Folders that a hook may stand in."""
+BELOW = 500
+"""Files of a folder that is given to an interpreter."""
+TOKEN = re.compile(r"""[^\s"'`;|&<>()]+""")
+ASSIGNED = re.compile(r"([A-Za-z_]\w*)\+?=(.*)", re.DOTALL)
+RUNS = re.compile(
+    r"\b(?:os\s*\.\s*(?:execute|system|popen|exec\w*|spawn\w*)|io\s*\.\s*popen|shell\s*\.\s*(?:exec|spawn)|load(?:string|file)?|dofile|require"
+    r"|subprocess|exec|eval|open)\b"
+)
+"""In code that stands in the entry itself: calls that run something else."""
+PLAIN = names(
+    "[ : basename break cat cd cmp comm continue cp curl cut date diff dirname echo egrep exit false fgrep grep head hostname id jq "
+    "kill ln logger ls md5sum mkdir mktemp mv notify-send popd printf pushd pwd return rm rmdir seq sha256sum shift sleep stat tail tee "
+    "test touch tr true uname uniq wc wget whoami"
+)
+"""Programs that start nothing themselves and run nothing that they read."""
+MOVES = frozenset({"cd", "pushd"})
+NAMES_FOLLOW = frozenset({"for", "select", "case", "in", "function", "[["})
+"""Words of the shell behind which no command stands."""
+CODE = SHELLS | names(
+    "python pypy ipython perl ruby node nodejs php lua luajit osascript deno bun tclsh wish awk gawk mawk nawk"
+)
+"""Programs whose first argument is what they run."""
+QUIET = names("[ ls mkdir rm rmdir stat tee test touch wc")
+"""Programs that do not hand on what is in a file."""
+DATA = names(".log .txt .json .jsonl .csv .md")
+_VARIABLES: dict[str, str] = {
+    "CLAUDE_PROJECT_DIR": "root", "GEMINI_PROJECT_DIR": "root", "CRUSH_PROJECT_DIR": "root", "CRU_PROJECT_ROOT": "root",
+    "CRUSH_CWD": "cwd", "GEMINI_CWD": "cwd", "PWD": "cwd", "HOME": "user_home", "CRU_HOME": "home",
+}  # fmt: skip
+"""Variables whose value is known before a hook runs: a fact of the session."""
+_NAMED = re.compile(r"\$(?:\{(%s)\}|(%s)(?!\w))" % (("|".join(_VARIABLES),) * 2))
+
+
+class References(Struct):
+    """paths: what the words may mean, whether it is there or not · data: of these, files that may change · unseen: what they do not tell,
+    for a person."""
+
+    paths: list[str] = field(default_factory=list)
+    data: list[str] = field(default_factory=list)
+    unseen: list[str] = field(default_factory=list)
+
+
+def find_references(entry: HookEntry, about: SessionFacts, budget: LookupBudget) -> References:
+    """Nothing is run; folders are looked into, as long as the budget lasts."""
+    found = References()
+    parts, words = _read(entry, found.unseen)
+    words = _whole(words, about, found.unseen)
+    bases = _bases(words, entry, about, budget, found.unseen)
+    paths = [] if budget.over else list(islice(_paths(words, bases), MOST + 1))
+    if len(paths) > MOST:
+        found.unseen.append(f"the command may name more than {MOST} files; only these were looked at")
+    found.paths = [path for path in paths[:MOST] if not _is_program(path, about)]
+    there = {path for path in found.paths if budget.is_file(path)}
+    place = _Place(bases, there, _search(entry, bases, about), about, budget)
+    for part in parts:
+        _program(part, place, found)
+    _variables(entry, parts, place, found)
+    if entry.kind == "command" and not found.unseen:
+        found.data = [path for path in _only_given(parts, place) if _is_data(path)]
+    return found
+
+
+class _Place(Struct):
+    """Where programs are looked for. there: the named files that are there · path: the folders of PATH, as the hook has it."""
+
+    bases: list[str]
+    there: set[str]
+    path: list[str]
+    about: SessionFacts
+    budget: LookupBudget
+
+    def shows(self, word: str) -> bool:
+        """Whether the program of this word is one of the files that are shown."""
+        if "/" in word:
+            return any(_joined(base, word) in self.there for base in self.bases)
+        found = (path for folder in self.path if os.access(path := _joined(folder, word), os.X_OK))
+        return next((path for path in found if self.budget.is_file(path)), "") in self.there
+
+
+# words ---------------------------------------------------------------------------------------------------------------------------
+
+
+def _read(entry: HookEntry, unseen: list[str]) -> tuple[list[Words], list[str]]:
+    """The programs that are started, each with its words; and all words that may be files."""
+    texts = [*entry.env.values()]
+    parts: list[Words] = []
+    if entry.kind != "command":
+        texts.append(entry.command)
+        unseen += [f"what `{call}` in its code runs" for call in dict.fromkeys(_inline_calls(entry))]
+        words = [entry.command]
+    elif entry.args is not None:
+        texts += entry.args
+        words = [entry.command, *entry.args]
+        parts = [tuple(words)]
+        if _base(entry.command) in SHELLS:
+            unseen += [seen for arg in entry.args if not arg.startswith("-") and (seen := _shell_words(arg)[2])]
+    else:
+        plain = entry.command if entry.shell == "powershell" else strip_written_files(entry.command)
+        parts, words, opaque = _shell_words(plain)
+        unseen += [opaque] if opaque else []
+    for text in texts:
+        words += [text, *_shell_words(text)[1]]
+    return parts, words
+
+
+def _inline_calls(entry: HookEntry) -> Iterator[str]:
+    return (match[0] for match in RUNS.finditer(entry.command)) if is_code(entry) else iter(())
+
+
+def is_code(entry: HookEntry) -> bool:
+    """Whether the code of a function stands in the entry, not in a file."""
+    if entry.kind != "lua":
+        return False
+    from cru.extensions.hooks.dialects.cru.config import is_lua_file
+
+    return not is_lua_file(entry.command)
+
+
+def _shell_words(command: str) -> tuple[list[Words], list[str], str]:
+    """The words as a shell reads them, all of them with everything that stands between blanks, quotes and operators beside, and why
+    they are not all there is."""
+    seen = read(_NAMED.sub(lambda match: f"/.{match[1] or match[2]}.", command))
+    parts = [tuple(_restored(word) for word in part) for part in seen.parts]
+    return parts, [word for part in parts for word in part] + TOKEN.findall(command), seen.opaque
+
+
+def _restored(word: str) -> str:
+    for name in _VARIABLES:
+        word = word.replace(f"/.{name}.", f"${name}")
+    return word
+
+
+def _whole(words: list[str], about: SessionFacts, unseen: list[str]) -> list[str]:
+    """Each word once, with its parts behind `=` and between colons, and with the variables that are known."""
+    pieces = [one for word in dict.fromkeys(words) for one in (word, word.partition("=")[2], *re.split("[:,=]", word))]
+    known = list(dict.fromkeys(expanded(one, about) for one in pieces if one and "\0" not in one and len(one) < 4096))
+    unseen += [
+        f"{word} is known only when it runs" for word in known if "$" in word and "/" in word and " " not in word
+    ]
+    if len(known) > MOST:
+        unseen.append(f"the command has more than {MOST} words; only these were looked at")
+    return known[:MOST]
+
+
+def expanded(word: str, about: SessionFacts) -> str:
+    """The word with the known variables and the user's home in it."""
+    if word.startswith("~/"):
+        word = os.path.join(about.user_home, word[2:])
+    return _NAMED.sub(lambda match: str(getattr(about, _VARIABLES[match[1] or match[2]])), word)
+
+
+# places --------------------------------------------------------------------------------------------------------------------------
+
+
+def _bases(
+    words: list[str], entry: HookEntry, about: SessionFacts, budget: LookupBudget, unseen: list[str]
+) -> list[str]:
+    """The folders that words may be looked up in: where it runs, project folders on PATH, and every folder that a word names in one of
+    these, since `cd`, `env -C` and `PATH=` all lead there."""
+    bases = [str(about.cwd / entry.cwd)]
+    if entry.kind != "command":
+        bases += [str(about.root), str(entry.source.path.parent)]
+    bases += [folder for folder in about.env.get("PATH", "").split(os.pathsep) if _is_own_folder(folder, about)]
+    bases = list(dict.fromkeys(bases))
+    known = {os.path.realpath(base) for base in bases}
+    for base in bases:  # grows
+        for word in words:
+            path = _joined(base, word)
+            if not budget.is_dir(path) or (real := os.path.realpath(path)) in known:
+                continue
+            if len(known) >= FOLDERS:
+                unseen.append(f"the command may stand in more than {FOLDERS} folders; only these were looked at")
+                return bases
+            known.add(real)
+            bases.append(path)
+    return bases
+
+
+def _is_own_folder(folder: str, about: SessionFacts) -> bool:
+    return bool(folder) and (not folder.startswith("/") or is_inside(os.path.realpath(folder), about))
+
+
+def _paths(words: list[str], bases: list[str]) -> Iterator[str]:
+    """Each path once, of the first folder first."""
+    seen: set[str] = set()
+    for number, base in enumerate(bases):
+        for word in words:
+            if word[0] == "/" and number:
+                continue
+            path = _joined(base, word)
+            if path not in seen:
+                seen.add(path)
+                yield path
+
+
+def _joined(base: str, word: str) -> str:
+    """`..` behind a link leads elsewhere than in the text, so such a path stays as it is."""
+    path = os.path.join(base, word)
+    return path if ".." in path else os.path.normpath(path)
+
+
+def is_inside(path: str, about: SessionFacts) -> bool:
+    """Whether it lies in the project, by its text or by where it leads."""
+    return os.path.normpath(path).startswith(_roots(str(about.root)))
+
+
+@lru_cache(maxsize=8)
+def _roots(root: str) -> tuple[str, ...]:
+    return tuple({folder.rstrip(os.sep) + os.sep for folder in (root, os.path.realpath(root))})
+
+
+def _is_program(path: str, about: SessionFacts) -> bool:
+    """Programs that stand on PATH anyway are left out, as if they were called by name."""
+    return not is_inside(path, about) and os.path.dirname(path) in about.env.get("PATH", "").split(os.pathsep)
+
+
+# programs ------------------------------------------------------------------------------------------------------------------------
+
+
+def _program(part: Words, place: _Place, found: References) -> None:
+    """Add what this program runs, or that nobody can tell."""
+    words = [expanded(word, place.about) for word in part]
+    while words and (ASSIGNED.match(words[0]) or words[0] in KEYWORDS - NAMES_FOLLOW):
+        words.pop(0)
+    if not words or words[0] in NAMES_FOLLOW:
+        return
+    first, name = words[0], _base(words[0])
+    if first in MOVES and any("$" in word for word in words[1:]):
+        found.unseen.append(f"where `{' '.join(words)}` leads")
+    if place.shows(first) or name in PLAIN or any(char in first for char in "$*?["):
+        return  # what is computed is told already
+    if name in WRAPPERS:
+        found.unseen.append(f"`{name}`, which runs other commands")
+    elif name not in CODE and name.rstrip("0123456789.-") not in CODE:
+        found.unseen.append(f"what `{first}` starts is not looked at")
+    else:
+        _interpreter(words, place, found)
+
+
+def _interpreter(words: list[str], place: _Place, found: References) -> None:
+    """Add the folder that it is given, or that what it runs is not to be seen."""
+    first = words[0]
+    given = next((word for word in words[1:] if not word.startswith("-")), "")
+    options = words[1 : words.index(given, 1)] if given else words[1:]
+    if options and not all(_is_harmless(option) for option in options):
+        found.unseen.append(f"what the options of `{first}` make it run: {' '.join(options)}")
+    paths = [_joined(base, given) for base in place.bases] if given else []
+    folders = [path for path in paths if place.budget.is_dir(path)]
+    for folder in folders:
+        if is_inside(folder, place.about):
+            _folder(folder, place, found)
+        else:
+            found.unseen.append(f"what `{first}` finds in {folder}")
+    if not folders and not any(path in place.there for path in paths):
+        found.unseen.append(f"what `{first}` starts is not looked at")
+
+
+def _is_harmless(option: str) -> bool:
+    """Such as `-e` and `-eu` of a shell: letters that take no value and are no code; what is not known is told."""
+    return option == "--" or (len(option) > 1 and set(option[1:]) <= set("uxfBsEI"))
+
+
+def _folder(folder: str, place: _Place, found: References) -> None:
+    """A folder that programs load from: all of it is what runs."""
+    walked = (os.path.join(at, name) for at, folders, names in os.walk(folder) for name in (*folders, *names))
+    below = list(islice(walked, BELOW + 1))
+    place.budget.spend(len(below))
+    found.paths += [folder, *below[:BELOW]]
+    if len(below) > BELOW:
+        found.unseen.append(f"{folder} holds more than {BELOW} files; only these were looked at")
+
+
+# variables -----------------------------------------------------------------------------------------------------------------------
+
+
+def _search(entry: HookEntry, bases: list[str], about: SessionFacts) -> list[str]:
+    """The folders that the hook's programs are found in."""
+    path = expanded(entry.env["PATH"], about) if "PATH" in entry.env else about.env.get("PATH", "")
+    return [_joined(bases[0], folder) for folder in path.split(os.pathsep)]
+
+
+def _variables(entry: HookEntry, parts: list[Words], place: _Place, found: References) -> None:
+    """Variables that make programs run something, and values that nobody knows yet."""
+    said = [(match[1], match[2]) for part in parts for word in part if (match := ASSIGNED.match(word))]
+    for name, value in (*entry.env.items(), *said):
+        known = expanded(value, place.about)
+        if name in CODE_NAMES or name.startswith(PREFIXES):
+            found.unseen.append(f"what `{name}={value}` makes programs run")
+            _folders_of(known, place, found)
+        elif name in entry.env and ("$" in known or "`" in known):
+            found.unseen.append(f"`{name}={value}` may be computed when it runs")
+
+
+def _folders_of(value: str, place: _Place, found: References) -> None:
+    """What lies in the project's folders of a search path counts."""
+    for folder in dict.fromkeys(_joined(base, one) for one in value.split(os.pathsep) if one for base in place.bases):
+        if is_inside(folder, place.about) and place.budget.is_dir(folder):
+            _folder(folder, place, found)
+
+
+# data ----------------------------------------------------------------------------------------------------------------------------
+
+
+def _only_given(parts: list[Words], place: _Place) -> list[str]:
+    """Files that are arguments of programs which are shown, or which do not look into them; and nothing else anywhere. What another
+    program reads may become code further on, or decides as a list does."""
+    given: dict[str, None] = {}
+    other: set[str] = set()
+    for part in parts:
+        words = [expanded(word, place.about) for word in part]
+        while words and (ASSIGNED.match(words[0]) or words[0] in KEYWORDS - NAMES_FOLLOW):
+            words.pop(0)
+        first = _arguments(words, place)
+        other |= _meant(words[:first], place)
+        given.update(dict.fromkeys(sorted(_meant(words[first:], place))))
+    return [path for path in given if path not in other]
+
+
+def _arguments(words: list[str], place: _Place) -> int:
+    """From which word on they only are arguments."""
+    if not words or words[0] in NAMES_FOLLOW:
+        return len(words)
+    name = _base(words[0])
+    if place.shows(words[0]) or name in QUIET:
+        return 1
+    if name not in CODE and name.rstrip("0123456789.-") not in CODE:
+        return len(words)
+    script = next((at for at, word in enumerate(words[1:], 1) if not word.startswith("-")), len(words))
+    return script + 1
+
+
+def _meant(words: list[str], place: _Place) -> set[str]:
+    """The files that these words may mean."""
+    pieces = {piece for word in words for piece in (word, word.partition("=")[2], *re.split("[:,=]", word)) if piece}
+    return {path for base in place.bases for piece in pieces if (path := _joined(base, piece)) in place.there}
+
+
+def _is_data(path: str) -> bool:
+    """Whether it is called data, and cannot be run as it is."""
+    if os.path.splitext(path)[1].lower() not in DATA or os.access(path, os.X_OK):
+        return False
+    try:
+        with open(open_regular(path), "rb", buffering=0) as file:
+            return file.read(2) != b"#!"
+    except OSError:
+        return False
+
+
+def _base(word: str) -> str:
+    return word.rpartition("/")[2]

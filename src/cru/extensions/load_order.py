@@ -1,0 +1,69 @@
+"""The order in which plugins are loaded: what a plugin needs comes before it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+from cru.config.closest import did_you_mean
+from cru.extensions.discovery import DiscoveredPlugin
+
+
+def in_order(plugins: list[DiscoveredPlugin]) -> list[DiscoveredPlugin]:
+    """The same plugins, otherwise in their order. One that lacks what it needs, or needs itself, gets a problem that says so."""
+    names = {one.name: one for one in plugins}
+    placed: dict[str, DiscoveredPlugin] = {}
+    waiting = dict(names)
+    while waiting:
+        ready = next((one for one in waiting.values() if not any(name in waiting for name in _needs(one))), None)
+        if ready is None:
+            ready = next(one for one in waiting.values() if _cycle(one, waiting))
+            ready = msgspec.structs.replace(ready, problem=f"it needs itself: {' → '.join(_cycle(ready, waiting))}")
+        del waiting[ready.name]
+        placed[ready.name] = _checked(ready, placed, names)
+    return list(placed.values())
+
+
+def _needs(one: DiscoveredPlugin) -> list[str]:
+    return [needed.name for needed in one.manifest.dependencies] if one.loadable and one.manifest else []
+
+
+def _cycle(one: DiscoveredPlugin, waiting: Mapping[str, DiscoveredPlugin]) -> list[str]:
+    """The shortest way from a plugin over what it needs back to itself; empty if there is none."""
+    ways = [[one.name]]
+    seen: set[str] = set()
+    for way in ways:  # grows while it is walked
+        for name in _needs(waiting[way[-1]]):
+            if name == one.name:
+                return [*way, name]
+            if name in waiting and name not in seen:
+                seen.add(name)
+                ways.append([*way, name])
+    return []
+
+
+def _checked(
+    one: DiscoveredPlugin, placed: Mapping[str, DiscoveredPlugin], names: Mapping[str, DiscoveredPlugin]
+) -> DiscoveredPlugin:
+    """The plugin, with a problem if something that it cannot do without is not loaded."""
+    if not one.loadable or one.manifest is None:
+        return one
+    for needed in one.manifest.dependencies:
+        other = placed.get(needed.name)
+        if needed.optional or (other is not None and other.loadable):
+            continue
+        why = _why(needed.name, other, names)
+        return msgspec.structs.replace(one, problem=f"it needs the plugin {needed.name}, {why}")
+    return one
+
+
+def _why(name: str, other: DiscoveredPlugin | None, names: Mapping[str, DiscoveredPlugin]) -> str:
+    if other is None:
+        hint = did_you_mean(name, names)
+        return f"which is not there ({hint})" if hint else "which is not there"
+    if other.problem:
+        return "which cannot be loaded"
+    return (
+        f"which is off (`[plugins.{name}] enabled = true`)" if other.trusted else "which is not trusted (`cru trust`)"
+    )

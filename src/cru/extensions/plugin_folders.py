@@ -1,0 +1,182 @@
+"""Where plugins are looked for, and which of them there are: each name once, in the order in which they are loaded."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from cru.config.closest import closest, did_you_mean
+from cru.extensions.discovery import DiscoveredPlugin, Layer, discover, once_each, strangers
+from cru.extensions.load_order import in_order
+from cru.extensions.manifest import Manifest
+from cru.extensions.packages import Package, installed
+from cru.extensions.settings import PATH_VARIABLES
+from cru.permissions.errors import NotAccepted
+from cru.permissions.trust import Trust
+
+BUNDLED = Path(__file__).parents[1] / "bundled" / "plugins"
+MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
+
+
+class PluginFolders(Struct, frozen=True):
+    """home: cru's home folder; root: the project; env: what the search path variables are read from; runtimepath and config: the
+    settings of these names, `[plugins]` as a whole. Everything is looked up anew by each call: files come and go."""
+
+    home: Path
+    root: Path
+    env: Mapping[str, str] = {}
+    runtimepath: tuple[str, ...] = ()
+    config: Mapping[str, Any] = {}
+
+    def find(self) -> tuple[list[DiscoveredPlugin], list[str]]:
+        """All plugins, those that are not to be loaded too (see `Found.loadable`), and what is odd about the rest. The first place of a
+        name wins; one of an untrusted project takes no name from anybody."""
+        problems: list[str] = []
+        chosen: dict[str, DiscoveredPlugin] = {}
+        project = project_plugins(self.home, self.root)
+        for layer, folder in self._folders(project.copy, problems):
+            found = once_each([_package(p) for p in installed(self.home)]) if folder is None else []
+            if folder is not None:
+                found, odd = discover(folder, layer)
+                problems += odd
+            for one in found:
+                chosen.setdefault(one.name, self._switched(one))
+        for one in project.strangers:
+            chosen.setdefault(one.name, self._switched(one))
+        return in_order(list(chosen.values())), [*problems, *project.problems, *self._slips(chosen)]
+
+    def _slips(self, found: Mapping[str, DiscoveredPlugin]) -> list[str]:
+        """Tables of plugins that are not there, and a slip in the one key that turns on a plugin that comes with cru."""
+        said = []
+        for name, own in self.config.items():
+            if not isinstance(own, Mapping):
+                continue
+            if name not in found:
+                near = did_you_mean(name, found)
+                said.append(
+                    f"[plugins.{name}]: there is no plugin {name}; {near or '`cru plugin list` shows which there are'}"
+                )
+            elif found[name].layer == "bundled" and "enabled" not in own:
+                said += [
+                    f"[plugins.{name}] {key}: did you mean `enabled`?" for key in own if closest(key, ("enabled",))
+                ]
+        return said
+
+    def search(self) -> list[str]:
+        """The folders in which plugins find each other as modules, in the same order; not those of an untrusted project."""
+        copy = project_plugins(self.home, self.root).copy
+        return [str(folder) for _, folder in self._folders(copy, []) if folder is not None]
+
+    def _folders(self, project: Path | None, problems: list[str]) -> Iterator[tuple[Layer, Path | None]]:
+        """Every place, the strongest first; None stands for the installed packages."""
+        for variable in PATH_VARIABLES:
+            for folder in filter(None, self.env.get(variable, "").split(os.pathsep)):
+                if (path := _named(folder, variable, problems)) is not None:
+                    yield "path", path
+        yield "user", self.home / "plugins"
+        for folder in self.runtimepath:
+            if (path := _named(folder, "runtimepath", problems)) is not None:
+                yield "runtime", path / "plugins"
+        if project is not None:
+            yield "project", project
+        yield "package", None
+        yield "bundled", BUNDLED
+
+    def _switched(self, found: DiscoveredPlugin) -> DiscoveredPlugin:
+        """With `enabled` as the settings and the manifest say; those that come with cru are off until somebody turns them on."""
+        own = self.config.get(found.name)
+        said = own.get("enabled") if isinstance(own, Mapping) else None
+        if not isinstance(said, bool):
+            said = found.layer != "bundled" and (found.manifest is None or found.manifest.enabled)
+        return found if said else msgspec.structs.replace(found, enabled=False)
+
+
+class Project(Struct, frozen=True):
+    """The plugins of a project: the copy of its folder, if it is trusted; else those that are there, and why they are not loaded."""
+
+    copy: Path | None = None
+    strangers: tuple[DiscoveredPlugin, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
+def project_folder(home: Path, root: Path) -> Path | None:
+    """`.cru/plugins` of a project; None if there is none, or if it is the user's own."""
+    folder = root / ".cru" / "plugins"
+    if not os.path.isdir(folder) or os.path.realpath(folder.parent) == os.path.realpath(home):
+        return None
+    return folder
+
+
+def project_plugins(home: Path, root: Path) -> Project:
+    """Only a folder that is as it was when a person accepted it gives plugins (`cru trust`)."""
+    folder = project_folder(home, root)
+    if folder is None:
+        return Project()
+    trust = Trust(home / "trust.json")
+    why = "it has changed since it was trusted" if trust.is_known(folder) else "this project is not trusted"
+    try:
+        copy = trust.trusted_copy(folder, root)
+        if copy is not None:
+            return Project(copy)
+    except NotAccepted as error:
+        why = error.message
+    found = tuple(strangers(folder))
+    several = "1 plugin of this project is" if len(found) == 1 else f"{len(found)} plugins of this project are"
+    told = [f"{several} not loaded: {why} (read {folder}, then `cru trust`)"] if found else []
+    return Project(None, found, (*(str(problem) for problem in trust.problems[:1]), *told))
+
+
+def _named(folder: str, where: str, problems: list[str]) -> Path | None:
+    """A folder that the user has named."""
+    path = Path(os.path.expanduser(folder))
+    if not path.is_absolute():
+        problems.append(f"{where}: {folder} is not looked at: it must be a full path, or begin with ~")
+    elif not os.path.isdir(path):
+        problems.append(f"{where}: there is no folder {path}")
+    else:
+        return path
+    return None
+
+
+def _package(package: Package) -> DiscoveredPlugin:
+    """An installed package as a plugin; nothing of it is imported here."""
+    about = Manifest(package.name, package.version)
+    made = DiscoveredPlugin(
+        package.name,
+        "python",
+        (Path(package.file),),
+        Path(package.file).parent,
+        "package",
+        about,
+        module=package.module,
+    )
+    if not MODULE.fullmatch(package.module):
+        problem = f"{package.file}: the entry point must name a module, not {package.module!r}"
+        return msgspec.structs.replace(made, problem=problem)
+    file = _module_file(package.module)
+    if file is None:
+        return msgspec.structs.replace(made, problem=f"{package.file}: there is no module {package.module}")
+    return msgspec.structs.replace(made, files=(file,), folder=file.parent)
+
+
+def _module_file(module: str) -> Path | None:
+    """The file of a module, without importing what it lies in."""
+    top, *inner = module.split(".")
+    spec = find_spec(top)
+    if spec is None:
+        return None
+    if not inner:
+        return Path(spec.origin) if spec.origin else None
+    for folder in spec.submodule_search_locations or ():
+        path = Path(folder, *inner)
+        for file in (path.with_name(f"{path.name}.py"), path / "__init__.py"):
+            if file.is_file():
+                return file
+    return None
