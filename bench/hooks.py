@@ -26,7 +26,7 @@ from cru.contexts.lines import LineFile
 from cru.events.bus import Bus
 from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Origin
-from cru.extensions.hooks.model.dialect import SessionFacts
+from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.dialects.crush.dialect import Crush
 from cru.extensions.hooks.model.entry import HookSource
 from cru.extensions.hooks.loader import EntryStatus, LoadedHooks

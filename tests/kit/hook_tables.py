@@ -18,8 +18,10 @@ from cru.events.stamp import Event
 from cru.extensions.hooks import synthetic_events
 from cru.extensions.hooks.dialects.claude.effects import EFFECTS
 from cru.extensions.hooks.launch.shells import SHELLS
-from cru.extensions.hooks.model.dialect import CommandResult, Dialect, EventMapping, SessionFacts
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.mapping import Dialect, EventMapping
+from cru.extensions.hooks.model.result import CommandResult
 from cru.extensions.hooks.model.tool_names import DROPPED, KEYS, TOOLS
 from cru.extensions.hooks.settings import FOREIGN
 from cru.extensions.hooks.setup import DIALECTS, load_dialects

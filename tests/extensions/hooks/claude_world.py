@@ -11,8 +11,10 @@ from msgspec import Struct
 from cru.events.catalog import BY_TYPE
 from cru.events.stamp import Event, Stamp
 from cru.extensions.hooks.dialects.claude.dialect import Claude
-from cru.extensions.hooks.model.dialect import CommandResult, EventMapping, HookResult, SessionFacts
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.mapping import EventMapping
+from cru.extensions.hooks.model.result import CommandResult, HookResult
 
 # The events of the documentation, in its order.
 EVENTS = (

@@ -17,8 +17,10 @@ from cru.events.stamp import Event, Origin
 from cru.events.stream import Notice, Published
 from cru.extensions.hooks.dialects.crush.dialect import Crush
 from cru.extensions.hooks.loader import EntryStatus, LoadedHooks
-from cru.extensions.hooks.model.dialect import CommandResult, EventMapping, SessionFacts
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.mapping import EventMapping
+from cru.extensions.hooks.model.result import CommandResult
 from cru.extensions.hooks.session import Hooks
 
 Printing: TypeAlias = Callable[[dict[str, Any]], CommandResult]

@@ -13,8 +13,10 @@ from tests.kit.run import Done
 
 from cru.events.catalog import BY_TYPE
 from cru.events.stamp import Event, Stamp
-from cru.extensions.hooks.model.dialect import CommandResult, Dialect, EventMapping, HookResult, SessionFacts
 from cru.extensions.hooks.model.entry import DialectName, HookEntry, HookFileProblem, HookSource, Layer
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.mapping import Dialect, EventMapping
+from cru.extensions.hooks.model.result import CommandResult, HookResult
 
 
 def about(path: Path = Path("/project"), *, mode: str = "ask", **more: Any) -> SessionFacts:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from cru.extensions.hooks.launch.process import run
-from cru.extensions.hooks.model.dialect import CommandResult
 from cru.extensions.hooks.model.entry import DialectName, HookEntry, HookSource
+from cru.extensions.hooks.model.result import CommandResult
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 

@@ -20,7 +20,7 @@ from cru.events.payloads import (
     TurnComplete,
 )
 from cru.extensions.hooks.dialects.codex.dialect import Codex
-from cru.extensions.hooks.model.dialect import CommandResult
+from cru.extensions.hooks.model.result import CommandResult
 
 CALL = event(ToolBeforeCall("bash", {"command": "ls"}, "call_1"))
 PROMPT = event(MessageReceived("hi"))

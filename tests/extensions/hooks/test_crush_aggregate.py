@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.extensions.hooks.crush_world import printed
 
-from cru.extensions.hooks.model.dialect import CommandResult
+from cru.extensions.hooks.model.result import CommandResult
 
 ORIGINAL = {"command": "orig", "timeout": 60}
 

@@ -11,7 +11,8 @@ from tests.extensions.hooks.crush_world import Made, call, config, event, moment
 
 from cru.events.payloads import Attachment, MessageReceived, ToolBeforeCall
 from cru.extensions.hooks.dialects.crush.dialect import Crush
-from cru.extensions.hooks.model.dialect import CommandResult, SessionFacts
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.result import CommandResult
 
 HERE = SessionFacts(
     session_id="sess", context="main", folder=Path("/c"), cwd=Path("/here/sub"), root=Path("/here"), home=Path("/h"),

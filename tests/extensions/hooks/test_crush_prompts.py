@@ -14,7 +14,7 @@ from tests.kit.run import Done
 
 from cru.events.answers import Answer
 from cru.events.payloads import Attachment, MessageReceived
-from cru.extensions.hooks.model.dialect import CommandResult, HookResult
+from cru.extensions.hooks.model.result import CommandResult, HookResult
 
 EVENT = "UserPromptSubmit"
 LOOP = "loop: yes\ntext: ok\n"

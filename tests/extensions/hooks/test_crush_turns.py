@@ -15,7 +15,7 @@ from tests.extensions.hooks.crush_world import Made, call, config
 from tests.kit import Call, HomeDir, Reply, cru, home, server
 from tests.kit.run import Done
 
-from cru.extensions.hooks.model.dialect import CommandResult
+from cru.extensions.hooks.model.result import CommandResult
 
 ALLOW = """echo '{"decision":"allow"}'"""
 TOUCH = {"command": "touch ran"}

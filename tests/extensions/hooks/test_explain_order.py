@@ -14,8 +14,8 @@ from tests.extensions.hooks.crush_world import Made, config
 from cru.events.bus import Bus
 from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Origin
-from cru.extensions.hooks.model.dialect import CommandResult
 from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.model.result import CommandResult
 
 OUTPUTS = st.fixed_dictionaries(
     {},

@@ -28,7 +28,7 @@ from cru.events.payloads import (
 from cru.extensions.hooks.dialects.gemini.config import quoted
 from cru.extensions.hooks.dialects.gemini.dialect import Gemini
 from cru.extensions.hooks.dialects.gemini.output import ALLOWED
-from cru.extensions.hooks.model.dialect import CommandResult
+from cru.extensions.hooks.model.result import CommandResult
 from cru.values.messages import Message, ToolCall
 
 CALL = event(ToolBeforeCall("bash", {"command": "ls"}, "call_1"))

@@ -13,7 +13,7 @@ from cru.events.answers import Answer, Change, Inject
 from cru.events.catalog import CATALOG
 from cru.events.payloads import MessageReceived, ToolBeforeCall, ToolCompleted, TurnComplete
 from cru.extensions.hooks.dialects.cru.dialect import CruDialect, canonical
-from cru.extensions.hooks.model.dialect import CommandResult
+from cru.extensions.hooks.model.result import CommandResult
 
 CALL = event(ToolBeforeCall("bash", {"command": "git push"}, "call_1"))
 PROMPT = event(MessageReceived("hi"))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.extensions.hooks.running import Hooks, alive
 
-from cru.extensions.hooks.model.dialect import CommandResult
+from cru.extensions.hooks.model.result import CommandResult
 
 
 @pytest.fixture(params=["pidfd", "thread"])

@@ -16,7 +16,8 @@ from cru.events.journal import JournalLine
 from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Event, Origin
 from cru.extensions.hooks import records
-from cru.extensions.hooks.model.dialect import CommandResult, EventMapping
+from cru.extensions.hooks.model.mapping import EventMapping
+from cru.extensions.hooks.model.result import CommandResult
 from cru.extensions.hooks.records import MOST, FiringRecord, LoadRecord, masked_json
 from cru.values.masking import masked
 

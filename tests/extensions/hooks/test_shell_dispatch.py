@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from cru.extensions.hooks.launch.dispatch import prepared
 from tests.extensions.hooks.running import Hooks
 
 from cru.extensions.hooks.errors import BadScript
 from cru.extensions.hooks.launch import script_probe
+from cru.extensions.hooks.launch.dispatch import prepared
 
 
 @pytest.fixture

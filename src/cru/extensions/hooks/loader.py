@@ -11,8 +11,9 @@ from msgspec import Struct, field
 from cru.config.closest import did_you_mean
 from cru.extensions.hooks.discovery import MAX_CONFIG_BYTES
 from cru.extensions.hooks.errors import NoEntry
-from cru.extensions.hooks.model.dialect import Dialect, SessionFacts
 from cru.extensions.hooks.model.entry import RUNNING, HookEntry, HookFileProblem, HookSource, number_entries, too_long
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.mapping import Dialect
 from cru.extensions.hooks.parsing.reading import has_nul
 
 State = Literal[

@@ -17,8 +17,8 @@ from msgspec import Struct
 from cru.events.answers import Answer
 from cru.events.stamp import Event
 from cru.extensions.hooks.loader import EntryStatus
-from cru.extensions.hooks.model.dialect import CommandResult, HookResult
 from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.model.result import CommandResult, HookResult
 from cru.values.masking import masked
 
 FILE = "hooks.jsonl"

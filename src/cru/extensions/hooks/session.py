@@ -18,8 +18,10 @@ from cru.events.stamp import Event
 from cru.events.stream import Notice, StatusChanged
 from cru.extensions.hooks import records
 from cru.extensions.hooks.loader import LoadedHooks
-from cru.extensions.hooks.model.dialect import CommandResult, Dialect, EventMapping, Helping, HookResult, SessionFacts
 from cru.extensions.hooks.model.entry import LAYERS, HookEntry
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.mapping import Dialect, EventMapping, Helping
+from cru.extensions.hooks.model.result import CommandResult, HookResult
 from cru.extensions.hooks.run.command import CommandHook
 
 if TYPE_CHECKING:

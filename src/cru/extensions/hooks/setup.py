@@ -16,7 +16,8 @@ from cru.extensions.hooks.discovery import HookLocations, HookWatcher
 from cru.extensions.hooks.discovery import Policy as Choice
 from cru.extensions.hooks.errors import Untrusted
 from cru.extensions.hooks.loader import LoadedHooks, MissingHook
-from cru.extensions.hooks.model.dialect import Dialect, SessionFacts
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.mapping import Dialect
 from cru.extensions.hooks.session import Hooks
 from cru.extensions.hooks.settings import HookOptions, SessionHookOptions
 from cru.extensions.hooks.trust import missing as lost

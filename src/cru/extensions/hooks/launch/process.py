@@ -16,8 +16,8 @@ from cru.extensions.hooks.errors import HookError
 from cru.extensions.hooks.launch import jq, shells
 from cru.extensions.hooks.launch.dispatch import DIALECTS as DISPATCHING
 from cru.extensions.hooks.launch.dispatch import prepared
-from cru.extensions.hooks.model.dialect import CommandResult
 from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.model.result import CommandResult
 from cru.tools.child import Child
 
 KEPT = 1 << 20

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from cru.events.stamp import Event
-from cru.extensions.hooks.model.dialect import CommandResult, HookResult
+from cru.extensions.hooks.model.result import CommandResult, HookResult
 
 BLANK = " \t\r\n\ufeff"
 

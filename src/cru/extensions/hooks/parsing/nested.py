@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from cru.config.closest import did_you_mean
-from cru.extensions.hooks.model.dialect import EventMapping
+from cru.extensions.hooks.model.mapping import EventMapping
 from cru.extensions.hooks.parsing.positions import Path
 from cru.extensions.hooks.parsing.reading import Reading, definition
 

@@ -6,7 +6,8 @@ from hashlib import sha256
 
 from msgspec.structs import replace
 
-from cru.extensions.hooks.model.dialect import HookResult, SessionFacts
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.result import HookResult
 
 LONGEST = 10_000
 """Characters of one context that go on as they are (Claude's limit; Codex' is about the same)."""

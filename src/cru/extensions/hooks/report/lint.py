@@ -15,8 +15,8 @@ from cru.events.stamp import Event
 from cru.extensions.hooks import synthetic_events
 from cru.extensions.hooks.loader import WAITING, EntryStatus
 from cru.extensions.hooks.model import tool_names
-from cru.extensions.hooks.model.dialect import Dialect, EventMapping
 from cru.extensions.hooks.model.entry import LAYERS, HookEntry, HookFileProblem
+from cru.extensions.hooks.model.mapping import Dialect, EventMapping
 from cru.extensions.hooks.report import project_files, runnable
 from cru.extensions.hooks.setup import HookInventory
 from cru.permissions.modes import KINDS

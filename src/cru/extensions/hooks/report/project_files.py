@@ -6,8 +6,8 @@ import re
 import shlex
 from collections.abc import Iterator
 
-from cru.extensions.hooks.model.dialect import SessionFacts
 from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.report.runnable import SCRIPT
 from cru.extensions.hooks.trust.references import CODE, PLAIN
 from cru.permissions.paths import PROTECTED_NAMES

@@ -12,8 +12,8 @@ from cru.events.catalog import ALIASES, BY_NAME
 from cru.extensions.executables.executable import HOOKS
 from cru.extensions.hooks.errors import HookError
 from cru.extensions.hooks.model import tool_names
-from cru.extensions.hooks.model.dialect import Dialect
 from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.model.mapping import Dialect
 
 
 class NoSuchName(HookError):

@@ -12,8 +12,8 @@ from cru.extensions.hooks.errors import BadScript
 from cru.extensions.hooks.launch import script_probe
 from cru.extensions.hooks.launch.command_words import find_command_starts
 from cru.extensions.hooks.launch.dispatch import DIALECTS as DISPATCHING
-from cru.extensions.hooks.model.dialect import SessionFacts
 from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.model.facts import SessionFacts
 from cru.permissions.commands import read
 from cru.permissions.programs import KEYWORDS, SHELLS
 

@@ -12,8 +12,8 @@ from cru.events.journal import JournalLine
 from cru.extensions.hooks import synthetic_events
 from cru.extensions.hooks.loader import EntryStatus, LoadedHooks
 from cru.extensions.hooks.model import tool_names
-from cru.extensions.hooks.model.dialect import Dialect
 from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.model.mapping import Dialect
 from cru.extensions.hooks.records import FiringRecord
 from cru.extensions.hooks.report.turn_history import RecordedCall
 from cru.extensions.hooks.run.command import CANCELLED, SLOW_MS

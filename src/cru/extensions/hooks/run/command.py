@@ -13,8 +13,9 @@ from msgspec.structs import replace
 from cru.events.answers import PASS, STRENGTH, Answer, strength
 from cru.events.stamp import Event
 from cru.extensions.hooks import records
-from cru.extensions.hooks.model.dialect import CommandResult, Dialect, EventMapping, HookResult
 from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.model.mapping import Dialect, EventMapping
+from cru.extensions.hooks.model.result import CommandResult, HookResult
 
 if TYPE_CHECKING:
     from cru.extensions.hooks.session import Hooks

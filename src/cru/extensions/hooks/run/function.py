@@ -28,8 +28,9 @@ from cru.extensions.hooks import records
 from cru.extensions.hooks.dialects.cru.config import is_lua_file
 from cru.extensions.hooks.errors import HookError
 from cru.extensions.hooks.model.code import lua as lua_source
-from cru.extensions.hooks.model.dialect import CommandResult, Dialect, EventMapping, HookResult
 from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.model.mapping import Dialect, EventMapping
+from cru.extensions.hooks.model.result import CommandResult, HookResult
 from cru.extensions.hooks.run import returned
 from cru.extensions.hooks.run.command import CANCELLED, CommandHook, failed
 from cru.extensions.hooks.trust.guard import deny_answer

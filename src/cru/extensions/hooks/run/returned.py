@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from cru.events.catalog import EventRow
 from cru.extensions.hooks.dialects.cru.output import ENVELOPE, KEYS, meaning, unknown
-from cru.extensions.hooks.model.dialect import HookResult
+from cru.extensions.hooks.model.result import HookResult
 from cru.namespace.answer_unknown_keys import writable
 from cru.namespace.answer_words import DECIDING
 from cru.namespace.answers import KNOWN

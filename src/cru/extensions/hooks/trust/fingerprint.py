@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from cru.config.regular import open_regular
-from cru.extensions.hooks.model.dialect import SessionFacts
 from cru.extensions.hooks.model.entry import HookEntry, too_long
+from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.trust.budget import LookupBudget
 from cru.extensions.hooks.trust.references import References, find_references, is_inside
 

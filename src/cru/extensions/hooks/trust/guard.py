@@ -13,8 +13,9 @@ from msgspec.structs import replace
 from cru.events.answers import PASS, Answer
 from cru.events.stamp import Event
 from cru.extensions.hooks.loader import EntryStatus, LoadedHooks
-from cru.extensions.hooks.model.dialect import CommandResult, Dialect, EventMapping, HookResult
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource
+from cru.extensions.hooks.model.mapping import Dialect, EventMapping
+from cru.extensions.hooks.model.result import CommandResult, HookResult
 from cru.extensions.hooks.run.command import CommandHook
 from cru.extensions.hooks.trust.fingerprint import definition
 

@@ -10,8 +10,9 @@ from hashlib import sha256
 from msgspec.structs import replace
 
 from cru.extensions.hooks.loader import EntryStatus, LoadedHooks, MissingHook
-from cru.extensions.hooks.model.dialect import Dialect, SessionFacts
 from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.mapping import Dialect
 from cru.extensions.hooks.trust.fingerprint import key_of
 from cru.permissions.store import HookJudgement
 

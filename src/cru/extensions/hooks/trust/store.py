@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from cru.extensions.hooks.model.dialect import SessionFacts
 from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.trust.budget import LookupBudget
 from cru.extensions.hooks.trust.fingerprint import Fingerprint, definition, key_of, relative, stat, take_fingerprint
 from cru.permissions.store import HookJudgement

@@ -13,8 +13,9 @@ from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.claude import config, matching
 from cru.extensions.hooks.dialects.claude.env_file import EnvFiles
 from cru.extensions.hooks.dialects.claude.events import moments
-from cru.extensions.hooks.model.dialect import EventMapping, SessionFacts
 from cru.extensions.hooks.model.entry import DialectName, HookEntry, HookFileProblem, HookSource, Layer
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.mapping import EventMapping
 from cru.extensions.hooks.parsing import common
 
 MODES = {"ask": "default", "auto": "acceptEdits", "plan": "plan", "trust": "bypassPermissions"}

@@ -13,7 +13,7 @@ from cru.extensions.hooks.dialects.claude import output as out
 from cru.extensions.hooks.dialects.claude import tools
 from cru.extensions.hooks.dialects.claude.output import EventOutput, ParsedOutput
 from cru.extensions.hooks.model import tool_names
-from cru.extensions.hooks.model.dialect import SessionFacts
+from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.parsing import common
 
 CAP, CAP_VARIABLE = 8, "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"

@@ -11,8 +11,8 @@ from cru.events.answers import Answer, Change
 from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Event
 from cru.extensions.hooks.errors import HookError
-from cru.extensions.hooks.model.dialect import SessionFacts
 from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.model.facts import SessionFacts
 
 FOLDER = "hook_env"
 READ = 'for file; do . "$file" >&2; done; env -0'

@@ -8,8 +8,10 @@ from typing import Any
 from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.claude import fields as f
 from cru.extensions.hooks.dialects.claude.result import to_hook_result
-from cru.extensions.hooks.model.dialect import CommandResult, EventMapping, HookResult, SessionFacts
 from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.mapping import EventMapping
+from cru.extensions.hooks.model.result import CommandResult, HookResult
 from cru.extensions.hooks.parsing import common
 
 TYPED = ("user", "queue", "command")

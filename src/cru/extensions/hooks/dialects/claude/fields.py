@@ -9,7 +9,7 @@ from typing import Any
 from cru.events import payloads as p
 from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.claude import effects, tools
-from cru.extensions.hooks.model.dialect import SessionFacts
+from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.parsing import common
 
 RAN = ("failed", "timeout", "interrupted")

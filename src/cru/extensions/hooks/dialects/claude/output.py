@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
-from cru.extensions.hooks.model.dialect import CommandResult
+from cru.extensions.hooks.model.result import CommandResult
 from cru.extensions.hooks.parsing import common
 
 BLOCKING = 2

@@ -9,8 +9,9 @@ from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.claude import output as out
 from cru.extensions.hooks.dialects.claude.effects import BLOCKED, EFFECTS, Draft, Effect
 from cru.extensions.hooks.dialects.claude.output import ParsedOutput
-from cru.extensions.hooks.model.dialect import CommandResult, HookResult, SessionFacts
 from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.result import CommandResult, HookResult
 from cru.extensions.hooks.parsing.spill import capped
 
 STOPPED = "stopped by a hook"

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from cru.extensions.hooks.model import tool_names
-from cru.extensions.hooks.model.dialect import SessionFacts
+from cru.extensions.hooks.model.facts import SessionFacts
 
 NO_OUTPUT = "(no output)"
 """What our `bash` tells the model then."""

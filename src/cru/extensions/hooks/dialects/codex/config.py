@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cru.extensions.hooks.model.dialect import EventMapping
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Kind
+from cru.extensions.hooks.model.mapping import EventMapping
 from cru.extensions.hooks.parsing.nested import NestedHandler, Shape, handlers, has_no_subject
 from cru.extensions.hooks.parsing.reading import MOST_SECONDS, Reading, bad_regex, definition, mistyped
 from cru.extensions.hooks.parsing.toml import reading_of

@@ -15,8 +15,10 @@ from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.codex import output
 from cru.extensions.hooks.dialects.codex.config import NOTIFICATION, NOTIFY, is_plain, read_entries
 from cru.extensions.hooks.model import tool_names
-from cru.extensions.hooks.model.dialect import CommandResult, EventMapping, HookResult, SessionFacts
 from cru.extensions.hooks.model.entry import DialectName, HookEntry, HookFileProblem, HookSource, Layer
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.mapping import EventMapping
+from cru.extensions.hooks.model.result import CommandResult, HookResult
 from cru.extensions.hooks.parsing import common
 from cru.extensions.hooks.parsing.spill import spilled
 

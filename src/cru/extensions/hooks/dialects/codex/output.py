@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct, field
 
 from cru.events.answers import PASS, Answer, Change, Inject
-from cru.extensions.hooks.model.dialect import CommandResult, HookResult
+from cru.extensions.hooks.model.result import CommandResult, HookResult
 from cru.extensions.hooks.parsing import common
 
 BLOCKS = 2

@@ -11,8 +11,8 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from cru.config.closest import did_you_mean
-from cru.extensions.hooks.model.dialect import EventMapping
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Kind
+from cru.extensions.hooks.model.mapping import EventMapping
 from cru.extensions.hooks.parsing.nested import unknown
 from cru.extensions.hooks.parsing.positions import Path as Keys
 from cru.extensions.hooks.parsing.reading import (

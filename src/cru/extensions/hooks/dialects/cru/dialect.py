@@ -13,8 +13,10 @@ from cru.events.catalog import ALIASES, BY_NAME, CATALOG, EventRow
 from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.cru import output
 from cru.extensions.hooks.dialects.cru.config import read_entries
-from cru.extensions.hooks.model.dialect import CommandResult, EventMapping, HookResult, SessionFacts
 from cru.extensions.hooks.model.entry import DialectName, HookEntry, HookFileProblem, HookSource, Layer
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.mapping import EventMapping
+from cru.extensions.hooks.model.result import CommandResult, HookResult
 from cru.extensions.hooks.parsing import common
 
 FILES = ("hooks.json", "config.toml")

@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 from cru.config.closest import did_you_mean
 from cru.events.answers import PASS, Answer, Change, Inject, add
 from cru.events.catalog import EventRow
-from cru.extensions.hooks.model.dialect import CommandResult, HookResult
+from cru.extensions.hooks.model.result import CommandResult, HookResult
 from cru.extensions.hooks.parsing import common
 
 DENY, HALT = 2, 49

@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.extensions.hooks.model.dialect import EventMapping
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource
+from cru.extensions.hooks.model.mapping import EventMapping
 from cru.extensions.hooks.parsing.nested import NestedHandler, Shape, handlers, has_no_subject
 from cru.extensions.hooks.parsing.reading import MOST_SECONDS, Reading, given, mistyped, slow_regex
 

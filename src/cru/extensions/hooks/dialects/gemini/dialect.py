@@ -12,8 +12,9 @@ from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.gemini.config import read_entries
 from cru.extensions.hooks.dialects.gemini.events import moments
 from cru.extensions.hooks.model import tool_names
-from cru.extensions.hooks.model.dialect import EventMapping, SessionFacts
 from cru.extensions.hooks.model.entry import DialectName, HookEntry, HookFileProblem, HookSource, Layer
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.mapping import EventMapping
 from cru.extensions.hooks.parsing import common
 
 SYSTEM = Path("/etc/gemini-cli/settings.json")

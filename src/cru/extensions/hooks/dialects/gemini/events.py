@@ -13,8 +13,10 @@ from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.gemini import model
 from cru.extensions.hooks.dialects.gemini.output import GeminiOutput, read, stopping, told
 from cru.extensions.hooks.model import tool_names
-from cru.extensions.hooks.model.dialect import CommandResult, EventMapping, HookResult, SessionFacts
 from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.mapping import EventMapping
+from cru.extensions.hooks.model.result import CommandResult, HookResult
 from cru.extensions.hooks.parsing import common
 from cru.extensions.hooks.parsing.spill import spilled
 

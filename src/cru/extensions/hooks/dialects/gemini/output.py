@@ -7,7 +7,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from cru.events.answers import PASS, Answer
-from cru.extensions.hooks.model.dialect import CommandResult, HookResult
+from cru.extensions.hooks.model.result import CommandResult, HookResult
 from cru.extensions.hooks.parsing import common
 
 DENIES = ("deny", "block")

@@ -12,64 +12,10 @@ from typing import Any, Protocol, runtime_checkable
 
 from msgspec import Struct
 
-from cru.events.answers import PASS, Answer
 from cru.events.stamp import Event
 from cru.extensions.hooks.model.entry import DialectName, HookEntry, HookFileProblem, HookSource, Layer
-
-
-class CommandResult(Struct, frozen=True):
-    """What came of a command. exit: its status, negative for a signal, None if it has none (not started: `error` says why; timed out;
-    cancelled) · stdout, stderr: decoded, invalid bytes replaced, without a byte order mark · ms: wall clock · note: what was odd about
-    running it, for the person (a variable left out, no jq) · left_out: variables that it could not be given ·
-    withheld: not run because it is not what a person has trusted any more."""
-
-    exit: int | None
-    stdout: str = ""
-    stderr: str = ""
-    ms: float = 0.0
-    timed_out: bool = False
-    truncated: bool = False
-    error: str = ""
-    note: str = ""
-    left_out: tuple[str, ...] = ()
-    withheld: bool = False
-
-
-class HookResult(Struct, frozen=True):
-    """What a run means: the answer, words for the person (`to_user`), what was odd about the output (`warning`), and why the hook
-    counts as failed (`failed`: `on_error` applies; without one it has no say)."""
-
-    answer: Answer = PASS
-    to_user: str = ""
-    warning: str = ""
-    failed: str = ""
-
-
-class SessionFacts(Struct):
-    """The facts of the session that payloads and environments need.
-
-    folder: of the context · transcript: a function that gives the path of a JSONL transcript, written when first asked for · mode: the
-    permission mode as cru calls it · env: what hooks inherit · secret_names: variables of it that a project's hooks do not get ·
-    blocks: counters of the running user prompt (Claude's cap on Stop), cleared when a new one is received · prompt, turn: its text
-    and the id of the log entry that began it · model: the one that was chosen last, "" before that · sits: whether a person sits at a
-    chat, and will be asked for the next prompt."""
-
-    session_id: str
-    context: str
-    folder: Path
-    cwd: Path
-    root: Path
-    home: Path
-    user_home: Path
-    env: Mapping[str, str]
-    mode: Callable[[], str]
-    transcript: Callable[[], Path]
-    secret_names: frozenset[str] = frozenset()
-    blocks: dict[str, int] = {}
-    prompt: str = ""
-    turn: str = ""
-    model: str = ""
-    sits: Callable[[], bool] = lambda: True
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.result import CommandResult, HookResult
 
 
 class EventMapping(Struct, frozen=True):
