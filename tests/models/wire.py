@@ -92,8 +92,10 @@ class Wire:
 async def serve(*steps: Step, tls: ssl.SSLContext | None = None) -> AsyncIterator[Wire]:
     wire = Wire(steps)
     running: set[asyncio.Task[None]] = set()
+    writers: list[asyncio.StreamWriter] = []
 
     def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
         task = asyncio.ensure_future(wire.accept(reader, writer))
         running.add(task)
         task.add_done_callback(running.discard)
@@ -108,6 +110,8 @@ async def serve(*steps: Step, tls: ssl.SSLContext | None = None) -> AsyncIterato
         for task in list(running):
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)
+        for writer in writers:  # what the peer has not read keeps a transport open beyond the loop
+            writer.transport.abort()
         await asyncio.sleep(0)
 
 
