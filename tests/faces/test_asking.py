@@ -91,7 +91,7 @@ def test_an_edit_is_shown_with_its_old_and_its_new_text(home: HomeDir) -> None:
 
 
 def test_a_preview_is_cut_in_length_and_width() -> None:
-    from cru.faces.cli.asking import _preview
+    from cru.faces.cli.dialogs.asker import _preview
 
     lines = _preview("\n".join(["x" * 300, *("abcdefghij" * 3), "k", "l"])).splitlines()
     assert lines[0] == f"  | {'x' * 200} … 100 more characters"

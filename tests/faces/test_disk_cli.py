@@ -95,7 +95,7 @@ def test_an_inbox_is_looked_at_again_once_the_context_is_held(home: HomeDir, mon
     from cru.contexts.lock import ContextLock
     from cru.faces.cli.flags import parse
     from cru.faces.cli.one_shot import Ask, one_shot
-    from cru.faces.cli.place import start_of
+    from cru.faces.cli.run_options import start_of
 
     inbox, real = letter(home, "ann"), ContextLock.__enter__
 

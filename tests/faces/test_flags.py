@@ -374,7 +374,7 @@ def test_every_command_has_a_help(home: HomeDir, command: str) -> None:
 
 
 def test_of_mode_and_trust_the_later_one_counts(home: HomeDir) -> None:
-    from cru.faces.cli.place import overrides
+    from cru.faces.cli.run_options import overrides
 
     assert overrides(parse(["-t", "--mode", "plan"]))["mode"] == "plan"
     assert overrides(parse(["--mode", "plan", "-t"]))["mode"] == "trust"

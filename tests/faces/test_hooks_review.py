@@ -10,7 +10,7 @@ from tests.faces.hooks_home import CALLS, TOUCH, foreign, model, project, ran, r
 from tests.kit import HomeDir, cru, pty
 
 from cru.extensions.hooks.model.entry import HookEntry, HookSource, number_entries
-from cru.faces.cli.hooks_shown import folded
+from cru.faces.cli.hooks.display import folded
 
 
 def own(home: HomeDir, *entries: dict[str, Any]) -> None:

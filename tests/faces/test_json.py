@@ -15,7 +15,7 @@ from tests.kit import Call, Done, Hang, HomeDir, Reply, Status, cru, server, sta
 from cru.engine.turn import LegResult
 from cru.events.catalog import CATALOG
 from cru.events.stamp import Stamp
-from cru.faces.cli.json_face import NAMES, OUTPUT, RESULT, VERSION
+from cru.faces.cli.json_mode.face import NAMES, OUTPUT, RESULT, VERSION
 
 PAGE = Path(__file__).parents[2] / "docs" / "json.md"
 OWN_FIELDS = {OUTPUT: "text", RESULT: ", ".join(LegResult.__struct_fields__)}

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit import HomeDir, pty
 
-from cru.faces.cli.render import Markdown
+from cru.faces.cli.terminal.markdown_stream import Markdown
 
 
 def shown(text: str, width: int = 80, piece: int = 0) -> str:

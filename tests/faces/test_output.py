@@ -9,7 +9,7 @@ import pytest
 from tests.extensions.executables.programs import tool
 from tests.kit import Call, HomeDir, Reply, cru, pty, server
 
-from cru.faces.cli.json_face import MOST_OUTPUT
+from cru.faces.cli.json_mode.face import MOST_OUTPUT
 
 TOOL = Reply("looking", calls=[Call("ls", {})])
 SHELL = Reply(calls=[Call("bash", {"command": "echo hi; \x1b[2J\nrm -rf x"})])

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from cru.contexts import rotation, store
-from cru.faces.cli.start import start
+from cru.faces.cli.entry import start
 
 
 def die(*_args: Any, **_named: Any) -> Any:

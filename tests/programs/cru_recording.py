@@ -12,7 +12,7 @@ from tests.programs.recording import Recorder, record
 
 def main() -> None:
     record(Recorder(Path(os.environ["RECORD_NAMES"]), os.environ.get("RECORD_WITHOUT", "")))
-    from cru.faces.cli.start import start
+    from cru.faces.cli.entry import start
 
     start(sys.argv[1:])
 

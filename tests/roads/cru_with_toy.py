@@ -16,7 +16,7 @@ from tests.programs.toy_dialect import Toy
 
 from cru import app
 from cru.events.stream import Published, StateChanged
-from cru.faces.cli.start import start
+from cru.faces.cli.entry import start
 
 
 def queued(text: str) -> None:

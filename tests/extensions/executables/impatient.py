@@ -4,7 +4,7 @@
 import sys
 
 from cru.extensions.executables import schemas
-from cru.faces.cli.start import start
+from cru.faces.cli.entry import start
 
 schemas.SECONDS = 0.3
 start(sys.argv[1:])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
+from cru.faces.cli.entry import as_prompt
 from cru.faces.cli.flags import BEFORE_COMMANDS, UsageProblem, find
-from cru.faces.cli.start import as_prompt
 
 
 class CommandArguments:

@@ -8,26 +8,40 @@ if TYPE_CHECKING:
 
 
 class ManagementCommand:
-    """A module of this folder with a function `command(parsed, words) -> exit status`. verbs: the words that may follow its name."""
+    """A management command.
+
+    module: what is loaded; it has a function `command(parsed, words) -> exit status`
+    help: what it does, one line
+    verbs: the words that may follow its name
+    """
 
     def __init__(self, module: str, help: str, verbs: str = "") -> None:
         self.module, self.help, self.verbs = module, help, tuple(verbs.split())
 
 
 COMMANDS: dict[str, ManagementCommand] = {
-    "trace": ManagementCommand("trace", "what happened in a turn; what was sent, and what would be sent"),
-    "models": ManagementCommand("models", "which models can be used; fetch the embedded one", "pull"),
-    "trust": ManagementCommand("trust", "trust this project's .cru/config.toml as it is now"),
+    "trace": ManagementCommand(
+        "cru.faces.cli.trace.command", "what happened in a turn; what was sent, and what would be sent"
+    ),
+    "models": ManagementCommand("cru.faces.cli.models", "which models can be used; fetch the embedded one", "pull"),
+    "trust": ManagementCommand("cru.faces.cli.trust", "trust this project's .cru/config.toml as it is now"),
     "hooks": ManagementCommand(
-        "hooks", "command hooks: what there is, what may run, and why something did or did not",
+        "cru.faces.cli.hooks.command",
+        "command hooks: what there is, what may run, and why something did or did not",
         "list review enable disable check why log test",
     ),
     "plugin": ManagementCommand(
-        "plugin", "list plugins, make a new one, run its tests and its health checks", "list new test health enable disable adopt-chibi",
+        "cru.faces.cli.plugin.command",
+        "list plugins, make a new one, run its tests and its health checks",
+        "list new test health enable disable adopt-chibi",
     ),
-    "lua": ManagementCommand("lua", "evaluate Lua with the whole `cru` namespace"),
-    "fsm": ManagementCommand("fsm", "the workflows of plugins: draw them, see where they stand", "list status show reset"),
-}  # fmt: skip
+    "lua": ManagementCommand("cru.faces.cli.lua", "evaluate Lua with the whole `cru` namespace"),
+    "fsm": ManagementCommand(
+        "cru.faces.cli.fsm.command",
+        "the workflows of plugins: draw them, see where they stand",
+        "list status show reset",
+    ),
+}
 
 
 def meant(words: Sequence[str]) -> str:

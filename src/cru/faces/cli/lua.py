@@ -13,12 +13,12 @@ from cru.app import FaceSettings, Start, build
 from cru.contexts.home import Home
 from cru.engine.session import Session
 from cru.faces.cli.arguments import CommandArguments
+from cru.faces.cli.console import printable, show
+from cru.faces.cli.entry import SignalInterrupt, on_loop
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.one_shot import asker_for, face_for, finish
-from cru.faces.cli.place import context_name, home_path, start_of, working_directory
+from cru.faces.cli.run_options import context_name, home_path, start_of, working_directory
 from cru.faces.cli.signals import Signals
-from cru.faces.cli.start import SignalInterrupt, on_loop
-from cru.faces.cli.terminal import printable, show
 
 HELP = """\
 cru lua '=EXPRESSION'    evaluate it and print the values

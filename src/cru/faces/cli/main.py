@@ -17,7 +17,7 @@ def main() -> None:
 
     gc.disable()  # nothing that is loaded at start becomes garbage; start.loaded turns it on again
     try:
-        from cru.faces.cli.start import start
+        from cru.faces.cli.entry import start
 
         start(argv)
     except KeyboardInterrupt:  # before the start can say so, or while it leaves

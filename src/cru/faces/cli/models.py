@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from cru.faces.cli.arguments import CommandArguments
+from cru.faces.cli.console import say, show
 from cru.faces.cli.flags import Parsed, UsageProblem
-from cru.faces.cli.place import home_path
-from cru.faces.cli.terminal import say, show
+from cru.faces.cli.run_options import home_path
 
 HELP = """\
 cru models                 providers, how each is named and which key it takes; embedded models that are there

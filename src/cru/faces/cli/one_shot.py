@@ -11,11 +11,11 @@ from cru.app import Built, FaceSettings, Start, build
 from cru.engine.commands import split
 from cru.engine.session import Session
 from cru.engine.turn import LegResult, PromptSource
-from cru.faces.cli import start as exits
+from cru.faces.cli import entry as exits
+from cru.faces.cli.console import TerminalOutput
 from cru.faces.cli.flags import Parsed
-from cru.faces.cli.place import needed_again, resume_command
+from cru.faces.cli.run_options import needed_again, resume_command
 from cru.faces.cli.signals import Signals
-from cru.faces.cli.terminal import TerminalOutput
 from cru.values.errors import CruError
 
 CODES = {"done": exits.DONE, "cancelled": exits.DENIED, "halted": exits.DENIED, "interrupted": exits.INTERRUPTED}
@@ -90,7 +90,7 @@ async def _for_inbox(session: Session, ask: Ask) -> LegResult:
 
 
 def _seat(built: Built) -> Any:
-    from cru.faces.cli.slash import CliFace
+    from cru.faces.cli.command_face import CliFace
 
     return CliFace(built.store)
 
@@ -172,7 +172,7 @@ def exit_code(result: LegResult) -> int:
 def face_for(parsed: Parsed) -> Any:
     """JSON for programs, text for people and pipes."""
     if parsed.has("json"):
-        from cru.faces.cli.json_face import JsonFace
+        from cru.faces.cli.json_mode.face import JsonFace
 
         return JsonFace()
     from cru.faces.cli.text_face import TextFace
@@ -186,6 +186,6 @@ def asker_for(parsed: Parsed) -> Any:
 
     if parsed.has("json") or not sys.stderr.isatty():
         return None
-    from cru.faces.cli.asking import terminal_asker
+    from cru.faces.cli.dialogs.asker import terminal_asker
 
     return terminal_asker()

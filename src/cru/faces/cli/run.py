@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from cru.contexts.home import Home
-from cru.faces.cli import start
+from cru.faces.cli import entry
+from cru.faces.cli.console import say
 from cru.faces.cli.flags import Parsed, UsageProblem
-from cru.faces.cli.place import context_name, home_path, overrides, start_of
-from cru.faces.cli.terminal import say
+from cru.faces.cli.run_options import context_name, home_path, overrides, start_of
 
 # Flags that only say how this run works: a chat may follow them.
 HOW = ("-C", "-U")
@@ -90,7 +90,7 @@ def _operate(parsed: Parsed, home: Home, name: str) -> tuple[str, tuple[Struct, 
     what calls of tools gave."""
     operations = parsed.operations()
     if not operations:
-        return name, (), start.DONE, []
+        return name, (), entry.DONE, []
     from cru.faces.cli.operations import Operations
 
     work = Operations(parsed, home, name)
@@ -108,7 +108,7 @@ def _done(parsed: Parsed, code: int) -> int:
     """Something was done, and nothing is to be asked."""
     if parsed.has("json"):
         from cru.engine.turn import LegResult
-        from cru.faces.cli.json_face import JsonFace
+        from cru.faces.cli.json_mode.face import JsonFace
 
         JsonFace().result(LegResult("error" if code else "done", code=code), code)
     return code
@@ -117,7 +117,7 @@ def _done(parsed: Parsed, code: int) -> int:
 def _without_prompt(parsed: Parsed, name: str) -> int:
     """Nothing to ask: a chat on a terminal, else an error. The chat's prompt stands on stderr, so stdout may be a pipe."""
     if sys.stdin.isatty() and sys.stderr.isatty() and not parsed.has("json") and not parsed.has("attach"):
-        from cru.faces.cli.chat import chat
+        from cru.faces.cli.chat.chat import chat
 
         return chat(start_of(parsed, name), parsed)
     raise UsageProblem("there is no prompt", 'cru "your question", or pipe text into it')
@@ -135,6 +135,6 @@ def _attachments(parsed: Parsed) -> tuple[Any, ...]:
     if not names:
         return ()
     from cru.engine.attach import attach
-    from cru.faces.cli.place import checked, working_directory
+    from cru.faces.cli.run_options import checked, working_directory
 
     return tuple(attach(checked(name), working_directory()) for name in names)

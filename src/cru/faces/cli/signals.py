@@ -10,7 +10,7 @@ from typing import Any
 
 from cru.engine.session import Session
 from cru.events.payloads import SessionPaused, SessionResumed
-from cru.faces.cli.loop import Loop, leave_at_once
+from cru.faces.cli.event_loop import Loop, leave_at_once
 
 ENDS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 PATIENCE = 3

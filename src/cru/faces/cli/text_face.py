@@ -33,7 +33,7 @@ from cru.events.stream import (
     Stream,
     StreamListener,
 )
-from cru.faces.cli.terminal import TerminalOutput, above, one_line, printable, say, show
+from cru.faces.cli.console import TerminalOutput, above, one_line, printable, say, show
 
 if TYPE_CHECKING:
     from cru.app import FaceSettings
@@ -265,7 +265,7 @@ class TextFace:
         status = item.payload
         assert isinstance(status, StatusChanged)
         if self._statuses is None:
-            from cru.faces.cli.statuses import Statuses
+            from cru.faces.cli.terminal.progress import Statuses
 
             self._statuses = Statuses()
         said = self._statuses.take(status)
@@ -348,12 +348,12 @@ def _short(args: dict[str, Any]) -> str:
 
 
 def _markdown(before: Callable[[], object]) -> Any:
-    from cru.faces.cli.render import Markdown
+    from cru.faces.cli.terminal.markdown_stream import Markdown
 
     return Markdown(before)
 
 
 def _progress() -> Any:
-    from cru.faces.cli.render import Progress
+    from cru.faces.cli.terminal.markdown_stream import Progress
 
     return Progress()

@@ -7,9 +7,9 @@ from pathlib import Path
 from cru.config.layers import read_layer
 from cru.extensions.plugin_folders import project_folder
 from cru.faces.cli.arguments import CommandArguments
+from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed
-from cru.faces.cli.place import start_of
-from cru.faces.cli.terminal import one_line, show
+from cru.faces.cli.run_options import start_of
 from cru.permissions.snapshot import Snapshot, take
 from cru.permissions.trust import Trust
 
@@ -61,7 +61,7 @@ def _waiting_hooks(parsed: Parsed) -> str:
     where = hooks_where(start_of(parsed, "default"))
     if not find_dialects(where, stamp_files(where)):
         return ""
-    from cru.faces.cli.hooks_found import found
+    from cru.faces.cli.hooks.inventory import found
 
     number = len(found(parsed).loaded.of("untrusted"))
     what = "1 hook of this project awaits" if number == 1 else f"{number} hooks of this project await"

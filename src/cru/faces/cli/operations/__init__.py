@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from cru.faces.cli.console import say, show
 from cru.faces.cli.flags import Flag, Parsed
-from cru.faces.cli.place import start_of
-from cru.faces.cli.terminal import say, show
+from cru.faces.cli.run_options import start_of
 
 if TYPE_CHECKING:
     from cru.contexts.home import Home
@@ -40,14 +40,14 @@ TABLE = {
     "--clear-cache": "cache.clear_current",
     "--clear-cache-for": "cache.clear_other",
     "--cleanup-cache": "cache.clean_all",
-    "--list-current-context": "looking.list_current",
-    "--list-contexts": "looking.list_all",
+    "--list-current-context": "show.list_current",
+    "--list-contexts": "show.list_all",
     "--delete-current-context": "contexts.delete",
     "--delete-context": "contexts.delete_other",
-    "--show-current-log": "looking.show_log",
-    "--show-log": "looking.show_log_other",
-    "--inspect-current": "looking.inspect_current",
-    "--inspect": "looking.inspect_other",
+    "--show-current-log": "show.show_log",
+    "--show-log": "show.show_log_other",
+    "--inspect-current": "show.inspect_current",
+    "--inspect": "show.inspect_other",
     "--plugin": "tools.plugin",
     "--call-tool": "tools.call",
     "--check-inboxes": "inbox.sweep",
@@ -86,7 +86,7 @@ class Operations:
             show(text)
             return
         if self._json is None:
-            from cru.faces.cli.json_face import JsonFace
+            from cru.faces.cli.json_mode.face import JsonFace
 
             self._json = JsonFace()
         self._json.output(text)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from cru.contexts.store import FileContext
+from cru.faces.cli.console import say
 from cru.faces.cli.operations import Operations
-from cru.faces.cli.place import start_of
-from cru.faces.cli.terminal import say
+from cru.faces.cli.run_options import start_of
 from cru.tools import cache
 from cru.values.errors import CruError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from cru.faces.cli.terminal import say
+from cru.faces.cli.console import say
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:

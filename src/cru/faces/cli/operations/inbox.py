@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 from cru.contexts.errors import ContextHeld
 from cru.contexts.inbox import InboxMessage
-from cru.faces.cli import start as exits
+from cru.faces.cli import entry as exits
+from cru.faces.cli.console import say
 from cru.faces.cli.operations import Operations
-from cru.faces.cli.place import start_of
-from cru.faces.cli.terminal import say
+from cru.faces.cli.run_options import start_of
 from cru.values.errors import CruError
 
 PROMPT = "inbox.md"
@@ -32,7 +32,7 @@ def _sweep(do: Operations, names: Iterable[str], *, patient: bool) -> None:
         do.say("no messages wait")
     for name, letters in waiting.items():
         if do.parsed.has("no-llm") and not do.parsed.has("force-llm"):
-            from cru.faces.cli.listing import messages_wait
+            from cru.faces.cli.operations.listing import messages_wait
 
             do.show(f"{name}: {messages_wait(len(letters))}")
             continue
@@ -86,7 +86,7 @@ def _act(do: Operations, name: str, patient: bool) -> int:
 def _failed(do: Operations, error: CruError) -> int:
     exits.complain(error.message, error.hint)
     if do.parsed.has("json"):
-        from cru.faces.cli.json_face import JsonFace
+        from cru.faces.cli.json_mode.face import JsonFace
 
         JsonFace().failed(error.message, error.hint, error.code)
     return error.code

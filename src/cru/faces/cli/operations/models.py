@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cru.faces.cli import start as exits
+from cru.faces.cli import entry as exits
+from cru.faces.cli.console import say
 from cru.faces.cli.flags import UsageProblem
-from cru.faces.cli.place import start_of
-from cru.faces.cli.terminal import say
+from cru.faces.cli.run_options import start_of
 
 if TYPE_CHECKING:
     from cru.app import Start

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cru.contexts.errors import StoreUnwritable
-from cru.faces.cli import start as exits
-from cru.faces.cli.terminal import TerminalOutput, printable, say
+from cru.faces.cli import entry as exits
+from cru.faces.cli.console import TerminalOutput, printable, say
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:

@@ -1,0 +1,45 @@
+"""What the command line does for commands (`/name`): a turn's trace, and in the chat pausing, leaving and the Tab key."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from cru.commands.context import NoFace
+from cru.contexts.store import FileContext
+
+KEYS = """\
+Enter        sends what you typed                 Up, Down  what you typed before
+Alt-Enter    a new line in it                     Ctrl-R    searches there
+Tab          completes a command                  Ctrl-Z    stops cru until `fg`
+Ctrl-C       stops an answer; clears the line     Ctrl-D    leaves; the conversation is kept
+What you type while an answer runs stands in the line when it ends. A space before a slash makes a prompt of it."""
+
+
+class CliFace(NoFace):
+    """A run that asks once."""
+
+    def __init__(self, store: FileContext) -> None:
+        self._store = store
+
+    def trace(self, number: int) -> str:
+        from cru.faces.cli.trace.command import turn_text
+
+        return turn_text(self._store, number)
+
+
+class ChatFace(CliFace):
+    """The chat."""
+
+    keys = KEYS
+
+    def __init__(
+        self, store: FileContext, stop_and_go: Callable[[str], Awaitable[None]], leave: Callable[[], None]
+    ) -> None:
+        super().__init__(store)
+        self._stop_and_go, self._leave = stop_and_go, leave
+
+    async def pause(self) -> None:
+        await self._stop_and_go("/pause")
+
+    def leave(self) -> None:
+        self._leave()

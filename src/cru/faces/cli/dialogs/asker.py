@@ -1,0 +1,158 @@
+"""The asker at the terminal: questions on /dev/tty, one at a time, whether for leave or of a plugin."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from cru.faces.cli.console import one_line
+from cru.faces.cli.terminal.keyboard import aside, forget_typed, in_front, typing
+from cru.permissions.asker import PermissionReply, ReplyScope, Subject
+
+KEEPING = ("s", "p", "a")
+CHOICES: dict[str, ReplyScope] = {
+    "y": "once", "yes": "once", "once": "once", "s": "session", "session": "session", "p": "project", "project": "project",
+    "a": "always", "always": "always", "n": "no", "no": "no",
+}  # fmt: skip
+
+
+HELP = {
+    "y": "allow this call, once",
+    "s": "keep the rule until this cru ends",
+    "p": "keep the rule for this project",
+    "a": "keep the rule everywhere",
+    "n": "refuse; what follows is the reason, for the model",
+    "Ctrl-C": "refuse, and stop the answer",
+}
+# A preview comes short already (an edit: 12 lines of the old text and of the new); this holds for whoever made it longer.
+PREVIEW_LINES, PREVIEW_COLUMNS = 30, 200
+
+
+class TerminalAsker:
+    """Asks on an open terminal. One question at a time; Ctrl-C at a question for leave ends the turn, at a plugin's only the dialog."""
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+        self._turn = asyncio.Lock()
+
+    async def ask(self, subject: Subject) -> PermissionReply | None:
+        """The person's answer; None if the terminal is gone."""
+        async with self._alone():
+            with typing(self._fd, lines=True):
+                return await self._ask(subject)
+
+    async def show(self, kind: str, request: dict[str, Any]) -> dict[str, Any] | None:
+        """A plugin's dialog, as `cru.namespace.dialogs.Dialogs` says."""
+        from cru.faces.cli.dialogs import plugin_dialogs
+
+        async with self._alone():
+            return await plugin_dialogs.show(self._fd, kind, request)
+
+    @asynccontextmanager
+    async def lend(self, group: int) -> AsyncIterator[None]:
+        """For the block the terminal belongs to a process group of this session, and hands over lines; Ctrl-C and Ctrl-Z go there."""
+        async with self._alone():
+            with typing(self._fd, lines=True), in_front(self._fd, group):
+                yield
+
+    async def free(self) -> None:
+        """Wait until no question stands on the terminal."""
+        async with self._turn:
+            return
+
+    @asynccontextmanager
+    async def _alone(self) -> AsyncIterator[None]:
+        async with self._turn, aside():
+            forget_typed(self._fd)
+            yield
+
+    async def _ask(self, subject: Subject) -> PermissionReply | None:
+        text = question(subject)
+        while True:
+            try:
+                os.write(self._fd, text.encode("utf-8", "replace"))
+            except OSError:
+                return None
+            line = await self._line()
+            if line is None:
+                return None
+            reply = read_reply(line, bool(subject.rule))
+            if reply is not None:
+                return reply
+            text = (_help(subject) if line.strip() == "?" else "") + f"  {_choices(subject)} > "
+
+    async def _line(self) -> str | None:
+        """One line, read without blocking the loop; None at end of file."""
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[bytes] = loop.create_future()
+        buffer = bytearray()
+
+        def ready() -> None:
+            try:
+                data = os.read(self._fd, 4096)
+            except OSError:
+                data = b""
+            buffer.extend(data)
+            if (not data or b"\n" in data) and not done.done():
+                done.set_result(bytes(buffer))
+
+        loop.add_reader(self._fd, ready)
+        try:
+            data = await done
+        finally:
+            loop.remove_reader(self._fd)
+        return data.decode("utf-8", "replace") if b"\n" in data else None
+
+
+def question(subject: Subject) -> str:
+    """What the person reads. Every text of the model is shown on one line with its control characters escaped, so that it can
+    neither hide a part of itself nor look like another question."""
+    detail = f": {one_line(subject.detail)}" if subject.detail else ""
+    keep = f"\n  s, p and a keep the rule  {one_line(subject.rule)}" if subject.rule else ""
+    seen = _preview(getattr(subject, "preview", ""))
+    return f"\r\n{one_line(subject.tool)}{detail}\n{seen}  {one_line(subject.why)}{keep}\n  {_choices(subject)} > "
+
+
+def _preview(text: str) -> str:
+    """The first lines of what will be written or sent, each behind a bar: no line of it looks like the question's own."""
+    lines = text.rstrip("\n").split("\n") if text.strip() else []
+    shown = [f"  | {_cut(line)}\n" for line in lines[:PREVIEW_LINES]]
+    rest = len(lines) - PREVIEW_LINES
+    if rest > 0:
+        shown.append(f"  … {rest} more line{'s' if rest > 1 else ''}\n")
+    return "".join(shown)
+
+
+def _cut(line: str) -> str:
+    rest = len(line) - PREVIEW_COLUMNS
+    return one_line(line[:PREVIEW_COLUMNS]) + (f" … {rest} more characters" if rest > 0 else "")
+
+
+def _choices(subject: Subject) -> str:
+    keeps = "s session, p project, a always, " if subject.rule else ""
+    return f"y once, {keeps}? help, n [reason] no"
+
+
+def _help(subject: Subject) -> str:
+    """What each choice means."""
+    return "".join(f"  {key:<7} {what}\n" for key, what in HELP.items() if subject.rule or key not in KEEPING)
+
+
+def read_reply(line: str, keeps: bool = True) -> PermissionReply | None:
+    """The answer in a line; None if it is none of the choices. `keeps`: there is a rule that s, p and a would store."""
+    word, _, reason = line.strip().partition(" ")
+    choice = CHOICES.get(word.lower().rstrip(",:"))
+    if choice is None or (choice in ("session", "project", "always") and not keeps):
+        return None
+    return PermissionReply(choice, reason.strip())
+
+
+def terminal_asker() -> TerminalAsker | None:
+    """An asker on /dev/tty, None if it does not open."""
+    try:
+        return TerminalAsker(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))
+    except OSError:
+        return None

@@ -1,0 +1,115 @@
+"""A list to choose from, on the terminal: how it looks, and what a typed line means. Numbers are from 1 here, indices from 0."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec import Struct
+from rich.cells import cell_len, set_cell_size
+
+from cru.faces.cli.console import one_line
+
+NUMBERS = re.compile(r"\d+(-\d+)?([\s,]+\d+(-\d+)?)*,?")
+LABEL_CHARACTERS, LABEL_COLUMNS = 200, 30
+
+
+class Choices(Struct, frozen=True):
+    """What there is to choose from. several: more than one; other: own words instead; filters: `/text` narrows the list; marked: what
+    Enter alone takes."""
+
+    labels: tuple[str, ...]
+    about: tuple[str, ...] = ()
+    several: bool = False
+    other: bool = False
+    filters: bool = False
+    marked: tuple[int, ...] = ()
+
+    def matching(self, words: str) -> list[int]:
+        """The entries that have every word in their text."""
+        wanted = words.casefold().split()
+        texts = [f"{label} {self._about(at)}".casefold() for at, label in enumerate(self.labels)]
+        return [at for at, text in enumerate(texts) if all(word in text for word in wanted)]
+
+    def lines(self, shown: Sequence[int], marked: Sequence[int], columns: int) -> list[str]:
+        """One line an entry: mark, number, label, description; the description is cut where the terminal ends."""
+        digits = len(str(len(self.labels)))
+        labels = {at: one_line(_flat(self.labels[at]), LABEL_CHARACTERS) for at in shown}
+        width = min(max(map(cell_len, labels.values()), default=0), LABEL_COLUMNS)
+        made = []
+        for at in shown:
+            line = f"{'*' if at in marked else ' '} {at + 1:>{digits}}  {labels[at]}"
+            if self._about(at):
+                line = f"{line}{' ' * (width - cell_len(labels[at]))}  {one_line(_flat(self._about(at)))}"
+                line = cut(line, max(columns - 1, cell_len(labels[at]) + digits + 4))
+            made.append(line)
+        return made
+
+    def hint(self, marked: Sequence[int], more: int = 0) -> str:
+        """What may be typed now; `more` entries are not shown yet."""
+        count = len(self.labels)
+        parts = [f"1-{count}" if count > 1 else "1"] if count else []
+        if count and self.several:
+            parts[0] += ", several: 1,2, none: 0" if count > 1 else ", none: 0"
+        if self.other:
+            parts.append("or your own words" if count else "your answer")
+        if self.filters:
+            parts.append("/text filters")
+        if more:
+            parts.append(f"+ {more} more")
+        taken = ",".join(str(at + 1) for at in marked)
+        return ", ".join([*parts, f"Enter {taken}, Esc cancels" if taken else "Enter cancels"])
+
+    def _about(self, at: int) -> str:
+        return self.about[at] if at < len(self.about) else ""
+
+
+class Taken(Struct, frozen=True):
+    """What was chosen: indices, or own words."""
+
+    selected: tuple[int, ...] = ()
+    other: str | None = None
+
+
+def read(choices: Choices, line: str) -> Taken | str:
+    """The answer in a line that is not empty; a text says why it is none."""
+    words, count = line.strip(), len(choices.labels)
+    if count and NUMBERS.fullmatch(words):
+        return _numbers(choices, words)
+    if choices.other and words[:1] == words[-1:] == '"' and NUMBERS.fullmatch(words[1:-1]):
+        return Taken(other=words[1:-1])
+    exact = [at for at, label in enumerate(choices.labels) if label.strip().casefold() == words.casefold()]
+    if exact:
+        return Taken((exact[0],))
+    if choices.other:
+        return Taken(other=words)
+    begun = [at for at, label in enumerate(choices.labels) if label.strip().casefold().startswith(words.casefold())]
+    if len(begun) == 1:
+        return Taken((begun[0],))
+    return f"{one_line(words, 40)} is none of them" if not begun else f"{one_line(words, 40)} may be several of them"
+
+
+def _numbers(choices: Choices, words: str) -> Taken | str:
+    count = len(choices.labels)
+    found: list[int] = []
+    for part in re.split(r"[\s,]+", words.rstrip(",")):
+        first, _, last = part.partition("-")
+        low, high = int(first[:9]), int((last or first)[:9])
+        if low == high == 0 and choices.several:
+            continue
+        if not 1 <= low <= high <= count:
+            quoted = f'; "{words}" in quotes is your own answer' if choices.other else ""
+            return f"there is no {part}, there are {count}{quoted}"
+        found += range(low - 1, high)
+    if len(found) > 1 and not choices.several:
+        return "only one of them"
+    return Taken(tuple(dict.fromkeys(found)))
+
+
+def cut(text: str, columns: int) -> str:
+    """A line of at most that many columns; wide characters take two."""
+    return text if cell_len(text) <= columns else set_cell_size(text, max(columns - 1, 1)).rstrip() + "…"
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())

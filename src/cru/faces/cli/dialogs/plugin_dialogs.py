@@ -1,0 +1,163 @@
+"""What plugins ask a person, on the terminal (docs/plugin-dialogs.md). Everything is printed and stays in the scrollback; only the
+line that is typed can be edited. Loaded with the first dialog."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from cru.faces.cli.console import one_line, printable
+from cru.faces.cli.dialogs.choices import Choices, Taken, read
+from cru.faces.cli.dialogs.line_editor import LineEditor
+from cru.faces.cli.terminal.keyboard import typing
+from cru.namespace.host import host
+
+Answer = dict[str, Any] | None
+
+
+async def show(fd: int, kind: str, request: dict[str, Any]) -> Answer:
+    """The person's answer as `cru.namespace.dialogs.Dialogs` says; None if they cancelled, or the terminal has gone."""
+    with typing(fd, lines=False):
+        line = LineEditor(fd)
+        try:
+            line.write(f"\r\n[{one_line(host().plugin.name)}] ")
+            answer = await KINDS[kind](line, request)
+            line.write("  cancelled\n" if answer is None else "")
+        except asyncio.CancelledError:
+            with suppress(OSError):  # the terminal may be the reason
+                line.write("  closed\n")
+            raise
+        except OSError:
+            return None  # the terminal has gone
+    return answer
+
+
+async def _questions(line: LineEditor, request: dict[str, Any]) -> Answer:
+    """One after another; cancelling one cancels all."""
+    answers: list[dict[str, Any]] = []
+    questions = request["questions"]
+    for number, one in enumerate(questions, 1):
+        count = f" ({number} of {len(questions)})" if len(questions) > 1 else ""
+        header, question = one_line(str(one["header"])), one["question"]
+        title = f"{header}{count}: {question}" if header else f"{question}{count}"
+        labels = tuple(map(str, one["choices"]))
+        choices = Choices(labels, several=bool(one["multi_select"]), other=bool(one["allow_other"]) or not labels)
+        taken = await choose(line, title, choices)
+        if taken is None:
+            return None
+        answers.append(_answer(taken))
+    return {"answers": answers}
+
+
+async def _popup(line: LineEditor, request: dict[str, Any]) -> Answer:
+    choices = _choices(request["entries"], other=bool(request["allow_other"]))
+    taken = await choose(line, str(request["title"]), choices)
+    if taken is None:
+        return None
+    return {"other": taken.other} if taken.other is not None else {"selected_index": taken.selected[0]}
+
+
+async def _panel(line: LineEditor, request: dict[str, Any]) -> Answer:
+    hints = request["hints"]
+    given = hints.get("initial_selection")
+    count = len(request["items"])
+    marked = tuple(at for at in given or () if isinstance(at, int) and 0 <= at < count)
+    several = bool(hints.get("multi_select"))
+    choices = _choices(
+        request["items"],
+        several=several, other=bool(hints.get("allow_other")), filters=bool(hints.get("filterable")),
+        marked=marked if several else marked[:1],
+    )  # fmt: skip
+    taken = await choose(line, str(request["header"]), choices, str(hints.get("initial_filter") or ""))
+    return None if taken is None else _answer(taken)
+
+
+async def _edit(line: LineEditor, request: dict[str, Any]) -> Answer:
+    from cru.faces.cli.dialogs.text_editor import edit
+
+    return await edit(line, str(request["content"]), request["format"], str(request.get("hint") or ""))
+
+
+async def _show(line: LineEditor, request: dict[str, Any]) -> Answer:
+    from cru.faces.cli.dialogs.pager import read_through
+
+    line.write(f"{one_line(str(request.get('title') or ''))}\n")
+    return {} if await read_through(line, str(request["content"]), request["format"]) else None
+
+
+KINDS: dict[str, Callable[[LineEditor, dict[str, Any]], Awaitable[Answer]]] = {
+    "ask_batch": _questions, "popup": _popup, "panel": _panel, "edit": _edit, "show": _show,
+}  # fmt: skip
+
+
+async def choose(line: LineEditor, title: str, choices: Choices, words: str = "") -> Taken | None:
+    """Ask until there is an answer; None if the person cancelled. `words` filter the list at first."""
+    first, *more = printable(title).splitlines() or [""]
+    line.write("".join([f"{first}\n", *(f"  {text}\n" for text in more)]))
+    if not choices.labels and not choices.other:
+        line.write("  there is nothing to choose from\n")
+        return None
+    listed = ChoiceList(line, choices)
+    listed.narrow(words)
+    while True:
+        typed = await line.read(choices.hint(listed.marked, len(listed.rest)))
+        if typed is None or not (typed.strip() or listed.marked):
+            return None
+        found = listed.answer(typed.strip())
+        if found is not None:
+            return found
+
+
+class ChoiceList:
+    """A list while it is on the terminal: `marked` is what Enter takes, `rest` what is not printed yet."""
+
+    def __init__(self, line: LineEditor, choices: Choices) -> None:
+        self.marked: tuple[int, ...] = ()
+        self.rest: list[int] = []
+        self._line, self._choices = line, choices
+
+    def narrow(self, words: str) -> None:
+        """List only what has these words; what is the only one left is marked."""
+        shown = self._choices.matching(words)
+        marked = tuple(at for at in self._choices.marked if at in shown)
+        self.marked = tuple(shown) if words and len(shown) == 1 else marked
+        self.rest = shown
+        if not shown and words:
+            self._line.write(f"  nothing matches {one_line(words, 40)}; / alone shows all\n")
+        self._page()
+
+    def answer(self, typed: str) -> Taken | None:
+        """What was chosen; None if there is more to type."""
+        if not typed:
+            return Taken(self.marked)
+        if typed == "+" and self.rest:
+            self._page()
+            return None
+        if typed.startswith("/") and self._choices.filters:
+            self.narrow(typed[1:].strip())
+            return None
+        found = read(self._choices, typed)
+        if isinstance(found, Taken):
+            return found
+        self._line.write(f"  {found}\n")
+        return None
+
+    def _page(self) -> None:
+        """Print the next screenful."""
+        room = max(self._line.rows - 4, 5)
+        page, self.rest = self.rest[:room], self.rest[room:]
+        self._line.write("".join(f"{text}\n" for text in self._choices.lines(page, self.marked, self._line.columns)))
+
+
+def _choices(entries: list[dict[str, Any]], *, other: bool = False, several: bool = False, filters: bool = False,
+             marked: tuple[int, ...] = ()) -> Choices:  # fmt: skip
+    labels = tuple(str(entry.get("label", "")) for entry in entries)
+    about = tuple(str(entry.get("description") or "") for entry in entries)
+    return Choices(labels, about, several, other, filters, marked)
+
+
+def _answer(taken: Taken) -> dict[str, Any]:
+    answer: dict[str, Any] = {"selected": list(taken.selected)}
+    return answer if taken.other is None else {**answer, "other": taken.other}

@@ -1,0 +1,63 @@
+"""What the verbs of `cru hooks` share: everything that is there, and the user's own config.toml changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from cru.app import hooks_where, load_settings
+from cru.contexts.home import Home
+from cru.extensions.hooks.errors import NoEntry
+from cru.extensions.hooks.loader import EntryStatus, LoadedHooks
+from cru.extensions.hooks.settings import HookSettings, merge_options
+from cru.extensions.hooks.setup import DIALECTS, HookInventory, session_facts, take_inventory
+from cru.faces.cli.console import say
+from cru.faces.cli.flags import Parsed
+from cru.faces.cli.run_options import context_name, home_path, start_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def found(parsed: Parsed, *, tell: bool = True) -> HookInventory:
+    """All hooks for somebody who stands here, and the facts of the context; nothing is run. What is odd about trust.json and about files
+    that are void is said on stderr, unless the caller tells it."""
+    home = Home(home_path(parsed))
+    start = start_of(parsed, context_name(parsed, home))
+    settings, layers, _ = load_settings(start)
+    options = merge_options(settings.of(HookSettings).options, layers)
+    about = session_facts(hooks_where(start), options, start.home / "contexts" / start.context, start.context)
+    all_there = take_inventory(DIALECTS, about, options)
+    for text in (*all_there.trust.store.problems[:1], *(p for p in all_there.loaded.problems if p.fatal)):
+        if tell:
+            say(f"cru: {text}")
+    return all_there
+
+
+def named(loaded: LoadedHooks, word: str) -> EntryStatus:
+    """The hook of an id, of the beginning of one, or of a name that only one has. Raises NoEntry."""
+    those = [one for one in loaded.known if word in (one.entry.name, one.entry.label)]
+    if len(those) == 1:
+        return those[0]
+    if those:
+        raise NoEntry(f"{word} may be {' or '.join(one.entry.id for one in those)}", "name one by its id")
+    return loaded.find(word)
+
+
+def put(config: Path, key: str, name: str, *, there: bool) -> None:
+    """Put a name into one of the lists of `[hooks]` in the user's config.toml, or take it out. Raises ConfigError."""
+    from cru.config.atomic import locked
+    from cru.config.edit import set_value
+    from cru.config.errors import ConfigError, SettingsProblem
+    from cru.config.layers import read_layer
+
+    config.parent.mkdir(parents=True, exist_ok=True)
+    with locked(config):
+        layer = read_layer("user", config)
+        said = layer.data.get("hooks", {}) if layer is not None else {}
+        if not isinstance(said, dict):
+            raise ConfigError(
+                [SettingsProblem("`[[hooks]]` leaves no room", str(config), "write `[[hooks.entries]]` for each entry")]
+            )
+        names = [one for one in said.get(key, []) if one != name]
+        if there or key in said:
+            set_value(config, f"hooks.{key}", [*names, name] if there else names)

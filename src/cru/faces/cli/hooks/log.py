@@ -1,0 +1,79 @@
+"""`cru hooks log`: what hooks did, one line a firing, the newest last."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from itertools import islice
+
+from cru.contexts.home import Home
+from cru.extensions.hooks.records import FiringRecord, masked_json, read_lines
+from cru.extensions.hooks.report.wording import describe_firing
+from cru.faces.cli.arguments import CommandArguments
+from cru.faces.cli.console import one_line, show
+from cru.faces.cli.flags import Parsed
+from cru.faces.cli.hooks.inventory import found, named
+from cru.faces.cli.run_options import context_name, home_path
+from cru.values.masking import masked
+
+HELP = """\
+cru hooks log              what hooks did in this context, newest last
+cru hooks log ID           one hook only; its name or the beginning of its id is enough
+cru hooks log -n N         the last N (20 by default, 0 = all)
+cru hooks log --full       with what they were given and what they printed
+cru hooks log --json       as JSON, one object a line
+"""
+MOST = 20
+
+
+def command(parsed: Parsed, words: tuple[str, ...]) -> int:
+    """Raises UsageProblem if the words do not fit it, NoEntry."""
+    args = CommandArguments(
+        "hooks", ("log", *words), values=("-n",), switches=("--json", "--full", "--help", "-h"), verbs=("log",), most=2
+    )
+    if args.has("--help") or args.has("-h"):
+        print(HELP, end="")
+        return 0
+    most = args.number("-n", MOST)
+    if most < 0:
+        raise args.wrong("-n needs a number from 0 on")
+    home = Home(home_path(parsed))
+    name = context_name(parsed, home)
+    id = args.words[1] if len(args.words) > 1 else ""
+    shown = list(islice(_fired(home, name, id), most or None))
+    for one in reversed(shown):
+        if args.has("--json"):
+            show(masked_json(one))
+        else:
+            show("\n".join(_told(one, full=args.has("--full"))))
+    if not shown and id:
+        named(found(parsed, tell=False).loaded, id)
+    if not shown and not args.has("--json"):
+        show(f"no hook{f' {id}' if id else ''} has run in the context {name}; `cru hooks list` shows what there is")
+    return 0
+
+
+def _fired(home: Home, name: str, id: str) -> Iterator[FiringRecord]:
+    if home.exists(name):
+        folder = home.open(name).folder
+        yield from (
+            one
+            for one in read_lines(folder)
+            if isinstance(one, FiringRecord) and (one.id.startswith(id) or one.label == id)
+        )
+
+
+def _told(one: FiringRecord, *, full: bool) -> list[str]:
+    at = time.strftime("%m-%d %H:%M:%S", time.localtime(one.time))
+    about = f"{one.event} {one.subject}".rstrip()
+    label = "" if one.label == one.id else f" {one_line(masked(one.label), 40)}"
+    text = masked(describe_firing(one))
+    lines = [f"{at}  #{one.seq}  {one.id}{label}  {one_line(about)}: {one_line(text, 0 if full else 160)}"]
+    if full:
+        lines.append(f"  {one.where}")
+        for what in ("stdin", "stdout", "stderr"):
+            given = masked(getattr(one, what).rstrip("\n"))
+            lines += [f"  {what}:", *(f"    {line}" for line in given.split("\n"))] if given else []
+        if one.cut:
+            lines.append("  (cut: more was written)")
+    return lines

@@ -1,0 +1,46 @@
+"""`cru hooks enable ID` and `disable ID`: one hook left out, whatever file it stands in, a project's too."""
+
+from __future__ import annotations
+
+from cru.extensions.hooks.errors import NoEntry
+from cru.faces.cli.arguments import CommandArguments
+from cru.faces.cli.console import show
+from cru.faces.cli.flags import Parsed, UsageProblem
+from cru.faces.cli.hooks.inventory import found, named, put
+from cru.faces.cli.run_options import home_path
+
+
+def command(parsed: Parsed, words: tuple[str, ...]) -> int:
+    """`words` begin with the verb. Raises NoEntry and ConfigError."""
+    args = CommandArguments("hooks", words, verbs=("enable", "disable"), most=2)
+    verb, *ids = args.words
+    if not ids:
+        raise UsageProblem(f"`cru hooks {verb}` needs an id", "cru hooks list shows them")
+    on = verb == "enable"
+    config = home_path(parsed) / "config.toml"
+    all_there = found(parsed)
+    try:
+        one = named(all_there.loaded, ids[0])
+    except NoEntry:
+        if not on or ids[0] not in _left_out(parsed):
+            raise
+        put(config, "disabled", ids[0], there=False)
+        show(f"{ids[0]} is not in any file any more, and no longer in {config}")
+        return 0
+    entry = one.entry
+    put(config, "disabled", entry.id, there=not on)
+    if on and not entry.enabled:
+        show(f"{entry.id} is off in its own file, {entry.where}")
+        return 1
+    show(
+        f"the hook {entry.id} ({entry.label}) is {'enabled' if on else 'disabled'} from the next session on ({config})"
+    )
+    return 0
+
+
+def _left_out(parsed: Parsed) -> list[str]:
+    from cru.app import load_settings
+    from cru.extensions.hooks.settings import HookSettings
+    from cru.faces.cli.run_options import start_of
+
+    return load_settings(start_of(parsed, "default"))[0].of(HookSettings).options.disabled

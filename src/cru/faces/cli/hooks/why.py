@@ -1,0 +1,91 @@
+"""`cru hooks why`: what every hook did in the last turn, or why it did nothing."""
+
+from __future__ import annotations
+
+import time
+
+from cru.contexts.home import Home
+from cru.extensions.hooks.records import masked_json
+from cru.extensions.hooks.report import query as spoken
+from cru.extensions.hooks.report import turn_history, why
+from cru.extensions.hooks.report.why import DispatchExplanation, HookExplanation, TurnExplanation
+from cru.faces.cli.arguments import CommandArguments
+from cru.faces.cli.console import one_line, show
+from cru.faces.cli.flags import Parsed
+from cru.faces.cli.hooks.inventory import found
+from cru.faces.cli.run_options import context_name, home_path
+from cru.values.masking import masked
+
+HELP = """\
+cru hooks why [EVENT] [TOOL]   what every hook did in the last turn, or why it did nothing; EVENT and TOOL in the words of any system,
+                               hooks of plugins that are programs (pre_tool, …) too
+cru hooks why --turn N         the same of an earlier turn (1 = the oldest that is recorded, -1 = the last)
+cru hooks why --json           the same for programs
+"""
+LONG = 160
+
+
+def command(parsed: Parsed, words: tuple[str, ...]) -> int:
+    """Raises NoSuchName, NotInTrace."""
+    args = CommandArguments(
+        "hooks", ("why", *words), values=("--turn",), switches=("--json", "--help", "-h"), verbs=("why",), most=3
+    )
+    if args.has("--help") or args.has("-h"):
+        print(HELP, end="")
+        return 0
+    home = Home(home_path(parsed))
+    name = context_name(parsed, home)
+    there = found(parsed)
+    store = home.open(name) if home.exists(name) else None
+    turn = turn_history.read_turn(store, args.number("--turn", -1)) if store is not None else None
+    called = [call.name for call in turn.calls] if turn is not None else []
+    wanted = spoken.parse_query(args.words[1:], there.dialects, called)
+    if turn is None:
+        show(f"no turn is recorded in the context {name}; `cru hooks list` shows what there is")
+        return 0
+    story = why.explain_turn(turn, there, wanted)
+    if args.has("--json"):
+        show(masked_json(story))
+        return 0
+    for line in told(story, f"{turn.number} of {turn.last}"):
+        show(line)
+    return 0
+
+
+def told(story: TurnExplanation, place: str) -> list[str]:
+    """The story for people."""
+    at = time.strftime("%H:%M:%S", time.localtime(story.began))
+    prompt = one_line(masked(story.prompt), 60)
+    lines = [f"turn {place}, {at}, “{prompt}”: {story.cause or 'not finished'}", *story.remarks]
+    for one in story.occasions:
+        lines += ["", *_occasion(one)]
+    if story.silent:
+        lines += ["", "did not fire:"]
+        lines += [f"  {_name(one)}: {_times(one)}{_short(one.text)}" for one in story.silent]
+    if not story.occasions and not story.silent:
+        lines.append("there is no hook for this")
+    return lines
+
+
+def _occasion(one: DispatchExplanation) -> list[str]:
+    head = f"{one.event} {_short(one.what)}".rstrip()
+    lines = [f"{head}  (#{one.seq})", *(f"  {_short(text)}" for text in one.outcome)]
+    lines += [f"  the call: {_short(one.fate)}"] if one.fate else []
+    return lines + [
+        f"    {_name(hook)}: {'' if hook.fired else 'did not fire: '}{_short(hook.text)}" for hook in one.hooks
+    ]
+
+
+def _name(hook: HookExplanation) -> str:
+    if not hook.dialect:
+        return hook.label
+    label = "" if hook.label == hook.id else f" {one_line(masked(hook.label), 40)}"
+    return f"{hook.id}{label} ({hook.dialect} {hook.event}, {one_line(hook.where)})"
+
+
+def _times(hook: HookExplanation) -> str:
+    return f"{hook.times} times: " if hook.times > 1 else ""
+
+
+def _short(text: str) -> str:
+    return one_line(masked(text), LONG)

@@ -1,0 +1,118 @@
+"""`--json`: one JSON object a line for every event, for programs (docs/json.md). The format is versioned by `v`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import msgspec
+
+from cru.engine.turn import Cause, LegResult
+from cru.events.bus import Bus
+from cru.events.catalog import BY_TYPE
+from cru.events.payloads import ToolCalled
+from cru.events.stream import (
+    CommandSaid,
+    EntryLogged,
+    FactPublished,
+    Notice,
+    Published,
+    StateChanged,
+    StatusChanged,
+    ToolOutput,
+)
+from cru.faces.cli.console import TerminalOutput, say
+
+if TYPE_CHECKING:
+    from cru.app import FaceSettings
+
+VERSION = 1
+# Types of lines that are no events of the catalog.
+NAMES: dict[type[msgspec.Struct], str] = {
+    Notice: "notice",
+    ToolOutput: "tool:output",
+    CommandSaid: "command",
+    StatusChanged: "status:changed",
+    FactPublished: "fact:published",
+    StateChanged: "state:changed",
+    EntryLogged: "log:appended",
+}
+OUTPUT, RESULT = "output", "result"
+MOST_OUTPUT = 10 * 1024 * 1024
+"""Characters of one call's output as it comes: as many as its result keeps."""
+CUT = "\n[... cut here: more than {limit:,} characters; the result has the first and the last half of as many ...]\n"
+
+
+class JsonFace:
+    """Writes each line with one write to standard output, at once. `last` is how this process' last run ended."""
+
+    last: ClassVar[LegResult | None] = None
+
+    def __init__(self) -> None:
+        self._encode = msgspec.json.Encoder(enc_hook=repr).encode
+        self._output = TerminalOutput()
+        self._room: dict[str, int] = {}
+
+    @property
+    def problem(self) -> str:
+        """Why standard output could not be written, "" if it could."""
+        return self._output.problem
+
+    def watch(self, bus: Bus) -> None:
+        bus.stream.subscribe(self._read)
+
+    def dress(self, look: FaceSettings) -> None:
+        """A program reads everything."""
+
+    def close(self) -> None:
+        return None
+
+    def result(self, result: LegResult, code: int, resume: str = "") -> None:
+        """The last line. `resume` is the command that goes on with an unfinished turn."""
+        JsonFace.last = result
+        self._write({"v": VERSION, "type": RESULT, "code": code, "resume": resume, "payload": result})
+
+    def failed(self, message: str, hint: str, code: int) -> None:
+        """The last line of a run that came to no turn, or whose turn could not be ended."""
+        cause: Cause = "interrupted" if code > 128 else "error"
+        self.result(LegResult(cause, reason=message, error=message, hint=hint, code=code), code)
+
+    def output(self, text: str) -> None:
+        """What a flag such as -L prints."""
+        self._write({"v": VERSION, "type": OUTPUT, "payload": {"text": text}})
+
+    def say(self, text: str) -> None:
+        say(text)
+
+    def _read(self, item: Published) -> None:
+        payload: Any = item.payload
+        if isinstance(payload, ToolOutput):
+            payload = self._bounded(payload)
+            if payload is None:
+                return
+        elif isinstance(payload, ToolCalled):
+            self._room.pop(payload.call_id, None)  # providers may use an id again
+        kind = type(payload)
+        row = BY_TYPE.get(kind)
+        line: dict[str, Any] = {
+            "v": VERSION,
+            "type": row.name if row is not None else NAMES[kind],
+            "payload": payload,
+        }
+        if item.stamp is not None:
+            line["stamp"] = item.stamp
+        if item.answer.decision != "none" or item.answer.halt or item.answer.note:
+            line["answer"] = {"decision": item.answer.decision, "halt": item.answer.halt, "reason": item.answer.reason}
+        self._write(line)
+
+    def _bounded(self, piece: ToolOutput) -> ToolOutput | None:
+        """The piece, or what of it is still within bounds; None for what comes after the cut."""
+        room = self._room.get(piece.call_id, MOST_OUTPUT)
+        self._room[piece.call_id] = room - len(piece.text)
+        if room < 0:
+            return None
+        if len(piece.text) <= room:
+            return piece
+        return ToolOutput(piece.call_id, piece.text[:room] + CUT.format(limit=MOST_OUTPUT))
+
+    def _write(self, line: dict[str, Any]) -> None:
+        self._output.write(self._encode(line) + b"\n")

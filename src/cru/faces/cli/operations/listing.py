@@ -1,0 +1,144 @@
+"""What -l, -L, -g and -n print (chibi 0.4, section 1 of its contract)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from cru.contexts.errors import ContextError
+from cru.contexts.home import Home
+from cru.contexts.store import FileContext
+from cru.faces.cli.console import one_line
+from cru.values.entries import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
+
+if TYPE_CHECKING:
+    from cru.config.merge import Settings
+
+MARKS = {"none": "", "active": " [active]", "stale": " [stale]"}
+FIRST_LINES = 3
+SHORT_ARGS = 60
+THINGS = {"system_prompt": "system_prompt.md", "prompt": "system_prompt.md", "todos": "todos.md", "goals": "goals.md"}
+
+# Prompts that no person typed, and what handlers may have made of one: blocked, rewritten, added context.
+UNTYPED = ("continuation", "recurse", "inbox", "task")
+HANDLED = ("blocked", "rewritten", "with context")
+NONE = {"system_prompt.md": "(no system prompt of its own; cru trace --next shows what is sent)"}
+
+
+def contexts(home: Home, current: str) -> str:
+    """All names, sorted; `* ` marks the current one, then who holds it and what waits for it."""
+    return "\n".join(_listed(home, name, name == current) for name in home.names() or [current])
+
+
+def _listed(home: Home, name: str, current: bool) -> str:
+    waiting = inbox_words(home, name)
+    marked = f"{'* ' if current else '  '}{name}{MARKS[home.status(name)]}"
+    return f"{marked} ({waiting})" if waiting else marked
+
+
+def inbox_words(home: Home, name: str) -> str:
+    """How many messages from other contexts wait: "2 messages wait"; "" if none do."""
+    try:
+        count = len(home.waiting(name)[0])
+    except ContextError as error:
+        return error.message
+    return messages_wait(count) if count else ""
+
+
+def messages_wait(count: int) -> str:
+    return "1 message waits" if count == 1 else f"{count} messages wait"
+
+
+def about(home: Home, store: FileContext) -> str:
+    """The context's name, its size, and the beginnings of summary, todos and goals."""
+    messages = sum(1 for e in store.visible() if e.entry_type == MESSAGE)
+    lines = [f"Context: {store.name}{MARKS[home.status(store.name)]}", f"Messages: {messages}"]
+    summary = store.summary().strip()
+    if summary:
+        lines.append(f"Summary: {summary.splitlines()[0]}")
+    for title in ("todos", "goals"):
+        text = store.read_text(f"{title}.md").strip()
+        if text:
+            lines += [f"{title.capitalize()}:", *_first(text)]
+    if waiting := inbox_words(home, store.name):
+        lines.append(f"Inbox: {waiting}")
+    if store.name in home.expiring:
+        from cru.contexts.expiry import mark_of
+
+        told = mark_of(home.path, store.folder).told()
+        lines += [f"Destroys itself: {told}"] if told else []
+    return "\n".join(lines)
+
+
+def _first(text: str) -> list[str]:
+    lines = text.splitlines()
+    more = ["  ..."] if len(lines) > FIRST_LINES else []
+    return [*(f"  {line}" for line in lines[:FIRST_LINES]), *more]
+
+
+def log(entries: Sequence[Entry], count: int, verbose: bool) -> Iterator[str]:
+    """The last (count > 0), the first (count < 0) or all entries, as a person reads them."""
+    sent = {e.metadata.get("ref"): e for e in entries if e.entry_type == RESOLVED}
+    shown = spoken(entries, verbose)
+    part = shown[-count:] if count > 0 else shown[:-count] if count < 0 else shown
+    for entry in part:
+        yield from _lines(entry, sent.get(entry.id), verbose)
+
+
+def spoken(entries: Sequence[Entry], verbose: bool) -> list[Entry]:
+    """The entries that a person reads."""
+    kinds = (MESSAGE, TOOL_CALL, TOOL_RESULT, ANCHOR) if verbose else (MESSAGE, TOOL_CALL, TOOL_RESULT)
+    return [e for e in entries if e.entry_type in kinds]
+
+
+def _lines(entry: Entry, resolved: Entry | None, verbose: bool) -> Iterator[str]:
+    if entry.entry_type == TOOL_CALL:
+        args = entry.content if verbose or len(entry.content) <= SHORT_ARGS else entry.content[:SHORT_ARGS] + "..."
+        yield f"[TOOL CALL: {entry.to}] {args}"
+    elif entry.entry_type == TOOL_RESULT:
+        yield f"[TOOL RESULT: {entry.from_}] {entry.content if verbose else _size(len(entry.content.encode()))}"
+    elif entry.entry_type == ANCHOR:
+        yield f"[{str(entry.metadata.get('kind', 'anchor')).upper()}]: {entry.content}"
+    else:
+        yield f"[{_who(entry)}]{_mark(entry, resolved)}: {entry.content}"
+        if verbose and resolved is not None and resolved.metadata.get("rewritten"):
+            yield f"[SENT]: {resolved.content}"
+
+
+def _who(entry: Entry) -> str:
+    return "HOOK" if entry.metadata.get("source") in UNTYPED else entry.from_.upper()
+
+
+def _mark(entry: Entry, resolved: Entry | None) -> str:
+    """How a text came about that nobody typed, why it breaks off, and what handlers made of a prompt, whose original is shown."""
+    about, made = entry.metadata, {} if resolved is None else resolved.metadata
+    source = about.get("source")
+    marks = [
+        str(about.get("partial", "")),
+        one_line(str(about.get("command", source)), SHORT_ARGS) if source in (*UNTYPED, "command") else "",
+        *(word for word in HANDLED if made.get(word.split()[-1])),
+    ]
+    shown = ", ".join(mark for mark in marks if mark)
+    return f" ({shown})" if shown else ""
+
+
+def _size(count: int) -> str:
+    return f"{count}b" if count < 1024 else f"{count / 1024:.1f}kb"
+
+
+def inspect(home: Home, store: FileContext, thing: str, settings: Callable[[], Settings]) -> str:
+    """One of the texts of a context, the home folder, or a setting; a line that says so if it is empty. Raises UsageProblem."""
+    if thing in THINGS:
+        return store.read_text(THINGS[thing]) or NONE.get(THINGS[thing], f"(no {thing})")
+    if thing == "reflection":
+        return home.reflection or "(no reflection)"
+    if thing == "home":
+        return str(home.path)
+    if thing == "inbox":
+        return "\n".join(f"[{m.from_}]: {m.content}" for m in store.peek_inbox()) or "(no messages wait)"
+    from cru.faces.cli.operations import setting_values
+
+    texts = ("system_prompt", "reflection", "todos", "goals", "home", "inbox")
+    if thing == "list":
+        return "\n".join((*texts, *setting_values.names(settings())))
+    return setting_values.field(settings(), thing, (*texts, "list"))
