@@ -10,7 +10,7 @@ from tests.kit import Call, Done, HomeDir, Reply, Status, cru, server
 
 from cru.faces.cli.flags import FLAGS
 from cru.faces.cli.json_mode.request import COMMANDS, LATER
-from cru.faces.cli.operations import TABLE
+from cru.faces.cli.operations.flag_run import TABLE
 
 
 def asked(home: HomeDir, wanted: Any, *words: str) -> Done:

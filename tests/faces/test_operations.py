@@ -12,7 +12,7 @@ import pytest
 from tests.kit import Done, HomeDir, Reply, cru, pty, server
 
 from cru.faces.cli.flags import FLAGS, REST, parse
-from cru.faces.cli.operations import TABLE
+from cru.faces.cli.operations.flag_run import TABLE
 
 
 def made(home: HomeDir, *names: str) -> None:

@@ -10,7 +10,7 @@ import sys
 from typing import Any
 
 from cru.contexts import rotation, store
-from cru.faces.cli.entry import start
+from cru.faces.cli.entry import run_and_exit
 
 
 def die(*_args: Any, **_named: Any) -> Any:
@@ -35,4 +35,4 @@ MOMENTS = {
 
 if __name__ == "__main__":
     setattr(*MOMENTS[sys.argv[1]])
-    start(sys.argv[2:])
+    run_and_exit(sys.argv[2:])

@@ -12,9 +12,9 @@ from tests.programs.recording import Recorder, record
 
 def main() -> None:
     record(Recorder(Path(os.environ["RECORD_NAMES"]), os.environ.get("RECORD_WITHOUT", "")))
-    from cru.faces.cli.entry import start
+    from cru.faces.cli.entry import run_and_exit
 
-    start(sys.argv[1:])
+    run_and_exit(sys.argv[1:])
 
 
 main()

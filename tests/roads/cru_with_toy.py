@@ -16,7 +16,7 @@ from tests.programs.toy_dialect import Toy
 
 from cru import app
 from cru.events.stream import Published, StateChanged
-from cru.faces.cli.entry import start
+from cru.faces.cli.entry import run_and_exit
 
 
 def queued(text: str) -> None:
@@ -40,4 +40,4 @@ rules = Path(sys.argv[1])
 app.INSTALLED.append(Toy("toy", rules.read_text()))
 if rules.with_suffix(".queue").exists():
     queued(rules.with_suffix(".queue").read_text())
-start(sys.argv[2:])
+run_and_exit(sys.argv[2:])

@@ -4,7 +4,7 @@
 import sys
 
 from cru.extensions.executables import schemas
-from cru.faces.cli.entry import start
+from cru.faces.cli.entry import run_and_exit
 
 schemas.SECONDS = 0.3
-start(sys.argv[1:])
+run_and_exit(sys.argv[1:])

@@ -37,7 +37,7 @@ class StartFailure:
         self.message, self.hint, self.code = message, hint, code
 
 
-def start(argv: Sequence[str]) -> NoReturn:
+def run_and_exit(argv: Sequence[str]) -> NoReturn:
     """Run a command line and leave with its exit status (docs/command-line.md)."""
     prepare()
     _nest()

@@ -17,9 +17,9 @@ def main() -> None:
 
     gc.disable()  # nothing that is loaded at start becomes garbage; start.loaded turns it on again
     try:
-        from cru.faces.cli.entry import start
+        from cru.faces.cli.entry import run_and_exit
 
-        start(argv)
+        run_and_exit(argv)
     except KeyboardInterrupt:  # before the start can say so, or while it leaves
         import os
 

@@ -91,10 +91,10 @@ def _operate(parsed: Parsed, home: Home, name: str) -> tuple[str, tuple[Struct, 
     operations = parsed.operations()
     if not operations:
         return name, (), entry.DONE, []
-    from cru.faces.cli.operations import Operations
+    from cru.faces.cli.operations.flag_run import FlagRun
 
-    work = Operations(parsed, home, name)
-    work.run(operations)
+    work = FlagRun(parsed, home, name)
+    work.carry_out(operations)
     return work.name, tuple(work.events), work.code, work.results
 
 

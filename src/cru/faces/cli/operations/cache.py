@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from cru.contexts.store import FileContext
 from cru.faces.cli.console import say
-from cru.faces.cli.operations import Operations
+from cru.faces.cli.operations.flag_run import FlagRun
 from cru.faces.cli.run_options import start_of
 from cru.tools import cache
 from cru.values.errors import CruError
 
 
-def clear_current(do: Operations) -> None:
-    do.say(_clear(do.store(), "cru --clear-cache"))
+def clear_current(run: FlagRun) -> None:
+    run.say(_clear(run.store(), "cru --clear-cache"))
 
 
-def clear_other(do: Operations, name: str) -> None:
-    do.show(_clear(do.store(name), "cru --clear-cache-for"))
+def clear_other(run: FlagRun, name: str) -> None:
+    run.show(_clear(run.store(name), "cru --clear-cache-for"))
 
 
 def _clear(store: FileContext, command: str) -> str:
@@ -23,23 +23,23 @@ def _clear(store: FileContext, command: str) -> str:
         return f"{store.name}: {_outputs(cache.clear(store.folder))} removed"
 
 
-def clean_all(do: Operations) -> None:
+def clean_all(run: FlagRun) -> None:
     """Each context by its own settings; one that cannot be cleaned does not keep the others waiting."""
     from cru.app import load_settings
     from cru.tools.settings import ToolSettings
 
     total = 0
-    for name in do.home.names():
-        if not do.home.exists(name):
+    for name in run.home.names():
+        if not run.home.exists(name):
             continue
         try:
-            days = load_settings(start_of(do.parsed, name))[0].of(ToolSettings).tool_cache_max_age_days
-            store = do.store(name)
+            days = load_settings(start_of(run.parsed, name))[0].of(ToolSettings).tool_cache_max_age_days
+            store = run.store(name)
             total += cache.clean(store.folder, days, store.visible)
         except (CruError, OSError) as error:
-            do.code = 1
+            run.code = 1
             say(f"cru: {name} is not cleaned: {error}")
-    do.show(f"{_outputs(total)} removed")
+    run.show(f"{_outputs(total)} removed")
 
 
 def _outputs(count: int) -> str:

@@ -7,29 +7,29 @@ import re
 from cru.contexts.entries import now
 from cru.contexts.expiry import UNITS, clock, set_mark, span
 from cru.faces.cli.flags import UsageProblem
-from cru.faces.cli.operations import Operations
+from cru.faces.cli.operations.flag_run import FlagRun
 
 NEVER = ("never", "0")
 
 
-def destroy_at(do: Operations, value: str) -> None:
+def destroy_at(run: FlagRun, value: str) -> None:
     moment = 0 if value in NEVER else _moment(value)
-    _mark(do, at=moment)
-    do.say(
-        f"{do.name} destroys itself on {clock(moment)}" if moment else f"{do.name} does not destroy itself at a time"
+    _mark(run, at=moment)
+    run.say(
+        f"{run.name} destroys itself on {clock(moment)}" if moment else f"{run.name} does not destroy itself at a time"
     )
 
 
-def destroy_after_inactive(do: Operations, value: str) -> None:
+def destroy_after_inactive(run: FlagRun, value: str) -> None:
     seconds = 0 if value in NEVER else _span(value)
-    _mark(do, after=seconds)
-    what = f"{do.name} destroys itself after {span(seconds)} without use"
-    do.say(what if seconds else f"{do.name} does not destroy itself for lack of use")
+    _mark(run, after=seconds)
+    what = f"{run.name} destroys itself after {span(seconds)} without use"
+    run.say(what if seconds else f"{run.name} does not destroy itself for lack of use")
 
 
-def _mark(do: Operations, **mark: int) -> None:
-    set_mark(do.home.path, do.store().folder, **mark)
-    do.home.prepare()  # it knows of the mark now
+def _mark(run: FlagRun, **mark: int) -> None:
+    set_mark(run.home.path, run.store().folder, **mark)
+    run.home.prepare()  # it knows of the mark now
 
 
 def _moment(value: str) -> int:

@@ -9,55 +9,55 @@ from cru.contexts.errors import ContextHeld
 from cru.contexts.inbox import InboxMessage
 from cru.faces.cli import entry as exits
 from cru.faces.cli.console import say
-from cru.faces.cli.operations import Operations
+from cru.faces.cli.operations.flag_run import FlagRun
 from cru.faces.cli.run_options import start_of
 from cru.values.errors import CruError
 
 PROMPT = "inbox.md"
 
 
-def sweep(do: Operations) -> None:
+def sweep(run: FlagRun) -> None:
     """Every context; one whose turn fails, or that another process holds, does not keep the others waiting."""
-    _sweep(do, do.home.names(), patient=True)
+    _sweep(run, run.home.names(), patient=True)
 
 
-def one(do: Operations, name: str) -> None:
+def one(run: FlagRun, name: str) -> None:
     """One context. That it is held is an error."""
-    _sweep(do, [do.store(name).name], patient=False)
+    _sweep(run, [run.store(name).name], patient=False)
 
 
-def _sweep(do: Operations, names: Iterable[str], *, patient: bool) -> None:
-    waiting = {name: letters for name in _once(do, names) if (letters := _waiting(do, name))}
+def _sweep(run: FlagRun, names: Iterable[str], *, patient: bool) -> None:
+    waiting = {name: letters for name in _once(run, names) if (letters := _waiting(run, name))}
     if not waiting:
-        do.say("no messages wait")
+        run.say("no messages wait")
     for name, letters in waiting.items():
-        if do.parsed.has("no-llm") and not do.parsed.has("force-llm"):
+        if run.parsed.has("no-llm") and not run.parsed.has("force-llm"):
             from cru.faces.cli.operations.listing import messages_wait
 
-            do.show(f"{name}: {messages_wait(len(letters))}")
+            run.show(f"{name}: {messages_wait(len(letters))}")
             continue
-        if not _waiting(do, name):
+        if not _waiting(run, name):
             continue  # another run was faster, or the turn of another context took them away
-        if len(waiting) > 1 and not do.parsed.has("json"):
-            do.show(f"[{name}]")
-        do.code = max(do.code, _act(do, name, patient))
+        if len(waiting) > 1 and not run.parsed.has("json"):
+            run.show(f"[{name}]")
+        run.code = max(run.code, _act(run, name, patient))
 
 
-def _once(do: Operations, names: Iterable[str]) -> list[str]:
+def _once(run: FlagRun, names: Iterable[str]) -> list[str]:
     """Without further names (links) of the same folder."""
     folders: dict[str, str] = {}
     for name in names:
-        folders.setdefault(os.path.realpath(do.home.path / "contexts" / name), name)
+        folders.setdefault(os.path.realpath(run.home.path / "contexts" / name), name)
     return list(folders.values())
 
 
-def _waiting(do: Operations, name: str) -> list[InboxMessage]:
+def _waiting(run: FlagRun, name: str) -> list[InboxMessage]:
     """The messages in an inbox; what is wrong with it is told and does not stop anything."""
     try:
-        letters, problems = do.home.waiting(name)
+        letters, problems = run.home.waiting(name)
     except CruError as error:
         exits.complain(error.message, error.hint)
-        do.code = max(do.code, error.code)
+        run.code = max(run.code, error.code)
         return []
     if problems and not letters:
         for problem in problems:
@@ -65,40 +65,40 @@ def _waiting(do: Operations, name: str) -> list[InboxMessage]:
     return letters
 
 
-def _act(do: Operations, name: str, patient: bool) -> int:
+def _act(run: FlagRun, name: str, patient: bool) -> int:
     """One turn; its exit status. Raises Interrupted."""
     from cru.faces.cli.one_shot import Ask, one_shot
 
     try:
-        code = one_shot(start_of(do.parsed, name), do.parsed, Ask(_prompt(do), source="inbox"))
+        code = one_shot(start_of(run.parsed, name), run.parsed, Ask(_prompt(run), source="inbox"))
     except ContextHeld as error:
         if patient:
             say(f"cru: {name} is left out: {error.message}")
             return exits.DONE
-        return _failed(do, error)
+        return _failed(run, error)
     except CruError as error:
-        return _failed(do, error)
+        return _failed(run, error)
     if code > 128:
         raise exits.SignalInterrupt(code)
     return code
 
 
-def _failed(do: Operations, error: CruError) -> int:
+def _failed(run: FlagRun, error: CruError) -> int:
     exits.complain(error.message, error.hint)
-    if do.parsed.has("json"):
+    if run.parsed.has("json"):
         from cru.faces.cli.json_mode.face import JsonFace
 
         JsonFace().failed(error.message, error.hint, error.code)
     return error.code
 
 
-def _prompt(do: Operations) -> str:
+def _prompt(run: FlagRun) -> str:
     """The user's own text, if there is one with words in it. Raises StoreUnreadable."""
     from cru.bundled.prompts import INBOX
     from cru.config.regular import read_regular
     from cru.contexts.errors import unreadable
 
-    path = do.home.path / "prompts" / PROMPT
+    path = run.home.path / "prompts" / PROMPT
     try:
         return read_regular(path).decode("utf-8", "replace").strip() or INBOX
     except FileNotFoundError:

@@ -11,31 +11,31 @@ from cru.faces.cli.run_options import start_of
 
 if TYPE_CHECKING:
     from cru.app import Start
-    from cru.faces.cli.operations import Operations
+    from cru.faces.cli.operations.flag_run import FlagRun
 
 
-def set_current(do: Operations, model: str) -> None:
+def set_current(run: FlagRun, model: str) -> None:
     from cru.events.payloads import ConfigChanged
 
-    _set(do, do.name, model, "cru -m")
-    do.events.append(ConfigChanged("model", model))
-    do.say(f"model {model} saved for {do.name}")
+    _set(run, run.name, model, "cru -m")
+    run.events.append(ConfigChanged("model", model))
+    run.say(f"model {model} saved for {run.name}")
 
 
-def set_other(do: Operations, name: str, model: str) -> None:
-    context = do.store(name).name
-    _set(do, context, model, "cru -M")
-    do.show(f"Model of {context} set to {model}")
+def set_other(run: FlagRun, name: str, model: str) -> None:
+    context = run.store(name).name
+    _set(run, context, model, "cru -M")
+    run.show(f"Model of {context} set to {model}")
 
 
-def _set(do: Operations, context: str, model: str, command: str) -> None:
+def _set(run: FlagRun, context: str, model: str, command: str) -> None:
     """Check it, then keep it in the context's local.toml. Raises NoModel, NoSuchModel, ContextHeld and ConfigError."""
     from cru.config.edit import set_value
 
     if not model.strip():
         raise UsageProblem("a model needs a name", "cru -m PROVIDER:MODEL")
-    exits.on_loop(_check(start_of(do.parsed, context), model))
-    store = do.home.open(context)
+    exits.on_loop(_check(start_of(run.parsed, context), model))
+    store = run.home.open(context)
     with store.lock(command):
         set_value(store.folder / "local.toml", "model", model)
 

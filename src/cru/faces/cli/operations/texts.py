@@ -10,20 +10,20 @@ from cru.faces.cli.flags import UsageProblem
 
 if TYPE_CHECKING:
     from cru.contexts.store import FileContext
-    from cru.faces.cli.operations import Operations
+    from cru.faces.cli.operations.flag_run import FlagRun
 
 SUFFIXES = (".md", ".txt", ".prompt")
 
 
-def prompt(do: Operations, text: str) -> None:
-    _write_prompt(do.store(), text, "cru -y")
-    do.say(f"system prompt of {do.name} set")
+def prompt(run: FlagRun, text: str) -> None:
+    _write_prompt(run.store(), text, "cru -y")
+    run.say(f"system prompt of {run.name} set")
 
 
-def prompt_other(do: Operations, name: str, text: str) -> None:
-    store = do.store(name)
+def prompt_other(run: FlagRun, name: str, text: str) -> None:
+    store = run.store(name)
     _write_prompt(store, text, "cru -Y")
-    do.show(f"System prompt of {store.name} set")
+    run.show(f"System prompt of {store.name} set")
 
 
 def _write_prompt(store: FileContext, value: str, command: str) -> None:
@@ -51,21 +51,21 @@ def _text_or_file(value: str) -> str:
         raise UsageProblem(f"{value} cannot be read: {error.strerror}") from error
 
 
-def username(do: Operations, name: str) -> None:
+def username(run: FlagRun, name: str) -> None:
     _check_name(name)
     from cru.config.edit import set_value
     from cru.events.payloads import ConfigChanged
 
-    store = do.store()
+    store = run.store()
     with store.lock("cru -u"):
         set_value(store.folder / "local.toml", "username", name)
-    do.events.append(ConfigChanged("username", name))
-    do.say(f"user name {name} saved for {do.name}")
+    run.events.append(ConfigChanged("username", name))
+    run.say(f"user name {name} saved for {run.name}")
 
 
-def transient_username(do: Operations, name: str) -> None:
+def transient_username(run: FlagRun, name: str) -> None:
     _check_name(name)
-    do.say(f"user name {name}")
+    run.say(f"user name {name}")
 
 
 def _check_name(name: str) -> None:

@@ -16,7 +16,7 @@ from cru.values.errors import CruError
 if TYPE_CHECKING:
     from cru.engine.session import Session
     from cru.engine.tool_call import ToolOutcome
-    from cru.faces.cli.operations import Operations
+    from cru.faces.cli.operations.flag_run import FlagRun
     from cru.tools.protocol import Tool
 
 # Words of `tool:failed` for calls that were not let; a timeout is one only before the tool ran.
@@ -32,23 +32,23 @@ class CallFailed(CruError):
         self.code = code
 
 
-def plugin(do: Operations, name: str, *words: str) -> None:
+def plugin(run: FlagRun, name: str, *words: str) -> None:
     """`{"args": [words]}`, whatever they look like."""
-    _call(do, name, words, as_object=False)
+    _call(run, name, words, as_object=False)
 
 
-def call(do: Operations, name: str, *words: str) -> None:
+def call(run: FlagRun, name: str, *words: str) -> None:
     """One word that is a JSON object is the arguments themselves."""
-    _call(do, name, words, as_object=True)
+    _call(run, name, words, as_object=True)
 
 
-def _call(do: Operations, name: str, words: tuple[str, ...], *, as_object: bool) -> None:
+def _call(run: FlagRun, name: str, words: tuple[str, ...], *, as_object: bool) -> None:
     """Run it and print its result; the model gets that too if it is called after all. Raises CallFailed."""
     if as_object and len(words) == 1 and words[0].lstrip().startswith("{"):
         _check_object(name, words[0])
     found: list[Tool | None] = []
     done: list[ToolOutcome] = []
-    program = do.parsed.has("json-config")
+    program = run.parsed.has("json-config")
 
     async def work(session: Session) -> None:
         def given(tool: Tool | None) -> str:
@@ -58,18 +58,18 @@ def _call(do: Operations, name: str, words: tuple[str, ...], *, as_object: bool)
         done.append(await session.call_tool(name, given, "script" if program else "user"))
 
     try:
-        do.with_session(do.name, work, tells_failures=False)
+        run.with_session(run.name, work, tells_failures=False)
     except StoreUnwritable as error:
         if not done:
             raise
         say(f"cru: what happened in this call is not in the trace: {error.message}")
     [outcome] = done
     if outcome.is_error:
-        raise _failure(name, found[0], outcome, program=program, streamed=not do.parsed.has("json"))
-    _show(do, outcome.result)
+        raise _failure(name, found[0], outcome, program=program, streamed=not run.parsed.has("json"))
+    _show(run, outcome.result)
     if outcome.answer.halt:
         raise CallFailed(f"halted by {outcome.halted_by}: {outcome.answer.reason}".rstrip(": "), code=exits.DENIED)
-    do.results.append(outcome.content)
+    run.results.append(outcome.content)
 
 
 def arguments(tool: Tool | None, words: tuple[str, ...], as_object: bool = True) -> str:
@@ -139,12 +139,12 @@ def _example(name: str, tool: Tool | None) -> str:
     return f"write its arguments as one JSON object: {shlex.join(('cru', '-P', name))} '{text}'"
 
 
-def _show(do: Operations, text: str) -> None:
+def _show(run: FlagRun, text: str) -> None:
     """The result as it is; on a terminal it is harmless and ends its line, as it does before an answer."""
-    if do.parsed.has("json"):
-        do.show(text)
+    if run.parsed.has("json"):
+        run.show(text)
         return
     terminal = sys.stdout.isatty()
-    if not text.endswith("\n") and (terminal or do.parsed.has("force-llm")):
+    if not text.endswith("\n") and (terminal or run.parsed.has("force-llm")):
         text += "\n"
     TerminalOutput().write((printable(text) if terminal else text).encode("utf-8", "replace"))
