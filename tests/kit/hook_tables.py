@@ -82,7 +82,7 @@ def moments() -> str:
                 continue
             cells = []
             for dialect in dialects.values():
-                found = [moment for all_ in dialect.moments.values() for moment in all_ if moment.event == row.name]
+                found = [moment for all_ in dialect.events.values() for moment in all_ if moment.event == row.name]
                 own = [moment for moment in found if dialect.name != "cru" or moment.name == row.name]
                 cells.append(_list(_cell(dialect, moment, row, about) for moment in own))
             rows.append(f"| `{row.name}` | {' | '.join(cells)} |")
@@ -105,9 +105,9 @@ def without_moment() -> str:
     rows = ["| event | dialect | why it never fires |", "|---|---|---|"]
     whys: dict[tuple[str, str], list[str]] = {}
     for name, dialect in load_dialects(FOREIGN).items():
-        for event, all_ in dialect.moments.items():
+        for event, all_ in dialect.events.items():
             if not any(moment.event for moment in all_):
-                whys.setdefault((name, all_[0].later), []).append(f"`{event}`")
+                whys.setdefault((name, all_[0].unavailable), []).append(f"`{event}`")
     rows += [f"| {_list(events)} | {name} | {why} |" for (name, why), events in whys.items()]
     return "\n".join(rows)
 
@@ -176,7 +176,7 @@ def _cell(dialect: Dialect, moment: EventMapping, row: EventRow, about: SessionF
 def judged(dialect: str, exit: int, stderr: str, folder: Path) -> str:
     """What an exit status means before a call: halt, deny, failed or none."""
     [known] = load_dialects([dialect]).values()
-    [moment] = known.moments["BeforeTool" if dialect == "gemini" else "PreToolUse"]
+    [moment] = known.events["BeforeTool" if dialect == "gemini" else "PreToolUse"]
     assert moment.answer is not None
     entry, event = _tried(known, moment)
     said = moment.answer(entry, event, CommandResult(exit, stderr=stderr), _about(folder))

@@ -54,7 +54,7 @@ class Made(Hooks):
     ) -> None:
         entries, self.problems = read(path, text)
         dialect = Crush()
-        known = [EntryStatus(entry, "active" if dialect.moments.get(entry.event) else "no moment") for entry in entries]
+        known = [EntryStatus(entry, "active" if dialect.events.get(entry.event) else "no moment") for entry in entries]
         super().__init__(LoadedHooks(known), {"crush": dialect}, about(path, **more), LineFile(path / "hooks.jsonl"))
         self._prints = prints
         self.given: list[tuple[str, dict[str, Any], Mapping[str, str | None]]] = []
@@ -134,4 +134,4 @@ def event(payload: Struct, name: str, source: str = "user", depth: int = 0) -> E
 
 
 def moment(name: str) -> EventMapping:
-    return Crush.moments[name][0]
+    return Crush.events[name][0]

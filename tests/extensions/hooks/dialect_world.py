@@ -48,8 +48,8 @@ def parsed(
 
 def moment(dialect: Dialect, name: str, at: Event) -> EventMapping | None:
     """The row of an event that hears this one."""
-    rows = [row for row in dialect.moments[name] if row.event == at.name]
-    return next((row for row in rows if row.hears is None or row.hears(at)), None)
+    rows = [row for row in dialect.events[name] if row.event == at.name]
+    return next((row for row in rows if row.accepts is None or row.accepts(at)), None)
 
 
 def said(

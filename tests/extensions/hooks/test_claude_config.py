@@ -178,9 +178,9 @@ def test_all_may_be_disabled_but_not_the_users_by_a_project(tmp_path: Path, off:
 
 
 def test_every_documented_event_has_a_row() -> None:
-    moments = Claude().moments
+    moments = Claude().events
     assert set(moments) == set(EVENTS)
-    assert all(row.event or row.later for rows in moments.values() for row in rows)
+    assert all(row.event or row.unavailable for rows in moments.values() for row in rows)
     later = [
         known
         for known in load_hooks(

@@ -52,7 +52,7 @@ def test_other_events_have_other_values(name: str, matcher: str, value: str, fit
 def test_where_matchers_have_no_effect(name: str) -> None:
     [made], problems = read(config(name, {"type": "command", "command": "x"}, matcher="never("))
     assert not made.problem and not problems
-    assert all(row.subject is None for row in Claude().moments[name])
+    assert all(row.subject is None for row in Claude().events[name])
 
 
 # rule, tool, arguments, whether it holds; the project is /p

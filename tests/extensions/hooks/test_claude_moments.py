@@ -71,7 +71,7 @@ def test_standard_input(tmp_path: Path, name: str, payload: Struct, fields: dict
 
 
 def test_every_row_is_of_a_live_event_and_is_tested() -> None:
-    rows = {(name, row.event) for name, some in Claude().moments.items() for row in some if row.event}
+    rows = {(name, row.event) for name, some in Claude().events.items() for row in some if row.event}
     assert all(BY_NAME[ours].live for _, ours in rows)
     assert rows == {(name, event(payload).name) for name, payload, _ in FIELDS}
 

@@ -41,7 +41,7 @@ def own(**fields: Any) -> dict[str, Any]:
 
 
 def test_every_event_with_a_moment_is_judged() -> None:
-    assert set(ALL) == {name for name, rows in Claude().moments.items() if rows[0].event}
+    assert set(ALL) == {name for name, rows in Claude().events.items() if rows[0].event}
 
 
 # Status 2 with `no` on stderr: (answer, to the person, whether it counts as a failure)

@@ -35,7 +35,7 @@ def test_groups_become_entries_in_the_order_of_the_file() -> None:
     assert [(e.command, e.matcher, e.kind, e.line) for e in entries] == [
         ("one", "Bash", "command", 4), ("one", "Bash", "command", 5), ("", "", "prompt", 6),
     ]  # fmt: skip
-    assert len({e.id for e in entries}) == 3 and not problems and Codex.dedups is False
+    assert len({e.id for e in entries}) == 3 and not problems and Codex.runs_equal_once is False
 
 
 def test_the_same_in_toml() -> None:

@@ -42,7 +42,7 @@ def test_v3_every_spelling_of_an_event(tmp_path: Path, event: str) -> None:
 @pytest.mark.parametrize("event", ["pre-tool-use", "Pre Tool Use", "PostToolUse", "user-prompt"])
 def test_other_events_are_read_and_never_fire(tmp_path: Path, event: str) -> None:
     [entry], problems = read(tmp_path, config(GOOD, event=event))
-    assert (entry.event, problems, Crush.moments.get(entry.event)) == (event, [], None)
+    assert (entry.event, problems, Crush.events.get(entry.event)) == (event, [], None)
     _, [problem] = read(tmp_path, config({}, event=event))
     assert problem.text == f"hook {event}[0]: command is required"
 

@@ -131,8 +131,8 @@ def test_what_is_wrong_with_a_file_is_told(text: Any, told: str) -> None:
 
 def test_every_event_of_the_catalog_can_be_named() -> None:
     for row in CATALOG:
-        [made] = CruDialect.moments[row.name]
-        assert made.event == (row.name if row.live else "") and bool(made.later) is not row.live
+        [made] = CruDialect.events[row.name]
+        assert made.event == (row.name if row.live else "") and bool(made.unavailable) is not row.live
     assert canonical("pre_tool_use") == canonical("PRETOOLUSE") == "PreToolUse"
     assert moment(CruDialect(), "UserPromptSubmit", event(MessageReceived("x"), source="continuation")) is None
     failed = event(TurnComplete("error", "", "m"))

@@ -189,8 +189,8 @@ def test_a_fault_of_a_dialect_is_a_failed_hook(tmp_path: Path, on_error: str, de
         raise OSError("the transcript cannot be written")
 
     dialect = hooks._dialects["crush"]
-    row = dialect.moments["PreToolUse"][0]
-    dialect.moments = {
+    row = dialect.events["PreToolUse"][0]
+    dialect.events = {
         "PreToolUse": (EventMapping("PreToolUse", row.event, subject=row.subject, fields=broken, answer=row.answer),)
     }
     (line,) = fire(hooks)

@@ -151,9 +151,11 @@ def _judged(entry: HookEntry, dialect: Dialect, policy: LoadPolicy) -> EntryStat
         return EntryStatus(entry, "broken", problem)
     if entry.kind not in RUNNING:
         return EntryStatus(entry, "not available yet", f"handlers of type {entry.kind} are not available yet")
-    moments = dialect.moments.get(entry.event, ())
+    moments = dialect.events.get(entry.event, ())
     if not any(moment.event for moment in moments):
-        later = next((moment.later for moment in moments if moment.later), f"cru has no moment for {entry.event}")
+        later = next(
+            (moment.unavailable for moment in moments if moment.unavailable), f"cru has no moment for {entry.event}"
+        )
         return EntryStatus(entry, "no moment", later)
     if not entry.enabled:
         return EntryStatus(entry, "disabled", "in its own file")

@@ -82,7 +82,7 @@ class Hooks:
         if any(entry.asynchronous for entry in self.loaded.active()):
             bus.registry.on("message:received", self.waiting, owner=self.owner, where="asynchronous hooks")
         for entry in self.loaded.active():
-            for moment in self._dialects[entry.dialect].moments[entry.event]:
+            for moment in self._dialects[entry.dialect].events[entry.event]:
                 if moment.event:
                     self._listen(bus, entry, moment)
         for one in self._withheld:
@@ -95,7 +95,7 @@ class Hooks:
 
         entry = held.entry
         dialect, scope = self._dialects[entry.dialect], "tree" if entry.include_sub_agents else "main"
-        for moment in dialect.moments[entry.event]:
+        for moment in dialect.events[entry.event]:
             if moment.event == GUARDED:
                 call = RevokedGuard(held, dialect, moment, self)
                 bus.registry.on(
@@ -170,7 +170,7 @@ class Hooks:
     def claim(self, entry: HookEntry, event: Event) -> str:
         """The id of the entry that does the same thing in this firing already; "" if this one is the first. Only one of the same layer, or
         of one that is trusted more, stands in for another: a project's never for a user's."""
-        if not self._dialects[entry.dialect].dedups:
+        if not self._dialects[entry.dialect].runs_equal_once:
             return ""
         claims = self._claims.setdefault(event.stamp.dispatch_seq, {})
         if len(self._claims) > REMEMBERED:

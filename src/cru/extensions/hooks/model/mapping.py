@@ -19,27 +19,36 @@ from cru.extensions.hooks.model.result import CommandResult, HookResult
 
 
 class EventMapping(Struct, frozen=True):
-    """One event of a dialect. event: ours, "" if we have no such moment (`later` says so) · hears: which of ours it means (a cause, a
-    trigger) · subject: what the matcher looks at; None = matchers have no effect here · fields: stdin beside the common ones ·
-    answer: what a run means · timeout: the dialect's default here, 0 = its usual one."""
+    """What an event of a dialect is among ours.
+
+    name: in the dialect's spelling
+    event: ours, "" if there is none
+    unavailable: why there is none
+    accepts: which firings of ours are meant (a cause, a source); None: all
+    subject: what a matcher looks at; None: matchers have no effect
+    fields: what stdin has beside the common fields
+    answer: what a run of a hook means
+    """
 
     name: str
     event: str = ""
-    later: str = ""
-    hears: Callable[[Event], bool] | None = None
+    unavailable: str = ""
+    accepts: Callable[[Event], bool] | None = None
     subject: Callable[[Event], str] | None = None
     fields: Callable[[Event, SessionFacts], dict[str, Any]] | None = None
     answer: Callable[[HookEntry, Event, CommandResult, SessionFacts], HookResult] | None = None
-    timeout: float = 0.0
 
 
 class Dialect(Protocol):
-    """One system's hooks. `moments` by canonical event name; an event that we have several moments for has several rows. `dedups`: of two
-    entries that do the same, one runs."""
+    """The hooks of one system.
+
+    events: by canonical name; an event that is several of ours has several mappings
+    runs_equal_once: of two entries that do the same, one runs
+    """
 
     name: DialectName
-    dedups: bool
-    moments: Mapping[str, Sequence[EventMapping]]
+    runs_equal_once: bool
+    events: Mapping[str, Sequence[EventMapping]]
 
     def places(self, about: SessionFacts) -> list[tuple[Layer, Path]]:
         """Where configurations lie, lowest layer first; files need not exist."""

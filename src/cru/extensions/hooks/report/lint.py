@@ -107,8 +107,8 @@ def _of_state(one: EntryStatus, dialect: Dialect, problems: list[HookFileProblem
     entry = one.entry
     if one.state == "broken":
         yield Finding("broken", entry.id, entry.where, one.why)
-    elif one.state == "no moment" and entry.event not in dialect.moments:
-        hint = did_you_mean(entry.event, dialect.moments)
+    elif one.state == "no moment" and entry.event not in dialect.events:
+        hint = did_you_mean(entry.event, dialect.events)
         yield Finding(
             "broken", entry.id, entry.where, f"{dialect.name} has no event {entry.event}, so this never runs", hint
         )
@@ -125,7 +125,9 @@ def _of_twin(one: EntryStatus, dialect: Dialect, first: dict[object, EntryStatus
     key = (entry.dialect, entry.event, entry.matcher, entry.identity)
     twin = first.setdefault(key, one)
     if twin is not one:
-        stands_in = dialect.dedups and LAYERS.index(twin.entry.source.layer) <= LAYERS.index(entry.source.layer)
+        stands_in = dialect.runs_equal_once and LAYERS.index(twin.entry.source.layer) <= LAYERS.index(
+            entry.source.layer
+        )
         what = "it runs once" if stands_in else "both run"
         yield Finding("odd", entry.id, entry.where, f"the same as {twin.entry.id} ({twin.entry.where}); {what}")
 
@@ -145,7 +147,7 @@ def _oddities(
 
 
 def _matcher(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    moments = [moment for moment in dialect.moments[entry.event] if moment.event]
+    moments = [moment for moment in dialect.events[entry.event] if moment.event]
     if not entry.matcher or entry.matcher == "*":
         return
     if all(moment.subject is None for moment in moments):
@@ -217,7 +219,7 @@ def _called(event: str, subject: str, dialect: str) -> tuple[str, ...]:
 def _condition(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     if not entry.condition:
         return
-    moments = [moment.event for moment in dialect.moments[entry.event] if moment.event]
+    moments = [moment.event for moment in dialect.events[entry.event] if moment.event]
     if not any(event.startswith(ABOUT_TOOLS) for event in moments):
         yield f"`if` works on events of tools only, so this never runs on {entry.event}", "leave `if` out"
         return
@@ -229,7 +231,7 @@ def _condition(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> It
 
 
 def _beside(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    gates = [moment for moment in dialect.moments[entry.event] if moment.event and BY_NAME[moment.event].kind == "gate"]
+    gates = [moment for moment in dialect.events[entry.event] if moment.event and BY_NAME[moment.event].kind == "gate"]
     if entry.asynchronous and (entry.on_error in ("deny", "ask") or gates):
         what = (
             "`on_error` has no effect"

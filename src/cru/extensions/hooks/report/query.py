@@ -42,7 +42,7 @@ class HookQuery(Struct, frozen=True):
         """Whether it listens to what is asked about."""
         if (entry.dialect, entry.event) in self.theirs:
             return True
-        heard = {moment.event for moment in dialect.moments.get(entry.event, ())}
+        heard = {moment.event for moment in dialect.events.get(entry.event, ())}
         if self.tool and not any(name.startswith(("tool:", "permission:")) for name in heard):
             return False
         return not self.word or not heard.isdisjoint(self.ours)
@@ -53,16 +53,14 @@ def find_event(word: str, dialects: Mapping[str, Dialect]) -> HookQuery | None:
     plain = _plain(word)
     ours = {name for name in BY_NAME if _plain(name) == plain}
     ours |= {name for alias, (name, _) in ALIASES.items() if _plain(alias) == plain}
-    theirs = {
-        (dialect.name, name) for dialect in dialects.values() for name in dialect.moments if _plain(name) == plain
-    }
+    theirs = {(dialect.name, name) for dialect in dialects.values() for name in dialect.events if _plain(name) == plain}
     if not ours and not theirs:
         return None
-    meant = {m.event for d, name in theirs for m in dialects[d].moments[name] if m.event}
+    meant = {m.event for d, name in theirs for m in dialects[d].events[name] if m.event}
     same = {
         (dialect.name, name)
         for dialect in dialects.values()
-        for name, moments in dialect.moments.items()
+        for name, moments in dialect.events.items()
         if any(moment.event in ours for moment in moments)
     }
     return HookQuery(word, frozenset(ours | meant), frozenset(theirs | same))
@@ -120,7 +118,7 @@ def tools(known: Iterable[str] = ()) -> list[str]:
 
 def events(dialects: Mapping[str, Dialect]) -> list[str]:
     """Every name of an event, ours first."""
-    return [*BY_NAME, *ALIASES, *dict.fromkeys(name for dialect in dialects.values() for name in dialect.moments)]
+    return [*BY_NAME, *ALIASES, *dict.fromkeys(name for dialect in dialects.values() for name in dialect.events)]
 
 
 def _plain(word: str) -> str:

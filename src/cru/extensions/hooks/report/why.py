@@ -296,7 +296,7 @@ class _Teller:
         if then is not None:
             return f"it was {then[0]} when this turn's session read its file; it is active now"
         dialect = self._found.dialects[one.entry.dialect]
-        events = [moment.event for moment in dialect.moments[one.entry.event] if moment.event]
+        events = [moment.event for moment in dialect.events[one.entry.event] if moment.event]
         missing = next((text for name, text in NEVER if all(event.startswith(name) for event in events)), "")
         if any(self._turn.counts.get(event) for event in events):
             return "it was not there yet, or not active, when this turn ran"

@@ -158,8 +158,8 @@ def describe_mismatch(
 
 def describe_state(one: EntryStatus, dialect: Dialect) -> str:
     """Why an entry cannot fire, in a sentence."""
-    if one.state == "no moment" and one.entry.event not in dialect.moments:
-        hint = did_you_mean(one.entry.event, dialect.moments)
+    if one.state == "no moment" and one.entry.event not in dialect.events:
+        hint = did_you_mean(one.entry.event, dialect.events)
         return f"{dialect.name} has no event {one.entry.event}" + (f"; {hint}" if hint else "")
     return STATES[one.state].format(why=one.why)
 

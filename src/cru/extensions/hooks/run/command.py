@@ -59,7 +59,7 @@ class CommandHook:
         """Why it does not fire now; "" if it does. Nothing is awaited here, so that the first of two alike is always the first."""
         entry, moment = self._entry, self._moment
         try:
-            if moment.hears is not None and not moment.hears(event):
+            if moment.accepts is not None and not moment.accepts(event):
                 return f"{OTHER_MOMENT}{moment.name}"
             subject = moment.subject(event) if moment.subject is not None else ""
             if moment.subject is not None and not self._dialect.matches(entry, event, subject):

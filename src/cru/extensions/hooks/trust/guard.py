@@ -41,7 +41,7 @@ def snapshot_guards(loaded: LoadedHooks, dialects: Mapping[str, Dialect]) -> lis
     """The project's entries that run now and may say no to a tool call."""
     found = []
     for entry in loaded.active():
-        moments = dialects[entry.dialect].moments.get(entry.event, ())
+        moments = dialects[entry.dialect].events.get(entry.event, ())
         if entry.of_project and not entry.asynchronous and any(moment.event == GUARDED for moment in moments):
             path, mine = entry.source.path, definition(entry)
             beside = {definition(one.entry): one for one in loaded.known if one.entry.source.path == path}

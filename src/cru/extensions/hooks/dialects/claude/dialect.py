@@ -27,11 +27,11 @@ class Claude:
     """See dialect.Dialect and dialect.Helping. Context that has no place on its own event waits in `_carried` for the next request."""
 
     name: DialectName = "claude"
-    dedups = True
+    runs_equal_once = True
 
     def __init__(self) -> None:
         self._carried: list[str] = []
-        self.moments: Mapping[str, Sequence[EventMapping]] = moments(self._carried.extend, self._awaits)
+        self.events: Mapping[str, Sequence[EventMapping]] = moments(self._carried.extend, self._awaits)
         self._about: SessionFacts | None = None
         self._disabled = ""
 
@@ -50,7 +50,7 @@ class Claude:
 
     def parse(self, source: HookSource) -> tuple[list[HookEntry], list[HookFileProblem]]:
         """A file's `disableAllHooks` holds for itself and for those after it; a project cannot switch off the user's hooks."""
-        file = config.read(source, self.moments, self._about.env if self._about is not None else {})
+        file = config.read(source, self.events, self._about.env if self._about is not None else {})
         if file.disabled and source.layer != "project":
             self._disabled = str(source.path)
         if file.disabled or self._disabled:

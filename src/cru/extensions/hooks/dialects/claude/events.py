@@ -51,7 +51,9 @@ def moments(carry: Carry, awaits: Callable[[Event], bool]) -> dict[str, Sequence
 
         return EventMapping(name, event, answer=answer, **more)
 
-    table: dict[str, Sequence[EventMapping]] = {name: (EventMapping(name, later=why),) for name, why in LATER.items()}
+    table: dict[str, Sequence[EventMapping]] = {
+        name: (EventMapping(name, unavailable=why),) for name, why in LATER.items()
+    }
     table["SessionStart"] = (
         row("SessionStart", "session:started", subject=f.opened, fields=f.on_opened),
         row("SessionStart", "context:cleared", subject=f.always("clear"), fields=f.source("clear")),
@@ -62,16 +64,16 @@ def moments(carry: Carry, awaits: Callable[[Event], bool]) -> dict[str, Sequence
         row("SessionEnd", "context:clearing", subject=f.always("clear"), fields=lambda e, a: {"reason": "clear"}),
     )
     table["UserPromptSubmit"] = (
-        row("UserPromptSubmit", "message:received", hears=lambda e: e.stamp.source in TYPED, fields=f.prompt),
+        row("UserPromptSubmit", "message:received", accepts=lambda e: e.stamp.source in TYPED, fields=f.prompt),
     )
     table |= _tool_rows(row)
     table["Notification"] = (
         row("Notification", "interaction:requested", subject=f.dialog, fields=f.notice),
-        row("Notification", "session:idle", hears=awaits, subject=f.always("idle_prompt"), fields=f.idle),
+        row("Notification", "session:idle", accepts=awaits, subject=f.always("idle_prompt"), fields=f.idle),
     )
-    table["Stop"] = (row("Stop", "turn:complete", hears=f.caused("done"), fields=f.stop),)
+    table["Stop"] = (row("Stop", "turn:complete", accepts=f.caused("done"), fields=f.stop),)
     table["StopFailure"] = (
-        row("StopFailure", "turn:complete", hears=f.caused("error"), subject=f.error, fields=f.failure),
+        row("StopFailure", "turn:complete", accepts=f.caused("error"), subject=f.error, fields=f.failure),
     )
     table["PreCompact"] = (row("PreCompact", "context:overflow", subject=f.trigger, fields=f.before_compaction),)
     table["PostCompact"] = (row("PostCompact", "session:compacted", subject=f.trigger, fields=f.after_compaction),)
@@ -86,7 +88,7 @@ def _tool_rows(row: Callable[..., EventMapping]) -> dict[str, Sequence[EventMapp
         ),
         "PostToolUse": (row("PostToolUse", "tool:completed", subject=common.tool, fields=f.completed),),
         "PostToolUseFailure": (
-            row("PostToolUseFailure", "tool:failed", hears=f.was_run, subject=common.tool, fields=f.failed),
+            row("PostToolUseFailure", "tool:failed", accepts=f.was_run, subject=common.tool, fields=f.failed),
         ),
         "PostToolBatch": (row("PostToolBatch", "tool:batch_completed", fields=f.batch),),
     }

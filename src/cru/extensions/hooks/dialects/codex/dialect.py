@@ -31,8 +31,8 @@ class Codex:
     """See dialect.Dialect. Two entries with the same command both run."""
 
     name: DialectName = "codex"
-    dedups = False
-    moments: Mapping[str, Sequence[EventMapping]] = {}
+    runs_equal_once = False
+    events: Mapping[str, Sequence[EventMapping]] = {}
 
     def places(self, about: SessionFacts) -> list[tuple[Layer, Path]]:
         user = Path(about.env.get("CODEX_HOME") or about.user_home / ".codex")
@@ -40,7 +40,7 @@ class Codex:
         return [*found, *(("project", about.root / ".codex" / file) for file in FILES)]
 
     def parse(self, source: HookSource) -> tuple[list[HookEntry], list[HookFileProblem]]:
-        return read_entries(source, self.moments)
+        return read_entries(source, self.events)
 
     def matches(self, entry: HookEntry, event: Event, subject: str) -> bool:
         """A name, a list of names with `|` between, else an unanchored regular expression; on any name that Codex, or cru, has for it."""
@@ -173,7 +173,7 @@ _OBSERVED = {
     for name in ("SessionEnd", "PreCompact", "PostCompact", "Interrupt", "StopFailure")
 }
 
-Codex.moments = {
+Codex.events = {
     "SessionStart": (
         EventMapping(
             "SessionStart", "session:started", subject=_source, fields=lambda event, about: {"source": _source(event)},
@@ -183,12 +183,12 @@ Codex.moments = {
     "SessionEnd": (
         EventMapping(
             "SessionEnd", "session:ended", subject=lambda event: str(_field(event, "reason")), fields=_only("reason"),
-            answer=_OBSERVED["SessionEnd"], timeout=1.0,
+            answer=_OBSERVED["SessionEnd"],
         ),
     ),
     "UserPromptSubmit": (
         EventMapping(
-            "UserPromptSubmit", "message:received", hears=lambda event: event.stamp.source in common.TYPED,
+            "UserPromptSubmit", "message:received", accepts=lambda event: event.stamp.source in common.TYPED,
             fields=lambda event, about: {"prompt": _field(event, "content")},
             answer=_reads(output.submitted, "UserPromptSubmit"),
         ),
@@ -203,7 +203,7 @@ Codex.moments = {
     "PostToolUse": (
         EventMapping("PostToolUse", "tool:completed", subject=common.tool, fields=_called_fields, answer=_on_called),
         EventMapping(
-            "PostToolUse", "tool:failed", hears=_was_run, subject=common.tool, fields=_called_fields, answer=_on_called,
+            "PostToolUse", "tool:failed", accepts=_was_run, subject=common.tool, fields=_called_fields, answer=_on_called,
         ),
     ),
     "PreCompact": (
@@ -216,16 +216,16 @@ Codex.moments = {
             "PostCompact", "session:compacted", subject=_trigger, fields=_only("trigger"), answer=_OBSERVED["PostCompact"],
         ),
     ),
-    "Stop": (EventMapping("Stop", "turn:complete", hears=_ended("done"), fields=_stop_fields, answer=_on_stop),),
+    "Stop": (EventMapping("Stop", "turn:complete", accepts=_ended("done"), fields=_stop_fields, answer=_on_stop),),
     "StopFailure": (
         EventMapping(
-            "StopFailure", "turn:complete", hears=_ended("error"), fields=_only("error"), answer=_OBSERVED["StopFailure"],
+            "StopFailure", "turn:complete", accepts=_ended("error"), fields=_only("error"), answer=_OBSERVED["StopFailure"],
         ),
     ),
     "Interrupt": (
-        EventMapping("Interrupt", "turn:complete", hears=_ended("interrupted"), answer=_OBSERVED["Interrupt"]),
+        EventMapping("Interrupt", "turn:complete", accepts=_ended("interrupted"), answer=_OBSERVED["Interrupt"]),
     ),
-    "SubagentStart": (EventMapping("SubagentStart", later=SUB_AGENTS, subject=lambda event: ""),),
-    "SubagentStop": (EventMapping("SubagentStop", later=SUB_AGENTS, subject=lambda event: ""),),
-    NOTIFY: (EventMapping(NOTIFY, "turn:complete", hears=_ended("done"), answer=_on_notified),),
+    "SubagentStart": (EventMapping("SubagentStart", unavailable=SUB_AGENTS, subject=lambda event: ""),),
+    "SubagentStop": (EventMapping("SubagentStop", unavailable=SUB_AGENTS, subject=lambda event: ""),),
+    NOTIFY: (EventMapping(NOTIFY, "turn:complete", accepts=_ended("done"), answer=_on_notified),),
 }  # fmt: skip

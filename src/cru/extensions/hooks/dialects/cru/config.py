@@ -125,7 +125,7 @@ def _of_others(called: str) -> str:
 
     plain = called.replace("_", "").lower()
     for dialect in load_dialects(name for name in DIALECTS if name != "cru").values():
-        for name, moments in dialect.moments.items():
+        for name, moments in dialect.events.items():
             ours = list(dict.fromkeys(f"`{moment.event}`" for moment in moments if moment.event))
             if name.lower() == plain and ours:
                 return f"{name} of {dialect.name} is {' or '.join(ours)} here"

@@ -53,8 +53,8 @@ class CruDialect:
     """See dialect.Dialect."""
 
     name: DialectName = "cru"
-    dedups = True
-    moments: Mapping[str, Sequence[EventMapping]] = {}
+    runs_equal_once = True
+    events: Mapping[str, Sequence[EventMapping]] = {}
     _root = _home = ""
 
     def places(self, about: SessionFacts) -> list[tuple[Layer, Path]]:
@@ -63,7 +63,7 @@ class CruDialect:
         return [*found, *(("project", about.root / ".cru" / file) for file in FILES)]
 
     def parse(self, source: HookSource) -> tuple[list[HookEntry], list[HookFileProblem]]:
-        return read_entries(source, self.moments, canonical)
+        return read_entries(source, self.events, canonical)
 
     def matches(self, entry: HookEntry, event: Event, subject: str) -> bool:
         """An unanchored regular expression on what the event is about, in our words; and the rule of `if`."""
@@ -87,7 +87,7 @@ class CruDialect:
 
 def canonical(event: str) -> str:
     """The name as the table has it: other systems' names in any spelling."""
-    if event in CruDialect.moments:
+    if event in CruDialect.events:
         return event
     return _FOLDED.get(event.replace("_", "").lower(), event)
 
@@ -137,20 +137,20 @@ def _answer(entry: HookEntry, event: Event, run: CommandResult, about: SessionFa
 def _moment(name: str, row: EventRow, only: tuple[str, ...] = ()) -> EventMapping:
     """A row of the catalog as a moment; `only`: the values of its identifier (the sources of a prompt) that are meant."""
     if not row.live:
-        return EventMapping(name, later=f"{row.name} is not available yet")
+        return EventMapping(name, unavailable=f"{row.name} is not available yet")
 
     def ident(event: Event) -> str:
         return str(getattr(event.payload, row.ident)) if row.ident else ""
 
-    def hears(event: Event) -> bool:
+    def accepts(event: Event) -> bool:
         return (ident(event) if row.ident else event.stamp.source) in only
 
     return EventMapping(
-        name, row.name, hears=hears if only else None, subject=ident if row.ident else None, answer=_answer
+        name, row.name, accepts=accepts if only else None, subject=ident if row.ident else None, answer=_answer
     )
 
 
-CruDialect.moments = {
+CruDialect.events = {
     **{row.name: (_moment(row.name, row),) for row in CATALOG},
     **{name: (_moment(name, BY_NAME[event], (value,) if value else ()),) for name, (event, value) in ALIASES.items()},
     **{name: (_moment(name, BY_NAME[event], only),) for name, (event, only) in SYNONYMS.items()},

@@ -28,8 +28,8 @@ class Crush:
     """See dialect.Dialect."""
 
     name: DialectName = "crush"
-    dedups = True
-    moments: Mapping[str, Sequence[EventMapping]] = {}
+    runs_equal_once = True
+    events: Mapping[str, Sequence[EventMapping]] = {}
 
     def places(self, about: SessionFacts) -> list[tuple[Layer, Path]]:
         """System, user, data folder, then from the project's root down to the working directory, the workspace's own last."""
@@ -193,11 +193,11 @@ def _answer(said: Envelope, changes: tuple[Change, ...], about: SessionFacts) ->
 
 TYPED = ("user", "queue", "command")
 
-Crush.moments = {
+Crush.events = {
     "PreToolUse": (EventMapping("PreToolUse", "tool:before_call", subject=common.tool, fields=_tool_fields, answer=_on_tool),),
     "UserPromptSubmit": (
         EventMapping(
-            "UserPromptSubmit", "message:received", hears=lambda event: event.stamp.source in TYPED,
+            "UserPromptSubmit", "message:received", accepts=lambda event: event.stamp.source in TYPED,
             fields=_prompt_fields, answer=_on_prompt,
         ),
     ),

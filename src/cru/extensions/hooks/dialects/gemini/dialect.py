@@ -24,11 +24,11 @@ class Gemini:
     """See dialect.Dialect. Equal are entries with the same name and command."""
 
     name: DialectName = "gemini"
-    dedups = True
+    runs_equal_once = True
 
     def __init__(self) -> None:
         self._off: dict[Path, frozenset[str]] = {}
-        self.moments: Mapping[str, Sequence[EventMapping]] = moments()
+        self.events: Mapping[str, Sequence[EventMapping]] = moments()
 
     def places(self, about: SessionFacts) -> list[tuple[Layer, Path]]:
         self._off.clear()
@@ -41,7 +41,7 @@ class Gemini:
     def parse(self, source: HookSource) -> tuple[list[HookEntry], list[HookFileProblem]]:
         """A name that a file switches off is off in the files above it, too; a project cannot switch off what the user has."""
         below = frozenset[str]().union(*self._off.values())
-        found, problems, switches = read_entries(source, self.moments, below)
+        found, problems, switches = read_entries(source, self.events, below)
         if source.layer != "project":
             self._off[source.path] = switches.disabled
         return found, problems

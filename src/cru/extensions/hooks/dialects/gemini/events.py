@@ -230,19 +230,19 @@ _MOMENTS: dict[str, tuple[EventMapping, ...]] = {
     "SessionEnd": _once("SessionEnd", "session:ended", lambda e, a: {"reason": _reason(e)}, _observes, subject=_reason),
     "BeforeAgent": _once(
         "BeforeAgent", "message:received", lambda e, a: {"prompt": _field(e, "content")}, _before_agent,
-        hears=lambda event: event.stamp.source in common.TYPED,
+        accepts=lambda event: event.stamp.source in common.TYPED,
     ),
     "AfterAgent": _once(
-        "AfterAgent", "turn:complete", _agent_fields, _after_agent, hears=lambda event: _field(event, "cause") == "done"
+        "AfterAgent", "turn:complete", _agent_fields, _after_agent, accepts=lambda event: _field(event, "cause") == "done"
     ),
     "BeforeModel": _once(
-        "BeforeModel", "message:before_send", _request_fields, _before_model, hears=lambda event: not event.stamp.purpose
+        "BeforeModel", "message:before_send", _request_fields, _before_model, accepts=lambda event: not event.stamp.purpose
     ),
     "AfterModel": _once("AfterModel", "agent:responded", _response_fields, _after_model),
     "BeforeTool": _once("BeforeTool", "tool:before_call", _tool_fields, _before_tool, **_TOOL),
     "AfterTool": (
         *_once("AfterTool", "tool:completed", _called_fields, _after_tool, **_TOOL),
-        *_once("AfterTool", "tool:failed", _called_fields, _after_tool, hears=_ran, **_TOOL),
+        *_once("AfterTool", "tool:failed", _called_fields, _after_tool, accepts=_ran, **_TOOL),
     ),
     "PreCompress": _once("PreCompress", "context:overflow", lambda e, a: {"trigger": _trigger(e)}, _observes, subject=_trigger),
     "Notification": _once(
