@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from tests.tools.box import Box, alive, in_child, until
 
-from cru.tools import process
-from cru.tools.capture import Capture
+from cru.process import run
+from cru.process.capture import Capture
 from cru.tools.protocol import ArgumentError, ToolError, ToolResult, ToolTimeout
 from cru.tools.settings import ToolSettings
 
@@ -122,7 +122,7 @@ def test_a_timeout_ends_everything_that_was_started(box: Box) -> None:
 
 
 def test_what_ignores_a_polite_request_is_killed(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "GRACE", 0.1)
+    monkeypatch.setattr(run, "GRACE", 0.1)
     start = time.monotonic()
     with pytest.raises(ToolTimeout):
         box.call("bash", command="trap '' TERM; echo $$ >pids; while :; do sleep 0.05; done", timeout=0.2)

@@ -12,8 +12,8 @@ from typing import Any
 
 from cru.events.scope import check
 from cru.namespace.host import NamespaceError
-from cru.tools.descent import MARK, mark, members
-from cru.tools.running import RUNNING
+from cru.process.descent import MARK, mark, members
+from cru.process.running import RUNNING
 
 GRACE = 2.0
 PIECE = 64 << 10

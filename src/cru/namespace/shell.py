@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from asyncio import StreamReader
     from asyncio.subprocess import Process
 
-    from cru.tools.capture import Capture
+    from cru.process.capture import Capture
 
 BLOCKED = ("rm", "sudo", "chmod", "chown")
 _OPTIONS = ("cwd", "env", "stdin", "timeout")
@@ -132,7 +132,7 @@ async def _feed(process: Process, data: bytes | None) -> None:
 
 
 def _capture() -> Capture:
-    from cru.tools.capture import Capture
+    from cru.process.capture import Capture
 
     return Capture(errors="surrogateescape")
 

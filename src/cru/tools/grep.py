@@ -12,10 +12,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from cru.process.run import ProcessResult
 from cru.tools.arguments import Grep
+from cru.tools.command import run_command
 from cru.tools.paths import printable, resolve, status
 from cru.tools.patterns import braces, compile_glob
-from cru.tools.process import ProcessResult, run
 from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolResult, ToolTimeout
 from cru.tools.scan import MATCHES, Job, files
 from cru.tools.settings import Options
@@ -136,7 +137,7 @@ def _own(job: Job) -> list[str]:
 
 
 async def _search(argv: list[str], running: ToolContext) -> ProcessResult:
-    return await run(argv, cwd=running.root, env=running.env, timeout=SECONDS, limit=OUTPUT, end_at_limit=True)
+    return await run_command(argv, running, SECONDS, limit=OUTPUT, end_at_limit=True)
 
 
 def _refused(ended: ProcessResult) -> bool:

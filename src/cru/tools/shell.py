@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 
+from cru.process.run import ProcessResult
 from cru.tools.arguments import Bash
-from cru.tools.process import ProcessResult, run
+from cru.tools.command import run_command
 from cru.tools.protocol import ToolContext, ToolResult, ToolTimeout
 from cru.tools.settings import Options
 
@@ -20,7 +21,7 @@ async def bash(args: Bash, running: ToolContext, options: Options) -> ToolResult
     command = f" {args.command}" if args.command[0] in "-+" else args.command
     seconds = options.settings.bash_timeout if args.timeout is None else args.timeout
     argv = (_shell(running.env.get("PATH", "")), "-c", command)
-    ended = await run(argv, cwd=running.root, env=running.env, timeout=seconds, emit=running.emit)
+    ended = await run_command(argv, running, seconds, emit=running.emit)
     if ended.timed_out:
         raise ToolTimeout(
             f"the command ran longer than {seconds:g} s and was ended, with everything that it started; "

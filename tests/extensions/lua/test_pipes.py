@@ -13,7 +13,7 @@ from tests.extensions.lua.support import failure, gone, run
 
 from cru.extensions.lua.convert import LuaTooSlow
 from cru.extensions.lua.runtime import LuaVM
-from cru.tools.running import RUNNING
+from cru.process.running import RUNNING
 
 # what is returned → the values
 EXECUTE: list[tuple[str, object]] = [

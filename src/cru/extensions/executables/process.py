@@ -128,9 +128,9 @@ async def run(
     """Run the program to its end, at most `seconds` without the time that a person takes. `stdin` is what it reads; None: the terminal, if
     somebody sits there. Its standard error goes on to ours as it comes. Cancelled, or at its limit, all that it started is ended."""
     from cru.extensions.executables.terminal import Errors, interrupted_too, opened
-    from cru.tools.capture import Capture
-    from cru.tools.child import Child
-    from cru.tools.process import end
+    from cru.process.capture import Capture
+    from cru.process.child import Child
+    from cru.process.run import end
 
     with opened(where.lend, ready="CHIBI_TOOL_NAME" in env) as terminal:
         capture, errors = Capture(emit), Errors(held=terminal is not None)

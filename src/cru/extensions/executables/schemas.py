@@ -124,7 +124,7 @@ def era_of(path: Path) -> Era:
 
 async def _asked(path: Path, where: ProgramContext) -> bytes:
     """What it prints for `--schema`. Raises SchemaTimeout and PluginFailed."""
-    from cru.tools.child import Child
+    from cru.process.child import Child
 
     out, err = bytearray(), bytearray()
 

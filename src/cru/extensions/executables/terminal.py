@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from cru.extensions.executables.process import Lend
-from cru.tools.child import Child
+from cru.process.child import Child
 
 TICK = 0.02
 TAIL = 4000

@@ -100,7 +100,7 @@ class Loop(asyncio.SelectorEventLoop):
 
 def leave_at_once(code: int) -> NoReturn:
     """End the process with the programs that it runs; nothing is asked to end."""
-    running = sys.modules.get("cru.tools.running")  # no import: what hangs may hold its lock
+    running = sys.modules.get("cru.process.running")  # no import: what hangs may hold its lock
     if running is not None:
         running.kill_all()
     os._exit(code)

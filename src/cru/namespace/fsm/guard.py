@@ -70,7 +70,7 @@ def _raised(guard: Guard, error: Exception) -> str:
 
 
 async def _shell(guard: Guard, parts: Parts, emit: Callable[[str], None] | None) -> str:
-    from cru.tools.process import run
+    from cru.process.run import run
     from cru.tools.shell import find_program
 
     shell = find_program("bash", parts.env.get("PATH", "")) or "/bin/sh"

@@ -18,7 +18,7 @@ from cru.extensions.hooks.launch.dispatch import DIALECTS as DISPATCHING
 from cru.extensions.hooks.launch.dispatch import prepared
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.result import CommandResult
-from cru.tools.child import Child
+from cru.process.child import Child
 
 KEPT = 1 << 20
 MOST = 16 << 20

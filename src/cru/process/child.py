@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from cru.events.scope import check
-from cru.tools.capture import PIECE
-from cru.tools.descent import MARK, members
-from cru.tools.running import RUNNING
+from cru.process.capture import PIECE
+from cru.process.descent import MARK, members
+from cru.process.running import RUNNING
 
 LINGER = 0.2
 """Seconds for which output is awaited that something else keeps open, once the child itself is gone."""

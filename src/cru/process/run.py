@@ -9,10 +9,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.tools.capture import LIMIT, Capture
-from cru.tools.child import Child
-from cru.tools.descent import mark
-from cru.tools.protocol import ToolError
+from cru.process.capture import LIMIT, Capture
+from cru.process.child import Child
+from cru.process.descent import mark
+from cru.process.errors import start_error
 
 GRACE = 2.0
 
@@ -38,7 +38,7 @@ async def run(
     limit: int = LIMIT,
     end_at_limit: bool = False,
 ) -> ProcessResult:
-    """Run `argv` to its end. Times in seconds, `limit` in characters. Raises ToolError if it cannot be started.
+    """Run `argv` to its end. Times in seconds, `limit` in characters. Raises StartError if it cannot be started.
 
     After `timeout`, when cancelled, or at the limit if asked so, the child is ended with all that it started: SIGTERM, two seconds,
     SIGKILL. Once the child itself is gone, output that something else keeps open is awaited for 0.2 s more.
@@ -53,7 +53,7 @@ async def run(
     try:
         child = Child(argv, cwd, env, sink, mark=mark(env))
     except (OSError, ValueError) as error:
-        raise ToolError(*_why(error, argv, cwd)) from error
+        raise start_error(error, argv, cwd) from error
     try:
         timed_out = await child.wait(timeout)
     finally:
@@ -78,15 +78,3 @@ async def end(child: Child) -> None:
     finally:
         child.kill()
         child.drain()
-
-
-def _why(error: OSError | ValueError, argv: Sequence[str], cwd: Path) -> tuple[str, str]:
-    import errno
-
-    if isinstance(error, ValueError):
-        return f"cannot run it: {error}", "a command cannot hold a NUL character"
-    if error.errno == errno.E2BIG:
-        return "cannot run it: the command is too long", "write it to a file and run that"
-    if not cwd.is_dir():
-        return f"cannot run it: the folder {cwd} is gone", ""
-    return f"cannot start {argv[0]}: {error.strerror}", ""
