@@ -210,6 +210,7 @@ def test_a_plugin_that_is_loaded_anew_holds_the_agent_where_it_was(tmp_path: Pat
     made = world(tmp_path, 'call: call_user {"message": "ok"}')
     made.run("/ship x")
     parts, extensions = made.session.parts, made.built.extensions
+    assert extensions is not None
 
     async def denied() -> str:
         return (await decide(parts, ToolCall("1", "ls", "{}"))).content

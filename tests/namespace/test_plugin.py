@@ -132,7 +132,7 @@ CONFIG: list[tuple[str, Any]] = [
 @pytest.mark.parametrize(("key", "value"), CONFIG)
 def test_config_reads_plugins_with_dots_and_settings_without(tmp_path: Path, key: str, value: Any) -> None:
     room = Room(tmp_path, config={"folder": "notes", "deep": {"er": [1]}})
-    room.parts.services["settings"] = Settings()
+    room.parts.services.settings = Settings()
     assert room(config.get, key) == value
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from cru.tools.builtin import BuiltIn, BuiltInTool
-from cru.tools.protocol import ToolContext, ToolError, ToolResult
+from cru.tools.protocol import ToolContext, ToolError, ToolResult, ToolServices
 from cru.tools.settings import ToolSettings
 
 WITHOUT_RIGHTS = "-dac_override,-dac_read_search"
@@ -27,7 +27,7 @@ class Box:
         self.root = folder / "project"
         self.root.mkdir(exist_ok=True)
         self.emitted: list[str] = []
-        self.services: dict[str, Any] = {}
+        self.services = ToolServices()
         self.env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "LANG": "C.UTF-8"}
         self.folder = folder / "context"
         self.tools = {tool.spec.name: tool for tool in BuiltIn(settings).tools()}

@@ -203,7 +203,7 @@ def test_ripgrep_with_too_much_to_say_is_ended(box: Box, ripgrep: Callable[[str]
 
 def _forbid(box: Box, *names: str) -> None:
     forbidden = {str(box.root.resolve() / name) for name in names}
-    box.services["may_read"] = lambda path: path not in forbidden
+    box.services.why_not_read = lambda path: "a rule" if path in forbidden else ""
 
 
 def test_lines_of_files_that_may_not_be_read_are_not_shown(box: Box) -> None:

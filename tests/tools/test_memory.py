@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from tests.tools.box import Box
 
+from cru.contexts.store import FileContext
 from cru.tools.builtin import BuiltIn
 from cru.tools.protocol import ToolContext, ToolError, ToolResult
 from cru.values.errors import CruError
@@ -32,6 +33,9 @@ class Home:
             raise self._error
         self.text = text
 
+    def find(self, name: str) -> FileContext:
+        raise AssertionError(name)
+
 
 @pytest.fixture
 def box(tmp_path: Path) -> Box:
@@ -39,7 +43,7 @@ def box(tmp_path: Path) -> Box:
 
 
 def test_todos_and_goals_replace_their_files(box: Box) -> None:
-    store = box.services["store"] = Store()
+    store = box.services.store = Store()
     assert box.text("update_todos", content="- a") == "Todos updated."
     assert box.text("update_goals", content="") == "Goals updated."
     assert store.texts == {"todos.md": "- a", "goals.md": ""}
@@ -47,16 +51,14 @@ def test_todos_and_goals_replace_their_files(box: Box) -> None:
 
 def test_a_change_of_the_todos_is_told(box: Box) -> None:
     told: list[str] = []
-    box.services |= {"store": Store(), "todos_changed": lambda: told.append("plainly")}
-    box.call("update_todos", content="x")
 
-    async def later() -> None:
-        told.append("and by a coroutine")
+    async def changed() -> None:
+        told.append("changed")
 
-    box.services["todos_changed"] = later
+    box.services.store, box.services.todos_changed = Store(), changed
     box.call("update_todos", content="y")
     box.call("update_goals", content="z")
-    assert told == ["plainly", "and by a coroutine"]
+    assert told == ["changed"]
 
 
 @pytest.mark.parametrize("tool", ["update_todos", "update_goals", "update_reflection"])
@@ -66,14 +68,14 @@ def test_without_what_they_need_they_say_so(box: Box, tool: str) -> None:
 
 @pytest.mark.parametrize("error", [OSError("disk full"), CruError("disk full")])
 def test_what_cannot_be_saved_is_an_error(box: Box, error: Exception) -> None:
-    box.services |= {"store": Store(error), "home": Home(error)}
+    box.services.store, box.services.home = Store(error), Home(error)
     assert box.error("update_todos", content="x") == "todos.md could not be saved: disk full"
     assert box.error("update_goals", content="x") == "goals.md could not be saved: disk full"
     assert box.error("update_reflection", content="x") == "the reflection could not be saved: disk full"
 
 
 def test_a_reflection_is_saved_up_to_its_limit_in_bytes(box: Box) -> None:
-    home = box.services["home"] = Home()
+    home = box.services.home = Home()
     (tool,) = (t for t in BuiltIn(reflection_limit=4).tools() if t.spec.name == "update_reflection")
 
     def update(text: str, running: ToolContext) -> ToolResult:
@@ -92,7 +94,7 @@ def test_a_message_is_given_on_with_its_sender(box: Box) -> None:
         sent.append((to, content, sender))
         return f"Delivered to {to}."
 
-    box.services["send"] = send
+    box.services.send = send
     assert box.text("send_message", to="other", content="hi") == "Delivered to other."
     box.call("send_message", **{"to": "other", "content": "hi", "from": "me"})
     assert sent == [("other", "hi", None), ("other", "hi", "me")]

@@ -111,6 +111,6 @@ def test_a_pattern_may_not_lead_out_of_its_folder(box: Box, pattern: str) -> Non
 
 def test_names_of_files_that_may_not_be_read_are_still_listed(box: Box) -> None:
     box.file(".env", "x")
-    box.services["may_read"] = lambda path: False
+    box.services.why_not_read = lambda path: "a rule"
     assert ".env" in box.text("ls")
     assert ".env" in box.text("glob", pattern="*")

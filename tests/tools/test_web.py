@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from msgspec import Struct
 from tests.tools.box import Box
 
+from cru.net.response import Fetched
 from cru.net.transport import Transport
 from cru.tools.html import plain
 from cru.tools.protocol import ToolError
@@ -17,24 +17,25 @@ from cru.tools.web import sensitive
 from cru.values.errors import CruError
 
 
-class Reply(Struct):
+def reply_of(
+    body: bytes = b"",
+    headers: Mapping[str, str] | None = None,
+    status: int = 200,
+    truncated: bool = False,
+    url: str = "https://a.test/",
+) -> Fetched:
     """What the transport gives back."""
-
-    body: bytes = b""
-    headers: Mapping[str, str] = {}
-    status: int = 200
-    truncated: bool = False
-    url: str = "https://a.test/"
+    return Fetched(status, headers or {}, body, url, truncated)
 
 
 class Web:
     """Lends `fetch` to a tool and remembers what was asked for."""
 
-    def __init__(self, reply: Reply | Exception) -> None:
+    def __init__(self, reply: Fetched | Exception) -> None:
         self.reply = reply
         self.asked: list[tuple[str, dict[str, Any]]] = []
 
-    async def get(self, url: str, **more: Any) -> Reply:
+    async def get(self, url: str, **more: Any) -> Fetched:
         self.asked.append((url, more))
         if isinstance(self.reply, Exception):
             raise self.reply
@@ -46,14 +47,14 @@ def box(tmp_path: Path) -> Box:
     return Box(tmp_path)
 
 
-def _lend(box: Box, reply: Reply | Exception) -> Web:
+def _lend(box: Box, reply: Fetched | Exception) -> Web:
     web = Web(reply)
-    box.services["fetch"] = web.get
+    box.services.fetch = web.get
     return web
 
 
 def test_text_comes_as_it_is_with_the_limits_given_on(box: Box) -> None:
-    web = _lend(box, Reply(b"hello\n", {"content-type": "text/plain"}))
+    web = _lend(box, reply_of(b"hello\n", {"content-type": "text/plain"}))
     assert box.text("fetch", url="https://a.test/") == "hello\n"
     ((url, limits),) = web.asked
     assert (url, limits["limit_bytes"], limits["timeout"]) == ("https://a.test/", 1024 * 1024, 30.0)
@@ -61,7 +62,7 @@ def test_text_comes_as_it_is_with_the_limits_given_on(box: Box) -> None:
 
 def test_json_comes_as_it_is(box: Box) -> None:
     body = json.dumps({"a": [1, 2]}).encode()
-    _lend(box, Reply(body, {"Content-Type": "application/vnd.api+json"}))
+    _lend(box, reply_of(body, {"Content-Type": "application/vnd.api+json"}))
     assert box.text("fetch", url="https://a.test/") == body.decode()
 
 
@@ -70,7 +71,7 @@ def test_html_becomes_text_with_links(box: Box) -> None:
         "<html><head><title>A  page</title><style>p {}</style></head><body><script>alert(1)</script><h1>Head</h1>"
         "<p>One <b>bold</b>\n word &amp; <a href='/x'>a link</a>, <a href='#y'>none</a>.<ul><li>first<li>second</ul>"
     )
-    _lend(box, Reply(page.encode(), {"content-type": "text/html; charset=UTF-8"}))
+    _lend(box, reply_of(page.encode(), {"content-type": "text/html; charset=UTF-8"}))
     text = box.text("fetch", url="https://a.test/")
     assert text == "A page\n\nHead\n\nOne bold word & a link (/x), none.\n\n- first\n- second"
 
@@ -96,25 +97,25 @@ def test_broken_html_is_read_as_far_as_it_goes(page: str, text: str) -> None:
 
 
 def test_the_charset_is_honoured_and_an_unknown_one_does_not_stop_it(box: Box) -> None:
-    _lend(box, Reply(b"caf\xe9", {"content-type": 'text/plain; charset="latin-1"'}))
+    _lend(box, reply_of(b"caf\xe9", {"content-type": 'text/plain; charset="latin-1"'}))
     assert box.text("fetch", url="https://a.test/") == "café"
-    _lend(box, Reply(b"caf\xe9", {"content-type": "text/plain; charset=klingon"}))
+    _lend(box, reply_of(b"caf\xe9", {"content-type": "text/plain; charset=klingon"}))
     assert box.text("fetch", url="https://a.test/") == "caf\ufffd"
 
 
 def test_another_address_and_a_cut_are_told(box: Box) -> None:
-    _lend(box, Reply(b"x", {"content-type": "text/plain"}, truncated=True, url="https://b.test/"))
+    _lend(box, reply_of(b"x", {"content-type": "text/plain"}, truncated=True, url="https://b.test/"))
     text = box.text("fetch", url="https://a.test/")
     assert text == "x\n[from https://b.test/]\n[only the first 1,048,576 bytes were read]"
 
 
 def test_an_empty_body_is_said_to_be_empty(box: Box) -> None:
-    _lend(box, Reply(b""))
+    _lend(box, reply_of(b""))
     assert box.text("fetch", url="https://a.test/") == "(empty)"
 
 
 def test_a_bad_status_is_an_error_with_the_beginning_of_the_body(box: Box) -> None:
-    _lend(box, Reply(b"no such page" + b"x" * 5000, {"content-type": "text/plain"}, status=404))
+    _lend(box, reply_of(b"no such page" + b"x" * 5000, {"content-type": "text/plain"}, status=404))
     message = box.error("fetch", url="https://a.test/")
     assert message.startswith("https://a.test/ answered with status 404\nno such page")
     assert len(message) < 600
@@ -122,7 +123,7 @@ def test_a_bad_status_is_an_error_with_the_beginning_of_the_body(box: Box) -> No
 
 @pytest.mark.parametrize("kind", ["image/png", "application/octet-stream", ""])
 def test_what_is_not_text_is_refused_with_its_type_and_size(box: Box, kind: str) -> None:
-    _lend(box, Reply(b"\x89PNG\0\0", {"content-type": kind}))
+    _lend(box, reply_of(b"\x89PNG\0\0", {"content-type": kind}))
     message = box.error("fetch", url="https://a.test/")
     assert f"is not text ({kind or 'unknown type'}, 6 bytes)" in message
 
@@ -135,7 +136,7 @@ def test_a_failed_connection_is_an_error(box: Box, error: Exception) -> None:
 
 @pytest.mark.parametrize("url", ["file:///etc/passwd", "ftp://a.test/", "a.test", "http://", "http://[::1", "//a.test"])
 def test_only_whole_web_addresses_are_taken(box: Box, url: str) -> None:
-    web = _lend(box, Reply())
+    web = _lend(box, reply_of())
     assert box.error("fetch", url=url).startswith("`url`: ")
     assert web.asked == []
 
@@ -143,12 +144,12 @@ def test_only_whole_web_addresses_are_taken(box: Box, url: str) -> None:
 def test_a_redirect_may_not_lead_into_a_private_network(box: Box) -> None:
     hops = ["https://a.test/", "https://b.test/", "http://169.254.169.254/keys"]
 
-    async def get(url: str, *, allow: Callable[[str], None], **limits: Any) -> Reply:
+    async def get(url: str, *, allow: Callable[[str], None], **limits: Any) -> Fetched:
         for hop in hops:
             allow(hop)
-        return Reply(b"secret")
+        return reply_of(b"secret")
 
-    box.services["fetch"] = get
+    box.services.fetch = get
     message = box.error("fetch", url="https://a.test/")
     assert message.startswith("https://a.test/ leads to http://169.254.169.254/keys, and it is a link-local address")
     hops[:] = ["http://localhost:1/", "http://localhost:1/login"]
@@ -171,7 +172,7 @@ def test_the_real_transport_fetches_a_page_and_refuses_such_a_redirect(box: Box)
         server = await asyncio.start_server(answer, "127.0.0.1", 0)
         base = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         transport = Transport()
-        box.services["fetch"] = transport.get
+        box.services.fetch = transport.get
         async with server:
             page = (await box.acall("fetch", url=f"{base}/page")).content
             with pytest.raises(ToolError) as caught:
@@ -207,10 +208,10 @@ def test_each_redirect_is_judged_by_the_service_may_fetch(box: Box) -> None:
         server = await asyncio.start_server(answer, "127.0.0.1", 0)
         base = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         transport = Transport()
-        box.services["fetch"] = transport.get
+        box.services.fetch = transport.get
         async with server:
             free = (await box.acall("fetch", url=f"{base}/a")).content
-            box.services["may_fetch"] = may_fetch
+            box.services.why_not_fetch = may_fetch
             with pytest.raises(ToolError) as caught:
                 await box.acall("fetch", url=f"{base}/a")
             await transport.close()

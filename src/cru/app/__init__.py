@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -20,13 +20,14 @@ from cru.app.start import (
     project_root,
     user_home,
 )
-from cru.app.wiring import BadExtension, add_hooks, add_plugins, bind, register, session_of
+from cru.app.wiring import BadExtension, add_hooks, add_plugins, bind, register
 from cru.bundled.prompts import BASE
 from cru.config.merge import Settings
 from cru.contexts.entries import LogProblem
 from cru.contexts.home import Home
 from cru.contexts.settings import ContextSettings
 from cru.contexts.store import FileContext
+from cru.engine.commands import Command, Commands
 from cru.engine.history import History
 from cru.engine.model_pool import ModelPool
 from cru.engine.parts import Parts
@@ -42,21 +43,29 @@ from cru.tools.registry import ToolRegistry as Tools
 from cru.tools.settings import ToolSettings
 
 if TYPE_CHECKING:
+    from cru.commands.context import Face
     from cru.events.extension import Extension
+    from cru.extensions.manager import Extensions
 
 # Extensions of every session of this process, beside those that a caller of `build` gives.
 INSTALLED: list[Extension] = []
 
 
 class Built(Struct):
-    """A session ready to run, and what a face may want to look at."""
+    """A session ready to run, and what a face may want to look at.
+
+    close: ends the session's hold on connections and files
+    extensions: its plugins; None: there are none
+    face: makes what commands ask of the face; None: nobody sits there
+    """
 
     session: Session
     settings: Settings
     home: Home
     store: FileContext
-    close: Callable[[], Any]
-    extensions: Any = None
+    close: Callable[[], Awaitable[None]]
+    extensions: Extensions | None = None
+    face: Callable[[], Face] | None = None
 
 
 def build(
@@ -78,28 +87,37 @@ def build(
     _warn(bus, (*(_placed(start.home, p) for p in problems), *notices))
     redact = ports.take_keys(settings, start.env)
     journal, trace = ports.records(bus, store, redact)
-    tools = Tools([ports.built_in(settings), *sources])
     voices = ModelPool(bus, settings.of(ModelSettings), start.env, start.home / "models")
     gate, odd = ports.build_gate(start, settings, layers, store)
     places = PromptSources(start.home, start.root, start.cwd, user_home(start), BASE)
     parts = Parts(
-        bus=bus, store=store, choose=voices.choose, tools=tools, gate=gate, asker=asker or Nobody(),
-        recorder=ports.recorder(trace, store.folder, redact, start.debug),
+        bus=bus, store=store, choose=voices.choose, tools=Tools([ports.built_in(settings), *sources]), gate=gate,
+        asker=asker or Nobody(), recorder=ports.recorder(trace, store.folder, redact, start.debug),
         settings=settings.of(EngineSettings), tool_settings=settings.of(ToolSettings), root=start.root,
         env=ports.children_env(start), history=History(),
-        services=ports.services(bus, home, store, voices, settings) | ports.leave(gate, asker),
+        tool_services=ports.tool_services(bus, home, store, voices, gate), services=ports.session_services(voices, settings, asker),
         username=about.username, parent=above, sections=lambda: sections(store, places, about.username, about.reflection_enabled),
         compaction_prompt=ports.compaction_prompt(start.home),
     )  # fmt: skip
     register(bus, (*INSTALLED, *extensions))
     plugins = add_plugins(parts, start, settings)
-    parts.opening += [bind, ports.check_rules]
+    parts.lifecycle.opening += [bind, ports.check_rules]
     ports.tidy_at_the_end(parts, settings.of(ToolSettings))
-    add_hooks(parts, start, merge_options(settings.of(HookSettings).options, layers), redact)
-    _warn(bus, (*bus.registry.problems, *tools.problems, *odd))
+    add_hooks(parts, start, merge_options(settings.of(HookSettings).options, layers), redact, plugins)
+    _warn(bus, (*bus.registry.problems, *parts.tools.problems, *odd))
     store.attend(command)
-    close = ports.closing(voices, store, journal, trace)
-    return Built(session_of(parts, command, voices), settings, home, store, close, plugins)
+    built = Built(Session(parts, command), settings, home, store, ports.closing(voices, store, journal, trace), plugins)
+    parts.commands = Commands(lambda: built_in_commands(built, voices))
+    return built
+
+
+def built_in_commands(built: Built, models: ModelPool) -> Iterable[Command]:
+    """They are loaded when the first command is typed."""
+    from cru.commands.builtin import built_in
+    from cru.commands.context import CommandContext, NoFace
+
+    face = NoFace() if built.face is None else built.face()
+    return built_in(CommandContext(built.session, models, face, built.extensions))
 
 
 def _warn(bus: Bus, texts: Iterable[str]) -> None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -20,7 +20,7 @@ from cru.contexts.settings import ContextSettings
 from cru.contexts.store import FileContext
 from cru.engine.mail import sender
 from cru.engine.model_pool import ModelPool
-from cru.engine.parts import Parts
+from cru.engine.parts import Dialogs, Parts, SessionServices
 from cru.engine.recorder import Recorder
 from cru.events.bus import Bus
 from cru.events.journal import JournalLine
@@ -34,7 +34,11 @@ from cru.permissions.grants import Grants
 from cru.permissions.settings import PermissionSettings, layer_rules
 from cru.tools.builtin import BuiltIn
 from cru.tools.output import FOLDER
+from cru.tools.protocol import ToolServices
 from cru.tools.settings import ToolSettings
+
+if TYPE_CHECKING:
+    from cru.net.response import Fetched
 
 Redact = Callable[[bytes], bytes] | None
 
@@ -85,10 +89,10 @@ def tidy_at_the_end(parts: Parts, settings: ToolSettings) -> None:
             parts.bus.stream.warn(f"old outputs in {error.filename or parts.store.folder} stay: {error.strerror}")
 
     if settings.auto_cleanup_cache and os.path.isdir(parts.store.folder / FOLDER):
-        parts.closing.append(tidy)
+        parts.lifecycle.closing.append(tidy)
 
 
-def closing(voices: ModelPool, *files: FileContext | LineFile) -> Callable[[], Any]:
+def closing(voices: ModelPool, *files: FileContext | LineFile) -> Callable[[], Awaitable[None]]:
     """What ends a session's hold on connections and files."""
 
     async def close() -> None:
@@ -128,38 +132,39 @@ async def check_rules(parts: Parts) -> None:
             parts.bus.stream.warn(str(problem))
 
 
-def leave(gate: Gate, asker: Asker | None) -> dict[str, Any]:
-    """What tools ask while they run: whether a redirect, or a file that a search met, is denied by a rule. Whoever asks a person for
-    leave may `show` dialogs, too."""
+def tool_services(bus: Bus, home: Home, store: FileContext, voices: ModelPool, gate: Gate) -> ToolServices:
+    """What built-in tools borrow; without rules nothing is denied while they run."""
 
-    def may_fetch(url: str) -> str:
-        verdict = gate.judge("fetch", "fetch", url)
-        return verdict.why if verdict.decision == "deny" else ""
-
-    def kept_from(path: str) -> str:
-        verdict = gate.judge("read", "read", path, [("read", path)])
-        return verdict.why if verdict.decision == "deny" else ""
-
-    def may_read(path: str) -> bool:
-        return not kept_from(path)
-
-    dialogs = {"dialogs": asker} if hasattr(asker, "show") else {}
-    return (
-        {**dialogs, "may_fetch": may_fetch, "may_read": may_read, "kept_from": kept_from} if gate.rules() else dialogs
-    )
-
-
-def services(bus: Bus, home: Home, store: FileContext, voices: ModelPool, settings: Settings) -> dict[str, Any]:
-    async def fetch(url: str, **limits: Any) -> Any:
+    async def fetch(url: str, **limits: Any) -> Fetched:
         return await voices.transport().get(url, {}, **limits)
 
     async def todos_changed() -> None:
         await bus.dispatch(TodoChanged(store.name, store.read_text("todos.md")))
 
-    return {
-        "store": store, "home": home, "send": sender(bus, home, store.name), "fetch": fetch, "todos_changed": todos_changed,
-        "settings": settings, "transport": voices.transport, "verbose": settings.of(FaceSettings).verbose,
-    }  # fmt: skip
+    def why_not_fetch(url: str) -> str:
+        verdict = gate.judge("fetch", "fetch", url)
+        return verdict.why if verdict.decision == "deny" else ""
+
+    def why_not_read(path: str) -> str:
+        verdict = gate.judge("read", "read", path, [("read", path)])
+        return verdict.why if verdict.decision == "deny" else ""
+
+    lent = ToolServices(
+        store=store, home=home, send=sender(bus, home, store.name), fetch=fetch, todos_changed=todos_changed
+    )
+    if gate.rules():
+        lent.why_not_fetch, lent.why_not_read = why_not_fetch, why_not_read
+    return lent
+
+
+def session_services(voices: ModelPool, settings: Settings, asker: Asker | None) -> SessionServices:
+    """What the rooms above the engine borrow; whoever asks a person for permission may show dialogs, too."""
+    return SessionServices(
+        settings=settings,
+        transport=voices.transport,
+        dialogs=asker if isinstance(asker, Dialogs) else None,
+        is_verbose=settings.of(FaceSettings).verbose,
+    )
 
 
 def take_keys(settings: Settings, env: Mapping[str, str]) -> Redact:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cru.app.ports import Redact
 from cru.app.start import Start, hooks_where, plugin_places
 from cru.config.merge import Settings
-from cru.engine.commands import Command, Commands
-from cru.engine.model_pool import ModelPool
 from cru.engine.parts import Parts
-from cru.engine.session import Session
 from cru.engine.settling import recurse
 from cru.events.bus import Bus
 from cru.extensions.hooks.discovery import HookWatcher
@@ -23,6 +20,7 @@ from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.events.extension import Extension
+    from cru.extensions.manager import Extensions
 
 
 class BadExtension(CruError):
@@ -39,7 +37,7 @@ def register(bus: Bus, extensions: Iterable[Extension]) -> None:
             raise BadExtension(f"{extension.owner} cannot be registered: {type(error).__name__}: {error}") from error
 
 
-def add_plugins(parts: Parts, start: Start, settings: Settings) -> Any:
+def add_plugins(parts: Parts, start: Start, settings: Settings) -> Extensions | None:
     """All plugins, if there may be any; they are loaded when the session opens."""
     chosen = settings.of(PluginSettings)
     said = chosen.plugins or chosen.runtimepath or any(start.env.get(name) for name in PATH_VARIABLES)
@@ -49,9 +47,8 @@ def add_plugins(parts: Parts, start: Start, settings: Settings) -> Any:
     from cru.extensions.manager import Extensions
 
     extensions = Extensions(plugin_places(start, settings), chosen.plugins, start.home)
-    parts.opening.append(extensions.open)
-    parts.closing.append(extensions.close)
-    parts.services["plugins"] = extensions
+    parts.lifecycle.opening.append(extensions.open)
+    parts.lifecycle.closing.append(extensions.close)
     return extensions
 
 
@@ -69,25 +66,10 @@ async def bind(parts: Parts) -> None:
         bind(parts)
 
 
-def add_hooks(parts: Parts, start: Start, options: HookOptions, redact: Redact) -> None:
+def add_hooks(parts: Parts, start: Start, options: HookOptions, redact: Redact, plugins: Extensions | None) -> None:
     """Command hooks; nothing of them is loaded before a file is there that may hold some. Raises Untrusted."""
     if start.hooks == "none":
         return
-    door = HookWatcher(hooks_where(start), options, start.hooks, start.strict_hooks, parts, redact)
+    door = HookWatcher(hooks_where(start), options, start.hooks, start.strict_hooks, parts, redact, plugins)
     door.look()
-    parts.between.append(door.again)
-
-
-def session_of(parts: Parts, command: str, voices: ModelPool) -> Session:
-    """A session with the built-in commands; they are loaded when the first command is typed. The service `face` gives the face that
-    the user sits at (cru.commands.context.Face)."""
-    session = Session(parts, command)
-
-    def commands() -> Iterable[Command]:
-        from cru.commands.builtin import built_in
-        from cru.commands.context import CommandContext, NoFace
-
-        return built_in(CommandContext(session, voices, parts.services.get("face", NoFace)()))
-
-    parts.commands = Commands(commands)
-    return session
+    parts.lifecycle.idle.append(door.again)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 from cru.commands.errors import NotHere
 from cru.engine.model_pool import ModelPool
 from cru.engine.session import Session
+
+if TYPE_CHECKING:
+    from cru.extensions.manager import Extensions
 
 
 class Face(Protocol):
@@ -45,6 +48,9 @@ class NoFace:
 
 
 class CommandContext(Struct):
+    """What a built-in command works with; extensions: the session's plugins, None if there are none."""
+
     session: Session
     voices: ModelPool
     face: Face
+    extensions: Extensions | None = None

@@ -24,7 +24,7 @@ async def plugin(desk: CommandContext, words: str) -> CommandResult:
     least, most = VERBS[verb]
     if not least <= len(names) <= most:
         raise BadCommand(f"/plugin {verb} does not take {len(names)} names", f"/plugin {HINTS[verb]}")
-    extensions: Extensions | None = desk.session.parts.services.get("plugins")
+    extensions = desk.extensions
     if extensions is None or not extensions.plugins:
         return CommandResult(NONE)
     if verb == "list":

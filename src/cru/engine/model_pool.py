@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,6 +13,9 @@ from cru.events.bus import Bus
 from cru.events.payloads import ModelSelected
 from cru.events.stream import Notice
 from cru.models.settings import ModelSettings
+
+if TYPE_CHECKING:
+    from cru.net.transport import Transport
 
 
 class ModelPool:
@@ -25,7 +28,7 @@ class ModelPool:
         self._folder = folder
         self._made: dict[str, ResolvedModel] = {}
         self._why: dict[int, str] = {}
-        self._transport: Any = None
+        self._transport: Transport | None = None
 
     async def choose(self, name: str) -> ResolvedModel:
         """The voice of a model name, "" = the configured one. Raises NoModel."""
@@ -67,7 +70,7 @@ class ModelPool:
         """Names that the settings give to models."""
         return tuple(name for name, about in self._settings.models.items() if about.model)
 
-    def transport(self) -> Any:
+    def transport(self) -> Transport:
         """One HTTP transport for the session, made on the loop's thread when first needed."""
         if self._transport is None:
             from cru.net.transport import Transport

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from msgspec import Struct, field
 
@@ -17,9 +18,13 @@ from cru.events.bus import Bus
 from cru.models.protocol import Model
 from cru.permissions.asker import Asker
 from cru.permissions.gate import Gate
+from cru.tools.protocol import ToolServices
 from cru.tools.registry import ToolRegistry as Tools
 from cru.tools.settings import ToolSettings
 from cru.values.messages import Span
+
+if TYPE_CHECKING:
+    from cru.net.transport import Transport
 
 ModelChooser = Callable[[str], Awaitable["ResolvedModel"]]
 
@@ -39,13 +44,93 @@ class SectionSource(Protocol):
     def __call__(self) -> tuple[Span, ...]: ...
 
 
-class Parts(Struct):
-    """bus: the agent's bus · store: the context · choose: a model by name ("" = the configured one), made when first needed ·
-    tools, gate, asker: hands and their leave · recorder: the trace · root: project root · env: environment of children ·
-    sections: the system prompt · services: what built-in tools borrow · username: who prompts · parent: the context of the run that
-    started this one, if one did · offer_tools: whether tools go into requests (None = as the model's adapter likes) · opening, closing:
-    what happens before `session:started` and after `session:ended` (plugins are loaded and unloaded there) · between: what happens while
-    idle, before something is taken from the queue (changed plugins are loaded anew) · commands: what `/name` may be."""
+@runtime_checkable
+class Dialogs(Protocol):
+    """A face that can show dialogs of plugins."""
+
+    async def show(self, kind: str, request: dict[str, Any]) -> dict[str, Any] | None:
+        """Ask a person, one dialog at a time; None if they cancelled, or nobody is there. It is called for the plugin that asks
+        (cru.namespace.host.host()); cancelled with its task, it leaves a clean screen. What is asked and answered, by kind (indices
+        from 0):
+
+        ask_batch   {id, questions = [{header, question, choices, multi_select, allow_other}]} → {answers = [{selected, other?}]}
+        edit        {content, format, hint?} → {modified}
+        show        {content, format, title?} → {}
+        popup       {title, entries = [{label, description?, data?}], allow_other} → {selected_index} or {other}
+        panel       {header, items, hints} → {selected = [index], other?}
+        """
+        ...
+
+
+@runtime_checkable
+class TerminalLender(Protocol):
+    """A face that can hand its terminal to a program."""
+
+    def lend(self, group: int) -> AbstractAsyncContextManager[None]:
+        """The terminal belongs to that process group for the block."""
+        ...
+
+
+class SettingsView(Protocol):
+    """All settings, for scripts."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """In plain types, secrets masked."""
+        ...
+
+
+class SessionServices(Struct, kw_only=True):
+    """What the rooms above the engine lend one another in a session; None: there is nothing of the kind.
+
+    settings: all settings
+    transport: the one HTTP transport, made when first needed
+    dialogs: the face that shows dialogs
+    workflows: cru.namespace.fsm.workflows.Workflows, once one is defined
+    is_chat: a person sits at a chat
+    is_verbose: the person wants to see everything
+    """
+
+    settings: SettingsView | None = None
+    transport: Callable[[], Transport] | None = None
+    dialogs: Dialogs | None = None
+    workflows: object = None
+    is_chat: bool = False
+    is_verbose: bool = False
+
+
+class Lifecycle(Struct):
+    """What rooms above do around a session.
+
+    opening: before `session:started` (plugins are loaded)
+    closing: after `session:ended` (plugins are unloaded)
+    idle: before something is taken from the queue (changed plugins are loaded anew)
+    """
+
+    opening: list[Callable[[Parts], Awaitable[None]]] = field(default_factory=list)
+    closing: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
+    idle: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
+
+
+class Parts(Struct, kw_only=True):
+    """What a session is made of.
+
+    bus: the agent's bus
+    store: the context
+    choose: a model by name ("" = the configured one), made when first needed
+    tools, gate, asker: what the model may call, and who permits it
+    recorder: the trace
+    root: the project root
+    env: the environment of children
+    sections: the system prompt
+    tool_services: what built-in tools borrow
+    services: what the rooms above lend one another
+    username: who prompts
+    parent: the context of the run that started this one, "" if none did
+    offer_tools: whether tools go into requests; None: as the model's adapter likes
+    compaction_prompt: what a compaction asks the model
+    lifecycle: what happens around the session
+    commands: what `/name` may be
+    """
 
     bus: Bus
     store: ContextStore
@@ -60,14 +145,13 @@ class Parts(Struct):
     env: Mapping[str, str]
     sections: SectionSource
     history: History
-    services: dict[str, Any]
+    tool_services: ToolServices = field(default_factory=ToolServices)
+    services: SessionServices = field(default_factory=SessionServices)
     username: str = "user"
     parent: str = ""
     offer_tools: bool | None = None
     compaction_prompt: str = ""
-    opening: list[Callable[[Parts], Awaitable[None]]] = field(default_factory=list)
-    closing: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
-    between: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
+    lifecycle: Lifecycle = field(default_factory=Lifecycle)
     commands: Commands = field(default_factory=Commands)
 
     def offers_tools(self, voice: ResolvedModel) -> bool:

@@ -112,7 +112,7 @@ class Session:
         if self._opened:
             return True
         self._opened = True
-        for work in self.parts.opening:
+        for work in self.parts.lifecycle.opening:
             await work(self.parts)
         self._refresh()
         store = self.parts.store
@@ -200,7 +200,7 @@ class Session:
         if self._opened:
             self._opened = False
             await self._guarded(self.parts.bus.dispatch(SessionEnded(reason)))
-        for work in self.parts.closing:
+        for work in self.parts.lifecycle.closing:
             await self._guarded(work())
         await self.parts.bus.close()
         self.parts.recorder.flush()
@@ -278,7 +278,7 @@ class Session:
 
     async def _next(self) -> Prompt | None:
         """The next prompt of the queue, after the commands before it."""
-        for work in self.parts.between if self._queue else ():
+        for work in self.parts.lifecycle.idle if self._queue else ():
             await self._guarded(work())
         while self._queue.command() is not None:
             prompt = await self._obey()

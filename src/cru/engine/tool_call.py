@@ -136,7 +136,7 @@ async def _run(parts: Parts, tool: Tool, decided: PreparedCall) -> tuple[ToolRes
     call_id = decided.call.id
     emit: Callable[[str], None] = lambda text: parts.bus.stream.tell(ToolOutput(call_id, text))  # noqa: E731
     env = {**parts.env, **decided.env} if decided.env else parts.env
-    running = ToolContext(call_id, parts.root, parts.store.folder, env, emit, parts.services)
+    running = ToolContext(call_id, parts.root, parts.store.folder, env, emit, parts.tool_services)
     try:
         result = await tool.run(decided.args, running)
     except ToolTimeout as error:

@@ -84,7 +84,7 @@ class Extensions(Struct):
         """Load every plugin that is wanted."""
         self.session = PluginSession(parts, self.home)
         if self.watching:
-            parts.between.append(self.refresh)
+            parts.lifecycle.idle.append(self.refresh)
         for found in self._find():
             self._keep(await self._load(found), report=True)
 

@@ -66,5 +66,5 @@ def _plugin(name: str) -> Mapping[str, Any] | None:
 def _settings() -> dict[str, Any]:
     """All settings in plain types, secrets masked, with what scripts changed."""
     session = host().session
-    settings = session.parts.services.get("settings")
+    settings = session.parts.services.settings
     return {**(settings.as_dict() if settings is not None else {}), **session.shared.get(_CHANGED, {})}

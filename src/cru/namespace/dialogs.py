@@ -1,33 +1,16 @@
-"""Dialogs with a person: the port that a face fills, and the one way to it. Nobody there means cancelled, at once."""
+"""Dialogs with a person: the one way to the face that shows them. Nobody there means cancelled, at once."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any, Protocol
+from typing import Any
 
 from cru.events.payloads import InteractionCompleted, InteractionRequested, SessionPaused, SessionResumed
 from cru.namespace.arguments import number
 from cru.namespace.host import host
 
 TIMEOUT = 300.0
-SERVICE = "dialogs"
-
-
-class Dialogs(Protocol):
-    """What a face lends as the service "dialogs"."""
-
-    async def show(self, kind: str, request: dict[str, Any]) -> dict[str, Any] | None:
-        """Ask a person, one dialog at a time; None if they cancelled, or nobody is there. Called for the plugin that asks (`host()`);
-        cancelled with its task, it leaves a clean screen. What is asked and answered, by kind (indices from 0):
-
-        ask_batch   {id, questions = [{header, question, choices, multi_select, allow_other}]} → {answers = [{selected, other?}]}
-        edit        {content, format, hint?} → {modified}
-        show        {content, format, title?} → {}
-        popup       {title, entries = [{label, description?, data?}], allow_other} → {selected_index} or {other}
-        panel       {header, items, hints} → {selected = [index], other?}
-        """
-        ...
 
 
 async def show(kind: str, prompt: str, request: dict[str, Any], timeout_secs: Any = None) -> dict[str, Any] | None:
@@ -38,7 +21,7 @@ async def show(kind: str, prompt: str, request: dict[str, Any], timeout_secs: An
 
     seconds = number(f"cru.ui.{kind}", "timeout_secs", TIMEOUT if timeout_secs is None else timeout_secs, 0) or TIMEOUT
     parts = host().session.parts
-    dialogs: Dialogs | None = parts.services.get(SERVICE)
+    dialogs = parts.services.dialogs
     if dialogs is None:
         return None
     dialog = new_id()

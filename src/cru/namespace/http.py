@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from cru.namespace.arguments import number, options, table, text, tostring
@@ -94,13 +93,13 @@ async def _send(where: str, method: str, url: Any, opts: Any) -> dict[str, Any]:
 
 
 def _transport() -> Transport:
-    """The session's transport, lent as the service "transport"; without one, a transport of the namespace's own."""
+    """The session's transport, if it is lent one; without one, a transport of the namespace's own."""
     from cru.net.transport import Transport
 
     session = host().session
-    lent: Callable[[], Transport] | None = session.parts.services.get("transport")
-    if lent is not None:
-        return lent()
+    make_transport = session.parts.services.transport
+    if make_transport is not None:
+        return make_transport()
     if "transport" not in session.shared:
         session.shared["transport"] = Transport()
     found: Transport = session.shared["transport"]

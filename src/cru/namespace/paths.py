@@ -13,10 +13,7 @@ def kiln() -> str:
 
     Example: pcall(cru.paths.kiln) --> false
     """
-    found = host().session.parts.services.get("vault_path")
-    if not found:
-        raise NamespaceError("kiln path not configured")
-    return str(found)
+    raise NamespaceError("kiln path not configured")
 
 
 def session() -> str:

@@ -143,7 +143,7 @@ def _fixed(session: PluginSession, name: str) -> Any:
         return None
     if name == "interactive":
         return not isinstance(session.parts.asker, Nobody)
-    settings = session.parts.services.get("settings")
+    settings = session.parts.services.settings
     return settings.as_dict().get("model") if settings is not None else None
 
 

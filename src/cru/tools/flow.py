@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from cru.tools.arguments import CallUser, Recurse, SendMessage
-from cru.tools.memory import service
-from cru.tools.protocol import ToolContext, ToolResult
+from cru.tools.protocol import ToolContext, ToolResult, require
 from cru.tools.settings import Options
 
 
 async def send_message(args: SendMessage, running: ToolContext, options: Options) -> ToolResult:
-    return ToolResult(await service(running, "send")(args.to, args.content, args.from_))
+    send = require(running.services.send, "send")
+    return ToolResult(await send(args.to, args.content, args.from_))
 
 
 async def call_user(args: CallUser, running: ToolContext, options: Options) -> ToolResult:

@@ -29,12 +29,12 @@ SECONDS = 60.0
 
 
 class _Hidden:
-    """Files whose lines are not shown: `may_read` says which files may be read. They are counted whether or not something was
+    """Files whose lines are not shown: a rule denies to read them. They are counted whether or not something was
     found in them, since what is found in a file says what stands in it."""
 
-    def __init__(self, root: str, may_read: Callable[[str], bool]) -> None:
+    def __init__(self, root: str, why_not_read: Callable[[str], str] | None) -> None:
         self._root = root
-        self._may_read = may_read
+        self._why_not_read = why_not_read
         self._known: dict[str, bool] = {}
         self._whole = True
 
@@ -42,11 +42,13 @@ class _Hidden:
         path = os.path.realpath(os.path.join(self._root, shown))
         known = self._known.get(path)
         if known is None:
-            known = self._known[path] = not self._may_read(path)
+            known = self._known[path] = self._why_not_read is not None and bool(self._why_not_read(path))
         return known
 
     async def count(self, job: Job) -> None:
-        """Look at every file that is searched, in a thread."""
+        """Look at every file that is searched, in a thread; without rules none is hidden."""
+        if self._why_not_read is None:
+            return
         stopped = False
         late = deadline(SECONDS)
 
@@ -72,10 +74,8 @@ class _Hidden:
 
 async def grep(args: Grep, running: ToolContext, options: Options) -> ToolResult:
     job = _job(args, running.root)
-    may_read: Callable[[str], bool] = running.services.get("may_read") or _everything
-    hidden = _Hidden(job.root, may_read)
-    if may_read is not _everything:
-        await hidden.count(job)
+    hidden = _Hidden(job.root, running.services.why_not_read)
+    await hidden.count(job)
     ripgrep = find_program("rg", running.env.get("PATH", ""))
     ended = await _search(_ripgrep(ripgrep, job), running) if ripgrep else None
     if ended is None or (ended.code > 1 and not _refused(ended) and "\0" not in ended.output):
@@ -90,10 +90,6 @@ async def grep(args: Grep, running: ToolContext, options: Options) -> ToolResult
     if ended.code and ended.output and "\0" not in ended.output:
         raise ToolError(f"the search failed: {ended.output[:500].strip()}")
     return ToolResult(_show(ended, options, hidden))
-
-
-def _everything(path: str) -> bool:
-    return True
 
 
 def _job(args: Grep, root: Path) -> Job:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from cru.tools.arguments import Content, ReadContext
-from cru.tools.protocol import ToolContext, ToolError, ToolResult
+from cru.tools.protocol import ToolContext, ToolError, ToolResult, require
 from cru.tools.settings import Options
 from cru.values.errors import CruError
 
@@ -14,21 +14,10 @@ from cru.values.errors import CruError
 READ = ("context.jsonl", "summary.md", "todos.md", "goals.md")
 
 
-def service(running: ToolContext, name: str) -> Any:
-    """What the composition root lends under that name. Raises ToolError if it lends nothing."""
-    try:
-        return running.services[name]
-    except KeyError:
-        raise ToolError("this tool does not work here", f"nothing provides `{name}`") from None
-
-
 async def update_todos(args: Content, running: ToolContext, options: Options) -> ToolResult:
     _store(running, "todos.md", args.content)
-    changed = running.services.get("todos_changed")
-    if changed is not None:
-        waiting = changed()
-        if hasattr(waiting, "__await__"):
-            await waiting
+    if running.services.todos_changed is not None:
+        await running.services.todos_changed()
     return ToolResult("Todos updated.")
 
 
@@ -38,7 +27,7 @@ async def update_goals(args: Content, running: ToolContext, options: Options) ->
 
 
 async def update_reflection(args: Content, running: ToolContext, options: Options) -> ToolResult:
-    home = service(running, "home")
+    home = require(running.services.home, "home")
     size = len(args.content.encode("utf-8", "replace"))
     if size > options.reflection_limit:
         raise ToolError(
@@ -57,10 +46,10 @@ async def read_context(args: ReadContext, running: ToolContext, options: Options
     import msgspec
 
     try:
-        store = service(running, "home").find(args.context_name)
+        store = require(running.services.home, "home").find(args.context_name)
         _refuse_denied(running, store.folder)
         said = [e for e in store.visible() if e.entry_type == "message"]
-        found = {"name": store.name, "summary": store.summary()}
+        found: dict[str, Any] = {"name": store.name, "summary": store.summary()}
         found |= {
             "todos": store.read_text("todos.md"),
             "goals": store.read_text("goals.md"),
@@ -77,20 +66,17 @@ async def read_context(args: ReadContext, running: ToolContext, options: Options
 
 def _refuse_denied(running: ToolContext, folder: Path) -> None:
     """Each file is judged as if the tool `read` read it. Raises ToolError naming the first that is denied, and why."""
-    kept_from = running.services.get("kept_from") or _from_nothing
+    why_not_read = running.services.why_not_read
+    if why_not_read is None:
+        return
     for name in READ:
-        why = kept_from(str(folder / name)) if (folder / name).exists() else ""
+        why = why_not_read(str(folder / name)) if (folder / name).exists() else ""
         if why:
             raise ToolError(f"{name} of the context `{folder.name}` must not be read: {why}")
 
 
-def _from_nothing(path: str) -> str:
-    """Without rules."""
-    return ""
-
-
 def _store(running: ToolContext, name: str, text: str) -> None:
-    store = service(running, "store")
+    store = require(running.services.store, "store")
     try:
         store.write_text(name, text)
     except (CruError, OSError) as error:

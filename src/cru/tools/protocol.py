@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from cru.values.errors import CruError
 from cru.values.messages import ToolSpec
+
+if TYPE_CHECKING:
+    from cru.contexts.store import FileContext
+    from cru.net.response import Fetched
+
+T = TypeVar("T")
 
 Kind = Literal["read", "write", "shell", "fetch", "memory", "message", "flow", "tool"]
 Access = Literal["read", "write"]
@@ -42,17 +48,64 @@ class ToolResult(Struct, frozen=True):
     ends_turn: bool = False
 
 
+class ContextFiles(Protocol):
+    """The files of one context."""
+
+    def write_text(self, name: str, text: str) -> None: ...
+
+
+class ContextHome(Protocol):
+    """Where all contexts are."""
+
+    def write_reflection(self, text: str, limit_bytes: int) -> None: ...
+
+    def find(self, name: str) -> FileContext: ...
+
+
+class ToolServices(Struct, kw_only=True):
+    """What the composition root lends to built-in tools; None: there is nothing of the kind.
+
+    store: the files of the context that the call belongs to
+    home: all contexts
+    send: (to, content, sender) -> what the model reads; delivers a message to another context
+    fetch: gets a web address, as cru.net.transport.Transport.get does
+    todos_changed: tells the handlers that the todos were written
+    why_not_fetch: the rule that denies an address, "" if none does
+    why_not_read: the rule that denies a path, "" if none does
+    """
+
+    store: ContextFiles | None = None
+    home: ContextHome | None = None
+    send: Callable[[str, str, str | None], Awaitable[str]] | None = None
+    fetch: Callable[..., Awaitable[Fetched]] | None = None
+    todos_changed: Callable[[], Awaitable[None]] | None = None
+    why_not_fetch: Callable[[str], str] | None = None
+    why_not_read: Callable[[str], str] | None = None
+
+
+def require(service: T | None, name: str) -> T:
+    """A service without which a tool cannot work. Raises ToolError if nobody lends it."""
+    if service is None:
+        raise ToolError("this tool does not work here", f"nothing provides `{name}`")
+    return service
+
+
 class ToolContext(Struct):
-    """What a running tool may use. `root` is the project root (absolute, resolved), `folder` the context's folder, `env` the
-    environment for children (provider keys already removed), `emit` publishes output as it comes, `services` holds what the
-    composition root lends to built-in tools, by name."""
+    """What a running tool may use.
+
+    root: the project root, absolute and resolved
+    folder: the context's folder
+    env: the environment of children, keys of providers removed
+    emit: publishes output as it comes
+    services: what the composition root lends to built-in tools
+    """
 
     call_id: str
     root: Path
     folder: Path
     env: Mapping[str, str]
     emit: Callable[[str], None]
-    services: Mapping[str, Any] = {}
+    services: ToolServices = field(default_factory=ToolServices)
 
 
 class Tool(Protocol):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cru.tools.arguments import Fetch
-from cru.tools.memory import service
-from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolResult
+from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolResult, require
 from cru.tools.settings import Options
 from cru.values.errors import CruError
 
@@ -25,14 +24,14 @@ TEXT = (
 async def fetch(args: Fetch, running: ToolContext, options: Options) -> ToolResult:
     """A status other than 2xx is an error that keeps the beginning of the body."""
     host = _host(args.url)
-    get = service(running, "fetch")
-    may_fetch = running.services.get("may_fetch")
+    get = require(running.services.fetch, "fetch")
+    why_not = running.services.why_not_fetch
 
     def allow(url: str) -> None:
         """Leave was given for one address: a redirect may not lead from it into a private network, nor where a rule forbids."""
         if url == args.url:
             return
-        why = (sensitive(url) if _host(url) != host else "") or (may_fetch(url) if may_fetch else "")
+        why = (sensitive(url) if _host(url) != host else "") or (why_not(url) if why_not else "")
         if why:
             raise ToolError(f"{args.url} leads to {url}, and {why}", "call `fetch` with that address if it is meant")
 

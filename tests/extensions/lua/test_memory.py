@@ -52,7 +52,7 @@ def counts(machine: LuaPlugins) -> dict[str, int]:
 
 async def dispatched(session: Session) -> list[dict[str, int]]:
     parts = session.parts
-    for work in parts.opening:
+    for work in parts.lifecycle.opening:
         await work(parts)
     (lua, _) = [h for h in parts.bus.registry.by_event["tool:before_call"] if isinstance(h.call, PluginHandler)]
     assert isinstance(lua.call, PluginHandler)

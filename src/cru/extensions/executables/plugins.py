@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-from cru.engine.parts import Parts
+from cru.engine.parts import Parts, TerminalLender
 from cru.events.payloads import InteractionCompleted, InteractionRequested
 from cru.extensions.discovery import DiscoveredPlugin
 from cru.extensions.errors import PluginFailed
@@ -55,12 +55,12 @@ class Executables:
 
     def _where(self, name: str) -> ProgramContext:
         parts = self._parts
-        lend = getattr(parts.services.get("dialogs"), "lend", None)
+        face = parts.services.dialogs
         return ProgramContext(
             _here(parts.root), parts.root, self._home, parts.env, parts.store.name,
             lambda text: parts.bus.stream.warn(text, name),
-            bool(parts.services.get("verbose")),
-            None if lend is None else lambda group: _lent(parts, name, lend, group),
+            parts.services.is_verbose,
+            (lambda group: _lend_terminal(parts, name, face, group)) if isinstance(face, TerminalLender) else None,
         )  # fmt: skip
 
     async def _executable(self, found: DiscoveredPlugin, config: Mapping[str, Any]) -> Executable:
@@ -123,14 +123,14 @@ class Executables:
 
 
 @asynccontextmanager
-async def _lent(parts: Parts, name: str, lend: Any, group: int) -> AsyncIterator[None]:
+async def _lend_terminal(parts: Parts, name: str, face: TerminalLender, group: int) -> AsyncIterator[None]:
     """The terminal for a process group, as a dialog like any other: the face is silent meanwhile."""
     from cru.contexts.entries import new_id
 
     dialog = new_id()
     await parts.bus.dispatch(InteractionRequested(dialog, "terminal", name))
     try:
-        async with lend(group):
+        async with face.lend(group):
             yield
     finally:
         await parts.bus.dispatch(InteractionCompleted(dialog, "terminal", "answered"))

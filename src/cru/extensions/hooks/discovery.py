@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from cru.engine.parts import Parts
     from cru.extensions.hooks.session import Hooks
     from cru.extensions.hooks.settings import HookOptions
+    from cru.extensions.manager import Extensions
     from cru.values.errors import CruError
 
 Policy = Literal["trusted", "none", "all"]
@@ -144,6 +145,7 @@ class HookWatcher(Struct):
     strict: bool
     parts: Parts
     redact: Callable[[bytes], bytes] | None
+    plugins: Extensions | None = None
     hooks: Hooks | None = None
     _stamp: Stamp = ()
     _refused: CruError | None = None

@@ -25,8 +25,10 @@ from cru.extensions.hooks.model.result import CommandResult, HookResult
 from cru.extensions.hooks.run.command import CommandHook
 
 if TYPE_CHECKING:
+    from cru.extensions.hooks.run.function import Languages
     from cru.extensions.hooks.trust.guard import GuardSnapshot
     from cru.extensions.hooks.trust.store import HookTrust
+    from cru.extensions.manager import Extensions
 
 REMEMBERED = 64
 TYPED = ("user", "queue", "command")
@@ -51,6 +53,7 @@ class Hooks:
         log: LineFile,
         trust: HookTrust | None = None,
         redact: Callable[[bytes], bytes] | None = None,
+        plugins: Extensions | None = None,
     ) -> None:
         """trust: what is asked right before a project's hook runs; None = nobody (`--hooks=all`) · redact: what takes the known keys
         out of JSON lines."""
@@ -60,6 +63,8 @@ class Hooks:
         self._dialects = dialects
         self._log = log
         self._redact = redact
+        self.plugins = plugins
+        self.languages: Languages | None = None
         self._parts: Parts | None = None
         self._bus: Bus | None = None
         self._claims: dict[int, dict[Any, str]] = {}

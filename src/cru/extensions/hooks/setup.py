@@ -120,11 +120,10 @@ def register_hooks(door: HookWatcher, names: Iterable[str]) -> None:
         hooks.replace(found.loaded, found.dialects, trust)
         return
     log = LineFile(parts.store.folder / "hooks.jsonl", redact=door.redact)
-    door.hooks = hooks = Hooks(found.loaded, found.dialects, about, log, trust, door.redact)
+    door.hooks = hooks = Hooks(found.loaded, found.dialects, about, log, trust, door.redact, door.plugins)
     hooks.bind(parts)
     hooks.register(bus)
-    parts.closing.append(hooks.close)
-    parts.services["hooks"] = hooks
+    parts.lifecycle.closing.append(hooks.close)
 
 
 def _about(door: HookWatcher) -> SessionFacts:
@@ -134,7 +133,7 @@ def _about(door: HookWatcher) -> SessionFacts:
     store = parts.store
     about = session_facts(door.where, door.options, store.folder, store.name, parts.bus.origin.session_id)
     about.mode = lambda: parts.gate.mode
-    about.sits = lambda: bool(parts.services.get("chat"))
+    about.sits = lambda: parts.services.is_chat
     about.transcript = Transcript(store, about.cwd, about.root, parts.bus.stream.warn)
     return about
 

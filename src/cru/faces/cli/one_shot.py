@@ -41,7 +41,7 @@ async def _one_shot(start: Start, parsed: Parsed, ask: Ask) -> int:
     face = face_for(parsed)
     built = build(start, asker=asker_for(parsed), command=f"cru -C {start.context}", watch=face.watch)
     face.dress(built.settings.of(FaceSettings))
-    built.session.parts.services["face"] = lambda: _seat(built)
+    built.face = lambda: _seat(built)
     exits.loaded()
     signals = Signals(built.session)
     try:

@@ -6,7 +6,7 @@ calls, by a handler that denies when it fails.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 from cru.engine.commands import Command
 from cru.engine.parts import Parts
@@ -20,20 +20,20 @@ from cru.namespace.fsm.tool import SOURCE, WorkflowTool
 from cru.namespace.host import BadArgument, Host, NamespaceError, Plugin, PluginSession
 from cru.tools.registry import ToolRegistry as Tools
 
-SERVICE = "workflows"
 AFTER_MOVE = f"the call of `{words.TOOL}` before it may change the state: ask for it again afterwards"
 
 
 def of(parts: Parts) -> Workflows | None:
     """The workflows of a session; None if none is defined."""
-    return cast("Workflows | None", parts.services.get(SERVICE))
+    workflows = parts.services.workflows
+    return workflows if isinstance(workflows, Workflows) else None
 
 
 def ensure(parts: Parts) -> Workflows:
     """The same, made and registered if need be."""
     found = of(parts)
     if found is None:
-        found = parts.services[SERVICE] = Workflows(parts)
+        found = parts.services.workflows = Workflows(parts)
         found.register()
     return found
 
@@ -43,7 +43,7 @@ def bind(parts: Parts) -> None:
     found = of(parts) or Workflows(parts)
     found.look()
     if found.lost and of(parts) is None:
-        parts.services[SERVICE] = found
+        parts.services.workflows = found
         found.register()
 
 
@@ -116,7 +116,7 @@ class Workflows:
             for one in self._ids:
                 self._parts.bus.registry.off(one)
             self._parts.tools.drop(SOURCE)
-            del self._parts.services[SERVICE]
+            self._parts.services.workflows = None
 
     def look(self) -> None:
         """Find the runs that are saved and that nobody defines; what cannot be read binds, too."""

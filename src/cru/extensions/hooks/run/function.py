@@ -41,9 +41,8 @@ from cru.namespace.on import NO_LIMIT
 if TYPE_CHECKING:
     from cru.extensions.hooks.session import Hooks
     from cru.extensions.lua.plugins import LuaPlugins
+    from cru.extensions.manager import Extensions
     from cru.extensions.python.plugins import PythonPlugins
-
-SERVICE = "hook languages"
 
 
 class BadFunction(HookError):
@@ -120,7 +119,9 @@ class FunctionHook(CommandHook):
             if entry.of_project:
                 for name in self._hooks.about.secret_names:
                     os.environ.pop(name, None)
-            languages: Languages = parts.services.setdefault(SERVICE, Languages(parts, self._hooks.about.home))
+            if self._hooks.languages is None:
+                self._hooks.languages = Languages(parts, self._hooks.about.home, self._hooks.plugins)
+            languages = self._hooks.languages
             plugin, function = await languages.function(entry)
             handler = _Function(self._returned, Host(languages.session, plugin), self._moment.event, function, entry)
             plain = entry.kind == "python" and not iscoroutinefunction(function)
@@ -157,6 +158,7 @@ class Languages(Struct):
 
     parts: Parts
     home: Path
+    plugins: Extensions | None = None
     _session: PluginSession | None = None
     _lua: LuaPlugins | None = None
     _python: PythonPlugins | None = None
@@ -164,10 +166,8 @@ class Languages(Struct):
 
     @property
     def session(self) -> PluginSession:
-        plugins = self.parts.services.get("plugins")
-        shared: PluginSession | None = plugins.session if plugins is not None else None
-        if shared is not None:
-            return shared
+        if self.plugins is not None and self.plugins.session is not None:
+            return self.plugins.session
         if self._session is None:
             self._session = PluginSession(self.parts, self.home)
         return self._session
@@ -181,9 +181,8 @@ class Languages(Struct):
         from cru.extensions.lua.runtime import LuaFunction
 
         if self._lua is None:
-            plugins = self.parts.services.get("plugins")
-            known = plugins.languages.get("lua") if plugins is not None else None
-            self._lua = known or LuaPlugins([], self.parts)
+            known = self.plugins.languages.get("lua") if self.plugins is not None else None
+            self._lua = known if isinstance(known, LuaPlugins) else LuaPlugins([], self.parts)
         name, vm, path = owner(entry), self._lua.vm, entry.command
         is_file = is_lua_file(path)
         code, chunk_name = lua_source(entry)

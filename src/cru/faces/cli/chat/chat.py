@@ -66,8 +66,8 @@ class Chat:
         self.unfinished, self.failed = False, 0
         self._session = built.session
         self._face = face
-        built.session.parts.services["face"] = lambda: self._seat(built.store)
-        built.session.parts.services["chat"] = True
+        built.face = lambda: self._seat(built.store)
+        built.session.parts.services.is_chat = True
         typed_before = history(os.path.join(home, "chat_history"))
         self._lines = _lines(typed_before, _keys(self.signals), self._completer, face.status_text)
         self._completions: Completer | None = None

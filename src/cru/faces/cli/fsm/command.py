@@ -78,7 +78,7 @@ async def _loaded(parsed: Parsed, reset: str = "") -> tuple[dict[str, WorkflowMa
     built = build(start, watch=_tell_warnings)
     parts = built.session.parts
     try:
-        for opening in parts.opening:
+        for opening in parts.lifecycle.opening:
             await opening(parts)
         workflows = of(parts)
         machines = {} if workflows is None else dict(workflows.machines)

@@ -311,7 +311,7 @@ def _extensions(built: Built, start: Start) -> Extensions:
     from cru.app import plugin_places
     from cru.extensions.manager import Extensions
 
-    for opening in built.session.parts.opening:
+    for opening in built.session.parts.lifecycle.opening:
         owner = getattr(opening, "__self__", None)
         if isinstance(owner, Extensions):
             return owner
