@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cru.config.atomic import replace
 from cru.config.edit import set_value
 from cru.config.errors import ConfigError
+from cru.files.atomic import replace_file
 
 TEXT = """\
 # who I am
@@ -92,6 +92,6 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(OSError, match="No space"):
-        replace(path, b"new")
+        replace_file(path, b"new")
     assert path.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [path]

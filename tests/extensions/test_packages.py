@@ -144,4 +144,4 @@ def test_a_start_without_plugins_loads_nothing_of_them(home: HomeDir, tmp_path: 
             "cru.extensions.packages", "cru.extensions.settings", "cru.extensions.hooks", "cru.extensions.hooks.discovery",
             "cru.extensions.hooks.settings",
         }  # fmt: skip
-    assert "cru.config.atomic" not in modules  # the second start wrote nothing
+    assert "cru.files.atomic" not in modules  # the second start wrote nothing

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cru.files.glob import escape, matches, pieces
 from cru.permissions.commands import allowed_text, hits, read
 from cru.permissions.gate import Gate, Verdict
-from cru.permissions.glob import escape, matches, pieces
 from cru.permissions.grants import Grants
 from cru.permissions.settings import LayerRules, PermissionSettings, RuleLists
 

@@ -17,7 +17,7 @@ def set_value(path: Path, key: str, value: Any) -> None:
     import tomlkit
     from tomlkit.exceptions import TOMLKitError
 
-    from cru.config.atomic import replace
+    from cru.files.atomic import replace_file
 
     try:
         document = tomlkit.parse(_text(path))
@@ -26,7 +26,7 @@ def set_value(path: Path, key: str, value: Any) -> None:
     except TOMLKitError as error:
         raise ConfigError([SettingsProblem(f"not TOML: {error}", str(path), "mend the file first")]) from error
     try:
-        replace(path, text.encode())
+        replace_file(path, text.encode(), make_folders=True)
     except OSError as error:
         raise ConfigError([SettingsProblem(f"cannot be written: {error.strerror}", str(path))]) from error
 

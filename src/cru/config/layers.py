@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from cru.config.errors import ConfigError, SettingsProblem
-from cru.config.regular import read_regular
+from cru.files.regular import read_regular
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from cru.config.regular import read_regular
 from cru.contexts.entries import LogProblem
 from cru.contexts.errors import BadName, NameTaken, NoSuchContext, TooLong, reason, unreadable, unwritable, writing
 from cru.contexts.inbox import InboxMessage, deliver, peek
@@ -17,6 +16,7 @@ from cru.contexts.names import DEFAULT, checked, is_name
 from cru.contexts.settings import ContextSettings
 from cru.contexts.state import CONTEXTS, HomeState, begin_rename, bind_mark, end_rename, load, save
 from cru.contexts.store import FileContext
+from cru.files.regular import read_regular
 
 REFLECTION, DELETED = "prompts/reflection.md", ".deleted-"
 MOST_NAMED = 8
@@ -186,7 +186,7 @@ class Home:
 
     def write_reflection(self, text: str, limit_bytes: int | None = None) -> None:
         """Replace it. Raises TooLong over the limit (the setting's, unless given) and leaves the file alone."""
-        from cru.contexts.atomic import replace_file
+        from cru.files.atomic import replace_file
 
         limit = self._settings.reflection_character_limit if limit_bytes is None else limit_bytes
         data = text.encode("utf-8", "replace")

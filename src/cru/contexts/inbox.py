@@ -12,10 +12,9 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
-from cru.config.regular import open_regular, read_regular
-from cru.contexts.atomic import PRIVATE, append_lines
 from cru.contexts.entries import BROKEN, LogProblem, new_id, now, why
 from cru.contexts.errors import ContextHeld, unreadable, unwritable, writing
+from cru.files.regular import PRIVATE, append_lines, open_regular, read_regular
 
 INBOX, REJECTED, GUARD = "inbox.jsonl", "inbox.rejected.jsonl", ".inbox.lock"
 PATIENCE = 10.0

@@ -10,9 +10,8 @@ from typing import Any
 
 import msgspec
 
-from cru.config.regular import open_regular
-from cru.contexts.atomic import APPENDING, PRIVATE, fresh_line, write_all
 from cru.contexts.errors import writing
+from cru.files.regular import APPENDING, PRIVATE, missing_newline, open_regular, write_all
 
 SHORTEST_SECRET = 8
 _MASK = "[secret]"
@@ -64,7 +63,7 @@ class LineFile:
     def _open(self) -> None:
         self._fd = open_regular(self._path, APPENDING, PRIVATE)
         self._size = os.fstat(self._fd).st_size
-        self._torn = bool(fresh_line(self._fd))
+        self._torn = bool(missing_newline(self._fd))
 
     def _rotate(self) -> None:
         ours = os.fstat(self._fd).st_ino

@@ -18,10 +18,9 @@ from threading import Event, Thread
 import msgspec
 from msgspec import Struct
 
-from cru.config.regular import read_regular
-from cru.contexts.atomic import PRIVATE
 from cru.contexts.entries import now
 from cru.contexts.errors import ContextHeld, NoSuchContext, unwritable
+from cru.files.regular import PRIVATE, read_regular
 
 LOCK, OWNER = ".lock", ".lock.json"
 _HINT = "wait until it is done, {end}or work in another context with -C NAME"

@@ -6,10 +6,9 @@ import os
 from pathlib import Path
 from threading import Lock
 
-from cru.config.regular import open_regular
-from cru.contexts.atomic import APPENDING, PRIVATE, read_range, write_all
 from cru.contexts.entries import ANCHORS, BROKEN, LogProblem, decode, decode_lines, encode, kept_by, mend
 from cru.contexts.errors import unreadable, writing
+from cru.files.regular import APPENDING, PRIVATE, open_regular, read_range, write_all
 from cru.values.entries import Entry
 
 _TAIL = 64

@@ -8,10 +8,10 @@ from typing import Any
 
 import msgspec
 
-from cru.config.regular import read_regular
-from cru.contexts.atomic import create_file, replace_file, set_aside
 from cru.contexts.entries import LogProblem, new_id, now, why
 from cru.contexts.errors import unreadable, writing
+from cru.files.atomic import create_file, replace_file, set_aside
+from cru.files.regular import read_regular
 
 META = "context_meta.json"
 VERSION = 1

@@ -7,10 +7,10 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from cru.config.regular import read_regular
-from cru.contexts.atomic import create_file
 from cru.contexts.entries import BROKEN, LogProblem, decode_lines, encode, mend, why
 from cru.contexts.errors import MigrationFailed, unreadable, writing
+from cru.files.atomic import create_file
+from cru.files.regular import read_regular
 from cru.values.entries import MESSAGE, Entry
 
 OLD, LOG = "context.json", "context.jsonl"

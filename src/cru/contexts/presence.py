@@ -13,11 +13,10 @@ from pathlib import Path
 
 import msgspec
 
-from cru.config.regular import open_regular, read_regular
-from cru.contexts.atomic import PRIVATE
 from cru.contexts.entries import now
 from cru.contexts.errors import ContextHeld
 from cru.contexts.lock import NO_FLOCK, Holder, clock
+from cru.files.regular import PRIVATE, open_regular, read_regular
 
 SEAT = ".seat"
 _TRIES = 3

@@ -5,11 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from cru.config.regular import open_regular
-from cru.contexts.atomic import append_lines, read_range, replace_file
 from cru.contexts.entries import BROKEN, decode, kept_by
 from cru.contexts.errors import writing
 from cru.contexts.log import Log
+from cru.files.atomic import replace_file
+from cru.files.regular import append_lines, open_regular, read_range
 from cru.values.entries import Entry
 
 

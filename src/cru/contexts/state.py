@@ -20,12 +20,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from cru.config.regular import read_regular
-from cru.contexts.atomic import replace_file, set_aside
 from cru.contexts.entries import LogProblem, now, why
 from cru.contexts.errors import StoreUnreadable, StoreUnwritable, reason, writing
 from cru.contexts.meta import id_of, session_id
 from cru.contexts.names import DEFAULT, is_name
+from cru.files.atomic import replace_file, set_aside
+from cru.files.regular import read_regular
 
 STATE, SESSION = "state.json", "session.json"
 CONTEXTS = "contexts"

@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from cru.config.regular import read_regular
 from cru.contexts.entries import LogProblem, decode_lines, new_id, not_copied, now, role_of, summary_of
 from cru.contexts.errors import ContextError, NoSuchContext, reason, unreadable, writing
 from cru.contexts.inbox import InboxMessage, InboxReading, peek
@@ -15,6 +14,7 @@ from cru.contexts.lock import ContextLock, interval
 from cru.contexts.log import Log
 from cru.contexts.meta import moved_to, session_id, values
 from cru.contexts.settings import ContextSettings
+from cru.files.regular import read_regular
 from cru.values.entries import ANCHOR, MESSAGE, Entry
 
 if TYPE_CHECKING:
@@ -210,7 +210,7 @@ class FileContext:
         return self._bytes(_plain(name)).decode("utf-8", "replace")
 
     def write_text(self, name: str, text: str) -> None:
-        from cru.contexts.atomic import replace_file
+        from cru.files.atomic import replace_file
 
         path = self.folder / _plain(name)
         with writing(path):
@@ -220,7 +220,7 @@ class FileContext:
                 replace_file(path, text.encode("utf-8", "replace"), follow=name in LINKABLE)
 
     def transcript(self, entries: Iterable[Entry]) -> None:
-        from cru.contexts.atomic import append_lines
+        from cru.files.regular import append_lines
 
         said = [(role_of(e), e.content) for e in entries if e.entry_type == MESSAGE]
         text = "".join(f"[{role.upper()}]: {content}\n\n" for role, content in said if role != "system")

@@ -10,8 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from cru.config.closest import did_you_mean
-from cru.config.regular import read_regular
 from cru.extensions.errors import BadManifest
+from cru.files.regular import read_regular
 
 NAMES = ("plugin.yaml", "plugin.yml", "manifest.yaml", "manifest.yml")
 LIMIT_BYTES = 16 * 1024

@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from cru.config.regular import read_regular
+from cru.files.regular import read_regular
 
 GROUP = "cru.extensions"
 CACHE = Path("cache", "packages.json")
@@ -62,10 +62,10 @@ def _mtime(folder: str) -> int:
 
 
 def _keep(file: Path, cache: PackageCache) -> None:
-    from cru.config.atomic import replace
+    from cru.files.atomic import replace_file
 
     try:
-        replace(file, msgspec.json.encode(cache))
+        replace_file(file, msgspec.json.encode(cache), make_folders=True)
     except (OSError, UnicodeEncodeError):
         pass  # only slower: the next start looks again
 

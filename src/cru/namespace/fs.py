@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from errno import ENXIO
 from typing import TYPE_CHECKING
 
-from cru.config.regular import open_regular
+from cru.files.regular import open_regular
 from cru.namespace.arguments import text
 from cru.namespace.host import NamespaceError, Values, host
 

@@ -37,12 +37,11 @@ def load(path: Path, rescue: Rescue | None = None) -> dict[str, Any]:
 
 def update(path: Path, change: Callable[[dict[str, Any]], T], rescue: Rescue | None = None) -> T:
     """Read, change, replace; gives what `change` gives. Raises NamespaceError if it cannot be written."""
-    from cru.config.atomic import locked
-    from cru.contexts.atomic import replace_file
+    from cru.files.atomic import file_lock, replace_file
 
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with locked(path):
+        with file_lock(path):
             value = load(path, rescue)
             before = msgspec.json.encode(value)
             result = change(value)
@@ -61,7 +60,7 @@ def update(path: Path, change: Callable[[dict[str, Any]], T], rescue: Rescue | N
 
 def _aside(path: Path, why: str, rescued: dict[str, Any]) -> dict[str, Any]:
     """Out of the way with it; what is rescued stands in its place from now on."""
-    from cru.contexts.atomic import replace_file, set_aside
+    from cru.files.atomic import replace_file, set_aside
 
     here = host()
     try:

@@ -9,11 +9,11 @@ from msgspec import Struct
 
 from cru.events.answers import PASS, Answer, Change
 from cru.events.stamp import Event
+from cru.files import glob
 from cru.namespace.arguments import options, table, text, texts
 from cru.namespace.host import BadArgument, PluginSession, host
 from cru.namespace.layers import Layers
 from cru.namespace.tools import fitting
-from cru.permissions import glob
 from cru.permissions.modes import ABOUT, MODES, check_mode
 
 ALIASES = {"normal": "ask"}

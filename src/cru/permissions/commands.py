@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from cru.permissions.glob import Pieces, matches
+from cru.files.glob import Pieces, matches
 from cru.permissions.programs import (
     INTERPRETERS,
     KEYWORDS,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cru.permissions.glob import escape
+from cru.files.glob import escape
 from cru.permissions.paths import JudgedCall, PathRoots, is_inside, is_protected
 from cru.permissions.programs import SUBCOMMANDS
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from cru.config.errors import SettingsProblem
-from cru.permissions import glob
+from cru.files import glob
 from cru.permissions.errors import BadRule
 from cru.permissions.modes import KINDS
 from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_inside, is_protected, resolve

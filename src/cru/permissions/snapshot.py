@@ -10,7 +10,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from cru.config.regular import open_regular
+from cru.files.regular import open_regular
 from cru.permissions.errors import NotAccepted
 
 LIMIT_BYTES = 16 * 1024 * 1024

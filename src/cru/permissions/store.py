@@ -84,16 +84,16 @@ def _keep_aside(path: Path, why: str) -> SettingsProblem:
 
 def update(path: Path, kind: type[T], change: Callable[[T], T]) -> tuple[T, SettingsProblem | None]:
     """Read, change and replace the file under a lock. Raises NotStored if it cannot be written or must not be."""
-    from cru.config.atomic import locked, replace
+    from cru.files.atomic import file_lock, replace_file
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with locked(path):
+        with file_lock(path):
             value, problem = load(path, kind)
             if problem is not None and path.exists():
                 raise NotStored(f"{path}: {problem.message}", problem.hint)
             value = change(value)
-            replace(path, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+            replace_file(path, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
     except OSError as error:
         raise NotStored(f"{path} cannot be written: {error.strerror}", "check the folder's permissions") from error
     return value, problem

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from cru.permissions.glob import Pieces, escape, matches, pieces
+from cru.files.glob import Pieces, escape, matches, pieces
 
 _PORTS = {"http": ":80", "https": ":443"}
 _OF_HOSTS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-._:[]")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.config.regular import read_regular
+from cru.files.regular import read_regular
 from cru.tools.patterns import Parts, Segment, fits, parts, segment
 
 

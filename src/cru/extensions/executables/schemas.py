@@ -12,10 +12,10 @@ import msgspec
 from msgspec import Struct
 
 from cru import __version__
-from cru.config import atomic
 from cru.extensions.errors import PluginFailed
 from cru.extensions.executables.executable import HOOKS, Era, ToolSchema
 from cru.extensions.executables.process import ProgramContext, environment, how, not_started, with_cr
+from cru.files import atomic
 
 SECONDS = 10.0
 MOST = 4 << 20
@@ -80,10 +80,10 @@ class SchemaCache:
     def _write(self) -> None:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            with atomic.locked(self._path):
+            with atomic.file_lock(self._path):
                 others = {name: one for name, one in self._read().items() if not one.failure}
                 self._programs = {name: one for name, one in (others | self._programs).items() if os.path.exists(name)}
-                atomic.replace(self._path, msgspec.json.encode(_SchemaFile(programs=self._programs)))
+                atomic.replace_file(self._path, msgspec.json.encode(_SchemaFile(programs=self._programs)))
         except OSError:
             pass  # it only saves time
 

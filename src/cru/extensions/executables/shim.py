@@ -15,7 +15,7 @@ def programs(home: Path) -> Path:
     source = SOURCE.format(python=shlex.quote(sys.executable)).encode()
     command = home / "cache" / "bin" / sha256(source).hexdigest()[:12] / "chibi"
     if not command.exists():
-        from cru.config import atomic
+        from cru.files import atomic
 
-        atomic.replace(command, source, 0o755)
+        atomic.replace_file(command, source, new_mode=0o755, make_folders=True)
     return command.parent

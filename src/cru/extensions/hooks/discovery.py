@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from cru.config.regular import read_regular
+from cru.files.regular import read_regular
 
 if TYPE_CHECKING:
     from cru.engine.parts import Parts

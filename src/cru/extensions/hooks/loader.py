@@ -85,7 +85,7 @@ class LoadedHooks(Struct):
 def read_sources(dialects: Iterable[Dialect], about: SessionFacts) -> tuple[list[HookSource], list[HookFileProblem]]:
     """Every configuration file that is there, in order of dialect and layer; one that is in two places (the home folder as project)
     belongs to the first."""
-    from cru.config.regular import read_regular
+    from cru.files.regular import read_regular
 
     found: list[HookSource] = []
     problems: list[HookFileProblem] = []

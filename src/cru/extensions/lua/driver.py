@@ -91,10 +91,10 @@ class HostCallbacks:
 
     def odd(self, name: bytes) -> bytes | None:
         """Why the file must not be opened, None if it may."""
-        from cru.config.regular import may_block
+        from cru.files.regular import blocking_reason
 
         try:
-            why = may_block(name.partition(b"\0")[0])
+            why = blocking_reason(name.partition(b"\0")[0])
             return b"%s: %s" % (name, why.encode()) if why else None
         except BaseException as error:  # noqa: BLE001  nothing may be raised through Lua's frames
             self._stop(error)

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cru.config.closest import did_you_mean
-from cru.config.regular import read_regular
 from cru.extensions.hooks.dialects.cru.config import is_lua_file
 from cru.extensions.hooks.discovery import MAX_CONFIG_BYTES
 from cru.extensions.hooks.model.entry import HookEntry
+from cru.files.regular import read_regular
 
 Trouble = tuple[str, str]
 """(what is wrong, the next step)."""

@@ -24,7 +24,7 @@ def capped(text: str, about: SessionFacts) -> str:
     """A text as it goes on: a longer one is saved, and its beginning and the file stand for it."""
     if len(text) <= LONGEST:
         return text
-    from cru.contexts.atomic import replace_file
+    from cru.files.atomic import replace_file
     from cru.tools.output import FOLDER
 
     data = text.encode("utf-8", "replace")

@@ -8,8 +8,8 @@ from collections.abc import Collection, Iterable
 from hashlib import sha256
 from pathlib import Path
 
-from cru.config.regular import read_regular
 from cru.extensions.hooks.trust.fingerprint import ReferencedFile
+from cru.files.regular import read_regular
 from cru.permissions.errors import NotStored
 
 LARGEST = 64 << 10
@@ -25,14 +25,14 @@ def is_kept(file: ReferencedFile) -> bool:
 
 def keep(home: Path, files: Iterable[ReferencedFile]) -> None:
     """Raises NotStored."""
-    from cru.config.atomic import replace
+    from cru.files.atomic import replace_file
 
     folder = home / "trust"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for file in files:
             if is_kept(file) and not (folder / file.digest).exists():
-                replace(folder / file.digest, file.content)
+                replace_file(folder / file.digest, file.content)
     except OSError as error:
         raise NotStored(f"{folder} cannot be written: {error.strerror}", "check the folder's permissions") from error
 

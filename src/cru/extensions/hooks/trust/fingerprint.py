@@ -8,11 +8,11 @@ from hashlib import sha256
 import msgspec
 from msgspec import Struct
 
-from cru.config.regular import open_regular
 from cru.extensions.hooks.model.entry import HookEntry, too_long
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.trust.budget import LookupBudget
 from cru.extensions.hooks.trust.references import References, find_references, is_inside
+from cru.files.regular import open_regular
 
 KEPT = 1 << 20
 """Bytes of a file that are kept to be shown."""

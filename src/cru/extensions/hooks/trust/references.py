@@ -14,12 +14,12 @@ from itertools import islice
 
 from msgspec import Struct, field
 
-from cru.config.regular import open_regular
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.trust.budget import LookupBudget
 from cru.extensions.hooks.trust.code_variables import CODE_NAMES, PREFIXES
 from cru.extensions.hooks.trust.redirects import strip_written_files
+from cru.files.regular import open_regular
 from cru.permissions.commands import Words, read
 from cru.permissions.programs import KEYWORDS, SHELLS, WRAPPERS, names
 

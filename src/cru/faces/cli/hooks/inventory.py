@@ -45,13 +45,13 @@ def named(loaded: LoadedHooks, word: str) -> EntryStatus:
 
 def put(config: Path, key: str, name: str, *, there: bool) -> None:
     """Put a name into one of the lists of `[hooks]` in the user's config.toml, or take it out. Raises ConfigError."""
-    from cru.config.atomic import locked
     from cru.config.edit import set_value
     from cru.config.errors import ConfigError, SettingsProblem
     from cru.config.layers import read_layer
+    from cru.files.atomic import file_lock
 
     config.parent.mkdir(parents=True, exist_ok=True)
-    with locked(config):
+    with file_lock(config):
         layer = read_layer("user", config)
         said = layer.data.get("hooks", {}) if layer is not None else {}
         if not isinstance(said, dict):

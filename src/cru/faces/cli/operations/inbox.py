@@ -95,8 +95,8 @@ def _failed(run: FlagRun, error: CruError) -> int:
 def _prompt(run: FlagRun) -> str:
     """The user's own text, if there is one with words in it. Raises StoreUnreadable."""
     from cru.bundled.prompts import INBOX
-    from cru.config.regular import read_regular
     from cru.contexts.errors import unreadable
+    from cru.files.regular import read_regular
 
     path = run.home.path / "prompts" / PROMPT
     try:

@@ -10,7 +10,8 @@ from msgspec import Struct
 
 from cru.extensions.hooks.model import tool_names
 from cru.extensions.hooks.parsing.reading import bad_regex
-from cru.permissions import glob, paths, rules
+from cru.files import glob
+from cru.permissions import paths, rules
 
 LITERAL = re.compile(r"[A-Za-z0-9_\-,| ]*")
 PLAIN = re.compile(r"[A-Za-z0-9_|]*")

@@ -9,11 +9,11 @@ from typing import Any
 
 import msgspec
 
-from cru.config.regular import read_regular
-from cru.contexts.atomic import append_lines, replace_file
 from cru.contexts.store import ContextStore
 from cru.extensions.hooks.model import tool_names
 from cru.extensions.hooks.parsing import common
+from cru.files.atomic import replace_file
+from cru.files.regular import append_lines, read_regular
 from cru.values.entries import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 
 FILE = "transcript.jsonl"

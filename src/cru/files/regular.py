@@ -1,0 +1,86 @@
+"""Opening regular files and nothing else: a pipe or a device in a file's place must not make anybody wait or read for ever."""
+
+from __future__ import annotations
+
+import os
+import stat
+
+PRIVATE = 0o600
+# Nothing that cru appends to by itself may lie elsewhere: whoever can make a link in the folder must not choose what is written to.
+APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+HARMLESS_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+"""Devices that never keep anybody waiting."""
+
+
+def open_regular(path: str | os.PathLike[str], flags: int = os.O_RDONLY, mode: int = PRIVATE) -> int:
+    """A file descriptor, as of os.open. Raises OSError, also for what is there but is no regular file."""
+    fd = os.open(path, flags | os.O_NONBLOCK, mode)
+    kind = os.fstat(fd).st_mode
+    if stat.S_ISREG(kind):
+        return fd
+    os.close(fd)
+    if stat.S_ISDIR(kind):
+        from errno import EISDIR
+
+        raise IsADirectoryError(EISDIR, os.strerror(EISDIR), os.fspath(path))
+    raise OSError("it is not a regular file")
+
+
+def read_regular(path: str | os.PathLike[str], most: int = 0) -> bytes:
+    """The whole content of a file. Raises OSError, also for what is there but is no regular file or has more than `most` bytes
+    (0 = any number)."""
+    with open(open_regular(path), "rb", buffering=0) as file:
+        if most and os.fstat(file.fileno()).st_size > most:
+            from errno import EFBIG
+
+            raise OSError(EFBIG, f"it is larger than {most >> 20} MiB", os.fspath(path))
+        return file.readall()
+
+
+def read_range(fd: int, start: int, end: int) -> bytes:
+    """The bytes from `start` to `end`; fewer if the file is shorter."""
+    parts = []
+    while start < end and (part := os.pread(fd, min(end - start, 1 << 24), start)):
+        parts.append(part)
+        start += len(part)
+    return b"".join(parts)
+
+
+def write_all(fd: int, data: bytes) -> None:
+    """Write everything, as a rule with one call. A short write is followed by another one, whose error tells the cause."""
+    written = os.write(fd, data)
+    while written < len(data):
+        written += os.write(fd, data[written:])
+
+
+def append_lines(path: str | os.PathLike[str], data: bytes, *, sync: bool = False) -> None:
+    """Append whole lines; they start on a fresh line even if the file ends in a torn one. Raises OSError, for a link, too."""
+    fd = open_regular(path, APPENDING)
+    try:
+        write_all(fd, missing_newline(fd) + data)
+        if sync:
+            os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def missing_newline(fd: int) -> bytes:
+    """What must be written first so that the next write starts a line: a newline after a torn line, else nothing."""
+    size = os.fstat(fd).st_size
+    return b"\n" if size and os.pread(fd, 1, size - 1) != b"\n" else b""
+
+
+def blocking_reason(path: str | bytes) -> str:
+    """Why opening what is there, or reading it, may take for ever; "" if it does not. What cannot be looked at is left to the open."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return ""
+    kind = status.st_mode
+    if stat.S_ISREG(kind) or stat.S_ISDIR(kind):
+        return ""
+    if stat.S_ISCHR(kind) and any(
+        os.path.exists(name) and os.stat(name).st_rdev == status.st_rdev for name in HARMLESS_DEVICES
+    ):
+        return ""
+    return f"it is a {'pipe' if stat.S_ISFIFO(kind) else 'device'}, and waiting for it might never end (a program may: `cat`)"
