@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
 
 from cru.config.edit import set_value
 from cru.config.errors import ConfigError
-from cru.files.atomic import replace_file
 
 TEXT = """\
 # who I am
@@ -81,17 +79,3 @@ def test_a_symlink_stays_and_its_target_keeps_its_mode(tmp_path: Path) -> None:
     assert link.is_symlink()
     assert '"new"' in target.read_text()
     assert target.stat().st_mode & 0o777 == 0o640
-
-
-def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "x"
-    path.write_bytes(b"old")
-
-    def full(_: int) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"):
-        replace_file(path, b"new")
-    assert path.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [path]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cru.files.glob import escape, matches, pieces
+from cru.files.glob import escape, matches_text, parse_glob
 from cru.permissions.commands import allowed_text, hits, read
 from cru.permissions.gate import Gate, Verdict
 from cru.permissions.grants import Grants
@@ -362,16 +362,16 @@ def test_reading_never_fails_and_exact_rules_match_themselves(command: str) -> N
 
 @given(TEXT, TEXT)
 def test_escaping_makes_a_pattern_of_one_text(one: str, other: str) -> None:
-    assert matches(pieces(escape(one)), one)
-    assert matches(pieces(escape(one)), other) == (one == other)
+    assert matches_text(parse_glob(escape(one)), one)
+    assert matches_text(parse_glob(escape(one)), other) == (one == other)
 
 
 @given(TEXT)
 def test_what_is_allowed_by_a_pattern_is_found_by_the_same_deny_pattern(command: str) -> None:
     for pattern in ("git *", "g*", "x1", "*m*"):
         parsed = read(command)
-        if parsed.parts and any(matches(pieces(pattern), allowed_text(words)) for words in parsed.parts):
-            assert hits(parsed, pieces(pattern))
+        if parsed.parts and any(matches_text(parse_glob(pattern), allowed_text(words)) for words in parsed.parts):
+            assert hits(parsed, parse_glob(pattern))
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")

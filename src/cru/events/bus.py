@@ -16,11 +16,11 @@ from cru.events.chain import Chain
 from cru.events.deltas import DeltaQueue
 from cru.events.errors import TooDeep
 from cru.events.journal import JournalLine, JournalSink, Unjournalled
-from cru.events.pattern import matches
 from cru.events.registry import Handler, HandlerRegistry
 from cru.events.scope import check
 from cru.events.stamp import FRAME, MAX_BELOW, MAX_DEPTH, Event, Frame, Origin, Stamp
 from cru.events.stream import Published, Stream
+from cru.files.glob import matches_identifier
 
 P = TypeVar("P", bound=Struct)
 
@@ -154,7 +154,7 @@ class Bus:
             return "raised by itself"
         if self.origin.depth and not handler.hears(self.origin.depth):
             return "main agent only"
-        if handler.pattern and not matches(handler.pattern, _ident(chain.row, chain.payload)):
+        if handler.pattern and not matches_identifier(handler.pattern, _ident(chain.row, chain.payload)):
             return f"pattern {handler.pattern}"
         declines = getattr(handler.call, "declines", None)
         return str(declines(Event(chain.row, chain.stamp, chain.payload))) if declines is not None else ""

@@ -11,8 +11,8 @@ from msgspec import Struct
 from cru.events.answers import Answer
 from cru.events.catalog import ALIASES, BY_NAME, EventRow
 from cru.events.errors import BadHandler, UnknownEvent
-from cru.events.pattern import compiled
 from cru.events.stamp import Event
+from cru.files.glob import BadGlob, compile_identifier_glob
 
 Lane = Literal["inline", "commands", "executables"]
 HandlerFunction: TypeAlias = Callable[[Event], "Answer | Awaitable[Answer | None] | None"]
@@ -109,7 +109,10 @@ class HandlerRegistry:
         if narrowed and pattern not in ("", narrowed):
             raise BadHandler(f"`{event}` has its own pattern `{narrowed}`", f"listen to `{row.name}` to give another")
         fields["pattern"] = pattern or narrowed
-        compiled(fields["pattern"])
+        try:
+            compile_identifier_glob(fields["pattern"])
+        except BadGlob as error:
+            raise BadHandler(error.message, error.hint) from error
         handler = Handler(self._next, row.name, call, owner, **fields)
         self._warn(row, event, handler)
         self._next += 1

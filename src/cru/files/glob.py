@@ -1,17 +1,62 @@
-"""Globs of rules. `*` stands for any characters; in paths it stays inside one name and `**` stands for any number of names.
-`\\*` is a star, `\\\\` a backslash; nothing else is special. No regular expressions, so no pattern can be slow."""
+"""Globs. Each of the three dialects is public: rules (`*` and `**`), file searches and .gitignore (`?`, `[…]`, `{a,b}` too), and
+identifiers of events. Matching a rule or a path takes no more than length times length steps, whatever the pattern."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TypeAlias
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
-Pieces: TypeAlias = tuple[str, ...]  # the literal texts between the stars
-ANY_DEPTH: Pieces = ("\0**",)
+from cru.values.errors import CruError
+
+if TYPE_CHECKING:
+    import re
+
+T = TypeVar("T")
+
+StarGlob: TypeAlias = tuple[str, ...]
+"""The literal texts between the stars of a rule: one for a pattern without a star."""
+PathGlob: TypeAlias = "tuple[StarGlob | None, ...]"
+"""A rule's path, name by name; None is `**`, any number of names."""
+NameTest: TypeAlias = Callable[[str], object]
+SearchGlob: TypeAlias = "tuple[NameTest | None, ...]"
+"""The path of a file search, name by name; None is `**`."""
+
+MOST_ALTERNATIVES = 64
 
 
-def pieces(pattern: str) -> Pieces:
-    """The literal texts between the stars: one for a pattern without a star."""
+class BadGlob(CruError):
+    """A pattern that is none."""
+
+
+def matches_names(
+    pattern: Sequence[T | None], names: Sequence[str], matches: Callable[[T, str], object], *, below: bool = False
+) -> bool:
+    """Whether the pattern's names match a path's; with `below`, also anything under what the pattern matches.
+    Only the last `**` (None) ever has to be tried again, so there is nothing exponential here."""
+    at = here = 0
+    retry: tuple[int, int] | None = None
+    while True:
+        if at == len(pattern) and (below or here == len(names)):
+            return True
+        part = pattern[at] if at < len(pattern) else None
+        if at < len(pattern) and part is None:
+            retry = (at + 1, here)
+            at += 1
+        elif part is not None and here < len(names) and matches(part, names[here]):
+            at, here = at + 1, here + 1
+        elif retry is not None and retry[1] < len(names):
+            retry = (retry[0], retry[1] + 1)
+            at, here = retry
+        else:
+            return False
+
+
+# rules: `*` stands for any characters; in paths it stays inside one name. `\*` is a star, `\\` a backslash.
+
+
+def parse_glob(pattern: str) -> StarGlob:
     out, literal, at = [], "", 0
     while at < len(pattern):
         char = pattern[at]
@@ -32,7 +77,7 @@ def escape(text: str) -> str:
     return text.replace("\\", "\\\\").replace("*", "\\*")
 
 
-def matches(pattern: Pieces, text: str, start: int = 0) -> bool:
+def matches_text(pattern: StarGlob, text: str, start: int = 0) -> bool:
     """Whether the pattern matches all of the text from `start` on."""
     first, last = pattern[0], pattern[-1]
     if len(pattern) == 1:
@@ -49,31 +94,162 @@ def matches(pattern: Pieces, text: str, start: int = 0) -> bool:
     return True
 
 
-def names(pattern: str) -> tuple[Pieces, ...]:
+def parse_path_glob(pattern: str) -> PathGlob:
     """The names of a path pattern; a closing slash means everything below."""
-    out = tuple(ANY_DEPTH if name == "**" else pieces(name) for name in pattern.split("/") if name not in ("", "."))
-    return (*out, ANY_DEPTH) if pattern.endswith("/") else out
+    names = tuple(None if name == "**" else parse_glob(name) for name in pattern.split("/") if name not in ("", "."))
+    return (*names, None) if pattern.endswith("/") else names
 
 
-def literal_names(path: str) -> tuple[Pieces, ...]:
+def literal_path_glob(path: str) -> PathGlob:
     """The names of a path as patterns that match only themselves."""
     return tuple((name,) for name in path.split("/") if name)
 
 
-def matches_path(pattern: Sequence[Pieces], path: Sequence[str], *, below: bool = False) -> bool:
-    """Whether the pattern's names match the path's; with `below`, also anything under what the pattern matches."""
-    at = here = 0
-    retry: tuple[int, int] | None = None
-    while True:
-        if at == len(pattern) and (below or here == len(path)):
-            return True
-        if at < len(pattern) and pattern[at] == ANY_DEPTH:
-            retry = (at + 1, here)
-            at += 1
-        elif at < len(pattern) and here < len(path) and matches(pattern[at], path[here]):
-            at, here = at + 1, here + 1
-        elif retry is not None and retry[1] < len(path):
-            retry = (retry[0], retry[1] + 1)
-            at, here = retry
+def matches_path(pattern: PathGlob, path: Sequence[str], *, below: bool = False) -> bool:
+    return matches_names(pattern, path, matches_text, below=below)
+
+
+# file searches and .gitignore: a backslash takes the next character literally
+
+
+def compile_search_glob(pattern: str) -> Callable[[Sequence[str]], bool]:
+    """A test for a relative path, split into its names. Raises BadGlob."""
+    alternatives = []
+    for text in expand_braces(pattern):
+        names = text.split("/")
+        if names[0] == "" or ".." in names:
+            raise BadGlob("must stay inside `path`; name another folder in `path`")
+        alternatives.append(parse_search_glob(name for name in names if name not in ("", ".")))
+    return lambda names: any(matches_search(glob, names) for glob in alternatives)
+
+
+def parse_search_glob(names: Iterable[str]) -> SearchGlob:
+    """The tests of a pattern's names; a `**` at its end means everything inside, not the folder itself."""
+    tests = tuple(None if name == "**" else compile_name(name) for name in names)
+    return (*tests, bool) if tests and tests[-1] is None else tests
+
+
+def matches_search(pattern: SearchGlob, names: Sequence[str]) -> bool:
+    return matches_names(pattern, names, lambda test, name: test(name))
+
+
+def compile_name(text: str) -> NameTest:
+    """A test for one name of a path."""
+    if text == "*":
+        return bool
+    if not any(c in text for c in "*?[\\"):
+        return text.__eq__
+    if text[0] == "*" and not any(c in text[1:] for c in "*?[\\"):
+        end = text[1:]
+        return lambda name: name.endswith(end)
+    import re
+    from fnmatch import translate
+
+    return re.compile(translate(_as_fnmatch(text))).match
+
+
+def _as_fnmatch(text: str) -> str:
+    """In fnmatch's dialect: no backslashes, `[!` where git also has `[^`."""
+    out: list[str] = []
+    characters = iter(text)
+    for c in characters:
+        if c == "\\":
+            c = next(characters, "\\")
+            c = f"[{c}]" if c in "*?[" else c
+        elif c == "^" and out[-1:] == ["["]:
+            c = "!"
+        out.append(c)
+    return "".join(out)
+
+
+def expand_braces(pattern: str) -> list[str]:
+    """`a.{b,c}` is `a.b` and `a.c`; braces may be nested. Raises BadGlob for too many of them."""
+    done: list[str] = []
+    left = [pattern]
+    while left:
+        if len(done) + len(left) > MOST_ALTERNATIVES:
+            raise BadGlob(f"its braces stand for more than {MOST_ALTERNATIVES} patterns")
+        text = left.pop()
+        choice = _first_choice(text)
+        if choice is None:
+            done.append(text)
         else:
-            return False
+            before, options, after = choice
+            left.extend(before + option + after for option in reversed(options))
+    return done
+
+
+def _first_choice(pattern: str) -> tuple[str, list[str], str] | None:
+    """The text before the first braces with a comma, what stands between their commas, and the text after them."""
+    start = pattern.find("{")
+    while start >= 0:
+        depth, cuts = 0, [start]
+        for i in range(start, len(pattern)):
+            c = pattern[i]
+            depth += (c == "{") - (c == "}")
+            if depth == 0:
+                cuts.append(i)
+                break
+            if c == "," and depth == 1:
+                cuts.append(i)
+        if depth == 0 and len(cuts) > 2:
+            options = [pattern[a + 1 : b] for a, b in pairwise(cuts)]
+            return pattern[:start], options, pattern[cuts[-1] + 1 :]
+        start = pattern.find("{", start + 1)
+    return None
+
+
+# identifiers of events (crucible 0.28): `*` stays within a `/` segment, `**` does not, `?`, `[a-z]`, `[!a-z]`, `{a,b}`, `\*`
+
+_TOKENS = r"\*\*/?|\*|\?|\[[!^]?[^\]]+\]|\\.|."
+_TOKEN_REGEX = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
+
+
+def matches_identifier(pattern: str, identifier: str | None) -> bool:
+    """True if the pattern is empty or fits the whole identifier; an event without identifier fits only "" and "*".
+    Raises BadGlob."""
+    if not pattern or (pattern == "*" and not identifier):
+        return True
+    return identifier is not None and compile_identifier_glob(pattern)(identifier) is not None
+
+
+@functools.lru_cache(maxsize=512)
+def compile_identifier_glob(pattern: str) -> Callable[[str], re.Match[str] | None]:
+    """The test for a whole identifier. Raises BadGlob."""
+    import re  # only patterns need it
+
+    try:
+        return re.compile(_identifier_regex(pattern), re.DOTALL).fullmatch
+    except re.error as error:
+        raise BadGlob(f"bad pattern `{pattern}`: {error}", "as in: bash, edit*, notes/**/*.md, {read,write}") from error
+
+
+def _identifier_regex(pattern: str) -> str:
+    import re
+
+    out, depth = [], 0
+    for token in re.findall(_TOKENS, pattern, re.DOTALL):
+        if token == "{":
+            depth += 1
+            out.append("(?:")
+        elif token == "}" and depth:
+            depth -= 1
+            out.append(")")
+        elif token == "," and depth:
+            out.append("|")
+        else:
+            out.append(_TOKEN_REGEX.get(token) or _character_regex(token))
+    if depth:
+        raise BadGlob(f"bad pattern `{pattern}`: a `{{` is not closed", "write \\{ for the character itself")
+    return "".join(out)
+
+
+def _character_regex(token: str) -> str:
+    """Of a class of characters, an escaped character, or a plain one."""
+    import re
+
+    if len(token) > 2 and token[0] == "[":
+        negated = token[1] in "!^" and len(token) > 3
+        inside = token[2 if negated else 1 : -1]
+        return f"[{'^' if negated else ''}{re.sub(r'[^-]', lambda m: re.escape(m[0]), inside)}]"
+    return re.escape(token[-1])

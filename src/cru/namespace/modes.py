@@ -161,6 +161,6 @@ def _subject(session: PluginSession, call: Any) -> str:
 def _hit(rules: tuple[str, ...], name: str, subject: str) -> bool:
     for rule in rules:
         tool, colon, pattern = rule.partition(":")
-        if fitting([name], [tool]) and (not colon or glob.matches(glob.pieces(pattern), subject)):
+        if fitting([name], [tool]) and (not colon or glob.matches_text(glob.parse_glob(pattern), subject)):
             return True
     return False

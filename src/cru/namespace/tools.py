@@ -10,8 +10,8 @@ import msgspec
 
 from cru.engine import side_calls
 from cru.events.answers import PASS, Answer, Change
-from cru.events.pattern import compiled
 from cru.events.stamp import Event
+from cru.files.glob import compile_identifier_glob
 from cru.namespace import data
 from cru.namespace.arguments import array, options, table, text, texts
 from cru.namespace.host import BadArgument, Host, Values, host
@@ -76,7 +76,7 @@ def set_active(session_id: str | None, patterns: list[str] | None = None) -> Val
         here(where, session_id)
         globs = None if patterns is None else texts(where, "patterns", patterns)
         for one in globs or ():
-            compiled(one)
+            compile_identifier_glob(one)
     except CruError as error:
         return Values((None, error.message))
     owner, active = host(), _active(host())
@@ -105,7 +105,7 @@ def get_active(session_id: str | None = None) -> Values:
 
 def fitting(names: Sequence[str], globs: Sequence[str]) -> list[str]:
     """The names that one of the globs fits."""
-    return [name for name in names if any(compiled(one)(name) for one in globs)]
+    return [name for name in names if any(compile_identifier_glob(one)(name) for one in globs)]
 
 
 def _active(owner: Host) -> Layers:

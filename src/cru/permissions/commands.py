@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
-from cru.files.glob import Pieces, matches
+from cru.files.glob import StarGlob, matches_text
 from cru.permissions.programs import (
     INTERPRETERS,
     KEYWORDS,
@@ -55,15 +55,15 @@ def allowed_text(words: Words) -> str:
     return " ".join("".join("\0" if char in " \t\n" else char for char in word) for word in words)
 
 
-def hits(command: Command, pattern: Pieces) -> bool:
+def hits(command: Command, pattern: StarGlob) -> bool:
     """Whether a deny or ask rule's pattern finds a command of its own in this one, with or without further arguments."""
     forms = [pattern] if pattern[-1] == "" and len(pattern) > 1 else [pattern, (*pattern[:-1], pattern[-1] + " ", "")]
     if len(pattern) > 1 and pattern[-1] == "" and pattern[-2].endswith(" "):
         forms.append((*pattern[:-2], pattern[-2].rstrip()))
-    return any(matches(form, text, start) for text, start in _candidates(command, pattern) for form in forms)
+    return any(matches_text(form, text, start) for text, start in _candidates(command, pattern) for form in forms)
 
 
-def _candidates(command: Command, pattern: Pieces) -> Iterator[tuple[str, int]]:
+def _candidates(command: Command, pattern: StarGlob) -> Iterator[tuple[str, int]]:
     """The texts, and where in them a command may begin."""
     for words in command.parts:
         for form in (words, *_without_options(words)):
@@ -119,7 +119,7 @@ def _unescaped(text: str) -> str:
     return found.sub(lambda m: chr(int(m[3], 8) if m[3] else int(m[1] or m[2], 16)), text)
 
 
-def _starts(text: str, pattern: Pieces) -> Iterator[int]:
+def _starts(text: str, pattern: StarGlob) -> Iterator[int]:
     """Where in the text a command may begin: at each word, behind its `=` or its option's letter, at the last name of a path.
     A pattern that begins with a star finds everything from the start of the text."""
     if pattern[0] == "":

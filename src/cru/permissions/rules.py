@@ -25,7 +25,7 @@ class Rule(Struct, frozen=True):
     tool: str
     pattern: str | None = None
     source: str = ""
-    pieces: glob.Pieces = ("", "")
+    pieces: glob.StarGlob = ("", "")
 
 
 def parse(text: str, source: str = "") -> Rule:
@@ -38,7 +38,7 @@ def parse(text: str, source: str = "") -> Rule:
         raise BadRule(f"rule `{text}` is not of the form `tool:glob`", f'write "{name}:…", as in "bash:git *"')
     if colon and not pattern.strip():
         raise BadRule(f"rule `{text}` has nothing behind the colon", f'write "{tool}" for every call')
-    return Rule(text, tool, pattern, source, glob.pieces(pattern)) if colon else Rule(text, tool, None, source)
+    return Rule(text, tool, pattern, source, glob.parse_glob(pattern)) if colon else Rule(text, tool, None, source)
 
 
 def unknown_tools(rules: Iterable[Rule], known: Iterable[str]) -> tuple[SettingsProblem, ...]:
@@ -68,7 +68,7 @@ def allowing(rules: Sequence[Rule], call: JudgedCall, places: PathRoots) -> Rule
         from cru.permissions import urls
 
         return next((rule for rule in own if urls.covers(rule.pattern or "*", call.detail)), None)
-    return next((rule for rule in own if glob.matches(rule.pieces, call.detail)), None)
+    return next((rule for rule in own if glob.matches_text(rule.pieces, call.detail)), None)
 
 
 def _covers_command(rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
@@ -88,9 +88,9 @@ def _covers_command(rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
     return found
 
 
-def _fits(pattern: glob.Pieces, text: str) -> bool:
+def _fits(pattern: glob.StarGlob, text: str) -> bool:
     """Whether it matches; a closing " *" may also stand for nothing at all."""
-    return glob.matches(pattern, text) or (pattern[-1] == "" and glob.matches(pattern, text + " "))
+    return glob.matches_text(pattern, text) or (pattern[-1] == "" and glob.matches_text(pattern, text + " "))
 
 
 def covers_path(rule: Rule, call: JudgedCall, one: ResolvedPath, places: PathRoots) -> bool:
@@ -125,22 +125,22 @@ def hits(rule: Rule, call: JudgedCall, places: PathRoots) -> bool:
         from cru.permissions import urls
 
         return urls.hits(rule.pieces, call.detail)
-    return glob.matches(glob.pieces(rule.pattern.strip()), call.detail.strip())
+    return glob.matches_text(glob.parse_glob(rule.pattern.strip()), call.detail.strip())
 
 
 def _names(rule: Rule, call: JudgedCall) -> bool:
     if rule.tool in (call.tool, call.kind, "*"):
         return True
-    return "*" in rule.tool and glob.matches(glob.pieces(rule.tool), call.tool)
+    return "*" in rule.tool and glob.matches_text(glob.parse_glob(rule.tool), call.tool)
 
 
 def _hits_path(pattern: str, one: ResolvedPath, places: PathRoots) -> bool:
     """Either spelling, anything below what is named, a bare name anywhere, and a named symlink's target."""
     spellings = {one.lexical, one.real}
     if "/" not in pattern.rstrip("/") and not pattern.startswith("~"):
-        named = glob.pieces(_fold(pattern.rstrip("/")))
+        named = glob.parse_glob(_fold(pattern.rstrip("/")))
         return any(
-            glob.matches(named, _fold(name)) for path in spellings for name in _split(path)[_skip(path, places) :]
+            glob.matches_text(named, _fold(name)) for path in spellings for name in _split(path)[_skip(path, places) :]
         )
     anchors = [_folded(_anchored(pattern, places)), _folded(_resolved(pattern, places))]
     return any(glob.matches_path(a, _split(_fold(path)), below=True) for a in anchors for path in spellings)
@@ -151,22 +151,22 @@ def _skip(path: str, places: PathRoots) -> int:
     return len(_split(places.root)) if is_inside(path, places.root) else 0
 
 
-def _anchored(pattern: str, places: PathRoots) -> tuple[glob.Pieces, ...]:
+def _anchored(pattern: str, places: PathRoots) -> glob.PathGlob:
     base, rest = _base(pattern, places)
-    return (*glob.literal_names(base), *glob.names(rest))
+    return (*glob.literal_path_glob(base), *glob.parse_path_glob(rest))
 
 
-def _folded(pattern: tuple[glob.Pieces, ...]) -> tuple[glob.Pieces, ...]:
-    return tuple(tuple(_fold(piece) for piece in name) for name in pattern)
+def _folded(pattern: glob.PathGlob) -> glob.PathGlob:
+    return tuple(name and tuple(_fold(piece) for piece in name) for name in pattern)
 
 
-def _resolved(pattern: str, places: PathRoots) -> tuple[glob.Pieces, ...]:
+def _resolved(pattern: str, places: PathRoots) -> glob.PathGlob:
     """The pattern with the names before its first star resolved."""
     base, rest = _base(pattern, places)
     names = rest.split("/")
     plain = next((i for i, name in enumerate(names) if "*" in name or "\\" in name), len(names))
     real = resolve(os.path.join(base or "/", *names[:plain]))
-    return (*glob.literal_names(real), *glob.names("/".join(names[plain:])))
+    return (*glob.literal_path_glob(real), *glob.parse_path_glob("/".join(names[plain:])))
 
 
 def _base(pattern: str, places: PathRoots) -> tuple[str, str]:

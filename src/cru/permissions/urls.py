@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
-from cru.files.glob import Pieces, escape, matches, pieces
+from cru.files.glob import StarGlob, escape, matches_text, parse_glob
 
 _PORTS = {"http": ":80", "https": ":443"}
 _OF_HOSTS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-._:[]")
@@ -42,16 +42,16 @@ def covers(pattern: str, url: str) -> bool:
     one = split(url)
     scheme, found, behind = pattern.partition("://")
     if one.odd or not found:
-        return pieces(pattern) == (url,)
+        return parse_glob(pattern) == (url,)
     host, slash, path = behind.partition("/")
     if not slash and host.endswith("*") and host.strip("*."):
         host = host.rstrip("*")  # "https://example.com*" means paths, not example.com.elsewhere
     host = host.lower().removesuffix(_PORTS.get(scheme.lower(), "\0"))
     rest = slash + path if slash else "*"
     return (
-        matches(pieces(scheme.lower()), one.scheme)
-        and matches(pieces(host), one.host)
-        and matches(pieces(rest), one.rest)
+        matches_text(parse_glob(scheme.lower()), one.scheme)
+        and matches_text(parse_glob(host), one.host)
+        and matches_text(parse_glob(rest), one.rest)
         and (rest in ("*", "/*") or not _climbs(one.rest))
     )
 
@@ -62,12 +62,12 @@ def _climbs(rest: str) -> bool:
     return "%" in path or ".." in path.split("/")
 
 
-def hits(pattern: Pieces, url: str) -> bool:
+def hits(pattern: StarGlob, url: str) -> bool:
     """Whether a deny or ask rule's pattern fits the URL as it is, or as it is meant, or something that begins with it."""
     one = split(url)
     meant = f"{one.scheme}://{one.host}{one.rest}"
     forms = (pattern, (*pattern, ""))
-    return any(matches(form, text) for form in forms for text in (url, url.lower(), meant))
+    return any(matches_text(form, text) for form in forms for text in (url, url.lower(), meant))
 
 
 def rule_for(url: str) -> str:

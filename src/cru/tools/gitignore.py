@@ -7,8 +7,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cru.files.glob import NameTest, SearchGlob, compile_name, matches_search, parse_search_glob
 from cru.files.regular import read_regular
-from cru.tools.patterns import Parts, Segment, fits, parts, segment
 
 
 class IgnoreRule(Struct, frozen=True):
@@ -16,8 +16,8 @@ class IgnoreRule(Struct, frozen=True):
 
     negated: bool
     folders_only: bool
-    name: Segment | None = None
-    parts: Parts = ()
+    name: NameTest | None = None
+    parts: SearchGlob = ()
 
 
 class Ignores(Struct, frozen=True):
@@ -36,7 +36,7 @@ class Ignores(Struct, frozen=True):
             for rule in reversed(rules):
                 if rule.folders_only and not folder:
                     continue
-                if rule.name(names[-1]) if rule.name else fits(rule.parts, names[depth:]):
+                if rule.name(names[-1]) if rule.name else matches_search(rule.parts, names[depth:]):
                     return not rule.negated
         return False
 
@@ -74,8 +74,8 @@ def parse(line: str) -> IgnoreRule | None:
     if not names:
         return None
     if "/" not in text.rstrip("/") and names != ["**"]:
-        return IgnoreRule(negated, folders_only, name=segment(names[0]))
-    return IgnoreRule(negated, folders_only, parts=parts(names))
+        return IgnoreRule(negated, folders_only, name=compile_name(names[0]))
+    return IgnoreRule(negated, folders_only, parts=parse_search_glob(names))
 
 
 def _strip(text: str) -> str:

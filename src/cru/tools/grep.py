@@ -12,11 +12,11 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from cru.files.glob import BadGlob, compile_search_glob, expand_braces
 from cru.process.run import ProcessResult
 from cru.tools.arguments import Grep
 from cru.tools.command import run_command
 from cru.tools.paths import printable, resolve, status
-from cru.tools.patterns import braces, compile_glob
 from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolResult, ToolTimeout
 from cru.tools.scan import MATCHES, Job, files
 from cru.tools.settings import Options
@@ -96,12 +96,21 @@ def _job(args: Grep, root: Path) -> Job:
     path = resolve(root, args.path)
     status(path, args.path)
     near = os.path.relpath(path, root) if path.is_relative_to(root) else str(path)
-    include = tuple(one.lstrip("/") for one in braces(args.include, "include")) if args.include else ()
-    for one in include:
-        compile_glob(one, "include")
+    include = _include(args.include)
     if "\n" in args.pattern or "\0" in args.pattern:
         raise ArgumentError("`pattern`: is matched line by line, so it cannot hold a line end or a NUL character")
     return Job(args.pattern, near, str(root), include, args.ignore_case, args.context)
+
+
+def _include(pattern: str | None) -> tuple[str, ...]:
+    """The patterns that a file's name or path must fit, without braces. Raises ArgumentError."""
+    try:
+        patterns = tuple(text.lstrip("/") for text in expand_braces(pattern)) if pattern else ()
+        for text in patterns:
+            compile_search_glob(text)
+    except BadGlob as error:
+        raise ArgumentError(f"`include`: {error.message}") from error
+    return patterns
 
 
 def _ripgrep(program: str, job: Job) -> list[str]:

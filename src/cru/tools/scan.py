@@ -11,7 +11,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from cru.tools.patterns import compile_glob
+from cru.files.glob import compile_search_glob
 from cru.tools.walk import never, walk
 
 MATCHES = 200
@@ -68,7 +68,7 @@ def files(job: Job, stop: Callable[[], bool] = never) -> Iterator[tuple[str, Pat
 
 def _included(patterns: tuple[str, ...]) -> Callable[[tuple[str, ...]], bool]:
     """A pattern with a slash matches the path from the project root, one without the last name."""
-    tests = [compile_glob(one if "/" in one else f"**/{one}") for one in patterns]
+    tests = [compile_search_glob(one if "/" in one else f"**/{one}") for one in patterns]
     return lambda names: not tests or any(test(names) for test in tests)
 
 

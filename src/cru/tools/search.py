@@ -7,10 +7,10 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from cru.files.glob import BadGlob, compile_search_glob
 from cru.tools.arguments import Glob, Ls
 from cru.tools.paths import failed, folder, printable, resolve
-from cru.tools.patterns import compile_glob
-from cru.tools.protocol import ToolContext, ToolResult
+from cru.tools.protocol import ArgumentError, ToolContext, ToolResult
 from cru.tools.settings import Options
 from cru.tools.walk import Stopped, deadline, walk
 
@@ -48,7 +48,10 @@ def _line(entry: os.DirEntry[str]) -> str:
 async def glob(args: Glob, running: ToolContext, options: Options) -> ToolResult:
     path = resolve(running.root, args.path)
     folder(path, args.path)
-    wanted = compile_glob(args.pattern)
+    try:
+        matches = compile_search_glob(args.pattern)
+    except BadGlob as error:
+        raise ArgumentError(f"`pattern`: {error.message}") from error
     late = deadline(SECONDS)
     stopped = False
 
@@ -56,7 +59,7 @@ async def glob(args: Glob, running: ToolContext, options: Options) -> ToolResult
         return stopped or late()
 
     try:
-        found, whole = await asyncio.to_thread(_find, path, running.root, wanted, stop)
+        found, whole = await asyncio.to_thread(_find, path, running.root, matches, stop)
     finally:
         stopped = True  # a thread cannot be cancelled, but it looks here
     lines = [printable(os.path.relpath(file, running.root) if _inside(file, running.root) else file) for file in found]

@@ -9,8 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from cru.config.closest import did_you_mean
-from cru.events.errors import EventError
-from cru.events.pattern import compiled
+from cru.files.glob import BadGlob, compile_identifier_glob
 from cru.namespace.arguments import function, lua_type, number, text, texts, tostring, whole
 from cru.namespace.callbacks import Callback, callback
 from cru.namespace.host import BadArgument
@@ -66,7 +65,7 @@ class WorkflowState(Struct, frozen=True):
         return (*self.to, *self.back)
 
     def allows(self, tool: str) -> bool:
-        return self.tools is None or any(compiled(glob)(tool) for glob in self.tools)
+        return self.tools is None or any(compile_identifier_glob(glob)(tool) for glob in self.tools)
 
 
 class Definition(Struct, frozen=True):
@@ -211,8 +210,8 @@ def _tools(where: str, raw: Any) -> tuple[str, ...] | None:
     globs = tuple([raw] if isinstance(raw, str) else texts(WHERE, f"{where}: tools", raw))
     for glob in globs:
         try:
-            compiled(glob)
-        except EventError as error:
+            compile_identifier_glob(glob)
+        except BadGlob as error:
             raise _bad(f"{where}: tools: {error.message}", error.hint) from error
     return globs
 

@@ -249,12 +249,12 @@ class Workflows:
 
 def _mind_tools(machine: WorkflowMachine, tools: Tools) -> None:
     from cru.config.closest import did_you_mean
-    from cru.events.pattern import compiled
+    from cru.files.glob import compile_identifier_glob
 
     known = tools.names()
     for state in machine.definition.states.values():
         for glob in state.tools or ():
-            if tools.find(glob) is None and not any(compiled(glob)(name) for name in known):
+            if tools.find(glob) is None and not any(compile_identifier_glob(glob)(name) for name in known):
                 hint = did_you_mean(glob, known)
                 machine.warn_once(
                     f"workflow {machine.name}, state {state.name}: no tool fits `{glob}`{f'; {hint}' if hint else ''}"

@@ -113,7 +113,7 @@ def holds(text: str, tool: str, args: Mapping[str, Any], root: str, home: str) -
         )
     if kind in ("read", "write"):
         return _path(rule.what, kind, tool, detail or ".", root, home)
-    return glob.matches(glob.pieces(rule.what), detail)
+    return glob.matches_text(glob.parse_glob(rule.what), detail)
 
 
 def _is_of(name: str, tool: str) -> bool:
@@ -123,12 +123,12 @@ def _is_of(name: str, tool: str) -> bool:
     if ours in ("read", "edit") and name in ("Read", "Edit"):
         return KINDS.get(tool, ("",))[0] == ("read" if ours == "read" else "write")
     if name.startswith("mcp__"):
-        return tool == name or tool.startswith(f"{name}__") or glob.matches(glob.pieces(name), tool)
+        return tool == name or tool.startswith(f"{name}__") or glob.matches_text(glob.parse_glob(name), tool)
     return name in tool_names.names("claude", tool)
 
 
 def _rule(kind: str, pattern: str) -> rules.Rule:
-    return rules.Rule(f"{kind}:{pattern}", kind, pattern, "", glob.pieces(pattern))
+    return rules.Rule(f"{kind}:{pattern}", kind, pattern, "", glob.parse_glob(pattern))
 
 
 def _command(what: str) -> str:
@@ -150,4 +150,4 @@ def _url(what: str, url: str) -> bool:
     from cru.permissions import urls
 
     host = urls.split(url).host.partition(":")[0]
-    return glob.matches(glob.pieces(what.removeprefix("domain:").lower()), host)
+    return glob.matches_text(glob.parse_glob(what.removeprefix("domain:").lower()), host)

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cru.events.errors import BadHandler
-from cru.events.pattern import compiled, matches
+from cru.files.glob import BadGlob, compile_identifier_glob, matches_identifier
 
 CASES = [
     # pattern, identifier, fits
@@ -65,15 +64,15 @@ CASES = [
 
 @pytest.mark.parametrize(("pattern", "identifier", "fits"), CASES)
 def test_a_pattern_fits_the_whole_identifier(pattern: str, identifier: str | None, fits: bool) -> None:
-    assert matches(pattern, identifier) is fits
+    assert matches_identifier(pattern, identifier) is fits
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.text())
 def test_an_escaped_text_fits_itself_and_no_pattern_breaks_the_matcher(text: str) -> None:
     literal = re.sub(r"([*?\[\]{}\\])", r"\\\1", text)
-    assert matches(literal, text)
+    assert matches_identifier(literal, text)
     try:
-        compiled(text)
-    except BadHandler as error:
+        compile_identifier_glob(text)
+    except BadGlob as error:
         assert text in error.message

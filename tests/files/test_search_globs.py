@@ -1,0 +1,56 @@
+"""Globs of file searches."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from cru.files.glob import BadGlob, compile_search_glob, expand_braces
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "fits"),
+    [
+        ("*.py", "a.py", True),
+        ("*.py", "src/a.py", False),
+        ("**/*.py", "a.py", True),
+        ("**/*.py", "src/deep/a.py", True),
+        ("src/**", "src/a/b", True),
+        ("src/**", "src", False),
+        ("src/**/test_*.py", "src/test_a.py", True),
+        ("**/a/**/b/**/c", "a/x/b/y/z/c", True),
+        ("**/a/**/b/**/c", "a/x/y/z/c", False),
+        ("./a/./b", "a/b", True),
+        ("*.{py,ts}", "a.ts", True),
+        ("{src,tests}/**/*.{py,ts{,x}}", "tests/a.tsx", True),
+        ("{src,tests}/*", "docs/a", False),
+        ("{a", "{a", True),
+        ("{a}", "{a}", True),
+        ("a{}b", "a{}b", True),
+        ("[!.]*", ".env", False),
+        ("*", ".env", True),
+        ("*.PY", "a.py", False),
+    ],
+)
+def test_a_glob_fits_or_not(pattern: str, path: str, fits: bool) -> None:
+    assert compile_search_glob(pattern)(path.split("/")) is fits
+
+
+@pytest.mark.parametrize("pattern", ["/etc/*", "../x", "a/../../x"])
+def test_a_glob_may_not_lead_out_of_its_folder(pattern: str) -> None:
+    with pytest.raises(BadGlob, match="must stay inside `path`"):
+        compile_search_glob(pattern)
+
+
+def test_braces_are_limited() -> None:
+    assert len(expand_braces("{a,b}" * 6)) == 64
+    with pytest.raises(BadGlob, match="more than 64"):
+        expand_braces("{a,b}" * 40)
+
+
+def test_a_hostile_pattern_takes_no_time() -> None:
+    start = time.monotonic()
+    compile_search_glob("*a" * 60 + "b")(["a" * 250])
+    compile_search_glob("**/a/" * 40 + "b")(["a"] * 200)
+    assert time.monotonic() - start < 1.0
