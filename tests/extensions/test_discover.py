@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.tools.box import unprivileged
 
-from cru.extensions.discovery import DiscoveredPlugin, discover, strangers
+from cru.extensions.discovery.files import DiscoveredPlugin, discover_folder, list_untrusted
 
 
 def made(folder: Path, *files: str) -> Path:
@@ -67,7 +67,7 @@ KINDS: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, list[str]]]]] = {
 def test_files_are_plugins_by_their_name_and_place(tmp_path: Path, case: str) -> None:
     files, expected = KINDS[case]
     folder = made(tmp_path / "plugins", *files)
-    found, problems = discover(folder, "user")
+    found, problems = discover_folder(folder, "user")
     assert (told(folder, found), problems) == (expected, [])
     assert all(one.loadable and one.layer == "user" for one in found)
 
@@ -86,7 +86,7 @@ ODD: dict[str, tuple[tuple[str, ...], str]] = {
 def test_what_is_no_plugin_is_told_and_the_others_are_found(tmp_path: Path, case: str) -> None:
     files, expected = ODD[case]
     folder = made(tmp_path / "plugins", *files, "good.lua")
-    found, problems = discover(folder, "user")
+    found, problems = discover_folder(folder, "user")
     assert "good" in told(folder, found) and "a" not in told(folder, found)
     assert f"{folder}/{expected}" in problems
 
@@ -108,7 +108,7 @@ BROKEN: dict[str, tuple[tuple[str, ...], str]] = {
 def test_a_plugin_that_cannot_be_loaded_says_why_and_keeps_its_name(tmp_path: Path, case: str) -> None:
     files, expected = BROKEN[case]
     folder = made(tmp_path / "plugins", *files, "good.lua")
-    found, problems = discover(folder, "user")
+    found, problems = discover_folder(folder, "user")
     by_name = {one.name: one for one in found}
     assert problems == [] and by_name["good"].loadable
     assert not by_name["a"].loadable and expected.format(folder) in by_name["a"].problem
@@ -116,10 +116,10 @@ def test_a_plugin_that_cannot_be_loaded_says_why_and_keeps_its_name(tmp_path: Pa
 
 def test_a_folder_that_cannot_be_read_is_told(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
-    assert discover(tmp_path / "loop", "user") == (
+    assert discover_folder(tmp_path / "loop", "user") == (
         [], [f"{tmp_path}/loop cannot be read: Too many levels of symbolic links"],
     )  # fmt: skip
-    assert discover(tmp_path / "none", "user") == ([], [])
+    assert discover_folder(tmp_path / "none", "user") == ([], [])
 
 
 def test_what_may_not_be_read_is_told_and_the_others_are_found(tmp_path: Path) -> None:
@@ -145,6 +145,6 @@ def test_what_may_not_be_read_is_told_and_the_others_are_found(tmp_path: Path) -
 def test_of_strangers_nothing_is_opened_and_no_link_followed(tmp_path: Path) -> None:
     folder = made(tmp_path / "plugins", "a.lua", "b.py", "c/plugin.yaml: name: [", "d -> /", "e.txt", "f.lua.disabled")
     os.mkfifo(folder / "g.lua")
-    found = strangers(folder)
+    found = list_untrusted(folder)
     assert {one.name: one.kind for one in found} == {"a": "lua", "b": "python", "c": "lua", "g": "lua"}
     assert not any(one.trusted or one.loadable for one in found)

@@ -8,7 +8,7 @@ import pytest
 from tests.extensions.test_lifecycle import Shelf, everything
 
 from cru.extensions.errors import PluginFailed
-from cru.extensions.listing import rows
+from cru.extensions.listing import plugin_rows
 
 RULE = "cru.on('tool:before_call', function() return { cancel = true, reason = 'no' } end)"
 # What becomes of the rule's file → what is said of it.
@@ -32,13 +32,13 @@ def test_a_reload_that_fails_keeps_the_version_before_and_the_next_one_mends_it(
             await shelf.extensions.reload("rule")
         assert said in caught.value.message and "the version before stays active" in caught.value.message
         assert shelf.states() == {"rule": "active"} and await shelf.seen() == before
-        assert "the version before is active" in str(rows(shelf.extensions))
+        assert "the version before is active" in str(plugin_rows(shelf.extensions))
         assert await shelf.extensions.reload_all() == ["rule"]
         assert said in shelf.world.notices()[-1] and await shelf.seen() == before
         shelf.put("rule.lua", f"{RULE} -- mended")
         await shelf.extensions.refresh()
         assert "rule has changed and is loaded anew" in shelf.world.notices()[-1]
-        assert await shelf.seen() == before and "the version before" not in str(rows(shelf.extensions))
+        assert await shelf.seen() == before and "the version before" not in str(plugin_rows(shelf.extensions))
 
     shelf.run(work)
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 from tests.engine.support import World
 
-from cru.extensions.errors import NoPlugin, PluginFailed, StaysLoaded
+from cru.extensions.discovery.places import PluginFolders
+from cru.extensions.errors import PluginFailed, PluginInUse, UnknownPlugin
 from cru.extensions.lua.plugins import LuaPlugins
 from cru.extensions.manager import Extensions
-from cru.extensions.plugin_folders import PluginFolders
 
 EVERYTHING = """
 local gone = cru.once("turn:complete", function() end)
@@ -223,7 +223,7 @@ def test_what_another_depends_on_stays(tmp_path: Path) -> None:
 
     async def work() -> None:
         for refused in (shelf.extensions.reload, shelf.extensions.disable):
-            with pytest.raises(StaysLoaded, match="above depends on the plugin base"):
+            with pytest.raises(PluginInUse, match="above depends on the plugin base"):
                 await refused("base")
         await shelf.extensions.disable("above")
         await shelf.extensions.disable("base")
@@ -232,7 +232,7 @@ def test_what_another_depends_on_stays(tmp_path: Path) -> None:
         await shelf.extensions.enable("base")
         await shelf.extensions.enable("above")
         assert shelf.states() == {"above": "active", "base": "active"}
-        with pytest.raises(NoPlugin, match="no plugin basw"):
+        with pytest.raises(UnknownPlugin, match="no plugin basw"):
             await shelf.extensions.reload("basw")
 
     shelf.run(work)

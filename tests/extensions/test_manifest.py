@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from cru.extensions.discovery.manifest import LIMIT_BYTES, Dependency, Manifest, manifest_file, read_manifest
 from cru.extensions.errors import BadManifest
-from cru.extensions.manifest import LIMIT_BYTES, Dependency, Manifest, manifest_file, read_manifest
 
 WHOLE = """\
 name: daily-notes

@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from tests.kit import HomeDir, Reply, cru, server
 
-from cru.extensions.packages import CACHE, Package, installed
+from cru.extensions.discovery.packages import CACHE, Package, installed_packages
 
 WELCOME = "def setup(cru):\n    cru.on('turn:complete', lambda ctx, event: cru.toast('welcome'))\n"
 
@@ -90,22 +90,22 @@ def test_a_package_that_comes_or_goes_is_noticed_although_the_answer_is_kept(tmp
     home, site = tmp_path / "home", tmp_path / "site"
     site.mkdir()
     path = ["relative", str(site), str(tmp_path / "none.zip")]
-    assert installed(home, path) == ()
+    assert installed_packages(home, path) == ()
     record = install(site)
     expected = Package("welcome", "welcome_plugin", "1.4", str(record / "entry_points.txt"))
-    assert installed(home, path) == (expected,)
+    assert installed_packages(home, path) == (expected,)
     (record / "entry_points.txt").unlink()  # within the record: only a new look would see that
-    assert installed(home, path) == (expected,)
+    assert installed_packages(home, path) == (expected,)
     (record / "METADATA").unlink()
     record.rmdir()
-    assert installed(home, path) == ()
+    assert installed_packages(home, path) == ()
 
 
 def test_of_a_package_that_is_there_twice_the_first_counts(tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     install(first, "Cru.Welcome", "2.0")
     install(second, "cru-welcome", "1.0")
-    assert [p.version for p in installed(tmp_path, [str(first), str(second)])] == ["2.0"]
+    assert [p.version for p in installed_packages(tmp_path, [str(first), str(second)])] == ["2.0"]
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"folders": 5}', b"\xff\x00", b'{"folders": [["a", "b"]]}'])
@@ -115,16 +115,16 @@ def test_a_corrupt_cache_is_made_anew(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / CACHE
     file.parent.mkdir()
     file.write_bytes(content)
-    found = installed(tmp_path, [str(site)])
+    found = installed_packages(tmp_path, [str(site)])
     assert [p.name for p in found] == ["welcome"]
     kept = file.read_bytes()
-    assert kept != content and installed(tmp_path, [str(site)]) == found and file.read_bytes() == kept
+    assert kept != content and installed_packages(tmp_path, [str(site)]) == found and file.read_bytes() == kept
 
 
 def test_a_home_that_cannot_be_written_only_costs_time(tmp_path: Path) -> None:
     install(tmp_path / "site")
     (tmp_path / "cache").write_text("in the way")
-    assert [p.name for p in installed(tmp_path, [str(tmp_path / "site")])] == ["welcome"]
+    assert [p.name for p in installed_packages(tmp_path, [str(tmp_path / "site")])] == ["welcome"]
 
 
 def test_a_start_without_plugins_loads_nothing_of_them(home: HomeDir, tmp_path: Path) -> None:
@@ -142,7 +142,7 @@ def test_a_start_without_plugins_loads_nothing_of_them(home: HomeDir, tmp_path: 
         modules = set(run.stdout.split())
         assert not modules & {"importlib.metadata", "yaml", "zipfile", "email", "lupa"}
         assert {m for m in modules if m.startswith("cru.extensions.")} == {
-            "cru.extensions.packages", "cru.extensions.settings", "cru.extensions.hooks", "cru.extensions.hooks.discovery",
+            "cru.extensions.discovery.packages", "cru.extensions.settings", "cru.extensions.hooks", "cru.extensions.hooks.discovery",
             "cru.extensions.hooks.settings",
         }  # fmt: skip
         written.add((tmp_path / "home" / CACHE).stat().st_ino)

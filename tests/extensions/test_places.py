@@ -9,10 +9,10 @@ import msgspec
 import pytest
 from tests.kit import HomeDir, Reply, cru, server
 
-from cru.extensions.discovery import DiscoveredPlugin
-from cru.extensions.load_order import in_order
-from cru.extensions.manifest import Dependency, Manifest
-from cru.extensions.plugin_folders import PluginFolders
+from cru.extensions.discovery.files import DiscoveredPlugin
+from cru.extensions.discovery.load_order import sort_by_dependencies
+from cru.extensions.discovery.manifest import Dependency, Manifest
+from cru.extensions.discovery.places import PluginFolders
 from cru.permissions.snapshot import take
 from cru.permissions.trust import Trust
 
@@ -32,7 +32,7 @@ def rows(home: HomeDir, **env: str) -> dict[str, dict[str, Any]]:
 @pytest.fixture
 def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PluginFolders:
     """One plugin `same` in every place, and one of its own."""
-    monkeypatch.setattr("cru.extensions.plugin_folders.BUNDLED", tmp_path / "bundled")
+    monkeypatch.setattr("cru.extensions.discovery.places.BUNDLED", tmp_path / "bundled")
     folders = {
         "path": tmp_path / "path", "other": tmp_path / "other", "user": tmp_path / "home" / "plugins",
         "runtime": tmp_path / "runtime" / "plugins", "project": tmp_path / "project" / ".cru" / "plugins",
@@ -191,7 +191,7 @@ ORDER: dict[str, tuple[list[DiscoveredPlugin], str, dict[str, str]]] = {
 @pytest.mark.parametrize("case", ORDER)
 def test_what_a_plugin_needs_is_loaded_before_it(case: str) -> None:
     plugins, order, problems = ORDER[case]
-    found = in_order(plugins)
+    found = sort_by_dependencies(plugins)
     assert [one.name for one in found] == order.split()
     told = {one.name: one.problem for one in found if one.problem}
     assert told.keys() == problems.keys() and all(problems[name] in told[name] for name in told), told

@@ -16,7 +16,7 @@ from cru.extensions import settings as extensions
 from cru.extensions.hooks import settings as hooks
 from cru.faces.cli.flags import FLAGS
 from cru.models import settings as models
-from cru.namespace.names import INDEXED, LATER, NAMES
+from cru.namespace.names import INDEXED, NAMES, NOT_AVAILABLE
 from cru.permissions import settings as permissions
 from cru.permissions.modes import ABOUT, KINDS, MODES
 from cru.tools import settings as tools
@@ -151,5 +151,5 @@ def namespace() -> str:
     lines += ["", "## Tables with keys", ""]
     for path, pair in INDEXED.items():
         lines += [f"- **`{path}`** {docs(target)[0]}  \n  `{docs(target)[1]}`" for target in pair if target]
-    lines += ["", "## Not available yet", "", ", ".join(f"`{name}`" for name in sorted(LATER)) + "."]
+    lines += ["", "## Not available yet", "", ", ".join(f"`{name}`" for name in sorted(NOT_AVAILABLE)) + "."]
     return "\n".join(lines).strip()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from importlib import import_module
 from inspect import isawaitable
 from typing import Any
 
@@ -12,7 +11,7 @@ from msgspec import Struct
 
 from cru.namespace.arguments import lua_type
 from cru.namespace.host import Values
-from cru.namespace.names import NAMES
+from cru.namespace.names import NAMES, load_target
 
 Value = Callable[[dict[str, Any]], Awaitable[Any]]
 TOKEN = re.compile(r"""\s*("(?:\\.|[^"])*"|'(?:\\.|[^'])*'|\d+(?:\.\d+)?|\w+|-->|[=~<>]=|[-+*/#(){}\[\].,:=<>])""")
@@ -27,8 +26,7 @@ class Example(Struct, frozen=True):
 
 def docs(target: str) -> tuple[str, str]:
     """(what the docstring of "module:function" says, its example)."""
-    module, _, attribute = target.partition(":")
-    text = getattr(import_module(f"cru.namespace.{module}"), attribute).__doc__ or ""
+    text = load_target(target).__doc__ or ""
     said, _, example = text.partition("Example: ")
     return " ".join(said.split()), example.strip()
 

@@ -9,8 +9,8 @@ import pytest
 from cru.events.answers import PASS, Answer, Change, Inject
 from cru.events.catalog import BY_NAME
 from cru.events.errors import BadAnswer
-from cru.namespace import answers
-from cru.namespace.answer_values import LONGEST
+from cru.namespace.answers import parse
+from cru.namespace.answers.values import LONGEST
 
 CALL = {"name": "bash", "args": {"command": "ls"}}
 SAID = {"content": "hello"}
@@ -37,7 +37,7 @@ VECTORS: list[tuple[Any, Answer]] = [
 
 
 def read(event: str, raw: Any, sent: dict[str, Any]) -> Answer:
-    return answers.read(event, BY_NAME[event], raw, sent).answer
+    return parse.parse_answer(event, BY_NAME[event], raw, sent).answer
 
 
 @pytest.mark.parametrize(("raw", "wanted"), VECTORS)
@@ -81,7 +81,7 @@ def test_a_word_is_a_word_and_a_field_is_a_field(event: str, sent: Any, raw: Any
 
 @pytest.mark.parametrize("raw", [True, False, "x", 3, 3.5, [], ()])
 def test_a_scalar_means_nothing_and_is_told(raw: Any) -> None:
-    answer, odd = answers.read("tool:before_call", BY_NAME["tool:before_call"], raw, CALL)
+    answer, odd = parse.parse_answer("tool:before_call", BY_NAME["tool:before_call"], raw, CALL)
     assert answer is PASS
     assert [text.endswith("; a table or nil is understood") for text in odd.values()] == [True]
 
@@ -102,7 +102,7 @@ def test_an_inject_needs_content() -> None:
     [({"block": True}, "cancel"), ({"decision": "deny"}, "cancel, allow or ask"), ({"continue": False}, "halt")],
 )
 def test_words_of_other_systems_are_told_and_on_gates_they_fail(raw: dict[str, Any], meant: str) -> None:
-    odd = answers.read("tool:completed", BY_NAME["tool:completed"], raw, {"result": "x"}).odd
+    odd = parse.parse_answer("tool:completed", BY_NAME["tool:completed"], raw, {"result": "x"}).odd
     assert [meant in text for text in odd.values()] == [True]
     for event, sent in (("tool:before_call", CALL), ("message:received", SAID)):
         with pytest.raises(BadAnswer) as failed:

@@ -13,9 +13,9 @@ from tests.engine.support import Person
 from tests.namespace.support import Room
 
 from cru.events.payloads import InteractionCompleted, InteractionRequested, MessageBeforeSend
-from cru.namespace import ask, popup, ui
+from cru.namespace.dialogs import ask, model_answers, popup, ui
+from cru.namespace.dialogs.permission import permission
 from cru.namespace.host import BadArgument, NamespaceError
-from cru.namespace.ui_permission import permission
 from cru.permissions.asker import PermissionReply
 
 
@@ -244,7 +244,7 @@ AGENT: list[tuple[str, list[Any]]] = [
 @pytest.mark.parametrize(("said", "selected"), AGENT)
 def test_the_model_answers_beside_the_conversation(tmp_path: Path, said: str, selected: list[Any]) -> None:
     room = Room(tmp_path, "text: " + said.replace("\n", "\\n"))
-    response = room(ask.agent, ask.batch().question(way()))
+    response = room(model_answers.agent, ask.batch().question(way()))
     assert response.answer(1).selected() == selected
     assert room.world.log() == []
     assert len(room.world.of(MessageBeforeSend)) == 1
@@ -252,6 +252,6 @@ def test_the_model_answers_beside_the_conversation(tmp_path: Path, said: str, se
 
 def test_a_model_that_gives_no_answer_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(NamespaceError, match="no answer in JSON"):
-        Room(tmp_path, "text: no idea")(ask.agent, ask.batch().question(way()))
+        Room(tmp_path, "text: no idea")(model_answers.agent, ask.batch().question(way()))
     with pytest.raises(BadArgument, match="no questions"):
-        Room(tmp_path)(ask.agent, ask.batch())
+        Room(tmp_path)(model_answers.agent, ask.batch())

@@ -12,7 +12,7 @@ from tests.namespace import examples
 from tests.namespace.support import Room
 
 from cru.namespace.host import NotAvailable
-from cru.namespace.names import INDEXED, LATER, NAMES
+from cru.namespace.names import INDEXED, NAMES, NOT_AVAILABLE
 from cru.namespace.python import NAMESPACE
 
 PLUGIN = """
@@ -46,7 +46,7 @@ def test_the_example_of_a_table_with_keys_holds_in_both(tmp_path: Path, target: 
     assert got == expected
 
 
-@pytest.mark.parametrize("name", sorted(LATER))
+@pytest.mark.parametrize("name", sorted(NOT_AVAILABLE))
 def test_a_name_that_comes_later_says_so_in_python(name: str) -> None:
     found: Any = NAMESPACE
     for part in name.split("."):

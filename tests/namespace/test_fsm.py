@@ -18,7 +18,7 @@ from cru.events.payloads import Custom, SessionCompacted, ToolBatchCompleted
 from cru.namespace import fsm
 from cru.namespace.fsm import guard
 from cru.namespace.fsm.definition import Guard
-from cru.namespace.fsm.workflows import of
+from cru.namespace.fsm.workflows import find_workflows
 from cru.namespace.host import BadArgument
 from cru.values.messages import ToolCall
 
@@ -108,7 +108,7 @@ def test_a_bad_definition_is_refused_with_a_reason(tmp_path: Path, what: str) ->
     error = raised.value
     assert words in f"{error.message}; {error.hint}".replace(" (plugin demo)", ""), error
     assert "plugin demo" in error.message
-    assert of(room.parts) is None and "workflow" not in room.parts.tools.names()
+    assert find_workflows(room.parts) is None and "workflow" not in room.parts.tools.names()
 
 
 @pytest.mark.parametrize("spec", [None, 5, "ship", [], [1]])
@@ -151,7 +151,7 @@ def test_with_its_plugin_it_goes_and_what_is_saved_stays(tmp_path: Path) -> None
         one()  # it may be called when the thing has gone
     assert room.parts.tools.names() == before
     assert {event: len(found) for event, found in room.parts.bus.registry.by_event.items()} == handlers
-    assert of(room.parts) is None and "ship" not in [one.name for one in room.parts.commands.all()]
+    assert find_workflows(room.parts) is None and "ship" not in [one.name for one in room.parts.commands.all()]
     room(fsm.define, GOOD)
     found = room(fsm.status, "ship")
     assert (found["state"], found["task"]) == ("work", "x")
@@ -201,7 +201,7 @@ def test_an_agent_that_goes_on_by_itself_keeps_its_note(tmp_path: Path) -> None:
     made.run("/ship x")
     assert "remember the mast" in made.said()[-1][1]
     assert made.notices() == []
-    workflows = of(made.session.parts)
+    workflows = find_workflows(made.session.parts)
     assert workflows is not None and workflows.machines["ship"].record is not None
     assert workflows.machines["ship"].record.total_legs == 2
 
@@ -248,7 +248,7 @@ def test_a_gate_that_cannot_decide_denies(tmp_path: Path) -> None:
         tmp_path, 'call: call_user {"message": "ok"}\n---\ncall: read {"file_path": "x"}\n---\ntext: hm\nrepeat: 9\n'
     )
     made.run("/ship x")
-    workflows = of(made.session.parts)
+    workflows = find_workflows(made.session.parts)
     assert workflows is not None
     workflows.machines["ship"].refresh = lambda: None  # type: ignore[method-assign]
     workflows.running = lambda: 1 / 0  # type: ignore[method-assign, assignment, return-value]
@@ -298,17 +298,17 @@ SHELLS: dict[str, tuple[str, str]] = {
 @pytest.mark.parametrize("what", SHELLS)
 def test_a_command_as_a_guard(tmp_path: Path, what: str) -> None:
     room, (command, words) = Room(tmp_path), SHELLS[what]
-    why = room(guard.ask, Guard(shell=command), {}, room.parts)
+    why = room(guard.check_guard, Guard(shell=command), {}, room.parts)
     assert why == words if not words or "`" in words else words in why
 
 
 def test_a_command_that_takes_too_long_is_ended(tmp_path: Path) -> None:
     room = Room(tmp_path)
-    why = room(guard.ask, Guard(shell="echo begun; sleep 60", timeout=0.3), {}, room.parts)
+    why = room(guard.check_guard, Guard(shell="echo begun; sleep 60", timeout=0.3), {}, room.parts)
     assert why == "`echo begun; sleep 60` ran longer than 0.3 s and was ended:\nbegun"
 
 
 def test_of_much_output_the_end_is_told(tmp_path: Path) -> None:
     room = Room(tmp_path)
-    why = room(guard.ask, Guard(shell="seq 1000; exit 1"), {}, room.parts)
+    why = room(guard.check_guard, Guard(shell="seq 1000; exit 1"), {}, room.parts)
     assert why.splitlines()[1] == "…" and why.splitlines()[2:] == [str(n) for n in range(961, 1001)]

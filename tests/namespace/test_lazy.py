@@ -12,7 +12,7 @@ from tests.engine.support import World
 
 from cru.events.bus import Outcome
 from cru.events.payloads import MessageBeforeSend, ToolCompleted
-from cru.namespace.lazy import Lazy, LazyDict, made, stored
+from cru.namespace.event_table.lazy import Lazy, LazyDict, raw_items, resolve_lazy
 from cru.values.messages import Message
 
 MESSAGES = tuple(Message("user", "x" * 500, ref=str(n)) for n in range(1000))
@@ -52,7 +52,7 @@ def test_a_field_is_made_when_it_is_read_and_once() -> None:
 
     table = LazyDict(a=1, b=Lazy(make))
     assert (table["a"], "b" in table, len(table), calls) == (1, True, 2, [])
-    assert isinstance(dict(stored(table))["b"], Lazy)
+    assert isinstance(dict(raw_items(table))["b"], Lazy)
     assert (table["b"], table.get("b"), table.get("c", 3), calls) == ([2], [2], 3, [1])
     table["b"].append(3)
     assert table["b"] == [2, 3]
@@ -65,7 +65,7 @@ def test_a_field_is_made_when_it_is_read_and_once() -> None:
 )
 def test_a_copy_holds_the_values(whole: Any) -> None:
     table = LazyDict(a=1, b=Lazy(lambda: [2]))
-    assert {key: made(value) for key, value in whole(table).items()} == {"a": 1, "b": [2]}
+    assert {key: resolve_lazy(value) for key, value in whole(table).items()} == {"a": 1, "b": [2]}
     assert table == {"a": 1, "b": [2]}
 
 

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cru.namespace import forked, oq
+from cru.namespace import forked
+from cru.namespace.formats import oq
 from cru.namespace.host import BadArgument
 
 DETECT: list[tuple[str, str]] = [

@@ -297,7 +297,7 @@ def test_a_mode_of_ones_own_narrows_and_judges(tmp_path: Path) -> None:
     }
     room(modes.set_, "review", definition)
     assert room(modes.get, "review")["description"] == "reviews"
-    room.within(lambda: modes.switch(room.session, "review"))
+    room.within(lambda: modes.switch_mode(room.session, "review"))
     assert room.within(lambda: session.get_session().mode) == "review"
     assert room(tools.call, "look") == ("ran", None)
     for name in ("edit", "send"):
@@ -306,7 +306,7 @@ def test_a_mode_of_ones_own_narrows_and_judges(tmp_path: Path) -> None:
     assert [spec.name for spec in room.world.requests[-1].tools] == ["look", "edit"]
     room(modes.set_, "review", None)
     assert room(modes.get, "review") is None
-    assert room.within(lambda: modes.current(room.session)) == "ask"
+    assert room.within(lambda: modes.current_mode(room.session)) == "ask"
     assert room(tools.call, "send") == ("ran", None)
 
 
@@ -315,7 +315,7 @@ def test_rules_of_a_mode_look_at_the_command(tmp_path: Path, command: str, runs:
     room = Room(tmp_path)
     rules = {"default": "deny", "allow": ["bash:git *"], "deny": ["bash:git push*"]}
     room(modes.set_, "careful", {"permissions": rules})
-    room.within(lambda: modes.switch(room.session, "careful"))
+    room.within(lambda: modes.switch_mode(room.session, "careful"))
     error = room(tools.call, "bash", {"command": command})[1]
     assert (error is None or "careful mode refuses" not in error) is runs
 
@@ -329,7 +329,7 @@ def test_built_in_modes_are_known_by_both_names_and_cannot_be_changed(tmp_path: 
     room.within(lambda: setattr(session.get_session(), "mode", "normal"))
     assert room.parts.gate.mode == "ask"
     with pytest.raises(UnknownMode):
-        room.within(lambda: modes.switch(room.session, "nope"))
+        room.within(lambda: modes.switch_mode(room.session, "nope"))
     for name in ("ask", "normal"):
         with pytest.raises(BadArgument, match="built-in"):
             room(modes.set_, name, {})

@@ -11,9 +11,10 @@ import pytest
 from tests.namespace.support import Room
 
 from cru.events.stream import FactPublished, StatusChanged
-from cru.namespace import oil, options, publish, service
+from cru.namespace import options, publish, service
 from cru.namespace.host import BadArgument, host
-from cru.namespace.oil_markup import markup
+from cru.namespace.oil import nodes
+from cru.namespace.oil.markup import markup
 
 
 def test_a_service_runs_beside_everything_until_it_is_stopped(tmp_path: Path) -> None:
@@ -131,39 +132,39 @@ def test_the_statusline_takes_sixteen_short_values(tmp_path: Path) -> None:
 
 
 def shown(node: Any) -> tuple[str, dict[str, Any], list[str]]:
-    assert isinstance(node, oil.Node)
+    assert isinstance(node, nodes.Node)
     return node.kind, node.props, [child.kind for child in node.children]
 
 
 NODES: list[tuple[Callable[[], Any], tuple[str, dict[str, Any], list[str]]]] = [
-    (lambda: oil.text("hi"), ("text", {"text": "hi"}, [])),
-    (lambda: oil.text(None), ("text", {"text": ""}, [])),
-    (lambda: oil.text(1.5, {"fg": "RED", "bold": True}), ("text", {"text": "1.5", "style": {"fg": "red", "bold": True}}, [])),
-    (lambda: oil.text("x", {"fg": "dark-grey", "bg": "rgb(1, 2,255)"}),
+    (lambda: nodes.text("hi"), ("text", {"text": "hi"}, [])),
+    (lambda: nodes.text(None), ("text", {"text": ""}, [])),
+    (lambda: nodes.text(1.5, {"fg": "RED", "bold": True}), ("text", {"text": "1.5", "style": {"fg": "red", "bold": True}}, [])),
+    (lambda: nodes.text("x", {"fg": "dark-grey", "bg": "rgb(1, 2,255)"}),
      ("text", {"text": "x", "style": {"fg": "darkgray", "bg": "#0102ff"}}, [])),
-    (lambda: oil.col("a", None, oil.hr()), ("col", {}, ["text", "hr"])),
-    (lambda: oil.row({"gap": 1, "justify": "space-between", "align": "end", "border": "odd", "fg": "nope", "bold": True}, "a"),
+    (lambda: nodes.col("a", None, nodes.hr()), ("col", {}, ["text", "hr"])),
+    (lambda: nodes.row({"gap": 1, "justify": "space-between", "align": "end", "border": "odd", "fg": "nope", "bold": True}, "a"),
      ("row", {"gap": 1, "justify": "space_between", "align": "end", "border": "single", "bold": True}, ["text"])),
-    (lambda: oil.fragment("a", 1, None, print, oil.spacer()), ("fragment", {}, ["text", "spacer"])),
-    (lambda: oil.scrollback("key", "a"), ("fragment", {}, ["text"])),
-    (lambda: oil.spinner("x"), ("spinner", {"label": "x"}, [])),
-    (lambda: oil.progress(7), ("progress", {"value": 1.0, "width": 20}, [])),
-    (lambda: oil.badge("new", {"dim": True}), ("badge", {"label": "new", "style": {"dim": True}}, [])),
-    (oil.divider, ("divider", {"char": "─", "width": 80}, [])),
-    (oil.input, ("input", {"value": "", "cursor": 0, "focused": True}, [])),
-    (lambda: oil.input({"focused": False, "placeholder": "p"}),
+    (lambda: nodes.fragment("a", 1, None, print, nodes.spacer()), ("fragment", {}, ["text", "spacer"])),
+    (lambda: nodes.scrollback("key", "a"), ("fragment", {}, ["text"])),
+    (lambda: nodes.spinner("x"), ("spinner", {"label": "x"}, [])),
+    (lambda: nodes.progress(7), ("progress", {"value": 1.0, "width": 20}, [])),
+    (lambda: nodes.badge("new", {"dim": True}), ("badge", {"label": "new", "style": {"dim": True}}, [])),
+    (nodes.divider, ("divider", {"char": "─", "width": 80}, [])),
+    (nodes.input, ("input", {"value": "", "cursor": 0, "focused": True}, [])),
+    (lambda: nodes.input({"focused": False, "placeholder": "p"}),
      ("input", {"value": "", "cursor": 0, "focused": False, "placeholder": "p"}, [])),
-    (lambda: oil.popup(["a", {"label": "b"}]),
+    (lambda: nodes.popup(["a", {"label": "b"}]),
      ("popup", {"items": [{"label": "a"}, {"label": "b"}], "selected": 0, "max_visible": 10}, [])),
-    (lambda: oil.bullet_list(["a", 1]), ("bullet_list", {"items": ["a", "1"]}, [])),
-    (lambda: oil.numbered_list([]), ("numbered_list", {"items": []}, [])),
-    (lambda: oil.kv("k", 1), ("kv", {"key": "k", "value": "1"}, [])),
-    (lambda: oil.when(True, "a"), ("text", {"text": "a"}, [])),
-    (lambda: oil.when(None, "a"), ("empty", {}, [])),
-    (lambda: oil.either(False, "a", "b"), ("text", {"text": "b"}, [])),
-    (lambda: oil.text("a").with_padding(1).with_margin(2).with_border().gap(3).justify("center").align("stretch"),
+    (lambda: nodes.bullet_list(["a", 1]), ("bullet_list", {"items": ["a", "1"]}, [])),
+    (lambda: nodes.numbered_list([]), ("numbered_list", {"items": []}, [])),
+    (lambda: nodes.kv("k", 1), ("kv", {"key": "k", "value": "1"}, [])),
+    (lambda: nodes.when(True, "a"), ("text", {"text": "a"}, [])),
+    (lambda: nodes.when(None, "a"), ("empty", {}, [])),
+    (lambda: nodes.either(False, "a", "b"), ("text", {"text": "b"}, [])),
+    (lambda: nodes.text("a").with_padding(1).with_margin(2).with_border().gap(3).justify("center").align("stretch"),
      ("text", {"text": "a", "padding": 1, "margin": 2, "border": "single", "gap": 3, "justify": "center", "align": "stretch"}, [])),
-    (lambda: oil.text("a", {"bold": True}).with_style({"fg": "#A0b1C2"}),
+    (lambda: nodes.text("a", {"bold": True}).with_style({"fg": "#A0b1C2"}),
      ("text", {"text": "a", "style": {"bold": True, "fg": "#a0b1c2"}}, [])),
 ]  # fmt: skip
 
@@ -176,19 +177,19 @@ def test_a_node_is_plain_data(
 
 
 BAD: list[tuple[Callable[[], Any], str]] = [
-    (lambda: oil.text(True), "content must be text or a number, got boolean"),
-    (lambda: oil.text("x", {"fg": "blurple"}), "unknown colour `blurple`"),
-    (lambda: oil.text("x", {"fg": "rgb(1,2,256)"}), "unknown colour"),
-    (lambda: oil.text("x", {"bold": "yes"}), "bold must be a boolean"),
-    (lambda: oil.col("a", 1), "child at position 2 has type 'number'"),
-    (lambda: oil.row("a", {"gap": 1}), "child at position 2 has type 'table'"),
-    (lambda: oil.row({"gap": 1}, True), "child at position 2 has type 'boolean'"),
-    (lambda: oil.col({"label": "x"}), "child at position 1 has type 'table'"),
-    (lambda: oil.col({"gap": -1}), "gap must be"),
-    (lambda: oil.col({"align": "up"}), "align must be one of"),
-    (lambda: oil.when(1, "a"), "condition must be a boolean"),
-    (lambda: oil.progress("x"), "value must be a number"),  # type: ignore[arg-type]
-    (lambda: oil.text("x").justify("left"), "justify must be one of"),
+    (lambda: nodes.text(True), "content must be text or a number, got boolean"),
+    (lambda: nodes.text("x", {"fg": "blurple"}), "unknown colour `blurple`"),
+    (lambda: nodes.text("x", {"fg": "rgb(1,2,256)"}), "unknown colour"),
+    (lambda: nodes.text("x", {"bold": "yes"}), "bold must be a boolean"),
+    (lambda: nodes.col("a", 1), "child at position 2 has type 'number'"),
+    (lambda: nodes.row("a", {"gap": 1}), "child at position 2 has type 'table'"),
+    (lambda: nodes.row({"gap": 1}, True), "child at position 2 has type 'boolean'"),
+    (lambda: nodes.col({"label": "x"}), "child at position 1 has type 'table'"),
+    (lambda: nodes.col({"gap": -1}), "gap must be"),
+    (lambda: nodes.col({"align": "up"}), "align must be one of"),
+    (lambda: nodes.when(1, "a"), "condition must be a boolean"),
+    (lambda: nodes.progress("x"), "value must be a number"),  # type: ignore[arg-type]
+    (lambda: nodes.text("x").justify("left"), "justify must be one of"),
 ]
 
 
@@ -204,20 +205,20 @@ def test_nodes_are_made_by_functions(tmp_path: Path) -> None:
     async def item(value: str, index: int) -> str:
         return f"{index}{value}"
 
-    made = room(oil.each, ["a", "b"], item)
+    made = room(nodes.each, ["a", "b"], item)
     assert [child.props["text"] for child in made.children] == ["1a", "2b"]
-    assert shown(room(oil.maybe, False, lambda v: str(v))) == ("text", {"text": "False"}, [])
-    assert room(oil.maybe, None, lambda v: str(v)).kind == "empty"
-    assert room(oil.match_state, "on", {"on": "yes", "_": "no"}).props == {"text": "yes"}
-    assert room(oil.match_state, "off", {"on": "yes", "_": lambda: oil.hr()}).kind == "hr"
-    assert room(oil.match_state, "off", {}).kind == "empty"
-    button = oil.component(lambda props, *more: (props, more), {"label": "x", "size": 1})
+    assert shown(room(nodes.maybe, False, lambda v: str(v))) == ("text", {"text": "False"}, [])
+    assert room(nodes.maybe, None, lambda v: str(v)).kind == "empty"
+    assert room(nodes.match_state, "on", {"on": "yes", "_": "no"}).props == {"text": "yes"}
+    assert room(nodes.match_state, "off", {"on": "yes", "_": lambda: nodes.hr()}).kind == "hr"
+    assert room(nodes.match_state, "off", {}).kind == "empty"
+    button = nodes.component(lambda props, *more: (props, more), {"label": "x", "size": 1})
     assert room(button, {"size": 2}, "a") == ({"label": "x", "size": 2}, ("a",))
     assert room(button, "a") == ({"label": "x", "size": 1}, ("a",))
 
 
 def test_a_tree_is_plain_data_all_the_way_down(tmp_path: Path) -> None:
-    tree = Room(tmp_path)(lambda: oil.col({"gap": 1}, oil.row("a")))
+    tree = Room(tmp_path)(lambda: nodes.col({"gap": 1}, nodes.row("a")))
     assert tree.as_data() == {
         "kind": "col",
         "props": {"gap": 1},
@@ -281,17 +282,17 @@ class Settings:
 def test_options_are_described_changed_and_given_back_after_a_restart(tmp_path: Path) -> None:
     room, mine = Room(tmp_path), Settings()
     room(options.options, mine.tree)
-    described = room(options.describe, room.session, "demo")
+    described = room(options.describe_options, room.session, "demo")
     assert [".".join(one["path"]) for one in described][:2] == ["folder", "loud"]
     folder = described[0]
     assert (folder["type"], folder["value"], folder["desc"]) == ("input", None, "the folder")
     for path, value in (("loud", True), ("folder", "notes"), ("size", 3), ("way", "r"), ("more.deep", "x")):
-        room(options.change, room.session, "demo", path, value)
+        room(options.change_option, room.session, "demo", path, value)
     assert mine.values == {"loud": True, "folder": "notes", "size": 3, "way": "r", "deep": "x"}
     again, fresh = Room(tmp_path), Settings()
     again(options.options, fresh.tree)
     assert fresh.values == mine.values
-    again(options.change, again.session, "demo", "reset")
+    again(options.change_option, again.session, "demo", "reset")
     assert fresh.values == {}
 
 
@@ -315,7 +316,7 @@ def test_an_option_takes_only_what_fits(tmp_path: Path, path: str, value: Any) -
         del mine.tree["set"]
     room(options.options, mine.tree)
     with pytest.raises(BadArgument):
-        room(options.change, room.session, "demo", path, value)
+        room(options.change_option, room.session, "demo", path, value)
     assert mine.values == {"loud": False}
 
 

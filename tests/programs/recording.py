@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from cru.namespace.host import HOST, NamespaceError
-from cru.namespace.names import CONSTANTS, INDEXED, NAMES
+from cru.namespace.names import CONSTANTS, INDEXED, NAMES, load_target
 
 READ, ASSIGN = "[]", "[]="
 DOOR = "recorded"
@@ -56,9 +55,9 @@ def record(recorder: Recorder) -> None:
     for name, (read, assign) in INDEXED.items():
         targets[name + READ] = read
         targets[name + ASSIGN] = assign
-        INDEXED[name] = (f"{DOOR}:{name}{READ}", f"{DOOR}:{name}{ASSIGN}" if assign else "")
+        INDEXED[name] = (f"cru.namespace.{DOOR}:{name}{READ}", f"cru.namespace.{DOOR}:{name}{ASSIGN}" if assign else "")
     for table in (NAMES, CONSTANTS):
-        table.update({name: f"{DOOR}:{name}" for name in table})
+        table.update({name: f"cru.namespace.{DOOR}:{name}" for name in table})
     door: Any = ModuleType(f"cru.namespace.{DOOR}")
     door.__getattr__ = lambda name: _behind(name, targets, recorder)
     sys.modules[door.__name__] = door
@@ -67,8 +66,7 @@ def record(recorder: Recorder) -> None:
 def _behind(name: str, targets: dict[str, str], recorder: Recorder) -> Any:
     if name not in targets:
         raise AttributeError(name)
-    module, _, attribute = targets[name].partition(":")
-    found = getattr(import_module(f"cru.namespace.{module}"), attribute)
+    found = load_target(targets[name])
     if name not in CONSTANTS:
         return Recorded(name, found, recorder)
     recorder.note(name)

@@ -23,7 +23,7 @@ from cru.tools.settings import ToolSettings
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
-    from cru.extensions.plugin_folders import PluginFolders
+    from cru.extensions.discovery.places import PluginFolders
 
 
 class FaceSettings(Struct, frozen=True):
@@ -131,7 +131,7 @@ def parent(start: Start, most: int) -> str:
 
 def plugin_places(start: Start, settings: Settings) -> PluginFolders:
     """Where plugins are looked for."""
-    from cru.extensions.plugin_folders import PluginFolders
+    from cru.extensions.discovery.places import PluginFolders
 
     chosen = settings.of(PluginSettings)
     return PluginFolders(start.home, start.root, start.env, chosen.runtimepath, chosen.plugins)

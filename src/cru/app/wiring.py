@@ -12,9 +12,9 @@ from cru.config.merge import Settings
 from cru.engine.parts import Parts
 from cru.engine.settling import recurse
 from cru.events.bus import Bus
+from cru.extensions.discovery.packages import installed_packages
 from cru.extensions.hooks.discovery import HookWatcher
 from cru.extensions.hooks.settings import HookOptions
-from cru.extensions.packages import installed
 from cru.extensions.settings import PATH_VARIABLES, PluginSettings
 from cru.values.errors import CruError
 
@@ -42,7 +42,7 @@ def add_plugins(parts: Parts, start: Start, settings: Settings) -> Extensions | 
     chosen = settings.of(PluginSettings)
     said = chosen.plugins or chosen.runtimepath or any(start.env.get(name) for name in PATH_VARIABLES)
     folders = (start.home / "plugins", start.root / ".cru" / "plugins")
-    if not (said or any(os.path.isdir(folder) for folder in folders) or installed(start.home)):
+    if not (said or any(os.path.isdir(folder) for folder in folders) or installed_packages(start.home)):
         return None
     from cru.extensions.manager import Extensions
 
@@ -61,9 +61,9 @@ async def bind(parts: Parts) -> None:
     except OSError:
         saved = b'"fsm:'  # nobody knows
     if b'"fsm:' in saved:
-        from cru.namespace.fsm.workflows import bind
+        from cru.namespace.fsm.workflows import bind_saved_runs
 
-        bind(parts)
+        bind_saved_runs(parts)
 
 
 def add_hooks(parts: Parts, start: Start, options: HookOptions, redact: Redact, plugins: Extensions | None) -> None:

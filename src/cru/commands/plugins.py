@@ -5,7 +5,7 @@ from __future__ import annotations
 from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
 from cru.engine.commands import CommandResult
-from cru.extensions.listing import lines, rows
+from cru.extensions.listing import format_row, plugin_rows
 from cru.extensions.manager import Extensions
 
 # How many names follow each, at least and at most.
@@ -28,7 +28,7 @@ async def plugin(desk: CommandContext, words: str) -> CommandResult:
     if extensions is None or not extensions.plugins:
         return CommandResult(NONE)
     if verb == "list":
-        return CommandResult("\n".join(line for row in rows(extensions) for line in lines(row)))
+        return CommandResult("\n".join(line for row in plugin_rows(extensions) for line in format_row(row)))
     if verb == "reload":
         return CommandResult(await _reload(extensions, names))
     (name,) = names

@@ -15,31 +15,31 @@ from cru.events.payloads import Custom
 from cru.events.stream import CommandSaid
 from cru.extensions import unknown_keys
 from cru.extensions.errors import CommandFailed
-from cru.extensions.tools import Param, params, table
-from cru.namespace import answer_values
+from cru.extensions.tools import Parameter, read_parameters, spec_entries
+from cru.namespace.answers import values
 from cru.namespace.arguments import lua_type, tostring, warn
 from cru.namespace.host import HOST, BadArgument, Host, NamespaceError, Object
 from cru.namespace.session_view import SessionView
 
-COMMAND = ("desc", "hint", "params", "fn")
-SERVICE = ("desc", "fn")
-ANSWER = ("message", "error", "inject", "model")
-NAMED = re.compile(r"([A-Za-z_]\w*)=(.*)\Z", re.DOTALL)
+COMMAND_KEYS = ("desc", "hint", "params", "fn")
+SERVICE_KEYS = ("desc", "fn")
+RESULT_KEYS = ("message", "error", "inject", "model")
+NAMED_ARGUMENT = re.compile(r"([A-Za-z_]\w*)=(.*)\Z", re.DOTALL)
 
 
 def add_commands(host: Host, said: Any) -> None:
     """The commands of a plugin's table: name → {desc, hint, params, fn}. Raises PluginFailed."""
-    for name, one in table("commands", said):
-        unknown_keys.entry(host, f"the command {name}", one, COMMAND)
+    for name, one in spec_entries("commands", said):
+        unknown_keys.check_entry(host, f"the command {name}", one, COMMAND_KEYS)
         if callable(one.get("fn")):
-            given = params(host, f"the command {name}", one.get("params"))
+            given = read_parameters(host, f"the command {name}", one.get("params"))
             add_command(host, name, str(one.get("desc") or ""), str(one.get("hint") or ""), given, one["fn"])
         else:
             host.problem(f"the command {name} is left out: it has no function `fn`")
 
 
 def add_command(
-    host: Host, name: str, about: str, hint: str, params: tuple[Param, ...], function: Callable[..., Any]
+    host: Host, name: str, about: str, hint: str, params: tuple[Parameter, ...], function: Callable[..., Any]
 ) -> None:
     """Let a person type `/name`. A name that is taken stays with whom it belongs to, and the plugin is told."""
     hint = hint or " ".join(p.name if p.required else f"[{p.name}]" for p in params)
@@ -55,30 +55,30 @@ def add_command(
 async def start_services(host: Host, said: Any) -> None:
     """The services of a plugin's table: name → {desc, fn}; each fn runs beside everything else until the plugin is unloaded. Raises
     PluginFailed."""
-    from cru.namespace.service import begin
+    from cru.namespace.service import start_service
 
-    for name, one in table("services", said):
-        unknown_keys.entry(host, f"the service {name}", one, SERVICE)
+    for name, one in spec_entries("services", said):
+        unknown_keys.check_entry(host, f"the service {name}", one, SERVICE_KEYS)
         if callable(one.get("fn")):
-            await begin(name, str(one.get("desc") or ""), one["fn"])
+            await start_service(name, str(one.get("desc") or ""), one["fn"])
         else:
             host.problem(f"the service {name} is left out: it has no function `fn`")
 
 
-def arguments(typed: str) -> dict[str, Any]:
+def parse_arguments(typed: str) -> dict[str, Any]:
     """What a command's function gets first: `input` and `_raw` as typed, `_args` the words (quotes hold words together), `_positional`
     those without `key=`, and each `key=value` under its key."""
     try:
         words = shlex.split(typed)
     except ValueError:  # a quote without its pair is an apostrophe
         words = typed.split()
-    pairs = [(word, NAMED.match(word)) for word in words]
+    pairs = [(word, NAMED_ARGUMENT.match(word)) for word in words]
     named = {match[1]: match[2] for _, match in pairs if match}
     positional = [word for word, match in pairs if not match]
     return {**named, "input": typed, "_raw": typed, "_args": words, "_positional": positional}
 
 
-class CommandContext(Object):
+class PluginCommandContext(Object):
     """What a command's function gets second: as a handler's context, and `display_info(text)`, `display_error(text)`, with a dot or a
     colon."""
 
@@ -121,7 +121,7 @@ async def _run(host: Host, name: str, function: Callable[..., Any], typed: str) 
     """Call the function in its plugin's name. Raises CommandFailed."""
     token = HOST.set(host)
     try:
-        value = host.plugin.invoke(function, arguments(typed), CommandContext(host, name))
+        value = host.plugin.invoke(function, parse_arguments(typed), PluginCommandContext(host, name))
         if isawaitable(value):
             value = await value
         return _said(host, name, value)
@@ -143,7 +143,7 @@ def _said(host: Host, name: str, value: Any) -> CommandResult:
             return CommandResult(tostring(value))
         warn(f"{host.plugin.name}: /{name} returned a {lua_type(value)}; a text, a table or nil is understood")
         return CommandResult()
-    unknown_keys.answer(f"{host.plugin.name}: /{name}", value, ANSWER)
+    unknown_keys.check_result(f"{host.plugin.name}: /{name}", value, RESULT_KEYS)
     message = _text("message", value)
     try:
         if error := _text("error", value):
@@ -159,7 +159,7 @@ def _said(host: Host, name: str, value: Any) -> CommandResult:
 def _inject(value: Mapping[str, Any]) -> Inject | None:
     if value.get("inject") is None or value["inject"] is False:
         return None
-    inject = answer_values.inject(value["inject"], model=value.get("model"))
+    inject = values.read_inject(value["inject"], model=value.get("model"))
     if not inject.content.strip():
         raise BadArgument("`inject` is empty: there is no prompt to send", "leave `inject` out to send nothing")
     return inject

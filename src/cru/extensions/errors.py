@@ -34,9 +34,9 @@ class HookFailed(ExtensionError):
     pass
 
 
-class NoPlugin(ExtensionError):
+class UnknownPlugin(ExtensionError):
     pass
 
 
-class StaysLoaded(ExtensionError):
+class PluginInUse(ExtensionError):
     pass

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from cru.extensions.discovery import DiscoveredPlugin
+from cru.extensions.discovery.files import DiscoveredPlugin
 
 SKIPPED = ("__pycache__", "node_modules")
 Stamp = tuple[Any, ...]

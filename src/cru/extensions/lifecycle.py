@@ -6,20 +6,20 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from cru.extensions.discovery import DiscoveredPlugin
+from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.errors import PluginFailed
-from cru.namespace.callbacks import failed
+from cru.namespace.callbacks import report_failure
 from cru.namespace.host import Host, call
 
-COMING = 10.0
+SETUP_SECONDS = 10.0
 """Seconds for its code and its `setup`, unless `[plugins] setup_timeout` says otherwise."""
-GOING = 5.0
+TEARDOWN_SECONDS = 5.0
 """Seconds for each of its functions that say good-bye."""
 
 
-async def load_plugins(language: Any, found: DiscoveredPlugin, host: Host, config: Mapping[str, Any]) -> None:
+async def load_in_time(language: Any, found: DiscoveredPlugin, host: Host, config: Mapping[str, Any]) -> None:
     """Load it. Raises what the language raises, and PluginFailed if that takes too long; programs have limits of their own."""
-    seconds = None if found.kind == "executable" else float(config.get("setup_timeout") or COMING)
+    seconds = None if found.kind == "executable" else float(config.get("setup_timeout") or SETUP_SECONDS)
     try:
         async with asyncio.timeout(seconds) as clock:
             await language.load(found, host)
@@ -32,14 +32,16 @@ async def load_plugins(language: Any, found: DiscoveredPlugin, host: Host, confi
         ) from error
 
 
-async def unload_plugins(host: Host, context: str, function: Any, *args: Any) -> None:
+async def call_in_time(host: Host, context: str, function: Any, *args: Any) -> None:
     """Call what takes something back. One that fails, or does not end, is reported."""
     try:
-        async with asyncio.timeout(GOING) as clock:
+        async with asyncio.timeout(TEARDOWN_SECONDS) as clock:
             await call(function, *args)
     except TimeoutError as error:
-        failed(
-            host, TimeoutError(f"it took longer than {GOING:g} s and was ended") if clock.expired() else error, context
+        report_failure(
+            host,
+            TimeoutError(f"it took longer than {TEARDOWN_SECONDS:g} s and was ended") if clock.expired() else error,
+            context,
         )
     except Exception as error:  # noqa: BLE001  the boundary around a plugin that goes: reported, the rest goes on
-        failed(host, error, context)
+        report_failure(host, error, context)

@@ -6,17 +6,17 @@ import re
 from typing import Any
 
 from cru.extensions.manager import Extensions, LoadedPlugin
-from cru.namespace.callbacks import kept
+from cru.namespace.callbacks import recent_failures
 
 LINE = re.compile(r"\.\w+:(\d+)")
 
 
-def rows(extensions: Extensions) -> list[dict[str, Any]]:
+def plugin_rows(extensions: Extensions) -> list[dict[str, Any]]:
     """Every plugin by name: how it is, and all that it registered."""
     return [_row(extensions, one) for one in sorted(extensions.plugins, key=lambda one: one.name)]
 
 
-def lines(row: dict[str, Any]) -> list[str]:
+def format_row(row: dict[str, Any]) -> list[str]:
     """One plugin as text."""
     version = f" {row['version']}" if row["version"] else ""
     said = [f"{row['name'] + version:<20} {row['language']:<7} {row['state']:<9} {row['layer']:<8} {row['file']}"]
@@ -58,7 +58,7 @@ def _row(extensions: Extensions, one: LoadedPlugin) -> dict[str, Any]:
     row["commands"] = [command.name for command in parts.commands.all() if command.owner == one.name]
     services = session.shared.get("services", {}).values()
     row["services"] = sorted(service.name for service in services if service.start.host.plugin.name == one.name)
-    failures = [f"{f.context}: {f.error}" for f in kept(session) if f.plugin == one.name]
+    failures = [f"{f.context}: {f.error}" for f in recent_failures(session) if f.plugin == one.name]
     row["errors"] += [*sorted(one.plugin.problems, key=line_of), *failures]
     return row
 

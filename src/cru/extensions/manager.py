@@ -16,13 +16,13 @@ from msgspec.structs import replace
 
 from cru.engine.parts import Parts
 from cru.events.stream import Notice
-from cru.extensions.discovery import DiscoveredPlugin
-from cru.extensions.errors import NoPlugin, PluginFailed, StaysLoaded
+from cru.extensions.discovery.files import DiscoveredPlugin
+from cru.extensions.discovery.places import PluginFolders
+from cru.extensions.errors import PluginFailed, PluginInUse, UnknownPlugin
 from cru.extensions.file_stamps import Stamp, stamp_of
-from cru.extensions.lifecycle import load_plugins, unload_plugins
-from cru.extensions.plugin_folders import PluginFolders
-from cru.extensions.project_copy import Copy, copy_of, is_empty, written
-from cru.namespace.callbacks import cancel
+from cru.extensions.lifecycle import call_in_time, load_in_time
+from cru.extensions.project_copy import FileCopy, copy_of, has_empty_files, write_copy
+from cru.namespace.callbacks import cancel_background
 from cru.namespace.host import HOST, Host, Plugin, PluginSession
 from cru.values.errors import CruError
 
@@ -52,7 +52,7 @@ class LoadedPlugin(Struct):
     trace: str = ""
     plugin: Plugin | None = None
     stamp: Stamp = ()
-    copy: Copy = {}
+    copy: FileCopy = {}
 
     @property
     def name(self) -> str:
@@ -95,7 +95,7 @@ class Extensions(Struct):
         for one in reversed(self.plugins):
             if one.plugin is not None:
                 await self._leave(Host(self.session, one.plugin))
-        await cancel(self.session)
+        await cancel_background(self.session)
         for folder in self.kept:
             folder.cleanup()
 
@@ -110,7 +110,7 @@ class Extensions(Struct):
         if found is None:
             await self._unload(one)
             self.plugins.remove(one)
-            raise NoPlugin(f"the plugin {name} is gone: it is unloaded", f"it was {one.found.files[0]}")
+            raise UnknownPlugin(f"the plugin {name} is gone: it is unloaded", f"it was {one.found.files[0]}")
         failed = await self._renew(one, found)
         if failed is not None:
             raise PluginFailed(*failed)
@@ -162,7 +162,7 @@ class Extensions(Struct):
     async def _changed(self, one: LoadedPlugin, found: DiscoveredPlugin | None) -> None:
         try:
             self._may_go(one)
-        except StaysLoaded as error:
+        except PluginInUse as error:
             self._warn(f"the files of {one.name} have changed, but {error.message}", one.name)
             return
         was = one.state
@@ -185,7 +185,7 @@ class Extensions(Struct):
 
     async def _loaded_anew(self, one: LoadedPlugin, was: str, found: DiscoveredPlugin) -> tuple[str, str] | None:
         """Load it; if that fails, what was active before holds on. The message and the trace then."""
-        empty = was == "active" and any(one.copy.values()) and is_empty(found)
+        empty = was == "active" and any(one.copy.values()) and has_empty_files(found)
         made = await self._load(replace(found, problem=f"{found.files[0]}: it is empty") if empty else found)
         self._keep(made)
         if made.state == "untrusted":
@@ -207,7 +207,7 @@ class Extensions(Struct):
             return False
         self.kept.append(folder := TemporaryDirectory(prefix="cru-kept-"))
         try:
-            held = await self._load(written(one.found, one.copy, Path(folder.name)))
+            held = await self._load(write_copy(one.found, one.copy, Path(folder.name)))
         except OSError:  # no room for the copy: it is reported as not loaded
             return False
         if held.plugin is None:
@@ -224,7 +224,7 @@ class Extensions(Struct):
                 return one
         from cru.config.closest import did_you_mean
 
-        raise NoPlugin(f"there is no plugin {name}", did_you_mean(name, [one.name for one in self.plugins]))
+        raise UnknownPlugin(f"there is no plugin {name}", did_you_mean(name, [one.name for one in self.plugins]))
 
     @property
     def watching(self) -> bool:
@@ -260,7 +260,7 @@ class Extensions(Struct):
             host = Host(self._session, language.plugin(found, self._config(found.name)))
             token = HOST.set(host)
             try:
-                await load_plugins(language, found, host, self.config)
+                await load_in_time(language, found, host, self.config)
             finally:
                 HOST.reset(token)
             made.plugin = host.plugin
@@ -289,7 +289,7 @@ class Extensions(Struct):
         token = HOST.set(host)
         try:
             for function in reversed(host.plugin.leaving):
-                await unload_plugins(host, "on_unload", host.plugin.invoke, function)
+                await call_in_time(host, "on_unload", host.plugin.invoke, function)
         finally:
             HOST.reset(token)
 
@@ -298,11 +298,11 @@ class Extensions(Struct):
         session, name = self._session, host.plugin.name
         for _ in range(ROUNDS):
             for undo in reversed(session.owned.pop(name, {}).values()):
-                await unload_plugins(host, "unloading", undo)
+                await call_in_time(host, "unloading", undo)
         session.parts.bus.registry.drop_owner(name)
         session.parts.tools.drop(name)
         session.parts.commands.drop(name)
-        await cancel(session, name)
+        await cancel_background(session, name)
 
     def _keep(self, made: LoadedPlugin, report: bool = False) -> None:
         """Put it into the list, in the place of the one before."""
@@ -327,7 +327,7 @@ class Extensions(Struct):
         above = [other.name for other in self.plugins if other.state == "active" and one.name in _needs(other.found)]
         if one.state == "active" and above:
             verb = "depends" if len(above) == 1 else "depend"
-            raise StaysLoaded(
+            raise PluginInUse(
                 f"{', '.join(above)} {verb} on the plugin {one.name}", f"`/plugin disable {above[-1]}` first"
             )
 

@@ -7,14 +7,14 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from cru.extensions.discovery import DiscoveredPlugin
+from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.file_stamps import files_of
 
 CODE = (".lua", ".py", ".json", ".toml", ".yaml", ".yml")
-Copy = Mapping[Path, bytes]
+FileCopy = Mapping[Path, bytes]
 
 
-def copy_of(found: DiscoveredPlugin) -> Copy:
+def copy_of(found: DiscoveredPlugin) -> FileCopy:
     """The files that a plugin may be made of; of an installed package nothing, nor of a program, which is run where it lies."""
     made: dict[Path, bytes] = {}
     for file in () if found.module or found.kind == "executable" else files_of(found):
@@ -26,7 +26,7 @@ def copy_of(found: DiscoveredPlugin) -> Copy:
     return made
 
 
-def written(found: DiscoveredPlugin, copy: Copy, folder: Path) -> DiscoveredPlugin:
+def write_copy(found: DiscoveredPlugin, copy: FileCopy, folder: Path) -> DiscoveredPlugin:
     """The same plugin, below another folder. Raises OSError."""
     moved = {file: folder / found.folder.name / file.relative_to(found.folder) for file in copy}
     for file, to in moved.items():
@@ -35,6 +35,6 @@ def written(found: DiscoveredPlugin, copy: Copy, folder: Path) -> DiscoveredPlug
     return replace(found, folder=folder / found.folder.name, files=tuple(moved[file] for file in found.files))
 
 
-def is_empty(found: DiscoveredPlugin) -> bool:
+def has_empty_files(found: DiscoveredPlugin) -> bool:
     """Whether nothing stands in its files: somebody is writing them just now."""
     return all(not content.strip() for file, content in copy_of(found).items() if file in found.files)

@@ -17,16 +17,16 @@ from cru.namespace.host import HOST, Host, NamespaceError
 from cru.tools.protocol import Access, ArgumentError, Kind, ToolContext, ToolError, ToolResult
 from cru.values.messages import ToolSpec
 
-TYPES: dict[str, tuple[type, ...]] = {
+PYTHON_TYPES: dict[str, tuple[type, ...]] = {
     "string": (str,), "number": (int, float), "integer": (int,), "boolean": (bool,), "object": (dict,), "array": (list,),
 }  # fmt: skip
-WORDS = {name: name for name in TYPES if name != "array"} | {"table": "object"}
+SCHEMA_TYPES = {name: name for name in PYTHON_TYPES if name != "array"} | {"table": "object"}
 """Type words of plugins → those of JSON Schema; every other word means anything."""
-TOOL = ("desc", "params", "fn")
-PARAM = ("name", "type", "desc", "optional")
+TOOL_KEYS = ("desc", "params", "fn")
+PARAMETER_KEYS = ("name", "type", "desc", "optional")
 
 
-class Param(Struct, frozen=True):
+class Parameter(Struct, frozen=True):
     """One parameter of a tool or a command; `schema` is its JSON Schema."""
 
     name: str
@@ -34,20 +34,20 @@ class Param(Struct, frozen=True):
     required: bool = True
 
 
-def param(name: str, kind: str, about: str, optional: bool = False) -> Param:
+def make_parameter(name: str, kind: str, about: str, optional: bool = False) -> Parameter:
     """Of a type word: string, number, integer, boolean, table, object, any, array<T>, {T}; with ? behind it, it may be left out."""
     made = _schema(kind.rstrip("?"))
-    return Param(name, {**made, "description": about} if about else made, not (optional or kind.endswith("?")))
+    return Parameter(name, {**made, "description": about} if about else made, not (optional or kind.endswith("?")))
 
 
 def _schema(kind: str) -> dict[str, Any]:
     array = re.match(r"^array<(\w+)>$|^\{(\w+)\}$", kind)
     if array:
         return {"type": "array", "items": _schema(array[1] or array[2])}
-    return {"type": WORDS[kind]} if kind in WORDS else {}
+    return {"type": SCHEMA_TYPES[kind]} if kind in SCHEMA_TYPES else {}
 
 
-def params(host: Host, what: str, said: Any) -> tuple[Param, ...]:
+def read_parameters(host: Host, what: str, said: Any) -> tuple[Parameter, ...]:
     """Of a list of {name, type?, desc?, optional?}. Raises PluginFailed."""
     made = []
     for one in said or ():
@@ -55,14 +55,16 @@ def params(host: Host, what: str, said: Any) -> tuple[Param, ...]:
             raise PluginFailed(
                 f"{what}: every parameter is a table with a name", '{name = "path", type = "string", desc = "…"}'
             )
-        unknown_keys.entry(host, f"{what}, parameter {one['name']}", one, PARAM)
+        unknown_keys.check_entry(host, f"{what}, parameter {one['name']}", one, PARAMETER_KEYS)
         kind, about = str(one.get("type") or "any"), str(one.get("desc") or "")
-        unknown_keys.type_word(host, f"{what}, parameter {one['name']}", kind.rstrip("?"), (*TYPES, *WORDS, "any"))
-        made.append(param(one["name"], kind, about, bool(one.get("optional"))))
+        unknown_keys.check_type_word(
+            host, f"{what}, parameter {one['name']}", kind.rstrip("?"), (*PYTHON_TYPES, *SCHEMA_TYPES, "any")
+        )
+        made.append(make_parameter(one["name"], kind, about, bool(one.get("optional"))))
     return tuple(made)
 
 
-def table(what: str, said: Any) -> Iterable[tuple[str, Mapping[str, Any]]]:
+def spec_entries(what: str, said: Any) -> Iterable[tuple[str, Mapping[str, Any]]]:
     """The entries of a plugin's `tools`, `commands` or `services`: name → table. Raises PluginFailed."""
     if not said:
         return
@@ -74,16 +76,16 @@ def table(what: str, said: Any) -> Iterable[tuple[str, Mapping[str, Any]]]:
 
 def add_tools(host: Host, said: Any) -> None:
     """The tools of a plugin's table: name → {desc, params, fn}. One without a function is left out. Raises PluginFailed."""
-    for name, one in table("tools", said):
-        unknown_keys.entry(host, f"the tool {name}", one, TOOL)
+    for name, one in spec_entries("tools", said):
+        unknown_keys.check_entry(host, f"the tool {name}", one, TOOL_KEYS)
         if callable(one.get("fn")):
-            given = params(host, f"the tool {name}", one.get("params"))
+            given = read_parameters(host, f"the tool {name}", one.get("params"))
             add_tool(host, name, str(one.get("desc") or ""), given, one["fn"])
         else:
             host.problem(f"the tool {name} is left out: it has no function `fn`")
 
 
-def add_tool(host: Host, name: str, about: str, params: tuple[Param, ...], function: Callable[..., Any]) -> None:
+def add_tool(host: Host, name: str, about: str, params: tuple[Parameter, ...], function: Callable[..., Any]) -> None:
     """Offer a function to the model. A name that is taken stays with whom it belongs to, and the plugin is told."""
     schema = {
         "type": "object",
@@ -164,6 +166,6 @@ def _result(value: Any) -> ToolResult:
 
 
 def _check_type(name: str, value: Any, kind: str) -> None:
-    wanted = TYPES.get(kind)
+    wanted = PYTHON_TYPES.get(kind)
     if wanted and (not isinstance(value, wanted) or (isinstance(value, bool) and kind != "boolean")):
         raise ArgumentError(f"`{name}`: expected {kind}, got {type(value).__name__}")

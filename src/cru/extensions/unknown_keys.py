@@ -11,9 +11,9 @@ from cru.namespace.host import Host
 
 TABLES = ("tools", "commands", "services")
 FUNCTIONS = ("setup", "on_load", "on_unload", "teardown")
-ELSEWHERE = ("handlers", "hooks", "events", "on")
+HANDLER_TABLES = ("handlers", "hooks", "events", "on")
 """Names under which people look for handlers; nothing reads them."""
-INSTEAD = {
+SYNONYMS = {
     "func": "fn",
     "function": "fn",
     "handler": "fn",
@@ -25,23 +25,23 @@ INSTEAD = {
 """Words of other systems that no counting of letters leads to ours."""
 
 
-def entry(host: Host, what: str, said: Mapping[str, Any], known: Collection[str]) -> None:
+def check_entry(host: Host, what: str, said: Mapping[str, Any], known: Collection[str]) -> None:
     """Every key of a tool, a command or a service must be known."""
     for key in sorted(map(str, said)):
         if key not in known:
-            meant = INSTEAD.get(key.lower(), "")
+            meant = SYNONYMS.get(key.lower(), "")
             hint = f"did you mean `{meant}`?" if meant in known else did_you_mean(key, known)
             host.problem(f"{what}: unknown key `{key}`; {hint or 'known: ' + ', '.join(known)}")
 
 
-def answer(what: str, said: Mapping[str, Any], known: Collection[str]) -> None:
+def check_result(what: str, said: Mapping[str, Any], known: Collection[str]) -> None:
     """What a function returned may hold anything: only keys that are nearly known are told."""
     for key in sorted(map(str, said)):
         if key not in known and (near := did_you_mean(key, known)):
             warn(f"{what} returned `{key}`, which means nothing; {near}")
 
 
-def type_word(host: Host, what: str, word: str, known: Iterable[str]) -> None:
+def check_type_word(host: Host, what: str, word: str, known: Iterable[str]) -> None:
     """A type word that is nearly known; all others mean anything."""
     known = tuple(known)
     near = "" if word in known else did_you_mean(word, known)
@@ -49,13 +49,13 @@ def type_word(host: Host, what: str, word: str, known: Iterable[str]) -> None:
         host.problem(f"{what}: unknown type `{word}`; {near}")
 
 
-def whole(host: Host, said: Mapping[str, Any], spell: Callable[[str], str] = str) -> None:
+def check_plugin_table(host: Host, said: Mapping[str, Any], spell: Callable[[str], str] = str) -> None:
     """The table that a plugin returned, or its module: it may hold anything, so only what is nearly a known name and of its kind is
     told. `said` has values, or the names of their types in Lua."""
     for key in sorted(map(str, said)):
         kind = _kind(said[key])
         known = TABLES if kind == "table" else FUNCTIONS if kind == "function" else ()
-        if kind == "table" and key.lower() in ELSEWHERE:
+        if kind == "table" and key.lower() in HANDLER_TABLES:
             host.problem(
                 f"`{key}` is not read: a handler is registered with `cru.on(event, function)` or an annotation `@handler`"
             )

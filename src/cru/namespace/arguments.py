@@ -36,7 +36,7 @@ def tostring(value: Any) -> str:
         return text if any(c in text for c in ".einf") else f"{text}.0"
     if isinstance(value, int):
         return str(value)
-    from cru.namespace.data import encode
+    from cru.namespace.plain_data import encode
 
     return encode("tostring", value).decode()
 

@@ -17,8 +17,8 @@ from cru.values.errors import CruError
 if TYPE_CHECKING:
     import asyncio
 
-KEPT_ERRORS = 100
-ENDING = GRACE + 0.5
+MAX_FAILURES = 100
+CANCEL_SECONDS = GRACE + 0.5
 """Seconds that a cancelled task may take to end: what a plugin in Python has, and a little more."""
 
 _BEHIND: ContextVar[asyncio.Task[Any] | None] = ContextVar("cru_background", default=None)
@@ -51,7 +51,7 @@ class Callback(Struct, frozen=True):
         try:
             return await self.call(*args)
         except Exception as error:  # noqa: BLE001  the boundary around code of an extension: reported
-            failed(self.host, error, context)
+            report_failure(self.host, error, context)
             return None
 
 
@@ -64,20 +64,20 @@ class CallbackFailure(Struct, frozen=True):
     at: float
 
 
-def callback(function: Callable[..., Any]) -> Callback:
+def bind_callback(function: Callable[..., Any]) -> Callback:
     return Callback(function, host())
 
 
-def failed(owner: Host, error: BaseException, context: str) -> None:
+def report_failure(owner: Host, error: BaseException, context: str) -> None:
     """Report an error of a plugin, and keep it for `cru.errors.recent`."""
     text = str(error_value(error))
-    kept(owner.session).append(CallbackFailure(owner.plugin.name, text, context, time.monotonic()))
+    recent_failures(owner.session).append(CallbackFailure(owner.plugin.name, text, context, time.monotonic()))
     owner.session.parts.bus.stream.warn(f"{owner.plugin.name}: {context}: {text}", owner.plugin.name)
 
 
-def kept(session: PluginSession) -> deque[CallbackFailure]:
+def recent_failures(session: PluginSession) -> deque[CallbackFailure]:
     """The last errors of the session, the oldest first."""
-    found: deque[CallbackFailure] = session.shared.setdefault("errors", deque(maxlen=KEPT_ERRORS))
+    found: deque[CallbackFailure] = session.shared.setdefault("errors", deque(maxlen=MAX_FAILURES))
     return found
 
 
@@ -91,7 +91,7 @@ def error_value(error: BaseException) -> Any:
     return str(error) or type(error).__name__
 
 
-def detach(owner: Host, work: Callable[..., Coroutine[Any, Any, Any]], *args: Any) -> asyncio.Task[Any]:
+def run_in_background(owner: Host, work: Callable[..., Coroutine[Any, Any, Any]], *args: Any) -> asyncio.Task[Any]:
     """Run `work(*args)` beside everything else until the plugin is unloaded or the session closes. Events that it raises go to
     everybody, its owner too."""
     from cru.events.scope import Scope, begin
@@ -106,11 +106,11 @@ def detach(owner: Host, work: Callable[..., Coroutine[Any, Any, Any]], *args: An
     task = begin(fresh(), Scope())
     session.tasks[task] = name
     task.add_done_callback(lambda done: session.tasks.pop(done, None))
-    owner.own(lambda: cancel(session, name), "tasks")
+    owner.own(lambda: cancel_background(session, name), "tasks")
     return task
 
 
-async def cancel(session: PluginSession, owner: str | None = None) -> None:
+async def cancel_background(session: PluginSession, owner: str | None = None) -> None:
     """End the background tasks of a plugin, or of all, and wait for them; not the one that asks for it. One that does not end in time
     is left, with a warning."""
     import asyncio
@@ -121,7 +121,7 @@ async def cancel(session: PluginSession, owner: str | None = None) -> None:
         task.cancel()
     if not ended:
         return
-    _, left = await asyncio.wait(ended, timeout=ENDING)
+    _, left = await asyncio.wait(ended, timeout=CANCEL_SECONDS)
     for task in left:
         name = session.tasks.get(task, "")
         session.parts.bus.stream.warn(f"{name}: a task of it does not end and is left", name)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cru.events.payloads import ConfigChanged
-from cru.namespace import data
+from cru.namespace import plain_data
 from cru.namespace.arguments import table, text
 from cru.namespace.host import host
 
@@ -38,7 +38,7 @@ async def set_(values: dict[str, Any]) -> None:
     Example: cru.config.set({greeting="hi"}) --> nil
     """
     given = table("cru.config.set", "values", values)
-    data.encode("cru.config.set", given)
+    plain_data.encode("cru.config.set", given)
     session = host().session
     session.shared.setdefault(_CHANGED, {}).update({str(k): v for k, v in given.items()})
     for key, value in given.items():

@@ -13,8 +13,8 @@ from cru.engine.resume import unfinished
 from cru.events.answers import PASS, Answer
 from cru.events.stamp import Event
 from cru.namespace.arguments import options, text, whole
+from cru.namespace.dialogs.ui import check_session
 from cru.namespace.host import BadArgument, NamespaceError, Values, host
-from cru.namespace.ui import here
 from cru.values.entries import MESSAGE, TOOL_CALL, Entry
 from cru.values.errors import CruError
 
@@ -39,7 +39,7 @@ async def usage(session_id: str | None = None) -> Values:
     """
     parts = host().session.parts
     try:
-        here("cru.context.usage", session_id)
+        check_session("cru.context.usage", session_id)
         fill = compaction.fill(parts, await parts.choose(""), parts.sections())
     except CruError as error:
         return Values((None, error.message))
@@ -67,7 +67,7 @@ async def compact(session_id: str | None = None) -> Values:
     """
     parts = host().session.parts
     try:
-        here("cru.context.compact", session_id)
+        check_session("cru.context.compact", session_id)
         _between_prompts(parts, "cru.context.compact")
         with _held(parts):
             await compaction.manual(parts, await parts.choose(""))
@@ -82,7 +82,7 @@ def messages(session_id: str | None = None) -> Values:
     Example: #cru.context.messages(nil) --> 0
     """
     try:
-        here("cru.context.messages", session_id)
+        check_session("cru.context.messages", session_id)
     except BadArgument as error:
         return Values((None, error.message))
     found = host().session.parts.history.messages()
@@ -99,7 +99,7 @@ def remove(session_id: str | None, which: dict[str, Any]) -> Values:
     parts = host().session.parts
     try:
         where = "cru.context.remove"
-        here(where, session_id)
+        check_session(where, session_id)
         given = options(where, which, ("type", "n", "start", "end"))
         _between_prompts(parts, where)
         entries = parts.store.visible()
@@ -123,7 +123,7 @@ def attach(session_id: str | None, words: str, opts: dict[str, Any] | None = Non
     """
     where = "cru.context.attach"
     try:
-        here(where, session_id)
+        check_session(where, session_id)
         given = text(where, "text", words)
         key = options(where, opts, ("key",)).get("key")
     except BadArgument as error:

@@ -9,7 +9,7 @@ from weakref import WeakSet
 from msgspec import Struct
 
 from cru.namespace.arguments import function, own, tostring, whole
-from cru.namespace.callbacks import Callback, callback
+from cru.namespace.callbacks import Callback, bind_callback
 from cru.namespace.host import Host, Object, host
 
 
@@ -80,7 +80,7 @@ class Emitter(Object):
         name = tostring(event)
         function(f"emitter:{'once' if once else 'on'}", "fn", listener)
         self._last[name] = number = self._last.get(name, 0) + 1
-        made = _Listener(number, callback(listener), owner if owner is not None else host().plugin.name, once)
+        made = _Listener(number, bind_callback(listener), owner if owner is not None else host().plugin.name, once)
         self._listeners[name] = [*self._listeners.get(name, ()), made]
         _watched(self, made.call.host)
         return number

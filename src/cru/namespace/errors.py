@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from cru.namespace.arguments import whole
-from cru.namespace.callbacks import kept
+from cru.namespace.callbacks import recent_failures
 from cru.namespace.host import host
 
 
@@ -16,7 +16,7 @@ def recent(n: int | None = None) -> list[dict[str, Any]]:
     Example: #cru.errors.recent() --> 0
     """
     count = 10 if n is None else whole("cru.errors.recent", "n", n, 0)
-    found = list(kept(host().session))[::-1][:count]
+    found = list(recent_failures(host().session))[::-1][:count]
     now = time.monotonic()
     return [
         {"plugin": one.plugin, "error": one.error, "context": one.context, "age_secs": round(now - one.at, 3)}

@@ -16,8 +16,9 @@ from msgspec.structs import replace
 from cru.events.answers import Answer
 from cru.events.payloads import Custom
 from cru.events.stamp import FRAME, Event
-from cru.namespace import answers, vocabulary
-from cru.namespace.answer_values import bounded
+from cru.namespace.answers import parse
+from cru.namespace.answers.values import limit_texts
+from cru.namespace.event_table.table import event_table
 from cru.namespace.host import HOST, Host, Object
 from cru.namespace.session_view import SessionView
 
@@ -84,7 +85,7 @@ class PluginHandler:
     def __call__(self, event: Event) -> Returned:
         if self._stopped(event):
             return Answer(note="a handler before it stopped the rest")
-        table, sent = vocabulary.whole(self._name, event)
+        table, sent = event_table(self._name, event)
         context = Context(self._host, event, self._label, self._priority)
         token = HOST.set(self._host)
         try:
@@ -109,8 +110,8 @@ class PluginHandler:
 
     def _answer(self, event: Event, result: Any, sent: Mapping[str, Any]) -> Answer:
         if isinstance(result, Answer):
-            return bounded(result)
-        answer, odd = answers.read(self._name, event.row, result, sent)
+            return limit_texts(result)
+        answer, odd = parse.parse_answer(self._name, event.row, result, sent)
         for key, text in odd.items():
             self._tell(key, text)
         if answer.decision == "deny" and not answer.halt and event.row.name == "turn:complete":

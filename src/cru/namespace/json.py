@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cru.namespace import data
+from cru.namespace import plain_data
 from cru.namespace.arguments import array as as_array
 from cru.namespace.arguments import text
 
@@ -16,7 +16,7 @@ def encode(value: Any) -> str:
 
     Example: cru.json.encode({a=1}) --> '{"a":1}'
     """
-    return data.encode("cru.json.encode", value).decode()
+    return plain_data.encode("cru.json.encode", value).decode()
 
 
 def decode(source: str) -> Any:
@@ -24,7 +24,7 @@ def decode(source: str) -> Any:
 
     Example: cru.json.decode('[1, 2]')[2] --> 2
     """
-    return data.decode("cru.json.decode", text("cru.json.decode", "text", source))
+    return plain_data.decode("cru.json.decode", text("cru.json.decode", "text", source))
 
 
 def array(value: Any = None) -> list[Any]:

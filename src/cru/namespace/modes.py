@@ -13,7 +13,7 @@ from cru.files import glob
 from cru.namespace.arguments import options, table, text, texts
 from cru.namespace.host import BadArgument, PluginSession, host
 from cru.namespace.layers import Layers
-from cru.namespace.tools import fitting
+from cru.namespace.tools import matching_names
 from cru.permissions.modes import ABOUT, MODES, check_mode
 
 ALIASES = {"normal": "ask"}
@@ -66,7 +66,7 @@ def set_(name: str, definition: dict[str, Any] | None = None) -> None:
     if definition is None:
         known = _modes(session)
         if known.own.remove(where, name) and known.current == name and name not in known.own:
-            switch(session, _BASE)
+            switch_mode(session, _BASE)
         return
     given = options(where, definition, ("description", "tools", "permissions"))
     tools = given.get("tools", "*")
@@ -84,17 +84,17 @@ def set_(name: str, definition: dict[str, Any] | None = None) -> None:
     def take_back() -> None:
         known.own.drop(here.plugin.name)
         if known.current and known.current not in known.own:
-            switch(session, _BASE)
+            switch_mode(session, _BASE)
 
     here.own(take_back, "modes")
 
 
-def current(session: PluginSession) -> str:
+def current_mode(session: PluginSession) -> str:
     """The name of the mode that holds now."""
     return _modes(session).current or session.parts.gate.mode
 
 
-def switch(session: PluginSession, name: str) -> None:
+def switch_mode(session: PluginSession, name: str) -> None:
     """Change the mode. Raises UnknownMode."""
     known = _modes(session)
     if name in known.own:
@@ -131,7 +131,7 @@ def _select(session: PluginSession, modes: _Modes, event: Event) -> Answer:
     if mode is None or mode.tools is None:
         return PASS
     names: tuple[str, ...] = event.payload.tools  # type: ignore[attr-defined]
-    return Answer(changes=(Change("tools", "set", fitting(names, mode.tools)),))
+    return Answer(changes=(Change("tools", "set", matching_names(names, mode.tools)),))
 
 
 def _judge(session: PluginSession, modes: _Modes, event: Event) -> Answer:
@@ -141,7 +141,7 @@ def _judge(session: PluginSession, modes: _Modes, event: Event) -> Answer:
     call: Any = event.payload
     subject = _subject(session, call)
     about = f"{mode.name} mode"
-    if _hit(mode.deny, call.name, subject) or (mode.tools is not None and not fitting([call.name], mode.tools)):
+    if _hit(mode.deny, call.name, subject) or (mode.tools is not None and not matching_names([call.name], mode.tools)):
         return Answer(decision="deny", reason=f"{about} refuses `{call.name}`")
     if _hit(mode.ask, call.name, subject):
         return Answer(decision="ask", reason=f"{about} asks before `{call.name}`")
@@ -161,6 +161,6 @@ def _subject(session: PluginSession, call: Any) -> str:
 def _hit(rules: tuple[str, ...], name: str, subject: str) -> bool:
     for rule in rules:
         tool, colon, pattern = rule.partition(":")
-        if fitting([name], [tool]) and (not colon or glob.matches_text(glob.parse_glob(pattern), subject)):
+        if matching_names([name], [tool]) and (not colon or glob.matches_text(glob.parse_glob(pattern), subject)):
             return True
     return False

@@ -1,12 +1,18 @@
 """THE table of the `cru` namespace: every name, and the typed Python function behind it (imported when first used).
 
-A target is `module:function` in this room. A function may be plain or async; both languages call the same one. An async function looks
-synchronous in Lua and is awaited in Python. A name may be a function and hold others (`log`, `shell`, `schedule`).
+A function may be plain or async; both languages call the same one. An async function looks synchronous in Lua and is awaited in Python.
+A name may be a function and hold others (`log`, `shell`, `schedule`).
 """
 
 from __future__ import annotations
 
-NAMES: dict[str, str] = {
+import importlib
+from typing import Any
+
+ROOM = "cru.namespace."
+
+# Name -> `module:function` in this room.
+_NAMES = {
     "fmt": "fmt:fmt",
     "on": "on:on",
     "once": "on:once",
@@ -87,53 +93,53 @@ NAMES: dict[str, str] = {
     "health.warn": "health:warn",
     "health.error": "health:error",
     "health.get_results": "health:get_results",
-    "oq.parse": "oq:parse",
-    "oq.parse_as": "oq:parse_as",
-    "oq.json": "oq:json",
-    "oq.json_pretty": "oq:json_pretty",
-    "oq.yaml": "oq:yaml",
-    "oq.toml": "oq:toml",
-    "oq.toon": "oq:toon",
-    "oq.convert": "oq:convert",
-    "oq.detect": "oq:detect",
-    "oq.query": "oq:query",
-    "oq.format": "oq:format",
-    "ask.question": "ask:question",
-    "ask.batch": "ask:batch",
-    "ask.answer": "ask:answer",
-    "ask.answer_other": "ask:answer_other",
-    "ask.notify": "ask:notify",
-    "ask.ask_user": "ask:ask_user",
-    "ask.agent": "ask:agent",
-    "popup.entry": "popup:entry",
-    "popup.entry_with_data": "popup:entry_with_data",
-    "popup.request": "popup:request",
-    "popup.request_with_other": "popup:request_with_other",
-    "popup.response_selected": "popup:response_selected",
-    "popup.response_other": "popup:response_other",
-    "popup.response_none": "popup:response_none",
-    "popup.show": "popup:show",
-    "ui.item": "ui:item",
-    "ui.item_with_data": "ui:item_with_data",
-    "ui.hints": "ui:hints",
-    "ui.panel": "ui:panel",
-    "ui.confirm": "ui:confirm",
-    "ui.select": "ui:select",
-    "ui.multi_select": "ui:multi_select",
-    "ui.search": "ui:search",
-    "ui.result_selected": "ui:result_selected",
-    "ui.result_other": "ui:result_other",
-    "ui.result_cancelled": "ui:result_cancelled",
-    "ui.ask": "ui:ask",
-    "ui.ask_batch": "ui:ask_batch",
-    "ui.edit": "ui:edit",
-    "ui.show": "ui:show",
-    "ui.popup": "ui:popup_",
-    "ui.permission": "ui_permission:permission",
-    "ui.panel_item": "ui:item",
-    "ui.panel_hints": "ui:hints",
-    "ui.panel_with_hints": "ui:panel",
-    "show_panel": "ui:show_panel",
+    "oq.parse": "formats.oq:parse",
+    "oq.parse_as": "formats.oq:parse_as",
+    "oq.json": "formats.oq:json",
+    "oq.json_pretty": "formats.oq:json_pretty",
+    "oq.yaml": "formats.oq:yaml",
+    "oq.toml": "formats.oq:toml",
+    "oq.toon": "formats.oq:toon",
+    "oq.convert": "formats.oq:convert",
+    "oq.detect": "formats.oq:detect",
+    "oq.query": "formats.oq:query",
+    "oq.format": "formats.oq:format",
+    "ask.question": "dialogs.ask:question",
+    "ask.batch": "dialogs.ask:batch",
+    "ask.answer": "dialogs.ask:answer",
+    "ask.answer_other": "dialogs.ask:answer_other",
+    "ask.notify": "dialogs.ask:notify",
+    "ask.ask_user": "dialogs.ask:ask_user",
+    "ask.agent": "dialogs.model_answers:agent",
+    "popup.entry": "dialogs.popup:entry",
+    "popup.entry_with_data": "dialogs.popup:entry_with_data",
+    "popup.request": "dialogs.popup:request",
+    "popup.request_with_other": "dialogs.popup:request_with_other",
+    "popup.response_selected": "dialogs.popup:response_selected",
+    "popup.response_other": "dialogs.popup:response_other",
+    "popup.response_none": "dialogs.popup:response_none",
+    "popup.show": "dialogs.popup:show",
+    "ui.item": "dialogs.ui:item",
+    "ui.item_with_data": "dialogs.ui:item_with_data",
+    "ui.hints": "dialogs.ui:hints",
+    "ui.panel": "dialogs.ui:panel",
+    "ui.confirm": "dialogs.ui:confirm",
+    "ui.select": "dialogs.ui:select",
+    "ui.multi_select": "dialogs.ui:multi_select",
+    "ui.search": "dialogs.ui:search",
+    "ui.result_selected": "dialogs.ui:result_selected",
+    "ui.result_other": "dialogs.ui:result_other",
+    "ui.result_cancelled": "dialogs.ui:result_cancelled",
+    "ui.ask": "dialogs.ui:ask",
+    "ui.ask_batch": "dialogs.ui:ask_batch",
+    "ui.edit": "dialogs.ui:edit",
+    "ui.show": "dialogs.ui:show",
+    "ui.popup": "dialogs.ui:popup_",
+    "ui.permission": "dialogs.permission:permission",
+    "ui.panel_item": "dialogs.ui:item",
+    "ui.panel_hints": "dialogs.ui:hints",
+    "ui.panel_with_hints": "dialogs.ui:panel",
+    "show_panel": "dialogs.ui:show_panel",
     "tools.call": "tools:call",
     "tools.list": "tools:list_",
     "tools.batch": "tools:batch",
@@ -164,49 +170,49 @@ NAMES: dict[str, str] = {
     "clear_status": "publish:clear_status",
     "statusline.set": "publish:statusline_set",
     "statusline.clear": "publish:statusline_clear",
-    "oil.text": "oil:text",
-    "oil.col": "oil:col",
-    "oil.row": "oil:row",
-    "oil.spacer": "oil:spacer",
-    "oil.fragment": "oil:fragment",
-    "oil.spinner": "oil:spinner",
-    "oil.progress": "oil:progress",
-    "oil.badge": "oil:badge",
-    "oil.divider": "oil:divider",
-    "oil.hr": "oil:hr",
-    "oil.input": "oil:input",
-    "oil.popup": "oil:popup",
-    "oil.bullet_list": "oil:bullet_list",
-    "oil.numbered_list": "oil:numbered_list",
-    "oil.kv": "oil:kv",
-    "oil.when": "oil:when",
-    "oil.either": "oil:either",
-    "oil.each": "oil:each",
-    "oil.maybe": "oil:maybe",
-    "oil.match_state": "oil:match_state",
-    "oil.component": "oil:component",
-    "oil.scrollback": "oil:scrollback",
-    "oil.if_else": "oil:either",
-    "oil.markup": "oil_markup:markup",
+    "oil.text": "oil.nodes:text",
+    "oil.col": "oil.nodes:col",
+    "oil.row": "oil.nodes:row",
+    "oil.spacer": "oil.nodes:spacer",
+    "oil.fragment": "oil.nodes:fragment",
+    "oil.spinner": "oil.nodes:spinner",
+    "oil.progress": "oil.nodes:progress",
+    "oil.badge": "oil.nodes:badge",
+    "oil.divider": "oil.nodes:divider",
+    "oil.hr": "oil.nodes:hr",
+    "oil.input": "oil.nodes:input",
+    "oil.popup": "oil.nodes:popup",
+    "oil.bullet_list": "oil.nodes:bullet_list",
+    "oil.numbered_list": "oil.nodes:numbered_list",
+    "oil.kv": "oil.nodes:kv",
+    "oil.when": "oil.nodes:when",
+    "oil.either": "oil.nodes:either",
+    "oil.each": "oil.nodes:each",
+    "oil.maybe": "oil.nodes:maybe",
+    "oil.match_state": "oil.nodes:match_state",
+    "oil.component": "oil.nodes:component",
+    "oil.scrollback": "oil.nodes:scrollback",
+    "oil.if_else": "oil.nodes:either",
+    "oil.markup": "oil.markup:markup",
     "options": "options:options",
 }
 
 # Values, not functions. In Lua, json.null and oq.null are JSON's null; in Python they are None.
-CONSTANTS: dict[str, str] = {
-    "json.null": "json:NULL",
-    "oq.null": "oq:NULL",
-    "log.levels": "log:LEVELS",
-}
+_CONSTANTS = {"json.null": "json:NULL", "oq.null": "formats.oq:NULL", "log.levels": "log:LEVELS"}
 
 # Tables whose other keys are read by `module:function` (key -> value) and, if the second is given, assigned by it (key, value).
 INDEXED: dict[str, tuple[str, str]] = {
-    "config": ("config:section", ""),
-    "defaults": ("session:get_default", "session:set_default"),
-    "modes": ("modes:get", "modes:set_"),
+    "config": (f"{ROOM}config:section", ""),
+    "defaults": (f"{ROOM}session:get_default", f"{ROOM}session:set_default"),
+    "modes": (f"{ROOM}modes:get", f"{ROOM}modes:set_"),
 }
 
+NAMES = {name: ROOM + target for name, target in _NAMES.items()}
+CONSTANTS = {name: ROOM + target for name, target in _CONSTANTS.items()}
+"""The same with the full target, as `load_target` takes it."""
+
 # Names that scripts may know from elsewhere and that are not available yet; calling one raises NotAvailable.
-LATER: frozenset[str] = frozenset(
+NOT_AVAILABLE: frozenset[str] = frozenset(
     f"{family}.{name}"
     for family, names in {
         "vault": "list get search outlinks backlinks neighbors create_note",
@@ -225,8 +231,14 @@ LATER: frozenset[str] = frozenset(
 )
 
 
-def later(name: str) -> Exception:
-    """What calling a name of LATER raises."""
+def load_target(target: str) -> Any:
+    """The function or value at `package.module:name`."""
+    module, _, name = target.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def not_available(name: str) -> Exception:
+    """What calling a name of NOT_AVAILABLE raises."""
     from cru.namespace.host import NotAvailable
 
     return NotAvailable(f"cru.{name} is not available yet")

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 
 from cru.events.errors import EventError
 from cru.events.registry import find
-from cru.namespace import vocabulary
 from cru.namespace.arguments import own, whole
+from cru.namespace.event_table import table
 from cru.namespace.handlers import PluginHandler
 from cru.namespace.host import BadArgument, Host, host
 
@@ -50,7 +50,7 @@ def off(id: int) -> bool:
     return any([registry.off(one) for one in ids])
 
 
-def register(event: str, function: Callable[..., Any], options: dict[str, Any], label: str = "") -> int:
+def register_handler(event: str, function: Callable[..., Any], options: dict[str, Any], label: str = "") -> int:
     """Register a function for every event of ours that the name stands for; the id of the first."""
     here = host()
     where = options.pop("where", "") or here.plugin.where(function)
@@ -101,12 +101,12 @@ def _register(event: str, first: Any, second: Any, named: dict[str, Any], once: 
     given["once"] = once or bool(given.get("once"))
     if not callable(function):
         return _decorator(event, given)
-    return register(event, function, given)
+    return register_handler(event, function, given)
 
 
 def _decorator(event: str, options: dict[str, Any]) -> Callable[[F], F]:
     def decorate(function: F) -> F:
-        register(event, function, dict(options))
+        register_handler(event, function, dict(options))
         return function
 
     return decorate
@@ -115,7 +115,7 @@ def _decorator(event: str, options: dict[str, Any]) -> Callable[[F], F]:
 def _targets(event: str, where: str) -> list[tuple[str, str]]:
     """Our events behind a name; for an event of one's own, the row of those, narrowed to the name."""
     targets = []
-    for name in vocabulary.word(event).events:
+    for name in table.alias_of(event).events:
         try:
             find(name)
         except EventError:
@@ -128,7 +128,7 @@ def _targets(event: str, where: str) -> list[tuple[str, str]]:
 def _warn_unknown(event: str, where: str) -> None:
     from cru.config.closest import closest
 
-    near = closest(event, vocabulary.known())
+    near = closest(event, table.known_events())
     here = host()
     hint = f"; did you mean `{near}`?" if near else "."
     if near or ":" not in event:

@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from cru.namespace import data, jsonfile
+from cru.namespace import json_file, plain_data
 from cru.namespace.arguments import lua_type, number, table, text, tostring
 from cru.namespace.callbacks import Callback
 from cru.namespace.host import HOST, BadArgument, Host, PluginSession, host
@@ -33,7 +33,7 @@ class Option(Struct, frozen=True):
         return {"path": list(self.path), "name": self.path[-1] if self.path else "", "type": self.type}
 
 
-class Tree(Struct, frozen=True):
+class OptionTree(Struct, frozen=True):
     """The options of one plugin."""
 
     host: Host
@@ -49,17 +49,17 @@ async def options(tree: dict[str, Any]) -> None:
     """
     here = host()
     found = tuple(_walk((), table("cru.options", "tree", tree), {}))
-    trees: dict[str, Tree] = here.session.shared.setdefault("options", {})
-    trees[here.plugin.name] = Tree(here, found)
+    trees: dict[str, OptionTree] = here.session.shared.setdefault("options", {})
+    trees[here.plugin.name] = OptionTree(here, found)
     here.own(lambda: trees.pop(here.plugin.name, None), "options")
-    saved = jsonfile.load(_path(here))
+    saved = json_file.load(_path(here))
     for option in found:
         kept = saved.get(".".join(option.path))
         if kept is not None and option.fields.get("set") is not None:
             await Callback(option.fields["set"], here).guarded(f"option {'.'.join(option.path)}", option.info, kept)
 
 
-async def describe(session: PluginSession, plugin: str) -> list[dict[str, Any]]:
+async def describe_options(session: PluginSession, plugin: str) -> list[dict[str, Any]]:
     """For faces: the options of a plugin in order, with {path, type, value} and the fields of SHOWN, functions called."""
     tree = _tree(session, plugin)
     made = []
@@ -71,7 +71,7 @@ async def describe(session: PluginSession, plugin: str) -> list[dict[str, Any]]:
     return sorted(made, key=lambda one: (len(one["path"]) > 1, one["path"][:-1], one["order"]))
 
 
-async def change(session: PluginSession, plugin: str, path: str, value: Any = None) -> None:
+async def change_option(session: PluginSession, plugin: str, path: str, value: Any = None) -> None:
     """For faces: set an option by its dotted path, or run an `execute`. Raises BadArgument, and what the plugin raises."""
     tree = _tree(session, plugin)
     option = next((one for one in tree.options if ".".join(one.path) == path), None)
@@ -94,7 +94,7 @@ async def change(session: PluginSession, plugin: str, path: str, value: Any = No
     await Callback(work, tree.host).call(option.info, value)
     token = HOST.set(tree.host)
     try:
-        jsonfile.update(_path(tree.host), lambda all: all.__setitem__(path, value))
+        json_file.update(_path(tree.host), lambda all: all.__setitem__(path, value))
     finally:
         HOST.reset(token)
 
@@ -118,14 +118,14 @@ def _walk(path: tuple[str, ...], given: dict[str, Any], above: dict[str, Any]) -
         yield from _walk((*path, text(where, "every key", key)), table(f"{where}.{key}", "the option", inner), below)
 
 
-async def _value(tree: Tree, option: Option, field: Any) -> Any:
+async def _value(tree: OptionTree, option: Option, field: Any) -> Any:
     return await Callback(field, tree.host).call(option.info) if callable(field) else field
 
 
-async def _fits(tree: Tree, option: Option, path: str, value: Any) -> None:
+async def _fits(tree: OptionTree, option: Option, path: str, value: Any) -> None:
     """That a value is of the option's type. Raises BadArgument."""
     where = f"option {path}"
-    data.check(where, value)
+    plain_data.check(where, value)
     if option.type == "toggle" and not isinstance(value, bool):
         raise BadArgument(f"{where}: value must be a boolean, got {lua_type(value)}")
     if option.type == "input":
@@ -144,8 +144,8 @@ async def _fits(tree: Tree, option: Option, path: str, value: Any) -> None:
             )
 
 
-def _tree(session: PluginSession, plugin: str) -> Tree:
-    found: Tree | None = session.shared.get("options", {}).get(plugin)
+def _tree(session: PluginSession, plugin: str) -> OptionTree:
+    found: OptionTree | None = session.shared.get("options", {}).get(plugin)
     if found is None:
         raise BadArgument(f"the plugin {plugin} has no options")
     return found

@@ -9,9 +9,10 @@ from msgspec.structs import replace
 
 from cru.events.answers import Answer
 from cru.events.stamp import Event
-from cru.namespace import answers, modes
+from cru.namespace import modes
+from cru.namespace.answers import parse
 from cru.namespace.arguments import function, options, table, text, whole
-from cru.namespace.callbacks import callback
+from cru.namespace.callbacks import bind_callback
 from cru.namespace.host import host
 
 _SAFE = ("read", "memory", "flow")
@@ -25,7 +26,7 @@ def on_request(work: Callable[[dict[str, Any]], Any], opts: dict[str, Any] | Non
     Example: cru.permissions.on_request(function(req) return {allow=true} end) > 0 --> true
     """
     where = "cru.permissions.on_request"
-    made = callback(function(where, "fn", work))
+    made = bind_callback(function(where, "fn", work))
     given = options(where, opts, ("pattern", "priority"))
     fields = {
         "pattern": text(where, "pattern", given.get("pattern") or ""),
@@ -38,14 +39,14 @@ def on_request(work: Callable[[dict[str, Any]], Any], opts: dict[str, Any] | Non
             "tool_name": asked.tool,
             "args": asked.args,
             "file_path": asked.paths[0] if asked.paths else None,
-            "mode": modes.current(made.host.session),
+            "mode": modes.current_mode(made.host.session),
             "is_safe": asked.kind in _SAFE,
         }
-        answer, odd = answers.read(
+        answer, odd = parse.parse_answer(
             event.row.name, event.row, table(where, "the verdict", await made.call(request)), request
         )
         for said in odd.values():
             made.host.session.parts.bus.stream.warn(f"{made.host.plugin.name}: {where}: {said}", made.host.plugin.name)
-        return replace(answer, reason="refused by a script") if answer.reason == answers.CANCELLED else answer
+        return replace(answer, reason="refused by a script") if answer.reason == parse.DEFAULT_REASON else answer
 
     return host().listen("permission:requested", requested, where=where, on_error="deny", **fields)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from cru.events.stream import FactPublished, StatusChanged
-from cru.namespace import data
+from cru.namespace import plain_data
 from cru.namespace.arguments import number, options, text, tostring
+from cru.namespace.dialogs.ui import check_session
 from cru.namespace.host import BadArgument, host
 from cru.namespace.layers import Layers
-from cru.namespace.ui import here
 
 PUBLISHED = ("targets", "session_title", "isolation")
 MOST_KEYS, MOST_CHARACTERS = 16, 256
@@ -25,7 +25,7 @@ def publish(key: str, value: Any = None) -> None:
         from cru.config.closest import did_you_mean
 
         raise BadArgument(f"cru.publish: unknown key `{tostring(key)}`", did_you_mean(tostring(key), PUBLISHED))
-    data.encode("cru.publish", value)
+    plain_data.encode("cru.publish", value)
     owner = host()
     facts: Layers = owner.session.shared.setdefault("published", Layers())
     facts.set(owner.plugin.name, key, value)
@@ -47,7 +47,7 @@ def set_status(opts: dict[str, Any]) -> None:
     """
     where = "cru.set_status"
     given = options(where, opts, ("session", "key", "text", "level", "progress"))
-    here(where, given.get("session"))
+    check_session(where, given.get("session"))
     level = given.get("level", "info")
     if level not in LEVELS:
         raise BadArgument(f"{where}: unknown level `{tostring(level)}`", f"levels are {', '.join(LEVELS)}")
@@ -64,7 +64,7 @@ def clear_status(opts: dict[str, Any]) -> None:
     """
     where = "cru.clear_status"
     given = options(where, opts, ("session", "key"))
-    here(where, given.get("session"))
+    check_session(where, given.get("session"))
     _status(StatusChanged(host().plugin.name, text(where, "key", given.get("key")), ""))
 
 
@@ -76,7 +76,7 @@ def statusline_set(session_id: str | None, key: str, value: Any) -> dict[str, An
     """
     where = "cru.statusline.set"
     try:
-        here(where, session_id)
+        check_session(where, session_id)
         text(where, "key", key)
     except BadArgument as error:
         return {"ok": False, "reason": error.message}
@@ -98,7 +98,7 @@ def statusline_clear(session_id: str | None, key: str) -> dict[str, Any]:
     """
     where = "cru.statusline.clear"
     try:
-        here(where, session_id)
+        check_session(where, session_id)
         gone = _line().remove(where, text(where, "key", key))
     except BadArgument as error:
         return {"ok": False, "reason": error.message}

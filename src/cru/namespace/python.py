@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from cru.namespace.names import CONSTANTS, INDEXED, LATER, NAMES, later
+from cru.namespace.names import CONSTANTS, INDEXED, NAMES, NOT_AVAILABLE, load_target, not_available
 
 _TARGETS = {**CONSTANTS, **NAMES}
-_FAMILIES = {name.rpartition(".")[0] for name in (*_TARGETS, *LATER)} | set(INDEXED)
+_FAMILIES = {name.rpartition(".")[0] for name in (*_TARGETS, *NOT_AVAILABLE)} | set(INDEXED)
 
 
 class Family:
@@ -29,9 +29,9 @@ class Family:
         if full in _FAMILIES:
             return Family(full)
         if full in _TARGETS:
-            return _found(_TARGETS[full])
-        if full in LATER:
-            return _not_yet(full)
+            return load_target(_TARGETS[full])
+        if full in NOT_AVAILABLE:
+            return _unavailable(full)
         if path in INDEXED:
             return self[name]
         raise AttributeError(_unknown(full), name=name, obj=self)
@@ -40,19 +40,19 @@ class Family:
         self[name] = value
 
     def __getitem__(self, key: str) -> Any:
-        return _found(self._indexed(key)[0])(key)
+        return load_target(self._indexed(key)[0])(key)
 
     def __setitem__(self, key: str, value: Any) -> None:
         assign = self._indexed(key)[1]
         if not assign:
             raise AttributeError(f"cru.{self}.{key} cannot be assigned")
-        _found(assign)(key, value)
+        load_target(assign)(key, value)
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         path = str(self)
         if path not in NAMES:
             raise TypeError(f"cru.{path} is no function")
-        return _found(NAMES[path])(*args, **named)
+        return load_target(NAMES[path])(*args, **named)
 
     def __dir__(self) -> list[str]:
         prefix = f"{self}." if str(self) else ""
@@ -78,22 +78,15 @@ def __getattr__(name: str) -> Any:
     return getattr(NAMESPACE, name)
 
 
-def _found(target: str) -> Any:
-    import importlib
+def _unavailable(name: str) -> Any:
+    def raise_error(*_: Any, **__: Any) -> Any:
+        raise not_available(name)
 
-    module, _, attribute = target.partition(":")
-    return getattr(importlib.import_module(f"cru.namespace.{module}"), attribute)
-
-
-def _not_yet(name: str) -> Any:
-    def not_yet(*_: Any, **__: Any) -> Any:
-        raise later(name)
-
-    return not_yet
+    return raise_error
 
 
 def _unknown(name: str) -> str:
     from cru.config.closest import did_you_mean
 
-    hint = did_you_mean(name, sorted({*_TARGETS, *LATER, *_FAMILIES}))
+    hint = did_you_mean(name, sorted({*_TARGETS, *NOT_AVAILABLE, *_FAMILIES}))
     return f"there is no cru.{name}{f'; {hint}' if hint else ''}"

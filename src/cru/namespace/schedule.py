@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from cru.namespace.arguments import function, number, options, own, whole
-from cru.namespace.callbacks import Callback, callback, detach, error_value, failed
+from cru.namespace.callbacks import Callback, bind_callback, error_value, report_failure, run_in_background
 from cru.namespace.host import BadArgument, NamespaceError, host
 
 MOST = 256
@@ -29,8 +29,8 @@ def spawn(work: Callable[[], Any]) -> None:
 
     Example: cru.spawn(function() end) --> nil
     """
-    made = callback(function("cru.spawn", "fn", work)).detached()
-    detach(made.host, made.guarded, "spawned function")
+    made = bind_callback(function("cru.spawn", "fn", work)).detached()
+    run_in_background(made.host, made.guarded, "spawned function")
 
 
 def schedule(opts: float | dict[str, Any], work: Callable[[], Any]) -> int:
@@ -47,14 +47,14 @@ def schedule(opts: float | dict[str, Any], work: Callable[[], Any]) -> int:
         every = given.get("every", given.get("interval"))
     if number(where, "every", every) <= 0:
         raise BadArgument(f"{where}: every must be more than 0, got {every}")
-    made = callback(function(where, "fn", work)).detached()
+    made = bind_callback(function(where, "fn", work)).detached()
     all = _schedules()
     if len(all.live) >= MOST:
         raise NamespaceError(
             f"{where}: {MOST} schedules are live already", "cancel one with cru.schedule.cancel(handle)"
         )
     all.last = handle = all.last + 1
-    task = all.live[handle] = detach(made.host, _again, made, max(every, LEAST))
+    task = all.live[handle] = run_in_background(made.host, _again, made, max(every, LEAST))
     task.add_done_callback(lambda _: all.live.pop(handle, None))
     return handle
 
@@ -123,7 +123,7 @@ class _Failures:
             self._more += 1
             return
         self.end()
-        failed(self._work.host, error, "scheduled function")
+        report_failure(self._work.host, error, "scheduled function")
         self._last = text
 
 

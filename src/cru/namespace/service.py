@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from cru.namespace.arguments import function, options, own, table, text, tostring
-from cru.namespace.callbacks import Callback, callback, detach
+from cru.namespace.callbacks import Callback, bind_callback, run_in_background
 from cru.namespace.host import host
 from cru.namespace.retry import retry
 
@@ -45,7 +45,7 @@ def define(spec: dict[str, Any]) -> dict[str, Any]:
     made = _Service(
         name,
         tostring(given.get("desc") or ""),
-        callback(function(where, "start", given.get("start"))).detached(),
+        bind_callback(function(where, "start", given.get("start"))).detached(),
         _optional(where, "stop", given),
         _optional(where, "health", given),
         {**_RESTART, **table(where, "restart", given.get("restart"))},
@@ -62,7 +62,7 @@ def define(spec: dict[str, Any]) -> dict[str, Any]:
             del all[one.name]
 
     owner.own(take_back, "services")
-    return {"desc": made.desc, "fn": Starter(made)}
+    return {"desc": made.desc, "fn": ServiceStarter(made)}
 
 
 async def status(name: str) -> dict[str, Any] | None:
@@ -96,16 +96,16 @@ async def stop(name: str) -> bool:
     return await _ended(found)
 
 
-async def begin(name: str, desc: str, work: Callable[..., Any]) -> None:
+async def start_service(name: str, desc: str, work: Callable[..., Any]) -> None:
     """Start a service that a plugin's table names: one that `define` made, or a function, which is not started again if it fails."""
-    if isinstance(work, Starter):
+    if isinstance(work, ServiceStarter):
         await work()
         return
     start = work if hasattr(work, "detached") else lambda _config: work()  # Lua drops what a function does not take
     await define({"name": name, "desc": desc, "start": start, "restart": {"max_retries": 0}})["fn"]()
 
 
-class Starter:
+class ServiceStarter:
     """The function that `define` gives: true; false if it runs already."""
 
     def __init__(self, service: _Service) -> None:
@@ -114,7 +114,7 @@ class Starter:
     async def __call__(self, *_: Any) -> bool:
         if self._service.running:
             return False
-        self._service.task = detach(self._service.start.host, _run, self._service)
+        self._service.task = run_in_background(self._service.start.host, _run, self._service)
         return True
 
 
@@ -166,7 +166,7 @@ async def _status(service: _Service) -> dict[str, Any]:
 
 def _optional(where: str, name: str, given: dict[str, Any]) -> Callback | None:
     found = given.get(name)
-    return None if found is None else callback(function(where, name, found))
+    return None if found is None else bind_callback(function(where, name, found))
 
 
 def _services() -> dict[str, _Service]:

@@ -7,9 +7,9 @@ from typing import Any
 
 from cru.events.answers import PASS, Answer, Change
 from cru.events.stamp import Event
-from cru.namespace import data, modes
+from cru.namespace import modes, plain_data
 from cru.namespace.arguments import function, number, options, text, whole
-from cru.namespace.callbacks import callback
+from cru.namespace.callbacks import bind_callback
 from cru.namespace.host import BadArgument, Object, PluginSession, host
 from cru.namespace.layers import Layers
 from cru.permissions.asker import Nobody
@@ -38,7 +38,7 @@ class SessionObject(Object):
         if name in KNOBS:
             return _knobs(session).get(name)
         if name == "mode":
-            return modes.current(session)
+            return modes.current_mode(session)
         if name not in FIXED:
             raise _unknown(name)
         return _fixed(session, name)
@@ -46,7 +46,7 @@ class SessionObject(Object):
     def __setattr__(self, name: str, value: Any) -> None:
         session: PluginSession = object.__getattribute__(self, "_session")
         if name == "mode":
-            modes.switch(session, text("session.mode", "mode", value))
+            modes.switch_mode(session, text("session.mode", "mode", value))
         elif name in KNOBS:
             _turn(session, name, value)
         elif name in FIXED:
@@ -56,7 +56,7 @@ class SessionObject(Object):
 
     def set_variable(self, key: str, value: Any = None) -> None:
         """Keep a JSON value for this run of the session; nil removes it."""
-        data.encode("session:set_variable", value)
+        plain_data.encode("session:set_variable", value)
         _variables(self._session)[text("session:set_variable", "key", key)] = value
 
     def get_variable(self, key: str) -> Any:
@@ -101,7 +101,7 @@ def on_session_start(work: Callable[[Any], Any], opts: dict[str, Any] | None = N
     Example: cru.on_session_start(function(session) end) > 0 --> true
     """
     where = "cru.on_session_start"
-    made = callback(function(where, "fn", work))
+    made = bind_callback(function(where, "fn", work))
     required = bool(options(where, opts, ("required",)).get("required"))
 
     async def started(_event: Event) -> Answer:
@@ -120,7 +120,7 @@ def on_session_end(work: Callable[[Any], Any]) -> int:
     Example: cru.on_session_end(function(info) end) > 0 --> true
     """
     where = "cru.on_session_end"
-    made = callback(function(where, "fn", work))
+    made = bind_callback(function(where, "fn", work))
 
     async def ended(event: Event) -> Answer:
         reason = getattr(event.payload, "reason", "")

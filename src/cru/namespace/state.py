@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from cru.namespace import data, jsonfile
+from cru.namespace import json_file, plain_data
 from cru.namespace.arguments import text
 from cru.namespace.host import host
 
@@ -22,11 +22,11 @@ def set_(key: str, value: Any = None) -> None:
     Example: cru.state.set("loop", {active=true}) --> nil
     """
     text("cru.state.set", "key", key)
-    data.encode("cru.state.set", value)
+    plain_data.encode("cru.state.set", value)
     if value is None:
         clear(key)
         return
-    jsonfile.update(_path(), lambda all: all.__setitem__(key, value), workflows)
+    json_file.update(_path(), lambda all: all.__setitem__(key, value), workflows)
 
 
 def get(key: str) -> Any:
@@ -44,12 +44,12 @@ def clear(key: str) -> None:
     """
     text("cru.state.clear", "key", key)
     if (path := _path()).exists():
-        jsonfile.update(path, lambda all: all.pop(key, None), workflows)
+        json_file.update(path, lambda all: all.pop(key, None), workflows)
 
 
 def everything() -> dict[str, Any]:
     """All values by key. Raises NamespaceError."""
-    return jsonfile.load(_path(), workflows)
+    return json_file.load(_path(), workflows)
 
 
 def workflows(damaged: bytes) -> dict[str, Any]:

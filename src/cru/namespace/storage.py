@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cru.namespace import jsonfile
+from cru.namespace import json_file
 from cru.namespace.arguments import text, tostring
 from cru.namespace.host import host
 from cru.namespace.paths import component
@@ -21,7 +21,7 @@ def set_(entity: str, key: str, value: str) -> bool:
     text(where, "key", key)
     kept = tostring(value) if isinstance(value, (int, float)) else text(where, "value", value)
     text(where, "value", kept)
-    jsonfile.update(_path(), lambda all: _entity(all, entity).__setitem__(key, kept))
+    json_file.update(_path(), lambda all: _entity(all, entity).__setitem__(key, kept))
     return True
 
 
@@ -66,12 +66,12 @@ def delete(entity: str, key: str) -> bool:
             all.pop(entity, None)
         return found
 
-    return jsonfile.update(_path(), drop)
+    return json_file.update(_path(), drop)
 
 
 def _all() -> dict[str, dict[str, str]]:
     """Everything that this plugin keeps; what is not of this shape does not count."""
-    return {entity: pairs for entity, pairs in jsonfile.load(_path()).items() if isinstance(pairs, dict)}
+    return {entity: pairs for entity, pairs in json_file.load(_path()).items() if isinstance(pairs, dict)}
 
 
 def _entity(all: dict[str, Any], entity: str) -> dict[str, str]:

@@ -12,11 +12,11 @@ from cru.engine import side_calls
 from cru.events.answers import PASS, Answer, Change
 from cru.events.stamp import Event
 from cru.files.glob import compile_identifier_glob
-from cru.namespace import data
+from cru.namespace import plain_data
 from cru.namespace.arguments import array, options, table, text, texts
+from cru.namespace.dialogs.ui import check_session
 from cru.namespace.host import BadArgument, Host, Values, host
 from cru.namespace.layers import Layers
-from cru.namespace.ui import here
 from cru.values.errors import CruError
 
 _ACTIVE = "active_tools"
@@ -30,8 +30,8 @@ async def call(name: str, args: dict[str, Any] | None = None, opts: dict[str, An
     """
     where = "cru.tools.call"
     try:
-        here(where, options(where, opts, ("session",)).get("session"))
-        arguments = data.encode(where, table(where, "args", args)).decode()
+        check_session(where, options(where, opts, ("session",)).get("session"))
+        arguments = plain_data.encode(where, table(where, "args", args)).decode()
         done = await side_calls.call(host().session.parts, text(where, "name", name), arguments, "script")
     except CruError as error:
         return Values((None, error.message))
@@ -56,7 +56,7 @@ async def batch(calls: list[dict[str, Any]], opts: dict[str, Any] | None = None)
 
     where = "cru.tools.batch"
     try:
-        here(where, options(where, opts, ("session",)).get("session"))
+        check_session(where, options(where, opts, ("session",)).get("session"))
         wanted = [table(where, "every call", one) for one in array(where, "calls", calls)]
         named = [(text(where, "tool", one.get("tool")), table(where, "args", one.get("args"))) for one in wanted]
     except BadArgument as error:
@@ -73,7 +73,7 @@ def set_active(session_id: str | None, patterns: list[str] | None = None) -> Val
     """
     where = "cru.tools.set_active"
     try:
-        here(where, session_id)
+        check_session(where, session_id)
         globs = None if patterns is None else texts(where, "patterns", patterns)
         for one in globs or ():
             compile_identifier_glob(one)
@@ -97,13 +97,13 @@ def get_active(session_id: str | None = None) -> Values:
     Example: cru.tools.get_active(nil) --> nil
     """
     try:
-        here("cru.tools.get_active", session_id)
+        check_session("cru.tools.get_active", session_id)
     except BadArgument as error:
         return Values((None, error.message))
     return Values((_active(host()).get(_ACTIVE), None))
 
 
-def fitting(names: Sequence[str], globs: Sequence[str]) -> list[str]:
+def matching_names(names: Sequence[str], globs: Sequence[str]) -> list[str]:
     """The names that one of the globs fits."""
     return [name for name in names if any(compile_identifier_glob(one)(name) for one in globs)]
 
@@ -124,6 +124,6 @@ def _narrow(active: Layers) -> Any:
         if globs is None:
             return PASS
         names: tuple[str, ...] = event.payload.tools  # type: ignore[attr-defined]
-        return Answer(changes=(Change("tools", "set", fitting(names, globs)),))
+        return Answer(changes=(Change("tools", "set", matching_names(names, globs)),))
 
     return narrow

@@ -17,7 +17,7 @@ from cru.extensions.lua.runtime import LuaVM
 
 def machine(**options: Any) -> LuaVM:
     vm = LuaVM(**options)
-    install(vm, family.NAMES, not_yet=family.LATER)
+    install(vm, family.NAMES, unavailable=family.LATER)
     return vm
 
 
@@ -232,9 +232,9 @@ def test_starting_a_function_gives_its_result_or_something_to_await() -> None:
     assert asyncio.run(wait()) == 0.01
 
 
-def test_a_target_without_a_package_is_a_module_of_the_namespace() -> None:
+def test_a_target_may_be_a_class() -> None:
     vm = LuaVM()
-    install(vm, {"error": "host:NamespaceError", "one": "host:Values"})
+    install(vm, {"error": "cru.namespace.host:NamespaceError", "one": "cru.namespace.host:Values"})
     assert run(vm, "return cru.one({7})") == 7
 
 

@@ -11,7 +11,7 @@ from tests.extensions.lua.support import failure, run
 
 from cru.extensions.lua.convert import LuaData, LuaError
 from cru.extensions.lua.runtime import LuaFunction, LuaTable, LuaVM
-from cru.namespace.lazy import Lazy, LazyDict
+from cru.namespace.event_table.lazy import Lazy, LazyDict
 
 VM = LuaVM()
 ECHO = VM.load("return ...", "@echo.lua")

@@ -13,12 +13,12 @@ from tests.extensions.lua import family
 from cru.events.catalog import BY_NAME
 from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Event, Stamp
+from cru.extensions.discovery.places import PluginFolders
 from cru.extensions.lua.bridge import install
 from cru.extensions.lua.convert import LuaError
 from cru.extensions.lua.runtime import LuaVM
 from cru.extensions.manager import Extensions
-from cru.extensions.plugin_folders import PluginFolders
-from cru.namespace import vocabulary
+from cru.namespace.event_table import table
 
 
 class Rooms:
@@ -26,7 +26,7 @@ class Rooms:
 
     def __init__(self) -> None:
         self.vm = LuaVM(print=lambda text: None)
-        install(self.vm, family.NAMES, not_yet=family.LATER)
+        install(self.vm, family.NAMES, unavailable=family.LATER)
         self._rooms: dict[str, Any] = {}
 
     def run(self, plugin: str, source: str, *args: Any) -> Any:
@@ -59,7 +59,7 @@ def event() -> Any:
     """An event as a handler gets it."""
     stamp = Stamp("s", "r", "main", "", 0, False, 1, 0, 0.0, False, "user", "")
     payload = ToolBeforeCall("bash", {"command": "ls"}, "call_1")
-    return vocabulary.whole("tool:before_call", Event(BY_NAME["tool:before_call"], stamp, payload))[0]
+    return table.event_table("tool:before_call", Event(BY_NAME["tool:before_call"], stamp, payload))[0]
 
 
 @pytest.mark.parametrize(

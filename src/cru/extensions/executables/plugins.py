@@ -11,7 +11,7 @@ from typing import Any
 
 from cru.engine.parts import Parts, TerminalLender
 from cru.events.payloads import InteractionCompleted, InteractionRequested
-from cru.extensions.discovery import DiscoveredPlugin
+from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.errors import PluginFailed
 from cru.extensions.executables.executable import ERAS, HOOK_SECONDS, POLICIES, TOOL_SECONDS, Executable
 from cru.extensions.executables.process import ProgramContext

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from cru.extensions.tools import Param, param
+from cru.extensions.tools import Parameter, make_parameter
 
 FUNCTION = re.compile(r"^\s*(local\s+)?function\s+([A-Za-z_][\w]*(?:[.:][A-Za-z_]\w*)*)\s*\(")
 ASSIGNED = re.compile(r"^\s*(local\s+)?([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\s*=\s*function\s*\(")
@@ -31,10 +31,10 @@ KNOWN: dict[str, tuple[str, ...]] = {
     "description": (),
 }
 SYNONYMS = {"hook": "handler", "returns": "return", "desc": "description"}
-LATER = ("view", "view.handler")
+NOT_AVAILABLE = ("view", "view.handler")
 
 
-class Annotation(Struct, frozen=True):
+class LuaAnnotation(Struct, frozen=True):
     """One annotation on a function. `function` is its path as written (`M.on_turn_complete`), `line` where it stands."""
 
     kind: str
@@ -42,18 +42,18 @@ class Annotation(Struct, frozen=True):
     line: int
     fields: dict[str, str] = {}
     text: str = ""
-    params: tuple[Param, ...] = ()
+    params: tuple[Parameter, ...] = ()
     local: bool = False
 
 
 class SourceAnnotations(Struct):
     """What a source holds: annotations, and problems as (line, text, hint)."""
 
-    annotations: list[Annotation]
+    annotations: list[LuaAnnotation]
     problems: list[tuple[int, str, str]]
 
 
-def parse(source: str) -> SourceAnnotations:
+def parse_annotations(source: str) -> SourceAnnotations:
     """All annotations of a Lua source, in order."""
     found = SourceAnnotations([], [])
     block: list[tuple[int, str]] = []
@@ -90,13 +90,13 @@ def _block(block: Sequence[tuple[int, str]], function: re.Match[str] | None, fou
     params = tuple(p for number, m in marks if m[1] == "param" and (p := _param(m[2], number, found)))
     for number, match in marks:
         kind = SYNONYMS.get(match[1], match[1])
-        if kind in LATER:
+        if kind in NOT_AVAILABLE:
             found.problems.append((number, f"@{kind} is not available yet", ""))
         elif kind not in KNOWN:
             found.problems.append((number, f"unknown annotation @{match[1]}", _near(match[1], [*KNOWN, *SYNONYMS])))
         elif kind not in ("param", "return", "description"):
             fields = _fields(kind, match[2], number, found)
-            found.annotations.append(Annotation(kind, function[2], number, fields, text, params, bool(function[1])))
+            found.annotations.append(LuaAnnotation(kind, function[2], number, fields, text, params, bool(function[1])))
 
 
 def _fields(kind: str, text: str, number: int, found: SourceAnnotations) -> dict[str, str]:
@@ -118,13 +118,13 @@ def _unquoted(text: str) -> str:
     return text
 
 
-def _param(text: str, number: int, found: SourceAnnotations) -> Param | None:
+def _param(text: str, number: int, found: SourceAnnotations) -> Parameter | None:
     match = PARAM.match(text.strip())
     if match is None:
         found.problems.append((number, f"@param cannot be read: {text}", "@param name type[?] description"))
         return None
     about = _unquoted(match[3].strip())
-    return param(match[1], match[2], about, "(optional)" in about)
+    return make_parameter(match[1], match[2], about, "(optional)" in about)
 
 
 def _near(word: str, known: Sequence[str]) -> str:

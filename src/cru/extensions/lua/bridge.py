@@ -10,7 +10,7 @@ import msgspec
 from cru.extensions.lua.convert import HostFunction, WithNull
 from cru.extensions.lua.runtime import INSTALL, LuaVM
 from cru.namespace.host import BadArgument, Object
-from cru.namespace.names import CONSTANTS, INDEXED, LATER, NAMES, later
+from cru.namespace.names import CONSTANTS, INDEXED, NAMES, NOT_AVAILABLE, load_target, not_available
 
 BARE = ("http", "fs", "shell", "oq", "paths", "graph", "mcp", "inspect", "ask", "popup", "ui")
 """Families that are global names as well."""
@@ -41,15 +41,19 @@ def install(
     *,
     constants: Mapping[str, str] = CONSTANTS,
     indexed: Mapping[str, tuple[str, str]] = INDEXED,
-    not_yet: Collection[str] = LATER,
+    unavailable: Collection[str] = NOT_AVAILABLE,
 ) -> None:
     """Make `cru` (and `crucible`, the same table), the bare globals and the modules `cjson` and `json`. `names` maps dotted names to
-    "module:attribute" (a module without a dot is one of `cru.namespace`); a name that is also the beginning of others is a table that
-    can be called. The other tables are those of `cru.namespace.names`; null itself is put in by Lua."""
-    targets = {**dict.fromkeys(not_yet, ""), **{n: t for n, t in constants.items() if not n.endswith(".null")}, **names}
+    "package.module:attribute"; a name that is also the beginning of others is a table that can be called. The other tables are those of
+    `cru.namespace.names`; null itself is put in by Lua."""
+    targets = {
+        **dict.fromkeys(unavailable, ""),
+        **{n: t for n, t in constants.items() if not n.endswith(".null")},
+        **names,
+    }
 
     def resolve(name: str) -> Any:
-        return _resolved(name, targets[name])
+        return _resolve(name, targets[name])
 
     tree = _tree(targets)
     for path in indexed:
@@ -57,7 +61,7 @@ def install(
         tree[""] = [*tree[""], *([] if path in tree[""] else [path])]
     callable_tables = {path: True for path in tree if path in names}
     keyed = {path: _index(path, read, assign) for path, (read, assign) in indexed.items()}
-    keyed.update({path: _kept(path, instead) for path, instead in STORES.items() if path in tree})
+    keyed.update({path: _read_only(path, instead) for path, instead in STORES.items() if path in tree})
     bare = [name for name in BARE if name in tree[""]]
     vm.finish(INSTALL, tree, callable_tables, keyed, bare, resolve, _encode, _decode)
 
@@ -75,43 +79,36 @@ def _tree(names: Iterable[str]) -> dict[str, list[str]]:
     return tree
 
 
-def _resolved(name: str, target: str) -> Any:
+def _resolve(name: str, target: str) -> Any:
     """The function or value behind a name; one that is not available yet becomes a function that says so."""
-    value = _found(target) if target else _later(name)
+    value = load_target(target) if target else _unavailable(name)
     if callable(value) and not isinstance(value, Object):
         return HostFunction(value, name in DIALOGS)
     return value
 
 
-def _found(target: str) -> Any:
-    import importlib
+def _unavailable(name: str) -> Callable[..., object]:
+    def raise_error(*_: object) -> object:
+        raise not_available(name)
 
-    module, _, attribute = target.partition(":")
-    return getattr(importlib.import_module(module if "." in module else f"cru.namespace.{module}"), attribute)
-
-
-def _later(name: str) -> Callable[..., Any]:
-    def not_yet(*_: Any) -> Any:
-        raise later(name)
-
-    return not_yet
+    return raise_error
 
 
 def _index(path: str, read: str, assign: str) -> dict[str, Any]:
     """How the other keys of a table are read and assigned."""
 
     def get(key: Any) -> Any:
-        return _found(read)(key)
+        return load_target(read)(key)
 
     def put(key: Any, value: Any = None) -> None:
         if not assign:
             raise BadArgument(f"cru.{path}.{key} cannot be assigned", f"cru.{path}.set{{…}}")
-        _found(assign)(key, value)
+        load_target(assign)(key, value)
 
     return {"get": get, "put": put}
 
 
-def _kept(path: str, instead: str) -> dict[str, Any]:
+def _read_only(path: str, instead: str) -> dict[str, Any]:
     """A family that looks as if it kept what is put into it."""
 
     def put(key: Any, _value: Any = None) -> None:

@@ -26,8 +26,8 @@ from weakref import WeakValueDictionary
 
 from msgspec import Struct, msgpack
 
+from cru.namespace.event_table.lazy import Lazy, LazyDict, raw_items
 from cru.namespace.host import NamespaceError, Object
-from cru.namespace.lazy import Lazy, LazyDict, stored
 
 RAW, FUNCTION, TABLE, HOST, OBJECT, EVENT, SMALL, LAZY = range(1, 9)
 """The extension codes of pack.lua."""
@@ -72,10 +72,10 @@ class HostFunction:
     def __init__(self, call: Callable[..., Any], dialog: bool = False) -> None:
         self.call = call
         self.dialog = dialog
-        self.least = least(call)
+        self.least = required_arguments(call)
 
 
-def least(function: Callable[..., Any]) -> int:
+def required_arguments(function: Callable[..., Any]) -> int:
     """How many arguments must be given by position, as far as the function says it: in Lua those that are left out are nil."""
     inner = getattr(function, "__func__", function)
     code = getattr(inner, "__code__", None)
@@ -90,7 +90,7 @@ class WithNull(Struct, frozen=True):
     value: Any
 
 
-class Handle:
+class LuaReference:
     """A Lua value that Python holds: equal only to itself, let go in Lua when it is dropped here."""
 
     __slots__ = ("__weakref__", "_dropped", "crossings", "id")
@@ -108,11 +108,11 @@ class Handle:
 class Converter:
     """The Python side of pack.lua. `function` and `table` make the handles of Lua's functions and tables."""
 
-    def __init__(self, function: Callable[[int], Handle], table: Callable[[int], Handle]) -> None:
+    def __init__(self, function: Callable[[int], LuaReference], table: Callable[[int], LuaReference]) -> None:
         self.hosts: dict[int, Any] = {}
         self._last = 0
         self._make = {FUNCTION: function, TABLE: table}
-        self._handles: WeakValueDictionary[int, Handle] = WeakValueDictionary()
+        self._handles: WeakValueDictionary[int, LuaReference] = WeakValueDictionary()
         self._encoder = msgpack.Encoder(enc_hook=self._outgoing)
         self._events = msgpack.Encoder(enc_hook=self._field)
         self._data = msgpack.Encoder()
@@ -173,7 +173,7 @@ class Converter:
         kind = type(value)
         if isinstance(value, Object):
             return _extension(OBJECT, self.hold(value))
-        if isinstance(value, Handle):
+        if isinstance(value, LuaReference):
             return _extension(value.code, value.id)
         if kind is Lazy:
             return value.get()
@@ -209,7 +209,7 @@ def _extension(code: int, id: int) -> msgpack.Ext:
 def _plain(value: Any) -> Any:
     """The value with what msgspec refuses made bearable: integers beyond 64 bits, and text with surrogate escapes."""
     if isinstance(value, dict):
-        return {_plain(key): _plain(item) for key, item in stored(value)}
+        return {_plain(key): _plain(item) for key, item in raw_items(value)}
     if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
     if isinstance(value, int) and not -(2**63) <= value < 2**64:

@@ -12,9 +12,9 @@ from time import perf_counter
 from typing import Any
 
 from cru.events.scope import is_over
-from cru.extensions.lua.convert import Converter, HostFunction, LuaError, LuaTooSlow, WithNull, least
+from cru.extensions.lua.convert import Converter, HostFunction, LuaError, LuaTooSlow, WithNull, required_arguments
+from cru.namespace.event_table.lazy import resolve_lazy
 from cru.namespace.host import Object, Values
-from cru.namespace.lazy import made
 from cru.values.errors import CruError
 
 DONE, WAITING, FAILED = range(3)
@@ -23,7 +23,7 @@ VALUES, NOTHING, WAIT, ERROR, STOP, NULLS, METHOD, MEMORY = range(8)
 
 EXPECTED = (CruError, OSError, ValueError, TypeError)
 DEEPEST = 30
-HOST = 10.0
+HOST_SECONDS = 10.0
 """Seconds that one call may spend in functions of `cru` without a wait, beside its own run time."""
 SPARE = 256 << 10
 """Bytes of Lua memory that must be free before anything is pushed: a push that fails would end the process."""
@@ -41,7 +41,7 @@ class LuaCall:
         self.wait = wait
         self.longest = wait or 0.0
         self.deadline = 0.0
-        self.host = HOST
+        self.host = HOST_SECONDS
         self.awaiting: Any = None
         self.dialog = False
         self.fatal: BaseException | None = None
@@ -191,11 +191,11 @@ class HostCallbacks:
         if self.current is not None:
             self.current.dialog = False
         method = getattr(target, name)
-        return method(*self.converter.arguments(data, least(method)))
+        return method(*self.converter.arguments(data, required_arguments(method)))
 
     def _fetch(self, id: int, key: str) -> Any:
         """A field of an event; each table that Lua makes of it is its own."""
-        return made(dict.get(self.converter.hosts[id], key))
+        return resolve_lazy(dict.get(self.converter.hosts[id], key))
 
     def _read(self, id: int, data: bytes) -> Any:
         target, name = self.converter.hosts[id], self.converter.arguments(data)[0]
@@ -296,7 +296,7 @@ class Driver:
         outer, desk.current = desk.current, call
         desk.depth += 1
         if call.wait is None:
-            call.budget, call.host = call.full, HOST
+            call.budget, call.host = call.full, HOST_SECONDS
         call.deadline = perf_counter() + call.budget
         try:
             outcome = function(call.id, *args)

@@ -12,7 +12,7 @@ from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Coroutine, Mapping
 from typing import Any, TypeVar
 
-from cru.namespace.callbacks import detach
+from cru.namespace.callbacks import run_in_background
 from cru.namespace.host import NamespaceError, NoSession, Object, Values, host
 from cru.namespace.programs import PIECE, end, start
 
@@ -110,7 +110,7 @@ def _keeper(process: Process) -> asyncio.Task[None]:
             await end(process, GRACE)
 
     try:
-        return detach(host(), keep)
+        return run_in_background(host(), keep)
     except NoSession:
         task = asyncio.get_running_loop().create_task(keep())
         _kept.add(task)

@@ -10,17 +10,16 @@ from cru.engine.parts import Parts
 from cru.events.stream import Notice
 from cru.extensions import unknown_keys
 from cru.extensions.commands import add_command, add_commands, start_services
-from cru.extensions.discovery import DiscoveredPlugin
+from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.errors import PluginFailed
 from cru.extensions.lua import annotations as notes
-from cru.extensions.lua.annotations import Annotation
+from cru.extensions.lua.annotations import LuaAnnotation
 from cru.extensions.lua.bridge import install
 from cru.extensions.lua.convert import HostFunction
 from cru.extensions.lua.runtime import LuaFunction, LuaTable, LuaVM
 from cru.extensions.tools import add_tool, add_tools
 from cru.namespace.host import Host, Plugin, call
-from cru.namespace.names import NAMES
-from cru.namespace.on import register
+from cru.namespace.on import register_handler
 
 RUN_FIELDS = ("on_error", "scope")
 SPEC = ("tools", "commands", "services", "setup", "on_load", "on_unload")
@@ -33,7 +32,7 @@ class LuaPlugins:
     def __init__(self, folders: list[str], parts: Parts) -> None:
         stream = parts.bus.stream
         self.vm = LuaVM(print=lambda text: stream.tell(Notice("info", text.rstrip("\n"), "lua")))
-        install(self.vm, {name: f"cru.namespace.{target}" for name, target in NAMES.items()})
+        install(self.vm)
         self.vm.set_path([f"{folder}/{shape}" for folder in folders for shape in ("?.lua", "?/init.lua")])
         rooms = self.vm.load(Path(__file__).with_suffix(".lua").read_text("utf-8"), "=[cru plugins]")
         self._rooms: dict[str, LuaFunction] = self.vm.call_soon_ok(rooms)[0]  # type: ignore[index]  # it never waits
@@ -64,7 +63,7 @@ class LuaPlugins:
     async def _file(self, file: Path, found: DiscoveredPlugin, host: Host, own: LuaTable) -> list[Mapping[str, Any]]:
         """Run it; the description that it returned, if it did. Of several files each has globals of its own before the plugin's."""
         source = file.read_text("utf-8")
-        said = notes.parse(source)
+        said = notes.parse_annotations(source)
         for line, text, hint in said.problems:
             raise PluginFailed(f"{file}:{line}: {text}", hint)
         env = own if len(found.files) == 1 else self.vm.environment({}, own)
@@ -78,7 +77,7 @@ class LuaPlugins:
         spec = await self._room("spec", found.name, str(file), SPEC)
         if not isinstance(spec, Mapping):
             return []
-        unknown_keys.whole(host, await self._room("keys", found.name, str(file)) or {})
+        unknown_keys.check_plugin_table(host, await self._room("keys", found.name, str(file)) or {})
         add_tools(host, spec.get("tools"))
         add_commands(host, spec.get("commands"))
         if isinstance(spec.get("setup"), LuaFunction):
@@ -87,7 +86,7 @@ class LuaPlugins:
             await call(spec["on_load"])
         return [spec]
 
-    async def _annotated(self, annotation: Annotation, file: Path, host: Host) -> None:
+    async def _annotated(self, annotation: LuaAnnotation, file: Path, host: Host) -> None:
         function = await self._room("find", host.plugin.name, str(file), annotation.function)
         where = f"{file}:{annotation.line}"
         if not isinstance(function, LuaFunction):
@@ -106,7 +105,7 @@ class LuaPlugins:
         else:
             raise PluginFailed(f"{where}: @{annotation.kind} is not available yet")
 
-    def _handler(self, annotation: Annotation, function: LuaFunction, where: str) -> None:
+    def _handler(self, annotation: LuaAnnotation, function: LuaFunction, where: str) -> None:
         event = annotation.fields.get("event", "")
         if not event:
             raise PluginFailed(f"{where}: @handler has no event", '@handler event="turn:complete" priority=10')
@@ -117,7 +116,7 @@ class LuaPlugins:
         priority = annotation.fields.get("priority", "100")
         if not priority.lstrip("-").isdigit():
             raise PluginFailed(f"{where}: priority must be a whole number, not {priority}")
-        register(event, function, {**options, "priority": int(priority), "where": where}, annotation.function)
+        register_handler(event, function, {**options, "priority": int(priority), "where": where}, annotation.function)
 
     def _invoke(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call without a task: the value at once, or something to await if the function waits."""

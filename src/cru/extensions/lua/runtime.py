@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from cru.extensions.lua.convert import FUNCTION, Converter, Handle, HostFunction, LuaData, LuaError
+from cru.extensions.lua.convert import FUNCTION, Converter, HostFunction, LuaData, LuaError, LuaReference
 from cru.extensions.lua.driver import SPARE, Driver, HostCallbacks
 from cru.namespace.host import Values
 
@@ -23,7 +23,7 @@ LOAD, HOLD, COPY, GET, SET, OPEN, ENVIRONMENT, GLOBALS, WHERE, PATH, INSTALL, OW
 """The builtins of boot.lua, in its order."""
 
 
-class LuaFunction(Handle):
+class LuaFunction(LuaReference):
     """A function of Lua: `await function(1, 2)` gives what it returns (None, one value, or Values). Equal only to itself."""
 
     __slots__ = ("vm",)
@@ -52,7 +52,7 @@ class LuaFunction(Handle):
         return f"{source.lstrip('@=')}:{line}"
 
 
-class LuaTable(Handle):
+class LuaTable(LuaReference):
     """A table of Lua, by reference: the environment of a chunk, or what a chunk returned."""
 
     __slots__ = ("vm",)

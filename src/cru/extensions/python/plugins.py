@@ -18,9 +18,9 @@ from cru.events.cancellable import run_cancellable, taken_back
 from cru.events.errors import CancelledItself, EventError
 from cru.extensions import unknown_keys
 from cru.extensions.commands import add_commands, start_services
-from cru.extensions.discovery import DiscoveredPlugin
+from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.errors import PluginFailed
-from cru.extensions.python.stray import Strays
+from cru.extensions.python.stray_tasks import StrayTasks
 from cru.extensions.tools import add_tools
 from cru.namespace.host import Host, NamespaceError, Plugin, call, host
 from cru.values.errors import CruError
@@ -52,10 +52,10 @@ class PythonPlugins:
         name = found.module or PRIVATE.format(name=found.name)
         _forget(name)
         host.own(lambda: _forget(name))
-        Strays.watch(host, found.files, found.folder)
+        StrayTasks.watch(host, found.files, found.folder)
         try:
             module = import_module(name) if found.module else _executed(name, found)
-            unknown_keys.whole(host, _own(module), str.upper)
+            unknown_keys.check_plugin_table(host, _own(module), str.upper)
             add_tools(host, getattr(module, "TOOLS", None))
             add_commands(host, getattr(module, "COMMANDS", None))
             if callable(getattr(module, "setup", None)):

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from cru.extensions.lua.runtime import LuaVM
 from cru.extensions.manager import LoadedPlugin
-from cru.extensions.testing.guest import hosted, search_path
+from cru.extensions.testing.machine import run_as, search_path
 from cru.namespace import health
 from cru.namespace.host import Plugin, PluginSession, call
 from cru.values.errors import CruError
@@ -40,7 +40,7 @@ async def check(loaded: LoadedPlugin, session: PluginSession) -> list[HealthChec
         return [HealthCheck("error", text, tuple(line.strip() for line in advice))]
     if loaded.plugin is None:
         return None
-    with hosted(session, loaded.plugin):
+    with run_as(session, loaded.plugin):
         try:
             function = await _function(loaded, loaded.plugin)
             if function is None:

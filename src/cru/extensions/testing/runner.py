@@ -9,7 +9,7 @@ import msgspec
 
 from cru.engine.parts import Parts
 from cru.extensions.lua.convert import LuaError
-from cru.extensions.testing.guest import close, guest, hosted, machine, search_path
+from cru.extensions.testing.machine import cancel_tasks, new_machine, run_as, search_path, unlisted_plugin
 from cru.extensions.testing.report import TestFailure, TestReport
 from cru.namespace.host import PluginSession
 
@@ -28,16 +28,16 @@ def files_of(folder: Path) -> list[Path]:
 
 async def run_file(file: Path, folder: Path, parts: Parts, home: Path, print: Callable[[str], None]) -> TestReport:
     """Run one test file of the plugin in `folder`, in this session; `print` takes what it prints."""
-    session, plugin = PluginSession(parts, home), guest(folder.name, folder)
+    session, plugin = PluginSession(parts, home), unlisted_plugin(folder.name, folder)
     is_python = file.suffix == ".py"
     if is_python:
         plugin.dialect = "python"
-    with hosted(session, plugin):
+    with run_as(session, plugin):
         try:
             if is_python:
-                from cru.extensions.testing import python
+                from cru.extensions.testing import python_tests
 
-                return await python.run(file)
+                return await python_tests.run_python_file(file)
             return await _run(file, folder, print)
         except LuaError as error:
             path, _, line = error.where.rpartition(":")
@@ -46,7 +46,7 @@ async def run_file(file: Path, folder: Path, parts: Parts, home: Path, print: Ca
         except (OSError, UnicodeDecodeError) as error:
             return TestReport(failed=1, errors=(TestFailure(error=str(error), file=str(file)),))
         finally:
-            await close(session)
+            await cancel_tasks(session)
             parts.bus.registry.drop_owner(folder.name)
 
 
@@ -57,7 +57,7 @@ def _placeless(error: LuaError) -> str:
 
 
 async def _run(file: Path, folder: Path, print: Callable[[str], None]) -> TestReport:
-    vm = machine(search_path(folder), print, RUN_SECONDS)
+    vm = new_machine(search_path(folder), print, RUN_SECONDS)
     everywhere = vm.globals
     for name in ("runner", "mocks"):
         source = Path(__file__).with_name(f"{name}.lua").read_bytes()

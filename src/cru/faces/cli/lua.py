@@ -83,15 +83,15 @@ def _chunk(args: CommandArguments) -> tuple[bytes, str, Path]:
 async def _evaluate(session: Session, source: bytes, name: str, folder: Path, home: Path) -> None:
     """Run it and print the values. Raises LuaError with Lua's traceback as the hint."""
     from cru.extensions.lua.convert import LuaError
-    from cru.extensions.testing.guest import close, guest, hosted, machine
+    from cru.extensions.testing.machine import cancel_tasks, new_machine, run_as, unlisted_plugin
     from cru.namespace import host
     from cru.namespace.inspect import inspect
 
     path = [str(place / shape) for place in (folder, home / "plugins") for shape in ("?.lua", "?/init.lua")]
     here = host.PluginSession(session.parts, home)
-    with hosted(here, guest("lua", folder)):
+    with run_as(here, unlisted_plugin("lua", folder)):
         try:
-            vm = machine(path, _print, RUN_SECONDS)
+            vm = new_machine(path, _print, RUN_SECONDS)
             values = await vm.run(vm.load(source, name, vm.globals))
             for value in values or ((None,) if source.startswith(EXPRESSION) else ()):
                 show(inspect(value))
@@ -99,7 +99,7 @@ async def _evaluate(session: Session, source: bytes, name: str, folder: Path, ho
             error.hint = error.traceback
             raise
         finally:
-            await close(here)
+            await cancel_tasks(here)
 
 
 def _print(text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cru.config.layers import read_layer
-from cru.extensions.plugin_folders import project_folder
+from cru.extensions.discovery.places import project_folder
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed

@@ -8,9 +8,9 @@ import msgspec
 
 from cru.config.closest import did_you_mean
 from cru.namespace.arguments import text
-from cru.namespace.fsm.definition import read
+from cru.namespace.fsm.definition import read_definition
 from cru.namespace.fsm.machine import WorkflowMachine
-from cru.namespace.fsm.workflows import ensure, of
+from cru.namespace.fsm.workflows import ensure_workflows, find_workflows
 from cru.namespace.host import BadArgument, Values, host
 
 
@@ -23,12 +23,12 @@ def define(spec: dict[str, Any]) -> dict[str, Any]:
     """
     here = host()
     try:
-        definition = read(spec)
+        definition = read_definition(spec)
     except BadArgument as error:
         error.message = f"{error.message} (plugin {here.plugin.name})"
         raise
     machine = WorkflowMachine(definition, here)
-    workflows = ensure(here.session.parts)
+    workflows = ensure_workflows(here.session.parts)
     try:
         workflows.add(machine)
     except BadArgument:
@@ -43,7 +43,7 @@ def list_() -> list[dict[str, Any]]:
 
     Example: #cru.fsm.list() --> 0
     """
-    found = of(host().session.parts)
+    found = find_workflows(host().session.parts)
     return [
         {
             "name": one.name, "about": one.definition.about, "plugin": one.owner.plugin.name,
@@ -99,7 +99,7 @@ def stop(name: str, why: str = "") -> None:
 
 def _machine(function: str, name: str) -> WorkflowMachine:
     where = f"cru.fsm.{function}"
-    workflows = of(host().session.parts)
+    workflows = find_workflows(host().session.parts)
     known = workflows.machines if workflows is not None else {}
     found = known.get(text(where, "name", name))
     if found is None:
@@ -109,6 +109,6 @@ def _machine(function: str, name: str) -> WorkflowMachine:
 
 
 def _untold() -> None:
-    workflows = of(host().session.parts)
+    workflows = find_workflows(host().session.parts)
     if workflows is not None:
         workflows.told = False

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from cru.engine.commands import CommandResult
 from cru.namespace.fsm.machine import WorkflowError, WorkflowMachine
-from cru.namespace.fsm.words import count, lost
-
-if TYPE_CHECKING:
-    from cru.namespace.fsm.workflows import Workflows
+from cru.namespace.fsm.texts import pluralize, unknown_state
 
 HINT = "[TEXT | status | stop | to STATE | reset]"
 GO_ON = "Go on with the workflow {name}."
 MOVES = 5
 
 
-async def run(workflows: Workflows, machine: WorkflowMachine, typed: str) -> CommandResult:
+async def run(machine: WorkflowMachine, typed: str) -> CommandResult:
     """Only whole words steer: `/deliver stop` stops it, `/deliver stop the leak` is a task. Raises WorkflowError."""
     typed, name = typed.strip(), machine.name
     machine.refresh()
-    workflows.told = False
     if typed == "status":
         return CommandResult(status(machine))
     if typed == "stop":
@@ -45,13 +39,12 @@ def status(machine: WorkflowMachine) -> str:
         return f"{name}: not started; `/{name} TEXT` starts it"
     lines = [f"{name}: {record.status} in the state {record.state or '?'}"]
     if machine.here is None:
-        lines.append(lost(machine.definition, record, machine.problem))
+        lines.append(unknown_state(machine.definition, record, machine.problem))
     for label, text in (("task", record.task), ("why", record.why), ("last refused", record.refused)):
         if text:
             lines.append(f"  {label}: {text.strip().partition(chr(10))[0]}")
-    lines.append(
-        f"  in this state: {count(record.legs, 'leg')}, {count(record.rounds, 'round')}; in all: {count(record.total_legs, 'leg')}"
-    )
+    here = f"{pluralize(record.legs, 'leg')}, {pluralize(record.rounds, 'round')}"
+    lines.append(f"  in this state: {here}; in all: {pluralize(record.total_legs, 'leg')}")
     for move in record.history[-MOVES:]:
         lines.append(f"  {move.from_ or '(start)'} -> {move.to}, by {move.by}{f': {move.note}' if move.note else ''}")
     return "\n".join(lines)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from cru.config.closest import did_you_mean
 from cru.files.glob import BadGlob, compile_identifier_glob
 from cru.namespace.arguments import function, lua_type, number, text, texts, tostring, whole
-from cru.namespace.callbacks import Callback, callback
+from cru.namespace.callbacks import Callback, bind_callback
 from cru.namespace.host import BadArgument
 
 WHERE = "cru.fsm.define"
@@ -19,7 +19,7 @@ NAME = re.compile(r"[A-Za-z][\w-]*\Z", re.ASCII)
 MACHINE = ("name", "initial", "about", "states", "limits")
 STATE = ("instruction", "tools", "to", "back", "exit", "limits", "final", "about")
 GUARD = ("shell", "call", "timeout", "about")
-OF_FINAL = ("instruction", "final", "about")
+FINAL_STATE = ("instruction", "final", "about")
 LEGS = 200
 SHELL_SECONDS = 600.0
 CALL_SECONDS = 60.0
@@ -78,7 +78,7 @@ class Definition(Struct, frozen=True):
     limits: Limits = Limits(legs=LEGS)
 
 
-def read(spec: Any) -> Definition:
+def read_definition(spec: Any) -> Definition:
     """The definition in a table of an extension. Raises BadArgument."""
     given = _table("the definition", spec, MACHINE)
     name = text(WHERE, "name", given.get("name"))
@@ -107,7 +107,7 @@ def _state(where: str, name: Any, raw: Any, known: Collection[str]) -> WorkflowS
     final = given.get("final", False)
     if not isinstance(final, bool):
         raise _bad(f"{where}: final must be a boolean, got {lua_type(final)}")
-    odd = [key for key in given if final and key not in OF_FINAL]
+    odd = [key for key in given if final and key not in FINAL_STATE]
     if odd:
         raise _bad(f"{where}: it is final, so it has no `{odd[0]}`", "a final state has an instruction at most")
     guard = _guard(where, given["exit"]) if given.get("exit") is not None else None
@@ -157,7 +157,7 @@ def _ordered(initial: str, states: dict[str, WorkflowState]) -> dict[str, Workfl
 
 def _guard(where: str, raw: Any) -> Guard:
     if callable(raw):
-        return Guard(call=callback(function(WHERE, "exit", raw)).detached(), timeout=CALL_SECONDS)
+        return Guard(call=bind_callback(function(WHERE, "exit", raw)).detached(), timeout=CALL_SECONDS)
     given = _table(f"{where}: exit", raw, GUARD, "a function or a table {shell = …}")
     if (given.get("shell") is None) == (given.get("call") is None):
         raise _bad(f"{where}: exit needs one of `shell` and `call`", 'exit = { shell = "make test", timeout = 600 }')
@@ -170,7 +170,7 @@ def _guard(where: str, raw: Any) -> Guard:
     if command:
         return Guard(command, None, seconds, about)
     work: Callable[..., Any] = function(WHERE, f"{where}: exit.call", given["call"])
-    return Guard("", callback(work).detached(), seconds, about)
+    return Guard("", bind_callback(work).detached(), seconds, about)
 
 
 def _limits(where: str, raw: Any, keys: tuple[str, ...], states: Collection[str]) -> Limits:

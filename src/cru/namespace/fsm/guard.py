@@ -10,7 +10,7 @@ from typing import Any
 from cru.engine.parts import Parts
 from cru.events.scope import check
 from cru.namespace.arguments import lua_type, tostring
-from cru.namespace.callbacks import error_value, failed
+from cru.namespace.callbacks import error_value, report_failure
 from cru.namespace.fsm.definition import Guard
 from cru.values.errors import CruError
 
@@ -19,12 +19,14 @@ _ASKING: ContextVar[list[Guard]] = ContextVar("cru_fsm_guard")
 TAIL_LINES, TAIL_CHARACTERS = 40, 4000
 
 
-def asking() -> bool:
+def inside_guard() -> bool:
     """Whether this runs inside a guard: what that does is not the agent's doing, so the state's tools do not bind it."""
     return bool(_ASKING.get(()))
 
 
-async def ask(guard: Guard, about: dict[str, Any], parts: Parts, emit: Callable[[str], None] | None = None) -> str:
+async def check_guard(
+    guard: Guard, about: dict[str, Any], parts: Parts, emit: Callable[[str], None] | None = None
+) -> str:
     """ "" if the state may be left, else why not. `about` is what a function gets. Raises CancelledError if it was interrupted, whatever
     the guard made of that."""
     open = [guard]  # emptied at the end: what the guard leaves running is no guard any more
@@ -65,7 +67,7 @@ def _too_long(guard: Guard) -> str:
 
 def _raised(guard: Guard, error: Exception) -> str:
     assert guard.call is not None
-    failed(guard.call.host, error, "exit of a workflow's state")
+    report_failure(guard.call.host, error, "exit of a workflow's state")
     return f"the check itself failed, so it did not pass: {error_value(error)}"
 
 

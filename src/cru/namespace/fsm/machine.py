@@ -10,9 +10,9 @@ import msgspec
 from cru.config.closest import did_you_mean
 from cru.events.payloads import Custom
 from cru.events.stream import StatusChanged
-from cru.namespace.fsm import guard, words
+from cru.namespace.fsm import guard, texts
 from cru.namespace.fsm.definition import Definition, Limits, WorkflowState
-from cru.namespace.fsm.record import KEPT, By, Move, Record, load, save
+from cru.namespace.fsm.record import MAX_TRANSITIONS, By, Transition, WorkflowRecord, load_record, save_record
 from cru.namespace.host import Host, NamespaceError
 from cru.namespace.session_view import SessionView
 
@@ -30,7 +30,7 @@ class WorkflowMachine:
     def __init__(self, definition: Definition, owner: Host) -> None:
         self.definition = definition
         self.owner = owner
-        self.record: Record | None = None
+        self.record: WorkflowRecord | None = None
         self.problem = ""
         self.paused = False
         self._warned: set[str] = set()
@@ -51,9 +51,9 @@ class WorkflowMachine:
     def refresh(self) -> None:
         """Read what is saved: another process may have moved it. What cannot be read counts as a state that is gone."""
         try:
-            self.record, self.problem = load(self.owner, self.name)
+            self.record, self.problem = load_record(self.owner, self.name)
         except NamespaceError as error:
-            self.record, self.problem = Record(""), error.message
+            self.record, self.problem = WorkflowRecord(""), error.message
         if self.record is None:
             return
         if self.record.status == "stopped" and self.record.why:
@@ -61,7 +61,7 @@ class WorkflowMachine:
                 f"workflow {self.name} is stopped in the state {self.record.state}: {self.record.why}; `/{self.name}` goes on"
             )
         elif self.record.status != "done" and self.here is None:
-            self.warn_once(words.lost(self.definition, self.record, self.problem))
+            self.warn_once(texts.unknown_state(self.definition, self.record, self.problem))
 
     # what a person, a script or a limit does --------------------------------------------------------------------------------------
 
@@ -72,7 +72,7 @@ class WorkflowMachine:
                 f"workflow {self.name} is in the middle of a run, in the state {self.record.state}",
                 f"a prompt without /{self.name} goes on with it; `/{self.name} reset` ends it, then it can be started anew",
             )
-        self._write(Record("", task=task))
+        self._write(WorkflowRecord("", task=task))
         await self._enter(self.definition.states[self.definition.initial], task, by)
 
     async def put(self, to: str, note: str, by: By) -> WorkflowState:
@@ -104,7 +104,7 @@ class WorkflowMachine:
                 f"/{self.name} TEXT starts it",
             )
         if self.here is None:
-            raise WorkflowError(words.lost(self.definition, self.record, self.problem))
+            raise WorkflowError(texts.unknown_state(self.definition, self.record, self.problem))
         fresh = {"legs": 0, "rounds": 0, "total_legs": 0, "total_rounds": 0}
         self._write(msgspec.structs.replace(self.record, status="running", why="", **fresh))
         self.paused = False
@@ -112,7 +112,7 @@ class WorkflowMachine:
 
     def reset(self) -> None:
         """Forget the run."""
-        save(self.owner, self.name, None)
+        save_record(self.owner, self.name, None)
         self.record, self.problem, self.paused = None, "", False
         self._show("")
 
@@ -122,7 +122,7 @@ class WorkflowMachine:
         self, to: str, note: str, by: By = "agent", emit: Callable[[str], None] | None = None
     ) -> tuple[bool, str]:
         """Leave this state if its guard lets it: (True, what to read next), or (False, why not). Raises WorkflowError inside a guard."""
-        if guard.asking():
+        if guard.inside_guard():
             raise WorkflowError(
                 "a guard may not move the workflow", "let it return true or false: that decides about the move"
             )
@@ -134,14 +134,14 @@ class WorkflowMachine:
             return False, f"there is no way from {state.name} to {to}; {near}"
         why = ""
         if to in state.to and state.guard is not None:
-            why = await guard.ask(state.guard, self._about(record, to, note), self.owner.session.parts, emit)
+            why = await guard.check_guard(state.guard, self._about(record, to, note), self.owner.session.parts, emit)
         if self.record is not record or record.state != state.name:
             return False, f"workflow {self.name} was moved meanwhile"
         if why:
             self._write(msgspec.structs.replace(record, refused=why))
             return False, f"not moved, still in the state {state.name} of workflow {self.name}: {why}"
         await self._enter(self.definition.states[to], note, by)
-        return True, words.entered(self.definition, self.definition.states[to])
+        return True, texts.entry_text(self.definition, self.definition.states[to])
 
     def count_round(self) -> None:
         if self.running and self.record is not None:
@@ -152,7 +152,7 @@ class WorkflowMachine:
         """A round with tool calls is over: (what to read in a new state, why everything stops); both are "" as a rule."""
         if self.record is None or self.here is None:
             return "", ""
-        save(self.owner, self.name, self.record)
+        save_record(self.owner, self.name, self.record)
         return await self._limited()
 
     async def leg_over(self, done: bool, stuck: int, goes_on: bool) -> tuple[str, str]:
@@ -163,7 +163,7 @@ class WorkflowMachine:
             return "", ""
         record.legs += 1
         record.total_legs += 1
-        save(self.owner, self.name, record)
+        save_record(self.owner, self.name, record)
         if not done or self.paused:
             return "", ""
         text, stops = await self._limited()
@@ -173,7 +173,7 @@ class WorkflowMachine:
             self.paused = True
             where = f"workflow {self.name} waits in the state {state.name}"
             return "", f"{where}: {stuck} legs without progress; your next prompt goes on with it"
-        return words.go_on(self.definition, state, record), ""
+        return texts.continuation(self.definition, state, record), ""
 
     # ------------------------------------------------------------------------------------------------------------------------------
 
@@ -187,7 +187,7 @@ class WorkflowMachine:
             return "", f"workflow {self.name} is stopped: {what}; `/{self.name}` goes on and counts anew"
         state = await self.put(then, what, "limit")
         self.warn(f"workflow {self.name}: {what}; it goes on in the state {then}")
-        return f"[workflow {self.name}: {what}]\n{words.entered(self.definition, state)}", ""
+        return f"[workflow {self.name}: {what}]\n{texts.entry_text(self.definition, state)}", ""
 
     def _over(self) -> tuple[str, str] | None:
         """The limit that is reached, and the state that it leads to."""
@@ -203,26 +203,26 @@ class WorkflowMachine:
     async def _enter(self, state: WorkflowState, note: str, by: By) -> None:
         before = self.record
         assert before is not None
-        move = Move(before.state, state.name, round(time.time(), 3), note, by)
+        move = Transition(before.state, state.name, round(time.time(), 3), note, by)
         self._write(
             msgspec.structs.replace(
                 before, state=state.name, status="done" if state.final else "running", why="", legs=0, rounds=0, refused="",
-                history=[*before.history, move][-KEPT:],
+                history=[*before.history, move][-MAX_TRANSITIONS:],
             )
         )  # fmt: skip
         self._show("" if state.final else state.name)
         said = {"workflow": self.name, "from": move.from_, "to": move.to, "note": note, "by": by}
         await self.owner.session.parts.bus.dispatch(Custom("workflow:moved", said))
 
-    def _about(self, record: Record, to: str, note: str) -> dict[str, object]:
+    def _about(self, record: WorkflowRecord, to: str, note: str) -> dict[str, object]:
         """What a guard's function gets."""
         return {
             "workflow": self.name, "state": record.state, "to": to, "note": note, "task": record.task, "legs": record.legs,
             "rounds": record.rounds, "session": SessionView(self.owner),
         }  # fmt: skip
 
-    def _write(self, record: Record) -> None:
-        save(self.owner, self.name, record)
+    def _write(self, record: WorkflowRecord) -> None:
+        save_record(self.owner, self.name, record)
         self.record = record
 
     def _show(self, state: str) -> None:
@@ -242,5 +242,5 @@ class WorkflowMachine:
 def _reached(limits: Limits, legs: int, rounds: int) -> str:
     for most, now, word in ((limits.legs, legs, "leg"), (limits.rounds, rounds, "round")):
         if most and now >= most:
-            return f"the limit of {words.count(most, word)} is reached"
+            return f"the limit of {texts.pluralize(most, word)} is reached"
     return ""

@@ -12,11 +12,11 @@ from cru.namespace.host import HOST, Host
 
 Status = Literal["running", "stopped", "done"]
 By = Literal["agent", "user", "limit", "script"]
-KEPT = 200
+MAX_TRANSITIONS = 200
 """How many transitions are remembered."""
 
 
-class Move(Struct, frozen=True, rename={"from_": "from"}):
+class Transition(Struct, frozen=True, rename={"from_": "from"}):
     """One transition. `at` in unix seconds; the first one of a run comes from ""."""
 
     from_: str
@@ -26,7 +26,7 @@ class Move(Struct, frozen=True, rename={"from_": "from"}):
     by: By = "agent"
 
 
-class Record(Struct):
+class WorkflowRecord(Struct):
     """What is saved. `why` says why it is not running; `legs` and `rounds` count in this state, `total_*` since it was started;
     `refused` is what the guard said last, "" since the state was entered."""
 
@@ -39,14 +39,14 @@ class Record(Struct):
     total_legs: int = 0
     total_rounds: int = 0
     refused: str = ""
-    history: list[Move] = field(default_factory=list)
+    history: list[Transition] = field(default_factory=list)
 
 
 def key(name: str) -> str:
     return state.WORKFLOW + name
 
 
-def load(owner: Host, name: str) -> tuple[Record | None, str]:
+def load_record(owner: Host, name: str) -> tuple[WorkflowRecord | None, str]:
     """The record, None if the workflow was never started here; and what is wrong with what was found ("" = nothing)."""
     token = HOST.set(owner)
     try:
@@ -56,7 +56,7 @@ def load(owner: Host, name: str) -> tuple[Record | None, str]:
     return (None, "") if found is None else _read(found)
 
 
-def running(owner: Host) -> dict[str, Record]:
+def running_records(owner: Host) -> dict[str, WorkflowRecord]:
     """What is saved as running, by name, whoever defines it; what is not understood counts. Raises NamespaceError."""
     token = HOST.set(owner)
     try:
@@ -68,14 +68,14 @@ def running(owner: Host) -> dict[str, Record]:
     return {name: one for name, one in found.items() if one.status == "running"}
 
 
-def _read(found: Any) -> tuple[Record, str]:
+def _read(found: Any) -> tuple[WorkflowRecord, str]:
     try:
-        return msgspec.convert(found, Record), ""
+        return msgspec.convert(found, WorkflowRecord), ""
     except msgspec.ValidationError as error:
-        return Record(""), str(error)
+        return WorkflowRecord(""), str(error)
 
 
-def save(owner: Host, name: str, record: Record | None) -> None:
+def save_record(owner: Host, name: str, record: WorkflowRecord | None) -> None:
     """Write it, or take it away. Raises NamespaceError if that fails."""
     token = HOST.set(owner)
     try:

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from msgspec import Struct
 
-from cru.namespace.fsm.words import TOOL
+from cru.namespace.fsm.machine import WorkflowMachine
+from cru.namespace.fsm.texts import TOOL
 from cru.namespace.host import NamespaceError
 from cru.tools import arguments
 from cru.tools.protocol import Access, Kind, ToolContext, ToolError, ToolResult
 from cru.values.messages import ToolSpec
-
-if TYPE_CHECKING:
-    from cru.namespace.fsm.machine import WorkflowMachine
-    from cru.namespace.fsm.workflows import Workflows
 
 SOURCE = "cru.fsm"
 SPEC = ToolSpec(
@@ -47,8 +44,8 @@ class WorkflowTool:
     parallel = False
     source = SOURCE
 
-    def __init__(self, workflows: Workflows) -> None:
-        self._workflows = workflows
+    def __init__(self, running: Callable[[], list[WorkflowMachine]]) -> None:
+        self._running = running
 
     def check(self, given: str | Mapping[str, Any]) -> dict[str, Any]:
         return arguments.check(WorkflowArguments, given)
@@ -71,7 +68,7 @@ class WorkflowTool:
 
     def _chosen(self, wanted: WorkflowArguments) -> WorkflowMachine:
         """The workflow that is meant: the one named, the only one, or the only one that can go there."""
-        running = self._workflows.running()
+        running = self._running()
         if not running:
             raise ToolError("no workflow is running; only the user starts one")
         fitting = [one for one in running if wanted.workflow in ("", one.name)]

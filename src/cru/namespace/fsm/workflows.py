@@ -6,43 +6,44 @@ calls, by a handler that denies when it fails.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from cru.engine.commands import Command
+from cru.engine.commands import Command, CommandResult
 from cru.engine.parts import Parts
 from cru.events import payloads
 from cru.events.answers import PASS, Answer, Inject, cancel, halt
 from cru.events.registry import HandlerFunction
 from cru.events.stamp import Event
-from cru.namespace.fsm import command, guard, record, words
+from cru.namespace.fsm import command, guard, record, texts
 from cru.namespace.fsm.machine import WorkflowMachine
 from cru.namespace.fsm.tool import SOURCE, WorkflowTool
 from cru.namespace.host import BadArgument, Host, NamespaceError, Plugin, PluginSession
 from cru.tools.registry import ToolRegistry as Tools
 
-AFTER_MOVE = f"the call of `{words.TOOL}` before it may change the state: ask for it again afterwards"
+AFTER_MOVE = f"the call of `{texts.TOOL}` before it may change the state: ask for it again afterwards"
 
 
-def of(parts: Parts) -> Workflows | None:
+def find_workflows(parts: Parts) -> Workflows | None:
     """The workflows of a session; None if none is defined."""
     workflows = parts.services.workflows
     return workflows if isinstance(workflows, Workflows) else None
 
 
-def ensure(parts: Parts) -> Workflows:
+def ensure_workflows(parts: Parts) -> Workflows:
     """The same, made and registered if need be."""
-    found = of(parts)
+    found = find_workflows(parts)
     if found is None:
         found = parts.services.workflows = Workflows(parts)
         found.register()
     return found
 
 
-def bind(parts: Parts) -> None:
+def bind_saved_runs(parts: Parts) -> None:
     """Hold the model to what is saved, although no plugin may have defined it (it is gone, off, or could not be loaded)."""
-    found = of(parts) or Workflows(parts)
+    found = find_workflows(parts) or Workflows(parts)
     found.look()
-    if found.lost and of(parts) is None:
+    if found.lost and find_workflows(parts) is None:
         parts.services.workflows = found
         found.register()
 
@@ -68,7 +69,7 @@ class Workflows:
     # defined and gone -------------------------------------------------------------------------------------------------------------
 
     def register(self) -> None:
-        self._parts.tools.add(WorkflowTool(self))
+        self._parts.tools.add(WorkflowTool(self.running))
         heard: dict[str, tuple[HandlerFunction, dict[str, Any]]] = {
             "message:received": (self._received, {}),
             "leg:started": (self._started, {}),
@@ -97,7 +98,7 @@ class Workflows:
             self._parts.commands.remove(old.name, plugin)
         about = machine.definition.about or f"start the workflow {machine.name}, or steer it"
         problem = self._parts.commands.add(
-            Command(machine.name, about, lambda typed: command.run(self, machine, typed), plugin, command.HINT)
+            Command(machine.name, about, partial(self._steer, machine), plugin, command.HINT)
         )
         if problem:
             raise BadArgument(f"cru.fsm.define: {problem}", "a workflow's name is its command: give it another one")
@@ -112,7 +113,7 @@ class Workflows:
             del self.machines[machine.name]
             self._parts.commands.remove(machine.name, machine.owner.plugin.name)
         self.look()
-        if not self.machines and not self.lost and of(self._parts) is self:
+        if not self.machines and not self.lost and find_workflows(self._parts) is self:
             for one in self._ids:
                 self._parts.bus.registry.off(one)
             self._parts.tools.drop(SOURCE)
@@ -121,14 +122,20 @@ class Workflows:
     def look(self) -> None:
         """Find the runs that are saved and that nobody defines; what cannot be read binds, too."""
         try:
-            saved = record.running(self._cru)
+            saved = record.running_records(self._cru)
         except NamespaceError as error:
             self.lost = {"": f"nobody knows whether a workflow is running: {error.message}"}
             return
         context = self._parts.store.name
         self.lost = {
-            name: words.undefined(name, one, context) for name, one in saved.items() if name not in self.machines
+            name: texts.undefined_workflow(name, one, context)
+            for name, one in saved.items()
+            if name not in self.machines
         }
+
+    async def _steer(self, machine: WorkflowMachine, typed: str) -> CommandResult:
+        self.told = False
+        return await command.run(machine, typed)
 
     # heard ------------------------------------------------------------------------------------------------------------------------
 
@@ -176,7 +183,7 @@ class Workflows:
         """The states as they are now, with the task if the prompt is not just that."""
         self.told = True
         briefs = [
-            words.brief(one.definition, one.here, one.record.task if one.record.task != prompt else "")
+            texts.brief(one.definition, one.here, one.record.task if one.record.task != prompt else "")
             for one in self.running()
             if one.here is not None and one.record is not None
         ]
@@ -193,16 +200,20 @@ class Workflows:
             return cancel("; ".join(self.lost.values()))
         for machine in self.running():
             if machine.here is None and machine.record is not None and call.name != "call_user":
-                return cancel(words.lost(machine.definition, machine.record, machine.problem))
-            if machine.here is not None and call.name not in words.ALWAYS and not machine.here.allows(call.name):
-                return cancel(words.denied(machine.definition, machine.here))
-        self._moving = self._moving or (call.name == words.TOOL and call.origin == "model" and bool(self.running()))
+                return cancel(texts.unknown_state(machine.definition, machine.record, machine.problem))
+            if (
+                machine.here is not None
+                and call.name not in texts.ALWAYS_ALLOWED
+                and not machine.here.allows(call.name)
+            ):
+                return cancel(texts.denial(machine.definition, machine.here))
+        self._moving = self._moving or (call.name == texts.TOOL and call.origin == "model" and bool(self.running()))
         return PASS
 
     def _binds(self, origin: str, event: Event) -> bool:
         """The model's own calls, and those of a plugin's tool that it uses: scripts outside of any handler and guard while it works."""
         if origin == "script":
-            return self._in_leg and not event.stamp.parent_seq and not guard.asking()
+            return self._in_leg and not event.stamp.parent_seq and not guard.inside_guard()
         return origin == "model"
 
     def _called_user(self, _event: Event) -> Answer:
@@ -211,14 +222,14 @@ class Workflows:
 
     async def _batch_over(self, _event: Event) -> Answer:
         self._moving = False
-        texts, stops = [], []
+        notes, stops = [], []
         for machine in self.running():
             text, stop = await machine.round_over()
-            texts += [text] if text else []
+            notes += [text] if text else []
             stops += [stop] if stop else []
         if stops:
             return halt("; ".join(stops))
-        return Answer(context=tuple(texts)) if texts else PASS
+        return Answer(context=tuple(notes)) if notes else PASS
 
     def _compacted(self, _event: Event) -> Answer:
         self.told = False
@@ -229,16 +240,16 @@ class Workflows:
         assert isinstance(over, payloads.TurnComplete)
         done = over.cause == "done" and not self._handed
         self._in_leg = self._moving = self._handed = False
-        texts, gives_up = [], []
+        notes, gives_up = [], []
         for machine in self.running():
             text, why = await machine.leg_over(done, over.no_progress, over.recurse is not None)
-            texts += [text] if text else []
+            notes += [text] if text else []
             gives_up += [why] if why else []
-        if gives_up and not texts and not over.queued:
+        if gives_up and not notes and not over.queued:
             return halt("; ".join(gives_up))
         for why in gives_up:
             self._parts.bus.stream.warn(why)
-        return Answer(inject=Inject("\n\n".join(texts))) if texts else PASS
+        return Answer(inject=Inject("\n\n".join(notes))) if notes else PASS
 
     def _stop(self, _event: Event) -> Answer:
         """`/stop`: nothing goes on by itself until the user's next prompt."""

@@ -23,7 +23,7 @@ from cru.events import registry
 from cru.events.answers import PASS, Answer, add
 from cru.events.calling import described, finish, in_thread
 from cru.events.stamp import Event
-from cru.extensions.discovery import DiscoveredPlugin
+from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.hooks import records
 from cru.extensions.hooks.dialects.cru.config import is_lua_file
 from cru.extensions.hooks.errors import HookError

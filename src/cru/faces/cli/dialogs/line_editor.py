@@ -15,7 +15,7 @@ from prompt_toolkit.input.vt100 import Vt100Input
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from cru.namespace.dialogs import handed_over
+from cru.namespace.dialogs.port import hand_over_control
 
 if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyPressEvent
@@ -86,7 +86,7 @@ def _keys() -> KeyBindings:
     @keys.add("c-z")
     def _suspend(event: KeyPressEvent) -> None:
         async def stop() -> None:
-            async with in_terminal(), handed_over("SIGTSTP", "SIGCONT"):
+            async with in_terminal(), hand_over_control("SIGTSTP", "SIGCONT"):
                 os.kill(os.getpid(), signal.SIGSTOP)
 
         event.app.create_background_task(stop())

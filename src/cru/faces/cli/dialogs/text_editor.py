@@ -15,7 +15,7 @@ from typing import Any
 from cru.faces.cli.console import one_line
 from cru.faces.cli.dialogs.line_editor import LineEditor
 from cru.faces.cli.terminal.keyboard import typing
-from cru.namespace.dialogs import handed_over
+from cru.namespace.dialogs.port import hand_over_control
 
 SUFFIXES = {"markdown": ".md", "json": ".json"}
 PATIENCE = 2.0  # seconds that an editor gets to leave
@@ -75,7 +75,7 @@ async def _run(line: LineEditor, words: list[str]) -> str:
     """Run the editor on the terminal; why it is no success, "" if it is one. Ended with this task, it is ended too."""
     fd = line.fd
     with typing(fd, lines=True), _deaf():
-        async with handed_over("editor", "editor"):
+        async with hand_over_control("editor", "editor"):
             try:
                 editor = await asyncio.create_subprocess_exec(
                     *words, stdin=fd, stdout=fd, stderr=fd, preexec_fn=_hearing

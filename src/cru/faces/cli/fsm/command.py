@@ -72,7 +72,7 @@ async def _loaded(parsed: Parsed, reset: str = "") -> tuple[dict[str, WorkflowMa
     from cru.app import build
     from cru.contexts.home import Home
     from cru.namespace import state
-    from cru.namespace.fsm.workflows import of
+    from cru.namespace.fsm.workflows import find_workflows
 
     start = start_of(parsed, context_name(parsed, Home(home_path(parsed))))
     built = build(start, watch=_tell_warnings)
@@ -80,7 +80,7 @@ async def _loaded(parsed: Parsed, reset: str = "") -> tuple[dict[str, WorkflowMa
     try:
         for opening in parts.lifecycle.opening:
             await opening(parts)
-        workflows = of(parts)
+        workflows = find_workflows(parts)
         machines = {} if workflows is None else dict(workflows.machines)
         if workflows is not None:
             workflows.mind_tools()
@@ -95,7 +95,7 @@ async def _loaded(parsed: Parsed, reset: str = "") -> tuple[dict[str, WorkflowMa
 
 
 def _reset(built: Built, name: str, known: set[str]) -> None:
-    from cru.namespace.fsm.record import save
+    from cru.namespace.fsm.record import save_record
     from cru.namespace.host import Host, Plugin, PluginSession
 
     if name not in known:
@@ -105,7 +105,7 @@ def _reset(built: Built, name: str, known: set[str]) -> None:
             f"nothing is saved of a workflow {name}", did_you_mean(name, known) or "cru fsm status shows what is saved"
         )
     folder = built.store.folder
-    save(Host(PluginSession(built.session.parts, folder), Plugin("cru", folder, "cru")), name, None)
+    save_record(Host(PluginSession(built.session.parts, folder), Plugin("cru", folder, "cru")), name, None)
 
 
 def _tell_warnings(bus: Bus) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from cru.namespace.fsm.definition import Definition, Guard, Limits, WorkflowState
-from cru.namespace.fsm.words import count
+from cru.namespace.fsm.texts import pluralize
 
 # Words that mean something else at the beginning of a line of a state diagram.
 RESERVED = frozenset(
@@ -44,7 +44,7 @@ def _lines(definition: Definition, state: WorkflowState, current: str) -> Iterat
 
 def limits(given: Limits) -> str:
     """Limits in words."""
-    return " or ".join(count(most, word) for most, word in ((given.legs, "leg"), (given.rounds, "round")) if most)
+    return " or ".join(pluralize(most, word) for most, word in ((given.legs, "leg"), (given.rounds, "round")) if most)
 
 
 def mermaid(definition: Definition, current: str) -> str:

@@ -17,7 +17,7 @@ from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.app import Built, Start
-    from cru.extensions.discovery import DiscoveredPlugin
+    from cru.extensions.discovery.files import DiscoveredPlugin
     from cru.extensions.manager import Extensions, LoadedPlugin
 
 HELP = """\
@@ -100,10 +100,10 @@ def _new(parsed: Parsed, args: CommandArguments, name: str, interpreter: str = "
 
 
 def _list(parsed: Parsed, as_json: bool) -> int:
-    from cru.extensions.listing import lines, rows
+    from cru.extensions.listing import format_row, plugin_rows
 
     async def work(built: Built, extensions: Extensions) -> list[dict[str, Any]]:
-        return rows(extensions)
+        return plugin_rows(extensions)
 
     found = _with_plugins(start_of(parsed, _context(parsed)), work)
     if as_json:
@@ -114,7 +114,7 @@ def _list(parsed: Parsed, as_json: bool) -> int:
     if all(row["layer"] == "bundled" for row in found):
         show("there are no plugins of your own; `cru plugin new NAME` makes one")
     for row in found:
-        for line in lines(row):
+        for line in format_row(row):
             show(one_line(line))
     return 0
 

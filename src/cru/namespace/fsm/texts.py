@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from cru.namespace.fsm.definition import Definition, WorkflowState
-from cru.namespace.fsm.record import Record
+from cru.namespace.fsm.record import WorkflowRecord
 
 TOOL = "workflow"
-ALWAYS = (TOOL, "call_user")
+ALWAYS_ALLOWED = (TOOL, "call_user")
 """Tools that every state allows: the way on, and the way to the user."""
 
 
@@ -18,11 +18,11 @@ def brief(definition: Definition, state: WorkflowState, task: str = "") -> str:
     if state.instruction.strip():
         lines.append(state.instruction.strip())
     if state.tools is not None:
-        lines.append(f"Tools in this state: {tools(state)}.")
-    return "\n".join([*lines, *way_out(state)])
+        lines.append(f"Tools in this state: {list_tools(state)}.")
+    return "\n".join([*lines, *transitions(state)])
 
 
-def way_out(state: WorkflowState) -> list[str]:
+def transitions(state: WorkflowState) -> list[str]:
     """How to move on."""
     lines = []
     if state.to:
@@ -33,7 +33,7 @@ def way_out(state: WorkflowState) -> list[str]:
     return lines
 
 
-def entered(definition: Definition, state: WorkflowState) -> str:
+def entry_text(definition: Definition, state: WorkflowState) -> str:
     """What a successful move tells."""
     if not state.final:
         return brief(definition, state)
@@ -41,24 +41,24 @@ def entered(definition: Definition, state: WorkflowState) -> str:
     return "\n".join(filter(None, (end, state.instruction.strip())))
 
 
-def go_on(definition: Definition, state: WorkflowState, record: Record) -> str:
+def continuation(definition: Definition, state: WorkflowState, record: WorkflowRecord) -> str:
     """The continuation when the agent ended its leg and the workflow is not over."""
     first = record.refused.strip().partition("\n")[0]
     lines = [
         f"[workflow {definition.name}] You stopped, but the workflow is not over: the state {state.name} is not left yet.",
         state.instruction.strip(),
         f"Last time it was refused: {first}" if first else "",
-        *way_out(state),
+        *transitions(state),
         "If you cannot go on without the user, say why with the tool `call_user`.",
     ]
     return "\n".join(filter(None, lines))
 
 
-def denied(definition: Definition, state: WorkflowState) -> str:
-    return f"state {state.name} of workflow {definition.name} allows {tools(state)}"
+def denial(definition: Definition, state: WorkflowState) -> str:
+    return f"state {state.name} of workflow {definition.name} allows {list_tools(state)}"
 
 
-def lost(definition: Definition, record: Record, problem: str) -> str:
+def unknown_state(definition: Definition, record: WorkflowRecord, problem: str) -> str:
     """Why nobody knows where the workflow stands, and what the user may do."""
     name = definition.name
     what = f"what is saved of it is not understood ({problem})" if problem else ""
@@ -67,7 +67,7 @@ def lost(definition: Definition, record: Record, problem: str) -> str:
     return f"workflow {name}: {what}; choose with `/{name} to STATE` or `/{name} reset`"
 
 
-def undefined(name: str, record: Record, context: str) -> str:
+def undefined_workflow(name: str, record: WorkflowRecord, context: str) -> str:
     """Why the model's tools are denied although no plugin that is loaded knows this workflow, and what the user may do."""
     where = f"in the state {record.state}" if record.state else "in a state that nobody knows"
     return (
@@ -76,12 +76,12 @@ def undefined(name: str, record: Record, context: str) -> str:
     )
 
 
-def count(number: int, word: str) -> str:
+def pluralize(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
-def tools(state: WorkflowState) -> str:
-    return ", ".join([*(state.tools or ()), *(name for name in ALWAYS if name not in (state.tools or ()))])
+def list_tools(state: WorkflowState) -> str:
+    return ", ".join([*(state.tools or ()), *(name for name in ALWAYS_ALLOWED if name not in (state.tools or ()))])
 
 
 def _either(names: tuple[str, ...]) -> str:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cru.namespace import dialogs
 from cru.namespace.arguments import array, table, text, texts, tostring, whole
+from cru.namespace.dialogs import port
 from cru.namespace.host import BadArgument, Object
 
 
@@ -174,25 +174,13 @@ async def ask_user(questions: Batch) -> AskResponse:
 
     Example: cru.ask.ask_user(cru.ask.batch():question(cru.ask.question("A", "b?"))):is_cancelled() --> true
     """
-    asked = checked("cru.ask.ask_user", questions)
-    request = {"id": asked.id(), "questions": [as_data(one) for one in asked.questions]}
-    found = await dialogs.show("ask_batch", asked.questions[0].question_text(), request)
-    return AskResponse(asked.id(), None if found is None else answers(found))
+    asked = check_batch("cru.ask.ask_user", questions)
+    request = {"id": asked.id(), "questions": [question_data(one) for one in asked.questions]}
+    found = await port.show_dialog("ask_batch", asked.questions[0].question_text(), request)
+    return AskResponse(asked.id(), None if found is None else read_answers(found))
 
 
-async def agent(questions: Batch) -> AskResponse:
-    """ask.agent(batch) -> response, answered by the configured model beside the conversation. A question without a valid choice gets
-    its first one. Raises NamespaceError if the model does not answer.
-
-    Example: pcall(cru.ask.agent, cru.ask.batch()) --> false
-    """
-    from cru.namespace.ask_agent import reply
-
-    asked = checked("cru.ask.agent", questions)
-    return AskResponse(asked.id(), await reply([as_data(one) for one in asked.questions]))
-
-
-def checked(where: str, questions: Any) -> Batch:
+def check_batch(where: str, questions: Any) -> Batch:
     """A batch with at least one question. Raises BadArgument."""
     if not isinstance(questions, Batch):
         raise BadArgument(f"{where}: not a batch", "make one with cru.ask.batch():question(q)")
@@ -201,14 +189,14 @@ def checked(where: str, questions: Any) -> Batch:
     return questions
 
 
-def as_data(one: Question) -> dict[str, Any]:
+def question_data(one: Question) -> dict[str, Any]:
     return {
         "header": one.header(), "question": one.question_text(), "choices": one.get_choices(),
         "multi_select": one.is_multi_select(), "allow_other": True,
     }  # fmt: skip
 
 
-def answers(found: dict[str, Any]) -> tuple[ChoiceAnswer, ...] | None:
+def read_answers(found: dict[str, Any]) -> tuple[ChoiceAnswer, ...] | None:
     """The answers that a dialog gave; None if it was cancelled."""
     if found.get("cancelled"):
         return None

@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from cru.namespace.toon import NUMERIC
+from cru.namespace.formats.toon_encode import NUMERIC
 
 _HEADER = re.compile(r"\[(\d+)([\t|]?)\](?:(\{.*\}))?:")
 _UNESCAPE = {"\\": "\\", '"': '"', "n": "\n", "r": "\r", "t": "\t"}

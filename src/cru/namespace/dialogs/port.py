@@ -13,7 +13,9 @@ from cru.namespace.host import host
 TIMEOUT = 300.0
 
 
-async def show(kind: str, prompt: str, request: dict[str, Any], timeout_secs: Any = None) -> dict[str, Any] | None:
+async def show_dialog(
+    kind: str, prompt: str, request: dict[str, Any], timeout_secs: Any = None
+) -> dict[str, Any] | None:
     """Show a dialog between its two events; None for cancelled, timed out (0 and nil mean 300 s) and nobody there."""
     import asyncio
 
@@ -41,7 +43,7 @@ async def show(kind: str, prompt: str, request: dict[str, Any], timeout_secs: An
 
 
 @asynccontextmanager
-async def handed_over(paused: str, resumed: str) -> AsyncIterator[None]:
+async def hand_over_control(paused: str, resumed: str) -> AsyncIterator[None]:
     """For a face in the middle of a dialog: control is somebody else's for the block, and this is how it went and came back."""
     bus = host().session.parts.bus
     await bus.dispatch(SessionPaused(paused))

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from cru.namespace import data
+from cru.namespace import plain_data
 from cru.namespace.host import BadArgument
 
 MOST_NODES = 1_000_000
@@ -21,7 +21,7 @@ _YAML = re.compile(r"-(\s.*)?|[^\s].*:\s*[|>][+-]?\d?|\s+[^\s:][^:]*:(\s.*)?")
 _PAIR = re.compile(r"[^\s:][^:]*:(\s.*)?")
 
 
-def detect(text: str) -> str:
+def detect_format(text: str) -> str:
     """json, toml, yaml or toon, by the looks of it; json if nothing fits."""
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("#")]
     if not lines:
@@ -38,7 +38,7 @@ def detect(text: str) -> str:
     return "toon" if any(_PAIR.fullmatch(line) for line in lines) else "json"
 
 
-def read(where: str, text: str, name: str) -> Any:
+def read_format(where: str, text: str, name: str) -> Any:
     """The value of a text in this format. Raises BadArgument."""
     reader = _known(_READERS, name)
 
@@ -51,10 +51,10 @@ def read(where: str, text: str, name: str) -> Any:
     return _bounded(where, value, len(text) <= SMALL or name == "json")
 
 
-def write(where: str, value: Any, name: str) -> str:
+def write_format(where: str, value: Any, name: str) -> str:
     """The value as a text in this format. Raises BadArgument."""
     writer = _known(_WRITERS, name)
-    data.check(where, value)
+    plain_data.check(where, value)
 
     def text() -> Any:
         try:
@@ -102,8 +102,8 @@ def _is_json(text: str) -> bool:
 def _plain(value: Any, count: list[int], depth: int = 0) -> Any:
     """Data out of what a parser gave: dates become text, keys become text. A short YAML text may stand for a huge value."""
     count[0] += 1
-    if count[0] > MOST_NODES or depth > data.DEPTH:
-        raise ValueError(f"more than {MOST_NODES} values, or more than {data.DEPTH} levels")
+    if count[0] > MOST_NODES or depth > plain_data.DEPTH:
+        raise ValueError(f"more than {MOST_NODES} values, or more than {plain_data.DEPTH} levels")
     if isinstance(value, dict):
         return {_name(key): _plain(inner, count, depth + 1) for key, inner in value.items()}
     if isinstance(value, (list, tuple, set)):
@@ -130,7 +130,7 @@ def _read_toml(text: str) -> Any:
 
 
 def _read_toon(text: str) -> Any:
-    from cru.namespace.toon_read import decode
+    from cru.namespace.formats.toon_decode import decode
 
     return decode(text)
 
@@ -145,12 +145,12 @@ def _read_yaml(text: str) -> Any:
 
 
 def _write_json(value: Any) -> str:
-    return data.encode("cru.oq.json", value).decode()
+    return plain_data.encode("cru.oq.json", value).decode()
 
 
 def pretty(value: Any) -> str:
     """JSON over several lines, two blanks a level."""
-    return msgspec.json.format(data.encode("cru.oq.json_pretty", value), indent=2).decode()
+    return msgspec.json.format(plain_data.encode("cru.oq.json_pretty", value), indent=2).decode()
 
 
 def _write_toml(value: Any) -> str:
@@ -173,7 +173,7 @@ def _named_null(value: Any) -> Any:
 
 
 def _write_toon(value: Any) -> str:
-    from cru.namespace.toon import encode
+    from cru.namespace.formats.toon_encode import encode
 
     return encode(value)
 

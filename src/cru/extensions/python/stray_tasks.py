@@ -17,7 +17,7 @@ import cru
 from cru.events.calling import described
 from cru.events.errors import NotYours
 from cru.events.stream import Stream
-from cru.namespace.callbacks import ENDING
+from cru.namespace.callbacks import CANCEL_SECONDS
 from cru.namespace.host import HOST, Host, Plugin
 
 OURS = os.path.dirname(cru.__file__) + os.sep
@@ -25,7 +25,7 @@ AT_ONCE = (SystemExit, KeyboardInterrupt)
 """The loop raises them as soon as they leave a task, and whoever runs the loop tells them here."""
 
 
-class Strays:
+class StrayTasks:
     """The exception handler of a loop, and the factory of its tasks. `paths` are files and folders of plugins, with the plugin's name;
     `tasks` those that a plugin's code began, with the plugin."""
 
@@ -39,8 +39,8 @@ class Strays:
         """From now on for this plugin, too; also when it is unloaded, for what it left may still run."""
         loop, stream = asyncio.get_running_loop(), host.session.parts.bus.stream
         strays = loop.get_exception_handler()
-        if not isinstance(strays, Strays) or strays._stream is not stream:
-            strays = Strays(stream)
+        if not isinstance(strays, StrayTasks) or strays._stream is not stream:
+            strays = StrayTasks(stream)
             loop.set_exception_handler(strays)
             loop.set_task_factory(strays.begin)
         strays.paths.update(dict.fromkeys([str(folder), *map(str, files)], host.plugin.name))
@@ -64,7 +64,7 @@ class Strays:
         ]
         for task in ended:
             task.cancel()
-        for task in (await asyncio.wait(ended, timeout=ENDING))[1] if ended else ():
+        for task in (await asyncio.wait(ended, timeout=CANCEL_SECONDS))[1] if ended else ():
             code = getattr(task.get_coro(), "cr_code", None)
             place = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
             self._stream.warn(f"{plugin.name}{place}: a task of its own does not end and is left", plugin.name)

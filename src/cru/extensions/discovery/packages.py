@@ -37,7 +37,7 @@ class PackageCache(Struct, frozen=True):
     packages: tuple[Package, ...] = ()
 
 
-def installed(home: Path, path: Sequence[str] | None = None) -> tuple[Package, ...]:
+def installed_packages(home: Path, path: Sequence[str] | None = None) -> tuple[Package, ...]:
     """The entry points of all packages on the search path (sys.path), the first of a package wins."""
     folders = tuple(
         (folder, _mtime(folder)) for folder in (sys.path if path is None else path) if os.path.isabs(folder)

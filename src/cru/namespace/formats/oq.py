@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from cru.namespace import data, formats, jq
+from cru.namespace import plain_data
 from cru.namespace.arguments import options
 from cru.namespace.arguments import text as a_text
+from cru.namespace.formats import jq
+from cru.namespace.formats.convert import detect_format, read_format, write_format
 from cru.namespace.host import BadArgument
 
 NULL = None
@@ -17,7 +19,7 @@ def parse(text: str) -> Any:
 
     Example: cru.oq.parse('{"a": 1}').a --> 1
     """
-    return formats.read("cru.oq.parse", a_text("cru.oq.parse", "text", text), formats.detect(text))
+    return read_format("cru.oq.parse", a_text("cru.oq.parse", "text", text), detect_format(text))
 
 
 def parse_as(text: str, format: str) -> Any:
@@ -25,7 +27,7 @@ def parse_as(text: str, format: str) -> Any:
 
     Example: cru.oq.parse_as("a = 1", "toml").a --> 1
     """
-    return formats.read("cru.oq.parse_as", a_text("cru.oq.parse_as", "text", text), format)
+    return read_format("cru.oq.parse_as", a_text("cru.oq.parse_as", "text", text), format)
 
 
 def json(value: Any) -> str:
@@ -33,7 +35,7 @@ def json(value: Any) -> str:
 
     Example: cru.oq.json({a=1}) --> '{"a":1}'
     """
-    return formats.write("cru.oq.json", value, "json")
+    return write_format("cru.oq.json", value, "json")
 
 
 def json_pretty(value: Any) -> str:
@@ -41,7 +43,7 @@ def json_pretty(value: Any) -> str:
 
     Example: cru.oq.json_pretty({1}) --> "[\\n  1\\n]"
     """
-    return formats.write("cru.oq.json_pretty", value, "json_pretty")
+    return write_format("cru.oq.json_pretty", value, "json_pretty")
 
 
 def yaml(value: Any) -> str:
@@ -49,7 +51,7 @@ def yaml(value: Any) -> str:
 
     Example: pcall(cru.oq.yaml, function() end) --> false
     """
-    return formats.write("cru.oq.yaml", value, "yaml")
+    return write_format("cru.oq.yaml", value, "yaml")
 
 
 def toml(value: Any) -> str:
@@ -57,7 +59,7 @@ def toml(value: Any) -> str:
 
     Example: cru.oq.toml({a=1}) --> "a = 1\\n"
     """
-    return formats.write("cru.oq.toml", value, "toml")
+    return write_format("cru.oq.toml", value, "toml")
 
 
 def toon(value: Any) -> str:
@@ -65,7 +67,7 @@ def toon(value: Any) -> str:
 
     Example: cru.oq.toon({tags={"a", "b"}}) --> "tags[2]: a,b"
     """
-    return formats.write("cru.oq.toon", value, "toon")
+    return write_format("cru.oq.toon", value, "toon")
 
 
 def convert(value: Any, format: str) -> str:
@@ -73,7 +75,7 @@ def convert(value: Any, format: str) -> str:
 
     Example: cru.oq.convert('{"a": 1}', "toml") --> "a = 1\\n"
     """
-    return formats.write("cru.oq.convert", parse(value) if isinstance(value, str) else value, format)
+    return write_format("cru.oq.convert", parse(value) if isinstance(value, str) else value, format)
 
 
 def detect(text: str) -> str:
@@ -81,7 +83,7 @@ def detect(text: str) -> str:
 
     Example: cru.oq.detect("a = 1") --> "toml"
     """
-    return formats.detect(a_text("cru.oq.detect", "text", text))
+    return detect_format(a_text("cru.oq.detect", "text", text))
 
 
 def query(value: Any, filter: str) -> Any:
@@ -91,7 +93,7 @@ def query(value: Any, filter: str) -> Any:
     Example: cru.oq.query({a={b=1}}, ".a.b") --> 1
     """
     where = "cru.oq.query"
-    results = jq.query(where, data.encode(where, value), a_text(where, "filter", filter))
+    results = jq.query(where, plain_data.encode(where, value), a_text(where, "filter", filter))
     return results[0] if len(results) == 1 else results
 
 
@@ -105,6 +107,6 @@ def format(value: Any, opts: dict[str, Any] | None = None) -> str:
     if isinstance(value, str):
         return value
     try:
-        return formats.write("cru.oq.format", value, "toon")
+        return write_format("cru.oq.format", value, "toon")
     except BadArgument:
-        return formats.write("cru.oq.format", value, "json_pretty")
+        return write_format("cru.oq.format", value, "json_pretty")

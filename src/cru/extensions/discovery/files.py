@@ -10,8 +10,8 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from cru.extensions.discovery.manifest import Manifest, manifest_file, read_manifest
 from cru.extensions.errors import BadManifest
-from cru.extensions.manifest import Manifest, manifest_file, read_manifest
 
 Kind = Literal["lua", "python", "executable"]
 Layer = Literal["path", "user", "runtime", "project", "package", "bundled"]
@@ -43,7 +43,7 @@ class DiscoveredPlugin(Struct, frozen=True):
         return self.enabled and self.trusted and not self.problem
 
 
-def discover(folder: Path, layer: Layer) -> tuple[list[DiscoveredPlugin], list[str]]:
+def discover_folder(folder: Path, layer: Layer) -> tuple[list[DiscoveredPlugin], list[str]]:
     """The plugins of one folder, sorted by name, and what is odd about the rest. A missing folder has none."""
     try:
         entries = sorted(os.scandir(folder), key=lambda e: e.name)
@@ -54,12 +54,12 @@ def discover(folder: Path, layer: Layer) -> tuple[list[DiscoveredPlugin], list[s
     found: list[DiscoveredPlugin] = []
     problems: list[str] = []
     for entry in entries:
-        if not skipped(entry.name) and (made := _entry(Path(entry.path), problems)) is not None:
+        if not is_skipped(entry.name) and (made := _entry(Path(entry.path), problems)) is not None:
             found.append(msgspec.structs.replace(made, layer=layer))
-    return once_each(found), problems
+    return merge_same_names(found), problems
 
 
-def strangers(folder: Path) -> list[DiscoveredPlugin]:
+def list_untrusted(folder: Path) -> list[DiscoveredPlugin]:
     """What in a project's folder looks like plugins. Nothing is opened and no link followed: nobody has accepted it."""
     try:
         entries = sorted(os.scandir(folder), key=lambda e: e.name)
@@ -70,7 +70,7 @@ def strangers(folder: Path) -> list[DiscoveredPlugin]:
         name, suffix = os.path.splitext(entry.name)
         is_folder = entry.is_dir(follow_symlinks=False)
         is_program = not is_folder and suffix != ".lua" and _is_program(entry)
-        if not skipped(entry.name) and (is_folder or is_program or suffix in (".lua", ".py")):
+        if not is_skipped(entry.name) and (is_folder or is_program or suffix in (".lua", ".py")):
             path = Path(entry.path)
             kind: Kind = "python" if suffix == ".py" or (is_folder and (path / "__init__.py").exists()) else "lua"
             kind = "executable" if is_program or (is_folder and os.access(path / entry.name, os.X_OK)) else kind
@@ -87,12 +87,12 @@ def _is_program(entry: os.DirEntry[str]) -> bool:
     return stat.S_ISREG(mode) and bool(mode & 0o111)
 
 
-def skipped(name: str) -> bool:
+def is_skipped(name: str) -> bool:
     """Whether an entry of a folder of plugins is none by its name."""
     return name.startswith((".", "__")) or name.endswith(".disabled")
 
 
-def once_each(found: list[DiscoveredPlugin]) -> list[DiscoveredPlugin]:
+def merge_same_names(found: list[DiscoveredPlugin]) -> list[DiscoveredPlugin]:
     """Sorted by name; those of one place that share a name become one that cannot be loaded and names all of them."""
     by_name: dict[str, list[DiscoveredPlugin]] = {}
     for one in sorted(found, key=lambda one: NOT_EXECUTABLE in one.problem):

@@ -16,7 +16,7 @@ from cru.extensions.testing.report import TestFailure, TestReport
 FIXTURES = "it has parameters, which pytest fills: run it with pytest"
 
 
-async def run(file: Path) -> TestReport:
+async def run_python_file(file: Path) -> TestReport:
     """Whatever the code raises is a failure of its test, or of the file."""
     try:
         module = ModuleType(file.stem)

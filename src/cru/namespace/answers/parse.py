@@ -12,15 +12,15 @@ from msgspec.structs import replace
 from cru.events.answers import PASS, Answer, Change, Decision
 from cru.events.catalog import EventRow
 from cru.events.errors import BadAnswer
-from cru.namespace.answer_values import bounded, inject, kind, text, yes
-from cru.namespace.answer_words import BESIDE, CANCEL, DECIDING, NO, WORDS
+from cru.namespace.answers.values import check_true, describe_type, limit_texts, read_inject, read_text
+from cru.namespace.answers.words import BESIDE, CANCEL, DECIDING, REFUSING, WORDS
+from cru.namespace.event_table.lazy import Lazy, LazyDict, raw_items
+from cru.namespace.event_table.table import field_of
 from cru.namespace.host import BadArgument
-from cru.namespace.lazy import Lazy, LazyDict, stored
-from cru.namespace.vocabulary import field_of
 
 KNOWN = WORDS | {"type", "event_type", "summary", "name", "identifier", "timestamp_ms", "is_continuation", "payload"}
 """The words, and what every event has beside its fields."""
-CANCELLED = "cancelled"
+DEFAULT_REASON = "cancelled"
 """The reason of a cancel without one."""
 
 
@@ -31,16 +31,16 @@ class ParsedAnswer(NamedTuple):
     odd: Mapping[str, str] = {}
 
 
-NOTHING = ParsedAnswer(PASS)
+NO_ANSWER = ParsedAnswer(PASS)
 
 
-def read(name: str, row: EventRow, raw: Any, sent: Mapping[str, Any]) -> ParsedAnswer:
+def parse_answer(name: str, row: EventRow, raw: Any, sent: Mapping[str, Any]) -> ParsedAnswer:
     """The answer of a return value. `sent` is the payload as the handler got it. Raises BadAnswer (the handler's failure) for what
     cannot be read whole."""
     if not isinstance(raw, Mapping):
         return _no_table(raw)
     if not raw:
-        return NOTHING
+        return NO_ANSWER
     said = _words(raw, sent)
     try:
         flat = _flat(raw, sent)
@@ -56,7 +56,7 @@ def _words(raw: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
     fields = sent if "type" in raw else ()
     return {
         key: value
-        for key, value in stored(raw)
+        for key, value in raw_items(raw)
         if key in WORDS and value is not None and value is not False and key not in fields
     }
 
@@ -69,19 +69,19 @@ def _read(
         _partners(name, row, sent, said)
         answer = _said(name, row, said, odd)
         answer = replace(answer, changes=_changes(name, row, raw, sent, said))
-        answer = bounded(_fitting(row, said, answer, odd))
+        answer = limit_texts(_fitting(row, said, answer, odd))
     else:
         changes = _changes(name, row, raw, sent, said)
         answer = Answer(changes=changes) if changes else PASS
-    return ParsedAnswer(answer, odd) if odd or answer is not PASS else NOTHING
+    return ParsedAnswer(answer, odd) if odd or answer is not PASS else NO_ANSWER
 
 
 def _no_table(raw: Any) -> ParsedAnswer:
     """`condition and {…}` gives false, and in Python whatever is empty; a scalar passes as in crucible. Anything else was meant to say
     something: raises BadAnswer."""
     if raw is None:
-        return NOTHING
-    what = f"returned {kind(raw)}"
+        return NO_ANSWER
+    what = f"returned {describe_type(raw)}"
     if isinstance(raw, bool | int | float | str):
         what += f" {str(raw)[:40]!r}"
     elif not (isinstance(raw, list | tuple) and not raw):
@@ -99,9 +99,9 @@ def _flat(raw: Mapping[str, Any], sent: Mapping[str, Any]) -> Mapping[str, Any]:
     if inner is None or type(inner) is Lazy or "payload" in sent:
         return raw
     if not isinstance(inner, Mapping):
-        raise BadArgument(f"`payload` must be a table, not {kind(inner)}")
-    added = {key: value for key, value in stored(inner) if key not in sent}
-    return {**added, **dict(stored(raw))} if added else raw
+        raise BadArgument(f"`payload` must be a table, not {describe_type(inner)}")
+    added = {key: value for key, value in raw_items(inner) if key not in sent}
+    return {**added, **dict(raw_items(raw))} if added else raw
 
 
 def _slips(name: str, row: EventRow, raw: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, str]:
@@ -110,10 +110,10 @@ def _slips(name: str, row: EventRow, raw: Mapping[str, Any], sent: Mapping[str, 
     strays = [key for key in raw if key not in sent and key not in KNOWN and key not in row.writable]
     if not strays:
         return {}
-    from cru.namespace.answer_unknown_keys import slips
+    from cru.namespace.answers.misspelled_keys import find_misspelled
 
     odd = {}
-    for key, meant, refuses in slips(name, row, raw, [key for key in strays if isinstance(key, str)]):
+    for key, meant, refuses in find_misspelled(name, row, raw, [key for key in strays if isinstance(key, str)]):
         what, hint = f"returned `{key}`, which means nothing on {name}", f"did you mean `{meant}`?"
         if row.kind == "gate" and (refuses or row.fails == "deny"):
             raise BadAnswer(what, hint, refuses=True)
@@ -135,7 +135,7 @@ def _said(name: str, row: EventRow, said: Mapping[str, Any], odd: dict[str, str]
     """What the words say, each by its type."""
     for key in (*DECIDING, "terminate"):
         if key in said:
-            yes(key, said[key])
+            check_true(key, said[key])
     for key in ("ask", "allow"):
         if key in said and row.fails != "deny":  # nobody is asked there
             what = f"`{key}` means nothing on {name}"
@@ -144,13 +144,13 @@ def _said(name: str, row: EventRow, said: Mapping[str, Any], odd: dict[str, str]
             odd[key] = what
     if "ask" in said and "handled" in said:
         raise BadArgument("`ask` beside `handled`: what is done already cannot be asked", "return one of them")
-    decision, reason = _decision(said, odd), text("reason", said.get("reason"))
+    decision, reason = _decision(said, odd), read_text("reason", said.get("reason"))
     return Answer(
         decision=decision,
         halt="halt" in said or "terminate" in said,
         reason=(reason or _reason(said)) if decision != "none" else "",
-        context=(text("context", said["context"]),) if "context" in said else (),
-        inject=inject(said["inject"], said.get("position"), said.get("model")) if "inject" in said else None,
+        context=(read_text("context", said["context"]),) if "context" in said else (),
+        inject=read_inject(said["inject"], said.get("position"), said.get("model")) if "inject" in said else None,
         result=said.get("result", "") if "handled" in said else None,
     )
 
@@ -164,7 +164,7 @@ def _decision(said: Mapping[str, Any], odd: Mapping[str, str]) -> Decision:
 
 
 def _reason(said: Mapping[str, Any]) -> str:
-    return "halted" if "halt" in said else CANCELLED if _cancels(said) else ""
+    return "halted" if "halt" in said else DEFAULT_REASON if _cancels(said) else ""
 
 
 def _cancels(said: Mapping[str, Any]) -> str:
@@ -190,7 +190,7 @@ def _fitting(row: EventRow, said: Mapping[str, Any], answer: Answer, odd: dict[s
 
 def _refuses(row: EventRow, said: Mapping[str, Any]) -> bool:
     """Whether a gate would have heard a no."""
-    no = ("halt",) if row.name == "turn:complete" else NO
+    no = ("halt",) if row.name == "turn:complete" else REFUSING
     return row.kind == "gate" and any(word in said for word in no)
 
 
@@ -201,14 +201,14 @@ def _changes(
     changes: dict[str, Change] = {}
     inner = _payload(raw)
     for now in (inner, raw) if isinstance(inner, Mapping) else (raw,):
-        for key, value in stored(now):
+        for key, value in raw_items(now):
             if type(value) is Lazy or key in said or (key in sent and _same(sent[key], value)):
                 continue
             field = field_of(name, key)
             if key not in sent and field not in row.writable:
                 continue
             if iscoroutine(value):
-                kind(value)
+                describe_type(value)
                 raise BadArgument(f"`{key}` is a coroutine that nobody awaited", "await it")
             if field in changes and changes[field].value != value:
                 raise BadArgument(f"`{key}` and `payload.{key}` differ", "change one of them")

@@ -7,10 +7,10 @@ from collections.abc import Mapping
 import msgspec
 
 from cru.config.closest import did_you_mean
-from cru.extensions.discovery import DiscoveredPlugin
+from cru.extensions.discovery.files import DiscoveredPlugin
 
 
-def in_order(plugins: list[DiscoveredPlugin]) -> list[DiscoveredPlugin]:
+def sort_by_dependencies(plugins: list[DiscoveredPlugin]) -> list[DiscoveredPlugin]:
     """The same plugins, otherwise in their order. One that lacks what it needs, or needs itself, gets a problem that says so."""
     names = {one.name: one for one in plugins}
     placed: dict[str, DiscoveredPlugin] = {}

@@ -9,5 +9,5 @@ BESIDE = {"reason": "", "result": "handled", "terminate": "handled", "model": "i
 
 WORDS = frozenset((*DECIDING, *ADDING, *BESIDE))
 CANCEL = ("cancel", "deny", "cancelled")
-NO = frozenset((*CANCEL, "ask", "halt"))
+REFUSING = frozenset((*CANCEL, "ask", "halt"))
 """With these a handler forbids. One that cannot be read forbids all the same, on every gate."""

@@ -13,15 +13,15 @@ import msgspec
 from msgspec import Struct
 
 from cru.config.closest import closest, did_you_mean
-from cru.extensions.discovery import DiscoveredPlugin, Layer, discover, once_each, strangers
-from cru.extensions.load_order import in_order
-from cru.extensions.manifest import Manifest
-from cru.extensions.packages import Package, installed
+from cru.extensions.discovery.files import DiscoveredPlugin, Layer, discover_folder, list_untrusted, merge_same_names
+from cru.extensions.discovery.load_order import sort_by_dependencies
+from cru.extensions.discovery.manifest import Manifest
+from cru.extensions.discovery.packages import Package, installed_packages
 from cru.extensions.settings import PATH_VARIABLES
 from cru.permissions.errors import NotAccepted
 from cru.permissions.trust import Trust
 
-BUNDLED = Path(__file__).parents[1] / "bundled" / "plugins"
+BUNDLED = Path(__file__).parents[2] / "bundled" / "plugins"
 MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
@@ -42,15 +42,15 @@ class PluginFolders(Struct, frozen=True):
         chosen: dict[str, DiscoveredPlugin] = {}
         project = project_plugins(self.home, self.root)
         for layer, folder in self._folders(project.copy, problems):
-            found = once_each([_package(p) for p in installed(self.home)]) if folder is None else []
+            found = merge_same_names([_package(p) for p in installed_packages(self.home)]) if folder is None else []
             if folder is not None:
-                found, odd = discover(folder, layer)
+                found, odd = discover_folder(folder, layer)
                 problems += odd
             for one in found:
                 chosen.setdefault(one.name, self._switched(one))
         for one in project.strangers:
             chosen.setdefault(one.name, self._switched(one))
-        return in_order(list(chosen.values())), [*problems, *project.problems, *self._slips(chosen)]
+        return sort_by_dependencies(list(chosen.values())), [*problems, *project.problems, *self._slips(chosen)]
 
     def _slips(self, found: Mapping[str, DiscoveredPlugin]) -> list[str]:
         """Tables of plugins that are not there, and a slip in the one key that turns on a plugin that comes with cru."""
@@ -98,7 +98,7 @@ class PluginFolders(Struct, frozen=True):
         return found if said else msgspec.structs.replace(found, enabled=False)
 
 
-class Project(Struct, frozen=True):
+class ProjectPlugins(Struct, frozen=True):
     """The plugins of a project: the copy of its folder, if it is trusted; else those that are there, and why they are not loaded."""
 
     copy: Path | None = None
@@ -114,23 +114,23 @@ def project_folder(home: Path, root: Path) -> Path | None:
     return folder
 
 
-def project_plugins(home: Path, root: Path) -> Project:
+def project_plugins(home: Path, root: Path) -> ProjectPlugins:
     """Only a folder that is as it was when a person accepted it gives plugins (`cru trust`)."""
     folder = project_folder(home, root)
     if folder is None:
-        return Project()
+        return ProjectPlugins()
     trust = Trust(home / "trust.json")
     why = "it has changed since it was trusted" if trust.is_known(folder) else "this project is not trusted"
     try:
         copy = trust.trusted_copy(folder, root)
         if copy is not None:
-            return Project(copy)
+            return ProjectPlugins(copy)
     except NotAccepted as error:
         why = error.message
-    found = tuple(strangers(folder))
+    found = tuple(list_untrusted(folder))
     several = "1 plugin of this project is" if len(found) == 1 else f"{len(found)} plugins of this project are"
     told = [f"{several} not loaded: {why} (read {folder}, then `cru trust`)"] if found else []
-    return Project(None, found, (*(str(problem) for problem in trust.problems[:1]), *told))
+    return ProjectPlugins(None, found, (*(str(problem) for problem in trust.problems[:1]), *told))
 
 
 def _named(folder: str, where: str, problems: list[str]) -> Path | None:

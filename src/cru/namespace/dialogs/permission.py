@@ -6,8 +6,8 @@ from typing import Any
 
 from cru.engine import permission as engine
 from cru.namespace.arguments import options, table, text, texts, tostring
+from cru.namespace.dialogs.ui import check_session
 from cru.namespace.host import BadArgument, Values, host
-from cru.namespace.ui import here
 from cru.permissions.asker import Subject
 from cru.values.errors import CruError
 
@@ -25,7 +25,7 @@ async def permission(session_id: str | None, opts: dict[str, Any], timeout_secs:
 
     where = "cru.ui.permission"
     try:
-        here(where, session_id)
+        check_session(where, session_id)
         subject = _subject(where, options(where, opts, ("action", "diffs")))
         async with asyncio.timeout(float(timeout_secs or 300)):
             reply = await engine.ask(host().session.parts, subject)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from typing import Any
 
-from cru.namespace import oil_style
 from cru.namespace.arguments import text
 from cru.namespace.host import BadArgument
-from cru.namespace.oil import Node
+from cru.namespace.oil import style as oil_style
+from cru.namespace.oil.nodes import Node
 
 COLUMNS = ("div", "section", "col", "article", "main", "aside")
 ROWS = ("span", "row")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from cru.namespace import dialogs
 from cru.namespace.arguments import array, table, text, tostring, whole
+from cru.namespace.dialogs import port
 
 
 def entry(label: str, description: str | None = None) -> dict[str, Any]:
@@ -72,10 +72,10 @@ async def show(request: dict[str, Any]) -> dict[str, Any]:
 
     Example: next(cru.popup.show(cru.popup.request("What?", {"a"}))) --> nil
     """
-    return await shown("cru.popup.show", request, None) or {}
+    return await choose_entry("cru.popup.show", request, None) or {}
 
 
-async def shown(where: str, request: dict[str, Any], timeout_secs: Any) -> dict[str, Any] | None:
+async def choose_entry(where: str, request: dict[str, Any], timeout_secs: Any) -> dict[str, Any] | None:
     """What a person chose; None for nothing. Raises BadArgument."""
     given = table(where, "request", request)
     entries = [
@@ -84,7 +84,7 @@ async def shown(where: str, request: dict[str, Any], timeout_secs: Any) -> dict[
     ]
     title = tostring(given.get("title") or "")
     asked = {"title": title, "entries": entries, "allow_other": bool(given.get("allow_other"))}
-    found = await dialogs.show("popup", title, asked, timeout_secs)
+    found = await port.show_dialog("popup", title, asked, timeout_secs)
     if found is None:
         return None
     index = found.get("selected_index")

@@ -11,7 +11,7 @@ from cru.engine import round
 from cru.engine.round import ModelReply
 from cru.events.bus import purpose
 from cru.models.protocol import ModelError
-from cru.namespace.ask import ChoiceAnswer
+from cru.namespace.dialogs.ask import AskResponse, Batch, ChoiceAnswer, check_batch, question_data
 from cru.namespace.host import NamespaceError, host
 from cru.values.messages import Message, Request
 
@@ -22,7 +22,17 @@ _PROMPT = """Answer these questions by choosing. Reply with JSON only, one entry
 """
 
 
-async def reply(questions: list[dict[str, Any]]) -> tuple[ChoiceAnswer, ...]:
+async def agent(questions: Batch) -> AskResponse:
+    """ask.agent(batch) -> response, answered by the configured model beside the conversation. A question without a valid choice gets
+    its first one. Raises NamespaceError if the model does not answer.
+
+    Example: pcall(cru.ask.agent, cru.ask.batch()) --> false
+    """
+    asked = check_batch("cru.ask.agent", questions)
+    return AskResponse(asked.id(), await ask_model([question_data(one) for one in asked.questions]))
+
+
+async def ask_model(questions: list[dict[str, Any]]) -> tuple[ChoiceAnswer, ...]:
     """The model's answers. To one question without choices plain text is one, too. Raises NamespaceError."""
     said = await _ask(_PROMPT + "\n\n".join(_shown(n, one) for n, one in enumerate(questions, 1)))
     try:

@@ -12,7 +12,7 @@ from cru.events.answers import Answer, Inject, Position
 from cru.namespace.host import BadArgument
 
 POSITIONS: dict[str, Position] = {"user_prefix": "user_prefix", "user_suffix": "user_suffix"}
-INJECT = ("content", "position", "model")
+INJECT_KEYS = ("content", "position", "model")
 
 LONGEST = 1 << 20
 """Characters of an inject, a context or a result; the rest is left out."""
@@ -22,7 +22,7 @@ _KINDS: tuple[tuple[Any, str], ...] = (
 )  # fmt: skip
 
 
-def kind(value: Any) -> str:
+def describe_type(value: Any) -> str:
     """What a value is called in messages. A coroutine is closed: nobody will await it any more."""
     if iscoroutine(value):
         value.close()
@@ -33,24 +33,24 @@ def kind(value: Any) -> str:
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
-def yes(word: str, value: Any) -> None:
+def check_true(word: str, value: Any) -> None:
     """That the value is true. 0, "" and {} are true in Lua and not in Python: neither language's truth counts."""
     if value is not True:
-        raise BadArgument(f"`{word}` must be true or false, not {kind(value)}", f"return {{{word} = true}}")
+        raise BadArgument(f"`{word}` must be true or false, not {describe_type(value)}", f"return {{{word} = true}}")
 
 
-def text(word: str, value: Any) -> str:
+def read_text(word: str, value: Any) -> str:
     """A text, or a number; "" for None and False (`condition and "text"`). What is no Unicode in it becomes a question mark."""
     if value is None or value is False:
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise BadArgument(f"`{word}` must be a text, not {kind(value)}")
+        raise BadArgument(f"`{word}` must be a text, not {describe_type(value)}")
     if not isinstance(value, str):
         return f"{value:g}" if isinstance(value, float) else str(value)
     return value if value.isascii() else value.encode("utf-8", "replace").decode()
 
 
-def inject(value: Any, position: Any = None, model: Any = None) -> Inject:
+def read_inject(value: Any, position: Any = None, model: Any = None) -> Inject:
     """A text, or {content, position?, model?}; `position` and `model` are those that stand beside it."""
     if isinstance(value, Mapping):
         _known(value)
@@ -59,26 +59,26 @@ def inject(value: Any, position: Any = None, model: Any = None) -> Inject:
         if value is None or value is False:
             raise BadArgument("inject without content", 'return {inject = {content = "…", position = "user_prefix"}}')
     elif isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise BadArgument(f"`inject` must be a text or a table with content, not {kind(value)}")
-    place = text("position", position) or "user_prefix"
+        raise BadArgument(f"`inject` must be a text or a table with content, not {describe_type(value)}")
+    place = read_text("position", position) or "user_prefix"
     if place not in POSITIONS:
         raise BadArgument(f"inject: unknown position {place!r}", f"one of {', '.join(POSITIONS)}")
-    return Inject(text("content", value), POSITIONS[place], text("model", model))
+    return Inject(read_text("content", value), POSITIONS[place], read_text("model", model))
 
 
 def _known(value: Mapping[str, Any]) -> None:
     """Other systems put more into the table than we read; what is nearly one of our keys was meant to be it."""
-    strays = [key for key in value if key not in INJECT and isinstance(key, str)]
+    strays = [key for key in value if key not in INJECT_KEYS and isinstance(key, str)]
     if not strays:
         return
     from cru.config.closest import did_you_mean
 
     for key in strays:
-        if near := did_you_mean(key, INJECT):
+        if near := did_you_mean(key, INJECT_KEYS):
             raise BadArgument(f"inject: `{key}` means nothing", near)
 
 
-def bounded(answer: Answer) -> Answer:
+def limit_texts(answer: Answer) -> Answer:
     """The same with texts of at most LONGEST characters."""
     if answer.context:
         answer = replace(answer, context=tuple(map(_cut, answer.context)))

@@ -12,7 +12,7 @@ from cru.extensions.lua.runtime import LuaFunction, LuaVM
 from cru.namespace.host import HOST, Host, Plugin, PluginSession
 
 
-def machine(path: Iterable[str], print: Callable[[str], None], run_seconds: float) -> LuaVM:
+def new_machine(path: Iterable[str], print: Callable[[str], None], run_seconds: float) -> LuaVM:
     """A fresh machine that knows `cru` and finds modules in `path` ("folder/?.lua"). Raises LuaError without lupa."""
     vm = LuaVM(print=print, run_seconds=run_seconds)
     install(vm)
@@ -26,7 +26,7 @@ def search_path(folder: Path) -> list[str]:
 
 
 @contextmanager
-def hosted(session: PluginSession, plugin: Plugin) -> Iterator[Host]:
+def run_as(session: PluginSession, plugin: Plugin) -> Iterator[Host]:
     """Names of the namespace work within, in the name of this plugin."""
     host = Host(session, plugin)
     token = HOST.set(host)
@@ -36,12 +36,12 @@ def hosted(session: PluginSession, plugin: Plugin) -> Iterator[Host]:
         HOST.reset(token)
 
 
-def guest(name: str, folder: Path) -> Plugin:
+def unlisted_plugin(name: str, folder: Path) -> Plugin:
     """A plugin that was not found in any folder: what its functions register belongs to `name`."""
     return Plugin(name, folder, "lua", {}, _invoke, _where)
 
 
-async def close(session: PluginSession) -> None:
+async def cancel_tasks(session: PluginSession) -> None:
     """End what was left running."""
     import asyncio
 

@@ -16,10 +16,10 @@ from msgspec import Struct
 from cru.events.catalog import BY_NAME, EventRow
 from cru.events.payloads import Custom
 from cru.events.stamp import Event
-from cru.namespace.lazy import Lazy, LazyDict
+from cru.namespace.event_table.lazy import Lazy, LazyDict
 
 
-class Word(Struct, frozen=True):
+class EventAlias(Struct, frozen=True):
     """One name. `events`: ours; `keys`: their key → our field; only these are shown if `only`."""
 
     events: tuple[str, ...]
@@ -30,23 +30,23 @@ class Word(Struct, frozen=True):
 _TOOL = {"tool": "name", "args": "args", "result": "result", "error": "error"}
 
 # Names that are not ours, or whose keys differ.
-WORDS: dict[str, Word] = {
-    "tool:before": Word(("tool:before_call",)),
-    "tool:after": Word(("tool:completed",), {"duration_ms": "duration"}),
-    "tool:error": Word(("tool:failed",), {"duration_ms": "duration"}),
-    "tool:completed": Word(("tool:completed",), {"duration_ms": "duration"}),
-    "tool:failed": Word(("tool:failed",), {"duration_ms": "duration"}),
-    "pre_tool_call": Word(("tool:before_call",), {"tool": "name", "args": "args"}, only=True),
-    "tool_result": Word(("tool:completed", "tool:failed"), _TOOL, only=True),
-    "tool:before_execute": Word(("tool:before_call",), {"name": "name", "args": "args", "env": "env"}, only=True),
-    "pre_llm_call": Word(("message:before_send",), {"prompt": "prompt", "model": "model"}, only=True),
-    "transform_context": Word(("message:before_send",), {"messages": "messages", "model": "model"}, only=True),
-    "post_llm_call": Word(("agent:responded",), {"response_summary": "content"}, only=True),
-    "turn:complete": Word(("turn:complete",), {"message_id": "ref"}),
-    "context:overflow": Word(("context:overflow",), {"used_tokens": "used", "max_tokens": "limit"}),
-    "interaction:requested": Word(("interaction:requested",), {"request_id": "id", "request": "prompt"}),
-    "interaction:completed": Word(("interaction:completed",), {"request_id": "id"}),
-    "FileChanged": Word(("file:changed",)),
+ALIASES: dict[str, EventAlias] = {
+    "tool:before": EventAlias(("tool:before_call",)),
+    "tool:after": EventAlias(("tool:completed",), {"duration_ms": "duration"}),
+    "tool:error": EventAlias(("tool:failed",), {"duration_ms": "duration"}),
+    "tool:completed": EventAlias(("tool:completed",), {"duration_ms": "duration"}),
+    "tool:failed": EventAlias(("tool:failed",), {"duration_ms": "duration"}),
+    "pre_tool_call": EventAlias(("tool:before_call",), {"tool": "name", "args": "args"}, only=True),
+    "tool_result": EventAlias(("tool:completed", "tool:failed"), _TOOL, only=True),
+    "tool:before_execute": EventAlias(("tool:before_call",), {"name": "name", "args": "args", "env": "env"}, only=True),
+    "pre_llm_call": EventAlias(("message:before_send",), {"prompt": "prompt", "model": "model"}, only=True),
+    "transform_context": EventAlias(("message:before_send",), {"messages": "messages", "model": "model"}, only=True),
+    "post_llm_call": EventAlias(("agent:responded",), {"response_summary": "content"}, only=True),
+    "turn:complete": EventAlias(("turn:complete",), {"message_id": "ref"}),
+    "context:overflow": EventAlias(("context:overflow",), {"used_tokens": "used", "max_tokens": "limit"}),
+    "interaction:requested": EventAlias(("interaction:requested",), {"request_id": "id", "request": "prompt"}),
+    "interaction:completed": EventAlias(("interaction:completed",), {"request_id": "id"}),
+    "FileChanged": EventAlias(("file:changed",)),
 }
 
 # Fields that are worked out, by our event.
@@ -73,17 +73,17 @@ _SHORT = frozenset({int, float, bool, type(None)})
 
 
 @cache
-def word(name: str) -> Word:
+def alias_of(name: str) -> EventAlias:
     """The word of a name; one of our own names stands for itself."""
-    return WORDS.get(name) or Word((name,))
+    return ALIASES.get(name) or EventAlias((name,))
 
 
-def known() -> list[str]:
+def known_events() -> list[str]:
     """Every name that a script may listen to, for suggestions."""
-    return [*BY_NAME, *WORDS]
+    return [*BY_NAME, *ALIASES]
 
 
-def shown(name: str, event: Event) -> dict[str, Any]:
+def payload_fields(name: str, event: Event) -> dict[str, Any]:
     """The payload as a script that listens to `name` sees it: plain data, shared with nobody; tables and long texts are Lazy. The data
     of an event of one's own stand flat beside its name."""
     payload = event.payload
@@ -95,7 +95,7 @@ def shown(name: str, event: Event) -> dict[str, Any]:
     }
     if type(payload) is Custom and isinstance(payload.data, dict):
         fields = {**{key: _shown(value) for key, value in payload.data.items()}, **fields}
-    said = word(name)
+    said = alias_of(name)
     extra = EXTRA.get(event.row.name)
     if extra is not None:
         fields.update({key: _shown(value) for key, value in extra(event).items()})
@@ -105,10 +105,10 @@ def shown(name: str, event: Event) -> dict[str, Any]:
     return renamed if said.only else {**fields, **renamed}
 
 
-def whole(name: str, event: Event) -> tuple[LazyDict, dict[str, Any]]:
+def event_table(name: str, event: Event) -> tuple[LazyDict, dict[str, Any]]:
     """The event table: flat fields, `payload` with the same data, and what every event has; and these data apart, which nobody
     changes."""
-    flat = shown(name, event)
+    flat = payload_fields(name, event)
     row: EventRow = event.row
     flat["is_continuation"] = event.stamp.is_continuation
     table = LazyDict({key: value for key, value in flat.items() if key not in RESERVED} if "type" in flat else flat)
@@ -161,4 +161,4 @@ def _summary(flat: Mapping[str, Any]) -> str:
 
 def field_of(name: str, key: str) -> str:
     """Our field behind a key."""
-    return word(name).keys.get(key, key)
+    return alias_of(name).keys.get(key, key)

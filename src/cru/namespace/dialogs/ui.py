@@ -7,9 +7,9 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
 from typing import Any
 
-from cru.namespace import dialogs, popup
 from cru.namespace.arguments import array, options, table, text, texts, tostring
-from cru.namespace.ask import answers as answers_of
+from cru.namespace.dialogs import popup, port
+from cru.namespace.dialogs.ask import read_answers as answers_of
 from cru.namespace.host import BadArgument, Object, Values, host
 
 FORMATS = ("markdown", "code", "json", "plain")
@@ -155,12 +155,12 @@ async def show_panel(panel: dict[str, Any], timeout_secs: Any = None, session_id
     Example: cru.show_panel(cru.ui.confirm("Sure?")).cancelled --> true
     """
     where = "cru.ui.panel"
-    here(where, session_id)
+    check_session(where, session_id)
     header = text(where, "header", table(where, "panel", panel).get("header"))
     given = panel.get("hints")
     known = given.values if isinstance(given, Hints) else table(where, "hints", given)
     request = {"header": header, "items": _items(where, panel.get("items")), "hints": dict(known)}
-    found = await dialogs.show("panel", header, request, timeout_secs)
+    found = await port.show_dialog("panel", header, request, timeout_secs)
     if found is None or found.get("cancelled"):
         return {**CANCELLED, **result_cancelled()}
     made = {"kind": "panel", **result_selected(found.get("selected") or [])}
@@ -175,9 +175,9 @@ async def ask(session_id: str | None, opts: dict[str, Any], timeout_secs: Any = 
     Example: cru.ui.ask(nil, {question="Sure?"}).kind --> "cancelled"
     """
     where = "cru.ui.ask"
-    here(where, session_id)
+    check_session(where, session_id)
     given = options(where, opts, ("question", "choices", "multi_select", "allow_other", "header"))
-    found = await dialogs.show("ask_batch", _question(where, given)["question"],
+    found = await port.show_dialog("ask_batch", _question(where, given)["question"],
                                {"id": "", "questions": [_question(where, given)]}, timeout_secs)  # fmt: skip
     answers = None if found is None else answers_of(found)
     if not answers:
@@ -197,7 +197,7 @@ async def ask_batch(session_id: str | None, opts: dict[str, Any], timeout_secs: 
     from cru.contexts.entries import new_id
 
     where = "cru.ui.ask_batch"
-    here(where, session_id)
+    check_session(where, session_id)
     questions = [
         _question(where, table(where, "every question", one))
         for one in array(where, "questions", options(where, opts, ("questions",)).get("questions"))
@@ -206,7 +206,7 @@ async def ask_batch(session_id: str | None, opts: dict[str, Any], timeout_secs: 
         raise BadArgument(f"{where}: there are no questions")
     batch = new_id()
     request = {"id": batch, "questions": questions}
-    found = await dialogs.show("ask_batch", questions[0]["question"], request, timeout_secs)
+    found = await port.show_dialog("ask_batch", questions[0]["question"], request, timeout_secs)
     answers = None if found is None else answers_of(found)
     if answers is None:
         return {**CANCELLED, "cancelled": True, "id": batch}
@@ -221,9 +221,9 @@ async def edit(session_id: str | None, opts: dict[str, Any], timeout_secs: Any =
     Example: cru.ui.edit(nil, {content="x"}).kind --> "cancelled"
     """
     where = "cru.ui.edit"
-    here(where, session_id)
+    check_session(where, session_id)
     given = _content(where, options(where, opts, ("content", "format", "hint")))
-    found = await dialogs.show("edit", tostring(given.get("hint") or "edit"), given, timeout_secs)
+    found = await port.show_dialog("edit", tostring(given.get("hint") or "edit"), given, timeout_secs)
     return dict(CANCELLED) if found is None else {"kind": "edit", "modified": tostring(found.get("modified", ""))}
 
 
@@ -234,9 +234,9 @@ async def show(session_id: str | None, opts: dict[str, Any], timeout_secs: Any =
     Example: cru.ui.show(nil, {content="x"}).kind --> "cancelled"
     """
     where = "cru.ui.show"
-    here(where, session_id)
+    check_session(where, session_id)
     given = _content(where, options(where, opts, ("content", "format", "title")))
-    found = await dialogs.show("show", tostring(given.get("title") or "show"), given, timeout_secs)
+    found = await port.show_dialog("show", tostring(given.get("title") or "show"), given, timeout_secs)
     return dict(CANCELLED) if found is None else {"kind": "show"}
 
 
@@ -248,13 +248,13 @@ async def popup_(session_id: str | None, opts: dict[str, Any], timeout_secs: Any
     Example: cru.ui.popup(nil, {title="What?", entries={"a"}}).kind --> "cancelled"
     """
     where = "cru.ui.popup"
-    here(where, session_id)
+    check_session(where, session_id)
     given = options(where, opts, ("title", "entries", "allow_other"))
-    found = await popup.shown(where, given, timeout_secs)
+    found = await popup.choose_entry(where, given, timeout_secs)
     return dict(CANCELLED) if found is None else {"kind": "popup", **found}
 
 
-def here(where: str, session_id: Any) -> None:
+def check_session(where: str, session_id: Any) -> None:
     """That an id means this session; nil does. Raises BadArgument."""
     if session_id is None:
         return

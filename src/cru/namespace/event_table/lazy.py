@@ -92,11 +92,11 @@ class LazyDict(dict[str, Any]):
             self[key]
 
 
-def stored(values: Mapping[Any, Any]) -> Iterable[tuple[Any, Any]]:
+def raw_items(values: Mapping[Any, Any]) -> Iterable[tuple[Any, Any]]:
     """Keys and values as they are kept: what nobody has read is still a Lazy."""
     return dict.items(values) if isinstance(values, LazyDict) else values.items()
 
 
-def made(value: Any) -> Any:
+def resolve_lazy(value: Any) -> Any:
     """The value itself."""
     return value.get() if isinstance(value, Lazy) else value

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cru.namespace import oil_style
 from cru.namespace.arguments import array, function, lua_type, number, options, table, tostring, whole
 from cru.namespace.arguments import text as a_text
 from cru.namespace.host import BadArgument, Object, call
+from cru.namespace.oil import style as oil_style
 
 CONTAINER = ("gap", "padding", "border", "justify", "align", "fg", "bg", "bold", "margin")
 _HINTS = {"table": "wrap data in a node, as in cru.oil.text(...)", "function": "call it, and pass what it returns"}
@@ -90,7 +90,7 @@ def fragment(*children: Any) -> Node:
     Example: cru.oil.fragment("a", 1) ~= nil --> true
     """
     kept = [one for one in children if isinstance(one, (Node, str))]
-    return Node("fragment", {}, tuple(node("cru.oil.fragment", one) for one in kept))
+    return Node("fragment", {}, tuple(to_node("cru.oil.fragment", one) for one in kept))
 
 
 def scrollback(_key: Any = None, *children: Any) -> Node:
@@ -210,7 +210,7 @@ def when(condition: Any, child: Any) -> Node:
 
     Example: cru.oil.when(false, "a") ~= nil --> true
     """
-    return node("cru.oil.when", child) if _truth("cru.oil.when", condition) else EMPTY
+    return to_node("cru.oil.when", child) if _truth("cru.oil.when", condition) else EMPTY
 
 
 def either(condition: Any, yes: Any, no: Any = None) -> Node:
@@ -218,7 +218,7 @@ def either(condition: Any, yes: Any, no: Any = None) -> Node:
 
     Example: cru.oil.either(true, "a", "b") ~= nil --> true
     """
-    return node("cru.oil.either", yes if _truth("cru.oil.either", condition) else no)
+    return to_node("cru.oil.either", yes if _truth("cru.oil.either", condition) else no)
 
 
 async def each(items: list[Any], work: Callable[[Any, int], Any]) -> Node:
@@ -228,7 +228,7 @@ async def each(items: list[Any], work: Callable[[Any, int], Any]) -> Node:
     """
     where = "cru.oil.each"
     function(where, "fn", work)
-    made = [node(where, await call(work, one, n)) for n, one in enumerate(array(where, "items", items), 1)]
+    made = [to_node(where, await call(work, one, n)) for n, one in enumerate(array(where, "items", items), 1)]
     return Node("fragment", {}, tuple(made))
 
 
@@ -238,7 +238,7 @@ async def maybe(value: Any, work: Callable[[Any], Any]) -> Node:
     Example: cru.oil.maybe(nil, function() error("never") end) ~= nil --> true
     """
     function("cru.oil.maybe", "fn", work)
-    return EMPTY if value is None else node("cru.oil.maybe", await call(work, value))
+    return EMPTY if value is None else to_node("cru.oil.maybe", await call(work, value))
 
 
 async def match_state(key: Any, cases: dict[Any, Any]) -> Node:
@@ -249,7 +249,7 @@ async def match_state(key: Any, cases: dict[Any, Any]) -> Node:
     where = "cru.oil.match_state"
     known = table(where, "cases", cases)
     found = known.get(key, known.get("_"))
-    return node(where, await call(found) if callable(found) else found)
+    return to_node(where, await call(found) if callable(found) else found)
 
 
 def component(base: Callable[..., Any], defaults: dict[str, Any] | None = None) -> Callable[..., Any]:
@@ -268,7 +268,7 @@ def component(base: Callable[..., Any], defaults: dict[str, Any] | None = None) 
     return made
 
 
-def node(where: str, value: Any) -> Node:
+def to_node(where: str, value: Any) -> Node:
     """A node; a text becomes one, nil is nothing. Raises BadArgument."""
     if value is None:
         return EMPTY
@@ -292,7 +292,7 @@ def _container(kind: str, children: tuple[Any, ...]) -> Node:
         if not isinstance(one, (Node, str)):
             hint = _HINTS.get(lua_type(one), "turn it into text with tostring(...)")
             raise BadArgument(f"{where}: child at position {position} has type '{lua_type(one)}'. {hint}")
-        made.append(node(where, one))
+        made.append(to_node(where, one))
     return Node(kind, props, tuple(made))
 
 
