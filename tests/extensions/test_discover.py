@@ -127,8 +127,8 @@ def test_what_may_not_be_read_is_told_and_the_others_are_found(tmp_path: Path) -
     for closed in ("a", "b/plugin.yaml", "c/x"):
         (folder / closed).chmod(0)
     code = (
-        "import sys; from pathlib import Path; from cru.extensions.discovery import discover\n"
-        "found, problems = discover(Path(sys.argv[1]), 'user')\n"
+        "import sys; from pathlib import Path; from cru.extensions.discovery.files import discover_folder\n"
+        "found, problems = discover_folder(Path(sys.argv[1]), 'user')\n"
         "print(*problems, *(f'{one.name}: {one.problem}' for one in found), sep='\\n')"
     )
     run = subprocess.run([*unprivileged(), sys.executable, "-c", code, str(folder)], capture_output=True, text=True)

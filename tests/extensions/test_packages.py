@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from tests.kit import HomeDir, Reply, cru, server
 
-from cru.extensions.discovery.packages import CACHE, Package, installed_packages
+from cru.extensions.packages import CACHE, Package, installed_packages
 
 WELCOME = "def setup(cru):\n    cru.on('turn:complete', lambda ctx, event: cru.toast('welcome'))\n"
 
@@ -142,7 +142,7 @@ def test_a_start_without_plugins_loads_nothing_of_them(home: HomeDir, tmp_path: 
         modules = set(run.stdout.split())
         assert not modules & {"importlib.metadata", "yaml", "zipfile", "email", "lupa"}
         assert {m for m in modules if m.startswith("cru.extensions.")} == {
-            "cru.extensions.discovery.packages", "cru.extensions.settings", "cru.extensions.hooks", "cru.extensions.hooks.discovery",
+            "cru.extensions.packages", "cru.extensions.settings", "cru.extensions.hooks", "cru.extensions.hooks.discovery",
             "cru.extensions.hooks.settings",
         }  # fmt: skip
         written.add((tmp_path / "home" / CACHE).stat().st_ino)

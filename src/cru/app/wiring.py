@@ -12,9 +12,9 @@ from cru.config.merge import Settings
 from cru.engine.parts import Parts
 from cru.engine.settling import recurse
 from cru.events.bus import Bus
-from cru.extensions.discovery.packages import installed_packages
 from cru.extensions.hooks.discovery import HookWatcher
 from cru.extensions.hooks.settings import HookOptions
+from cru.extensions.packages import installed_packages
 from cru.extensions.settings import PATH_VARIABLES, PluginSettings
 from cru.values.errors import CruError
 

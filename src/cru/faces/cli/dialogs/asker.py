@@ -45,8 +45,8 @@ class TerminalAsker:
                 return await self._ask(subject)
 
     async def show(self, kind: str, request: dict[str, Any]) -> dict[str, Any] | None:
-        """A plugin's dialog, as `cru.namespace.dialogs.Dialogs` says."""
-        from cru.faces.cli.dialogs import plugin_dialogs
+        """A plugin's dialog, as `cru.namespace.dialogs.port.Dialogs` says."""
+        from cru.faces.cli import dialogs
 
         async with self._alone():
             return await plugin_dialogs.show(self._fd, kind, request)

@@ -18,7 +18,7 @@ Answer = dict[str, Any] | None
 
 
 async def show(fd: int, kind: str, request: dict[str, Any]) -> Answer:
-    """The person's answer as `cru.namespace.dialogs.Dialogs` says; None if they cancelled, or the terminal has gone."""
+    """The person's answer as `cru.namespace.dialogs.port.Dialogs` says; None if they cancelled, or the terminal has gone."""
     with typing(fd, lines=False):
         line = LineEditor(fd)
         try:
