@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cru.namespace.arguments import array, table, text, texts, tostring, whole
-from cru.namespace.dialogs import port
+from cru.namespace.dialogs.port import show_dialog
 from cru.namespace.host import BadArgument, Object
 
 
@@ -176,7 +176,7 @@ async def ask_user(questions: Batch) -> AskResponse:
     """
     asked = check_batch("cru.ask.ask_user", questions)
     request = {"id": asked.id(), "questions": [question_data(one) for one in asked.questions]}
-    found = await port.show_dialog("ask_batch", asked.questions[0].question_text(), request)
+    found = await show_dialog("ask_batch", asked.questions[0].question_text(), request)
     return AskResponse(asked.id(), None if found is None else read_answers(found))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cru.namespace.arguments import array, table, text, tostring, whole
-from cru.namespace.dialogs import port
+from cru.namespace.dialogs.port import show_dialog
 
 
 def entry(label: str, description: str | None = None) -> dict[str, Any]:
@@ -84,7 +84,7 @@ async def choose_entry(where: str, request: dict[str, Any], timeout_secs: Any) -
     ]
     title = tostring(given.get("title") or "")
     asked = {"title": title, "entries": entries, "allow_other": bool(given.get("allow_other"))}
-    found = await port.show_dialog("popup", title, asked, timeout_secs)
+    found = await show_dialog("popup", title, asked, timeout_secs)
     if found is None:
         return None
     index = found.get("selected_index")

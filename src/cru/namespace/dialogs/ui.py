@@ -8,8 +8,9 @@ from functools import wraps
 from typing import Any
 
 from cru.namespace.arguments import array, options, table, text, texts, tostring
-from cru.namespace.dialogs import popup, port
+from cru.namespace.dialogs import popup
 from cru.namespace.dialogs.ask import read_answers as answers_of
+from cru.namespace.dialogs.port import show_dialog
 from cru.namespace.host import BadArgument, Object, Values, host
 
 FORMATS = ("markdown", "code", "json", "plain")
@@ -160,7 +161,7 @@ async def show_panel(panel: dict[str, Any], timeout_secs: Any = None, session_id
     given = panel.get("hints")
     known = given.values if isinstance(given, Hints) else table(where, "hints", given)
     request = {"header": header, "items": _items(where, panel.get("items")), "hints": dict(known)}
-    found = await port.show_dialog("panel", header, request, timeout_secs)
+    found = await show_dialog("panel", header, request, timeout_secs)
     if found is None or found.get("cancelled"):
         return {**CANCELLED, **result_cancelled()}
     made = {"kind": "panel", **result_selected(found.get("selected") or [])}
@@ -177,7 +178,7 @@ async def ask(session_id: str | None, opts: dict[str, Any], timeout_secs: Any = 
     where = "cru.ui.ask"
     check_session(where, session_id)
     given = options(where, opts, ("question", "choices", "multi_select", "allow_other", "header"))
-    found = await port.show_dialog("ask_batch", _question(where, given)["question"],
+    found = await show_dialog("ask_batch", _question(where, given)["question"],
                                {"id": "", "questions": [_question(where, given)]}, timeout_secs)  # fmt: skip
     answers = None if found is None else answers_of(found)
     if not answers:
@@ -206,7 +207,7 @@ async def ask_batch(session_id: str | None, opts: dict[str, Any], timeout_secs: 
         raise BadArgument(f"{where}: there are no questions")
     batch = new_id()
     request = {"id": batch, "questions": questions}
-    found = await port.show_dialog("ask_batch", questions[0]["question"], request, timeout_secs)
+    found = await show_dialog("ask_batch", questions[0]["question"], request, timeout_secs)
     answers = None if found is None else answers_of(found)
     if answers is None:
         return {**CANCELLED, "cancelled": True, "id": batch}
@@ -223,7 +224,7 @@ async def edit(session_id: str | None, opts: dict[str, Any], timeout_secs: Any =
     where = "cru.ui.edit"
     check_session(where, session_id)
     given = _content(where, options(where, opts, ("content", "format", "hint")))
-    found = await port.show_dialog("edit", tostring(given.get("hint") or "edit"), given, timeout_secs)
+    found = await show_dialog("edit", tostring(given.get("hint") or "edit"), given, timeout_secs)
     return dict(CANCELLED) if found is None else {"kind": "edit", "modified": tostring(found.get("modified", ""))}
 
 
@@ -236,7 +237,7 @@ async def show(session_id: str | None, opts: dict[str, Any], timeout_secs: Any =
     where = "cru.ui.show"
     check_session(where, session_id)
     given = _content(where, options(where, opts, ("content", "format", "title")))
-    found = await port.show_dialog("show", tostring(given.get("title") or "show"), given, timeout_secs)
+    found = await show_dialog("show", tostring(given.get("title") or "show"), given, timeout_secs)
     return dict(CANCELLED) if found is None else {"kind": "show"}
 
 

@@ -46,7 +46,7 @@ class TerminalAsker:
 
     async def show(self, kind: str, request: dict[str, Any]) -> dict[str, Any] | None:
         """A plugin's dialog, as `cru.namespace.dialogs.port.Dialogs` says."""
-        from cru.faces.cli import dialogs
+        from cru.faces.cli.dialogs import plugin_dialogs
 
         async with self._alone():
             return await plugin_dialogs.show(self._fd, kind, request)
