@@ -117,7 +117,7 @@ def test_a_handler_needs_an_owner_and_something_to_call() -> None:
     with pytest.raises(BadHandler):
         HandlerRegistry().on("tool:called", nothing, owner="")
     with pytest.raises(BadHandler):
-        HandlerRegistry().on("tool:called", "not code", owner="p")  # type: ignore[arg-type]
+        HandlerRegistry().on("tool:called", "not code", owner="p")  # type: ignore[call-overload]
 
 
 @pytest.mark.parametrize(

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from itertools import groupby
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 from msgspec import Struct
 
 from cru.events.answers import Answer
-from cru.events.catalog import ALIASES, BY_NAME, EventRow
+from cru.events.catalog import ALIASES, BY_NAME, BY_TYPE, EventRow
 from cru.events.errors import BadHandler, UnknownEvent
 from cru.events.stamp import Event
 from cru.files.glob import BadGlob, compile_identifier_glob
 
 Lane = Literal["inline", "commands", "executables"]
-HandlerFunction: TypeAlias = Callable[[Event], "Answer | Awaitable[Answer | None] | None"]
+P = TypeVar("P", bound=Struct)
+HandlerResult: TypeAlias = "Answer | Awaitable[Answer | None] | None"
+HandlerFunction: TypeAlias = Callable[[Event[Any]], HandlerResult]
 LANES: dict[str, int] = {"inline": 0, "commands": 1, "executables": 2}
 Group: TypeAlias = "tuple[int, str, int]"
 
@@ -98,8 +100,14 @@ class HandlerRegistry:
             self._settle()
         return self._groups
 
-    def on(self, event: str, call: HandlerFunction, *, owner: str, **fields: Any) -> int:
-        """Register a handler; returns its id. Raises UnknownEvent or BadHandler, each with the closest known name."""
+    @overload
+    def on(self, event: type[P], call: Callable[[Event[P]], HandlerResult], *, owner: str, **fields: Any) -> int: ...
+    @overload
+    def on(self, event: str, call: HandlerFunction, *, owner: str, **fields: Any) -> int: ...
+    def on(self, event: str | type[Struct], call: HandlerFunction, *, owner: str, **fields: Any) -> int:
+        """Register a handler of an event, known by its payload or its name; returns its id. Raises UnknownEvent or BadHandler, each with
+        the closest known name."""
+        event = event if isinstance(event, str) else BY_TYPE[event].name
         row, narrowed = find(event)
         if not owner or not callable(call):
             raise BadHandler(f"a handler of `{event}` needs an owner and something to call", "give both")

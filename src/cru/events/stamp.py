@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
+from typing import TYPE_CHECKING, Generic
 
 from msgspec import Struct
 
 from cru.events.catalog import EventRow
+
+if TYPE_CHECKING:
+    from typing_extensions import TypeVar
+
+    PayloadT = TypeVar("PayloadT", bound=Struct, default=Struct, covariant=True)
+else:
+    from typing import TypeVar
+
+    PayloadT = TypeVar("PayloadT", bound=Struct, covariant=True)
 
 
 class Stamp(Struct, frozen=True):
@@ -27,13 +37,13 @@ class Stamp(Struct, frozen=True):
     purpose: str
 
 
-class Event(Struct, frozen=True):
+class Event(Struct, Generic[PayloadT], frozen=True):
     """What a handler is called with. Read only, tables in the payload too: a change is an answer. A handler
     with an attribute `copies` hands copies to other people's code by itself; the others get one."""
 
     row: EventRow
     stamp: Stamp
-    payload: Struct
+    payload: PayloadT
 
     @property
     def name(self) -> str:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeAlias
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 
 from cru.events.answers import PASS, Answer
-from cru.events.stamp import Stamp
+from cru.events.stamp import PayloadT, Stamp
+
+P = TypeVar("P", bound=Struct)
 
 
-class Published(Struct, frozen=True):
+class Published(Struct, Generic[PayloadT], frozen=True):
     """One event after its chain: the final payload and the folded answer. `stamp` is None for raw deltas."""
 
     stamp: Stamp | None
-    payload: Struct
+    payload: PayloadT
     answer: Answer = PASS
 
 
@@ -74,7 +76,8 @@ class EntryLogged(Struct, frozen=True):
     ids: tuple[str, ...]
 
 
-StreamListener: TypeAlias = Callable[[Published], None]
+StreamListener: TypeAlias = Callable[[Published[Any]], None]
+"""Reads what it has subscribed to; of which types that is, `subscribe` checks."""
 
 
 class Stream:
@@ -84,7 +87,7 @@ class Stream:
         self._all: tuple[StreamListener, ...] = ()
         self._some: dict[type[Struct], tuple[StreamListener, ...]] = {}
 
-    def subscribe(self, reader: StreamListener, *payloads: type[Struct]) -> None:
+    def subscribe(self, reader: Callable[[Published[P]], None], *payloads: type[P]) -> None:
         if not payloads:
             self._all = (*self._all, reader)
         for payload in payloads:

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from cru.events.answers import PASS, Answer, Change
+from cru.events.payloads import ToolBeforeCall, ToolsSelect
 from cru.events.stamp import Event
 from cru.files import glob
 from cru.namespace.arguments import options, table, text, texts
@@ -110,9 +111,9 @@ def _modes(session: PluginSession) -> _Modes:
     if found is None:
         made = found = session.shared["modes"] = _Modes(Layers())
         registry = session.parts.bus.registry
-        registry.on("tools:select", lambda event: _select(session, made, event), owner="cru", where="cru.modes")
+        registry.on(ToolsSelect, lambda event: _select(session, made, event), owner="cru", where="cru.modes")
         registry.on(
-            "tool:before_call",
+            ToolBeforeCall,
             lambda event: _judge(session, made, event),
             owner="cru",
             where="cru.modes",
@@ -126,19 +127,18 @@ def _active(session: PluginSession, modes: _Modes) -> Mode | None:
     return modes.own.get(modes.current) if session.parts.gate.mode == _BASE else None
 
 
-def _select(session: PluginSession, modes: _Modes, event: Event) -> Answer:
+def _select(session: PluginSession, modes: _Modes, event: Event[ToolsSelect]) -> Answer:
     mode = _active(session, modes)
     if mode is None or mode.tools is None:
         return PASS
-    names: tuple[str, ...] = event.payload.tools  # type: ignore[attr-defined]
-    return Answer(changes=(Change("tools", "set", matching_names(names, mode.tools)),))
+    return Answer(changes=(Change("tools", "set", matching_names(event.payload.tools, mode.tools)),))
 
 
-def _judge(session: PluginSession, modes: _Modes, event: Event) -> Answer:
+def _judge(session: PluginSession, modes: _Modes, event: Event[ToolBeforeCall]) -> Answer:
     mode = _active(session, modes)
     if mode is None:
         return PASS
-    call: Any = event.payload
+    call = event.payload
     subject = _subject(session, call)
     about = f"{mode.name} mode"
     if _hit(mode.deny, call.name, subject) or (mode.tools is not None and not matching_names([call.name], mode.tools)):
@@ -150,7 +150,7 @@ def _judge(session: PluginSession, modes: _Modes, event: Event) -> Answer:
     return Answer(decision="deny", reason=f"{about} refuses `{call.name}`") if mode.default == "deny" else PASS
 
 
-def _subject(session: PluginSession, call: Any) -> str:
+def _subject(session: PluginSession, call: ToolBeforeCall) -> str:
     tool = session.parts.tools.find(call.name)
     try:
         return tool.subject(call.args) if tool is not None and call.valid else ""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cru.events.answers import PASS, Answer, Change
+from cru.events.payloads import SessionEnded, SystemPromptBuild
 from cru.events.stamp import Event
 from cru.namespace import modes, plain_data
 from cru.namespace.arguments import function, number, options, text, whole
@@ -122,8 +123,8 @@ def on_session_end(work: Callable[[Any], Any]) -> int:
     where = "cru.on_session_end"
     made = bind_callback(function(where, "fn", work))
 
-    async def ended(event: Event) -> Answer:
-        reason = getattr(event.payload, "reason", "")
+    async def ended(event: Event[SessionEnded]) -> Answer:
+        reason = event.payload.reason
         await made.guarded("on_session_end", {"reason": reason, "session_id": made.host.session.parts.store.session_id})
         return PASS
 
@@ -163,7 +164,7 @@ def _knobs(session: PluginSession) -> Layers:
             "message:before_send", lambda _event: _parameters(knobs), owner="cru", where="cru.defaults", priority=0
         )
         registry.on(
-            "system_prompt:build", lambda event: _prompt(knobs, event), owner="cru", where="cru.defaults", priority=0
+            SystemPromptBuild, lambda event: _prompt(knobs, event), owner="cru", where="cru.defaults", priority=0
         )
     return found
 
@@ -175,13 +176,14 @@ def _parameters(knobs: Layers) -> Answer:
     return Answer(changes=(Change("parameters", "merge", given),)) if given else PASS
 
 
-def _prompt(knobs: Layers, event: Event) -> Answer:
+def _prompt(knobs: Layers, event: Event[SystemPromptBuild]) -> Answer:
     """The base section is replaced, all others stay."""
     if "system_prompt" not in knobs:
         return PASS
-    sections: tuple[Span, ...] = event.payload.sections  # type: ignore[attr-defined]
     own = Span("base", "cru.defaults", knobs.get("system_prompt"))
-    return Answer(changes=(Change("sections", "set", [own, *(one for one in sections if one.name != "base")]),))
+    return Answer(
+        changes=(Change("sections", "set", [own, *(one for one in event.payload.sections if one.name != "base")]),)
+    )
 
 
 def _turn(session: PluginSession, name: str, value: Any) -> None:

@@ -3,13 +3,14 @@ where a rule would ask a person, a script is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 
 from cru.engine import side_calls
 from cru.events.answers import PASS, Answer, Change
+from cru.events.payloads import ToolsSelect
 from cru.events.stamp import Event
 from cru.files.glob import compile_identifier_glob
 from cru.namespace import plain_data
@@ -114,16 +115,15 @@ def _active(owner: Host) -> Layers:
     if found is None:
         found = owner.session.shared[_ACTIVE] = Layers()
         registry = owner.session.parts.bus.registry
-        registry.on("tools:select", _narrow(found), owner="cru", where="cru.tools.set_active")
+        registry.on(ToolsSelect, _narrow(found), owner="cru", where="cru.tools.set_active")
     return found
 
 
-def _narrow(active: Layers) -> Any:
-    def narrow(event: Event) -> Answer:
+def _narrow(active: Layers) -> Callable[[Event[ToolsSelect]], Answer]:
+    def narrow(event: Event[ToolsSelect]) -> Answer:
         globs = active.get(_ACTIVE)
         if globs is None:
             return PASS
-        names: tuple[str, ...] = event.payload.tools  # type: ignore[attr-defined]
-        return Answer(changes=(Change("tools", "set", matching_names(names, globs)),))
+        return Answer(changes=(Change("tools", "set", matching_names(event.payload.tools, globs)),))
 
     return narrow

@@ -82,8 +82,8 @@ class Hooks:
         held = [one.entry for one in self._withheld]
         self._owners = [self.owner, *(_owner(entry) for entry in (*self.loaded.active(), *held))]
         if self.loaded.active():
-            bus.registry.on("message:received", self.new_prompt, owner=self.owner, where="hooks", priority=0)
-            bus.registry.on("model:selected", self.new_model, owner=self.owner, where="hooks", priority=0)
+            bus.registry.on(MessageReceived, self.new_prompt, owner=self.owner, where="hooks", priority=0)
+            bus.registry.on(ModelSelected, self.new_model, owner=self.owner, where="hooks", priority=0)
         if any(entry.asynchronous for entry in self.loaded.active()):
             bus.registry.on("message:received", self.waiting, owner=self.owner, where="asynchronous hooks")
         for entry in self.loaded.active():
@@ -236,18 +236,16 @@ class Hooks:
         if answer.stops:
             self.warn(entry, "runs beside the session, so its decision has no effect")
 
-    def new_prompt(self, event: Event) -> None:
+    def new_prompt(self, event: Event[MessageReceived]) -> None:
         """The handler that notes what runs now; a user's prompt begins with counters at nothing."""
         payload = event.payload
-        assert isinstance(payload, MessageReceived)
         self.about.prompt = payload.content
         if not event.stamp.is_continuation or not self.about.turn:
             self.about.turn = payload.ref
         if event.stamp.source in TYPED:
             self.about.blocks.clear()
 
-    def new_model(self, event: Event) -> None:
-        assert isinstance(event.payload, ModelSelected)
+    def new_model(self, event: Event[ModelSelected]) -> None:
         self.about.model = event.payload.model
 
     def waiting(self, event: Event) -> Answer | None:

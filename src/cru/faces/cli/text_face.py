@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec import Struct
 
@@ -31,7 +31,6 @@ from cru.events.stream import (
     StateChanged,
     StatusChanged,
     Stream,
-    StreamListener,
 )
 from cru.faces.cli.console import TerminalOutput, above, one_line, printable, say, show
 
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
 
 # Why a call came to nothing, as far as nobody else says so.
 ALWAYS_TOLD = frozenset({"policy", "hook", "error", "unknown", "invalid", "timeout"})
+
+P = TypeVar("P", bound=Struct)
 
 
 class TextFace:
@@ -137,8 +138,8 @@ class TextFace:
             self._leave_line()
             above(lambda: say(text))
 
-    def _read(self, stream: Stream, reader: StreamListener, *payloads: type[Struct]) -> None:
-        def read(item: Published) -> None:
+    def _read(self, stream: Stream, reader: Callable[[Published[P]], None], *payloads: type[P]) -> None:
+        def read(item: Published[P]) -> None:
             if not self._waits(lambda: reader(item)):
                 reader(item)
 
@@ -150,15 +151,13 @@ class TextFace:
             self._waiting.append(work)
         return bool(self._questions)
 
-    def _question(self, item: Published) -> None:
-        assert isinstance(item.payload, InteractionRequested)
+    def _question(self, item: Published[InteractionRequested]) -> None:
         if self._progress is not None and item.payload.kind == "terminal":  # a program has begun to ask there
             self._progress.leave()
         self._put_away()
         self._questions.add(item.payload.id)
 
-    def _question_over(self, item: Published) -> None:
-        assert isinstance(item.payload, InteractionCompleted)
+    def _question_over(self, item: Published[InteractionCompleted]) -> None:
         self._questions.discard(item.payload.id)
         if not self._questions:
             self._go_on()
@@ -183,17 +182,15 @@ class TextFace:
             parts = (self._doing, self.status_text() if self._busy else "")
             self._progress.show(" · ".join(part for part in parts if part))
 
-    def _delta(self, item: Published) -> None:
+    def _delta(self, item: Published[StreamingDelta]) -> None:
         payload = item.payload
-        assert isinstance(payload, StreamingDelta)
         self._thought_over()
         self._streamed = True
         self._write(payload.delta)
 
-    def _responded(self, item: Published) -> None:
+    def _responded(self, item: Published[AgentResponded]) -> None:
         """Ends the line; shows `display` if deltas were held back."""
         payload = item.payload
-        assert isinstance(payload, AgentResponded)
         self._thought_over()
         if not self._streamed and payload.display:
             self._write(payload.display)
@@ -201,9 +198,8 @@ class TextFace:
         self._first = True
         self._end_line()
 
-    def _notice(self, item: Published) -> None:
+    def _notice(self, item: Published[Notice]) -> None:
         notice = item.payload
-        assert isinstance(notice, Notice)
         if notice.level == "info" and not self._verbose:
             return
         if notice.text == self._told:
@@ -219,28 +215,25 @@ class TextFace:
         if again:
             self.say(f"cru: the last warning came {'once' if again == 1 else f'{again:,} times'} more")
 
-    def _state(self, item: Published) -> None:
+    def _state(self, item: Published[StateChanged]) -> None:
         state = item.payload
-        assert isinstance(state, StateChanged)
         self._busy = state.new != "idle"
         self._does("thinking" if state.new == "calling" else "")
 
-    def _called(self, item: Published) -> None:
+    def _called(self, item: Published[ToolCalled]) -> None:
         called = item.payload
-        assert isinstance(called, ToolCalled)
         if self._hides_tools:
             self._does("working")
             return
         self.say(f"[tool {one_line(called.name)} {_short(called.args)}]")
         self._does(f"running {one_line(called.name, 40)}")
 
-    def _over(self, item: Published) -> None:
+    def _over(self, _item: Published[ToolCompleted]) -> None:
         self._does("")
 
-    def _think(self, item: Published) -> None:
+    def _think(self, item: Published[AgentThinking]) -> None:
         """Visible reasoning, line by line."""
         thinking = item.payload
-        assert isinstance(thinking, AgentThinking)
         *lines, self._thought = (self._thought + thinking.thought).split("\n")
         for line in filter(str.strip, lines):
             self.say(f"[thinking] {line}")
@@ -250,10 +243,9 @@ class TextFace:
         if line.strip():
             self.say(f"[thinking] {line}")
 
-    def _said(self, item: Published) -> None:
+    def _said(self, item: Published[CommandSaid]) -> None:
         """What a command shows is a result, as an answer is."""
         said = item.payload
-        assert isinstance(said, CommandSaid)
         if said.is_error:
             self.say(f"cru: {said.text}")
             return
@@ -261,9 +253,8 @@ class TextFace:
         text = printable(said.text) if self._terminal else said.text
         above(lambda: self._output.write(f"{text.rstrip()}\n".encode("utf-8", "replace")))
 
-    def _status(self, item: Published) -> None:
+    def _status(self, item: Published[StatusChanged]) -> None:
         status = item.payload
-        assert isinstance(status, StatusChanged)
         if self._statuses is None:
             from cru.faces.cli.terminal.progress import Statuses
 
@@ -274,11 +265,10 @@ class TextFace:
         if self._busy:
             self._show()
 
-    def _failed(self, item: Published) -> None:
+    def _failed(self, item: Published[ToolFailed]) -> None:
         """What a person did not decide is always told: else nobody would know why nothing was done. A command that merely failed
         is told only with -v and on a terminal."""
         failed = item.payload
-        assert isinstance(failed, ToolFailed)
         shown = (self._verbose or self._progress is not None) and not self._hides_tools
         if self.tells_failures and (shown or failed.which in ALWAYS_TOLD):
             first = failed.error.partition("\n")[0]
@@ -297,10 +287,9 @@ class TextFace:
         elif isinstance(payload, FactPublished):
             self.say(f"[{one_line(payload.owner)} publishes {payload.key}: {_short({'': payload.value})}]")
 
-    def _compacted(self, item: Published) -> None:
+    def _compacted(self, item: Published[SessionCompacted]) -> None:
         """What nobody asked for is always told."""
         payload = item.payload
-        assert isinstance(payload, SessionCompacted)
         if self._verbose or payload.trigger == "auto":
             self.say(f"[compacted: {payload.dropped} entries summarised, {payload.kept} kept]")
 

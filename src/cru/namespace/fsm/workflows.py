@@ -139,16 +139,14 @@ class Workflows:
 
     # heard ------------------------------------------------------------------------------------------------------------------------
 
-    def _received(self, event: Event) -> Answer:
+    def _received(self, event: Event[payloads.MessageReceived]) -> Answer:
         """A prompt of the user resumes what was paused, and has the states beside it."""
         self._refresh()
         if event.stamp.is_continuation:
             return PASS
         for machine in self.machines.values():
             machine.paused = False
-        prompt = event.payload
-        assert isinstance(prompt, payloads.MessageReceived)
-        return self._briefs(prompt.content)
+        return self._briefs(event.payload.content)
 
     def _started(self, _event: Event) -> Answer:
         self._refresh()
@@ -189,9 +187,8 @@ class Workflows:
         ]
         return Answer(context=tuple(briefs)) if briefs else PASS
 
-    def _gate(self, event: Event) -> Answer:
+    def _gate(self, event: Event[payloads.ToolBeforeCall]) -> Answer:
         call = event.payload
-        assert isinstance(call, payloads.ToolBeforeCall)
         if not self._binds(call.origin, event):
             return PASS
         if self._moving and call.origin == "model":
@@ -235,9 +232,8 @@ class Workflows:
         self.told = False
         return PASS
 
-    async def _leg_over(self, event: Event) -> Answer:
+    async def _leg_over(self, event: Event[payloads.TurnComplete]) -> Answer:
         over = event.payload
-        assert isinstance(over, payloads.TurnComplete)
         done = over.cause == "done" and not self._handed
         self._in_leg = self._moving = self._handed = False
         notes, gives_up = [], []

@@ -111,8 +111,7 @@ def _reset(built: Built, name: str, known: set[str]) -> None:
 def _tell_warnings(bus: Bus) -> None:
     from cru.events.stream import Notice, Published
 
-    def notice(item: Published) -> None:
-        assert isinstance(item.payload, Notice)
+    def notice(item: Published[Notice]) -> None:
         if item.payload.level != "info":
             say(f"cru: {item.payload.text}")
 

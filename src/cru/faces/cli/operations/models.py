@@ -51,7 +51,7 @@ async def _check(start: Start, model: str) -> int:
     from cru.models.settings import ModelSettings
 
     bus = Bus(Origin("", ""))
-    bus.stream.subscribe(lambda item: say(getattr(item.payload, "text", "")), Notice)
+    bus.stream.subscribe(lambda item: say(item.payload.text), Notice)
     voices = ModelPool(bus, load_settings(start)[0].of(ModelSettings), start.env, start.home / "models")
     try:
         await check(model, voices)

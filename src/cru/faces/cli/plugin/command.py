@@ -321,8 +321,7 @@ def _extensions(built: Built, start: Start) -> Extensions:
 def _notices(stream: Any, tell: Callable[..., None]) -> None:
     from cru.events.stream import Notice, Published
 
-    def notice(item: Published) -> None:
-        assert isinstance(item.payload, Notice)
+    def notice(item: Published[Notice]) -> None:
         if item.payload.level != "info":
             tell(f"cru: {item.payload.text}", item.payload.owner)
 
