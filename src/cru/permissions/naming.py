@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cru.files.glob import escape
 from cru.permissions.paths import JudgedCall, PathRoots, is_inside, is_protected
-from cru.permissions.programs import SUBCOMMANDS
+from cru.shell.programs import SUBCOMMANDS
 
 LONGEST = 300
 

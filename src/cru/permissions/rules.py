@@ -73,7 +73,7 @@ def allowing(rules: Sequence[Rule], call: JudgedCall, places: PathRoots) -> Rule
 
 def _covers_command(rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
     """Each simple command must be covered and nothing be opaque, or one rule without a star be the whole command."""
-    from cru.permissions.commands import allowed_text
+    from cru.permissions.command_rules import allowed_text
 
     found = next((rule for rule in rules if rule.pieces == (call.detail.strip(),)), None)
     if found is not None:
@@ -118,9 +118,9 @@ def hits(rule: Rule, call: JudgedCall, places: PathRoots) -> bool:
     if call.kind in ("read", "write"):
         return any(_hits_path(rule.pattern, one, places) for one in call.paths)
     if call.kind == "shell":
-        from cru.permissions import commands
+        from cru.permissions import command_rules
 
-        return commands.hits(call.command, rule.pieces)
+        return command_rules.hits(call.command, rule.pieces)
     if call.kind == "fetch":
         from cru.permissions import urls
 

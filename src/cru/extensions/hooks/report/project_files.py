@@ -11,7 +11,7 @@ from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.report.runnable import SCRIPT
 from cru.extensions.hooks.trust.references import CODE, PLAIN
 from cru.permissions.paths import PROTECTED_NAMES
-from cru.permissions.programs import KEYWORDS, SHELLS
+from cru.shell.programs import KEYWORDS, SHELLS
 
 _COMMENT = re.compile(r"""('[^']*'|"(?:[^"\\]|\\.)*+"|\\.)|(?:(?<=[\s;|&()])|\A)#[^\n]*""", re.DOTALL)
 _PROJECT = re.compile(

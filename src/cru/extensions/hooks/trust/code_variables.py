@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cru.permissions.programs import names
+from cru.shell.programs import names
 
 CODE_NAMES = names(
     "BASH_ENV BROWSER CDPATH CLASSPATH CMAKE_TOOLCHAIN_FILE DENO_DIR EDITOR ENV GOFLAGS IFS JAVA_TOOL_OPTIONS JDK_JAVA_OPTIONS "

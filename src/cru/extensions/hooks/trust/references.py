@@ -20,8 +20,8 @@ from cru.extensions.hooks.trust.budget import LookupBudget
 from cru.extensions.hooks.trust.code_variables import CODE_NAMES, PREFIXES
 from cru.extensions.hooks.trust.redirects import strip_written_files
 from cru.files.regular import open_regular
-from cru.permissions.commands import Words, read
-from cru.permissions.programs import KEYWORDS, SHELLS, WRAPPERS, names
+from cru.permissions.command_rules import Words, read
+from cru.shell.programs import KEYWORDS, SHELLS, WRAPPERS, names
 
 MOST = 4000
 """Words of a command, and paths that they may mean."""

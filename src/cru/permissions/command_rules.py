@@ -9,16 +9,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from cru.files.glob import StarGlob, matches_text
-from cru.permissions.programs import (
-    INTERPRETERS,
-    KEYWORDS,
-    NAMING,
-    RUNS_COMMANDS,
-    SETTERS,
-    SHELLS,
-    SUBCOMMANDED,
-    WRAPPERS,
-)
+from cru.shell.programs import INTERPRETERS, KEYWORDS, NAMING, RUNS_COMMANDS, SETTERS, SHELLS, SUBCOMMANDED, WRAPPERS
 
 Words: TypeAlias = tuple[str, ...]
 
