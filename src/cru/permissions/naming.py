@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cru.files.glob import escape
 from cru.permissions.paths import JudgedCall, PathRoots, is_inside, is_protected
-from cru.shell.programs import SUBCOMMANDS
+from cru.shell.programs import SAFE_SUBCOMMANDS
 
 LONGEST = 300
 
@@ -29,7 +29,7 @@ def _command_rule(call: JudgedCall) -> str:
     text = call.detail.strip()
     if call.command.parts and not call.command.opaque:
         words = call.command.parts[0]
-        if len(call.command.parts) == 1 and len(words) > 1 and words[1] in SUBCOMMANDS.get(words[0], ()):
+        if len(call.command.parts) == 1 and len(words) > 1 and words[1] in SAFE_SUBCOMMANDS.get(words[0], ()):
             return f"{call.tool}:{words[0]} {words[1]} *"
     return f"{call.tool}:{escape(text)}" if text and "\n" not in text and len(text) <= LONGEST else ""
 
