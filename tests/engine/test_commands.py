@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.engine.support import Ext, World
 
-from cru.engine.commands import Command, CommandResult, Commands, split
+from cru.engine.commands import Command, CommandResult, Commands, split_command
 from cru.engine.errors import Interrupted, UnknownCommand
 from cru.engine.session import Session
 from cru.events.payloads import Attachment, ContextCleared, Custom, MessageReceived, ModelSelected
@@ -92,7 +92,7 @@ def during(world: World, act: Callable[[Session], object]) -> Coroutine[Any, Any
     ],
 )
 def test_what_is_a_command(text: str, parts: tuple[str, str] | None) -> None:
-    assert split(text) == parts
+    assert split_command(text) == parts
 
 
 def test_commands_and_prompts_are_taken_in_order(tmp_path: Path) -> None:

@@ -6,8 +6,8 @@ import pytest
 
 from cru.contexts.settings import ContextSettings
 from cru.contexts.store import FileContext
-from cru.engine.prompt import GUIDE_LIMIT, PromptSources, sections
 from cru.engine.round import ModelReply
+from cru.engine.system_prompt import GUIDE_LIMIT, PromptSources, build_sections
 from cru.values.messages import Span
 
 
@@ -17,7 +17,7 @@ def spans(tmp_path: Path, username: str = "user", below: str = "") -> tuple[Span
     project = tmp_path / "project"
     (project / below).mkdir(parents=True, exist_ok=True)
     places = PromptSources(tmp_path / "home", project, project / below, tmp_path / "user", "You are cru.")
-    return sections(FileContext(folder, ContextSettings()), places, username, True)
+    return build_sections(FileContext(folder, ContextSettings()), places, username, True)
 
 
 def put(path: Path, text: str) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.engine.support import Ext, World, always, once, payload
 
 from cru.contexts.inbox import InboxMessage
-from cru.engine.attach import BadAttachment, attach
+from cru.engine.attach import BadAttachment, read_attachment
 from cru.events.answers import Answer, Change, Inject, add_context, cancel, halt, inject, transform
 from cru.events.payloads import AgentResponded, Attachment, MessageBeforeSend, StreamingDelta, TurnComplete
 from cru.events.stamp import Event
@@ -222,7 +222,7 @@ def test_a_file_that_cannot_be_attached_says_why(tmp_path: Path, name: str, data
     if data is not None:
         (tmp_path / name).write_bytes(data)
     with pytest.raises(BadAttachment, match=words):
-        attach(name, tmp_path)
+        read_attachment(name, tmp_path)
 
 
 def test_a_list_of_handlers_sees_what_earlier_ones_changed(tmp_path: Path) -> None:
@@ -245,4 +245,4 @@ def test_a_reply_that_is_cut_by_its_length_says_so(tmp_path: Path, api: dict[str
 
 def test_a_file_without_an_end_is_not_read_to_its_end() -> None:
     with pytest.raises(BadAttachment, match="more than 1048576 bytes"):
-        attach("/dev/zero", Path("/"))
+        read_attachment("/dev/zero", Path("/"))

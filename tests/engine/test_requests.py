@@ -68,15 +68,15 @@ def test_the_system_prompt_holds_for_a_leg_and_only_changed_sections_differ_in_t
 def rebuilt(world: World) -> list[tuple[RequestLine, bool]]:
     """Every recorded request, and whether it could be rebuilt to the byte."""
     folder = world.built.store.folder
-    lines, problems = rebuild.read(folder / "trace.jsonl")
+    lines, problems = rebuild.read_trace(folder / "trace.jsonl")
     assert problems == []
     found = []
     model = Scripted(world.path / "script.txt")
-    for turn in rebuild.turns(lines):
+    for turn in rebuild.group_by_turn(lines):
         for at in range(1, sum(line.kind == "request" for line in turn) + 1):
             line = rebuild.request_line(turn, at)
-            made = rebuild.request(line, world.built.store.everything(), folder)
-            found.append((line, rebuild.body(line, made, model)[1]))
+            made = rebuild.rebuild_request(line, world.built.store.everything(), folder)
+            found.append((line, rebuild.encode_request(line, made, model)[1]))
     return found
 
 
@@ -140,7 +140,7 @@ def test_a_trace_torn_by_a_kill_is_read_up_to_the_tear(tmp_path: Path) -> None:
     world.run("one")
     file = world.built.store.folder / "trace.jsonl"
     file.write_bytes(file.read_bytes()[:-20])
-    lines, problems = rebuild.read(file)
+    lines, problems = rebuild.read_trace(file)
     assert len(problems) == 1 and f"{file}:" in problems[0]
     assert sum(line.kind == "request" for line in lines) == 3
 
@@ -149,13 +149,13 @@ def test_a_request_that_is_not_in_the_trace_and_a_lost_span_are_explained(tmp_pa
     world = World(tmp_path, FOUR)
     world.run("one")
     folder = world.built.store.folder
-    [turn] = rebuild.turns(rebuild.read(folder / "trace.jsonl")[0])
+    [turn] = rebuild.group_by_turn(rebuild.read_trace(folder / "trace.jsonl")[0])
     with pytest.raises(NotInTrace, match="no request 9"):
         rebuild.request_line(turn, 9)
     for span in (folder / "spans").iterdir():
         span.unlink()
     with pytest.raises(NotInTrace, match="is gone"):
-        rebuild.request(rebuild.request_line(turn, 1), world.log(), folder)
+        rebuild.rebuild_request(rebuild.request_line(turn, 1), world.log(), folder)
 
 
 def test_the_request_is_in_the_trace_before_the_reply_comes(tmp_path: Path) -> None:

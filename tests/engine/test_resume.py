@@ -7,7 +7,7 @@ import pytest
 from tests.engine.support import Ext, World, always
 
 from cru.engine.errors import NothingToResume
-from cru.engine.resume import GO_ON
+from cru.engine.prompts import GO_ON
 from cru.events.answers import add_context, cancel
 from cru.events.payloads import MessageReceived, SessionStarted, TurnComplete
 from cru.values.entries import LEG_ENDED
@@ -137,13 +137,13 @@ def test_a_partial_reply_without_the_legs_end_is_not_taken_for_final(tmp_path: P
 
 
 def test_a_resumed_leg_that_was_never_received_is_received_now_with_its_files(tmp_path: Path) -> None:
-    from cru.engine.attach import attach
+    from cru.engine.attach import read_attachment
 
     below = tmp_path / "below"
     below.mkdir()
     (below / "a.txt").write_text("AAA")
     world = World(tmp_path, "text: fine\n")
-    world.session.submit("go", attachments=(attach("a.txt", below),))
+    world.session.submit("go", attachments=(read_attachment("a.txt", below),))
     import asyncio
 
     asyncio.run(world.session.run())

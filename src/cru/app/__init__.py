@@ -31,9 +31,9 @@ from cru.engine.commands import Command, Commands
 from cru.engine.history import History
 from cru.engine.model_pool import ModelPool
 from cru.engine.parts import Parts
-from cru.engine.prompt import PromptSources, sections
 from cru.engine.session import Session
 from cru.engine.settings import EngineSettings
+from cru.engine.system_prompt import PromptSources, build_sections
 from cru.events.bus import Bus
 from cru.extensions.hooks.settings import HookSettings, merge_options
 from cru.models.settings import ModelSettings
@@ -96,7 +96,7 @@ def build(
         settings=settings.of(EngineSettings), tool_settings=settings.of(ToolSettings), root=start.root,
         env=ports.children_env(start), history=History(),
         tool_services=ports.tool_services(bus, home, store, voices, gate), services=ports.session_services(voices, settings, asker),
-        username=about.username, parent=above, sections=lambda: sections(store, places, about.username, about.reflection_enabled),
+        username=about.username, parent=above, sections=lambda: build_sections(store, places, about.username, about.reflection_enabled),
         compaction_prompt=ports.compaction_prompt(start.home),
     )  # fmt: skip
     register(bus, (*INSTALLED, *extensions))

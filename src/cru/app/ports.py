@@ -18,7 +18,7 @@ from cru.contexts.home import Home
 from cru.contexts.lines import LineFile, redactor
 from cru.contexts.settings import ContextSettings
 from cru.contexts.store import FileContext
-from cru.engine.mail import sender
+from cru.engine.mail import make_sender
 from cru.engine.model_pool import ModelPool
 from cru.engine.parts import Dialogs, Parts, SessionServices
 from cru.engine.recorder import Recorder
@@ -150,7 +150,7 @@ def tool_services(bus: Bus, home: Home, store: FileContext, voices: ModelPool, g
         return verdict.why if verdict.decision == "deny" else ""
 
     lent = ToolServices(
-        store=store, home=home, send=sender(bus, home, store.name), fetch=fetch, todos_changed=todos_changed
+        store=store, home=home, send=make_sender(bus, home, store.name), fetch=fetch, todos_changed=todos_changed
     )
     if gate.rules():
         lent.why_not_fetch, lent.why_not_read = why_not_fetch, why_not_read

@@ -10,7 +10,7 @@ from cru.app.ports import Redact
 from cru.app.start import Start, hooks_where, plugin_places
 from cru.config.merge import Settings
 from cru.engine.parts import Parts
-from cru.engine.settling import recurse
+from cru.engine.settling import inject_recursion
 from cru.events.bus import Bus
 from cru.extensions.hooks.discovery import HookWatcher
 from cru.extensions.hooks.settings import HookOptions
@@ -29,7 +29,7 @@ class BadExtension(CruError):
 
 def register(bus: Bus, extensions: Iterable[Extension]) -> None:
     """The built-in handlers first, then everybody's, in order. Raises BadExtension."""
-    bus.registry.on("turn:complete", recurse, owner="cru", where="recurse", priority=0)
+    bus.registry.on("turn:complete", inject_recursion, owner="cru", where="recurse", priority=0)
     for extension in extensions:
         try:
             extension.register(bus)

@@ -14,7 +14,7 @@ class BadAttachment(EngineError):
     code = 2
 
 
-def attach(name: str, cwd: Path) -> Attachment:
+def read_attachment(name: str, cwd: Path) -> Attachment:
     """Read a text file of at most 1 MiB; raises BadAttachment."""
     path = cwd / name
     try:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-from cru.engine import answer_context, log_writer, permission, tool_call
+from cru.engine import log_writer, pending, permission, tool_call
 from cru.engine.guards import NUDGE, LoopGuard
 from cru.engine.parts import Parts
 from cru.engine.tool_call import PreparedCall, ToolOutcome
-from cru.engine.turn import NextRequest, Turn, TurnStopped
+from cru.engine.turn import PendingContext, Turn, TurnStopped
 from cru.events.payloads import ToolBatchCompleted
 from cru.permissions.asker import Subject
 from cru.values.messages import ToolCall
@@ -17,7 +17,7 @@ NOT_RUN = "not run: halted by {by}"
 
 
 async def run(
-    parts: Parts, calls: tuple[ToolCall, ...], turn: Turn, coming: NextRequest, guard: LoopGuard
+    parts: Parts, calls: tuple[ToolCall, ...], turn: Turn, coming: PendingContext, guard: LoopGuard
 ) -> list[ToolOutcome]:
     """Run a batch; what came of each call. Raises Stop("halted") after every call has its result."""
     decided: list[PreparedCall] = []
@@ -34,7 +34,7 @@ async def run(
     turn.results += len(done)
     outcome = await parts.bus.dispatch(ToolBatchCompleted(calls, turn.fuel, turn.fallback))
     turn.fuel, turn.fallback = outcome.payload.fuel, outcome.payload.fallback
-    coming.take(answer_context.context_texts(parts, outcome.answer), outcome.answer.inject)
+    coming.take(pending.context_texts(parts, outcome.answer), outcome.answer.inject)
     if outcome.answer.halt or halted:
         raise TurnStopped("halted", outcome.answer.reason or halted)
     await _mind_loops(parts, done, guard, coming)
@@ -96,7 +96,7 @@ async def _all(tasks: list[asyncio.Task[ToolOutcome]]) -> list[ToolOutcome]:
         raise
 
 
-async def _mind_loops(parts: Parts, done: list[ToolOutcome], guard: LoopGuard, coming: NextRequest) -> None:
+async def _mind_loops(parts: Parts, done: list[ToolOutcome], guard: LoopGuard, coming: PendingContext) -> None:
     for one in done:
         name, arguments = one.call.name, one.call.arguments
         step, count = guard.seen(name, arguments, one.raw)

@@ -97,7 +97,7 @@ class Commands:
         return found
 
 
-def split(text: str) -> tuple[str, str] | None:
+def split_command(text: str) -> tuple[str, str] | None:
     """(name, the rest) of a text that is a command; None if it is a prompt."""
     match = SHAPE.match(text.rstrip())
     return None if match is None else (match[1], match[2] or "")

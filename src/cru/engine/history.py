@@ -22,7 +22,7 @@ INPUT_TOKENS = "input_tokens"
 BYTES_PER_TOKEN = 4
 
 
-def of(entries: Sequence[Entry], visible: Iterable[Entry]) -> History:
+def project(entries: Sequence[Entry], visible: Iterable[Entry]) -> History:
     """The projection of what is visible of a log. A count from before the newest anchor says nothing about what is left."""
     history = History(visible)
     newest = next((e for e in reversed(entries) if e.entry_type == ANCHOR or e.id == history.counted[0]), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from cru.engine import answer_context, batch, compaction, log_writer, receive, request_plan, resume
+from cru.engine import batch, compaction, log_writer, pending, prompts, receive, request_plan
 from cru.engine.guards import EMPTY_RETRIES, LoopGuard
 from cru.engine.history import INTERRUPTED
 from cru.engine.parts import Parts, ResolvedModel
@@ -13,7 +13,7 @@ from cru.engine.request_plan import RequestPlan
 from cru.engine.round import ModelReply
 from cru.engine.states import LegState, StateMachine
 from cru.engine.tool_call import ToolOutcome
-from cru.engine.turn import USER, Cause, LegResult, NextRequest, Prompt, Turn, TurnStopped
+from cru.engine.turn import USER, Cause, LegResult, PendingContext, Prompt, Turn, TurnStopped
 from cru.events.payloads import AgentResponded, LegStarted, StreamingDelta, SystemPromptBuild, ToolsSelect
 from cru.models.protocol import ContextTooLong
 from cru.values.errors import CruError
@@ -23,7 +23,7 @@ from cru.values.messages import Span, ToolCall, ToolSpec
 class Leg:
     """Runs once: begin, then run. What it collected is readable afterwards, whatever ended it."""
 
-    def __init__(self, parts: Parts, machine: StateMachine, prompt: Prompt, turn: Turn, coming: NextRequest) -> None:
+    def __init__(self, parts: Parts, machine: StateMachine, prompt: Prompt, turn: Turn, coming: PendingContext) -> None:
         self.parts = parts
         self.turn = turn
         self.ref = prompt.ref
@@ -72,7 +72,7 @@ class Leg:
         parts, prompt = self.parts, self._prompt
         text, beside = prompt.text, tuple[str, ...]()
         if not prompt.resolved:
-            text, beside = await receive.receive(parts, prompt, self.ref, self._coming)
+            text, beside = await receive.receive_prompt(parts, prompt, self.ref, self._coming)
         elif not self._unfinished():
             return
         self._machine.to(LegState.PREPARING)
@@ -94,7 +94,7 @@ class Leg:
 
     def _unfinished(self) -> bool:
         """A resumed leg whose final reply is there already goes straight to settling."""
-        final = resume.final_reply(self.parts.store.visible(), self.ref)
+        final = prompts.final_reply(self.parts.store.visible(), self.ref)
         if final is not None:
             self._text = final
             return False
@@ -124,7 +124,7 @@ class Leg:
         parts = self.parts
         built = await parts.bus.dispatch(SystemPromptBuild(parts.sections()))
         _halt(built.answer.halt, built.answer.reason)
-        texts = answer_context.context_texts(parts, built.answer)
+        texts = pending.context_texts(parts, built.answer)
         extra = (Span("added", f"added by {built.by}", "\n\n".join(texts)),) if texts else ()
         return (*built.payload.sections, *extra)
 
@@ -137,7 +137,7 @@ class Leg:
             self._flush_coming(plan)
             reply = self._reply = ModelReply()
             try:
-                self._model = await request_plan.ask(parts, plan, reply)
+                self._model = await request_plan.ask_model(parts, plan, reply)
             except ContextTooLong:
                 if compacted or not await self._compactor.rescue(plan.voice, self.ref):
                     raise
@@ -177,7 +177,7 @@ class Leg:
     async def _responded(self, payload: AgentResponded) -> None:
         await self.parts.bus.flush()
         outcome = await self.parts.bus.dispatch(payload)
-        self._coming.take(answer_context.context_texts(self.parts, outcome.answer), outcome.answer.inject)
+        self._coming.take(pending.context_texts(self.parts, outcome.answer), outcome.answer.inject)
         _halt(outcome.answer.halt, outcome.answer.reason)
 
     async def _tools(self, calls: tuple[ToolCall, ...]) -> bool:

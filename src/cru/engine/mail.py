@@ -14,7 +14,7 @@ from cru.tools.protocol import ToolError
 INBOX = "inbox"
 
 
-def sender(bus: Bus, home: Home, here: str) -> Callable[[str, str, str | None], Awaitable[str]]:
+def make_sender(bus: Bus, home: Home, here: str) -> Callable[[str, str, str | None], Awaitable[str]]:
     """The function (to, content, from or None) -> what the model is told. Raises ToolError."""
 
     async def send(to: str, content: str, sender: str | None) -> str:
@@ -26,7 +26,7 @@ def sender(bus: Bus, home: Home, here: str) -> Callable[[str, str, str | None], 
         by = INBOX if result is None else str((result.get("via") if isinstance(result, dict) else "") or said.by)
         new = _deliver(home, InboxMessage(sender or here, name, content)) if by == INBOX else ""
         await bus.dispatch(InboxSent(name, content, sender or here, by))
-        return told(name, by) + new
+        return describe_delivery(name, by) + new
 
     return send
 
@@ -54,6 +54,6 @@ def _deliver(home: Home, letter: InboxMessage) -> str:
     return f" (a new context was made for it{f'; did you mean `{near}`?' if near else ''})"
 
 
-def told(to: str, by: str) -> str:
+def describe_delivery(to: str, by: str) -> str:
     """What the model is told of a message that was delivered."""
     return f"Message sent to {to}" + ("" if by == INBOX else f" by {by}")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import deque
 
-from cru.engine.commands import split
+from cru.engine.commands import split_command
 from cru.engine.turn import Prompt
 
 TYPED = ("user", "queue")
 
 
-class Queue:
+class PromptQueue:
     """First in, first out. `closed` means that nothing more is started."""
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Queue:
         """The name and the rest of the command at the head; None if there is none."""
         head = self._waiting[0] if self._waiting and not self.closed else None
         typed = head is not None and head.source in TYPED and not head.literal
-        return split(head.text) if head is not None and typed else None
+        return split_command(head.text) if head is not None and typed else None
 
     def prompt(self) -> Prompt | None:
         """Take the prompt at the head; None also if a command stands there."""

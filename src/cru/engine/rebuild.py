@@ -32,7 +32,7 @@ class TraceLine(Struct, frozen=True):
     data: dict[str, Any]
 
 
-def read(path: Path) -> tuple[list[TraceLine], list[str]]:
+def read_trace(path: Path) -> tuple[list[TraceLine], list[str]]:
     """All lines, and what is wrong with those that cannot be read (torn by a kill)."""
     lines: list[TraceLine] = []
     problems: list[str] = []
@@ -52,7 +52,7 @@ def read(path: Path) -> tuple[list[TraceLine], list[str]]:
     return lines, problems
 
 
-def turns(lines: Iterable[TraceLine]) -> list[list[TraceLine]]:
+def group_by_turn(lines: Iterable[TraceLine]) -> list[list[TraceLine]]:
     """Lines by turn, the oldest turn first."""
     found: dict[str, list[TraceLine]] = {}
     for line in lines:
@@ -69,7 +69,7 @@ def request_line(turn: Iterable[TraceLine], number: int) -> RequestLine:
     raise NotInTrace(f"there is no request {number} in this turn", f"it has {len(requests)}")
 
 
-def request(line: RequestLine, entries: Iterable[Entry], folder: Path) -> Request:
+def rebuild_request(line: RequestLine, entries: Iterable[Entry], folder: Path) -> Request:
     """The request of a recipe, from the log and the stored spans. `entries` is everything that was ever logged."""
     spans = tuple(Span(name, origin, _stored(folder, key).decode()) for name, origin, key in line.spans)
     tools = msgspec.json.decode(_stored(folder, line.tools), type=tuple[ToolSpec, ...]) if line.tools else ()
@@ -79,7 +79,7 @@ def request(line: RequestLine, entries: Iterable[Entry], folder: Path) -> Reques
     return Request(line.model, spans, messages, tools, line.parameters)
 
 
-def body(line: RequestLine, made: Request, model: Model) -> tuple[bytes, bool]:
+def encode_request(line: RequestLine, made: Request, model: Model) -> tuple[bytes, bool]:
     """The bytes of a request, and whether they are the ones that were sent (same SHA-256)."""
     data = model.encode(made)
     return data, hashlib.sha256(data).hexdigest() == line.sha

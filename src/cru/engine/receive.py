@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cru.contexts.inbox import InboxMessage
-from cru.engine import answer_context, log_writer
+from cru.engine import log_writer, pending
 from cru.engine.parts import Parts
-from cru.engine.turn import NextRequest, Prompt, stop_for
+from cru.engine.turn import PendingContext, Prompt, stop_for
 from cru.events.answers import Answer
 from cru.events.payloads import Attachment, MessageReceived
 
@@ -15,7 +15,7 @@ INBOX_OPEN = "[messages from other contexts]"
 INBOX_CLOSE = "[end of messages]"
 
 
-async def receive(parts: Parts, prompt: Prompt, ref: str, coming: NextRequest) -> tuple[str, tuple[str, ...]]:
+async def receive_prompt(parts: Parts, prompt: Prompt, ref: str, coming: PendingContext) -> tuple[str, tuple[str, ...]]:
     """Take in a prompt that is in the log as `ref`; returns the outgoing text and the context beside it. Raises Stop if it was
     cancelled or halted."""
     payload = MessageReceived(prompt.text, prompt.attachments, parts.username, ref)
@@ -24,9 +24,9 @@ async def receive(parts: Parts, prompt: Prompt, ref: str, coming: NextRequest) -
     if answer.stops:
         log_writer.blocked(parts, ref, answer.reason)
         raise stop_for(answer, "the prompt")
-    text = around(answer, outcome.payload.content)
+    text = place_inject(answer, outcome.payload.content)
     text = "\n\n".join([*prompt.before, *_attached(text, outcome.payload.attachments), *prompt.after])
-    context = (*coming.context, *answer_context.context_texts(parts, answer))
+    context = (*coming.context, *pending.context_texts(parts, answer))
     with parts.store.inbox() as messages:
         text = _inbox(messages) + text
         log_writer.resolved(parts, ref, prompt.text, text, context)
@@ -36,7 +36,7 @@ async def receive(parts: Parts, prompt: Prompt, ref: str, coming: NextRequest) -
     return text, context
 
 
-def around(answer: Answer, text: str) -> str:
+def place_inject(answer: Answer, text: str) -> str:
     if answer.inject is None:
         return text
     first, second = answer.inject.content, text

@@ -7,9 +7,9 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.engine import answer_context, log_writer, receive, round
+from cru.engine import log_writer, pending, receive, round
 from cru.engine.parts import Parts, ResolvedModel
-from cru.engine.round import Announced, ModelReply
+from cru.engine.round import AnnouncedRequest, ModelReply
 from cru.engine.turn import stop_for
 from cru.models.protocol import NoModel
 from cru.values.messages import Message, Request, Span, ToolSpec
@@ -29,16 +29,16 @@ class RequestPlan(Struct):
     round: int = 0
 
 
-async def ask(parts: Parts, plan: RequestPlan, reply: ModelReply) -> str:
+async def ask_model(parts: Parts, plan: RequestPlan, reply: ModelReply) -> str:
     """Announce, record and send one request; fills `reply`, returns provider:model. Raises Stop and ModelError."""
     voice, before = plan.voice, parts.history.messages()
     request = Request(voice.model.name, plan.spans, before, plan.tools, voice.parameters)
-    said = await round.announce(parts, request, plan.text if plan.fresh else "", plan.round)
+    said = await round.announce_request(parts, request, plan.text if plan.fresh else "", plan.round)
     if said.answer.stops:
         raise stop_for(said.answer, "the request")
     if said.request.model != voice.model.name:
         voice = await _chosen(parts, said)
-    request = for_voice(said.request, voice, plan.voice)
+    request = adapt_request(said.request, voice, plan.voice)
     if _beside(parts, plan, said):
         request = replace(request, messages=_merged(request.messages, before, parts.history.messages(), plan.ref))
     facts: dict[str, Any] = {"round": plan.round, "upto": parts.store.entries()[-1].id}
@@ -49,11 +49,11 @@ async def ask(parts: Parts, plan: RequestPlan, reply: ModelReply) -> str:
         )
     label = f"{voice.model.provider}:{voice.model.name}"
     reply.model = label
-    await round.send(parts, voice, request, reply, **facts)
+    await round.send_request(parts, voice, request, reply, **facts)
     return label
 
 
-async def _chosen(parts: Parts, said: Announced) -> ResolvedModel:
+async def _chosen(parts: Parts, said: AnnouncedRequest) -> ResolvedModel:
     """The model that a handler chose. Raises NoModel, which names it."""
     try:
         return await parts.choose(said.request.model)
@@ -61,7 +61,7 @@ async def _chosen(parts: Parts, said: Announced) -> ResolvedModel:
         raise NoModel(f"{said.model_by} chose a model that there is not: {error.message}", error.hint) from error
 
 
-def for_voice(request: Request, voice: ResolvedModel, planned: ResolvedModel) -> Request:
+def adapt_request(request: Request, voice: ResolvedModel, planned: ResolvedModel) -> Request:
     """Another model brings its own parameters, unless a handler set them too."""
     if voice is planned:
         return request
@@ -69,12 +69,12 @@ def for_voice(request: Request, voice: ResolvedModel, planned: ResolvedModel) ->
     return replace(request, model=voice.model.name, parameters=own)
 
 
-def _beside(parts: Parts, plan: RequestPlan, said: Announced) -> bool:
+def _beside(parts: Parts, plan: RequestPlan, said: AnnouncedRequest) -> bool:
     """Log what `message:before_send` added, so that it stays: beside the prompt first, later as a message of its own."""
     answer = said.answer
-    texts = answer_context.context_texts(parts, answer)
+    texts = pending.context_texts(parts, answer)
     if plan.fresh:
-        text = receive.around(answer, said.prompt)
+        text = receive.place_inject(answer, said.prompt)
         if text == plan.text and not texts:
             return False
         log_writer.resolved_again(parts, plan.ref, text, [*plan.beside, *texts])

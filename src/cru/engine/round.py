@@ -48,7 +48,7 @@ class ModelReply(Struct):
         return tuple(made)
 
 
-class Announced(Struct, frozen=True):
+class AnnouncedRequest(Struct, frozen=True):
     """What `message:before_send` made of a request. `prompt` is the new outgoing text (first round only), `messages_by` names
     who replaced the messages for this one request ("" = nobody), `model_by` who chose the model."""
 
@@ -60,7 +60,7 @@ class Announced(Struct, frozen=True):
     model_by: str = ""
 
 
-async def announce(parts: Parts, request: Request, prompt: str, number: int) -> Announced:
+async def announce_request(parts: Parts, request: Request, prompt: str, number: int) -> AnnouncedRequest:
     """Ask the handlers of `message:before_send`; the request is not made yet."""
     payload = MessageBeforeSend(request.model, request.parameters, request.messages, prompt, number)
     outcome = await parts.bus.dispatch(payload)
@@ -68,13 +68,13 @@ async def announce(parts: Parts, request: Request, prompt: str, number: int) -> 
     changed = after.messages is not request.messages and after.messages != request.messages
     if after is not payload:
         request = replace(request, model=after.model, parameters=after.parameters, messages=after.messages)
-    return Announced(
+    return AnnouncedRequest(
         request, outcome.answer, after.prompt, outcome.changed_by("messages") if changed else "", outcome.by,
         outcome.changed_by("model"),
     )  # fmt: skip
 
 
-async def send(parts: Parts, voice: ResolvedModel, request: Request, reply: ModelReply, **facts: Any) -> None:
+async def send_request(parts: Parts, voice: ResolvedModel, request: Request, reply: ModelReply, **facts: Any) -> None:
     """Encode, record, stream. Fills `reply`; raises ModelError. facts: round, upto, and changed messages for the trace."""
     check()
     body = voice.model.encode(request)

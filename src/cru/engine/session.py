@@ -9,16 +9,16 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from cru.engine import answer_context, compaction, history, settling
-from cru.engine.commands import CommandResult, split
+from cru.engine import compaction, history, pending, settling
+from cru.engine.commands import CommandResult, split_command
 from cru.engine.errors import Interrupted, NothingToResume
 from cru.engine.leg import Leg, close_calls
 from cru.engine.parts import Parts
-from cru.engine.queue import Queue
-from cru.engine.resume import left_behind, unfinished
+from cru.engine.prompts import describe_unfinished, find_unfinished
+from cru.engine.queue import PromptQueue
 from cru.engine.states import LegState, StateMachine
 from cru.engine.tool_call import ToolOutcome
-from cru.engine.turn import LegResult, NextRequest, Prompt, PromptSource, Turn
+from cru.engine.turn import LegResult, PendingContext, Prompt, PromptSource, Turn
 from cru.events.bus import purpose
 from cru.events.calling import cancels
 from cru.events.payloads import (
@@ -50,8 +50,8 @@ class Session:
         self.parts = parts
         self.command = command
         self.machine = StateMachine(self._moved)
-        self._queue = Queue()
-        self._coming = NextRequest()
+        self._queue = PromptQueue()
+        self._coming = PendingContext()
         self._running: tuple[asyncio.Task[Any], Scope] | None = None
         self._seen: tuple[list[Entry], int] = ([], -1)
         self._turn: Turn | None = None
@@ -79,7 +79,7 @@ class Session:
         if source != "user":
             self._queue.put(Prompt(text, source, attachments))
             return
-        named = split(text) if self._running is not None and not literal else None
+        named = split_command(text) if self._running is not None and not literal else None
         if named is not None and self.parts.commands.at_once(named[0]):
             task = asyncio.ensure_future(self._hurry(*named))
             self._hurried.add(task)
@@ -118,7 +118,7 @@ class Session:
         store = self.parts.store
         payload = SessionStarted(store.name, str(store.folder), bool(store.entries()), source)
         outcome = await self.parts.bus.dispatch(payload)
-        self._coming.context.extend(answer_context.context_texts(self.parts, outcome.answer))
+        self._coming.context.extend(pending.context_texts(self.parts, outcome.answer))
         return True
 
     async def run(self) -> LegResult | None:
@@ -139,7 +139,7 @@ class Session:
         """Go on with the last prompt that is not done. Raises NothingToResume."""
         with self.locked():
             self._refresh()
-            prompt = unfinished(self.parts.store.visible(), self.parts.root)
+            prompt = find_unfinished(self.parts.store.visible(), self.parts.root)
             if prompt is None:
                 raise NothingToResume(
                     "there is no unfinished prompt in this context", "cru -g 5 shows its last entries"
@@ -158,7 +158,7 @@ class Session:
     async def _compact(self) -> bool:
         await self.open()
         voice = await self.parts.choose("")
-        await compaction.manual(self.parts, voice)
+        await compaction.compact_by_hand(self.parts, voice)
         return True
 
     async def archive(self) -> None:
@@ -188,8 +188,8 @@ class Session:
         if await self._guarded(self.open()) is None:
             raise Interrupted("interrupted")
         tool = self.parts.tools.find(name)
-        with side_calls.held(self.locked, tool), purpose(side_calls.BY_HAND):
-            done = await self._guarded(side_calls.by_hand(self.parts, name, given(tool), origin))
+        with side_calls.hold_context(self.locked, tool), purpose(side_calls.BY_HAND):
+            done = await self._guarded(side_calls.call_by_hand(self.parts, name, given(tool), origin))
         if done is None:
             raise Interrupted(f"{name} was interrupted")
         return done
@@ -210,7 +210,7 @@ class Session:
         if await self._guarded(self.open(source)) is None:
             self._drop("interrupted")
             return LegResult("interrupted", reason="interrupted")
-        if first is None and self._queue and (text := left_behind(self.parts.store.visible())):
+        if first is None and self._queue and (text := describe_unfinished(self.parts.store.visible())):
             self.parts.bus.stream.warn(
                 f"the last prompt was not finished: “{text}”; it stays as it is (cru --resume goes on with it, before you ask "
                 "something else)"
@@ -247,7 +247,7 @@ class Session:
         wish = idle.answer.inject if result.cause == "done" else None
         queued = self._queue.prompt()
         if queued is not None:
-            return settling.joined(queued, [wish] if wish is not None else [])
+            return settling.join_injects(queued, [wish] if wish is not None else [])
         if wish is None or not settling.may_continue(self.parts, turn):
             return None
         await self.parts.bus.dispatch(InjectionPending(wish.content, wish.position))
@@ -377,7 +377,7 @@ class Session:
             self._rebuild()
 
     def _rebuild(self) -> None:
-        self.parts.history = history.of(self.parts.store.entries(), self.parts.store.visible())
+        self.parts.history = history.project(self.parts.store.entries(), self.parts.store.visible())
         self._seen = self._look()
 
     def _look(self) -> tuple[list[Entry], int]:

@@ -7,10 +7,11 @@ import asyncio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.engine import answer_context, guards, log_writer
+from cru.engine import guards, log_writer
+from cru.engine import pending as answer_context
 from cru.engine.parts import Parts
-from cru.engine.queue import Queue
-from cru.engine.turn import AGENT, LegResult, NextRequest, Prompt, PromptSource, Turn
+from cru.engine.queue import PromptQueue
+from cru.engine.turn import AGENT, LegResult, PendingContext, Prompt, PromptSource, Turn
 from cru.events.answers import Answer, Inject
 from cru.events.payloads import InjectionPending, TurnComplete
 from cru.events.stamp import Event
@@ -28,7 +29,9 @@ class Continuation(Struct, frozen=True):
     halted: bool = False
 
 
-async def settle(parts: Parts, result: LegResult, turn: Turn, coming: NextRequest, queue: Queue) -> Continuation:
+async def settle(
+    parts: Parts, result: LegResult, turn: Turn, coming: PendingContext, queue: PromptQueue
+) -> Continuation:
     """The settling table of docs/turn.md. The log knows the leg's end, and the continuation, before anything else happens."""
     try:
         answer = await _complete(parts, result, turn, len(queue))
@@ -50,7 +53,7 @@ async def settle(parts: Parts, result: LegResult, turn: Turn, coming: NextReques
         log_writer.leg_ended(parts, result.ref, result.cause)
         for one in injects:
             await parts.bus.dispatch(InjectionPending(one.content, one.position, False))
-        return Continuation(joined(queued, injects))
+        return Continuation(join_injects(queued, injects))
     if injects and may_continue(parts, turn):
         return await _continue(parts, result, turn, injects)
     log_writer.leg_ended(parts, result.ref, result.cause)
@@ -103,7 +106,7 @@ async def _continue(parts: Parts, result: LegResult, turn: Turn, injects: list[I
     return Continuation(replace(prompt, ref=ref))
 
 
-def joined(queued: Prompt, injects: list[Inject]) -> Prompt:
+def join_injects(queued: Prompt, injects: list[Inject]) -> Prompt:
     """A queued prompt with what handlers want said before and after its text."""
     before = tuple(i.content for i in injects if i.position == "user_prefix")
     after = tuple(i.content for i in injects if i.position == "user_suffix")
@@ -111,7 +114,7 @@ def joined(queued: Prompt, injects: list[Inject]) -> Prompt:
     return replace(queued, before=before, after=after, model=model)
 
 
-def recurse(event: Event) -> Answer | None:
+def inject_recursion(event: Event) -> Answer | None:
     """The built-in handler of `turn:complete`: a call of `recurse` makes the agent go on by itself (chibi 0.4), and so does the fallback
     `call_agent` after a final reply (chibi 0.6)."""
     note = getattr(event.payload, "recurse", None)

@@ -33,7 +33,7 @@ async def call(parts: Parts, name: str, arguments: str, origin: str) -> ToolOutc
     return await tool_call.run(beside, await tool_call.decide(beside, asked, origin))
 
 
-async def by_hand(parts: Parts, name: str, arguments: str, origin: str = "user") -> ToolOutcome:
+async def call_by_hand(parts: Parts, name: str, arguments: str, origin: str = "user") -> ToolOutcome:
     """A call from the command line, in the trace as a turn without requests."""
     recorder, run = parts.recorder, parts.bus.origin.run_id
     recorder.begin()
@@ -52,7 +52,7 @@ async def by_hand(parts: Parts, name: str, arguments: str, origin: str = "user")
 
 
 @contextmanager
-def held(lock: Callable[[], AbstractContextManager[None]], tool: Tool | None) -> Iterator[None]:
+def hold_context(lock: Callable[[], AbstractContextManager[None]], tool: Tool | None) -> Iterator[None]:
     """Hold the context for a call by hand, so that nobody renames or deletes it meanwhile. While somebody else holds it, or where
     nothing can be written, a call that leaves the context alone runs beside that. Raises ContextHeld, StoreUnwritable."""
     with ExitStack() as stack:

@@ -32,7 +32,7 @@ class Prompt(Struct, frozen=True):
     literal: bool = False
 
 
-class NextRequest(Struct):
+class PendingContext(Struct):
     """Context and injects that wait for the next request."""
 
     context: list[str] = field(default_factory=list)

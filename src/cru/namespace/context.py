@@ -9,7 +9,7 @@ from typing import Any
 from cru.engine import compaction
 from cru.engine.history import BYTES_PER_TOKEN, History
 from cru.engine.parts import Parts
-from cru.engine.resume import unfinished
+from cru.engine.prompts import find_unfinished
 from cru.events.answers import PASS, Answer
 from cru.events.stamp import Event
 from cru.namespace.arguments import options, text, whole
@@ -70,7 +70,7 @@ async def compact(session_id: str | None = None) -> Values:
         check_session("cru.context.compact", session_id)
         _between_prompts(parts, "cru.context.compact")
         with _held(parts):
-            await compaction.manual(parts, await parts.choose(""))
+            await compaction.compact_by_hand(parts, await parts.choose(""))
     except CruError as error:
         return Values((None, error.message))
     return Values((True, None))
@@ -175,7 +175,7 @@ def _attached() -> _Attached:
 
 
 def _between_prompts(parts: Parts, where: str) -> None:
-    if unfinished(parts.store.visible(), parts.root) is not None:
+    if find_unfinished(parts.store.visible(), parts.root) is not None:
         hint = "do it on turn:complete or session:idle"
         raise NamespaceError(f"{where}: a prompt is being answered; {hint}", hint)
 

@@ -105,7 +105,7 @@ class Compactor:
             return False
 
 
-async def manual(parts: Parts, voice: ResolvedModel) -> None:
+async def compact_by_hand(parts: Parts, voice: ResolvedModel) -> None:
     """`cru -z`: everything becomes the summary. Raises NothingToCompact (no summary, a handler), TooFewMessages and
     ModelError; then nothing was changed."""
     from cru.engine.compaction.run import compact

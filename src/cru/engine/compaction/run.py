@@ -97,7 +97,7 @@ def _anchor(parts: Parts, dropped: Sequence[Entry], summary: str) -> list[Entry]
     gone = {entry.id for entry in dropped}
     left = [entry for entry in store.visible() if entry.id not in gone]
     store.anchor("compaction", summary, [entry.id for entry in left])
-    parts.history = history.of(store.entries(), store.visible())
+    parts.history = history.project(store.entries(), store.visible())
     store.transcript(dropped)  # after the anchor: a kill before it would have the same text written twice
     store.rotate()
     return left

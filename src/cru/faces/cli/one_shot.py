@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from cru.app import Built, FaceSettings, Start, build
-from cru.engine.commands import split
+from cru.engine.commands import split_command
 from cru.engine.session import Session
 from cru.engine.turn import LegResult, PromptSource
 from cru.faces.cli import entry as exits
@@ -146,7 +146,7 @@ def left_open(session: Session, error: Exception | None = None, typed: str = "")
     """Whether an error left a turn in its middle that `--resume` would go on with: the log knows. `typed`: if that is a command, only
     what it began counts."""
     from cru.contexts.errors import ContextHeld
-    from cru.engine.resume import unfinished as last_prompt
+    from cru.engine.prompts import find_unfinished as last_prompt
 
     if isinstance(error, ContextHeld):
         return False  # what is open there is another process's
@@ -154,7 +154,7 @@ def left_open(session: Session, error: Exception | None = None, typed: str = "")
         prompt = last_prompt(session.parts.store.visible(), session.parts.root)
     except CruError:
         return True  # it is there, but something of it is gone
-    return prompt is not None and (prompt.source == "command" or split(typed) is None)
+    return prompt is not None and (prompt.source == "command" or split_command(typed) is None)
 
 
 def unfinished(result: LegResult) -> bool:

@@ -54,12 +54,12 @@ async def _ask(prompt: str) -> str:
         try:
             voice = await parts.choose("")
             request = Request(voice.model.name, (), (Message("user", prompt),), (), voice.parameters)
-            announced = await round.announce(parts, request, "", 0)
+            announced = await round.announce_request(parts, request, "", 0)
             if announced.answer.stops:
                 raise NamespaceError(f"cru.ask.agent: the request was cancelled: {announced.answer.reason}")
             entries = parts.store.entries()
             facts = {"round": 0, "upto": entries[-1].id if entries else "", "messages": announced.request.messages}
-            await round.send(parts, voice, announced.request, said, **facts)
+            await round.send_request(parts, voice, announced.request, said, **facts)
         except ModelError as error:
             raise NamespaceError(f"cru.ask.agent: {error.message}", error.hint) from error
     return said.content

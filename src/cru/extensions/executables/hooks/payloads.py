@@ -189,9 +189,12 @@ def message(event: Event, facts: LegFacts) -> dict[str, Any]:
 
 
 def delivered(event: Event, facts: LegFacts) -> dict[str, Any]:
-    from cru.engine.mail import told
+    from cru.engine.mail import describe_delivery
 
-    return {**message(event, facts), "delivery_result": told(field(event, "to"), field(event, "delivered_by"))}
+    return {
+        **message(event, facts),
+        "delivery_result": describe_delivery(field(event, "to"), field(event, "delivered_by")),
+    }
 
 
 def context(event: Event, facts: LegFacts) -> dict[str, Any]:

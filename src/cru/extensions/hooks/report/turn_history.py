@@ -53,9 +53,11 @@ class RecordedTurn(Struct):
 
 def read_turn(store: FileContext, number: int = -1) -> RecordedTurn | None:
     """A recorded turn, the first one is 1, the last one -1; None if there are none. Raises NotInTrace."""
-    lines, _ = rebuild.read(store.folder / "trace.jsonl")
+    lines, _ = rebuild.read_trace(store.folder / "trace.jsonl")
     turns = [
-        one for one in rebuild.turns(line for line in lines if line.turn) if any(line.kind == "leg" for line in one)
+        one
+        for one in rebuild.group_by_turn(line for line in lines if line.turn)
+        if any(line.kind == "leg" for line in one)
     ]
     if not turns:
         return None

@@ -48,7 +48,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 
         return show_next(start_of(parsed, name), as_json)
     store = home.open(name) if home.exists(name) else None
-    lines, problems = rebuild.read(store.folder / "trace.jsonl") if store is not None else ([], [])
+    lines, problems = rebuild.read_trace(store.folder / "trace.jsonl") if store is not None else ([], [])
     for problem in problems:
         say(f"cru: {problem} (skipped)")
     turns = _turns(lines)
@@ -64,7 +64,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 
 def turn_text(store: FileContext, number: int) -> str:
     """What `cru trace --turn` shows. Raises NotInTrace."""
-    lines, problems = rebuild.read(store.folder / "trace.jsonl")
+    lines, problems = rebuild.read_trace(store.folder / "trace.jsonl")
     skipped = [f"{problem} (skipped)" for problem in problems]
     turns = _turns(lines)
     if not turns:
@@ -106,8 +106,8 @@ def _require_requests(turns: list[list[TraceLine]], at: int) -> None:
 def _request(store: FileContext, turn: list[TraceLine], number: int, as_json: bool) -> int:
     line = rebuild.request_line(turn, number)
     store.refresh()
-    made = rebuild.request(line, store.everything(), store.folder)
-    body, same = rebuild.body(line, made, _encoder(line))
+    made = rebuild.rebuild_request(line, store.everything(), store.folder)
+    body, same = rebuild.encode_request(line, made, _encoder(line))
     if not same:
         say("cru: the rebuilt request differs from what was sent (SHA-256); log or version changed since")
     if as_json:

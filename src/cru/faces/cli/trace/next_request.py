@@ -67,6 +67,6 @@ def _row(kind: str, name: str, origin: str, size: int, changed: bool) -> dict[st
 
 def _last_spans(parts: Parts) -> set[str]:
     """The hashes of the sections of the last request; empty if there was none."""
-    lines, _ = rebuild.read(parts.store.folder / "trace.jsonl")
+    lines, _ = rebuild.read_trace(parts.store.folder / "trace.jsonl")
     requests = [line for line in lines if line.kind == "request" and not line.data.get("purpose")]
     return {key for _, _, key in requests[-1].data["spans"]} if requests else set()

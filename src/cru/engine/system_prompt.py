@@ -26,7 +26,7 @@ class PromptSources(Struct, frozen=True):
     base: str
 
 
-def sections(store: ContextStore, places: PromptSources, username: str, reflection: bool) -> tuple[Span, ...]:
+def build_sections(store: ContextStore, places: PromptSources, username: str, reflection: bool) -> tuple[Span, ...]:
     """All sections that have text. Reading costs a few file look-ups; called once a leg."""
     return tuple(span for span in _all(store, places, username, reflection) if span.text.strip())
 

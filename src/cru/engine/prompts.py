@@ -16,7 +16,7 @@ RETRY = ("error", "interrupted")
 SHOWN = 60  # characters of a prompt in a notice
 
 
-def unfinished(entries: Sequence[Entry], root: Path) -> Prompt | None:
+def find_unfinished(entries: Sequence[Entry], root: Path) -> Prompt | None:
     """The last prompt whose leg has not ended, or ended by an error or an interruption; None if all is done."""
     at = next((i for i in range(len(entries) - 1, -1, -1) if _is_prompt(entries[i])), -1)
     if at < 0:
@@ -42,7 +42,7 @@ def unfinished(entries: Sequence[Entry], root: Path) -> Prompt | None:
     )
 
 
-def left_behind(entries: Sequence[Entry]) -> str:
+def describe_unfinished(entries: Sequence[Entry]) -> str:
     """The beginning of the last prompt if a kill ended its leg before there was a final reply, else ""."""
     at = next((i for i in range(len(entries) - 1, -1, -1) if _is_prompt(entries[i])), -1)
     if at < 0:
@@ -85,6 +85,6 @@ def _attachments(metadata: dict[str, Any], root: Path) -> tuple[Attachment, ...]
     paths = metadata.get("attachments", ())
     if not paths:
         return ()
-    from cru.engine.attach import attach
+    from cru.engine.attach import read_attachment
 
-    return tuple(attach(path, root) for path in paths)
+    return tuple(read_attachment(path, root) for path in paths)
