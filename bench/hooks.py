@@ -22,7 +22,7 @@ from pathlib import Path
 
 import msgspec
 
-from cru.contexts.lines import LineFile
+from cru.contexts.line_file import LineFile
 from cru.events.bus import Bus
 from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Origin

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from cru.config.secret import holds_secret, in_address, masked
+from cru.config.secret import holds_secret, mask_url, secrets_in_url
 
 
 @pytest.mark.parametrize(
@@ -20,8 +20,8 @@ from cru.config.secret import holds_secret, in_address, masked
     ],
 )
 def test_what_is_secret_in_an_address_is_masked(url: str, shown: str, secrets: list[str]) -> None:
-    assert masked(url) == shown
-    assert in_address(url) == secrets
+    assert mask_url(url) == shown
+    assert secrets_in_url(url) == secrets
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from tests.contexts.support import run
 _HARNESS = """
 import json, os, shutil, sys
 from pathlib import Path
-from cru.contexts.expiry import mark_of, set_mark
+from cru.contexts.expiry import read_mark, set_mark
 from cru.contexts.home import Home
 from cru.contexts.presence import Presence
 from cru.contexts.store import FileContext
@@ -66,7 +66,7 @@ def look():
     for name in filter(home.exists, home.names()):
         found[name] = [entry.content for entry in home.find(name).entries()]
     made = home.open("one")  # as the next run on that name would
-    found["due"] = mark_of(top, made.folder).due
+    found["due"] = read_mark(top, made.folder).due
     with made.lock("next"):
         made.append(Entry("3", 3, content="next"))
     home.switch("one")

@@ -16,8 +16,8 @@ import json, os, sys
 from pathlib import Path
 from cru.contexts.errors import StoreUnwritable
 from cru.contexts.home import Home
-from cru.contexts.inbox import message
-from cru.contexts.lines import LineFile
+from cru.contexts.inbox import make_message
+from cru.contexts.line_file import LineFile
 from cru.contexts.store import FileContext
 from cru.values.entries import Entry
 
@@ -41,14 +41,14 @@ except OSError:
 out = {"big": attempt(context.append, Entry("lost", 1, content="y" * 200000))}
 out["text"] = attempt(context.write_text, "todos.md", "z" * 9000)
 out["todos"] = context.read_text("todos.md")
-out["send"] = attempt(home.send, message("a", "desk", "m" * 9000))
+out["send"] = attempt(home.send, make_message("a", "desk", "m" * 9000))
 lines = LineFile(context.folder / "journal.jsonl")
 out["line"] = attempt(lines.write, b"l" * 9000 + b"\\n")
 out["state"] = attempt(home.switch, "desk")
 ballast.truncate(0)
 context.append(Entry("second", 2, content="fits"))
 lines.write(b"fits\\n")
-home.send(message("a", "desk", "fits"))
+home.send(make_message("a", "desk", "fits"))
 out["entries"] = [e.id for e in context.entries()]
 later = FileContext(context.folder)
 out["problems"] = [p.line for p in later.refresh()]
@@ -132,7 +132,7 @@ import json, sys
 from pathlib import Path
 from cru.contexts.errors import ContextError, StoreUnwritable
 from cru.contexts.home import Home
-from cru.contexts.inbox import message
+from cru.contexts.inbox import make_message
 from cru.values.entries import Entry
 
 def attempt(call, *args):
@@ -152,7 +152,7 @@ with context.inbox() as messages:
 out["append"] = attempt(context.append, Entry("a", 1))
 out["switch"] = attempt(home.switch, "other")
 out["open"] = attempt(home.open, "other")
-out["send"] = attempt(home.send, message("a", "desk", "m"))
+out["send"] = attempt(home.send, make_message("a", "desk", "m"))
 out["text"] = attempt(context.write_text, "todos.md", "x")
 out["new"] = attempt(home.resolve, "new")
 out["rename"] = attempt(home.rename, "desk", "other")

@@ -5,7 +5,7 @@ import uuid
 import msgspec
 import pytest
 
-from cru.contexts.entries import decode, decode_lines, encode, kept_by, mend, new_id, role_of
+from cru.contexts.entries import anchor_keeps, decode, decode_lines, encode, new_id, replace_surrogates, role_of
 from cru.values.entries import Entry
 
 
@@ -59,7 +59,7 @@ def test_ids_are_version_4_uuids() -> None:
 
 def test_text_that_no_file_can_hold_is_mended_everywhere() -> None:
     entry = Entry("i", 1, content="a\udc80", metadata={"k\udc80": ["\udc81"]})
-    assert mend(entry) == Entry("i", 1, content="a?", metadata={"k?": ["?"]})
+    assert replace_surrogates(entry) == Entry("i", 1, content="a?", metadata={"k?": ["?"]})
 
 
 def test_roles_follow_the_field_and_without_it_the_recipient() -> None:
@@ -69,9 +69,9 @@ def test_roles_follow_the_field_and_without_it_the_recipient() -> None:
 
 
 def test_which_entries_are_anchors() -> None:
-    assert kept_by(Entry("i", 1, entry_type="anchor", metadata={"keep": ["a"]})) == {"a"}
-    assert kept_by(Entry("i", 1, entry_type="anchor", metadata={"keep": "nonsense"})) == ()
-    assert kept_by(Entry("i", 1, entry_type="compaction", metadata={"summary": "s"})) == ()
-    assert kept_by(Entry("i", 1, entry_type="compaction")) is None
-    assert kept_by(Entry("i", 1, entry_type="context_created")) == ()
-    assert kept_by(Entry("i", 1)) is None
+    assert anchor_keeps(Entry("i", 1, entry_type="anchor", metadata={"keep": ["a"]})) == {"a"}
+    assert anchor_keeps(Entry("i", 1, entry_type="anchor", metadata={"keep": "nonsense"})) == ()
+    assert anchor_keeps(Entry("i", 1, entry_type="compaction", metadata={"summary": "s"})) == ()
+    assert anchor_keeps(Entry("i", 1, entry_type="compaction")) is None
+    assert anchor_keeps(Entry("i", 1, entry_type="context_created")) == ()
+    assert anchor_keeps(Entry("i", 1)) is None

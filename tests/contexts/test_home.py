@@ -320,7 +320,7 @@ def test_opening_a_small_context_is_quick_and_loads_little(home: Home) -> None:
     milliseconds, heavy, modules = run(_HOT, home.path).splitlines()
     assert float(milliseconds) < 20  # about 0.3 on a quiet machine
     assert heavy == "[]"
-    assert "cru.contexts.rotation" not in modules and "cru.contexts.lines" not in modules
+    assert "cru.contexts.rotation" not in modules and "cru.contexts.line_file" not in modules
 
 
 def test_what_merely_looks_like_a_left_over_is_left_alone(home: Home, tmp_path: Path) -> None:

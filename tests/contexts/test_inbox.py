@@ -11,12 +11,12 @@ from tests.contexts.support import fresh, start
 from cru.contexts import inbox
 from cru.contexts.errors import BadName, ContextHeld
 from cru.contexts.home import Home
-from cru.contexts.inbox import InboxMessage, message
+from cru.contexts.inbox import InboxMessage, make_message
 
 
 def test_a_message_creates_its_recipient_and_is_read_once(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
-    sent = message("ann", "new-one", "hello\nthere")
+    sent = make_message("ann", "new-one", "hello\nthere")
     home.send(sent)
     raw = msgspec.json.decode((tmp_path / "home/contexts/new-one/inbox.jsonl").read_bytes())
     assert raw == {
@@ -45,13 +45,13 @@ def test_missing_ids_and_times_are_filled_in(tmp_path: Path) -> None:
 
 def test_after_an_exception_the_messages_are_still_there(tmp_path: Path) -> None:
     home = Home(tmp_path / "home")
-    home.send(message("a", "b", "c"))
+    home.send(make_message("a", "b", "c"))
     context = home.open("b")
     with pytest.raises(ZeroDivisionError):
         with context.inbox():
             _ = 1 / 0
     assert len(context.peek_inbox()) == 1
-    home.send(message("a", "b", "d"))
+    home.send(make_message("a", "b", "d"))
 
 
 def test_lines_that_are_no_messages_are_named_and_kept_in_a_file_of_their_own(tmp_path: Path) -> None:
@@ -109,25 +109,25 @@ def test_a_sender_is_one_short_line(tmp_path: Path, sender: str, shown: str) -> 
 def test_a_torn_line_does_not_swallow_the_next_message(tmp_path: Path) -> None:
     context = fresh(tmp_path)
     (context.folder / "inbox.jsonl").write_bytes(b'{"id":"1","fr')
-    Home(tmp_path / "home").send(message("a", "desk", "whole"))
+    Home(tmp_path / "home").send(make_message("a", "desk", "whole"))
     assert [m.content for m in context.peek_inbox()] == ["whole"]
 
 
 def test_a_recipient_needs_a_proper_name(tmp_path: Path) -> None:
     with pytest.raises(BadName):
-        Home(tmp_path / "home").send(message("a", "../b", "c"))
+        Home(tmp_path / "home").send(make_message("a", "../b", "c"))
     assert not (tmp_path / "home").exists()
 
 
 def test_a_guard_that_is_never_released_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inbox, "PATIENCE", 0.05)
     home = Home(tmp_path / "home")
-    home.send(message("a", "b", "c"))
+    home.send(make_message("a", "b", "c"))
     fd = os.open(tmp_path / "home/contexts/b/.inbox.lock", os.O_RDWR)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX)
         with pytest.raises(ContextHeld, match=r"\.inbox\.lock"):
-            home.send(message("a", "b", "d"))
+            home.send(make_message("a", "b", "d"))
         with pytest.raises(ContextHeld):
             with home.open("b").inbox():
                 pass
@@ -140,11 +140,11 @@ _SEND = """
 import sys
 from pathlib import Path
 from cru.contexts.home import Home
-from cru.contexts.inbox import message
+from cru.contexts.inbox import make_message
 home = Home(Path(sys.argv[1]))
 sys.stdin.readline()
 for n in range(100):
-    home.send(message(sys.argv[2], "busy", f"{sys.argv[2]}-{n}"))
+    home.send(make_message(sys.argv[2], "busy", f"{sys.argv[2]}-{n}"))
 """
 
 

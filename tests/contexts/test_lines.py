@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cru.contexts.errors import StoreUnwritable
-from cru.contexts.lines import LineFile, redactor
+from cru.contexts.line_file import LineFile, make_redactor
 
 
 def test_nothing_is_made_before_the_first_write_and_the_file_is_private(tmp_path: Path) -> None:
@@ -75,7 +75,7 @@ SECRETS = ["sk-1234567890", 'quo"te\\back', "pässwörter", "short", "", "123456
 @pytest.mark.parametrize("ascii_only", [True, False])
 @pytest.mark.parametrize("secret", [s for s in SECRETS if len(s) >= 8])
 def test_a_secret_is_found_plain_inside_text_and_in_json_within_json(secret: str, ascii_only: bool) -> None:
-    redact = redactor(SECRETS)
+    redact = make_redactor(SECRETS)
     inner = json.dumps({"args": [f"x{secret}y"]}, ensure_ascii=ascii_only)
     line = json.dumps({"a": f"<{secret}>", "b": inner, secret: True, "n": 5}, ensure_ascii=ascii_only).encode()
     out = redact(line + b"\n" + line + b"\n")
@@ -87,22 +87,22 @@ def test_a_secret_is_found_plain_inside_text_and_in_json_within_json(secret: str
 
 
 def test_short_secrets_and_clean_lines_are_left_alone() -> None:
-    redact = redactor(SECRETS)
+    redact = make_redactor(SECRETS)
     line = b'{"a": "short",  "spaces kept": 1.50}\n'
     assert redact(line) is line
 
 
 def test_numbers_and_broken_lines_are_redacted_too() -> None:
-    redact = redactor(SECRETS)
+    redact = make_redactor(SECRETS)
     assert redact(b'{"n":1234567890}\n') == b'{"n":"[secret]"}\n'
     assert redact(b"not json sk-1234567890\n") == b"not json [secret]\n"
 
 
 def test_an_escape_before_a_secret_stays_valid_json() -> None:
-    redact = redactor(["nfoobarbaz"])
+    redact = make_redactor(["nfoobarbaz"])
     assert json.loads(redact(b'{"a":"\\nfoobarbaz","b":"nfoobarbaz"}')) == {"a": "\nfoobarbaz", "b": "[secret]"}
 
 
 def test_a_line_file_redacts_what_it_writes(tmp_path: Path) -> None:
-    LineFile(tmp_path / "j", redact=redactor(["sk-1234567890"])).write(b'{"env":"K=sk-1234567890"}\n')
+    LineFile(tmp_path / "j", redact=make_redactor(["sk-1234567890"])).write(b'{"env":"K=sk-1234567890"}\n')
     assert (tmp_path / "j").read_bytes() == b'{"env":"K=[secret]"}\n'

@@ -11,13 +11,13 @@ from tests.contexts.support import fresh, said
 from cru.contexts.errors import StoreUnwritable
 from cru.contexts.expiry import set_mark
 from cru.contexts.home import Home
-from cru.contexts.inbox import message
-from cru.contexts.lines import LineFile
+from cru.contexts.inbox import make_message
+from cru.contexts.line_file import LineFile
 from cru.contexts.store import FileContext
 
 
 def _send(context: FileContext) -> None:
-    Home(context.folder.parent.parent).send(message("a", "desk", "c"))
+    Home(context.folder.parent.parent).send(make_message("a", "desk", "c"))
 
 
 def _take(context: FileContext) -> object:

@@ -11,8 +11,8 @@ from tests.contexts.support import again, fresh, said
 
 from cru.contexts.errors import ContextError
 from cru.contexts.home import Home
-from cru.contexts.inbox import message
-from cru.contexts.lines import LineFile
+from cru.contexts.inbox import make_message
+from cru.contexts.line_file import LineFile
 from cru.contexts.store import FileContext
 
 
@@ -38,8 +38,8 @@ USES: list[tuple[str, Callable[[FileContext], object]]] = [
     ("transcript_archive.jsonl", lambda context: list(context.everything())),
     ("transcript.md", lambda context: context.transcript([said("a")])),
     ("inbox.jsonl", lambda context: context.peek_inbox()),
-    ("inbox.jsonl", lambda context: Home(context.folder.parent.parent).send(message("a", "desk", "c"))),
-    (".inbox.lock", lambda context: Home(context.folder.parent.parent).send(message("a", "desk", "c"))),
+    ("inbox.jsonl", lambda context: Home(context.folder.parent.parent).send(make_message("a", "desk", "c"))),
+    (".inbox.lock", lambda context: Home(context.folder.parent.parent).send(make_message("a", "desk", "c"))),
     ("context_meta.json", again),
     ("context.json", again),
     ("journal.jsonl", lambda context: LineFile(context.folder / "journal.jsonl").write(b"x\n")),

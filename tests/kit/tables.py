@@ -18,7 +18,7 @@ from cru.faces.cli.flags import FLAGS
 from cru.models import settings as models
 from cru.namespace.names import INDEXED, NAMES, NOT_AVAILABLE
 from cru.permissions import settings as permissions
-from cru.permissions.modes import ABOUT, KINDS, MODES
+from cru.permissions.modes import KINDS, MODE_DESCRIPTIONS, MODES
 from cru.tools import settings as tools
 
 
@@ -133,7 +133,7 @@ def modes() -> str:
     rows = ["| mode | " + " | ".join(KINDS) + " | in words |", "|---|" + "---|" * (len(KINDS) + 1)]
     for name, table in MODES.items():
         cells = " | ".join(table.get(kind, "") for kind in KINDS)
-        rows.append(f"| `{name}` | {cells} | {ABOUT[name]} |")
+        rows.append(f"| `{name}` | {cells} | {MODE_DESCRIPTIONS[name]} |")
     return "\n".join(rows)
 
 

@@ -8,9 +8,8 @@ import pytest
 from tests.models.harness import LS, Harness, calls_of, text_of
 from tests.models.wire import Step, broken_stream, serve, status, stream, whole
 
-from cru.models import limits
-from cru.models.anthropic import endpoint
-from cru.models.anthropic_reply import AnthropicReply
+from cru.models import failures
+from cru.models.anthropic import AnthropicReply, endpoint
 from cru.models.failures import RequestFacts
 from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable
 from cru.models.sse import SseDecoder
@@ -94,8 +93,8 @@ def test_a_body_cut_at_any_byte_gives_the_same_reply() -> None:
 
 
 def test_the_arguments_of_one_call_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert limits.ARGUMENTS == 64 << 20
-    monkeypatch.setattr(limits, "ARGUMENTS", 3 << 20)
+    assert failures.MOST_ARGUMENT_BYTES == 64 << 20
+    monkeypatch.setattr(failures, "MOST_ARGUMENT_BYTES", 3 << 20)
     part = {"type": "input_json_delta", "partial_json": "x" * (1_000_000)}
     start = {"type": "tool_use", "id": "c1", "name": "ls", "input": {}}
     pieces = [events(one) for one in block(0, start, part, part, part, part)]

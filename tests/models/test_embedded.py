@@ -10,15 +10,16 @@ import pytest
 from tests.models.harness import LS, calls_of, text_of
 
 from cru.models.protocol import ContextTooLong, ModelUnavailable, NoModel
-from cru.models.pull import path_of
-from cru.models.tool_schema import LONGEST_STRING, called, schema
+from cru.models.pull import weights_path
+from cru.models.tool_schema import LONGEST_STRING, call_schema, parse_call
 from cru.values.deltas import CallPart, Delta, End
 from cru.values.messages import Message, Request, Span, ToolSpec
 
 FOLDER = Path(os.environ.get("CRU_TEST_MODELS", Path.home() / ".cru" / "models"))
 library = pytest.mark.skipif(find_spec("xllamacpp") is None, reason="xllamacpp is not installed (extra `local`)")
 weights = pytest.mark.skipif(
-    not path_of("smollm2", FOLDER).exists(), reason="SmolLM2 is not there: cru models pull smollm2, or CRU_TEST_MODELS"
+    not weights_path("smollm2", FOLDER).exists(),
+    reason="SmolLM2 is not there: cru models pull smollm2, or CRU_TEST_MODELS",
 )
 PLACES = ToolSpec(
     "ls", "List files", {"type": "object", "properties": {"path": {"enum": ["docs", "src"]}}, "required": ["path"]}
@@ -26,7 +27,7 @@ PLACES = ToolSpec(
 
 
 def test_a_choice_of_tools_is_a_schema_whose_strings_end() -> None:
-    ls, places = schema((LS, PLACES))["anyOf"]
+    ls, places = call_schema((LS, PLACES))["anyOf"]
     assert ls["properties"]["name"] == {"const": "ls"}
     assert ls["properties"]["arguments"]["properties"]["path"] == {"type": "string", "maxLength": LONGEST_STRING}
     assert places["properties"]["arguments"]["properties"]["path"] == {"enum": ["docs", "src"]}
@@ -34,10 +35,10 @@ def test_a_choice_of_tools_is_a_schema_whose_strings_end() -> None:
 
 
 def test_a_reply_under_the_schema_is_a_call_and_a_torn_one_is_none() -> None:
-    assert called('{"name": "ls",\n "arguments": {"path": "docs"}}', 0, "i") == CallPart(
+    assert parse_call('{"name": "ls",\n "arguments": {"path": "docs"}}', 0, "i") == CallPart(
         0, "i", "ls", '{"path":"docs"}'
     )
-    assert called('{"name": "ls", "argum', 0, "i") is None
+    assert parse_call('{"name": "ls", "argum', 0, "i") is None
 
 
 @pytest.mark.skipif(find_spec("xllamacpp") is not None, reason="xllamacpp is installed")
@@ -95,7 +96,7 @@ def test_the_small_model_talks_calls_a_tool_and_can_be_stopped() -> None:
     from cru.models.embedded import Embedded
 
     async def main() -> None:
-        model = Embedded("smollm2", path_of("smollm2", FOLDER), None, say=print)
+        model = Embedded("smollm2", weights_path("smollm2", FOLDER), None, say=print)
 
         async def ask(*messages: Message, tools: tuple[ToolSpec, ...] = (), **parameters: object) -> list[Delta]:
             request = Request("", messages=messages, tools=tools, parameters=parameters)
@@ -119,7 +120,7 @@ def test_the_small_model_can_be_stopped_and_says_when_a_prompt_is_too_long() -> 
     from cru.models.embedded import Embedded
 
     async def main() -> None:
-        model = Embedded("smollm2", path_of("smollm2", FOLDER), None, say=print)
+        model = Embedded("smollm2", weights_path("smollm2", FOLDER), None, say=print)
 
         async def ask(text: str) -> None:
             async for _ in model.stream(model.encode(Request("", messages=(Message("user", text),)))):

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.models.harness import LS, Harness
 
-from cru.models.fragments import FragmentCache
+from cru.models.encoding import FragmentCache
 from cru.models.protocol import Model
 from cru.models.scripted import Scripted
 from cru.values.messages import Message, Request, Span, Thinking, ToolCall

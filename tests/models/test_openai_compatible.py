@@ -8,10 +8,9 @@ import pytest
 from tests.models.harness import KEY, LS, Harness, calls_of, request_of, text_of
 from tests.models.wire import Step, broken_stream, delta, finish, open_stream, serve, sse, status, stream, whole
 
-from cru.models import limits
+from cru.models import failures
 from cru.models.failures import RequestFacts
-from cru.models.openai_compatible import endpoint
-from cru.models.openai_reply import OpenAIReply
+from cru.models.openai_compatible import OpenAIReply, endpoint
 from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable
 from cru.models.sse import SseDecoder
 from cru.values.deltas import CallPart, Delta, End, Text, Thought, ThoughtBlock
@@ -53,8 +52,8 @@ def test_a_body_cut_at_any_byte_gives_the_same_reply() -> None:
 
 
 def test_the_arguments_of_one_call_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert limits.ARGUMENTS == 64 << 20
-    monkeypatch.setattr(limits, "ARGUMENTS", 3 << 20)
+    assert failures.MOST_ARGUMENT_BYTES == 64 << 20
+    monkeypatch.setattr(failures, "MOST_ARGUMENT_BYTES", 3 << 20)
     function = {"arguments": "x" * (1_000_000)}
     one = sse(delta(tool_calls=[{"index": 0, "id": "c1", "function": {"name": "ls", **function}}]), done=False)
     other = sse(delta(tool_calls=[{"index": 1, "id": "c2", "function": {"name": "ls", **function}}]), done=False)

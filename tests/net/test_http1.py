@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from cru.net.errors import BadUrl, ConnectionLost
+from cru.net.http import is_loopback, split_url
 from cru.net.http1 import BodyDecoder, parse_head, request
-from cru.net.urls import is_loopback, split
 
 CHUNKED = {"transfer-encoding": "chunked"}
 BODY = b"5\r\nhello\r\n1;ext=x\r\n \r\n0A\r\n0123456789\r\n0\r\nTrailer: x\r\n\r\n"
@@ -62,7 +62,7 @@ def test_a_head_is_read_with_lower_case_names() -> None:
 
 def test_a_header_cannot_smuggle_another_one_in() -> None:
     with pytest.raises(BadUrl, match="line break"):
-        request("POST", split("http://h/"), {"authorization": "Bearer x\r\nevil: 1"}, b"")
+        request("POST", split_url("http://h/"), {"authorization": "Bearer x\r\nevil: 1"}, b"")
 
 
 @pytest.mark.parametrize(
@@ -70,11 +70,11 @@ def test_a_header_cannot_smuggle_another_one_in() -> None:
 )
 def test_what_is_not_a_plain_http_url_is_refused(url: str) -> None:
     with pytest.raises(BadUrl):
-        split(url)
+        split_url(url)
 
 
 def test_urls_are_taken_apart() -> None:
-    url = split("http://[::1]:8080/a/b?c=d")
+    url = split_url("http://[::1]:8080/a/b?c=d")
     assert (url.scheme, url.host, url.port, url.target, url.authority) == (
         "http",
         "::1",
@@ -82,8 +82,8 @@ def test_urls_are_taken_apart() -> None:
         "/a/b?c=d",
         "[::1]:8080",
     )
-    assert split("https://h").port == 443
-    assert split("https://h?q").target == "/?q"
+    assert split_url("https://h").port == 443
+    assert split_url("https://h?q").target == "/?q"
 
 
 @pytest.mark.parametrize(

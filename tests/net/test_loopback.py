@@ -6,7 +6,7 @@ import pytest
 from tests.models.wire import Peer, Step, Wire, drop, hang, open_stream, serve, status, stream
 
 from cru.net.errors import BadUrl, ConnectFailed, ConnectionLost, TimedOut, TooManyRedirects
-from cru.net.response import Fetched
+from cru.net.http import Fetched
 from cru.net.transport import Transport
 
 

@@ -14,10 +14,10 @@ from tests.permissions.world import World, touch
 from cru.config.layers import Layer, restrict
 from cru.permissions.asker import PermissionReply, Subject
 from cru.permissions.errors import BadRule, UnknownMode
-from cru.permissions.gate import Gate, Verdict, how_to_allow
+from cru.permissions.gate import Gate, Verdict, allow_hint
 from cru.permissions.grants import Grants
 from cru.permissions.modes import KINDS, MODES, check_mode
-from cru.permissions.rules import parse, unknown_tools
+from cru.permissions.rules import parse_rule, unknown_tools
 from cru.permissions.settings import LayerRules, PermissionSettings, RuleLists, layer_rules
 
 STRENGTH = {"allow": 0, "ask": 1, "deny": 2}
@@ -165,25 +165,25 @@ def test_an_empty_rule_is_never_stored(world: World) -> None:
 
 
 def test_the_ways_to_allow_are_told() -> None:
-    told = how_to_allow("bash", 'bash:echo "x"')
+    told = allow_hint("bash", 'bash:echo "x"')
     assert "nobody can be asked here" in told and "`-t`" in told
     assert tomllib.loads(told.partition("`[permissions] ")[2].partition("`")[0]) == {"allow": ['bash:echo "x"']}
-    assert "--mode auto" in how_to_allow("edit", "edit:src/*", "write")
+    assert "--mode auto" in allow_hint("edit", "edit:src/*", "write")
     assert "--mode auto" not in told
-    assert how_to_allow("edit", "") == "nobody can be asked here; allow `edit` with `-t`"
-    asked = how_to_allow("bash", "bash:x", "shell", Verdict("ask", "", "bash:*", explicit=True))
+    assert allow_hint("edit", "") == "nobody can be asked here; allow `edit` with `-t`"
+    asked = allow_hint("bash", "bash:x", "shell", Verdict("ask", "", "bash:*", explicit=True))
     assert "`bash:*`" in asked and "-t" not in asked
 
 
 @pytest.mark.parametrize("text", ["", ":x", " bash", "bash:", "bash: ", "Bash(git:*)", "run this"])
 def test_a_rule_that_cannot_be_read_says_what_to_write(text: str) -> None:
     with pytest.raises(BadRule) as caught:
-        parse(text)
+        parse_rule(text)
     assert caught.value.hint.startswith("write ")
 
 
 def test_a_rule_that_names_no_tool_is_reported_with_the_closest() -> None:
-    rules = [parse(text, "config.toml") for text in ("bsh:git *", "bash", "mcp_*", "read", "shell", "*")]
+    rules = [parse_rule(text, "config.toml") for text in ("bsh:git *", "bash", "mcp_*", "read", "shell", "*")]
     (problem,) = unknown_tools(rules, ["bash", "read"])
     assert str(problem) == "config.toml: rule `bsh:git *` names no tool (did you mean `bash`?)"
 
@@ -274,7 +274,7 @@ def test_the_users_own_rules_lie_in_the_home_folder_wherever_it_is(world: World)
         user_home=world.user,
     )
     assert elsewhere.settings_file == f"{world.outside}/config.toml"
-    told = how_to_allow("bash", "bash:x", file=elsewhere.settings_file)
+    told = allow_hint("bash", "bash:x", file=elsewhere.settings_file)
     assert f"in {world.outside}/config.toml" in told and "~/.cru" not in told
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from cru.permissions import snapshot
 from cru.permissions.errors import NotAccepted, NotStored
-from cru.permissions.snapshot import take
+from cru.permissions.snapshot import take_snapshot
 from cru.permissions.trust import Trust
 
 
@@ -34,7 +34,7 @@ def project(folder: Path) -> Path:
 
 
 def test_a_snapshot_holds_every_file_and_its_content(folder: Path) -> None:
-    seen = take(folder, project(folder))
+    seen = take_snapshot(folder, project(folder))
     assert [(item.kind, item.path, item.content) for item in seen.items] == [
         ("folder", "demo", b""), ("file", "demo/init.lua", b"return 1"), ("folder", "demo/lua", b""),
         ("program", "demo/lua/run", b"\x00\xff"), ("file", "link.lua", b"common"),
@@ -58,25 +58,25 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 def test_any_change_takes_the_trust_away(folder: Path, tmp_path: Path, change: str) -> None:
     trust = Trust(tmp_path / "home" / "trust.json")
     assert trust.trusted_copy(folder, project(folder)) is None
-    trust.trust_folder(take(folder, project(folder)))
+    trust.trust_folder(take_snapshot(folder, project(folder)))
     assert trust.trusted_copy(folder, project(folder)) is not None
     CHANGES[change](folder)
     assert trust.trusted_copy(folder, project(folder)) is None
-    trust.trust_folder(take(folder, project(folder)))
+    trust.trust_folder(take_snapshot(folder, project(folder)))
     copy = trust.trusted_copy(folder, project(folder))
     assert copy is not None and len(list(copy.parent.iterdir())) == 1  # copies of before are gone
 
 
 def test_what_python_makes_anew_takes_no_trust_away_and_is_not_in_the_copy(folder: Path, tmp_path: Path) -> None:
     trust = Trust(tmp_path / "home" / "trust.json")
-    trust.trust_folder(take(folder, project(folder)))
+    trust.trust_folder(take_snapshot(folder, project(folder)))
     (folder / "demo" / "__pycache__" / "x.pyc").write_text("changed")
     copy = trust.trusted_copy(folder, project(folder))
     assert copy is not None and not (copy / "demo" / "__pycache__").exists()
 
 
 def test_the_copy_is_what_was_seen_and_for_the_user_alone(folder: Path, tmp_path: Path) -> None:
-    seen = take(folder, project(folder))
+    seen = take_snapshot(folder, project(folder))
     (folder / "demo" / "init.lua").write_text("evil")
     trust = Trust(tmp_path / "home" / "trust.json")
     trust.trust_folder(seen)
@@ -92,7 +92,7 @@ def test_the_copy_is_what_was_seen_and_for_the_user_alone(folder: Path, tmp_path
 def test_a_folder_can_be_forgotten_with_its_copy(folder: Path, tmp_path: Path) -> None:
     trust = Trust(tmp_path / "home" / "trust.json")
     assert not trust.revoke(folder)
-    trust.trust_folder(take(folder, project(folder)))
+    trust.trust_folder(take_snapshot(folder, project(folder)))
     assert trust.revoke(folder) and not trust.is_known(folder)
     assert list((tmp_path / "home" / "trusted").iterdir()) == []
 
@@ -101,7 +101,7 @@ def test_a_home_that_cannot_be_written_is_an_error_and_trusts_nothing(folder: Pa
     (tmp_path / "home").write_text("in the way")
     trust = Trust(tmp_path / "home" / "trust.json")
     with pytest.raises(NotStored, match="cannot be written"):
-        trust.trust_folder(take(folder, project(folder)))
+        trust.trust_folder(take_snapshot(folder, project(folder)))
 
 
 def _outside(folder: Path) -> str:
@@ -144,10 +144,10 @@ REFUSED = (_outside, _similar, _dangling, _upwards, _two_links, _pipe)
 @pytest.mark.parametrize("make", REFUSED)
 def test_what_cannot_be_accepted_is_named(folder: Path, tmp_path: Path, make: Callable[[Path], str]) -> None:
     trust = Trust(tmp_path / "home" / "trust.json")
-    trust.trust_folder(take(folder, project(folder)))
+    trust.trust_folder(take_snapshot(folder, project(folder)))
     expected = make(folder)
     with pytest.raises(NotAccepted, match=f"plugins/{expected}"):
-        take(folder, project(folder))
+        take_snapshot(folder, project(folder))
     with pytest.raises(NotAccepted):
         trust.trusted_copy(folder, project(folder))
 
@@ -157,7 +157,7 @@ def test_a_folder_that_itself_leads_out_of_the_project_is_refused(folder: Path, 
     (other / ".cru").mkdir(parents=True)
     (other / ".cru" / "plugins").symlink_to(folder)
     trust = Trust(tmp_path / "home" / "trust.json")
-    trust.trust_folder(take(folder, project(folder)))
+    trust.trust_folder(take_snapshot(folder, project(folder)))
     with pytest.raises(NotAccepted, match="leads out of the project"):
         trust.trusted_copy(other / ".cru" / "plugins", other)
 
@@ -165,9 +165,9 @@ def test_a_folder_that_itself_leads_out_of_the_project_is_refused(folder: Path, 
 def test_a_folder_that_is_too_large_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot, "LIMIT_ITEMS", 4)
     with pytest.raises(NotAccepted, match="is too large") as caught:
-        take(folder, project(folder))
+        take_snapshot(folder, project(folder))
     assert "4 files" in caught.value.hint
     monkeypatch.setattr(snapshot, "LIMIT_ITEMS", 5)
     monkeypatch.setattr(snapshot, "LIMIT_BYTES", 10)
     with pytest.raises(NotAccepted, match="is too large"):
-        take(folder, project(folder))
+        take_snapshot(folder, project(folder))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from cru.tools.builtin import BuiltIn
-from cru.tools.preview import LINES, WIDTH, arguments
+from cru.tools.preview import LINES, WIDTH, show_arguments
 
 TOOLS = {tool.spec.name: tool for tool in BuiltIn().tools()}
 
@@ -61,9 +61,9 @@ def test_nothing_in_a_preview_moves_the_cursor_or_turns_the_text_around(evil: st
     ],
 )
 def test_every_argument_has_its_line(args: dict[str, Any], first: tuple[str, ...], shown: str) -> None:
-    assert arguments(args, first) == shown
+    assert show_arguments(args, first) == shown
 
 
 def test_a_long_argument_is_cut_with_a_count() -> None:
-    (line,) = arguments({"text": "x" * 1000}).splitlines()
+    (line,) = show_arguments({"text": "x" * 1000}).splitlines()
     assert line.startswith('text: "xxx') and line.endswith(f"… ({1000 + 8 - WIDTH} more characters)")

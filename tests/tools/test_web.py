@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from tests.tools.box import Box
 
-from cru.net.response import Fetched
+from cru.net.http import Fetched
 from cru.net.transport import Transport
 from cru.tools.html import plain
 from cru.tools.protocol import ToolError
-from cru.tools.web import sensitive
+from cru.tools.web import sensitive_reason
 from cru.values.errors import CruError
 
 
@@ -257,4 +257,4 @@ def test_without_a_transport_it_says_so(box: Box) -> None:
     ],
 )
 def test_addresses_of_this_machine_and_private_networks_are_sensitive(url: str, why: str) -> None:
-    assert (why in sensitive(url)) if why else not sensitive(url)
+    assert (why in sensitive_reason(url)) if why else not sensitive_reason(url)

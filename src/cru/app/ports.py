@@ -15,7 +15,7 @@ from cru.config.layers import Layer
 from cru.config.merge import Settings
 from cru.contexts.entries import new_id
 from cru.contexts.home import Home
-from cru.contexts.lines import LineFile, redactor
+from cru.contexts.line_file import LineFile, make_redactor
 from cru.contexts.settings import ContextSettings
 from cru.contexts.store import FileContext
 from cru.engine.mail import make_sender
@@ -38,7 +38,7 @@ from cru.tools.protocol import ToolServices
 from cru.tools.settings import ToolSettings
 
 if TYPE_CHECKING:
-    from cru.net.response import Fetched
+    from cru.net.http import Fetched
 
 Redact = Callable[[bytes], bytes] | None
 
@@ -81,10 +81,10 @@ def tidy_at_the_end(parts: Parts, settings: ToolSettings) -> None:
     """When the session is over, saved outputs that are too old go."""
 
     async def tidy() -> None:
-        from cru.tools.cache import clean
+        from cru.tools.output import clean_outputs
 
         try:
-            clean(parts.store.folder, settings.tool_cache_max_age_days, parts.store.visible)
+            clean_outputs(parts.store.folder, settings.tool_cache_max_age_days, parts.store.visible)
         except OSError as error:
             parts.bus.stream.warn(f"old outputs in {error.filename or parts.store.folder} stay: {error.strerror}")
 
@@ -169,17 +169,17 @@ def session_services(voices: ModelPool, settings: Settings, asker: Asker | None)
 
 def take_keys(settings: Settings, env: Mapping[str, str]) -> Redact:
     """What takes the keys out of records; None if there are none. `env` has them: code that runs in this process need not see them."""
-    from cru.models.registry import KEY_VARIABLES, secrets
+    from cru.models.providers import KEY_VARIABLES, secrets
 
     for name in set(KEY_VARIABLES).difference(settings.of(HookSettings).options.env_pass):
         os.environ.pop(name, None)
     known = secrets(settings.of(ModelSettings), env)
-    return redactor(known) if known else None
+    return make_redactor(known) if known else None
 
 
 def children_env(start: Start) -> dict[str, str]:
     """The environment of tools: everything but the keys of providers; where cru is, in our own names."""
-    from cru.models.registry import KEY_VARIABLES
+    from cru.models.providers import KEY_VARIABLES
 
     env = {key: value for key, value in start.env.items() if key not in KEY_VARIABLES}
     return {**env, "CRU_CONTEXT": start.context, "CRU_HOME": str(start.home), "CRU_PROJECT_ROOT": str(start.root)}

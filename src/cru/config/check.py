@@ -58,12 +58,11 @@ class SettingsChecker:
 
     def _stranger(self, key: str) -> None:
         """A key of no room: another program's, or misspelt."""
-        from cru.config.foreign import IDLE, RULES
 
-        if key in IDLE:
-            self.idle.append(((key,), f"`{key}` of chibi has no effect here", IDLE[key]))
-        elif key in RULES:
-            self.unknown.append(((key,), f"`{key}` of chibi is not known here", RULES[key]))
+        if key in CHIBI_WITHOUT_EFFECT:
+            self.idle.append(((key,), f"`{key}` of chibi has no effect here", CHIBI_WITHOUT_EFFECT[key]))
+        elif key in CHIBI_RULES:
+            self.unknown.append(((key,), f"`{key}` of chibi is not known here", CHIBI_RULES[key]))
         else:
             self._unknown((key,), self._owners)
 
@@ -145,7 +144,7 @@ class SettingsChecker:
             return value
         from cru.config.positions import join_key
 
-        self.wrong.append((path, f"`{join_key(path)}`: expected {said(low, high)}, got {value}", ""))
+        self.wrong.append((path, f"`{join_key(path)}`: expected {describe_range(low, high)}, got {value}", ""))
         return None
 
     def _no_choice(self, path: Path, value: str, choices: tuple[Any, ...]) -> None:
@@ -195,7 +194,7 @@ def _match(tables: Mapping[Path, T], path: Path) -> T | None:
     return None
 
 
-def said(low: float, high: float) -> str:
+def describe_range(low: float, high: float) -> str:
     """A range of numbers in words."""
     if low == -inf and high == inf:
         return "a finite number"
@@ -210,3 +209,21 @@ def _plain(message: str) -> str:
     wanted, _, got = message.removeprefix(start).removesuffix(end).partition(middle)
     kinds = [WORDS.get(one, one) for one in wanted.split(" | ") if one != "null"]
     return f"expected {' or '.join(kinds)}, got {WORDS.get(got, got)}"
+
+
+CHIBI_WITHOUT_EFFECT: dict[str, str] = {
+    "fallback_tool": "an answer without a call ends the turn; plugins may go on with it",
+    "fuel_empty_response_cost": "",
+    "subagent_cost_tier": "",
+    "file_tools_allowed_paths": 'outside of the project is asked about, or `[permissions] allow = ["read:~/notes/**"]`',
+    "storage": "rotation needs no settings",
+    "vfs": "",
+    "site": "",
+}
+"""They are told and have no effect."""
+
+CHIBI_RULES: dict[str, str] = {
+    "tools": 'write it as rules: `[permissions] deny = ["bash"]`',
+    "url_policy": 'write it as rules: `[permissions] deny = ["fetch:http://10.*"]`',
+}
+"""They forbid something, so nothing runs before they are rewritten."""

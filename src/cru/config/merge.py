@@ -58,13 +58,13 @@ class Settings:
         """Each setting by its key, in plain types; secrets only as "set" or "", addresses without theirs."""
         from msgspec import to_builtins
 
-        from cru.config.secret import ADDRESSES, masked
+        from cru.config.secret import ADDRESSES, mask_url
 
         out: dict[str, Any] = {}
         for value in self._values.values():
             out.update(to_builtins(value))
         out |= {key: "set" for key in SECRET & out.keys() if out[key]}
-        return out | {key: masked(out[key]) for key in ADDRESSES & out.keys()}
+        return out | {key: mask_url(out[key]) for key in ADDRESSES & out.keys()}
 
     def value(self, key: str) -> Any:
         """The value of a dotted key in plain types, secrets as in `as_dict`. Raises ConfigError for an unknown key."""

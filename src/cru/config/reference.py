@@ -9,7 +9,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from msgspec import Struct
 from msgspec.structs import FieldInfo, fields
 
-from cru.config.check import said
+from cru.config.check import describe_range
 from cru.config.errors import ConfigError, SettingsProblem
 from cru.config.layers import PREFIX
 from cru.config.merge import NOT_LOCAL
@@ -51,7 +51,7 @@ def _rows(
     scalar = not above and inner is None and get_origin(field.type) not in (tuple, list, dict)
     env = f"`{PREFIX}{key.upper()}`" if scalar else ""
     pair = limits.get(key.replace("NAME", "*"))
-    kind = said(*pair).replace("a number", _type(field.type)) if pair else _type(field.type)
+    kind = describe_range(*pair).replace("a number", _type(field.type)) if pair else _type(field.type)
     cells = (f"`{key}`", kind, _default(field, inner), docs.get(key, ""), local, env)
     yield key, "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |\n"
     if inner is not None:

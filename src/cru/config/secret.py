@@ -20,10 +20,10 @@ def is_secret(name: str) -> bool:
 def holds_secret(setting: str) -> bool:
     """Whether a `KEY=VALUE` says something secret; a table may be written inline."""
     key, _, value = setting.partition("=")
-    return _SECRET_SET.search(setting) is not None or (key.strip() in ADDRESSES and bool(in_address(value)))
+    return _SECRET_SET.search(setting) is not None or (key.strip() in ADDRESSES and bool(secrets_in_url(value)))
 
 
-def in_address(url: str) -> list[str]:
+def secrets_in_url(url: str) -> list[str]:
     """What may be secret in an address: user name, password, and the values of its query; as written, and decoded."""
     from urllib.parse import unquote_plus
 
@@ -34,7 +34,7 @@ def in_address(url: str) -> list[str]:
     return [text for text in dict.fromkeys(spelt for one in found for spelt in (one, unquote_plus(one))) if text]
 
 
-def masked(url: str) -> str:
+def mask_url(url: str) -> str:
     """The address with *** in the place of user name and password and of each value of its query."""
     start, end, query = _places(url)
     shown = f"{url[:start]}{MASK}" if end > start else url[:end]

@@ -63,7 +63,7 @@ def encode(entry: Entry) -> bytes:
     return _encoder.encode(line) + b"\n"
 
 
-def mend(entry: Entry) -> Entry:
+def replace_surrogates(entry: Entry) -> Entry:
     """The entry with lone surrogates (undecodable bytes from outside) replaced, since no JSON file can hold them."""
     mended: Entry = msgspec.convert(_mend(msgspec.to_builtins(entry)), Entry)
     return mended
@@ -106,11 +106,11 @@ def decode_lines(data: bytes, first_line: int, file: str = "context.jsonl") -> t
         try:
             entries.append(decode(line))
         except BROKEN as error:
-            problems.append(LogProblem(file, number, f"not an entry, skipped: {why(error)}"))
+            problems.append(LogProblem(file, number, f"not an entry, skipped: {short_error(error)}"))
     return entries, problems
 
 
-def not_copied(problems: list[LogProblem], archive: bytes, log: bytes) -> list[LogProblem]:
+def lost_lines(problems: list[LogProblem], archive: bytes, log: bytes) -> list[LogProblem]:
     """The problems of an archive without those of lines that a kill left half-written and that stand whole elsewhere: nothing is lost."""
     if not problems:
         return []
@@ -120,7 +120,7 @@ def not_copied(problems: list[LogProblem], archive: bytes, log: bytes) -> list[L
     return [p for p in problems if not any(one.startswith(torn[p.line]) and one != torn[p.line] for one in whole)]
 
 
-def why(error: BaseException) -> str:
+def short_error(error: BaseException) -> str:
     """A decoder's complaint, short."""
     return "nested too deeply" if isinstance(error, RecursionError) else str(error)
 
@@ -136,7 +136,7 @@ ANCHORS = frozenset({ANCHOR, _CREATED, _ARCHIVAL, _COMPACTION})
 """Types of entries that `kept_by` may find to be anchors."""
 
 
-def kept_by(entry: Entry) -> Collection[str] | None:
+def anchor_keeps(entry: Entry) -> Collection[str] | None:
     """The ids that an anchor keeps; None if the entry is no anchor.
 
     chibi's later anchors keep nothing. Its 0.4 wrote a bare `compaction` marker into a file that it had already cut down:

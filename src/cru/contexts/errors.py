@@ -71,27 +71,29 @@ _HINTS = {
 }
 
 
-def reason(error: OSError) -> str:
+def os_error_text(error: OSError) -> str:
     """The operating system's own words."""
     return strerror(error.errno) if error.errno else str(error)
 
 
-def unwritable(path: Path | str, error: OSError) -> StoreUnwritable:
+def write_error(path: Path | str, error: OSError) -> StoreUnwritable:
     """The error for a failed write, with the next step that its errno suggests."""
     if error.errno == errno.ELOOP:
         return StoreUnwritable(
             f"cannot write {path}: it is a link, and what cru keeps stays in its own folder", _NO_LINK
         )
     hint = _HINTS.get(error.errno or 0, "look at the disk, then run the same command again")
-    return StoreUnwritable(f"cannot write {path}: {reason(error)}", hint)
+    return StoreUnwritable(f"cannot write {path}: {os_error_text(error)}", hint)
 
 
-def unreadable(path: Path | str, error: OSError) -> StoreUnreadable:
+def read_error(path: Path | str, error: OSError) -> StoreUnreadable:
     """The error for a failed read."""
-    return StoreUnreadable(f"cannot read {path}: {reason(error)}", "make it readable for this user, or move it away")
+    return StoreUnreadable(
+        f"cannot read {path}: {os_error_text(error)}", "make it readable for this user, or move it away"
+    )
 
 
-class writing:
+class write_errors:
     """Turns an OSError of the block into StoreUnwritable naming `path`."""
 
     __slots__ = ("_path",)
@@ -104,4 +106,4 @@ class writing:
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, OSError):
-            raise unwritable(self._path, error) from error
+            raise write_error(self._path, error) from error

@@ -18,18 +18,18 @@ from msgspec import Struct
 from cru.contexts.entries import now
 from cru.contexts.errors import ContextError, ContextHeld
 from cru.contexts.home import Home
-from cru.contexts.meta import META, id_of, session_id, set_values, values
+from cru.contexts.identity import META, ensure_session_id, known_session_id, read_meta, update_meta
 from cru.contexts.state import (
     AFTER,
     AT,
     CONTEXTS,
     OWNER,
     add_object,
-    change,
     forget_mark,
     has_objects,
     list_expiring,
-    listed,
+    listed_context,
+    update_state,
 )
 
 # A write to one of these is use of a context: what is said, what is sent to it, and the mark itself.
@@ -51,17 +51,17 @@ class ExpiryMark(Struct, frozen=True):
 
     def told(self) -> str:
         """ "on 2030-01-01 00:00:00, or after 30d without use"; "" if it stays."""
-        parts = [f"on {clock(self.at)}"] if self.at else []
-        parts += [f"after {span(self.after)} without use"] if self.after else []
+        parts = [f"on {format_time(self.at)}"] if self.at else []
+        parts += [f"after {format_duration(self.after)} without use"] if self.after else []
         return ", or ".join(parts)
 
 
-def mark_of(home: Path, folder: Path) -> ExpiryMark:
+def read_mark(home: Path, folder: Path) -> ExpiryMark:
     """The mark of the context in `folder`. Raises StoreUnreadable."""
-    there = listed(home, folder.name)
+    there = listed_context(home, folder.name)
     if there is not None and _anothers(there, folder):
         return ExpiryMark()
-    said = values(folder) if there is None else there
+    said = read_meta(folder) if there is None else there
     stamps = [*map(_written, (folder / name for name in USED)), _whole(said.get("last_activity_at"))]
     return ExpiryMark(_whole(said.get(AT)), _whole(said.get(AFTER)), max(stamps) or _written(folder))
 
@@ -75,14 +75,14 @@ def set_mark(home: Path, folder: Path, *, at: int | None = None, after: int | No
             there = add_object(state, folder.name)
             if _anothers(there, folder):
                 forget_mark(state, session, folder.name)
-            there.update({**new, OWNER: session_id(folder)[0]})
+            there.update({**new, OWNER: ensure_session_id(folder)[0]})
             return
-        set_values(folder, new)
-        left = values(folder)
+        update_meta(folder, new)
+        left = read_meta(folder)
         stays = _whole(left.get(AT)) or _whole(left.get(AFTER))
         list_expiring(session, *(("", folder.name) if stays else (folder.name, "")))
 
-    change(home, edit)
+    update_state(home, edit)
 
 
 def destroy_due(home: Home, spare: Collection[str]) -> list[str]:
@@ -95,12 +95,12 @@ def destroy_due(home: Home, spare: Collection[str]) -> list[str]:
 def _destroyed(home: Home, name: str) -> str:
     folder = home.path / CONTEXTS / name
     try:
-        there = listed(home.path, name)
+        there = listed_context(home.path, name)
         if not home.exists(name) or (there is not None and _anothers(there, folder)):
-            change(home.path, lambda state, session: forget_mark(state, session, name))
+            update_state(home.path, lambda state, session: forget_mark(state, session, name))
             return ""
-        mark = mark_of(home.path, folder)
-        if mark.due and home.delete(name, only_if=lambda: mark_of(home.path, folder).due):
+        mark = read_mark(home.path, folder)
+        if mark.due and home.delete(name, only_if=lambda: read_mark(home.path, folder).due):
             return f"the context {name} has destroyed itself, as it was to: {mark.told()}"
     except ContextHeld:
         return ""  # it is in use, or somebody has it open
@@ -111,10 +111,10 @@ def _destroyed(home: Home, name: str) -> str:
 
 def _anothers(there: Mapping[str, Any], folder: Path) -> bool:
     """Whether the mark in state.json is that of an earlier context of this name."""
-    return bool(there.get(OWNER)) and there[OWNER] != id_of(folder)
+    return bool(there.get(OWNER)) and there[OWNER] != known_session_id(folder)
 
 
-def clock(seconds: int) -> str:
+def format_time(seconds: int) -> str:
     """Unix seconds as local time."""
     try:
         return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
@@ -122,7 +122,7 @@ def clock(seconds: int) -> str:
         return f"second {seconds}"
 
 
-def span(seconds: int) -> str:
+def format_duration(seconds: int) -> str:
     """30d, 12h, 90s: in the largest unit that fits."""
     unit = next(u for u, size in reversed(UNITS.items()) if not seconds % size and u != "w")
     return f"{seconds // UNITS[unit]}{unit}"

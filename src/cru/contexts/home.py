@@ -8,13 +8,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cru.contexts.entries import LogProblem
-from cru.contexts.errors import BadName, NameTaken, NoSuchContext, TooLong, reason, unreadable, unwritable, writing
-from cru.contexts.inbox import InboxMessage, deliver, peek
-from cru.contexts.lock import ContextLock, Holder, Sight, interval, is_stale, look
-from cru.contexts.meta import make_folder, session_id
-from cru.contexts.names import DEFAULT, checked, is_name
+from cru.contexts.errors import (
+    BadName,
+    NameTaken,
+    NoSuchContext,
+    TooLong,
+    os_error_text,
+    read_error,
+    write_error,
+    write_errors,
+)
+from cru.contexts.identity import DEFAULT, check_name, ensure_session_id, is_name, make_folder
+from cru.contexts.inbox import InboxMessage, deliver, read_inbox
+from cru.contexts.lock import ContextLock, LockOwner, LockState, clamp_heartbeat, is_stale, read_lock
 from cru.contexts.settings import ContextSettings
-from cru.contexts.state import CONTEXTS, HomeState, begin_rename, bind_mark, end_rename, load, save
+from cru.contexts.state import CONTEXTS, HomeState, begin_rename, bind_mark, end_rename, load_state, save_state
 from cru.contexts.store import FileContext
 from cru.files.regular import read_regular
 
@@ -32,20 +40,20 @@ class Home:
         self.path = path
         self._contexts = path / CONTEXTS
         self._settings = settings or ContextSettings()
-        self._heartbeat = interval(self._settings.lock_heartbeat_seconds)
+        self._heartbeat = clamp_heartbeat(self._settings.lock_heartbeat_seconds)
         self._known: HomeState | None = None
         self.left: list[str] = []
         """What a removal could not clear away: sentences for people."""
 
     def prepare(self) -> tuple[LogProblem, ...]:
         """Read which context is current; what is wrong with state.json or session.json. Changes and makes nothing."""
-        self._known = load(self.path)
+        self._known = load_state(self.path)
         return self._known.problems
 
     @property
     def _state(self) -> HomeState:
         if self._known is None:
-            self._known = load(self.path)
+            self._known = load_state(self.path)
         return self._known
 
     @property
@@ -70,8 +78,8 @@ class Home:
         except FileNotFoundError:
             folders = []
         except OSError as error:
-            raise unreadable(self._contexts, error) from error
-        return sorted({*filter(is_name, folders), *load(self.path).names})
+            raise read_error(self._contexts, error) from error
+        return sorted({*filter(is_name, folders), *load_state(self.path).names})
 
     def resolve(self, name: str) -> str:
         """The name that is meant by `-` (the previous context), `new` or `new:PREFIX` (a new name from the local time, claimed
@@ -86,11 +94,11 @@ class Home:
             if name == "new:":
                 raise BadName("'new:' needs a prefix", "write new:PREFIX, or just new")
             return self._claim(f"{name[4:]}_")
-        return checked(name)
+        return check_name(name)
 
     def named(self, name: str) -> str:
         """The name of a context that should be there: `-` is the previous one, and nothing is made."""
-        return self.resolve(name) if name == "-" else checked(name)
+        return self.resolve(name) if name == "-" else check_name(name)
 
     def open(self, name: str) -> FileContext:
         """The context of that name, made if it is missing. Raises StoreUnreadable, MigrationFailed."""
@@ -105,15 +113,15 @@ class Home:
 
     def waiting(self, name: str) -> tuple[list[InboxMessage], list[LogProblem]]:
         """The messages in the inbox of a context and the lines that are none; nothing is made or changed. Raises StoreUnreadable."""
-        return peek(self._folder(name))
+        return read_inbox(self._folder(name))
 
     def switch(self, name: str) -> None:
         """Make a context current, for later runs too; the one before becomes the previous one."""
-        checked(name)
-        state = load(self.path)
+        check_name(name)
+        state = load_state(self.path)
         if name != state.current or name not in state.names:
-            save(self.path, name, state.previous if name == state.current else state.current, add=name)
-        self._known = load(self.path)
+            save_state(self.path, name, state.previous if name == state.current else state.current, add=name)
+        self._known = load_state(self.path)
 
     def exists(self, name: str) -> bool:
         return self._folder(name).is_dir()
@@ -130,7 +138,7 @@ class Home:
         sight = self._sight(name)
         if sight is None:
             return None
-        h: Holder | None = sight.holder
+        h: LockOwner | None = sight.holder
         return {"pid": h.pid, "host": h.host, "command": h.command, "since": h.since} if h else {"since": sight.beat}
 
     def rename(self, old: str, new: str) -> None:
@@ -143,35 +151,35 @@ class Home:
             if target.exists():
                 raise NameTaken(f"there is a context '{new}' already", "choose another name, or delete that one first")
             bind_mark(self.path, folder)
-            begin_rename(self.path, old, new, session_id(folder)[0])
-            with writing(folder):
+            begin_rename(self.path, old, new, ensure_session_id(folder)[0])
+            with write_errors(folder):
                 folder.rename(target)
             end_rename(self.path, old, new)
-        self._known = load(self.path)
+        self._known = load_state(self.path)
 
     def delete(self, name: str, *, only_if: Callable[[], bool] = lambda: True) -> bool:
         """Remove a context with all its files; False if there was none, or `only_if`, asked while nobody else can work on it, says
         no. If it was the current one, the previous one becomes current, or "default". What could not be cleared away is then in
         `left`. Raises ContextHeld, also if somebody has it open."""
-        from cru.contexts.presence import refuse_attended
+        from cru.contexts.presence import refuse_if_attended
 
         folder = self._folder(name)
         found = folder.is_dir()
         if found:
-            with ContextLock(folder, "delete", self._heartbeat, to_remove=True), writing(folder):
+            with ContextLock(folder, "delete", self._heartbeat, to_remove=True), write_errors(folder):
                 if not only_if():
                     return False
-                refuse_attended(folder)
+                refuse_if_attended(folder)
                 bind_mark(self.path, folder)
                 self._remove(folder)
             self._sweep()
-        state = load(self.path)
+        state = load_state(self.path)
         if name in (*state.names, *state.expiring, state.current, state.previous):
             current, previous = state.current, None if state.previous == name else state.previous
             if current == name:
                 current, previous = (previous, None) if previous and self.exists(previous) else (DEFAULT, None)
-            save(self.path, current, previous, drop=name)
-        self._known = load(self.path)
+            save_state(self.path, current, previous, drop=name)
+        self._known = load_state(self.path)
         return found or name in state.names
 
     @property
@@ -182,7 +190,7 @@ class Home:
         except FileNotFoundError:
             return ""
         except OSError as error:
-            raise unreadable(self.path / REFLECTION, error) from error
+            raise read_error(self.path / REFLECTION, error) from error
 
     def write_reflection(self, text: str, limit_bytes: int | None = None) -> None:
         """Replace it. Raises TooLong over the limit (the setting's, unless given) and leaves the file alone."""
@@ -195,7 +203,7 @@ class Home:
                 f"the reflection has {len(data)} bytes, the limit is {limit}", "shorten it; nothing was changed"
             )
         path = self.path / REFLECTION
-        with writing(path):
+        with write_errors(path):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             replace_file(path, data)
 
@@ -204,10 +212,10 @@ class Home:
         deliver(self._folder(message.to), message)
 
     def _folder(self, name: str) -> Path:
-        return self._contexts / checked(name)
+        return self._contexts / check_name(name)
 
-    def _sight(self, name: str) -> Sight | None:
-        return look(self._folder(name), self._heartbeat)
+    def _sight(self, name: str) -> LockState | None:
+        return read_lock(self._folder(name), self._heartbeat)
 
     def _require(self, name: str) -> None:
         if self.exists(name):
@@ -221,7 +229,7 @@ class Home:
         )
 
     def _claim(self, prefix: str) -> str:
-        stem = checked(prefix + time.strftime("%Y%m%d_%H%M%S"))
+        stem = check_name(prefix + time.strftime("%Y%m%d_%H%M%S"))
         name, number = stem, 2
         make_folder(self._contexts)
         while True:
@@ -231,7 +239,7 @@ class Home:
             except FileExistsError:
                 name, number = f"{stem}_{number}", number + 1
             except OSError as error:
-                raise unwritable(self._contexts / name, error) from error
+                raise write_error(self._contexts / name, error) from error
 
     def _remove(self, folder: Path) -> None:
         """Out of sight with one step."""
@@ -253,4 +261,4 @@ class Home:
             except FileNotFoundError:
                 pass  # another process is at the same
             except OSError as error:
-                self.left.append(f"{path} could not be removed: {reason(error)}")
+                self.left.append(f"{path} could not be removed: {os_error_text(error)}")

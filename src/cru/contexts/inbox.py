@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
-from cru.contexts.entries import BROKEN, LogProblem, new_id, now, why
-from cru.contexts.errors import ContextHeld, unreadable, unwritable, writing
+from cru.contexts.entries import BROKEN, LogProblem, new_id, now, short_error
+from cru.contexts.errors import ContextHeld, read_error, write_error, write_errors
 from cru.files.regular import PRIVATE, append_lines, open_regular, read_regular
 
 INBOX, REJECTED, GUARD = "inbox.jsonl", "inbox.rejected.jsonl", ".inbox.lock"
@@ -32,7 +32,7 @@ class InboxMessage(Struct, frozen=True):
     timestamp: int = 0
 
 
-class _Loose(Struct, frozen=True):
+class _ForeignMessage(Struct, frozen=True):
     """What foreign writers may leave out."""
 
     content: str
@@ -42,10 +42,10 @@ class _Loose(Struct, frozen=True):
     timestamp: float | None = None
 
 
-_decoder = msgspec.json.Decoder(_Loose)
+_decoder = msgspec.json.Decoder(_ForeignMessage)
 
 
-def message(sender: str, to: str, content: str) -> InboxMessage:
+def make_message(sender: str, to: str, content: str) -> InboxMessage:
     """A message of this moment with an id of its own."""
     return InboxMessage(sender, to, content, new_id(), now())
 
@@ -57,17 +57,17 @@ def deliver(folder: Path, letter: InboxMessage) -> None:
         data = msgspec.json.encode({**line, "content": letter.content})
     except UnicodeEncodeError:
         data = msgspec.json.encode({**line, "content": letter.content.encode("utf-8", "replace").decode()})
-    with writing(folder):
+    with write_errors(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     guard = _guard(folder)
     try:
-        with writing(folder / INBOX):
+        with write_errors(folder / INBOX):
             append_lines(folder / INBOX, data + b"\n")
     finally:
         os.close(guard)
 
 
-def peek(folder: Path) -> tuple[list[InboxMessage], list[LogProblem]]:
+def read_inbox(folder: Path) -> tuple[list[InboxMessage], list[LogProblem]]:
     """What lies in the inbox now; nothing is locked or changed."""
     messages, problems, _ = _read(folder / INBOX)
     return messages, problems
@@ -91,7 +91,7 @@ class InboxReading:
         if not self._filled():
             return []
         if (self._folder / INBOX).is_symlink():  # it could not be emptied
-            raise unwritable(self._folder / INBOX, OSError(errno.ELOOP, os.strerror(errno.ELOOP)))
+            raise write_error(self._folder / INBOX, OSError(errno.ELOOP, os.strerror(errno.ELOOP)))
         self._guard_fd = _guard(self._folder)
         try:
             messages, problems, self._rejected = _read(self._folder / INBOX)
@@ -105,10 +105,10 @@ class InboxReading:
     def __exit__(self, kind: object, *_: object) -> None:
         try:
             if kind is None and self._rejected:
-                with writing(self._folder / REJECTED):
+                with write_errors(self._folder / REJECTED):
                     append_lines(self._folder / REJECTED, self._rejected)
             if kind is None and (self._read_any or self._rejected):
-                with writing(self._folder / INBOX):
+                with write_errors(self._folder / INBOX):
                     _empty(self._folder / INBOX)
         finally:
             self._release()
@@ -139,7 +139,7 @@ def _read(path: Path) -> tuple[list[InboxMessage], list[LogProblem], bytes]:
     except FileNotFoundError:
         return [], [], b""
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise read_error(path, error) from error
 
 
 def _parse(data: bytes) -> tuple[list[InboxMessage], list[LogProblem], bytes]:
@@ -153,13 +153,13 @@ def _parse(data: bytes) -> tuple[list[InboxMessage], list[LogProblem], bytes]:
             messages.append(_message(_decoder.decode(line)))
         except (*BROKEN, OverflowError) as error:
             shown = line[:80].decode("utf-8", "replace")
-            text = f"not a message, goes to {REJECTED}: {why(error)}: {shown}"
+            text = f"not a message, goes to {REJECTED}: {short_error(error)}: {shown}"
             problems.append(LogProblem(INBOX, number, text))
             rejected.append(line + b"\n")
     return messages, problems, b"".join(rejected)
 
 
-def _message(found: _Loose) -> InboxMessage:
+def _message(found: _ForeignMessage) -> InboxMessage:
     sender, to = one_line(found.from_ or "") or "unknown", one_line(found.to or "")
     return InboxMessage(sender, to, found.content, found.id or "", int(found.timestamp or 0))
 
@@ -178,7 +178,7 @@ def _guard(folder: Path) -> int:
     try:
         fd = open_regular(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, PRIVATE)
     except OSError as error:
-        raise unwritable(path, error) from error
+        raise write_error(path, error) from error
     try:
         _wait(fd, path)
     except BaseException:
@@ -198,5 +198,5 @@ def _wait(fd: int, path: Path) -> None:
                 text = f"another program has held {path} for {PATIENCE:.0f} seconds"
                 raise ContextHeld(text, "find it with `fuser` or `lsof`, end it, then try again") from error
         except OSError as error:
-            raise unwritable(path, error) from error
+            raise write_error(path, error) from error
         time.sleep(0.002)

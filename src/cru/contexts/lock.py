@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from cru.contexts.entries import now
-from cru.contexts.errors import ContextHeld, NoSuchContext, unwritable
+from cru.contexts.errors import ContextHeld, NoSuchContext, write_error
 from cru.files.regular import PRIVATE, read_regular
 
 LOCK, OWNER = ".lock", ".lock.json"
@@ -29,7 +29,7 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _LONGEST_BEAT = 3600
 
 
-class Holder(Struct, frozen=True):
+class LockOwner(Struct, frozen=True):
     """Who holds a context. `since` is in unix seconds."""
 
     pid: int
@@ -38,11 +38,11 @@ class Holder(Struct, frozen=True):
     since: int
 
 
-class Sight(Struct, frozen=True):
+class LockState(Struct, frozen=True):
     """What the two files say: the last sign of life (None: unreadable), and the holder if `.lock` is a cru process's."""
 
     beat: int | None
-    holder: Holder | None
+    holder: LockOwner | None
 
 
 class ContextLock:
@@ -61,7 +61,7 @@ class ContextLock:
     ) -> None:
         self._folder = folder
         self._command = command
-        self._heartbeat = interval(heartbeat)
+        self._heartbeat = clamp_heartbeat(heartbeat)
         self._check = check
         self._to_remove = to_remove
         self._fd = -1
@@ -109,13 +109,13 @@ class ContextLock:
                 if self._signed(folder, beat):
                     return beat
             except FileExistsError:
-                if not _abandoned(look(self._folder, self._heartbeat), self._heartbeat):
+                if not _abandoned(read_lock(self._folder, self._heartbeat), self._heartbeat):
                     break
                 _remove(folder, self._folder)
             except OSError as error:
                 if self._to_remove and error.errno in _NO_SPACE:
                     return -1
-                raise unwritable(self._folder / LOCK, error) from error
+                raise write_error(self._folder / LOCK, error) from error
         raise _held_by_another(self._folder, self._heartbeat)
 
     def _signed(self, folder: int, beat: int) -> bool:
@@ -125,7 +125,7 @@ class ContextLock:
             _unlink(folder, OWNER)
             owner = os.open(OWNER, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE, dir_fd=folder)
             try:
-                os.write(owner, msgspec.json.encode(Holder(os.getpid(), os.uname().nodename, self._command, now())))
+                os.write(owner, msgspec.json.encode(LockOwner(os.getpid(), os.uname().nodename, self._command, now())))
             finally:
                 os.close(owner)
             os.pwrite(beat, b"%d" % now(), 0)
@@ -147,31 +147,31 @@ class ContextLock:
                 continue  # one missed beat; the kernel's lock stands
 
 
-def interval(seconds: int) -> int:
+def clamp_heartbeat(seconds: int) -> int:
     """Seconds between two heartbeats, whatever the setting says."""
     return min(max(1, seconds), _LONGEST_BEAT)
 
 
-def look(folder: Path, heartbeat: int) -> Sight | None:
+def read_lock(folder: Path, heartbeat: int) -> LockState | None:
     """What the lock files of a context say; None if there is no `.lock`. Takes and changes nothing."""
     try:
         text = read_regular(folder / LOCK)
     except FileNotFoundError:
         return None
     except OSError:
-        return Sight(None, None)
+        return LockState(None, None)
     beat = int(text) if text.strip().isdigit() and len(text) < 20 else None
-    return Sight(beat, _holder(folder / OWNER, beat, heartbeat))
+    return LockState(beat, _holder(folder / OWNER, beat, heartbeat))
 
 
-def is_stale(sight: Sight, heartbeat: int) -> bool:
+def is_stale(sight: LockState, heartbeat: int) -> bool:
     """chibi's rule by the clock; and a process of this host that is gone."""
     if sight.beat is None or now() - sight.beat > heartbeat * 3 // 2:
         return True
     return sight.holder is not None and sight.holder.host == os.uname().nodename and not _alive(sight.holder.pid)
 
 
-def _abandoned(sight: Sight | None, heartbeat: int) -> bool:
+def _abandoned(sight: LockState | None, heartbeat: int) -> bool:
     """Whether `.lock` may be taken over by the owner of the kernel's lock. A cru process of this host that signed it would
     still have the kernel's lock if it lived; its pid may have been given to another process, so that is not asked."""
     if sight is None or is_stale(sight, heartbeat):
@@ -179,11 +179,11 @@ def _abandoned(sight: Sight | None, heartbeat: int) -> bool:
     return sight.holder is not None and sight.holder.host == os.uname().nodename
 
 
-def _holder(path: Path, beat: int | None, heartbeat: int) -> Holder | None:
+def _holder(path: Path, beat: int | None, heartbeat: int) -> LockOwner | None:
     """Who signed; None if the signature is missing, broken, or older than `.lock`, which then is another program's."""
     try:
         signed = path.stat().st_mtime
-        holder = msgspec.json.decode(read_regular(path), type=Holder)
+        holder = msgspec.json.decode(read_regular(path), type=LockOwner)
     except (OSError, msgspec.DecodeError, UnicodeDecodeError):
         return None
     return holder if beat is None or beat - signed <= heartbeat else None
@@ -195,7 +195,7 @@ def _flock(folder: Path, heartbeat: int) -> int:
     except FileNotFoundError as error:
         raise _gone(folder) from error
     except OSError as error:
-        raise unwritable(folder, error) from error
+        raise write_error(folder, error) from error
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
@@ -204,7 +204,7 @@ def _flock(folder: Path, heartbeat: int) -> int:
     except OSError as error:
         if error.errno not in NO_FLOCK:  # without flock (some network disks) `.lock` alone decides
             os.close(fd)
-            raise unwritable(folder, error) from error
+            raise write_error(folder, error) from error
     if not _still(folder, fd):
         os.close(fd)
         raise _gone(folder)
@@ -226,7 +226,7 @@ def _gone(folder: Path) -> NoSuchContext:
 
 def _held_by_another(folder: Path, heartbeat: int) -> ContextHeld:
     for _ in range(5):  # the holder may be about to sign
-        sight = look(folder, heartbeat)
+        sight = read_lock(folder, heartbeat)
         if sight is not None and sight.holder is not None:
             break
         time.sleep(0.004)
@@ -234,20 +234,22 @@ def _held_by_another(folder: Path, heartbeat: int) -> ContextHeld:
     if sight is None:
         return ContextHeld(f"context '{name}' is in use by another process", _HINT.format(end="end that process, "))
     if sight.holder is None:
-        text = f"context '{name}' is in use by another program: {folder / LOCK} was refreshed at {clock(sight.beat)}"
+        text = (
+            f"context '{name}' is in use by another program: {folder / LOCK} was refreshed at {format_time(sight.beat)}"
+        )
         return ContextHeld(
             text, f"wait until it is done; its lock lapses after {heartbeat * 3 // 2} seconds without a refresh"
         )
     h = sight.holder
     ours = h.pid == os.getpid()
     who = "this process" if ours else f"process {h.pid}"
-    text = f"context '{name}' is in use by {who} on {h.host} ({h.command}) since {clock(h.since)}"
+    text = f"context '{name}' is in use by {who} on {h.host} ({h.command}) since {format_time(h.since)}"
     if os.environ.get("CRU_CONTEXT") == name and os.environ.get("CRU_HOME") == str(folder.parent.parent):
         return ContextHeld(f"{text}; this run was started from within its turn", "give it another context with -C NAME")
     return ContextHeld(text, _HINT.format(end="" if ours else f"end it (Ctrl-C there, or `kill -INT {h.pid}`), "))
 
 
-def clock(seconds: int | None) -> str:
+def format_time(seconds: int | None) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds)) if seconds is not None else "an unknown time"
 
 
@@ -266,7 +268,7 @@ def _remove(folder: int, path: Path) -> None:
         try:
             _unlink(folder, name)
         except OSError as error:
-            raise unwritable(path / name, error) from error
+            raise write_error(path / name, error) from error
 
 
 def _unlink(folder: int, name: str) -> None:

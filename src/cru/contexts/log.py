@@ -6,8 +6,17 @@ import os
 from pathlib import Path
 from threading import Lock
 
-from cru.contexts.entries import ANCHORS, BROKEN, LogProblem, decode, decode_lines, encode, kept_by, mend
-from cru.contexts.errors import unreadable, writing
+from cru.contexts.entries import (
+    ANCHORS,
+    BROKEN,
+    LogProblem,
+    anchor_keeps,
+    decode,
+    decode_lines,
+    encode,
+    replace_surrogates,
+)
+from cru.contexts.errors import read_error, write_errors
 from cru.files.regular import APPENDING, PRIVATE, open_regular, read_range, write_all
 from cru.values.entries import Entry
 
@@ -50,7 +59,7 @@ class Log:
             self.close()
             self._clear()
         except OSError as error:
-            raise unreadable(self.path, error) from error
+            raise read_error(self.path, error) from error
 
     def _refresh(self) -> None:
         status = self.path.stat()
@@ -132,7 +141,7 @@ class Log:
         self.entries += entries
         start = 0
         for at in [n for n, entry in enumerate(entries) if entry.entry_type in ANCHORS]:
-            keep = kept_by(entries[at])
+            keep = anchor_keeps(entries[at])
             if keep is not None:
                 self.last_anchor = entries[at]
                 self.visible = [e for e in (*self.visible, *entries[start:at]) if e.id in keep]
@@ -146,10 +155,10 @@ class Log:
         try:
             data = b"".join([encode(e) for e in entries])
         except UnicodeEncodeError:
-            entries = tuple(mend(e) for e in entries)
+            entries = tuple(replace_surrogates(e) for e in entries)
             data = b"".join([encode(e) for e in entries])
         self.refresh()
-        with writing(self.path):
+        with write_errors(self.path):
             if not self._writable:
                 self._swap(open_regular(self.path, APPENDING, PRIVATE), True)
                 self._refresh()
@@ -175,7 +184,7 @@ class Log:
                 return
             fd = os.dup(self._fd)
         try:
-            with writing(self.path):
+            with write_errors(self.path):
                 _fdatasync(fd)
         finally:
             os.close(fd)

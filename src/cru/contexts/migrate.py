@@ -7,8 +7,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from cru.contexts.entries import BROKEN, LogProblem, decode_lines, encode, mend, why
-from cru.contexts.errors import MigrationFailed, unreadable, writing
+from cru.contexts.entries import BROKEN, LogProblem, decode_lines, encode, replace_surrogates, short_error
+from cru.contexts.errors import MigrationFailed, read_error, write_errors
 from cru.files.atomic import create_file
 from cru.files.regular import read_regular
 from cru.values.entries import MESSAGE, Entry
@@ -38,15 +38,15 @@ def migrate(folder: Path) -> tuple[LogProblem, ...]:
     """
     old, log = folder / OLD, folder / LOG
     entries = _entries(_read(old), folder.name)
-    with writing(log):
+    with write_errors(log):
         if not log.exists():
-            create_file(log, b"".join([encode(mend(e)) for e in entries]), sync=True)
+            create_file(log, b"".join([encode(replace_surrogates(e)) for e in entries]), sync=True)
     if not _starts_with(log, entries):
         text = (
             f"ignored, since {LOG} holds another conversation; move it away, or give it a folder of its own to load it"
         )
         return (LogProblem(OLD, 0, text),)
-    with writing(old):
+    with write_errors(old):
         try:
             old.rename(_free_name(old))
         except FileNotFoundError:
@@ -58,10 +58,10 @@ def _read(path: Path) -> _OldContext:
     try:
         return msgspec.json.decode(read_regular(path), type=_OldContext, strict=False)
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise read_error(path, error) from error
     except BROKEN as error:
         hint = f"repair it, or move it away to start without it: mv '{path}' '{path}.bad'"
-        raise MigrationFailed(f"{path} is not a conversation: {why(error)}", hint) from error
+        raise MigrationFailed(f"{path} is not a conversation: {short_error(error)}", hint) from error
 
 
 def _entries(old: _OldContext, name: str) -> list[Entry]:
@@ -90,7 +90,7 @@ def _starts_with(log: Path, entries: list[Entry]) -> bool:
     try:
         found, _ = decode_lines(read_regular(log), 1)
     except OSError as error:
-        raise unreadable(log, error) from error
+        raise read_error(log, error) from error
     return [e.id for e in found[: len(entries)]] == [e.id for e in entries]
 
 

@@ -15,7 +15,7 @@ import msgspec
 
 from cru.contexts.entries import now
 from cru.contexts.errors import ContextHeld
-from cru.contexts.lock import NO_FLOCK, Holder, clock
+from cru.contexts.lock import NO_FLOCK, LockOwner, format_time
 from cru.files.regular import PRIVATE, open_regular, read_regular
 
 SEAT = ".seat"
@@ -30,7 +30,7 @@ class Presence:
         self._fd = _sit(self._path)
         try:  # the name is for people: on a full disk the seat counts without it
             os.ftruncate(self._fd, 0)
-            os.pwrite(self._fd, msgspec.json.encode(Holder(os.getpid(), os.uname().nodename, command, now())), 0)
+            os.pwrite(self._fd, msgspec.json.encode(LockOwner(os.getpid(), os.uname().nodename, command, now())), 0)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 os.close(self._fd)
@@ -45,7 +45,7 @@ class Presence:
             os.close(self._fd)
 
 
-def refuse_attended(folder: Path) -> None:
+def refuse_if_attended(folder: Path) -> None:
     """For who is about to remove a context, and has its lock. Raises ContextHeld if anybody sits there."""
     path = folder / SEAT
     try:
@@ -58,8 +58,8 @@ def refuse_attended(folder: Path) -> None:
     finally:
         os.close(fd)
     try:
-        who = msgspec.json.decode(read_regular(path), type=Holder)
-        text = f"process {who.pid} on {who.host} ({who.command}) since {clock(who.since)}"
+        who = msgspec.json.decode(read_regular(path), type=LockOwner)
+        text = f"process {who.pid} on {who.host} ({who.command}) since {format_time(who.since)}"
         hint = f"end it (Ctrl-D in a chat, or `kill {who.pid}`), then try again"
     except (OSError, msgspec.DecodeError):
         text, hint = "another process", "leave the chats in this context, then try again"

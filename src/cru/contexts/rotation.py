@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from cru.contexts.entries import BROKEN, decode, kept_by
-from cru.contexts.errors import writing
+from cru.contexts.entries import BROKEN, anchor_keeps, decode
+from cru.contexts.errors import write_errors
 from cru.contexts.log import Log
 from cru.files.atomic import replace_file
 from cru.files.regular import append_lines, open_regular, read_range
@@ -29,10 +29,10 @@ def rotate(log: Log, archive: Path) -> int:
     if not moved:
         return 0
     data = b"".join(before)
-    with writing(archive):
+    with write_errors(archive):
         if not _ends_with(archive, data):
             append_lines(archive, data, sync=True)
-    with writing(log.path):
+    with write_errors(log.path):
         replace_file(log.path, b"".join(kept) + content[len(data) :], follow=False)
     log.refresh()
     return moved
@@ -43,13 +43,13 @@ def _split(content: bytes, wanted: set[str]) -> tuple[list[bytes], list[bytes]]:
     lines = content.split(b"\n")
     del lines[-1]
     entries = [_decoded(line) for line in lines]
-    anchors = [i for i, e in enumerate(entries) if e is not None and kept_by(e) is not None]
+    anchors = [i for i, e in enumerate(entries) if e is not None and anchor_keeps(e) is not None]
     last = anchors[-1] if anchors else 0
     before = [line + b"\n" for line in lines[:last]]
     kept = [
         line
         for line, e in zip(before, entries, strict=False)
-        if e is not None and e.id in wanted and kept_by(e) is None
+        if e is not None and e.id in wanted and anchor_keeps(e) is None
     ]
     return before, kept
 

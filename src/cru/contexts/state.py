@@ -20,10 +20,9 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from cru.contexts.entries import LogProblem, now, why
-from cru.contexts.errors import StoreUnreadable, StoreUnwritable, reason, writing
-from cru.contexts.meta import id_of, session_id
-from cru.contexts.names import DEFAULT, is_name
+from cru.contexts.entries import LogProblem, now, short_error
+from cru.contexts.errors import StoreUnreadable, StoreUnwritable, os_error_text, write_errors
+from cru.contexts.identity import DEFAULT, ensure_session_id, is_name, known_session_id
 from cru.files.atomic import replace_file, set_aside
 from cru.files.regular import read_regular
 
@@ -44,7 +43,7 @@ class HomeState(Struct, frozen=True):
     expiring: tuple[str, ...] = ()
 
 
-def load(home: Path) -> HomeState:
+def load_state(home: Path) -> HomeState:
     """Read both files; missing ones mean the defaults, broken ones too, with a problem. Nothing is changed."""
     state, broken_state = _read(home / STATE)
     session, broken_session = _read(home / SESSION)
@@ -60,7 +59,7 @@ def load(home: Path) -> HomeState:
     return HomeState(names, current, previous if previous != current else None, tuple(problems), expiring)
 
 
-def save(home: Path, current: str, previous: str | None, *, add: str = "", drop: str = "") -> None:
+def save_state(home: Path, current: str, previous: str | None, *, add: str = "", drop: str = "") -> None:
     """Write the current and the previous context; `add` joins the list, `drop` leaves it.
 
     Broken files are kept as `<name>.corrupt-<n>`. Raises StoreUnwritable.
@@ -78,18 +77,20 @@ def save(home: Path, current: str, previous: str | None, *, add: str = "", drop:
         if drop and EXPIRING in session:
             list_expiring(session, drop)
 
-    change(home, edit)
+    update_state(home, edit)
 
 
 def begin_rename(home: Path, old: str, new: str, session_id: str) -> None:
     """Say that a folder is about to get another name. Whoever reads or changes these files when it has that name finds everything that
     was said of the old one said of the new one. Raises StoreUnwritable."""
-    change(home, lambda _, session: session.update({RENAMING: {"from": old, "to": new, "session_id": session_id}}))
+    update_state(
+        home, lambda _, session: session.update({RENAMING: {"from": old, "to": new, "session_id": session_id}})
+    )
 
 
 def end_rename(home: Path, old: str, new: str) -> None:
     """Write down what `begin_rename` announced. Raises StoreUnwritable."""
-    change(home, lambda state, session: _rename(state, session, old, new))
+    update_state(home, lambda state, session: _rename(state, session, old, new))
 
 
 def _follow(home: Path, state: dict[str, Any], session: dict[str, Any]) -> None:
@@ -99,7 +100,7 @@ def _follow(home: Path, state: dict[str, Any], session: dict[str, Any]) -> None:
         return
     old, new, key = (pending.get(name) for name in ("from", "to", "session_id"))
     try:
-        moved = isinstance(new, str) and is_name(new) and id_of(home / CONTEXTS / new) == key
+        moved = isinstance(new, str) and is_name(new) and known_session_id(home / CONTEXTS / new) == key
     except StoreUnreadable:
         return  # whoever opens it is told
     del session[RENAMING]
@@ -118,9 +119,9 @@ def _rename(state: dict[str, Any], session: dict[str, Any], old: str, new: str) 
         list_expiring(session, old, new)
 
 
-def change(home: Path, edit: Callable[[dict[str, Any], dict[str, Any]], None]) -> None:
+def update_state(home: Path, edit: Callable[[dict[str, Any], dict[str, Any]], None]) -> None:
     """Let `edit` change what state.json and session.json hold, alone among processes. Raises StoreUnwritable."""
-    with writing(home / STATE):
+    with write_errors(home / STATE):
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
         guard = os.open(home, os.O_RDONLY | os.O_DIRECTORY)
         try:
@@ -136,20 +137,20 @@ def change(home: Path, edit: Callable[[dict[str, Any], dict[str, Any]], None]) -
             os.close(guard)
 
 
-def object_of(raw: dict[str, Any], name: str) -> dict[str, Any] | None:
+def find_object(raw: dict[str, Any], name: str) -> dict[str, Any] | None:
     """What a state.json of objects says about a context; None if it lists names, or not this one."""
     return next((item for item in _contexts(raw) if isinstance(item, dict) and item.get("name") == name), None)
 
 
-def listed(home: Path, name: str) -> dict[str, Any] | None:
+def listed_context(home: Path, name: str) -> dict[str, Any] | None:
     """The same of a home's state.json as it is now."""
-    return object_of(_read(home / STATE)[0], name)
+    return find_object(_read(home / STATE)[0], name)
 
 
 def add_object(state: dict[str, Any], name: str) -> dict[str, Any]:
     """The object of a context in a state.json of objects, made if it is missing."""
     state["contexts"] = _edited(_contexts(state), name, "", True)
-    found = object_of(state, name)
+    found = find_object(state, name)
     assert found is not None
     return found
 
@@ -157,15 +158,15 @@ def add_object(state: dict[str, Any], name: str) -> dict[str, Any]:
 def bind_mark(home: Path, folder: Path) -> None:
     """Before a context goes or gets another name: a mark that chibi made says from now on whose it is, so that a kill leaves none to
     the next context of this name."""
-    there = listed(home, folder.name)
+    there = listed_context(home, folder.name)
     if there is None or not (there.get(AT) or there.get(AFTER)) or there.get(OWNER):
         return
 
     def edit(state: dict[str, Any], _: object) -> None:
-        add_object(state, folder.name)[OWNER] = session_id(folder)[0]
+        add_object(state, folder.name)[OWNER] = ensure_session_id(folder)[0]
 
     try:
-        change(home, edit)
+        update_state(home, edit)
     except StoreUnwritable:
         pass  # it is only for a kill: a full disk must not keep a context from being deleted
 
@@ -173,7 +174,7 @@ def bind_mark(home: Path, folder: Path) -> None:
 def forget_mark(state: dict[str, Any], session: dict[str, Any], name: str) -> None:
     """The mark was another context's, or its context is gone."""
     list_expiring(session, name)
-    there = object_of(state, name)
+    there = find_object(state, name)
     if there is not None:
         there.update({AT: 0, AFTER: 0})
         there.pop(OWNER, None)
@@ -193,9 +194,9 @@ def _read(path: Path) -> tuple[dict[str, Any], list[LogProblem]]:
     except FileNotFoundError:
         return {}, []
     except OSError as error:
-        return {}, [LogProblem(path.name, 0, f"cannot be read, defaults are used: {reason(error)}")]
+        return {}, [LogProblem(path.name, 0, f"cannot be read, defaults are used: {os_error_text(error)}")]
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        return {}, [LogProblem(path.name, 0, f"not valid, defaults are used: {why(error)}")]
+        return {}, [LogProblem(path.name, 0, f"not valid, defaults are used: {short_error(error)}")]
     if not isinstance(raw.get("contexts", []), list):
         return {}, [LogProblem(path.name, 0, "not valid, defaults are used: 'contexts' is not a list")]
     return raw, []

@@ -7,12 +7,12 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from cru.contexts.entries import LogProblem, decode_lines, new_id, not_copied, now, role_of, summary_of
-from cru.contexts.errors import ContextError, NoSuchContext, reason, unreadable, writing
-from cru.contexts.inbox import InboxMessage, InboxReading, peek
-from cru.contexts.lock import ContextLock, interval
+from cru.contexts.entries import LogProblem, decode_lines, lost_lines, new_id, now, role_of, summary_of
+from cru.contexts.errors import ContextError, NoSuchContext, os_error_text, read_error, write_errors
+from cru.contexts.identity import ensure_session_id, find_context, read_meta
+from cru.contexts.inbox import InboxMessage, InboxReading, read_inbox
+from cru.contexts.lock import ContextLock, clamp_heartbeat
 from cru.contexts.log import Log
-from cru.contexts.meta import moved_to, session_id, values
 from cru.contexts.settings import ContextSettings
 from cru.files.regular import read_regular
 from cru.values.entries import ANCHOR, MESSAGE, Entry
@@ -108,12 +108,12 @@ class FileContext:
         """Raises StoreUnreadable, and what a migration raises (see migrate.py)."""
         self.folder = folder
         self.name = folder.name
-        self._heartbeat = interval((settings or ContextSettings()).lock_heartbeat_seconds)
+        self._heartbeat = clamp_heartbeat((settings or ContextSettings()).lock_heartbeat_seconds)
         self._lock: ContextLock | None = None
         self._seat: Presence | None = None
         self._loaded = False
         self._log = Log(folder / LOG)
-        self.session_id, problems = session_id(folder)
+        self.session_id, problems = ensure_session_id(folder)
         self._log.problems += problems
         if (folder / OLD).exists():
             from cru.contexts.migrate import migrate
@@ -140,7 +140,7 @@ class FileContext:
         try:
             self._seat = self._seat or Presence(self.folder, command)
         except OSError as error:
-            text = f"cannot be written ({reason(error)}); nothing keeps another process from deleting this context meanwhile"
+            text = f"cannot be written ({os_error_text(error)}); nothing keeps another process from deleting this context meanwhile"
             self._log.problems.append(LogProblem(".seat", 0, text))
 
     def refresh(self) -> tuple[LogProblem, ...]:
@@ -183,7 +183,7 @@ class FileContext:
         logged = list(self._log.entries)
         data = self._bytes(ARCHIVE)
         archived, problems = decode_lines(data, 1, ARCHIVE)
-        self._log.problems += not_copied(problems, data, self._log.content())
+        self._log.problems += lost_lines(problems, data, self._log.content())
         seen: set[str] = set()
         for entry in (*archived, *logged):
             if entry.id not in seen:
@@ -204,7 +204,7 @@ class FileContext:
         return InboxReading(self.folder, self._log.problems.extend)
 
     def peek_inbox(self) -> list[InboxMessage]:
-        return peek(self.folder)[0]
+        return read_inbox(self.folder)[0]
 
     def read_text(self, name: str) -> str:
         return self._bytes(_plain(name)).decode("utf-8", "replace")
@@ -213,7 +213,7 @@ class FileContext:
         from cru.files.atomic import replace_file
 
         path = self.folder / _plain(name)
-        with writing(path):
+        with write_errors(path):
             if name == SUMMARY and not text:
                 path.unlink(missing_ok=True)
             else:
@@ -224,7 +224,7 @@ class FileContext:
 
         said = [(role_of(e), e.content) for e in entries if e.entry_type == MESSAGE]
         text = "".join(f"[{role.upper()}]: {content}\n\n" for role, content in said if role != "system")
-        with writing(self.folder / TRANSCRIPT):
+        with write_errors(self.folder / TRANSCRIPT):
             if text:
                 append_lines(self.folder / TRANSCRIPT, text.encode("utf-8", "replace"))
 
@@ -238,8 +238,8 @@ class FileContext:
 
     def name_now(self) -> str:
         """What it is called by now: another name if it was renamed since it was opened, "" if it was deleted."""
-        here = values(self.folder).get("session_id", self.session_id) if self.folder.is_dir() else ""
-        return self.name if here == self.session_id else moved_to(self.folder.parent, self.session_id)
+        here = read_meta(self.folder).get("session_id", self.session_id) if self.folder.is_dir() else ""
+        return self.name if here == self.session_id else find_context(self.folder.parent, self.session_id)
 
     def _refuse_moved(self) -> None:
         now = self.name_now()
@@ -263,7 +263,7 @@ class FileContext:
         except FileNotFoundError:
             return b""
         except OSError as error:
-            raise unreadable(self.folder / name, error) from error
+            raise read_error(self.folder / name, error) from error
 
 
 def _plain(name: str) -> str:

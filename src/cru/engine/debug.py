@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from cru.contexts.lines import LineFile
+from cru.contexts.line_file import LineFile
 from cru.engine.recorder import LineSink, Recorder
 from cru.values.messages import Request
 

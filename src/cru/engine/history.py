@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 
-from cru.contexts.entries import kept_by
+from cru.contexts.entries import anchor_keeps
 from cru.values.entries import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 from cru.values.messages import Message, Thinking, ToolCall
 
@@ -164,7 +164,7 @@ def visible_at(entries: Sequence[Entry], upto: str) -> list[Entry]:
     """What counted when the entry `upto` was the newest: what each anchor keeps of what was seen before it, and what followed."""
     seen: list[Entry] = []
     for entry in entries:
-        kept = kept_by(entry)
+        kept = anchor_keeps(entry)
         if kept is None:
             seen.append(entry)
         else:

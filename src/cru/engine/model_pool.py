@@ -42,11 +42,10 @@ class ModelPool:
         """The same; nobody hears of it. Raises NoModel."""
         if name in self._made:
             return self._made[name]
-        from cru.models.registry import build as build_model
-        from cru.models.registry import choose
+        from cru.models.registry import build_model, choose_model
 
         wanted = msgspec.structs.replace(self._settings, model=name) if name else self._settings
-        choice = await choose(wanted, self._env, self._folder, self._say)
+        choice = await choose_model(wanted, self._env, self._folder, self._say)
         model = build_model(choice, wanted, self._env, self.transport(), say=self._say)
         voice = ResolvedModel(model, choice.parameters, choice.context_window or 0, _shown(choice.base_url))
         self._made[name] = self._made[model.name] = voice
@@ -93,6 +92,6 @@ def _shown(base_url: str) -> str:
     """An address as records have it; a file's path as it is."""
     if "://" not in base_url or not ("@" in base_url or "?" in base_url):
         return base_url
-    from cru.config.secret import masked
+    from cru.config.secret import mask_url
 
-    return masked(base_url)
+    return mask_url(base_url)

@@ -20,7 +20,7 @@ from cru.events.payloads import (
     PermissionResolved,
 )
 from cru.permissions.asker import PermissionReply, Subject
-from cru.permissions.gate import Verdict, how_to_allow
+from cru.permissions.gate import Verdict, allow_hint
 from cru.tools.protocol import Access, Tool
 from cru.values.errors import CruError
 
@@ -136,7 +136,7 @@ async def _person(parts: Parts, asked: PermissionQuestion, verdict: Verdict, hoo
     except (CruError, OSError) as error:
         return PermissionDecision(False, "error", "error", f"the question could not be asked: {error}")
     if reply is None:
-        way = NOT_THERE if hook else how_to_allow(asked.name, rule, asked.kind, verdict, parts.gate.settings_file)
+        way = NOT_THERE if hook else allow_hint(asked.name, rule, asked.kind, verdict, parts.gate.settings_file)
         return PermissionDecision(False, "policy", "policy", f"{verdict.why}; {way}")
     if reply.choice == "no":
         return PermissionDecision(False, HUMAN, "human", reply.reason)
@@ -149,10 +149,10 @@ async def _person(parts: Parts, asked: PermissionQuestion, verdict: Verdict, hoo
 
 def _preview(parts: Parts, asked: PermissionQuestion) -> str:
     """What the tool shows of the call; of tools without a `preview`, every argument."""
-    from cru.tools.preview import arguments
+    from cru.tools.preview import show_arguments
 
     try:
-        return str(getattr(asked.tool, "preview", arguments)(asked.args))
+        return str(getattr(asked.tool, "preview", show_arguments)(asked.args))
     except Exception as error:  # noqa: BLE001  the boundary around tools: the question is asked without it
         parts.bus.stream.warn(f"tool {asked.name}: no preview: {type(error).__name__}: {error}")
         return ""

@@ -23,7 +23,7 @@ from cru.events.answers import PASS, Answer, Inject, add
 from cru.events.payloads import OutputCached, ToolBeforeCall, ToolCalled, ToolCompleted, ToolFailed, ToolSettled
 from cru.events.scope import check
 from cru.events.stream import ToolOutput
-from cru.tools.output import spill, wants_spill
+from cru.tools.output import is_too_long, save_output
 from cru.tools.protocol import Access, ArgumentError, Tool, ToolContext, ToolError, ToolResult, ToolTimeout
 from cru.values.errors import CruError
 from cru.values.messages import ToolCall
@@ -191,7 +191,7 @@ async def _finish(
 
 async def _spilled(parts: Parts, call: ToolCall, args: dict[str, Any], content: str) -> tuple[str, str, Answer, str]:
     """The content or its stub, the file that holds the rest, what the handlers said, and who they were."""
-    if not wants_spill(content, parts.tool_settings):
+    if not is_too_long(content, parts.tool_settings):
         return content, "", PASS, ""
     size, lines = len(content.encode("utf-8", "replace")), content.count("\n") + 1
     outcome = await parts.bus.dispatch(OutputCached(call.name, args, content, size, lines))
@@ -199,7 +199,7 @@ async def _spilled(parts: Parts, call: ToolCall, args: dict[str, Any], content: 
     if answer.stops:
         return content, "", Answer(halt=answer.halt, reason=answer.reason), outcome.by
     summary = answer.result if isinstance(answer.result, str) else outcome.payload.summary
-    stub, path = spill(parts.store.folder, call.id, call.name, content, parts.tool_settings, summary or None)
+    stub, path = save_output(parts.store.folder, call.id, call.name, content, parts.tool_settings, summary or None)
     return stub, path, PASS, ""
 
 

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from cru.models.encoding import FragmentCache, LastValue
 from cru.models.exchange import Say
 from cru.models.failures import RequestFacts
-from cru.models.fragments import FragmentCache, Last
-from cru.models.openai_compatible import tell_once
-from cru.models.openai_reply import OpenAIReply
+from cru.models.openai_compatible import OpenAIReply, tell_once
 from cru.models.protocol import ModelUnavailable, NoModel
-from cru.models.tool_schema import called, schema
+from cru.models.tool_schema import call_schema, parse_call
 from cru.values.deltas import Delta, End, Text
 from cru.values.messages import Message, Request, Span, ToolSpec, system_text
 
@@ -57,7 +56,7 @@ class Embedded:
         self.name, self._path, self._say = name, path, say
         self._window = context_window or WINDOW
         self._asked = RequestFacts(self.provider, name)
-        self._messages, self._head, self._format = FragmentCache(_message), Last(), Last()
+        self._messages, self._head, self._format = FragmentCache(_message), LastValue(), LastValue()
         self._told: set[str] = set()
         self._server: xllamacpp.Server | None = None
         self._loading = asyncio.Lock()
@@ -96,7 +95,7 @@ class Embedded:
             await asyncio.to_thread(_drop, [server])
 
     def _called(self, text: str) -> list[Delta]:
-        call = called(text, 0, f"call_local_{_made_up()}")
+        call = parse_call(text, 0, f"call_local_{_made_up()}")
         return [call] if call is not None else [Text(text)]
 
     async def _loaded(self) -> xllamacpp.Server:
@@ -190,7 +189,7 @@ def _forces_a_call(request: Request) -> bool:
 
 
 def _response_format(tools: tuple[ToolSpec, ...]) -> bytes:
-    return _FORCED + b',"json_schema":{"name":"call","schema":' + _encode(schema(tools)) + b"}}"
+    return _FORCED + b',"json_schema":{"name":"call","schema":' + _encode(call_schema(tools)) + b"}}"
 
 
 def _message(message: Message) -> bytes:

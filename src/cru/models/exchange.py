@@ -9,12 +9,11 @@ from typing import Protocol
 
 import msgspec
 
-from cru.models.failures import RequestFacts, from_status
+from cru.models.failures import TRIES, RequestFacts, delay_asked_for, delay_before_retry, error_for_status
 from cru.models.protocol import BrokenReply, ModelError, ModelRefused, ModelUnavailable
 from cru.models.sse import SseDecoder
-from cru.net import retry
 from cru.net.errors import BadUrl, NetError
-from cru.net.response import Response
+from cru.net.http import Response
 from cru.net.transport import Transport
 from cru.values.deltas import Delta
 
@@ -59,7 +58,7 @@ class Exchange:
 
     async def deltas(self, body: bytes, reader: Callable[[], ReplyReader]) -> AsyncGenerator[Delta, None]:
         """The reply to one request. Raises ModelError. Close the generator to close the connection."""
-        for attempt in range(retry.TRIES):
+        for attempt in range(TRIES):
             begun = False
             asked_delay: list[float] = []
             try:
@@ -73,7 +72,7 @@ class Exchange:
                 cause: Exception = error
             except ModelError as error:
                 failure, cause = error, error
-            if begun or not failure.retryable or attempt == retry.TRIES - 1:
+            if begun or not failure.retryable or attempt == TRIES - 1:
                 raise failure from (cause if cause is not failure else cause.__cause__)
             await self._wait(attempt, failure, asked_delay[0] if asked_delay else None)
 
@@ -88,8 +87,8 @@ class Exchange:
     async def _wait(self, attempt: int, failure: ModelError, asked: float | None) -> None:
         from random import random
 
-        seconds = retry.delay(attempt, asked, random())
-        self._say(f"{failure.message}; trying again in {seconds:.1f} s ({attempt + 2} of {retry.TRIES})")
+        seconds = delay_before_retry(attempt, asked, random())
+        self._say(f"{failure.message}; trying again in {seconds:.1f} s ({attempt + 2} of {TRIES})")
         await self._sleep(seconds)
 
     async def _once(self, body: bytes, reader: ReplyReader, asked_delay: list[float]) -> AsyncGenerator[Delta, None]:
@@ -107,12 +106,12 @@ class Exchange:
 
     def _stranger(self, kind: str) -> ModelError:
         """The error for a good status with something else than a reply: a login page, a proxy, another service."""
-        from cru.net.urls import split
+        from cru.net.http import split_url
 
         kind = "".join(char for char in kind[:80] if char.isprintable())
         what = f"with {kind}" if kind else "without a content type"
         error = BrokenReply(
-            f"{self.asked.provider}: {split(self._url).authority} answered {what}, which is no model's reply",
+            f"{self.asked.provider}: {split_url(self._url).authority} answered {what}, which is no model's reply",
             f"does base_url name the right server and path? The request went to {self._url.partition('?')[0]}",
         )
         error.retryable = False
@@ -121,9 +120,9 @@ class Exchange:
     async def _refusal(self, response: Response, asked_delay: list[float]) -> ModelError:
         from time import time
 
-        if (seconds := retry.asked_delay(response.headers, time())) is not None:
+        if (seconds := delay_asked_for(response.headers, time())) is not None:
             asked_delay.append(seconds)
-        return from_status(self.asked, response.status, await response.read(_ERROR_BYTES))
+        return error_for_status(self.asked, response.status, await response.read(_ERROR_BYTES))
 
 
 async def _events(
@@ -172,13 +171,13 @@ async def _drain(response: Response) -> None:
         pass  # the reply is whole; only the connection is not kept
 
 
-def unfinished(asked: RequestFacts) -> BrokenReply:
+def unfinished_error(asked: RequestFacts) -> BrokenReply:
     return BrokenReply(
         f"{asked.provider}: the reply of {asked.model} ended early", "what came so far is kept; try again"
     )
 
 
-def unreadable(asked: RequestFacts, data: bytes) -> BrokenReply:
+def unreadable_error(asked: RequestFacts, data: bytes) -> BrokenReply:
     """For a reply that is not what the protocol says; asking again would bring the same."""
     shown = asked.without_keys(data.decode("utf-8", "replace"))[:120]
     error = BrokenReply(

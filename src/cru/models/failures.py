@@ -1,14 +1,14 @@
-"""A provider's words for what went wrong → our errors."""
+"""What went wrong with a request: a provider's words as our errors, how much a reply may hold, and when to ask again."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable
-from cru.net.retry import retryable
 
 _TOO_LONG = (
     "context_length_exceeded",
@@ -77,7 +77,7 @@ class RequestFacts(Struct, frozen=True):
         return text
 
 
-def from_status(asked: RequestFacts, status: int, body: bytes) -> ModelError:
+def error_for_status(asked: RequestFacts, status: int, body: bytes) -> ModelError:
     """The error that an HTTP status and its body stand for."""
     error = ErrorObject()
     try:
@@ -86,20 +86,20 @@ def from_status(asked: RequestFacts, status: int, body: bytes) -> ModelError:
         error.message = body[:500].decode("utf-8", "replace").strip()
     else:
         error = as_object(reply.error) or ErrorObject(reply.message or str(reply.detail or ""))
-    return build(asked, status, error)
+    return error_for(asked, status, error)
 
 
 def as_object(error: ErrorObject | str | None) -> ErrorObject | None:
     return ErrorObject(error) if isinstance(error, str) else error
 
 
-def from_object(asked: RequestFacts, error: ErrorObject) -> ModelError:
+def error_for_object(asked: RequestFacts, error: ErrorObject) -> ModelError:
     """The error that an `error` object inside a 200 reply stands for."""
     status = error.code if isinstance(error.code, int) else _STATUS_OF_TYPE.get(error.type or str(error.code), 0)
-    return build(asked, status, error)
+    return error_for(asked, status, error)
 
 
-def build(asked: RequestFacts, status: int, error: ErrorObject) -> ModelError:
+def error_for(asked: RequestFacts, status: int, error: ErrorObject) -> ModelError:
     text = _words(asked, error)
     told = f"{asked.provider}: {text}" if text else f"{asked.provider} answered {status}"
     if status and text:
@@ -113,7 +113,7 @@ def build(asked: RequestFacts, status: int, error: ErrorObject) -> ModelError:
         return ModelRefused(told, f"the account of {asked.provider} has no credit left for this request")
     if status == 404:
         return ModelRefused(told, f"is the model id {asked.model!r} right, and base_url?")
-    if retryable(status):
+    if is_retryable_status(status):
         return ModelUnavailable(told, "try again later, or name another model with `model`")
     if status:
         return ModelRefused(told)
@@ -134,3 +134,66 @@ def _key_hint(asked: RequestFacts) -> str:
     if asked.key_name:
         return f"the key came from {asked.key_name}: is it right, and may it use {asked.model!r}?"
     return "no key was sent: set `api_key` (or CRU_API_KEY) for this base_url"
+
+
+MOST_LINE_BYTES = 32 << 20
+MOST_EVENT_BYTES = 256 << 20
+MOST_ARGUMENT_BYTES = 64 << 20
+
+
+def too_long(what: str, limit: int) -> BrokenReply:
+    """The error for a part of a reply that is too long; asking again would bring the same."""
+    error = BrokenReply(
+        f"the reply holds {what} of more than {limit >> 20} MiB", "does base_url name a model server that works?"
+    )
+    error.retryable = False
+    return error
+
+
+class ArgumentBuffer:
+    """Adds up the arguments of each call of one reply."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[int, int] = {}
+
+    def add(self, slot: int, text: str) -> None:
+        """Raises BrokenReply."""
+        size = self._sizes[slot] = self._sizes.get(slot, 0) + len(text)
+        if size > MOST_ARGUMENT_BYTES:
+            raise too_long("a tool call with arguments", MOST_ARGUMENT_BYTES)
+
+
+TRIES = 4
+_FIRST_DELAY = 0.5
+_LONGEST_DELAY = 8.0
+_LONGEST_ASKED = 60.0
+
+
+def is_retryable_status(status: int) -> bool:
+    """Whether the same request may succeed later: 408, 409, 429 and every 5xx."""
+    return status in (408, 409, 429) or status >= 500
+
+
+def delay_asked_for(headers: Mapping[str, str], now: float) -> float | None:
+    """The seconds that `Retry-After` (seconds or a date) asks for, at most 60; None if it does not. `now` is unix time."""
+    value = headers.get("retry-after", "").strip()
+    if not value:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        from email.utils import parsedate_to_datetime
+
+        try:
+            seconds = parsedate_to_datetime(value).timestamp() - now
+        except ValueError:
+            return None
+    return min(max(seconds, 0.0), _LONGEST_ASKED) if seconds == seconds else None
+
+
+def delay_before_retry(attempt: int, asked: float | None, jitter: float) -> float:
+    """Seconds before the next try after `attempt` (0 = the first) failed. `jitter` in 0…1 takes up to half off, so that many
+    clients do not come back together; what the server asked for is never shortened."""
+    if asked is not None:
+        return asked
+    return min(_LONGEST_DELAY, _FIRST_DELAY * 2.0**attempt) * (1.0 - jitter / 2.0)

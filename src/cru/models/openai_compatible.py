@@ -6,13 +6,14 @@ from collections.abc import AsyncGenerator
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
-from cru.models import parameters
-from cru.models.exchange import Exchange, Say
-from cru.models.fragments import FragmentCache, Last
-from cru.models.openai_reply import OpenAIReply
-from cru.values.deltas import Delta
-from cru.values.messages import Message, Request, ToolSpec, system_text
+from cru.models import encoding
+from cru.models.encoding import FragmentCache, LastValue
+from cru.models.exchange import NOT_JSON, Exchange, Say, unfinished_error, unreadable_error
+from cru.models.failures import ArgumentBuffer, ErrorObject, RequestFacts, as_object, error_for_object
+from cru.values.deltas import CallPart, Delta, End, Text, Thought, ThoughtBlock
+from cru.values.messages import Message, Request, Thinking, ToolSpec, Usage, system_text
 
 _encode = msgspec.json.encode
 
@@ -37,7 +38,7 @@ class OpenAICompatible:
         self.provider, self.name = provider, name
         self._exchange, self._say = exchange, say
         self._messages = FragmentCache(self._message)
-        self._head, self._system, self._tools = Last(), Last(), Last()
+        self._head, self._system, self._tools = LastValue(), LastValue(), LastValue()
         self._told: set[str] = set()
 
     def encode(self, request: Request) -> bytes:
@@ -74,7 +75,7 @@ class OpenAICompatible:
                 head["cache_control"] = {"type": "ephemeral"}
         else:
             head["stream_options"] = {"include_usage": True}
-        mapped = parameters.openai(given, self.provider, has_tools)
+        mapped = encoding.openai_parameters(given, self.provider, has_tools)
         for name in mapped.dropped:
             tell_once(self._told, self._say, self.provider, name)
         return _encode(head | mapped.fields)[:-1]
@@ -121,3 +122,238 @@ def _tools(tools: tuple[ToolSpec, ...]) -> bytes:
 def _system(request: Request) -> bytes:
     text = system_text(request.system)
     return _encode({"role": "system", "content": text}) if text else b""
+
+
+class _FunctionDelta(Struct):
+    name: str | None = None
+    arguments: str | dict[str, Any] | None = None
+
+
+class _CallDelta(Struct):
+    index: int | None = None
+    id: str | None = None
+    function: _FunctionDelta | None = None
+
+
+class _ContentPart(Struct):
+    text: str | None = None
+
+
+class _Part(Struct):
+    content: str | list[_ContentPart] | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    reasoning_details: list[dict[str, Any]] | None = None
+    tool_calls: list[_CallDelta] | None = None
+    refusal: str | None = None
+
+
+class _ReplyChoice(Struct):
+    delta: _Part | None = None
+    message: _Part | None = None
+    finish_reason: str | None = None
+    index: int = 0
+
+
+class _Details(Struct):
+    cached_tokens: int | None = None
+    cache_write_tokens: int | None = None
+
+
+class _OpenAIUsage(Struct):
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    prompt_tokens_details: _Details | None = None
+    prompt_cache_hit_tokens: int | None = None
+    cost: float | None = None
+
+
+class _Chunk(Struct):
+    choices: list[_ReplyChoice] | None = None
+    usage: _OpenAIUsage | None = None
+    error: ErrorObject | str | None = None
+
+
+_decode = msgspec.json.Decoder(_Chunk).decode
+_CALL_REASONS = ("stop", "function_call", "tool_calls")
+
+
+class OpenAIReply:
+    """One reply. See exchange.Reader."""
+
+    def __init__(self, asked: RequestFacts) -> None:
+        self._asked = asked
+        self._reason = ""
+        self._refused = False
+        self._usage = Usage()
+        self._calls = _Calls()
+        self._thinking = _ThinkingParts()
+        self.done = False
+
+    def read(self, data: bytes) -> list[Delta]:
+        """The deltas of one event. Raises the ModelError that an `error` object stands for, BrokenReply for anything else."""
+        if data == b"[DONE]":
+            self.done = True
+            return []
+        try:
+            chunk = _decode(data)
+        except NOT_JSON as error:
+            if b"\n" in data:  # a server that forgets the blank line between events
+                return [delta for line in data.split(b"\n") if line for delta in self.read(line)]
+            chunk = self._half_characters(data, error)
+        if chunk.error is not None and (failure := as_object(chunk.error)):
+            raise error_for_object(self._asked, failure)
+        if chunk.usage is not None:
+            self._usage = _usage(chunk.usage)
+        deltas: list[Delta] = []
+        for choice in chunk.choices or ():
+            if choice.index == 0:
+                self._choice(choice, deltas)
+        return deltas
+
+    def whole(self, body: bytes) -> list[Delta]:
+        """The deltas of a reply that was not streamed."""
+        deltas = self.read(body)
+        if not deltas and not self._reason:
+            raise unreadable_error(self._asked, body)
+        self.done = True
+        return deltas
+
+    def end(self) -> list[Delta]:
+        """The last deltas: kept reasoning and the End. Raises BrokenReply if the server never said that it had finished."""
+        if not self.done and not self._reason:
+            raise unfinished_error(self._asked)
+        reason = self._reason or "stop"
+        if self._refused and reason == "stop":
+            reason = "refusal"
+        if self._calls.count and reason in _CALL_REASONS:
+            reason = "tool_calls"
+        return [*self._thinking.block(self._asked.provider), End(reason, self._usage)]
+
+    def _half_characters(self, data: bytes, error: Exception) -> _Chunk:
+        """Some servers cut a character in two, `\\ud83d` here and `\\ude00` in the next event; the halves become U+FFFD."""
+        import json
+
+        try:
+            text = json.dumps(json.loads(data.decode("utf-8", "replace")), ensure_ascii=False)
+            return _decode(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+        except (ValueError, msgspec.DecodeError):
+            raise unreadable_error(self._asked, data) from error
+
+    def _choice(self, choice: _ReplyChoice, deltas: list[Delta]) -> None:
+        if choice.finish_reason:
+            self._reason = choice.finish_reason
+            if self._reason == "error":
+                raise error_for_object(self._asked, ErrorObject("the provider stopped with an error"))
+        part = choice.message or choice.delta
+        if part is None:
+            return
+        if part.reasoning_details or part.reasoning_content or part.reasoning:
+            self._thinking.add(part, deltas)
+        self._refused = self._refused or bool(part.refusal)
+        if content := part.content or part.refusal:
+            text = content if isinstance(content, str) else "".join(piece.text or "" for piece in content)
+            if text:
+                deltas.append(Text(text))
+        for call in part.tool_calls or ():
+            deltas.append(self._calls.part(call))
+
+
+class _Calls:
+    """Tells the tool calls of one reply apart. Servers differ: a right index, index 0 for every call, or no index at all."""
+
+    def __init__(self) -> None:
+        self._slots: dict[int, int] = {}
+        self._ids: list[str] = []
+        self._named: set[int] = set()
+        self._arguments = ArgumentBuffer()
+
+    @property
+    def count(self) -> int:
+        return len(self._ids)
+
+    def part(self, call: _CallDelta) -> CallPart:
+        function = call.function or _FunctionDelta()
+        arguments = function.arguments or ""
+        if not isinstance(arguments, str):
+            arguments = msgspec.json.encode(arguments).decode()
+        wire = -1 if call.index is None else call.index
+        slot = self._slots.get(wire)
+        if slot is None or (function.name and self._is_other(slot, call)):
+            slot = self._slots[wire] = len(self._ids)
+            self._ids.append(call.id or _made_up_id())
+            identity = self._ids[slot]
+        else:
+            identity = ""
+        self._arguments.add(slot, arguments)
+        name = "" if slot in self._named else function.name or ""
+        if name:
+            self._named.add(slot)
+        return CallPart(slot, identity, name, arguments)
+
+    def _is_other(self, slot: int, call: _CallDelta) -> bool:
+        """Whether a fragment with a name begins another call although its index is taken."""
+        if call.id:
+            return call.id != self._ids[slot]
+        return call.index is None and slot in self._named
+
+
+def _made_up_id() -> str:
+    from os import urandom
+
+    return f"call_{urandom(8).hex()}"
+
+
+class _ThinkingParts:
+    """Gathers reasoning so that it can be sent back as the provider wants it."""
+
+    def __init__(self) -> None:
+        self._text: list[str] = []
+        self._field = ""
+        self._details: list[dict[str, Any]] = []
+
+    def add(self, part: _Part, deltas: list[Delta]) -> None:
+        text = part.reasoning_content or part.reasoning or ""
+        for detail in part.reasoning_details or ():
+            self._detail(detail)
+            if not part.reasoning and not part.reasoning_content:
+                text += detail.get("text") or detail.get("summary") or ""
+        if part.reasoning_content:
+            self._field = "reasoning_content"
+        if text:
+            self._text.append(text)
+            deltas.append(Thought(text))
+
+    def _detail(self, detail: dict[str, Any]) -> None:
+        """Fragments of one block have one type and index; their texts are joined, other fields are taken over."""
+        last = self._details[-1] if self._details else None
+        if last is None or any(last.get(key) != detail.get(key) for key in ("type", "index")):
+            self._details.append(dict(detail))
+            return
+        for key, value in detail.items():
+            if key in ("text", "summary", "data") and isinstance(value, str) and isinstance(last.get(key), str):
+                last[key] += value
+            elif value is not None:
+                last[key] = value
+
+    def block(self, provider: str) -> list[Delta]:
+        if not self._text and not self._details:
+            return []
+        text = "".join(self._text)
+        data: dict[str, Any] = {}
+        if self._details:
+            data = {"reasoning_details": self._details}
+        elif self._field:
+            data = {self._field: text}
+        return [ThoughtBlock(Thinking(provider, text, data))]
+
+
+def _usage(usage: _OpenAIUsage) -> Usage:
+    details = usage.prompt_tokens_details or _Details()
+    return Usage(
+        input=usage.prompt_tokens or 0,
+        output=usage.completion_tokens or 0,
+        cache_read=details.cached_tokens or usage.prompt_cache_hit_tokens or 0,
+        cache_write=details.cache_write_tokens or 0,
+        cost=usage.cost or 0.0,
+    )

@@ -114,7 +114,7 @@ def _origin(url: str) -> str:
     return f"{scheme.lower()}://{host}" if mark and host else ""
 
 
-def by_url(base_url: str) -> str:
+def provider_at(base_url: str) -> str:
     """The provider that a base_url belongs to; CUSTOM if it is nobody's."""
     return next((row.name for row in PROVIDERS.values() if same_host(row.base_url, base_url)), CUSTOM)
 
@@ -167,14 +167,14 @@ def key_variables(env: Mapping[str, str]) -> frozenset[str]:
 def secrets(settings: ModelSettings, env: Mapping[str, str]) -> list[str]:
     """Every key value that is known here, in a base_url too, so that journals and traces can leave them out."""
     values = [settings.api_key.strip(), *(env.get(name, "").strip() for name in KEY_VARIABLES)]
-    values += in_base_url(settings.base_url)
+    values += secrets_in_base_url(settings.base_url)
     return [value for value in dict.fromkeys(values) if value]
 
 
-def in_base_url(base_url: str) -> tuple[str, ...]:
+def secrets_in_base_url(base_url: str) -> tuple[str, ...]:
     """What is secret in an address: user name, password and values of its query, but for words too short to be told from others."""
     if not ("@" in base_url or "?" in base_url):
         return ()
-    from cru.config.secret import in_address
+    from cru.config.secret import secrets_in_url
 
-    return tuple(one for one in in_address(base_url) if len(one) >= SHORTEST)
+    return tuple(one for one in secrets_in_url(base_url) if len(one) >= SHORTEST)

@@ -32,7 +32,7 @@ WEIGHTS: dict[str, Weights] = {
 """The models that `cru models pull` knows."""
 
 
-def path_of(name: str, models_folder: Path) -> Path:
+def weights_path(name: str, models_folder: Path) -> Path:
     """Where a known model lies once it is fetched."""
     return models_folder / WEIGHTS[name].member.rpartition("/")[2]
 
@@ -44,7 +44,7 @@ def pull(name: str, models_folder: Path, say: Callable[[str], None]) -> Path:
     weights = WEIGHTS.get(name)
     if weights is None:
         raise _unknown(name)
-    target = path_of(name, models_folder)
+    target = weights_path(name, models_folder)
     if target.exists() and _sha256(target) == weights.sha256:
         say(f"{name} is already there: {target}")
         return target

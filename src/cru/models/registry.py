@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from cru.models import providers
 from cru.models.protocol import Model, NoModel
-from cru.models.providers import CUSTOM, KEY_VARIABLES, OPENROUTER, PROVIDERS, Provider, key_for, secrets
-from cru.models.settings import ModelAlias, ModelSettings, check_api, merged
+from cru.models.providers import CUSTOM, KEY_VARIABLES, OPENROUTER, PROVIDERS, Provider, key_for
+from cru.models.settings import ModelAlias, ModelSettings, check_api, merge_api
 from cru.net.transport import Transport
 
 Say = Callable[[str], None]
@@ -38,7 +38,7 @@ class AdapterModel(Model, Protocol):
     def tools_by_default(self) -> bool: ...
 
 
-async def choose(
+async def choose_model(
     settings: ModelSettings,
     env: Mapping[str, str],
     models_folder: Path,
@@ -51,7 +51,7 @@ async def choose(
     Raises NoModel (exit 5) with the ways to go on."""
     named, source = (settings.model, "the setting model") if settings.model else (env.get("CRU_MODEL", ""), "CRU_MODEL")
     model, alias = _alias(named, settings)
-    parameters = merged(settings.api, alias.api)
+    parameters = merge_api(settings.api, alias.api)
     for sentence in check_api(parameters):
         say(f"settings: {sentence}")
 
@@ -66,7 +66,7 @@ async def choose(
     if base_url:
         if not provider and not settings.base_url:
             providers.refuse_misspelt(identity)
-        provider = provider or providers.by_url(base_url)
+        provider = provider or providers.provider_at(base_url)
         if not identity:
             raise NoModel(f"no model is named for {provider} ({why})", _choices(models_folder))
         _require_key(provider, base_url, settings, env)
@@ -74,7 +74,7 @@ async def choose(
     return await _unconfigured(identity, models_folder, say, chosen, servers)
 
 
-def build(
+def build_model(
     choice: ModelChoice,
     settings: ModelSettings,
     env: Mapping[str, str],
@@ -106,7 +106,11 @@ def _http(
 
     key = key_for(choice.provider, choice.base_url, settings, env)
     asked = RequestFacts(
-        choice.provider, choice.model, key.name if key.value else "", key.value, providers.in_base_url(choice.base_url)
+        choice.provider,
+        choice.model,
+        key.name if key.value else "",
+        key.value,
+        providers.secrets_in_base_url(choice.base_url),
     )
     headers = {"content-type": "application/json", "accept": "text/event-stream", "user-agent": "cru"}
     if PROVIDERS[choice.provider].kind == "anthropic":
@@ -159,10 +163,10 @@ def _require_key(provider: str, base_url: str, settings: ModelSettings, env: Map
 
 def _file(provider: str, identity: str, models_folder: Path) -> str:
     """The file of a local model or a script. Raises NoModel if it is not there."""
-    from cru.models.pull import WEIGHTS, path_of
+    from cru.models.pull import WEIGHTS, weights_path
 
     if provider == "local" and identity in WEIGHTS:
-        path = path_of(identity, models_folder)
+        path = weights_path(identity, models_folder)
         if not path.exists():
             raise NoModel(f"local:{identity} is not there yet", f"fetch it with `cru models pull {identity}`")
         return str(path)
@@ -199,11 +203,11 @@ def _pulled(models_folder: Path) -> list[str]:
     """Known models that are there and can run here."""
     from importlib.util import find_spec
 
-    from cru.models.pull import WEIGHTS, path_of
+    from cru.models.pull import WEIGHTS, weights_path
 
-    if not any(path_of(name, models_folder).exists() for name in WEIGHTS) or find_spec("xllamacpp") is None:
+    if not any(weights_path(name, models_folder).exists() for name in WEIGHTS) or find_spec("xllamacpp") is None:
         return []
-    return [name for name in WEIGHTS if path_of(name, models_folder).exists()]
+    return [name for name in WEIGHTS if weights_path(name, models_folder).exists()]
 
 
 def _choices(models_folder: Path) -> str:
@@ -220,6 +224,3 @@ def _ways() -> str:
         "2. a server: `base_url`, or Ollama or LM Studio running on this machine; "
         "3. a small model inside cru: pip install xllamacpp && cru models pull smollm2"
     )
-
-
-__all__ = ["KEY_VARIABLES", "AdapterModel", "ModelChoice", "build", "choose", "secrets"]

@@ -52,16 +52,16 @@ ITEMS = ("think", "text", "call", "delay", "usage", "end", "error", "drop", "rep
 HEADERS = ("loop", "by")
 
 
-def load(path: Path) -> Script:
+def load_script(path: Path) -> Script:
     """Read a script. Raises NoModel that names file and line."""
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise NoModel(f"cannot read the script {path}: {error}", "name it as scripted:PATH") from error
-    return parse(text, str(path))
+    return parse_script(text, str(path))
 
 
-def parse(text: str, path: str) -> Script:
+def parse_script(text: str, path: str) -> Script:
     """Replies of a script's text; `path` is only for messages."""
     builder = _Builder(path)
     for number, line in enumerate(text.splitlines(), 1):

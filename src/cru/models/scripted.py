@@ -10,9 +10,9 @@ from typing import Any
 import msgspec
 
 from cru.models import script
+from cru.models.encoding import FragmentCache, LastValue
 from cru.models.exchange import Sleep
-from cru.models.failures import ErrorObject, RequestFacts, build
-from cru.models.fragments import FragmentCache, Last
+from cru.models.failures import ErrorObject, RequestFacts, error_for
 from cru.models.protocol import BrokenReply, ModelUnavailable
 from cru.values.deltas import CallPart, Delta, End, Text, Thought
 from cru.values.messages import Message, Request
@@ -30,10 +30,10 @@ class Scripted:
 
     def __init__(self, path: Path, *, sleep: Sleep = asyncio.sleep) -> None:
         self.name = str(path)
-        self._script = script.load(path)
+        self._script = script.load_script(path)
         self._sleep = sleep
         self._asked = RequestFacts("scripted", self.name)
-        self._messages, self._head = FragmentCache(_encode_message), Last()
+        self._messages, self._head = FragmentCache(_encode_message), LastValue()
         self._failed = 0
         self._order = 0
 
@@ -92,7 +92,7 @@ class Scripted:
             case script.Delay(seconds):
                 await self._sleep(seconds)
             case script.ScriptedFailure(status, text):
-                raise build(self._asked, status, ErrorObject(text))
+                raise error_for(self._asked, status, ErrorObject(text))
             case script.Drop():
                 kind = BrokenReply if said else ModelUnavailable
                 raise kind(f"{self.name}: the connection was lost, as the script says")

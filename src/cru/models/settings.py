@@ -102,7 +102,7 @@ def _wrong(key: str, value: Any) -> str:
     return ""
 
 
-def merged(api: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+def merge_api(api: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     """Two `api` tables as one: `over` wins, `reasoning` is merged key by key (effort and max_tokens replace each other)."""
     result = {**api, **over}
     if isinstance(api.get("reasoning"), dict) and isinstance(over.get("reasoning"), dict):

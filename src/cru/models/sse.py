@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cru.models.limits import EVENT, LINE, too_long
+from cru.models.failures import MOST_EVENT_BYTES, MOST_LINE_BYTES, too_long
 
 _BOM = b"\xef\xbb\xbf"
 _LINE_COST = 48  # bytes of memory that an empty line takes
@@ -54,8 +54,8 @@ class SseDecoder:
 
     def _hold(self, piece: bytes) -> None:
         self._rest += piece
-        if len(self._rest) > LINE:
-            raise too_long("a line", LINE)
+        if len(self._rest) > MOST_LINE_BYTES:
+            raise too_long("a line", MOST_LINE_BYTES)
 
     def _line(self, line: bytes, events: list[bytes]) -> None:
         if not line:
@@ -63,8 +63,8 @@ class SseDecoder:
                 events.append(self._data[0] if len(self._data) == 1 else b"\n".join(self._data))
                 self._data, self._size = [], 0
             return
-        if len(line) > LINE:
-            raise too_long("a line", LINE)
+        if len(line) > MOST_LINE_BYTES:
+            raise too_long("a line", MOST_LINE_BYTES)
         if line.startswith(b"data:"):
             self._add(line[6:] if line.startswith(b"data: ") else line[5:])
         elif line == b"data":
@@ -73,5 +73,5 @@ class SseDecoder:
     def _add(self, data: bytes) -> None:
         self._data.append(data)
         self._size += len(data) + _LINE_COST
-        if self._size > EVENT:
-            raise too_long("an event", EVENT)
+        if self._size > MOST_EVENT_BYTES:
+            raise too_long("an event", MOST_EVENT_BYTES)

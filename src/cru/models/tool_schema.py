@@ -21,7 +21,7 @@ class _ChosenCall(Struct):
 _decode = msgspec.json.Decoder(_ChosenCall).decode
 
 
-def schema(tools: tuple[ToolSpec, ...]) -> dict[str, Any]:
+def call_schema(tools: tuple[ToolSpec, ...]) -> dict[str, Any]:
     """The JSON Schema of one call of one of the tools. Strings get a limit, or a small model never ends them."""
     return {"anyOf": [_call(tool) for tool in tools]}
 
@@ -48,7 +48,7 @@ def _limited(part: Any) -> Any:
     return copy
 
 
-def called(text: str, index: int, identity: str) -> CallPart | None:
+def parse_call(text: str, index: int, identity: str) -> CallPart | None:
     """The call that a reply under `schema` stands for; None if it was cut off."""
     try:
         call = _decode(text)

@@ -15,7 +15,7 @@ from cru.namespace.arguments import options, table, text, texts
 from cru.namespace.host import BadArgument, PluginSession, host
 from cru.namespace.layers import Layers
 from cru.namespace.tools import matching_names
-from cru.permissions.modes import ABOUT, MODES, check_mode
+from cru.permissions.modes import MODE_DESCRIPTIONS, MODES, check_mode
 
 ALIASES = {"normal": "ask"}
 STANCES = ("ask", "allow", "deny")
@@ -50,7 +50,7 @@ def get(name: str) -> dict[str, Any] | None:
         tools = "*" if found.tools is None else list(found.tools)
         return {"description": found.description, "tools": tools, "permissions": rules}
     built_in = ALIASES.get(name, name)
-    return {"description": ABOUT[built_in], "tools": "*"} if built_in in MODES else None
+    return {"description": MODE_DESCRIPTIONS[built_in], "tools": "*"} if built_in in MODES else None
 
 
 def set_(name: str, definition: dict[str, Any] | None = None) -> None:

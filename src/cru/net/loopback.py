@@ -10,9 +10,8 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 
 from cru.net.errors import ConnectFailed, ConnectionLost, TimedOut
+from cru.net.http import Response, Url
 from cru.net.http1 import BodyDecoder, parse_head, request
-from cru.net.response import Response
-from cru.net.urls import Url
 
 _CHUNK = 65536
 _IDLE_KEPT = 4  # idle connections kept for each server

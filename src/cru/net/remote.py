@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
 from cru.net.errors import BadUrl, ConnectFailed, ConnectionLost, NetError, TimedOut
-from cru.net.response import Response
+from cru.net.http import Response
 
 if TYPE_CHECKING:
     from pyreqwest.client import Client

@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from cru.net.errors import BadUrl, TimedOut, TooManyRedirects
-from cru.net.response import Fetched, Response
-from cru.net.urls import is_loopback, split
+from cru.net.http import Fetched, Response, is_loopback, split_url
 
 if TYPE_CHECKING:
     from cru.net.loopback import Loopback
@@ -70,7 +69,7 @@ class Transport:
             await self._remote.close()
 
     async def _send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Response:
-        parts = split(url)
+        parts = split_url(url)
         if parts.scheme == "http" and is_loopback(parts.host):
             if self._loopback is None:
                 from cru.net.loopback import Loopback
@@ -93,7 +92,7 @@ class Transport:
             async with asyncio.timeout(seconds):
                 return await self._follow(method, url, headers, body, limit, hops, allow)
         except TimeoutError as error:
-            raise TimedOut(f"no whole answer from {split(url).host} within {seconds:g} s") from error
+            raise TimedOut(f"no whole answer from {split_url(url).host} within {seconds:g} s") from error
 
     async def _follow(
         self, method: str, url: str, headers: dict[str, str], body: bytes, limit: int, hops: int,
@@ -112,12 +111,12 @@ class Transport:
             finally:
                 await response.close()
             target = urljoin(url, response.headers["location"])
-            if split(target).authority != split(url).authority:
+            if split_url(target).authority != split_url(url).authority:
                 headers = {}
             if response.status == 303 or (response.status in (301, 302) and method == "POST"):
                 method, body = "HEAD" if method == "HEAD" else "GET", b""
                 headers = {name: value for name, value in headers.items() if name.lower() != "content-type"}
             if url.startswith("https:") and not target.startswith("https:"):
-                raise BadUrl(f"refused: {split(url).host} redirects from https to http")
+                raise BadUrl(f"refused: {split_url(url).host} redirects from https to http")
             url = target
         raise TooManyRedirects(f"more than {hops} redirects, the last one to {url}")

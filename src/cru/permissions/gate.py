@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.permissions.modes import ABOUT, Decision, check_mode, decide
+from cru.permissions.modes import MODE_DESCRIPTIONS, Decision, check_mode, decide
 from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_outside, is_protected, locate, resolve
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Gate:
         place = self._place(call) if call.paths and self._mode != "trust" else None
         table = decide(self._mode, kind)
         if table == "deny":
-            return Verdict("deny", f"{self._mode} mode {ABOUT[self._mode]}, `{tool}` is refused")
+            return Verdict("deny", f"{self._mode} mode {MODE_DESCRIPTIONS[self._mode]}, `{tool}` is refused")
         if place is not None and place.decision == "deny":
             return place
         found = self._hit(self._ask, call)
@@ -125,7 +125,7 @@ class Gate:
 
     def _permission(self, call: JudgedCall, table: Decision) -> Verdict:
         if table == "allow":
-            return Verdict("allow", f"{self._mode} mode {ABOUT[self._mode]}")
+            return Verdict("allow", f"{self._mode} mode {MODE_DESCRIPTIONS[self._mode]}")
         rule = self._allowing(call)
         if rule is not None:
             return Verdict("allow", f"allowed by the rule `{rule.text}` of {rule.source}", rule.text, explicit=True)
@@ -134,17 +134,17 @@ class Gate:
     def _hit(self, rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
         if not rules:
             return None
-        from cru.permissions.rules import hits
+        from cru.permissions.rules import rule_hits
 
-        return next((rule for rule in rules if hits(rule, call, self._places)), None)
+        return next((rule for rule in rules if rule_hits(rule, call, self._places)), None)
 
     def _allowing(self, call: JudgedCall) -> Rule | None:
         rules = (*self._allow, *self._grants.rules())
         if not rules:
             return None
-        from cru.permissions.rules import allowing
+        from cru.permissions.rules import find_allowing_rule
 
-        return allowing(rules, call, self._places)
+        return find_allowing_rule(rules, call, self._places)
 
     def remember(self, subject: Subject, reply: PermissionReply) -> None:
         """Keep what was answered: session, project and always store the subject's rule; the others store nothing, as does an
@@ -155,10 +155,10 @@ class Gate:
     def rule_for(self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]] = ()) -> str:
         """The rule that the answers session, project and always would store; "" if nothing should be: protected places,
         several paths, what cannot be named by one rule."""
-        from cru.permissions.naming import rule_for
+        from cru.permissions.rules import suggest_rule
 
         try:
-            return rule_for(self._call(tool, kind, detail, paths), self._places)
+            return suggest_rule(self._call(tool, kind, detail, paths), self._places)
         except ValueError:
             return ""
 
@@ -175,7 +175,7 @@ class Gate:
 
     def _path(self, call: JudgedCall, one: ResolvedPath) -> Verdict | None:
         if self._mode == "plan" and one.access == "write":
-            return Verdict("deny", f"plan mode {ABOUT['plan']}, and this would change `{one.given}`")
+            return Verdict("deny", f"plan mode {MODE_DESCRIPTIONS['plan']}, and this would change `{one.given}`")
         if is_protected(one, self._places):
             if one.access == "write":
                 return Verdict("ask", f"`{one.given}` is protected: changing it always needs a question")
@@ -193,12 +193,12 @@ class Gate:
         rules = (*self._allow, *self._grants.rules())
         if not rules:
             return False
-        from cru.permissions.rules import covers_path
+        from cru.permissions.rules import path_is_covered
 
-        return any(covers_path(rule, call, one, self._places) for rule in rules)
+        return any(path_is_covered(rule, call, one, self._places) for rule in rules)
 
 
-def how_to_allow(
+def allow_hint(
     tool: str, rule: str, kind: str = "", verdict: Verdict | None = None, file: str = "~/.cru/config.toml"
 ) -> str:
     """What to tell when nobody can be asked: the ways to allow this call beforehand. `file` holds the user's rules."""
@@ -218,8 +218,8 @@ def how_to_allow(
 def _rules(layers: Sequence[LayerRules], name: Literal["allow", "ask", "deny"]) -> tuple[Rule, ...]:
     if not layers:
         return ()
-    from cru.permissions.rules import parse
+    from cru.permissions.rules import parse_rule
 
     return tuple(
-        parse(text, layer.file or f"the {layer.layer}") for layer in layers for text in getattr(layer.lists, name)
+        parse_rule(text, layer.file or f"the {layer.layer}") for layer in layers for text in getattr(layer.lists, name)
     )

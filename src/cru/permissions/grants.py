@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cru.config.errors import SettingsProblem
+    from cru.permissions.json_file import GrantFile
     from cru.permissions.rules import Rule
-    from cru.permissions.store import GrantFile
 
 Scope = Literal["session", "project", "always"]
 
@@ -33,17 +33,17 @@ class Grants:
         if self._stored is None:
             if not self._path.exists():  # the usual case; nothing is imported for it
                 return tuple(self._session)
-            from cru.permissions.store import GrantFile, load
+            from cru.permissions.json_file import GrantFile, load_json
 
-            file, problem = load(self._path, GrantFile)
+            file, problem = load_json(self._path, GrantFile)
             self._take(file, problem)
         return (*self._session, *(self._stored or ()))
 
     def add(self, scope: Scope, text: str) -> None:
         """Remember a rule. Raises BadRule, or NotStored if the file cannot be written (the rule then holds for the session)."""
-        from cru.permissions.rules import parse
+        from cru.permissions.rules import parse_rule
 
-        rule = parse(text, f"an answer ({scope})")
+        rule = parse_rule(text, f"an answer ({scope})")
         self._session.append(rule)
         if scope == "session":
             return
@@ -60,15 +60,15 @@ class Grants:
         return True
 
     def _change(self, change: Callable[[GrantFile], GrantFile]) -> None:
-        from cru.permissions.store import GrantFile, update
+        from cru.permissions.json_file import GrantFile, update_json
 
-        file, problem = update(self._path, GrantFile, change)
+        file, problem = update_json(self._path, GrantFile, change)
         self._take(file, problem)
 
     def _take(self, file: GrantFile, problem: SettingsProblem | None) -> None:
         from cru.config.errors import SettingsProblem
         from cru.permissions.errors import BadRule
-        from cru.permissions.rules import parse
+        from cru.permissions.rules import parse_rule
 
         if problem is not None:
             self.problems.append(problem)
@@ -76,7 +76,7 @@ class Grants:
         for scope, texts in (("always", file.always), ("project", file.projects.get(self._root, ()))):
             for text in texts:
                 try:
-                    stored.append(parse(text, f"an answer ({scope}, {self._path})"))
+                    stored.append(parse_rule(text, f"an answer ({scope}, {self._path})"))
                 except BadRule as error:
                     self.problems.append(SettingsProblem(error.message, str(self._path), error.hint))
         self._stored = tuple(stored)

@@ -45,7 +45,7 @@ MODES: Mapping[str, Mapping[str, Decision]] = {
     "trust": dict.fromkeys(KINDS, "allow"),
 }
 
-ABOUT = {
+MODE_DESCRIPTIONS = {
     "ask": "reads freely and asks for the rest",
     "auto": "also edits inside the project without asking",
     "plan": "only reads",

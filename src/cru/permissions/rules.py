@@ -11,9 +11,11 @@ from msgspec import Struct
 
 from cru.config.errors import SettingsProblem
 from cru.files import glob
+from cru.files.glob import escape
 from cru.permissions.errors import BadRule
 from cru.permissions.modes import KINDS
 from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_inside, is_protected, resolve
+from cru.permissions.programs import SUBCOMMANDS
 
 _FOLD = sys.platform in ("darwin", "win32")  # names of files are the same in either case
 
@@ -28,7 +30,7 @@ class Rule(Struct, frozen=True):
     pieces: glob.StarGlob = ("", "")
 
 
-def parse(text: str, source: str = "") -> Rule:
+def parse_rule(text: str, source: str = "") -> Rule:
     """Read one rule. Raises BadRule that says what to write instead."""
     tool, colon, pattern = text.partition(":")
     if not tool or tool != tool.strip():
@@ -53,10 +55,10 @@ def unknown_tools(rules: Iterable[Rule], known: Iterable[str]) -> tuple[Settings
     )
 
 
-def allowing(rules: Sequence[Rule], call: JudgedCall, places: PathRoots) -> Rule | None:
+def find_allowing_rule(rules: Sequence[Rule], call: JudgedCall, places: PathRoots) -> Rule | None:
     """The allow rule that covers the call (the last one needed, if it takes several), None if something is not covered."""
     if call.kind in ("read", "write"):
-        found = [next((rule for rule in rules if covers_path(rule, call, one, places)), None) for one in call.paths]
+        found = [next((rule for rule in rules if path_is_covered(rule, call, one, places)), None) for one in call.paths]
         return found[-1] if found and None not in found else None
     own = [rule for rule in rules if _names(rule, call)]
     whole = next((rule for rule in own if rule.pattern is None or rule.pattern == "*"), None)
@@ -67,13 +69,13 @@ def allowing(rules: Sequence[Rule], call: JudgedCall, places: PathRoots) -> Rule
     if call.kind == "fetch":
         from cru.permissions import urls
 
-        return next((rule for rule in own if urls.covers(rule.pattern or "*", call.detail)), None)
+        return next((rule for rule in own if urls.url_is_covered(rule.pattern or "*", call.detail)), None)
     return next((rule for rule in own if glob.matches_text(rule.pieces, call.detail)), None)
 
 
 def _covers_command(rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
     """Each simple command must be covered and nothing be opaque, or one rule without a star be the whole command."""
-    from cru.permissions.command_rules import allowed_text
+    from cru.permissions.commands import allowed_text
 
     found = next((rule for rule in rules if rule.pieces == (call.detail.strip(),)), None)
     if found is not None:
@@ -93,7 +95,7 @@ def _fits(pattern: glob.StarGlob, text: str) -> bool:
     return glob.matches_text(pattern, text) or (pattern[-1] == "" and glob.matches_text(pattern, text + " "))
 
 
-def covers_path(rule: Rule, call: JudgedCall, one: ResolvedPath, places: PathRoots) -> bool:
+def path_is_covered(rule: Rule, call: JudgedCall, one: ResolvedPath, places: PathRoots) -> bool:
     """Whether an allow rule covers this path. Only where it really leads counts, and only a glob that begins with `/` or `~`
     reaches outside the project, or to what is protected from reading."""
     named = call.kind in ("read", "write") and _names(rule, call)
@@ -106,7 +108,7 @@ def covers_path(rule: Rule, call: JudgedCall, one: ResolvedPath, places: PathRoo
     return glob.matches_path(_anchored(rule.pattern, places), _split(one.real))
 
 
-def hits(rule: Rule, call: JudgedCall, places: PathRoots) -> bool:
+def rule_hits(rule: Rule, call: JudgedCall, places: PathRoots) -> bool:
     """Whether an ask or deny rule touches the call: any path, any command in it, any spelling of its URL."""
     by_access = [one for one in call.paths if one.access == rule.tool]
     if by_access and (rule.pattern is None or any(_hits_path(rule.pattern, one, places) for one in by_access)):
@@ -118,13 +120,13 @@ def hits(rule: Rule, call: JudgedCall, places: PathRoots) -> bool:
     if call.kind in ("read", "write"):
         return any(_hits_path(rule.pattern, one, places) for one in call.paths)
     if call.kind == "shell":
-        from cru.permissions import command_rules
+        from cru.permissions import commands
 
-        return command_rules.hits(call.command, rule.pieces)
+        return commands.hits(call.command, rule.pieces)
     if call.kind == "fetch":
         from cru.permissions import urls
 
-        return urls.hits(rule.pieces, call.detail)
+        return urls.url_is_hit(rule.pieces, call.detail)
     return glob.matches_text(glob.parse_glob(rule.pattern.strip()), call.detail.strip())
 
 
@@ -187,3 +189,49 @@ def _split(path: str) -> tuple[str, ...]:
 
 def _fold(text: str) -> str:
     return text.casefold() if _FOLD else text
+
+
+LONGEST = 300
+
+
+def suggest_rule(call: JudgedCall, places: PathRoots) -> str:
+    """The rule in the writing of `rules.parse`, "" if none should be stored."""
+    if call.kind in ("read", "write"):
+        return _path_rule(call, places)
+    if call.paths:
+        return ""
+    if call.kind == "shell":
+        return _command_rule(call)
+    if call.kind == "fetch":
+        from cru.permissions import urls
+
+        pattern = urls.suggest_pattern(call.detail)
+        return f"{call.tool}:{pattern}" if pattern else ""
+    return call.tool
+
+
+def _command_rule(call: JudgedCall) -> str:
+    text = call.detail.strip()
+    if call.command.parts and not call.command.opaque:
+        words = call.command.parts[0]
+        if len(call.command.parts) == 1 and len(words) > 1 and words[1] in SUBCOMMANDS.get(words[0], ()):
+            return f"{call.tool}:{words[0]} {words[1]} *"
+    return f"{call.tool}:{escape(text)}" if text and "\n" not in text and len(text) <= LONGEST else ""
+
+
+def _path_rule(call: JudgedCall, places: PathRoots) -> str:
+    """In a folder of the project its files; outside, and directly in the root (where settings of all kinds lie), this file only."""
+    if len({one.real for one in call.paths}) != 1:
+        return ""
+    one = call.paths[0]
+    if is_protected(one, places):
+        return ""
+    if not is_inside(one.real, places.root):
+        return f"{call.tool}:{escape(one.real)}"
+    inner = one.real[len(places.root.rstrip("/")) + 1 :]
+    if inner.partition("/")[0] == "~":  # a folder of that name; in a rule it is the user's home
+        return f"{call.tool}:{escape(one.real)}"
+    folder, _, name = inner.rpartition("/")
+    if folder:
+        return f"{call.tool}:{escape(folder)}/*"
+    return f"{call.tool}:{escape(name)}" if name else ""

@@ -18,10 +18,10 @@ class RuleLists(Struct, frozen=True):
 
     def __post_init__(self) -> None:
         if self.allow or self.ask or self.deny:
-            from cru.permissions.rules import parse
+            from cru.permissions.rules import parse_rule
 
             for text in (*self.allow, *self.ask, *self.deny):
-                parse(text)
+                parse_rule(text)
 
 
 class PermissionSettings(Struct, frozen=True):

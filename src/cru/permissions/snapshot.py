@@ -67,7 +67,7 @@ class Snapshot(Struct, frozen=True):
             raise
 
 
-def take(folder: Path, inside: Path) -> Snapshot:
+def take_snapshot(folder: Path, inside: Path) -> Snapshot:
     """Read a folder whole. Links may lead anywhere inside of `inside`. Raises NotAccepted that names what cannot be in it."""
     reader = _FolderReader(folder, os.path.realpath(inside))
     real = reader.real(folder)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cru.permissions.errors import NotStored
-from cru.permissions.store import HookJudgement, TrustFile, load, update
+from cru.permissions.json_file import HookJudgement, TrustFile, load_json, update_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -49,7 +49,7 @@ class Trust:
             digest = _digest(path.read_bytes() if content is None else content)
         except OSError as error:
             raise NotStored(f"{path} cannot be read: {error.strerror}") from error
-        update(self._path, TrustFile, lambda old: replace(old, files={**old.files, _key(path): digest}))
+        update_json(self._path, TrustFile, lambda old: replace(old, files={**old.files, _key(path): digest}))
 
     def trust_folder(self, seen: Snapshot) -> None:
         """Accept a folder as the person has seen it, and keep the copy. Raises NotStored."""
@@ -68,9 +68,9 @@ class Trust:
         """The copy of a folder that is still as it was accepted, None if it is not. Raises NotAccepted if it cannot be judged."""
         if not self.is_known(folder):
             return None
-        from cru.permissions.snapshot import take
+        from cru.permissions.snapshot import take_snapshot
 
-        listing = take(folder, inside).listing
+        listing = take_snapshot(folder, inside).listing
         copy = self._copy(folder, _digest(listing))
         return copy if self.is_trusted(folder, listing) and copy.is_dir() else None
 
@@ -81,7 +81,9 @@ class Trust:
         key = _key(path)
         if not self.is_known(path):
             return False
-        update(self._path, TrustFile, lambda old: replace(old, files={k: v for k, v in old.files.items() if k != key}))
+        update_json(
+            self._path, TrustFile, lambda old: replace(old, files={k: v for k, v in old.files.items() if k != key})
+        )
         shutil.rmtree(self._copy(path, "").parent, ignore_errors=True)
         return True
 
@@ -103,7 +105,7 @@ class Trust:
         def noted(old: TrustFile) -> TrustFile:
             return replace(old, hooks={**{key: one for key, one in old.hooks.items() if key not in said}, **said})
 
-        update(self._path, TrustFile, noted)
+        update_json(self._path, TrustFile, noted)
 
     def forget_hooks(self, root: Path) -> int:
         """Forget what was said about the hooks of a project; how many there were. Raises NotStored."""
@@ -114,7 +116,7 @@ class Trust:
             said.key or (said.file, said.what) for said in found.values()
         }  # one may have been judged more than once
         if gone:
-            update(
+            update_json(
                 self._path,
                 TrustFile,
                 lambda old: replace(old, hooks={k: v for k, v in old.hooks.items() if k not in gone}),
@@ -125,7 +127,7 @@ class Trust:
         return self._load().files.get(_key(path))
 
     def _load(self) -> TrustFile:
-        known, problem = load(self._path, TrustFile)
+        known, problem = load_json(self._path, TrustFile)
         if problem is not None:
             self.problems.append(problem)
         return known

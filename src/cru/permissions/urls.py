@@ -35,7 +35,7 @@ def _is_host(host: str) -> bool:
     return bool(host) and _OF_HOSTS.issuperset(host) and port.isdigit()
 
 
-def covers(pattern: str, url: str) -> bool:
+def url_is_covered(pattern: str, url: str) -> bool:
     """Whether an allow rule's pattern covers this URL: `https://host/path*`, `https://host` (all of that host), `*`."""
     if pattern == "*":
         return True
@@ -62,7 +62,7 @@ def _climbs(rest: str) -> bool:
     return "%" in path or ".." in path.split("/")
 
 
-def hits(pattern: StarGlob, url: str) -> bool:
+def url_is_hit(pattern: StarGlob, url: str) -> bool:
     """Whether a deny or ask rule's pattern fits the URL as it is, or as it is meant, or something that begins with it."""
     one = split(url)
     meant = f"{one.scheme}://{one.host}{one.rest}"
@@ -70,7 +70,7 @@ def hits(pattern: StarGlob, url: str) -> bool:
     return any(matches_text(form, text) for form in forms for text in (url, url.lower(), meant))
 
 
-def rule_for(url: str) -> str:
+def suggest_pattern(url: str) -> str:
     """The pattern of everything on this URL's host, "" if its spelling is odd."""
     one = split(url)
     return "" if one.odd or one.scheme not in _PORTS else escape(f"{one.scheme}://{one.host}/") + "*"

@@ -31,19 +31,19 @@ class ToolRow(Struct, frozen=True):
 TABLE: dict[str, ToolRow] = {
     "read": ToolRow(a.Read, "files.read", "read", "file_path", "read", parallel=True),
     "write": ToolRow(a.Write, "files.write", "write", "file_path", "write"),
-    "edit": ToolRow(a.Edit, "edit.edit", "write", "file_path", "write"),
+    "edit": ToolRow(a.Edit, "files.edit", "write", "file_path", "write"),
     "ls": ToolRow(a.Ls, "search.ls", "read", "path", "read", default=".", parallel=True),
     "glob": ToolRow(a.Glob, "search.glob", "read", "path", "read", default=".", parallel=True),
     "grep": ToolRow(a.Grep, "grep.grep", "read", "path", "read", default=".", parallel=True),
     "bash": ToolRow(a.Bash, "shell.bash", "shell", "command"),
     "fetch": ToolRow(a.Fetch, "web.fetch", "fetch", "url", parallel=True),
-    "update_todos": ToolRow(a.Content, "memory.update_todos", "memory"),
-    "update_goals": ToolRow(a.Content, "memory.update_goals", "memory"),
-    "update_reflection": ToolRow(a.Content, "memory.update_reflection", "memory"),
-    "read_context": ToolRow(a.ReadContext, "memory.read_context", "read", "context_name", parallel=True),
-    "send_message": ToolRow(a.SendMessage, "flow.send_message", "message", "to"),
-    "call_user": ToolRow(a.CallUser, "flow.call_user", "flow"),
-    "recurse": ToolRow(a.Recurse, "flow.recurse", "flow", hidden=True),
+    "update_todos": ToolRow(a.Content, "conversation.update_todos", "memory"),
+    "update_goals": ToolRow(a.Content, "conversation.update_goals", "memory"),
+    "update_reflection": ToolRow(a.Content, "conversation.update_reflection", "memory"),
+    "read_context": ToolRow(a.ReadContext, "conversation.read_context", "read", "context_name", parallel=True),
+    "send_message": ToolRow(a.SendMessage, "conversation.send_message", "message", "to"),
+    "call_user": ToolRow(a.CallUser, "conversation.call_user", "flow"),
+    "recurse": ToolRow(a.Recurse, "conversation.recurse", "flow", hidden=True),
 }
 
 
@@ -72,9 +72,9 @@ class BuiltInTool:
 
     def preview(self, args: Mapping[str, Any]) -> str:
         """What a question shows of the call, "" for most tools; `args` as `check` gave them."""
-        from cru.tools.preview import preview
+        from cru.tools.preview import preview_call
 
-        return preview(self.spec.name, args)
+        return preview_call(self.spec.name, args)
 
     async def run(self, args: dict[str, Any], running: ToolContext) -> ToolResult:
         from importlib import import_module

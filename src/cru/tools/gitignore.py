@@ -41,7 +41,7 @@ class Ignores(Struct, frozen=True):
         return False
 
 
-def above(start: Path, root: Path) -> tuple[Ignores, tuple[str, ...]]:
+def ignores_above(start: Path, root: Path) -> tuple[Ignores, tuple[str, ...]]:
     """The rules that hold for `start` itself, and its names below the top: the repository, else the project, else itself."""
     chain = [start, *start.parents]
     top = next((folder for folder in chain if (folder / ".git").exists()), None)

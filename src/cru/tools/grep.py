@@ -18,7 +18,7 @@ from cru.tools.arguments import Grep
 from cru.tools.command import run_command
 from cru.tools.paths import printable, resolve, status
 from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolResult, ToolTimeout
-from cru.tools.scan import MATCHES, Job, files
+from cru.tools.scan import MATCHES, SearchJob, searched_files
 from cru.tools.settings import Options
 from cru.tools.shell import find_program
 from cru.tools.walk import Stopped, deadline
@@ -45,7 +45,7 @@ class _Hidden:
             known = self._known[path] = self._why_not_read is not None and bool(self._why_not_read(path))
         return known
 
-    async def count(self, job: Job) -> None:
+    async def count(self, job: SearchJob) -> None:
         """Look at every file that is searched, in a thread; without rules none is hidden."""
         if self._why_not_read is None:
             return
@@ -54,7 +54,7 @@ class _Hidden:
 
         def look() -> None:
             try:
-                for shown, _ in files(job, lambda: stopped or late()):
+                for shown, _ in searched_files(job, lambda: stopped or late()):
                     _ = shown in self
             except Stopped:
                 self._whole = False
@@ -92,14 +92,14 @@ async def grep(args: Grep, running: ToolContext, options: Options) -> ToolResult
     return ToolResult(_show(ended, options, hidden))
 
 
-def _job(args: Grep, root: Path) -> Job:
+def _job(args: Grep, root: Path) -> SearchJob:
     path = resolve(root, args.path)
     status(path, args.path)
     near = os.path.relpath(path, root) if path.is_relative_to(root) else str(path)
     include = _include(args.include)
     if "\n" in args.pattern or "\0" in args.pattern:
         raise ArgumentError("`pattern`: is matched line by line, so it cannot hold a line end or a NUL character")
-    return Job(args.pattern, near, str(root), include, args.ignore_case, args.context)
+    return SearchJob(args.pattern, near, str(root), include, args.ignore_case, args.context)
 
 
 def _include(pattern: str | None) -> tuple[str, ...]:
@@ -113,7 +113,7 @@ def _include(pattern: str | None) -> tuple[str, ...]:
     return patterns
 
 
-def _ripgrep(program: str, job: Job) -> list[str]:
+def _ripgrep(program: str, job: SearchJob) -> list[str]:
     argv = [
         program,
         "--no-config",
@@ -133,7 +133,7 @@ def _ripgrep(program: str, job: Job) -> list[str]:
     return [*argv, f"--regexp={job.pattern}", "--", job.path]
 
 
-def _own(job: Job) -> list[str]:
+def _own(job: SearchJob) -> list[str]:
     from msgspec.json import encode
 
     path = [str(Path(__file__).resolve().parents[2]), *sys.path]

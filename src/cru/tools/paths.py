@@ -1,4 +1,4 @@
-"""From a path as the model wrote it to a file, and back to words."""
+"""From a path as the model wrote it to a file, its content replaced whole, and back to words."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import os
 import stat
 from pathlib import Path
 
+from cru.files.atomic import replace_file
 from cru.tools.protocol import ArgumentError, ToolError
 
 
@@ -24,12 +25,12 @@ def status(path: Path, text: str) -> os.stat_result:
     try:
         return path.stat()
     except (FileNotFoundError, NotADirectoryError):
-        raise ToolError(f"`{text}` does not exist", missing(path)) from None
+        raise ToolError(f"`{text}` does not exist", hint_for_missing(path)) from None
     except OSError as error:
-        raise failed("read", text, error) from error
+        raise os_failure("read", text, error) from error
 
 
-def regular(path: Path, text: str) -> os.stat_result:
+def require_regular(path: Path, text: str) -> os.stat_result:
     """The status of a regular file. Raises ToolError for everything else."""
     found = status(path, text)
     if stat.S_ISDIR(found.st_mode):
@@ -39,12 +40,12 @@ def regular(path: Path, text: str) -> os.stat_result:
     return found
 
 
-def folder(path: Path, text: str) -> None:
+def require_folder(path: Path, text: str) -> None:
     if not stat.S_ISDIR(status(path, text).st_mode):
         raise ToolError(f"`{text}` is not a folder")
 
 
-def missing(path: Path) -> str:
+def hint_for_missing(path: Path) -> str:
     """A hint: the closest name beside a missing file, or the folder that is missing above it."""
     parent = path.parent
     if not parent.is_dir():
@@ -60,10 +61,46 @@ def missing(path: Path) -> str:
     return f"did you mean `{printable(near)}`?" if near else ""
 
 
-def failed(action: str, text: str, error: OSError) -> ToolError:
+def os_failure(action: str, text: str, error: OSError) -> ToolError:
     return ToolError(f"cannot {action} `{text}`: {error.strerror or error}")
 
 
 def printable(name: str) -> str:
     """A file name as text that can be sent: bytes that are not UTF-8 are replaced."""
     return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def encode_text(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ToolError("the content holds half a surrogate pair, which no file can hold as UTF-8") from error
+
+
+def write_file(path: Path, text: str, data: bytes) -> bool:
+    """Write `data` to `path` (resolved; `text` is what the model called it); True if the file is new.
+
+    Makes missing folders, keeps mode and owner of an existing file. Raises ToolError; the file is then unchanged, unless it
+    could only be written in place.
+    """
+    try:
+        old = _replaceable(path, text)
+        replace_file(path, data, new_mode=0o666, make_folders=True, in_place=True, sync=False)
+    except OSError as error:
+        raise os_failure("write", text, error) from error
+    return old is None
+
+
+def _replaceable(path: Path, text: str) -> os.stat_result | None:
+    """The status of the existing file, None if there is none."""
+    try:
+        old = path.stat()
+    except FileNotFoundError:
+        return None
+    if stat.S_ISDIR(old.st_mode):
+        raise ToolError(f"`{text}` is a folder")
+    if not stat.S_ISREG(old.st_mode):
+        raise ToolError(f"`{text}` is not a regular file")
+    if not os.access(path, os.W_OK):  # the rename would not ask
+        raise ToolError(f"cannot write `{text}`: it is read-only")
+    return old

@@ -14,7 +14,7 @@ LINES = 12
 WIDTH = 160
 
 
-def preview(tool: str, args: Mapping[str, Any]) -> str:
+def preview_call(tool: str, args: Mapping[str, Any]) -> str:
     """A few lines without control characters; "" where the subject of the call says it all."""
     if tool == "write":
         return _written(str(args["content"]))
@@ -25,7 +25,7 @@ def preview(tool: str, args: Mapping[str, Any]) -> str:
     return ""
 
 
-def arguments(args: Mapping[str, Any], first: Iterable[str] = ()) -> str:
+def show_arguments(args: Mapping[str, Any], first: Iterable[str] = ()) -> str:
     """Every argument of a call, one a line: those of `first` in that order, then the others. What looks like a secret is hidden."""
     names = dict.fromkeys((*(name for name in first if name in args), *args))
     return "\n".join(_plain(masked(f"{_name(name)}: {_json(args[name])}")) for name in names)

@@ -13,7 +13,7 @@ from cru.values.messages import ToolSpec
 
 if TYPE_CHECKING:
     from cru.contexts.store import FileContext
-    from cru.net.response import Fetched
+    from cru.net.http import Fetched
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ MATCHES = 200
 LARGEST = 64 * 1024 * 1024
 
 
-class Job(Struct, frozen=True):
+class SearchJob(Struct, frozen=True):
     """What is searched: `path` is relative to the folder in which the search runs, or absolute."""
 
     pattern: str
@@ -33,7 +33,7 @@ def main() -> None:
     """Exit status as of grep: 0 something was found, 1 nothing, 2 the pattern is wrong."""
     from msgspec.json import decode
 
-    job = decode(sys.argv[1], type=Job)
+    job = decode(sys.argv[1], type=SearchJob)
     out = sys.stdout.buffer
     try:
         wanted = re.compile(job.pattern, re.IGNORECASE if job.ignore_case else 0)
@@ -42,7 +42,7 @@ def main() -> None:
         out.flush()
         sys.exit(2)
     found = False
-    for shown, path in files(job):
+    for shown, path in searched_files(job):
         for line in _matches(path, wanted, job.context):
             if line != b"--":
                 out.write(shown.encode("utf-8", "surrogateescape") + b"\0")
@@ -54,7 +54,7 @@ def main() -> None:
     sys.exit(0 if found else 1)
 
 
-def files(job: Job, stop: Callable[[], bool] = never) -> Iterator[tuple[str, Path]]:
+def searched_files(job: SearchJob, stop: Callable[[], bool] = never) -> Iterator[tuple[str, Path]]:
     """(the name to print, the file). Raises Stopped when `stop()` is true."""
     path = Path(os.path.realpath(os.path.join(job.root, job.path)))
     if path.is_file():

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cru.files.glob import BadGlob, compile_search_glob
 from cru.tools.arguments import Glob, Ls
-from cru.tools.paths import failed, folder, printable, resolve
+from cru.tools.paths import os_failure, printable, require_folder, resolve
 from cru.tools.protocol import ArgumentError, ToolContext, ToolResult
 from cru.tools.settings import Options
 from cru.tools.walk import Stopped, deadline, walk
@@ -21,12 +21,12 @@ SECONDS = 30.0
 
 async def ls(args: Ls, running: ToolContext, options: Options) -> ToolResult:
     path = resolve(running.root, args.path)
-    folder(path, args.path)
+    require_folder(path, args.path)
     try:
         with os.scandir(path) as found:
             entries = sorted(found, key=lambda entry: entry.name)
     except OSError as error:
-        raise failed("list", args.path, error) from error
+        raise os_failure("list", args.path, error) from error
     lines = [_line(entry) for entry in entries[:LISTED]]
     if len(entries) > LISTED:
         lines.append(f"[{len(entries) - LISTED:,} more; `glob` finds some of them]")
@@ -47,7 +47,7 @@ def _line(entry: os.DirEntry[str]) -> str:
 
 async def glob(args: Glob, running: ToolContext, options: Options) -> ToolResult:
     path = resolve(running.root, args.path)
-    folder(path, args.path)
+    require_folder(path, args.path)
     try:
         matches = compile_search_glob(args.pattern)
     except BadGlob as error:

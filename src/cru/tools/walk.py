@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic
 
-from cru.tools.gitignore import Ignores, above
+from cru.tools.gitignore import Ignores, ignores_above
 
 
 class Stopped(Exception):
@@ -30,7 +30,7 @@ def walk(
 
     Folders that cannot be read are passed over.
     """
-    ignores, above_names = above(start, root)
+    ignores, above_names = ignores_above(start, root)
     skip = len(above_names)
     stack: list[tuple[tuple[str, ...], Ignores]] = [(above_names, ignores)]
     while stack:

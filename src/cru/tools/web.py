@@ -31,7 +31,7 @@ async def fetch(args: Fetch, running: ToolContext, options: Options) -> ToolResu
         """Leave was given for one address: a redirect may not lead from it into a private network, nor where a rule forbids."""
         if url == args.url:
             return
-        why = (sensitive(url) if _host(url) != host else "") or (why_not(url) if why_not else "")
+        why = (sensitive_reason(url) if _host(url) != host else "") or (why_not(url) if why_not else "")
         if why:
             raise ToolError(f"{args.url} leads to {url}, and {why}", "call `fetch` with that address if it is meant")
 
@@ -93,7 +93,7 @@ def _decode(body: bytes, charset: str) -> str:
         return body.decode("utf-8", "replace")
 
 
-def sensitive(url: str) -> str:
+def sensitive_reason(url: str) -> str:
     """Why a URL needs leave: it leads to this machine or a private network, or cannot be understood; "" if it does not.
 
     Names are not resolved.

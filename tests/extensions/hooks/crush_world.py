@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import msgspec
 from msgspec import Struct
 
-from cru.contexts.lines import LineFile
+from cru.contexts.line_file import LineFile
 from cru.events.bus import Bus, Outcome
 from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Event, Origin

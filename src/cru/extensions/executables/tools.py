@@ -46,10 +46,10 @@ class ExecutableTool:
 
     def preview(self, args: Mapping[str, Any]) -> str:
         """The whole call: what `summary_params` names first, then what the schema knows."""
-        from cru.tools.preview import arguments
+        from cru.tools.preview import show_arguments
 
         known = self.spec.parameters.get("properties")
-        return arguments(args, (*self._schema.summary_params, *(known if isinstance(known, Mapping) else ())))
+        return show_arguments(args, (*self._schema.summary_params, *(known if isinstance(known, Mapping) else ())))
 
     def paths(self, args: Mapping[str, Any]) -> Iterable[tuple[Access, str]]:
         return ()

@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from cru.contexts.lines import LineFile
+from cru.contexts.line_file import LineFile
 from cru.events.answers import Answer
 from cru.events.bus import Bus
 from cru.events.journal import JournalLine

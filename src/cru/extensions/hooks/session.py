@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from cru.contexts.lines import LineFile
+from cru.contexts.line_file import LineFile
 from cru.engine.parts import Parts
 from cru.events.answers import Answer
 from cru.events.bus import Bus

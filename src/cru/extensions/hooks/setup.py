@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from cru.contexts.lines import LineFile
+from cru.contexts.line_file import LineFile
 from cru.events.stream import Notice
 from cru.extensions.hooks import loader
 from cru.extensions.hooks.discovery import HookLocations, HookWatcher

@@ -10,7 +10,7 @@ from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import start_of
-from cru.permissions.snapshot import Snapshot, take
+from cru.permissions.snapshot import Snapshot, take_snapshot
 from cru.permissions.trust import Trust
 
 HELP = """\
@@ -35,7 +35,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     path = start.root / ".cru" / "config.toml"
     layer = read_layer("project", path)
     plugins = project_folder(start.home, start.root)
-    seen = None if plugins is None else take(plugins, start.root)
+    seen = None if plugins is None else take_snapshot(plugins, start.root)
     waiting = _waiting_hooks(parsed)
     if layer is None and seen is None:
         show(f"there is no {path}, and no folder {path.with_name('plugins')} of this project{waiting}")

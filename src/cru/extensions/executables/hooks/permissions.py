@@ -49,11 +49,11 @@ def fetches_inside(event: Event, facts: LegFacts) -> bool:
     found = _call(event, facts, "fetch")
     if found is None:
         return False
-    from cru.tools.web import sensitive
+    from cru.tools.web import sensitive_reason
 
     tool, args = found
     url = tool.subject(args)
-    return bool(sensitive(url)) and not facts.parts.gate.judge(tool.spec.name, "fetch", url).explicit
+    return bool(sensitive_reason(url)) and not facts.parts.gate.judge(tool.spec.name, "fetch", url).explicit
 
 
 def _args(event: Event) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -86,8 +86,8 @@ def shell(event: Event, facts: LegFacts) -> dict[str, Any]:
 
 
 def fetch(event: Event, facts: LegFacts) -> dict[str, Any]:
-    from cru.tools.web import sensitive
+    from cru.tools.web import sensitive_reason
 
     said, args = _args(event)
     url = str(args.get("url"))
-    return {**said, "url": url, "safety": "sensitive", "reason": sensitive(url)}
+    return {**said, "url": url, "safety": "sensitive", "reason": sensitive_reason(url)}

@@ -14,7 +14,7 @@ from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import Dialect
 from cru.extensions.hooks.trust.fingerprint import key_of
-from cru.permissions.store import HookJudgement
+from cru.permissions.json_file import HookJudgement
 
 REPLACED = "accepted earlier, its entry changed since"
 

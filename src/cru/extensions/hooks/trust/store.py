@@ -10,7 +10,7 @@ from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.trust.budget import LookupBudget
 from cru.extensions.hooks.trust.fingerprint import Fingerprint, definition, key_of, relative, stat, take_fingerprint
-from cru.permissions.store import HookJudgement
+from cru.permissions.json_file import HookJudgement
 from cru.permissions.trust import Trust
 
 if TYPE_CHECKING:

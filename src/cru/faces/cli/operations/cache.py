@@ -1,4 +1,4 @@
-"""`--clear-cache` and its like: the outputs of tools that were too long for the conversation (cru.tools.cache)."""
+"""`--clear-cache` and its like: the outputs of tools that were too long for the conversation (cru.tools.output)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from cru.contexts.store import FileContext
 from cru.faces.cli.console import say
 from cru.faces.cli.operations.flag_run import FlagRun
 from cru.faces.cli.run_options import start_of
-from cru.tools import cache
+from cru.tools import output
 from cru.values.errors import CruError
 
 
@@ -20,7 +20,7 @@ def clear_other(run: FlagRun, name: str) -> None:
 
 def _clear(store: FileContext, command: str) -> str:
     with store.lock(command):
-        return f"{store.name}: {_outputs(cache.clear(store.folder))} removed"
+        return f"{store.name}: {_outputs(output.clear_outputs(store.folder))} removed"
 
 
 def clean_all(run: FlagRun) -> None:
@@ -35,7 +35,7 @@ def clean_all(run: FlagRun) -> None:
         try:
             days = load_settings(start_of(run.parsed, name))[0].of(ToolSettings).tool_cache_max_age_days
             store = run.store(name)
-            total += cache.clean(store.folder, days, store.visible)
+            total += output.clean_outputs(store.folder, days, store.visible)
         except (CruError, OSError) as error:
             run.code = 1
             say(f"cru: {name} is not cleaned: {error}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from cru.contexts.entries import now
-from cru.contexts.expiry import UNITS, clock, set_mark, span
+from cru.contexts.expiry import UNITS, format_duration, format_time, set_mark
 from cru.faces.cli.flags import UsageProblem
 from cru.faces.cli.operations.flag_run import FlagRun
 
@@ -16,14 +16,16 @@ def destroy_at(run: FlagRun, value: str) -> None:
     moment = 0 if value in NEVER else _moment(value)
     _mark(run, at=moment)
     run.say(
-        f"{run.name} destroys itself on {clock(moment)}" if moment else f"{run.name} does not destroy itself at a time"
+        f"{run.name} destroys itself on {format_time(moment)}"
+        if moment
+        else f"{run.name} does not destroy itself at a time"
     )
 
 
 def destroy_after_inactive(run: FlagRun, value: str) -> None:
     seconds = 0 if value in NEVER else _span(value)
     _mark(run, after=seconds)
-    what = f"{run.name} destroys itself after {span(seconds)} without use"
+    what = f"{run.name} destroys itself after {format_duration(seconds)} without use"
     run.say(what if seconds else f"{run.name} does not destroy itself for lack of use")
 
 
@@ -44,7 +46,7 @@ def _moment(value: str) -> int:
         raise UsageProblem(f"--destroy-at: {value!r} is not a point in time", hint) from error
     if seconds <= now():
         hint = f"cru -D destroys a context at once; {NEVER[0]} takes it back"
-        raise UsageProblem(f"--destroy-at: {clock(seconds)} is past", hint)
+        raise UsageProblem(f"--destroy-at: {format_time(seconds)} is past", hint)
     return seconds
 
 

@@ -95,7 +95,7 @@ def _failed(run: FlagRun, error: CruError) -> int:
 def _prompt(run: FlagRun) -> str:
     """The user's own text, if there is one with words in it. Raises StoreUnreadable."""
     from cru.bundled.prompts import INBOX
-    from cru.contexts.errors import unreadable
+    from cru.contexts.errors import read_error
     from cru.files.regular import read_regular
 
     path = run.home.path / "prompts" / PROMPT
@@ -104,4 +104,4 @@ def _prompt(run: FlagRun) -> str:
     except FileNotFoundError:
         return INBOX
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise read_error(path, error) from error

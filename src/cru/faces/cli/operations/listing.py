@@ -63,9 +63,9 @@ def about(home: Home, store: FileContext) -> str:
     if waiting := inbox_words(home, store.name):
         lines.append(f"Inbox: {waiting}")
     if store.name in home.expiring:
-        from cru.contexts.expiry import mark_of
+        from cru.contexts.expiry import read_mark
 
-        told = mark_of(home.path, store.folder).told()
+        told = read_mark(home.path, store.folder).told()
         lines += [f"Destroys itself: {told}"] if told else []
     return "\n".join(lines)
 

@@ -123,12 +123,12 @@ def _request(store: FileContext, turn: list[TraceLine], number: int, as_json: bo
 
 def _encoder(line: RequestLine) -> Any:
     """The adapter that encoded it; it has no key, and nothing is sent."""
-    from cru.models.registry import ModelChoice, build
+    from cru.models.registry import ModelChoice, build_model
     from cru.models.settings import ModelSettings
     from cru.net.transport import Transport
 
     choice = ModelChoice(line.provider, line.model, line.base_url, line.parameters)
-    return build(choice, ModelSettings(), {}, Transport())
+    return build_model(choice, ModelSettings(), {}, Transport())
 
 
 def _turn(store: FileContext, turn: list[TraceLine], place: str, as_json: bool) -> int:

@@ -108,7 +108,7 @@ def holds(text: str, tool: str, args: Mapping[str, Any], root: str, home: str) -
         return _url(rule.what, detail)
     if kind == "shell":
         call = paths.JudgedCall(tool, kind, detail)
-        return bool(call.command.opaque) or rules.hits(
+        return bool(call.command.opaque) or rules.rule_hits(
             _rule(kind, _command(rule.what)), call, paths.PathRoots(root, "", home)
         )
     if kind in ("read", "write"):
@@ -143,7 +143,7 @@ def _path(what: str, kind: str, tool: str, given: str, root: str, home: str) -> 
         located = paths.locate(places, "read" if kind == "read" else "write", given)
     except ValueError:
         return True
-    return rules.hits(_rule(kind, pattern), paths.JudgedCall(tool, kind, given, (located,)), places)
+    return rules.rule_hits(_rule(kind, pattern), paths.JudgedCall(tool, kind, given, (located,)), places)
 
 
 def _url(what: str, url: str) -> bool:

@@ -208,13 +208,13 @@ def _wrong(one: Mapping[str, Any], done: HandlerSpec, moments: Sequence[EventMap
 def _bad_rule(rule: str, moments: Sequence[EventMapping]) -> str:
     from cru.events.catalog import BY_NAME
     from cru.permissions.errors import BadRule
-    from cru.permissions.rules import parse
+    from cru.permissions.rules import parse_rule
 
     live = [BY_NAME[moment.event] for moment in moments if moment.event]
     if not all("args" in row.payload.__struct_fields__ for row in live):
         return "`if` works on events of tools only, so this hook would never run"
     try:
-        parse(rule)
+        parse_rule(rule)
     except BadRule as error:
         return f"`if`: {error.message}" + (f" ({error.hint})" if error.hint else "")
     return ""

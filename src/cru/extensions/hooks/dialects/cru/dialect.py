@@ -127,7 +127,7 @@ def holds(rule: str, event: Event, root: str, home: str) -> bool:
         except ValueError:
             return True
     call = paths.JudgedCall(tool, kind, detail, located)
-    return (kind == "shell" and bool(call.command.opaque)) or rules.hits(rules.parse(rule), call, places)
+    return (kind == "shell" and bool(call.command.opaque)) or rules.rule_hits(rules.parse_rule(rule), call, places)
 
 
 def _answer(entry: HookEntry, event: Event, run: CommandResult, about: SessionFacts) -> HookResult:

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from cru.contexts.errors import writing
+from cru.contexts.errors import write_errors
 from cru.files.regular import APPENDING, PRIVATE, missing_newline, open_regular, write_all
 
 SHORTEST_SECRET = 8
@@ -42,7 +42,7 @@ class LineFile:
     def write(self, lines: bytes) -> None:
         """Append whole lines with one write. Raises StoreUnwritable."""
         data = self._redact(lines) if self._redact else lines
-        with writing(self._path):
+        with write_errors(self._path):
             if self._fd < 0:
                 self._open()
             if self._limit is not None and self._size > 0 and self._size + len(data) > self._limit:
@@ -78,7 +78,7 @@ class LineFile:
         self._open()
 
 
-def redactor(secrets: Iterable[str]) -> Callable[[bytes], bytes]:
+def make_redactor(secrets: Iterable[str]) -> Callable[[bytes], bytes]:
     """A function that replaces every given secret of at least 8 characters in JSON lines by "[secret]".
 
     Secrets inside JSON text that is itself a JSON string (a tool call's arguments) are found too. Lines stay valid JSON.

@@ -52,7 +52,7 @@ class TrustFile(Versioned, frozen=True):
 T = TypeVar("T", bound=Versioned)
 
 
-def load(path: Path, kind: type[T]) -> tuple[T, SettingsProblem | None]:
+def load_json(path: Path, kind: type[T]) -> tuple[T, SettingsProblem | None]:
     """The file's content, or an empty one if it is missing. A file that cannot be understood is kept beside, as
     `NAME.corrupt-N`, and reported; one that cannot be read, or is of a newer version, is reported and left alone."""
     try:
@@ -82,14 +82,14 @@ def _keep_aside(path: Path, why: str) -> SettingsProblem:
     return SettingsProblem(f"not understood: {why}", str(path), f"kept as {aside}; its permissions do not count")
 
 
-def update(path: Path, kind: type[T], change: Callable[[T], T]) -> tuple[T, SettingsProblem | None]:
+def update_json(path: Path, kind: type[T], change: Callable[[T], T]) -> tuple[T, SettingsProblem | None]:
     """Read, change and replace the file under a lock. Raises NotStored if it cannot be written or must not be."""
     from cru.files.atomic import file_lock, replace_file
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with file_lock(path):
-            value, problem = load(path, kind)
+            value, problem = load_json(path, kind)
             if problem is not None and path.exists():
                 raise NotStored(f"{path}: {problem.message}", problem.hint)
             value = change(value)

@@ -1,4 +1,5 @@
-"""`context_meta.json`: when a context was made, the id that it keeps through renames, and when it is to go (see expiry.py)."""
+"""Which context it is: what it may be called, and `context_meta.json` with the id that it keeps through renames, when it was made and
+when it is to go (see expiry.py)."""
 
 from __future__ import annotations
 
@@ -8,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from cru.contexts.entries import LogProblem, new_id, now, why
-from cru.contexts.errors import unreadable, writing
+from cru.contexts.entries import LogProblem, new_id, now, short_error
+from cru.contexts.errors import BadName, read_error, write_errors
 from cru.files.atomic import create_file, replace_file, set_aside
 from cru.files.regular import read_regular
 
@@ -17,7 +18,7 @@ META = "context_meta.json"
 VERSION = 1
 
 
-def session_id(folder: Path) -> tuple[str, tuple[LogProblem, ...]]:
+def ensure_session_id(folder: Path) -> tuple[str, tuple[LogProblem, ...]]:
     """The id of the context in `folder`. A missing file is made; chibi's file gets the id added, its own keys stay.
 
     Where nothing can be written the id holds for this process only, and a problem says so.
@@ -30,7 +31,7 @@ def session_id(folder: Path) -> tuple[str, tuple[LogProblem, ...]]:
             return found, ()
         problems: tuple[LogProblem, ...] = ()
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        meta, problems = {}, (LogProblem(META, 0, f"not readable, a new one was made beside it: {why(error)}"),)
+        meta, problems = {}, (LogProblem(META, 0, f"not readable, a new one was made beside it: {short_error(error)}"),)
     made = {"created_at": now(), **meta, "session_id": new_id(), "version": VERSION}
     try:
         return _write(path, made, replace=bool(meta), broken=bool(problems)), problems
@@ -39,19 +40,19 @@ def session_id(folder: Path) -> tuple[str, tuple[LogProblem, ...]]:
         return made["session_id"], (*problems, LogProblem(META, 0, text))
 
 
-def moved_to(contexts: Path, session: str) -> str:
+def find_context(contexts: Path, session: str) -> str:
     """The name of the context that has this session id now, "" if none has."""
     folders = sorted(contexts.iterdir()) if contexts.is_dir() else []
-    return next((f.name for f in folders if (f / META).is_file() and id_of(f) == session), "")
+    return next((f.name for f in folders if (f / META).is_file() and known_session_id(f) == session), "")
 
 
-def id_of(folder: Path) -> str:
+def known_session_id(folder: Path) -> str:
     """The session id of a context, "" if it has none yet. Raises StoreUnreadable."""
-    found = values(folder).get("session_id")
+    found = read_meta(folder).get("session_id")
     return found if isinstance(found, str) else ""
 
 
-def values(folder: Path) -> dict[str, Any]:
+def read_meta(folder: Path) -> dict[str, Any]:
     """What the file says; {} if there is none or it is broken. Raises StoreUnreadable."""
     try:
         return _read(folder / META)
@@ -59,10 +60,10 @@ def values(folder: Path) -> dict[str, Any]:
         return {}
 
 
-def set_values(folder: Path, new: Mapping[str, int]) -> None:
+def update_meta(folder: Path, new: Mapping[str, int]) -> None:
     """Set keys; 0 takes a key away. The file is there: opening a context makes it. Raises StoreUnwritable, StoreUnreadable."""
-    kept = {key: value for key, value in values(folder).items() if key not in new}
-    with writing(folder / META):
+    kept = {key: value for key, value in read_meta(folder).items() if key not in new}
+    with write_errors(folder / META):
         replace_file(folder / META, msgspec.json.encode({**kept, **{k: v for k, v in new.items() if v}}), follow=False)
 
 
@@ -73,7 +74,7 @@ def _read(path: Path) -> dict[str, Any]:
     except FileNotFoundError:
         return {}
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise read_error(path, error) from error
     return msgspec.json.decode(data, type=dict[str, Any])
 
 
@@ -90,5 +91,31 @@ def _write(path: Path, meta: dict[str, Any], *, replace: bool, broken: bool) -> 
 
 def make_folder(folder: Path) -> None:
     """The folder of a context, private, with the folders above it. Raises StoreUnwritable."""
-    with writing(folder):
+    with write_errors(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+DEFAULT = "default"
+_LONGEST = 200
+
+
+def is_name(name: str) -> bool:
+    """ASCII letters, digits, - and _; no - in front; not "system" in any case; at most 200 characters."""
+    plain = name.replace("-", "a").replace("_", "a")
+    return (
+        plain.isalnum()
+        and name.isascii()
+        and not name.startswith("-")
+        and name.lower() != "system"
+        and len(name) <= _LONGEST
+    )
+
+
+def check_name(name: str) -> str:
+    """The name itself. Raises BadName."""
+    if is_name(name):
+        return name
+    if name.lower() == "system":
+        raise BadName(f"a context cannot be called '{name}'", "the name belongs to the program; choose another one")
+    hint = f"use ASCII letters, digits, - and _ (no - in front, at most {_LONGEST} characters)"
+    raise BadName(f"not a name for a context: {name!r}", hint)

@@ -1,15 +1,19 @@
-"""Sampling parameters by their OpenAI names → what each provider takes. What it cannot take is named, not sent."""
+"""What adapters share on the way out: parameters by their OpenAI names as each provider takes them (what it cannot take is named, not
+sent), and bytes that are encoded once."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import Struct
 
+from cru.values.messages import Message
+
 DEFAULT_MAX_TOKENS = 8192
 
 
-class Mapped(Struct, frozen=True):
+class ProviderParameters(Struct, frozen=True):
     """The provider's own fields, and the names of parameters that it cannot take."""
 
     fields: dict[str, Any]
@@ -19,7 +23,7 @@ class Mapped(Struct, frozen=True):
 _NOT_FIELDS = ("prompt_caching", "reasoning", "parallel_tool_calls", "tool_choice")
 
 
-def openai(parameters: dict[str, Any], provider: str, has_tools: bool) -> Mapped:
+def openai_parameters(parameters: dict[str, Any], provider: str, has_tools: bool) -> ProviderParameters:
     """For OpenAI-compatible servers. Names outside the table (top_k, min_p, …) pass as they are: such servers know their own."""
     fields = {key: value for key, value in parameters.items() if key not in _NOT_FIELDS and value is not None}
     if provider == "openai" and "max_tokens" in fields:
@@ -30,15 +34,15 @@ def openai(parameters: dict[str, Any], provider: str, has_tools: bool) -> Mapped
         }
     reasoning = parameters.get("reasoning") or {}
     if not reasoning:
-        return Mapped(fields)
+        return ProviderParameters(fields)
     if provider == "openrouter":
-        return Mapped({**fields, "reasoning": reasoning})
+        return ProviderParameters({**fields, "reasoning": reasoning})
     if "effort" in reasoning:
         fields["reasoning_effort"] = reasoning["effort"]
     elif reasoning.get("enabled") is False:
         fields["reasoning_effort"] = "none"
     unknown = [key for key in reasoning if key not in ("effort", "enabled")]
-    return Mapped(fields, tuple(f"reasoning.{key}" for key in unknown))
+    return ProviderParameters(fields, tuple(f"reasoning.{key}" for key in unknown))
 
 
 _ANTHROPIC_SAME = ("temperature", "top_p", "top_k")
@@ -53,7 +57,7 @@ _BUDGET_MODELS = (
 """Models from before adaptive thinking: they take a budget in tokens, later ones an effort (…-4-2 are dates of 2025)."""
 
 
-def anthropic(parameters: dict[str, Any], model: str, has_tools: bool) -> Mapped:
+def anthropic_parameters(parameters: dict[str, Any], model: str, has_tools: bool) -> ProviderParameters:
     """For Anthropic's Messages API."""
     fields: dict[str, Any] = {"max_tokens": parameters.get("max_tokens") or DEFAULT_MAX_TOKENS}
     fields |= {key: parameters[key] for key in _ANTHROPIC_SAME if parameters.get(key) is not None}
@@ -68,7 +72,7 @@ def anthropic(parameters: dict[str, Any], model: str, has_tools: bool) -> Mapped
         fields["max_tokens"] += budget  # the API counts thinking as output and wants room beyond it
     if "exclude" in reasoning:
         dropped.append("reasoning.exclude")
-    return Mapped(fields, tuple(dropped))
+    return ProviderParameters(fields, tuple(dropped))
 
 
 def _tool_choice(parameters: dict[str, Any]) -> dict[str, Any]:
@@ -96,3 +100,40 @@ def _thinking(reasoning: dict[str, Any], model: str) -> dict[str, Any]:
     if not effort:
         return {"thinking": {"type": "adaptive"}}
     return {"thinking": {"type": "adaptive"}, "output_config": {"effort": _EFFORTS.get(effort, effort)}}
+
+
+_SLACK = 64
+
+
+class FragmentCache:
+    """Bytes of messages by identity. The message is held too, so an id cannot be taken over by another object."""
+
+    def __init__(self, encode: Callable[[Message], bytes]) -> None:
+        self._encode = encode
+        self._known: dict[int, tuple[Message, bytes]] = {}
+
+    def all(self, messages: Sequence[Message]) -> list[bytes]:
+        """The bytes of each message, in order; b"" for one that is not sent."""
+        known, encode = self._known, self._encode
+        fragments = []
+        for message in messages:
+            entry = known.get(id(message))
+            if entry is None:
+                entry = known[id(message)] = message, encode(message)
+            fragments.append(entry[1])
+        if len(known) > 2 * len(messages) + _SLACK:
+            self._known = {id(message): known[id(message)] for message in messages}
+        return fragments
+
+
+class LastValue:
+    """Remembers the bytes of the last value, compared by equality (system prompt, tools)."""
+
+    def __init__(self) -> None:
+        self._value: object = None
+        self._bytes = b""
+
+    def get(self, value: object, encode: Callable[[], bytes]) -> bytes:
+        if value is not self._value and value != self._value:
+            self._value, self._bytes = value, encode()
+        return self._bytes

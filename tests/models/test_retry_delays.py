@@ -4,7 +4,7 @@ from email.utils import formatdate
 
 import pytest
 
-from cru.net import retry
+from cru.models import failures
 
 
 @pytest.mark.parametrize(
@@ -12,7 +12,7 @@ from cru.net import retry
     [(200, False), (400, False), (404, False), (408, True), (409, True), (429, True), (500, True), (529, True)],
 )
 def test_only_what_may_pass_is_tried_again(status: int, again: bool) -> None:
-    assert retry.retryable(status) is again
+    assert failures.is_retryable_status(status) is again
 
 
 @pytest.mark.parametrize(
@@ -20,17 +20,17 @@ def test_only_what_may_pass_is_tried_again(status: int, again: bool) -> None:
     [("", None), ("3", 3.0), ("0.5", 0.5), ("-1", 0.0), ("3600", 60.0), ("soon", None), ("nan", None), ("inf", 60.0)],
 )
 def test_retry_after_in_seconds(value: str, seconds: float | None) -> None:
-    assert retry.asked_delay({"retry-after": value}, 0.0) == seconds
+    assert failures.delay_asked_for({"retry-after": value}, 0.0) == seconds
 
 
 def test_retry_after_as_a_date() -> None:
     now = 1_700_000_000.0
-    assert retry.asked_delay({"retry-after": formatdate(now + 20, usegmt=True)}, now) == 20.0
-    assert retry.asked_delay({"retry-after": formatdate(now - 20, usegmt=True)}, now) == 0.0
-    assert retry.asked_delay({}, now) is None
+    assert failures.delay_asked_for({"retry-after": formatdate(now + 20, usegmt=True)}, now) == 20.0
+    assert failures.delay_asked_for({"retry-after": formatdate(now - 20, usegmt=True)}, now) == 0.0
+    assert failures.delay_asked_for({}, now) is None
 
 
 def test_waits_double_up_to_a_cap_and_jitter_only_shortens() -> None:
-    assert [retry.delay(attempt, None, 0.0) for attempt in range(6)] == [0.5, 1.0, 2.0, 4.0, 8.0, 8.0]
-    assert retry.delay(0, None, 1.0) == 0.25
-    assert retry.delay(0, 7.0, 1.0) == 7.0
+    assert [failures.delay_before_retry(attempt, None, 0.0) for attempt in range(6)] == [0.5, 1.0, 2.0, 4.0, 8.0, 8.0]
+    assert failures.delay_before_retry(0, None, 1.0) == 0.25
+    assert failures.delay_before_retry(0, 7.0, 1.0) == 7.0

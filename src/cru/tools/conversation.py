@@ -1,11 +1,12 @@
-"""Tools for what the model is reminded of: todos, goals, reflection; and for what other contexts hold."""
+"""Tools that act on conversations: what the model is reminded of (todos, goals, reflection), what other contexts hold and are sent,
+and the end of a turn."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from cru.tools.arguments import Content, ReadContext
+from cru.tools.arguments import CallUser, Content, ReadContext, Recurse, SendMessage
 from cru.tools.protocol import ToolContext, ToolError, ToolResult, require
 from cru.tools.settings import Options
 from cru.values.errors import CruError
@@ -81,3 +82,17 @@ def _store(running: ToolContext, name: str, text: str) -> None:
         store.write_text(name, text)
     except (CruError, OSError) as error:
         raise ToolError(f"{name} could not be saved: {error}") from error
+
+
+async def send_message(args: SendMessage, running: ToolContext, options: Options) -> ToolResult:
+    send = require(running.services.send, "send")
+    return ToolResult(await send(args.to, args.content, args.from_))
+
+
+async def call_user(args: CallUser, running: ToolContext, options: Options) -> ToolResult:
+    return ToolResult(args.message, ends_turn=True)
+
+
+async def recurse(args: Recurse, running: ToolContext, options: Options) -> ToolResult:
+    """The engine starts the next round when it sees a call of this name, whoever provides the tool."""
+    return ToolResult("recursion requested")
