@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cru.files.glob import escape, matches_text, parse_glob
-from cru.permissions.commands import allowed_text, hits, read
+from cru.permissions.command_rules import allowed_text, hits, read
 from cru.permissions.gate import Gate, Verdict
 from cru.permissions.grants import Grants
 from cru.permissions.settings import LayerRules, PermissionSettings, RuleLists

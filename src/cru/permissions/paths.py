@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from cru.permissions.commands import Command
+    from cru.permissions.command_rules import Command
 
 # Files and folders inside a project that decide what programs do, whatever their letters' case.
 PROTECTED_NAMES = frozenset(
@@ -77,7 +77,7 @@ class JudgedCall:
     @property
     def command(self) -> Command:
         if self._command is None:
-            from cru.permissions.commands import read
+            from cru.permissions.command_rules import read
 
             self._command = read(self.detail)
         return self._command

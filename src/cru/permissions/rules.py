@@ -15,7 +15,7 @@ from cru.files.glob import escape
 from cru.permissions.errors import BadRule
 from cru.permissions.modes import KINDS
 from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_inside, is_protected, resolve
-from cru.permissions.programs import SUBCOMMANDS
+from cru.shell.programs import SAFE_SUBCOMMANDS
 
 _FOLD = sys.platform in ("darwin", "win32")  # names of files are the same in either case
 
@@ -75,7 +75,7 @@ def find_allowing_rule(rules: Sequence[Rule], call: JudgedCall, places: PathRoot
 
 def _covers_command(rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
     """Each simple command must be covered and nothing be opaque, or one rule without a star be the whole command."""
-    from cru.permissions.commands import allowed_text
+    from cru.permissions.command_rules import allowed_text
 
     found = next((rule for rule in rules if rule.pieces == (call.detail.strip(),)), None)
     if found is not None:
@@ -120,9 +120,9 @@ def rule_hits(rule: Rule, call: JudgedCall, places: PathRoots) -> bool:
     if call.kind in ("read", "write"):
         return any(_hits_path(rule.pattern, one, places) for one in call.paths)
     if call.kind == "shell":
-        from cru.permissions import commands
+        from cru.permissions import command_rules
 
-        return commands.hits(call.command, rule.pieces)
+        return command_rules.hits(call.command, rule.pieces)
     if call.kind == "fetch":
         from cru.permissions import urls
 
@@ -214,7 +214,7 @@ def _command_rule(call: JudgedCall) -> str:
     text = call.detail.strip()
     if call.command.parts and not call.command.opaque:
         words = call.command.parts[0]
-        if len(call.command.parts) == 1 and len(words) > 1 and words[1] in SUBCOMMANDS.get(words[0], ()):
+        if len(call.command.parts) == 1 and len(words) > 1 and words[1] in SAFE_SUBCOMMANDS.get(words[0], ()):
             return f"{call.tool}:{words[0]} {words[1]} *"
     return f"{call.tool}:{escape(text)}" if text and "\n" not in text and len(text) <= LONGEST else ""
 

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.report.runnable import SCRIPT
-from cru.extensions.hooks.trust.references import CODE, PLAIN
 from cru.permissions.paths import PROTECTED_NAMES
-from cru.permissions.programs import KEYWORDS, SHELLS
+from cru.shell.programs import CODE_RUNNERS, KEYWORDS, PLAIN_PROGRAMS, SHELLS
 
 _COMMENT = re.compile(r"""('[^']*'|"(?:[^"\\]|\\.)*+"|\\.)|(?:(?<=[\s;|&()])|\A)#[^\n]*""", re.DOTALL)
 _PROJECT = re.compile(
@@ -84,12 +83,12 @@ def _of_program(words: list[str]) -> Iterator[str]:
     first, name = words[0], words[0].rpartition("/")[2]
     if _PROJECT.match(first) or ("/" in first and not first.startswith(ELSEWHERE)):
         yield first
-    if name in PLAIN:
+    if name in PLAIN_PROGRAMS:
         return
     given = next((word for word in words[1:] if not word.startswith("-")), "")
     options = words[1 : words.index(given)] if given else []
     if name in SHELLS and options and "c" in options[-1]:
         yield from _of_source(given)
-    elif name.rstrip("0123456789.") in CODE and not given.startswith(ELSEWHERE) and SCRIPT.fullmatch(given):
+    elif name.rstrip("0123456789.") in CODE_RUNNERS and not given.startswith(ELSEWHERE) and SCRIPT.fullmatch(given):
         yield given
     yield from (word for word in words[1:] if _PROJECT.match(word) and not any(char.isspace() for char in word))

@@ -14,8 +14,8 @@ from cru.extensions.hooks.launch.command_words import find_command_starts
 from cru.extensions.hooks.launch.dispatch import DIALECTS as DISPATCHING
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.permissions.commands import read
-from cru.permissions.programs import KEYWORDS, SHELLS
+from cru.permissions.command_rules import read
+from cru.shell.programs import KEYWORDS, SHELLS
 
 
 def _names(text: str) -> frozenset[str]:

@@ -17,11 +17,20 @@ from msgspec import Struct, field
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.trust.budget import LookupBudget
-from cru.extensions.hooks.trust.code_variables import CODE_NAMES, PREFIXES
 from cru.extensions.hooks.trust.redirects import strip_written_files
 from cru.files.regular import open_regular
-from cru.permissions.commands import Words, read
-from cru.permissions.programs import KEYWORDS, SHELLS, WRAPPERS, names
+from cru.permissions.command_rules import Words, read
+from cru.shell.programs import (
+    CODE_RUNNERS,
+    CODE_VARIABLE_PREFIXES,
+    CODE_VARIABLES,
+    KEYWORDS,
+    PLAIN_PROGRAMS,
+    QUIET_PROGRAMS,
+    SHELLS,
+    WRAPPERS,
+    names,
+)
 
 MOST = 4000
 """Words of a command, and paths that they may mean."""
@@ -36,21 +45,9 @@ RUNS = re.compile(
     r"|subprocess|exec|eval|open)\b"
 )
 """In code that stands in the entry itself: calls that run something else."""
-PLAIN = names(
-    "[ : basename break cat cd cmp comm continue cp curl cut date diff dirname echo egrep exit false fgrep grep head hostname id jq "
-    "kill ln logger ls md5sum mkdir mktemp mv notify-send popd printf pushd pwd return rm rmdir seq sha256sum shift sleep stat tail tee "
-    "test touch tr true uname uniq wc wget whoami"
-)
-"""Programs that start nothing themselves and run nothing that they read."""
 MOVES = frozenset({"cd", "pushd"})
 NAMES_FOLLOW = frozenset({"for", "select", "case", "in", "function", "[["})
 """Words of the shell behind which no command stands."""
-CODE = SHELLS | names(
-    "python pypy ipython perl ruby node nodejs php lua luajit osascript deno bun tclsh wish awk gawk mawk nawk"
-)
-"""Programs whose first argument is what they run."""
-QUIET = names("[ ls mkdir rm rmdir stat tee test touch wc")
-"""Programs that do not hand on what is in a file."""
 DATA = names(".log .txt .json .jsonl .csv .md")
 _VARIABLES: dict[str, str] = {
     "CLAUDE_PROJECT_DIR": "root", "GEMINI_PROJECT_DIR": "root", "CRUSH_PROJECT_DIR": "root", "CRU_PROJECT_ROOT": "root",
@@ -256,11 +253,11 @@ def _program(part: Words, place: _Place, found: References) -> None:
     first, name = words[0], _base(words[0])
     if first in MOVES and any("$" in word for word in words[1:]):
         found.unseen.append(f"where `{' '.join(words)}` leads")
-    if place.shows(first) or name in PLAIN or any(char in first for char in "$*?["):
+    if place.shows(first) or name in PLAIN_PROGRAMS or any(char in first for char in "$*?["):
         return  # what is computed is told already
     if name in WRAPPERS:
         found.unseen.append(f"`{name}`, which runs other commands")
-    elif name not in CODE and name.rstrip("0123456789.-") not in CODE:
+    elif name not in CODE_RUNNERS and name.rstrip("0123456789.-") not in CODE_RUNNERS:
         found.unseen.append(f"what `{first}` starts is not looked at")
     else:
         _interpreter(words, place, found)
@@ -313,7 +310,7 @@ def _variables(entry: HookEntry, parts: list[Words], place: _Place, found: Refer
     said = [(match[1], match[2]) for part in parts for word in part if (match := ASSIGNED.match(word))]
     for name, value in (*entry.env.items(), *said):
         known = expanded(value, place.about)
-        if name in CODE_NAMES or name.startswith(PREFIXES):
+        if name in CODE_VARIABLES or name.startswith(CODE_VARIABLE_PREFIXES):
             found.unseen.append(f"what `{name}={value}` makes programs run")
             _folders_of(known, place, found)
         elif name in entry.env and ("$" in known or "`" in known):
@@ -350,9 +347,9 @@ def _arguments(words: list[str], place: _Place) -> int:
     if not words or words[0] in NAMES_FOLLOW:
         return len(words)
     name = _base(words[0])
-    if place.shows(words[0]) or name in QUIET:
+    if place.shows(words[0]) or name in QUIET_PROGRAMS:
         return 1
-    if name not in CODE and name.rstrip("0123456789.-") not in CODE:
+    if name not in CODE_RUNNERS and name.rstrip("0123456789.-") not in CODE_RUNNERS:
         return len(words)
     script = next((at for at, word in enumerate(words[1:], 1) if not word.startswith("-")), len(words))
     return script + 1

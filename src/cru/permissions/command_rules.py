@@ -9,14 +9,14 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from cru.files.glob import StarGlob, matches_text
-from cru.permissions.programs import (
+from cru.shell.programs import (
+    COMMAND_OPTIONS,
     INTERPRETERS,
     KEYWORDS,
-    NAMING,
-    RUNS_COMMANDS,
-    SETTERS,
+    NAMING_OPTIONS,
     SHELLS,
-    SUBCOMMANDED,
+    SUBCOMMAND_PROGRAMS,
+    VARIABLE_SETTERS,
     WRAPPERS,
 )
 
@@ -85,7 +85,7 @@ def _without_options(words: Words) -> Iterator[Words]:
     Whether an option takes a value is not known, so both are tried."""
     for at, word in enumerate(words):
         name = _base(word)
-        if name not in SUBCOMMANDED:
+        if name not in SUBCOMMAND_PROGRAMS:
             continue
         for first in range(at + 2, len(words)):
             if not (words[first - 1].startswith("-") or (first > at + 2 and words[first - 2].startswith("-"))):
@@ -163,13 +163,13 @@ def _why_opaque(words: Words, globs: bool) -> str:
         return "a computed command name"
     if name in WRAPPERS or name.startswith(("ld-linux", "ld.so")) or (name in SHELLS and not _has_script(words)):
         return f"`{name}`, which runs other commands"
-    if name in SETTERS or (name in NAMING and (globs or _names_variables(words))):
+    if name in VARIABLE_SETTERS or (name in NAMING_OPTIONS and (globs or _names_variables(words))):
         return f"`{name}`, which may run what stands in a name"
-    if any(_is_option(word, option) for option in RUNS_COMMANDS.get(name, ()) for word in words[1:]):
+    if any(_is_option(word, option) for option in COMMAND_OPTIONS.get(name, ()) for word in words[1:]):
         return f"`{name}` that runs other commands"
-    if globs and name in RUNS_COMMANDS and name != "git":
+    if globs and name in COMMAND_OPTIONS and name != "git":
         return f"`{name}` with names of files that may be options"
-    if name in SUBCOMMANDED and len(words) > 2 and words[1].startswith("-"):
+    if name in SUBCOMMAND_PROGRAMS and len(words) > 2 and words[1].startswith("-"):
         return f"an option before what `{name}` is to do"
     return ""
 
@@ -177,7 +177,7 @@ def _why_opaque(words: Words, globs: bool) -> str:
 def _names_variables(words: Words) -> bool:
     name = _base(words[0])
     named = "\0" if name == "printf" else "["
-    return any(named in word or word.startswith(NAMING[name]) for word in words[1:])
+    return any(named in word or word.startswith(NAMING_OPTIONS[name]) for word in words[1:])
 
 
 def _has_script(words: Words) -> bool:
