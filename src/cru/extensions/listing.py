@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cru.extensions.manager import Extensions, LoadedPlugin
+from cru.extensions.loaded_plugin import LoadedPlugin
+from cru.extensions.manager import Extensions
 from cru.namespace.callbacks import recent_failures
 
 LINE = re.compile(r"\.\w+:(\d+)")

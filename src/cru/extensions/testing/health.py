@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from cru.extensions.loaded_plugin import LoadedPlugin
 from cru.extensions.lua.runtime import LuaVM
-from cru.extensions.manager import LoadedPlugin
 from cru.extensions.testing.machine import run_as, search_path
 from cru.namespace import health
 from cru.namespace.host import Plugin, PluginSession, call

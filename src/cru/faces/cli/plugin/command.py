@@ -18,7 +18,8 @@ from cru.values.errors import CruError
 if TYPE_CHECKING:
     from cru.app import Built, Start
     from cru.extensions.discovery.files import DiscoveredPlugin
-    from cru.extensions.manager import Extensions, LoadedPlugin
+    from cru.extensions.loaded_plugin import LoadedPlugin
+    from cru.extensions.manager import Extensions
 
 HELP = """\
 cru plugin list               every plugin: name, language, state, layer, file; its handlers, tools, commands, services, errors

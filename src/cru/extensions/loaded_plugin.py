@@ -1,0 +1,53 @@
+"""One plugin of a session, and the state that it is in."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec import Struct
+
+from cru.extensions.discovery.files import DiscoveredPlugin
+from cru.extensions.plugin_files import FileCopy, Stamp
+from cru.namespace.host import Plugin
+
+PluginState = Literal["active", "disabled", "untrusted", "error"]
+
+
+class LoadedPlugin(Struct):
+    """A plugin that was found, loaded or not.
+
+    found: the version that was found
+    state: active, disabled, untrusted or error
+    error: why it is not loaded; "": nothing went wrong
+    trace: the way to the error, as its language shows it; "": not known
+    plugin: what owns its registrations; None: it is not loaded
+    stamp: what it was found as; (): changes are not watched
+    copy: its files as they were loaded
+    """
+
+    found: DiscoveredPlugin
+    state: PluginState
+    error: str = ""
+    trace: str = ""
+    plugin: Plugin | None = None
+    stamp: Stamp = ()
+    copy: FileCopy = {}
+
+    @property
+    def name(self) -> str:
+        return self.found.name
+
+    @property
+    def is_active(self) -> bool:
+        return self.state == "active"
+
+    @property
+    def is_off(self) -> bool:
+        """It came with cru, and nobody has turned it on."""
+        return self.found.layer == "bundled" and self.state == "disabled"
+
+
+def required_plugins(found: DiscoveredPlugin) -> tuple[str, ...]:
+    """The names of the plugins that it cannot do without."""
+    dependencies = found.manifest.dependencies if found.manifest is not None else ()
+    return tuple(dependency.name for dependency in dependencies if not dependency.optional)

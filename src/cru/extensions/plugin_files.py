@@ -1,0 +1,73 @@
+"""The files of a plugin: what tells that it has changed, and a copy of the version that was loaded last.
+
+The copy is kept in memory: it is what holds on when the files cannot be loaded as they are now."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from cru.extensions.discovery.files import DiscoveredPlugin
+
+SKIPPED = ("__pycache__", "node_modules")
+CODE = (".lua", ".py", ".json", ".toml", ".yaml", ".yml")
+FileStamp = tuple[str, int, int]
+"""Path, modification time in nanoseconds, size in bytes."""
+Stamp = tuple[DiscoveredPlugin | FileStamp, ...]
+FileCopy = Mapping[Path, bytes]
+
+
+def stamp_of(found: DiscoveredPlugin) -> Stamp:
+    """How it was found, and time and size of each of its files; hidden ones do not count."""
+    return (found, *(_file_stamp(file) for file in files_of(found)))
+
+
+def files_of(found: DiscoveredPlugin) -> tuple[Path, ...]:
+    """The files of a plugin: all below a folder of its own."""
+    has_folder = found.manifest is not None or found.folder.name == found.name
+    return tuple(sorted(_files_below(found.folder))) if has_folder and not found.module else found.files
+
+
+def copy_of(found: DiscoveredPlugin) -> FileCopy:
+    """The files that a plugin may be made of; of an installed package nothing, nor of a program, which is run where it lies."""
+    copy: dict[Path, bytes] = {}
+    for file in () if found.module or found.kind == "executable" else files_of(found):
+        if file.suffix in CODE or file in found.files:
+            try:
+                copy[file] = file.read_bytes()
+            except OSError:  # it goes just now: whoever loads it says so
+                continue
+    return copy
+
+
+def write_copy(found: DiscoveredPlugin, copy: FileCopy, folder: Path) -> DiscoveredPlugin:
+    """The same plugin, below another folder. Raises OSError."""
+    moved = {file: folder / found.folder.name / file.relative_to(found.folder) for file in copy}
+    for file, target in moved.items():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(copy[file])
+    return replace(found, folder=folder / found.folder.name, files=tuple(moved[file] for file in found.files))
+
+
+def has_empty_files(found: DiscoveredPlugin) -> bool:
+    """Whether nothing stands in its files: somebody is writing them just now."""
+    return all(not content.strip() for file, content in copy_of(found).items() if file in found.files)
+
+
+def _files_below(folder: Path) -> list[Path]:
+    files: list[Path] = []
+    for root, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if name not in SKIPPED and not name.startswith(".")]
+        files += [Path(root, name) for name in names if not name.startswith(".")]
+    return files
+
+
+def _file_stamp(file: Path) -> FileStamp:
+    try:
+        status = file.stat()
+    except OSError:
+        return (str(file), 0, 0)
+    return (str(file), status.st_mtime_ns, status.st_size)
