@@ -9,7 +9,7 @@ import pytest
 from tests.namespace.support import Room
 
 from cru.events.payloads import ConfigChanged
-from cru.namespace import config, emitter, errors, health
+from cru.namespace import config, emitter, health
 from cru.namespace.host import BadArgument, NotAvailable, host
 from cru.namespace.names import CONSTANTS, INDEXED, NAMES, NOT_AVAILABLE, load_target, not_available
 
@@ -154,9 +154,9 @@ def test_config_set_is_seen_by_all_plugins_and_announced(tmp_path: Path) -> None
 
 def test_recent_errors_start_empty_and_count_is_checked(tmp_path: Path) -> None:
     room = Room(tmp_path)
-    assert room(errors.recent) == []
+    assert room(health.recent_errors) == []
     with pytest.raises(BadArgument, match=r"cru\.errors\.recent"):
-        room(errors.recent, -1)
+        room(health.recent_errors, -1)
 
 
 def test_a_health_report_is_unhealthy_only_by_an_error(tmp_path: Path) -> None:

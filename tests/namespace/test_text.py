@@ -10,9 +10,8 @@ import pytest
 from tests.namespace.support import Room
 
 from cru.namespace import check, json
-from cru.namespace.fmt import fmt
+from cru.namespace.formatting import fmt, inspect
 from cru.namespace.host import BadArgument, NoSession
-from cru.namespace.inspect import inspect
 from cru.namespace.log import toast
 from cru.namespace.tables import tbl_deep_extend, tbl_get
 

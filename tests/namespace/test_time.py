@@ -12,15 +12,15 @@ import pytest
 from tests.namespace.support import Room
 
 from cru.events.stamp import FRAME, TOP, Frame
-from cru.namespace import errors, ratelimit, schedule, timer
+from cru.namespace import health, schedule, timing
 from cru.namespace.host import BadArgument, NamespaceError, host
-from cru.namespace.retry import retry
+from cru.namespace.timing import retry
 
 
 def test_sleep_waits_and_lets_others_run(tmp_path: Path) -> None:
     async def main() -> float:
         started = time.monotonic()
-        await asyncio.gather(*(timer.sleep(0.03) for _ in range(20)))
+        await asyncio.gather(*(timing.sleep(0.03) for _ in range(20)))
         return time.monotonic() - started
 
     assert 0.03 <= Room(tmp_path)(main) < 0.3
@@ -29,7 +29,7 @@ def test_sleep_waits_and_lets_others_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seconds", [-1, float("nan"), float("inf"), "1", None, True])
 def test_sleep_refuses_what_is_no_time(tmp_path: Path, seconds: Any) -> None:
     with pytest.raises(BadArgument, match=r"cru\.timer\.sleep: seconds"):
-        Room(tmp_path)(timer.sleep, seconds)
+        Room(tmp_path)(timing.sleep, seconds)
 
 
 async def slow() -> None:
@@ -55,12 +55,12 @@ TIMEOUTS: list[tuple[Callable[[], Any], tuple[Any, Any]]] = [
 
 @pytest.mark.parametrize(("work", "result"), TIMEOUTS)
 def test_timeout_returns_what_came_of_it(tmp_path: Path, work: Callable[[], Any], result: tuple[Any, Any]) -> None:
-    assert Room(tmp_path)(timer.timeout, 0.05, work) == result
+    assert Room(tmp_path)(timing.timeout, 0.05, work) == result
 
 
 def test_a_cancelled_timeout_is_cancelled(tmp_path: Path) -> None:
     async def main() -> bool:
-        task = asyncio.ensure_future(timer.timeout(5, slow))
+        task = asyncio.ensure_future(timing.timeout(5, slow))
         await asyncio.sleep(0.01)
         task.cancel()
         await asyncio.wait([task])
@@ -70,8 +70,8 @@ def test_a_cancelled_timeout_is_cancelled(tmp_path: Path) -> None:
 
 
 def test_the_clock_never_goes_back() -> None:
-    first = timer.clock()
-    assert timer.clock() >= first
+    first = timing.clock()
+    assert timing.clock() >= first
 
 
 def test_spawn_runs_beside_and_reports_what_fails(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_spawn_runs_beside_and_reports_what_fails(tmp_path: Path) -> None:
     room(main)
     assert seen == [("demo", TOP)]
     assert room.notices()[-1] == "demo: spawned function: oops"
-    (recent,) = room(errors.recent)
+    (recent,) = room(health.recent_errors)
     assert (recent["plugin"], recent["error"], recent["context"]) == ("demo", "oops", "spawned function")
     assert recent["age_secs"] >= 0
 
@@ -274,7 +274,7 @@ def test_retry_refuses_bad_options(tmp_path: Path, opts: dict[str, Any]) -> None
 
 def test_a_bucket_starts_full_and_fills_with_time(tmp_path: Path) -> None:
     async def main() -> None:
-        bucket = ratelimit.new({"capacity": 2, "interval": 0.03})
+        bucket = timing.new_bucket({"capacity": 2, "interval": 0.03})
         assert bucket.remaining() == 2
         assert [bucket.try_acquire() for _ in range(3)] == [True, True, False]
         started = time.monotonic()
@@ -290,5 +290,5 @@ def test_a_bucket_starts_full_and_fills_with_time(tmp_path: Path) -> None:
 @pytest.mark.parametrize("opts", [{"capacity": 0}, {"capacity": "x"}, {"interval": 0}, {"interval": -1}, "x"])
 def test_a_bucket_refuses_bad_options(tmp_path: Path, opts: Any) -> None:
     with pytest.raises(BadArgument, match=r"cru\.ratelimit\.new"):
-        Room(tmp_path)(ratelimit.new, opts)
-    assert Room(tmp_path)(ratelimit.new).remaining() == 5
+        Room(tmp_path)(timing.new_bucket, opts)
+    assert Room(tmp_path)(timing.new_bucket).remaining() == 5

@@ -1,12 +1,14 @@
-"""`cru.health`: what a plugin says about its own state, in its `health.lua`."""
+"""`cru.health`, what a plugin says about its own state, and `cru.errors`, what went wrong in plugins of this session."""
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from msgspec import Struct, field
 
-from cru.namespace.arguments import tostring
+from cru.namespace.arguments import tostring, whole
+from cru.namespace.callbacks import recent_failures
 from cru.namespace.host import host
 
 
@@ -63,6 +65,25 @@ def get_results() -> dict[str, Any]:
     report = host().session.shared.pop("health", None) or _HealthReport(host().plugin.name)
     healthy = all(one["level"] != "error" for one in report.checks)
     return {"name": report.name, "healthy": healthy, "checks": report.checks}
+
+
+def recent_errors(n: int | None = None) -> list[dict[str, object]]:
+    """errors.recent(n=10) -> {{plugin, error, context, age_secs}, ...}, the newest first; the last 100 are kept.
+
+    Example: #cru.errors.recent() --> 0
+    """
+    count = 10 if n is None else whole("cru.errors.recent", "n", n, 0)
+    failures = list(recent_failures(host().session))[::-1][:count]
+    now = time.monotonic()
+    return [
+        {
+            "plugin": failure.plugin,
+            "error": failure.error,
+            "context": failure.context,
+            "age_secs": round(now - failure.at, 3),
+        }
+        for failure in failures
+    ]
 
 
 def _add(level: str, message: str, advice: Any) -> None:

@@ -11,7 +11,7 @@ from msgspec import Struct
 from cru.namespace.arguments import function, options, own, table, text, tostring
 from cru.namespace.callbacks import Callback, bind_callback, run_in_background
 from cru.namespace.host import host
-from cru.namespace.retry import retry
+from cru.namespace.timing import retry
 
 _KEYS = ("name", "desc", "start", "stop", "health", "restart", "config")
 _RESTART = {"max_retries": 10, "base_delay": 1, "max_delay": 60}

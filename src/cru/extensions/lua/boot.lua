@@ -247,7 +247,7 @@ local function outside(id) return function(...) return finish(host.call(id, P.pa
 local files = own(chunks.pipes, "pipes")(G, outside(host.execute), outside(host.popen))
 local function furnish() end               -- puts the names of `cru` into globals; install knows them
 local metas = { getmetatable(""), getmetatable(G.io.stdout), files, table.unpack(P.metas) }
-local room = own(chunks.room, "room")(G, library, function(...) return furnish(...) end, homes, metas)
+local new_globals = own(chunks.sandbox, "sandbox")(G, library, function(...) return furnish(...) end, homes, metas)
 local bare = _G
 for name in next, bare do bare[name] = nil end  -- the VM looks for `debug` here on every call, unprotected: it finds nothing
 
@@ -363,7 +363,7 @@ local builtins = {
   function(path) package.path = path end,  -- path
   install,
   function()                               -- own globals
-    local R = room()
+    local R = new_globals()
     roofs[R] = R
     return P.box(R)
   end,

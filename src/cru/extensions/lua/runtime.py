@@ -227,7 +227,7 @@ def _machine(cap: int) -> Any:
 def _boot(lua: Any, desk: HostCallbacks) -> Any:
     """Load the files beside this one: what boot.lua returns."""
     chunks = {}
-    for name in ("boot", "pack", "patterns", "library", "pipes", "room"):
+    for name in ("boot", "pack", "patterns", "library", "pipes", "sandbox"):
         with open(os.path.join(os.path.dirname(__file__), name + ".lua"), encoding="utf-8") as file:
             chunks[name] = file.read()
     callbacks: dict[bytes, Any] = {name.encode(): function for name, function in desk.callbacks().items()}

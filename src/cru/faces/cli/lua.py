@@ -85,7 +85,7 @@ async def _evaluate(session: Session, source: bytes, name: str, folder: Path, ho
     from cru.extensions.lua.convert import LuaError
     from cru.extensions.testing.machine import cancel_tasks, new_machine, run_as, unlisted_plugin
     from cru.namespace import host
-    from cru.namespace.inspect import inspect
+    from cru.namespace.formatting import inspect
 
     path = [str(place / shape) for place in (folder, home / "plugins") for shape in ("?.lua", "?/init.lua")]
     here = host.PluginSession(session.parts, home)

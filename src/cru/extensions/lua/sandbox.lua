@@ -1,6 +1,6 @@
 -- The globals of one plugin: its own copies of the library and of the names of `cru`, so that nothing that it does to them reaches another.
 -- Takes: G (what is copied), library (what library.lua returned), furnish (puts the names of `cru` into globals), homes (source of a chunk ->
--- the globals that it was loaded with), metas (the metatables that all plugins share). Returns room(): a new table of globals.
+-- the globals that it was loaded with), metas (the metatables that all plugins share). Returns a function that makes a new table of globals.
 
 local G, library, furnish, homes, metas = ...
 local next, type, error, match, rawget = next, type, error, string.match, rawget

@@ -1,0 +1,137 @@
+"""`cru.timer`, `cru.retry`, `cru.ratelimit`: waiting, trying again, and a token bucket. The session goes on meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any
+
+from cru.namespace.arguments import function, number, options, whole
+from cru.namespace.callbacks import error_value
+from cru.namespace.host import BadArgument, Object, Values, call
+
+RETRY_OPTIONS = ("max_retries", "base_delay", "max_delay", "jitter", "retryable")
+
+
+async def sleep(seconds: float) -> None:
+    """timer.sleep(seconds) waits; the number must be finite and not negative. Raises BadArgument.
+
+    Example: cru.timer.sleep(0) --> nil
+    """
+    await asyncio.sleep(number("cru.timer.sleep", "seconds", seconds, 0))
+
+
+async def timeout(seconds: float, work: Callable[[], Any]) -> Values:
+    """timer.timeout(seconds, fn) -> (true, result), (false, error) if fn failed, (false, "timeout") if it took longer; it is
+    ended then. Raises BadArgument.
+
+    Example: cru.timer.timeout(0.01, function() cru.timer.sleep(5) end) --> false
+    """
+    where = "cru.timer.timeout"
+    limit = number(where, "seconds", seconds, 0)
+    function(where, "fn", work)
+    try:
+        async with asyncio.timeout(limit) as clock:
+            return Values((True, await call(work)))
+    except TimeoutError as error:
+        return Values((False, "timeout" if clock.expired() else error_value(error)))
+    except Exception as error:  # noqa: BLE001  the boundary that returns errors as values
+        return Values((False, error_value(error)))
+
+
+def clock() -> float:
+    """timer.clock() -> monotonic seconds, from an arbitrary start.
+
+    Example: cru.timer.clock() <= cru.timer.clock() --> true
+    """
+    return time.monotonic()
+
+
+async def retry(work: Callable[[], Any], opts: dict[str, Any] | None = None) -> Any:
+    """retry(fn, {max_retries=3, base_delay=1, max_delay=60, jitter=true, retryable=fn(err)->bool}?) -> what fn returns. Waits
+    base_delay * 2^n seconds, at most max_delay, times 0.5 to 1 with jitter; an error table's `after` (seconds) is the least wait.
+    Raises the last error, or at once one that is not retryable.
+
+    Example: cru.retry(function() return 7 end) --> 7
+    """
+    where = "cru.retry"
+    function(where, "fn", work)
+    given = options(where, opts, RETRY_OPTIONS)
+    retries = whole(where, "max_retries", given.get("max_retries", 3), 0)
+    base = number(where, "base_delay", given.get("base_delay", 1), 0)
+    most = number(where, "max_delay", given.get("max_delay", 60), 0)
+    for attempt in range(retries + 1):
+        try:
+            return await call(work)
+        except Exception as error:  # the last one goes on, as do those that are not retryable
+            if attempt == retries or not await _retryable(given.get("retryable"), error):
+                raise
+            await _wait(min(base * 2**attempt, most), given.get("jitter", True) is not False, error)
+    raise AssertionError("unreachable")
+
+
+async def _retryable(judge: Callable[[Any], Any] | None, error: Exception) -> bool:
+    return judge is None or bool(await call(judge, error_value(error)))
+
+
+async def _wait(seconds: float, jitter: bool, error: Exception) -> None:
+    import random
+
+    if jitter:
+        seconds *= random.uniform(0.5, 1)
+    value = error_value(error)
+    after = value.get("after") if isinstance(value, dict) else getattr(error, "after", None)
+    if isinstance(after, (int, float)) and not isinstance(after, bool):
+        seconds = max(seconds, after)
+    await asyncio.sleep(seconds)
+
+
+class TokenBucket(Object):
+    """Starts full; gains one token every `interval` seconds, up to `capacity`."""
+
+    METHODS = ("acquire", "try_acquire", "remaining")
+
+    def __init__(self, capacity: int, interval: float) -> None:
+        self._capacity, self._interval = capacity, interval
+        self._tokens = float(capacity)
+        self._filled_at = time.monotonic()
+
+    async def acquire(self) -> None:
+        """Take a token, waiting for it; those who wait are served in order, roughly."""
+        while not self.try_acquire():  # noqa: ASYNC110  (tokens come with time, nothing tells of them)
+            await asyncio.sleep((1 - self._tokens) * self._interval)
+
+    def try_acquire(self) -> bool:
+        """Take a token if there is one."""
+        self._refill()
+        # the sum of many small refills may miss a whole token by rounding
+        if self._tokens < 1 - 1e-9:
+            return False
+        self._tokens = max(0.0, self._tokens - 1)
+        return True
+
+    def remaining(self) -> int:
+        """How many tokens there are now."""
+        self._refill()
+        return int(self._tokens + 1e-9)
+
+    def _refill(self) -> None:
+        now = time.monotonic()
+        self._tokens = min(self._capacity, self._tokens + (now - self._filled_at) / self._interval)
+        self._filled_at = now
+
+
+def new_bucket(opts: dict[str, Any] | None = None) -> TokenBucket:
+    """ratelimit.new{capacity=5, interval=1.0} -> a bucket that gains one token every interval seconds: b:acquire() waits,
+    b:try_acquire() -> bool, b:remaining() -> number. Raises BadArgument.
+
+    Example: cru.ratelimit.new({capacity=2}):remaining() --> 2
+    """
+    where = "cru.ratelimit.new"
+    given = options(where, opts, ("capacity", "interval"))
+    capacity = whole(where, "capacity", given.get("capacity", 5), 1)
+    interval = number(where, "interval", given.get("interval", 1.0))
+    if interval <= 0:
+        raise BadArgument(f"{where}: interval must be more than 0, got {interval}")
+    return TokenBucket(capacity, interval)
