@@ -21,9 +21,8 @@ from cru.events.stream import Notice, Published
 from cru.permissions.asker import PermissionReply, Subject
 from cru.tools.protocol import Access, Tool, ToolContext, ToolResult
 from cru.tools.registry import ToolRegistry
-from cru.values.deltas import Delta
 from cru.values.entries import Entry
-from cru.values.messages import Request, ToolSpec
+from cru.values.messages import Delta, Request, ToolSpec
 
 P = TypeVar("P", bound=Struct)
 Handlers = (

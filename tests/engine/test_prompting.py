@@ -8,7 +8,7 @@ import pytest
 from tests.engine.support import Ext, World, always, once, payload
 
 from cru.contexts.inbox import InboxMessage
-from cru.engine.attach import BadAttachment, read_attachment
+from cru.engine.prompts import BadAttachment, read_attachment
 from cru.events.answers import Answer, Change, Inject, add_context, cancel, halt, inject, transform
 from cru.events.payloads import AgentResponded, Attachment, MessageBeforeSend, StreamingDelta, TurnComplete
 from cru.events.stamp import Event

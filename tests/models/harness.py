@@ -12,8 +12,7 @@ from cru.models.failures import RequestFacts
 from cru.models.openai_compatible import OpenAICompatible
 from cru.models.openai_compatible import endpoint as openai_endpoint
 from cru.net.transport import Transport
-from cru.values.deltas import CallPart, Delta, Text
-from cru.values.messages import Message, Request, ToolCall, ToolSpec
+from cru.values.messages import CallPart, Delta, Message, Request, Text, ToolCall, ToolSpec
 
 KEY = "sk-very-secret-key"
 LS = ToolSpec("ls", "List files", {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]})

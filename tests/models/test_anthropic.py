@@ -13,8 +13,19 @@ from cru.models.anthropic import AnthropicReply, endpoint
 from cru.models.failures import RequestFacts
 from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable
 from cru.models.sse import SseDecoder
-from cru.values.deltas import Delta, End, Text, Thought, ThoughtBlock
-from cru.values.messages import Message, Request, Span, Thinking, ToolCall, Usage
+from cru.values.messages import (
+    Delta,
+    End,
+    Message,
+    Request,
+    Span,
+    Text,
+    Thinking,
+    Thought,
+    ThoughtBlock,
+    ToolCall,
+    Usage,
+)
 
 
 def events(*items: dict[str, Any]) -> bytes:

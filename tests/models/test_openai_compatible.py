@@ -13,8 +13,20 @@ from cru.models.failures import RequestFacts
 from cru.models.openai_compatible import OpenAIReply, endpoint
 from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable
 from cru.models.sse import SseDecoder
-from cru.values.deltas import CallPart, Delta, End, Text, Thought, ThoughtBlock
-from cru.values.messages import Message, Request, Span, Thinking, ToolCall, Usage
+from cru.values.messages import (
+    CallPart,
+    Delta,
+    End,
+    Message,
+    Request,
+    Span,
+    Text,
+    Thinking,
+    Thought,
+    ThoughtBlock,
+    ToolCall,
+    Usage,
+)
 
 CALLS = sse(
     delta(role="assistant", content="Zażółć 🐍"),

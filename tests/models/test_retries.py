@@ -7,7 +7,7 @@ from tests.models.harness import Harness, request_of, text_of
 from tests.models.wire import Peer, Step, broken_stream, delta, drop, finish, hang, hello, serve, sse, status, stream
 
 from cru.models.protocol import BrokenReply, ModelRefused, ModelUnavailable
-from cru.values.deltas import Delta, Text
+from cru.values.messages import Delta, Text
 
 OVERLOADED = sse({"error": {"message": "overloaded", "code": 529}}, done=False)
 

@@ -7,8 +7,7 @@ import pytest
 
 from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable, NoModel
 from cru.models.scripted import Scripted
-from cru.values.deltas import CallPart, Delta, End, Text, Thought
-from cru.values.messages import Message, Request, Usage
+from cru.values.messages import CallPart, Delta, End, Message, Request, Text, Thought, Usage
 
 
 def play(model: Scripted, *roles: str) -> list[Delta]:

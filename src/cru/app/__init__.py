@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from cru.app import ports
+from cru.app import wiring
 from cru.app.start import (
     SETTINGS,
     FaceSettings,
@@ -20,7 +20,7 @@ from cru.app.start import (
     project_root,
     user_home,
 )
-from cru.app.wiring import BadExtension, add_hooks, add_plugins, bind, register
+from cru.app.wiring import BadExtension
 from cru.bundled.prompts import BASE
 from cru.config.merge import Settings
 from cru.contexts.entries import LogProblem
@@ -44,7 +44,7 @@ from cru.tools.settings import ToolSettings
 
 if TYPE_CHECKING:
     from cru.commands.context import Face
-    from cru.events.extension import Extension
+    from cru.events.bus import Extension
     from cru.extensions.manager import Extensions
 
 # Extensions of every session of this process, beside those that a caller of `build` gives.
@@ -83,30 +83,32 @@ def build(
     home = Home(start.home, about)
     problems = home.prepare()
     store = home.open(start.context)
-    bus = ports.bus(store, watch)
+    bus = wiring.make_bus(store, watch)
     _warn(bus, (*(_placed(start.home, p) for p in problems), *notices))
-    redact = ports.take_keys(settings, start.env)
-    journal, trace = ports.records(bus, store, redact)
+    redact = wiring.take_keys(settings, start.env)
+    journal, trace = wiring.open_records(bus, store, redact)
     voices = ModelPool(bus, settings.of(ModelSettings), start.env, start.home / "models")
-    gate, odd = ports.build_gate(start, settings, layers, store)
+    gate, odd = wiring.build_gate(start, settings, layers, store)
     places = PromptSources(start.home, start.root, start.cwd, user_home(start), BASE)
     parts = Parts(
-        bus=bus, store=store, choose=voices.choose, tools=Tools([ports.built_in(settings), *sources]), gate=gate,
-        asker=asker or Nobody(), recorder=ports.recorder(trace, store.folder, redact, start.debug),
+        bus=bus, store=store, choose=voices.choose, tools=Tools([wiring.built_in_tools(settings), *sources]), gate=gate,
+        asker=asker or Nobody(), recorder=wiring.make_recorder(trace, store.folder, redact, start.debug),
         settings=settings.of(EngineSettings), tool_settings=settings.of(ToolSettings), root=start.root,
-        env=ports.children_env(start), history=History(),
-        tool_services=ports.tool_services(bus, home, store, voices, gate), services=ports.session_services(voices, settings, asker),
+        env=wiring.children_env(start), history=History(),
+        tool_services=wiring.tool_services(bus, home, store, voices, gate), services=wiring.session_services(voices, settings, asker),
         username=about.username, parent=above, sections=lambda: build_sections(store, places, about.username, about.reflection_enabled),
-        compaction_prompt=ports.compaction_prompt(start.home),
+        compaction_prompt=wiring.compaction_prompt(start.home),
     )  # fmt: skip
-    register(bus, (*INSTALLED, *extensions))
-    plugins = add_plugins(parts, start, settings)
-    parts.lifecycle.opening += [bind, ports.check_rules]
-    ports.tidy_at_the_end(parts, settings.of(ToolSettings))
-    add_hooks(parts, start, merge_options(settings.of(HookSettings).options, layers), redact, plugins)
+    wiring.register_extensions(bus, (*INSTALLED, *extensions))
+    plugins = wiring.add_plugins(parts, start, settings)
+    parts.lifecycle.opening += [wiring.bind_saved_workflows, wiring.check_rules]
+    wiring.clean_cache_at_end(parts, settings.of(ToolSettings))
+    wiring.add_hooks(parts, start, merge_options(settings.of(HookSettings).options, layers), redact, plugins)
     _warn(bus, (*bus.registry.problems, *parts.tools.problems, *odd))
     store.attend(command)
-    built = Built(Session(parts, command), settings, home, store, ports.closing(voices, store, journal, trace), plugins)
+    built = Built(
+        Session(parts, command), settings, home, store, wiring.make_close(voices, store, journal, trace), plugins
+    )
     parts.commands = Commands(lambda: built_in_commands(built, voices))
     return built
 

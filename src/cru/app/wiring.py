@@ -1,33 +1,59 @@
-"""What other people add to a session: extensions, plugins, command hooks, commands."""
+"""Makes the parts of a session, and adds what other people bring: extensions, plugins, command hooks."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from cru.app.ports import Redact
-from cru.app.start import Start, hooks_where, plugin_places
+import msgspec
+
+from cru.app.start import FaceSettings, Start, hooks_where, plugin_places, user_home
+from cru.bundled.prompts import COMPACTION, GUIDES
+from cru.config.layers import Layer
 from cru.config.merge import Settings
-from cru.engine.parts import Parts
+from cru.contexts.entries import new_id
+from cru.contexts.home import Home
+from cru.contexts.line_file import LineFile, make_redactor
+from cru.contexts.settings import ContextSettings
+from cru.contexts.store import FileContext
+from cru.engine.model_pool import ModelPool
+from cru.engine.parts import Dialogs, Parts, SessionServices
+from cru.engine.recorder import Recorder
 from cru.engine.settling import inject_recursion
 from cru.events.bus import Bus
+from cru.events.journal import JournalLine
+from cru.events.payloads import TodoChanged
+from cru.events.stamp import Origin
 from cru.extensions.hooks.discovery import HookWatcher
-from cru.extensions.hooks.settings import HookOptions
+from cru.extensions.hooks.settings import HookOptions, HookSettings
 from cru.extensions.packages import installed_packages
 from cru.extensions.settings import PATH_VARIABLES, PluginSettings
+from cru.models.settings import ModelSettings
+from cru.permissions.asker import Asker
+from cru.permissions.gate import Gate
+from cru.permissions.grants import Grants
+from cru.permissions.settings import PermissionSettings, layer_rules
+from cru.tools.builtin import BuiltIn
+from cru.tools.output import FOLDER
+from cru.tools.protocol import ToolServices
+from cru.tools.settings import ToolSettings
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
-    from cru.events.extension import Extension
+    from cru.events.bus import Extension
     from cru.extensions.manager import Extensions
+
+if TYPE_CHECKING:
+    from cru.net.http import Fetched
 
 
 class BadExtension(CruError):
     """Code that was to be registered raised."""
 
 
-def register(bus: Bus, extensions: Iterable[Extension]) -> None:
+def register_extensions(bus: Bus, extensions: Iterable[Extension]) -> None:
     """The built-in handlers first, then everybody's, in order. Raises BadExtension."""
     bus.registry.on("turn:complete", inject_recursion, owner="cru", where="recurse", priority=0)
     for extension in extensions:
@@ -52,7 +78,7 @@ def add_plugins(parts: Parts, start: Start, settings: Settings) -> Extensions | 
     return extensions
 
 
-async def bind(parts: Parts) -> None:
+async def bind_saved_workflows(parts: Parts) -> None:
     """A workflow that is saved as running binds the model, even if no plugin could be loaded that defines it."""
     try:
         saved = (parts.store.folder / "plugin-state.json").read_bytes()
@@ -73,3 +99,158 @@ def add_hooks(parts: Parts, start: Start, options: HookOptions, redact: Redact, 
     door = HookWatcher(hooks_where(start), options, start.hooks, start.strict_hooks, parts, redact, plugins)
     door.look()
     parts.lifecycle.idle.append(door.again)
+
+
+Redact = Callable[[bytes], bytes] | None
+
+
+def make_bus(store: FileContext, watch: Callable[[Bus], None] | None) -> Bus:
+    bus = Bus(Origin(store.session_id, new_id()[:8]))
+    if watch is not None:
+        watch(bus)
+    return bus
+
+
+def open_records(bus: Bus, store: FileContext, redact: Redact) -> tuple[LineFile, LineFile]:
+    """The journal, which the bus writes, and the trace."""
+    journal = LineFile(store.folder / "journal.jsonl", redact=redact)
+    bus.sink = _Journal(journal)
+    return journal, LineFile(store.folder / "trace.jsonl", limit_bytes=None, redact=redact)
+
+
+class _Journal:
+    """The journal's sink: one line a dispatch, in the context's folder."""
+
+    def __init__(self, lines: LineFile) -> None:
+        self._lines = lines
+        self._encode = msgspec.json.Encoder(enc_hook=repr).encode
+
+    def write(self, line: JournalLine) -> None:
+        self._lines.write(self._encode(line) + b"\n")
+
+
+def make_recorder(trace: LineFile, folder: Path, redact: Redact, debug: tuple[str, ...]) -> Recorder:
+    """What records requests; `debug`: the names of --debug."""
+    if not debug:
+        return Recorder(trace, folder, redact)
+    from cru.engine.debug import DebugRecorder
+
+    return DebugRecorder(trace, folder, redact, debug)
+
+
+def clean_cache_at_end(parts: Parts, settings: ToolSettings) -> None:
+    """When the session is over, saved outputs that are too old go."""
+
+    async def tidy() -> None:
+        from cru.tools.output import clean_outputs
+
+        try:
+            clean_outputs(parts.store.folder, settings.tool_cache_max_age_days, parts.store.visible)
+        except OSError as error:
+            parts.bus.stream.warn(f"old outputs in {error.filename or parts.store.folder} stay: {error.strerror}")
+
+    if settings.auto_cleanup_cache and os.path.isdir(parts.store.folder / FOLDER):
+        parts.lifecycle.closing.append(tidy)
+
+
+def make_close(voices: ModelPool, *files: FileContext | LineFile) -> Callable[[], Awaitable[None]]:
+    """What ends a session's hold on connections and files."""
+
+    async def close() -> None:
+        await voices.close()
+        for file in files:
+            file.close()
+
+    return close
+
+
+def built_in_tools(settings: Settings) -> BuiltIn:
+    about = settings.of(ContextSettings)
+    return BuiltIn(
+        settings.of(ToolSettings),
+        reflection=about.reflection_enabled,
+        reflection_limit=about.reflection_character_limit,
+    )
+
+
+def build_gate(start: Start, settings: Settings, layers: list[Layer], store: FileContext) -> tuple[Gate, list[str]]:
+    """The gate, and what is odd about the grants: an unreadable file."""
+    grants = Grants(start.home / "grants.json", start.root)
+    rules = layer_rules(layers)
+    chosen = settings.of(PermissionSettings)
+    readable = (store.folder / "tool_cache", Path(GUIDES))
+    gate = Gate(chosen, rules, start.root, start.home, grants, readable=readable, user_home=user_home(start))
+    return gate, [str(p) for p in grants.problems]
+
+
+async def check_rules(parts: Parts) -> None:
+    """Tell which rules name no tool, once every plugin has brought its own."""
+    rules = [rule for rule in parts.gate.rules() if parts.tools.find(rule.tool) is None]
+    if rules:
+        from cru.permissions.rules import unknown_tools
+
+        for problem in unknown_tools(rules, parts.tools.names()):
+            parts.bus.stream.warn(str(problem))
+
+
+def tool_services(bus: Bus, home: Home, store: FileContext, voices: ModelPool, gate: Gate) -> ToolServices:
+    """What built-in tools borrow; without rules nothing is denied while they run."""
+
+    async def fetch(url: str, **limits: Any) -> Fetched:
+        return await voices.transport().get(url, {}, **limits)
+
+    async def send(to: str, content: str, sender: str | None) -> str:
+        from cru.engine.mail import send_message
+
+        return await send_message(bus, home, InboxMessage(sender or store.name, to, content))
+
+    async def todos_changed() -> None:
+        await bus.dispatch(TodoChanged(store.name, store.read_text("todos.md")))
+
+    def why_not_fetch(url: str) -> str:
+        verdict = gate.judge("fetch", "fetch", url)
+        return verdict.why if verdict.decision == "deny" else ""
+
+    def why_not_read(path: str) -> str:
+        verdict = gate.judge("read", "read", path, [("read", path)])
+        return verdict.why if verdict.decision == "deny" else ""
+
+    lent = ToolServices(store=store, home=home, send=send, fetch=fetch, todos_changed=todos_changed)
+    if gate.rules():
+        lent.why_not_fetch, lent.why_not_read = why_not_fetch, why_not_read
+    return lent
+
+
+def session_services(voices: ModelPool, settings: Settings, asker: Asker | None) -> SessionServices:
+    """What the rooms above the engine borrow; whoever asks a person for permission may show dialogs, too."""
+    return SessionServices(
+        settings=settings,
+        transport=voices.transport,
+        dialogs=asker if isinstance(asker, Dialogs) else None,
+        is_verbose=settings.of(FaceSettings).verbose,
+    )
+
+
+def take_keys(settings: Settings, env: Mapping[str, str]) -> Redact:
+    """What takes the keys out of records; None if there are none. `env` has them: code that runs in this process need not see them."""
+    from cru.models.providers import KEY_VARIABLES, secrets
+
+    for name in set(KEY_VARIABLES).difference(settings.of(HookSettings).options.env_pass):
+        os.environ.pop(name, None)
+    known = secrets(settings.of(ModelSettings), env)
+    return make_redactor(known) if known else None
+
+
+def children_env(start: Start) -> dict[str, str]:
+    """The environment of tools: everything but the keys of providers; where cru is, in our own names."""
+    from cru.models.providers import KEY_VARIABLES
+
+    env = {key: value for key, value in start.env.items() if key not in KEY_VARIABLES}
+    return {**env, "CRU_CONTEXT": start.context, "CRU_HOME": str(start.home), "CRU_PROJECT_ROOT": str(start.root)}
+
+
+def compaction_prompt(home: Path) -> str:
+    try:
+        return (home / "prompts" / "compaction.md").read_text("utf-8", "replace")
+    except FileNotFoundError:
+        return COMPACTION

@@ -3,17 +3,63 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter, deque
+from typing import Literal
 
-from cru.engine import log_writer, pending, permission, tool_call
-from cru.engine.guards import NUDGE, LoopGuard
+from cru.engine import log_writer, permission, tool_call
 from cru.engine.parts import Parts
+from cru.engine.pending import PendingContext, context_texts
 from cru.engine.tool_call import PreparedCall, ToolOutcome
-from cru.engine.turn import PendingContext, Turn, TurnStopped
+from cru.engine.turn import Turn, TurnStopped
 from cru.events.payloads import ToolBatchCompleted
 from cru.permissions.asker import Subject
 from cru.values.messages import ToolCall
 
 NOT_RUN = "not run: halted by {by}"
+NUDGE = (
+    "This same call has now given the same result {count} times. "
+    "Do not repeat it: change the approach, or say what blocks you."
+)
+LOOP_WINDOW = 10
+"""Rounds in which repeated calls count."""
+LOOP_MOST = 5
+"""How often the same call may give the same result in them."""
+
+CallKey = tuple[str, str, int]
+"""Name, arguments, hash of the result."""
+LoopStep = Literal["", "nudge", "ask", "stop"]
+LOOP_STEPS: tuple[LoopStep, ...] = ("nudge", "ask", "stop")
+
+
+class LoopGuard:
+    """Sees every call with its result. The same more than LOOP_MOST times in LOOP_WINDOW rounds: nudge, then ask, then stop."""
+
+    def __init__(self) -> None:
+        self._rounds: deque[list[CallKey]] = deque(maxlen=LOOP_WINDOW)
+        self._warned: Counter[CallKey] = Counter()
+        self._now: set[CallKey] = set()
+
+    def next_round(self) -> None:
+        self._rounds.append([])
+        self._now.clear()
+
+    def seen(self, name: str, arguments: str, result: str) -> tuple[LoopStep, int]:
+        """Take one finished call; says what to do now and how often it was seen."""
+        key = (name, arguments, hash(result))
+        if not self._rounds:
+            self.next_round()
+        self._rounds[-1].append(key)
+        count = sum(calls.count(key) for calls in self._rounds)
+        if count <= LOOP_MOST or key in self._now:  # one step a round: the model must see each
+            return "", count
+        self._now.add(key)
+        self._warned[key] += 1
+        return LOOP_STEPS[min(self._warned[key], len(LOOP_STEPS)) - 1], count
+
+    def forgive(self, name: str, arguments: str, result: str) -> None:
+        """A person said: go on."""
+        self._warned.pop((name, arguments, hash(result)), None)
+        self._rounds.clear()
 
 
 async def run(
@@ -34,7 +80,7 @@ async def run(
     turn.results += len(done)
     outcome = await parts.bus.dispatch(ToolBatchCompleted(calls, turn.fuel, turn.fallback))
     turn.fuel, turn.fallback = outcome.payload.fuel, outcome.payload.fallback
-    coming.take(pending.context_texts(parts, outcome.answer), outcome.answer.inject)
+    coming.take(context_texts(parts, outcome.answer), outcome.answer.inject)
     if outcome.answer.halt or halted:
         raise TurnStopped("halted", outcome.answer.reason or halted)
     await _mind_loops(parts, done, guard, coming)

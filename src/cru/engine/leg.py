@@ -5,19 +5,22 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from cru.engine import batch, compaction, log_writer, pending, prompts, receive, request_plan
-from cru.engine.guards import EMPTY_RETRIES, LoopGuard
+from cru.engine import batch, compaction, log_writer
+from cru.engine.batch import LoopGuard
 from cru.engine.history import INTERRUPTED
 from cru.engine.parts import Parts, ResolvedModel
-from cru.engine.request_plan import RequestPlan
-from cru.engine.round import ModelReply
+from cru.engine.pending import PendingContext, context_texts
+from cru.engine.prompts import final_reply, receive_prompt
+from cru.engine.round import ModelReply, RequestPlan, ask_model
 from cru.engine.states import LegState, StateMachine
 from cru.engine.tool_call import ToolOutcome
-from cru.engine.turn import USER, Cause, LegResult, PendingContext, Prompt, Turn, TurnStopped
+from cru.engine.turn import USER, Cause, LegResult, Prompt, Turn, TurnStopped
 from cru.events.payloads import AgentResponded, LegStarted, StreamingDelta, SystemPromptBuild, ToolsSelect
 from cru.models.protocol import ContextTooLong
 from cru.values.errors import CruError
 from cru.values.messages import Span, ToolCall, ToolSpec
+
+EMPTY_RETRIES = 2
 
 
 class Leg:
@@ -72,7 +75,7 @@ class Leg:
         parts, prompt = self.parts, self._prompt
         text, beside = prompt.text, tuple[str, ...]()
         if not prompt.resolved:
-            text, beside = await receive.receive_prompt(parts, prompt, self.ref, self._coming)
+            text, beside = await receive_prompt(parts, prompt, self.ref, self._coming)
         elif not self._unfinished():
             return
         self._machine.to(LegState.PREPARING)
@@ -94,7 +97,7 @@ class Leg:
 
     def _unfinished(self) -> bool:
         """A resumed leg whose final reply is there already goes straight to settling."""
-        final = prompts.final_reply(self.parts.store.visible(), self.ref)
+        final = final_reply(self.parts.store.visible(), self.ref)
         if final is not None:
             self._text = final
             return False
@@ -124,7 +127,7 @@ class Leg:
         parts = self.parts
         built = await parts.bus.dispatch(SystemPromptBuild(parts.sections()))
         _halt(built.answer.halt, built.answer.reason)
-        texts = pending.context_texts(parts, built.answer)
+        texts = context_texts(parts, built.answer)
         extra = (Span("added", f"added by {built.by}", "\n\n".join(texts)),) if texts else ()
         return (*built.payload.sections, *extra)
 
@@ -137,7 +140,7 @@ class Leg:
             self._flush_coming(plan)
             reply = self._reply = ModelReply()
             try:
-                self._model = await request_plan.ask_model(parts, plan, reply)
+                self._model = await ask_model(parts, plan, reply)
             except ContextTooLong:
                 if compacted or not await self._compactor.rescue(plan.voice, self.ref):
                     raise
@@ -177,7 +180,7 @@ class Leg:
     async def _responded(self, payload: AgentResponded) -> None:
         await self.parts.bus.flush()
         outcome = await self.parts.bus.dispatch(payload)
-        self._coming.take(pending.context_texts(self.parts, outcome.answer), outcome.answer.inject)
+        self._coming.take(context_texts(self.parts, outcome.answer), outcome.answer.inject)
         _halt(outcome.answer.halt, outcome.answer.reason)
 
     async def _tools(self, calls: tuple[ToolCall, ...]) -> bool:

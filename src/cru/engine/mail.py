@@ -1,8 +1,8 @@
-"""Sending to another context, with its two events; lent to the tool `send_message`."""
+"""Sending to another context, with its two events, for the tool `send_message`."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from msgspec.structs import replace
 
 from cru.contexts.errors import ContextError
 from cru.contexts.home import Home
@@ -14,24 +14,21 @@ from cru.tools.protocol import ToolError
 INBOX = "inbox"
 
 
-def make_sender(bus: Bus, home: Home, here: str) -> Callable[[str, str, str | None], Awaitable[str]]:
-    """The function (to, content, from or None) -> what the model is told. Raises ToolError."""
-
-    async def send(to: str, content: str, sender: str | None) -> str:
-        name = _name(home, to)
-        said = await bus.dispatch(InboxSending(name, content, sender or here))
-        if said.answer.stops:
-            return f"Not sent: {said.answer.reason}"
-        result = said.answer.result
-        by = INBOX if result is None else str((result.get("via") if isinstance(result, dict) else "") or said.by)
-        new = _deliver(home, InboxMessage(sender or here, name, content)) if by == INBOX else ""
-        await bus.dispatch(InboxSent(name, content, sender or here, by))
-        return describe_delivery(name, by) + new
-
-    return send
+async def send_message(bus: Bus, home: Home, message: InboxMessage) -> str:
+    """Deliver a message, unless a handler cancels that or delivers it itself; what the model reads. Raises ToolError."""
+    message = replace(message, to=_resolve(home, message.to))
+    outcome = await bus.dispatch(InboxSending(message.to, message.content, message.from_))
+    answer, result = outcome.answer, outcome.answer.result
+    if answer.stops:
+        return f"Not sent: {answer.reason}"
+    via = result.get("via") if isinstance(result, dict) else ""
+    delivered_by = INBOX if result is None else str(via or outcome.by)
+    addition = _deliver(home, message) if delivered_by == INBOX else ""
+    await bus.dispatch(InboxSent(message.to, message.content, message.from_, delivered_by))
+    return describe_delivery(message.to, delivered_by) + addition
 
 
-def _name(home: Home, to: str) -> str:
+def _resolve(home: Home, to: str) -> str:
     """Raises ToolError."""
     try:
         return home.resolve(to)
@@ -39,21 +36,21 @@ def _name(home: Home, to: str) -> str:
         raise ToolError(error.message, "" if to == "-" else error.hint) from error
 
 
-def _deliver(home: Home, letter: InboxMessage) -> str:
-    """Into the inbox; what is to be said if there was no such context before. Raises ToolError."""
+def _deliver(home: Home, message: InboxMessage) -> str:
+    """Into the inbox; says so if there was no such context before. Raises ToolError."""
     from cru.config.closest import closest
 
     try:
         known = home.names()
-        home.send(letter)
+        home.send(message)
     except ContextError as error:
         raise ToolError(error.message, error.hint) from error
-    if letter.to in known:
+    if message.to in known:
         return ""
-    near = closest(letter.to, known)
+    near = closest(message.to, known)
     return f" (a new context was made for it{f'; did you mean `{near}`?' if near else ''})"
 
 
 def describe_delivery(to: str, by: str) -> str:
-    """What the model is told of a message that was delivered."""
+    """What the model reads of a message that was delivered."""
     return f"Message sent to {to}" + ("" if by == INBOX else f" by {by}")

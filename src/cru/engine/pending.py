@@ -1,15 +1,36 @@
-"""What an answer adds for the model to read: its context, and the names of the files that it points at."""
+"""What waits for the next request: what answers add for the model to read, and the names of the files that they point at."""
 
 from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+
+from msgspec import Struct, field
 
 from cru.engine.parts import Parts
-from cru.events.answers import Answer
+from cru.events.answers import Answer, Inject
 
 HEADING = "## Referenced files"
+
+
+class PendingContext(Struct):
+    """Context and injects that wait for the next request."""
+
+    context: list[str] = field(default_factory=list)
+    injects: list[Inject] = field(default_factory=list)
+
+    def take(self, texts: Iterable[str], inject: Inject | None) -> None:
+        self.context.extend(texts)
+        if inject is not None:
+            self.injects.append(inject)
+
+    def drain(self) -> str:
+        """Everything as one text, in order; empty afterwards."""
+        texts = [*self.context, *(i.content for i in self.injects)]
+        self.context.clear()
+        self.injects.clear()
+        return "\n\n".join(texts)
 
 
 def context_texts(parts: Parts, answer: Answer) -> list[str]:

@@ -6,9 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
+from cru.contexts.inbox import InboxMessage
+from cru.engine import log_writer
+from cru.engine.errors import EngineError
 from cru.engine.history import PROMPT_SOURCES
-from cru.engine.turn import Prompt, PromptSource
-from cru.events.payloads import Attachment
+from cru.engine.parts import Parts
+from cru.engine.pending import PendingContext, context_texts
+from cru.engine.turn import Prompt, PromptSource, stop_for
+from cru.events.answers import Answer
+from cru.events.payloads import Attachment, MessageReceived
 from cru.values.entries import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 
 GO_ON = "[Your last reply was cut off. Go on where it stopped.]"
@@ -85,6 +91,72 @@ def _attachments(metadata: dict[str, Any], root: Path) -> tuple[Attachment, ...]
     paths = metadata.get("attachments", ())
     if not paths:
         return ()
-    from cru.engine.attach import read_attachment
-
     return tuple(read_attachment(path, root) for path in paths)
+
+
+INBOX_OPEN = "[messages from other contexts]"
+INBOX_CLOSE = "[end of messages]"
+
+
+async def receive_prompt(parts: Parts, prompt: Prompt, ref: str, coming: PendingContext) -> tuple[str, tuple[str, ...]]:
+    """Take in a prompt that is in the log as `ref`; returns the outgoing text and the context beside it. Raises Stop if it was
+    cancelled or halted."""
+    payload = MessageReceived(prompt.text, prompt.attachments, parts.username, ref)
+    outcome = await parts.bus.dispatch(payload)
+    answer = outcome.answer
+    if answer.stops:
+        log_writer.blocked(parts, ref, answer.reason)
+        raise stop_for(answer, "the prompt")
+    text = place_inject(answer, outcome.payload.content)
+    text = "\n\n".join([*prompt.before, *_attached(text, outcome.payload.attachments), *prompt.after])
+    context = (*coming.context, *context_texts(parts, answer))
+    with parts.store.inbox() as messages:
+        text = _inbox(messages) + text
+        log_writer.resolved(parts, ref, prompt.text, text, context)
+    for problem in parts.store.refresh():  # lines of the inbox that are no messages
+        parts.bus.stream.warn(f"{parts.store.folder / problem.file}:{problem.line}: {problem.message}")
+    coming.context.clear()
+    return text, context
+
+
+def place_inject(answer: Answer, text: str) -> str:
+    if answer.inject is None:
+        return text
+    first, second = answer.inject.content, text
+    if answer.inject.position == "user_suffix":
+        first, second = second, first
+    return f"{first}\n\n{second}"
+
+
+def _attached(text: str, attachments: Sequence[Attachment]) -> list[str]:
+    return [text, *(f"--- FILE {a.path} ---\n{a.text}\n--- END OF {a.path} ---" for a in attachments)]
+
+
+def _inbox(messages: Sequence[InboxMessage]) -> str:
+    if not messages:
+        return ""
+    lines = [f"[From: {m.from_}] {m.content}" for m in messages]
+    return "\n".join([INBOX_OPEN, *lines, INBOX_CLOSE]) + "\n\n"
+
+
+LIMIT = 1024 * 1024
+
+
+class BadAttachment(EngineError):
+    code = 2
+
+
+def read_attachment(name: str, cwd: Path) -> Attachment:
+    """Read a text file of at most 1 MiB; raises BadAttachment."""
+    path = cwd / name
+    try:
+        with path.open("rb") as file:
+            data = file.read(LIMIT + 1)  # the file may have no end
+    except OSError as error:
+        raise BadAttachment(f"cannot attach {name}: {error.strerror}") from error
+    if len(data) > LIMIT:
+        raise BadAttachment(f"cannot attach {name}: more than {LIMIT} bytes", "name the file in the prompt instead")
+    try:
+        return Attachment(str(path), data.decode())  # resuming elsewhere finds the same file
+    except UnicodeDecodeError as error:
+        raise BadAttachment(f"cannot attach {name}: not UTF-8 text", "images are not available yet") from error

@@ -9,16 +9,16 @@ from typing import Any, TypeVar
 
 from msgspec.structs import replace
 
-from cru.engine import compaction, history, pending, settling
+from cru.engine import compaction, history, settling
 from cru.engine.commands import CommandResult, split_command
 from cru.engine.errors import Interrupted, NothingToResume
 from cru.engine.leg import Leg, close_calls
 from cru.engine.parts import Parts
+from cru.engine.pending import PendingContext, context_texts
 from cru.engine.prompts import describe_unfinished, find_unfinished
-from cru.engine.queue import PromptQueue
 from cru.engine.states import LegState, StateMachine
 from cru.engine.tool_call import ToolOutcome
-from cru.engine.turn import LegResult, PendingContext, Prompt, PromptSource, Turn
+from cru.engine.turn import LegResult, Prompt, PromptQueue, PromptSource, Turn
 from cru.events.bus import purpose
 from cru.events.calling import cancels
 from cru.events.payloads import (
@@ -118,7 +118,7 @@ class Session:
         store = self.parts.store
         payload = SessionStarted(store.name, str(store.folder), bool(store.entries()), source)
         outcome = await self.parts.bus.dispatch(payload)
-        self._coming.context.extend(pending.context_texts(self.parts, outcome.answer))
+        self._coming.context.extend(context_texts(self.parts, outcome.answer))
         return True
 
     async def run(self) -> LegResult | None:

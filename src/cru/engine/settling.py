@@ -7,11 +7,10 @@ import asyncio
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.engine import guards, log_writer
-from cru.engine import pending as answer_context
+from cru.engine import log_writer
 from cru.engine.parts import Parts
-from cru.engine.queue import PromptQueue
-from cru.engine.turn import AGENT, LegResult, PendingContext, Prompt, PromptSource, Turn
+from cru.engine.pending import PendingContext, context_texts
+from cru.engine.turn import AGENT, LegResult, Prompt, PromptQueue, PromptSource, Turn
 from cru.events.answers import Answer, Inject
 from cru.events.payloads import InjectionPending, TurnComplete
 from cru.events.stamp import Event
@@ -41,7 +40,7 @@ async def settle(
         raise
     injects = [*coming.injects, *([answer.inject] if answer.inject is not None else [])]
     coming.injects.clear()
-    coming.context.extend(answer_context.context_texts(parts, answer))
+    coming.context.extend(context_texts(parts, answer))
     if answer.halt or result.cause in ("halted", "interrupted"):
         log_writer.leg_ended(parts, result.ref, result.cause)
         halted = answer.halt and result.cause == "done"
@@ -80,7 +79,7 @@ async def _complete(parts: Parts, result: LegResult, turn: Turn, queued: int) ->
     if recurse is not None and turn.recursions >= parts.settings.max_recursion_depth:
         parts.bus.stream.warn(f"recurse: the limit of {turn.recursions} is reached (setting max_recursion_depth)")
         recurse = None
-    stuck = guards.progress(turn, result.response) if result.cause == "done" else 0
+    stuck = _count_no_progress(turn, result.response) if result.cause == "done" else 0
     if stuck:
         parts.bus.stream.warn(f"no progress: the same reply {stuck + 1} times and no new tool result")
     payload = TurnComplete(
@@ -89,6 +88,14 @@ async def _complete(parts: Parts, result: LegResult, turn: Turn, queued: int) ->
     )  # fmt: skip
     outcome = await parts.bus.dispatch(payload)
     return outcome.answer
+
+
+def _count_no_progress(turn: Turn, response: str) -> int:
+    """How many legs in a row gave the same reply without any new tool result."""
+    same = turn.last_response == response and turn.results == turn.results_before
+    turn.no_progress = turn.no_progress + 1 if same else 0
+    turn.last_response, turn.results_before = response, turn.results
+    return turn.no_progress
 
 
 async def _continue(parts: Parts, result: LegResult, turn: Turn, injects: list[Inject]) -> Continuation:

@@ -16,8 +16,9 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.engine import log_writer, pending, permission
+from cru.engine import log_writer, permission
 from cru.engine.parts import Parts
+from cru.engine.pending import context_texts
 from cru.engine.permission import REFUSALS, PermissionDecision, PermissionQuestion
 from cru.events.answers import PASS, Answer, Inject, add
 from cru.events.payloads import OutputCached, ToolBeforeCall, ToolCalled, ToolCompleted, ToolFailed, ToolSettled
@@ -165,7 +166,7 @@ async def _finish(
         if other.halt and not answer.halt:
             halted_by = owner
         answer = add(answer, other)
-    content = "\n".join(filter(None, [content, *pending.context_texts(parts, answer)]))
+    content = "\n".join(filter(None, [content, *context_texts(parts, answer)]))
     log_writer.result(parts, call, content, result.is_error, **({"which": which} if which else {}))
     settled = await parts.bus.dispatch(ToolSettled(call.name, args, said, content, call.id, result.is_error, cached))
     if settled.answer.halt and not answer.halt:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import deque
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
-from cru.events.answers import Answer, Inject
+from cru.engine.commands import split_command
+from cru.events.answers import Answer
 from cru.events.payloads import Attachment
 
 Cause = Literal["done", "cancelled", "halted", "interrupted", "error"]
@@ -30,25 +31,6 @@ class Prompt(Struct, frozen=True):
     model: str = ""
     command: str = ""
     literal: bool = False
-
-
-class PendingContext(Struct):
-    """Context and injects that wait for the next request."""
-
-    context: list[str] = field(default_factory=list)
-    injects: list[Inject] = field(default_factory=list)
-
-    def take(self, texts: Iterable[str], inject: Inject | None) -> None:
-        self.context.extend(texts)
-        if inject is not None:
-            self.injects.append(inject)
-
-    def drain(self) -> str:
-        """Everything as one text, in order; empty afterwards."""
-        texts = [*self.context, *(i.content for i in self.injects)]
-        self.context.clear()
-        self.injects.clear()
-        return "\n\n".join(texts)
 
 
 class Turn(Struct):
@@ -91,3 +73,39 @@ class TurnStopped(Exception):
 def stop_for(answer: Answer, what: str) -> TurnStopped:
     """The Stop that a cancel or halt means."""
     return TurnStopped("halted" if answer.halt else "cancelled", answer.reason or f"{what} was cancelled")
+
+
+TYPED = ("user", "queue")
+
+
+class PromptQueue:
+    """First in, first out. `closed` means that nothing more is started."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Prompt] = deque()
+        self.closed = False
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def put(self, prompt: Prompt) -> None:
+        self._waiting.append(prompt)
+
+    def command(self) -> tuple[str, str] | None:
+        """The name and the rest of the command at the head; None if there is none."""
+        head = self._waiting[0] if self._waiting and not self.closed else None
+        typed = head is not None and head.source in TYPED and not head.literal
+        return split_command(head.text) if head is not None and typed else None
+
+    def prompt(self) -> Prompt | None:
+        """Take the prompt at the head; None also if a command stands there."""
+        return self.take() if self._waiting and not self.closed and self.command() is None else None
+
+    def take(self) -> Prompt:
+        return self._waiting.popleft()
+
+    def clear(self) -> int:
+        """Let everything go; how many."""
+        count = len(self._waiting)
+        self._waiting.clear()
+        return count

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from time import perf_counter, time
-from typing import Generic, TypeVar, cast
+from typing import Generic, Protocol, TypeVar, cast
 
 from msgspec import Struct
 
@@ -215,3 +215,13 @@ def purpose(name: str, owner: str = "") -> Iterator[None]:
 
 
 __all__ = ["Bus", "Event", "Outcome", "purpose"]
+
+
+class Extension(Protocol):
+    """Somebody's code. `owner` names it in every message, `dialect` is the vocabulary that it speaks; `register` puts its
+    handlers on the bus, all of them with that owner."""
+
+    owner: str
+    dialect: str
+
+    def register(self, bus: Bus) -> None: ...

@@ -15,7 +15,7 @@ from cru.models.sse import SseDecoder
 from cru.net.errors import BadUrl, NetError
 from cru.net.http import Response
 from cru.net.transport import Transport
-from cru.values.deltas import Delta
+from cru.values.messages import Delta
 
 NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError)
 _ERROR_BYTES = 65536

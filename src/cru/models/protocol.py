@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import Protocol
 
-from cru.values.deltas import Delta
 from cru.values.errors import CruError
-from cru.values.messages import Request
+from cru.values.messages import Delta, Request
 
 
 class ModelError(CruError):

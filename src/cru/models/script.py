@@ -8,8 +8,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from cru.models.protocol import NoModel
-from cru.values.deltas import CallPart, End, Text, Thought
-from cru.values.messages import Usage
+from cru.values.messages import CallPart, End, Text, Thought, Usage
 
 
 class Delay(Struct, frozen=True):

@@ -14,8 +14,7 @@ from cru.models.encoding import FragmentCache, LastValue
 from cru.models.exchange import Sleep
 from cru.models.failures import ErrorObject, RequestFacts, error_for
 from cru.models.protocol import BrokenReply, ModelUnavailable
-from cru.values.deltas import CallPart, Delta, End, Text, Thought
-from cru.values.messages import Message, Request
+from cru.values.messages import CallPart, Delta, End, Message, Request, Text, Thought
 
 _encode = msgspec.json.encode
 _TURN = b',"turn":'

@@ -7,8 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from cru.values.deltas import CallPart
-from cru.values.messages import ToolSpec
+from cru.values.messages import CallPart, ToolSpec
 
 LONGEST_STRING = 200
 

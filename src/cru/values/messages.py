@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
@@ -76,3 +76,40 @@ class Usage(Struct, frozen=True):
 def system_text(spans: tuple[Span, ...]) -> str:
     """The system prompt as one text: spans in order, a blank line between."""
     return "\n\n".join(s.text for s in spans if s.text)
+
+
+class Text(Struct, frozen=True):
+    """A piece of the answer."""
+
+    text: str
+
+
+class Thought(Struct, frozen=True):
+    """A piece of visible reasoning."""
+
+    text: str
+
+
+class ThoughtBlock(Struct, frozen=True):
+    """A whole reasoning block, to be kept in the log and sent back."""
+
+    block: Thinking
+
+
+class CallPart(Struct, frozen=True):
+    """A fragment of a tool call. `index` tells calls of one reply apart; id and name come once, arguments in pieces."""
+
+    index: int
+    id: str = ""
+    name: str = ""
+    arguments: str = ""
+
+
+class End(Struct, frozen=True):
+    """The reply is whole. reason: stop, tool_calls, length, content_filter or the provider's own word."""
+
+    reason: str = "stop"
+    usage: Usage = Usage()
+
+
+Delta: TypeAlias = Text | Thought | ThoughtBlock | CallPart | End

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cru.engine import round
 from cru.engine.errors import NothingToCompact
 from cru.engine.parts import Parts, ResolvedModel
-from cru.engine.request_plan import adapt_request
-from cru.engine.round import ModelReply
+from cru.engine.round import ModelReply, adapt_request, announce_request, send_request
 from cru.engine.turn import TurnStopped
 from cru.events.bus import purpose
 from cru.values.messages import Message, Request, Span
@@ -32,7 +30,7 @@ async def ask(parts: Parts, voice: ResolvedModel, system: Span, text: str) -> st
     request = Request(voice.model.name, (system,), (Message("user", text),), (), voice.parameters)
     reply = ModelReply()
     with purpose("compaction", "cru"):
-        announced = await round.announce_request(parts, request, "", 0)
+        announced = await announce_request(parts, request, "", 0)
         if announced.answer.halt:
             raise TurnStopped("halted", announced.answer.reason)
         if announced.answer.stops:
@@ -41,7 +39,7 @@ async def ask(parts: Parts, voice: ResolvedModel, system: Span, text: str) -> st
         used = voice if request.model == voice.model.name else await parts.choose(request.model)
         request = adapt_request(request, used, voice)
         facts: dict[str, Any] = {"upto": parts.store.entries()[-1].id, "messages": request.messages}
-        await round.send_request(parts, used, request, reply, round=0, changed_by=announced.messages_by, **facts)
+        await send_request(parts, used, request, reply, round=0, changed_by=announced.messages_by, **facts)
     if reply.parts:
         raise NothingToCompact("the model called a tool instead of answering", "try again, or another model")
     if reply.reason.lower() not in WHOLE:

@@ -134,7 +134,7 @@ def _attachments(parsed: Parsed) -> tuple[Any, ...]:
     names = parsed.all("attach")
     if not names:
         return ()
-    from cru.engine.attach import read_attachment
+    from cru.engine.prompts import read_attachment
     from cru.faces.cli.run_options import checked, working_directory
 
     return tuple(read_attachment(checked(name), working_directory()) for name in names)
