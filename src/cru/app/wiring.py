@@ -200,6 +200,7 @@ def tool_services(bus: Bus, home: Home, store: FileContext, voices: ModelPool, g
         return await voices.transport().get(url, {}, **limits)
 
     async def send(to: str, content: str, sender: str | None) -> str:
+        from cru.contexts.inbox import InboxMessage
         from cru.engine.mail import send_message
 
         return await send_message(bus, home, InboxMessage(sender or store.name, to, content))

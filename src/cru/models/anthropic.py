@@ -13,8 +13,20 @@ from cru.models.encoding import FragmentCache, LastValue
 from cru.models.exchange import NOT_JSON, Exchange, Say, unfinished_error, unreadable_error
 from cru.models.failures import ArgumentBuffer, ErrorObject, RequestFacts, as_object, error_for_object
 from cru.models.openai_compatible import tell_once
-from cru.values.messages import CallPart, Delta, End, Text, Thought, ThoughtBlock
-from cru.values.messages import Message, Request, Thinking, ToolSpec, Usage, system_text
+from cru.values.messages import (
+    CallPart,
+    Delta,
+    End,
+    Message,
+    Request,
+    Text,
+    Thinking,
+    Thought,
+    ThoughtBlock,
+    ToolSpec,
+    Usage,
+    system_text,
+)
 
 VERSION = "2023-06-01"
 _MARK = {"type": "ephemeral"}

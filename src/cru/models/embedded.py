@@ -15,8 +15,7 @@ from cru.models.failures import RequestFacts
 from cru.models.openai_compatible import OpenAIReply, tell_once
 from cru.models.protocol import ModelUnavailable, NoModel
 from cru.models.tool_schema import call_schema, parse_call
-from cru.values.messages import Delta, End, Text
-from cru.values.messages import Message, Request, Span, ToolSpec, system_text
+from cru.values.messages import Delta, End, Message, Request, Span, Text, ToolSpec, system_text
 
 if TYPE_CHECKING:
     import xllamacpp
