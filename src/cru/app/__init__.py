@@ -18,10 +18,8 @@ from cru.app.start import (
     parent,
     plugin_places,
     project_root,
-    user_home,
 )
 from cru.app.wiring import BadExtension
-from cru.bundled.prompts import BASE
 from cru.config.merge import Settings
 from cru.contexts.entries import LogProblem
 from cru.contexts.home import Home
@@ -33,7 +31,6 @@ from cru.engine.model_pool import ModelPool
 from cru.engine.parts import Parts
 from cru.engine.session import Session
 from cru.engine.settings import EngineSettings
-from cru.engine.system_prompt import PromptSources, build_sections
 from cru.events.bus import Bus
 from cru.extensions.hooks.settings import HookSettings, merge_options
 from cru.models.settings import ModelSettings
@@ -79,24 +76,26 @@ def build(
 ) -> Built:
     """Build a session. `watch` may subscribe to the stream before anything is published on it. Raises CruError."""
     settings, layers, notices = load_settings(start)
-    about, above = settings.of(ContextSettings), parent(start, settings.of(EngineSettings).max_nested_runs)
-    home = Home(start.home, about)
+    context_settings, parent_name = (
+        settings.of(ContextSettings),
+        parent(start, settings.of(EngineSettings).max_nested_runs),
+    )
+    home = Home(start.home, context_settings)
     problems = home.prepare()
     store = home.open(start.context)
     bus = wiring.make_bus(store, watch)
     _warn(bus, (*(_placed(start.home, p) for p in problems), *notices))
     redact = wiring.take_keys(settings, start.env)
     journal, trace = wiring.open_records(bus, store, redact)
-    voices = ModelPool(bus, settings.of(ModelSettings), start.env, start.home / "models")
-    gate, odd = wiring.build_gate(start, settings, layers, store)
-    places = PromptSources(start.home, start.root, start.cwd, user_home(start), BASE)
+    models = ModelPool(bus, settings.of(ModelSettings), start.env, start.home / "models")
+    gate, grant_problems = wiring.build_gate(start, settings, layers, store)
     parts = Parts(
-        bus=bus, store=store, choose=voices.choose, tools=Tools([wiring.built_in_tools(settings), *sources]), gate=gate,
+        bus=bus, store=store, choose=models.choose, tools=Tools([wiring.built_in_tools(settings), *sources]), gate=gate,
         asker=asker or Nobody(), recorder=wiring.make_recorder(trace, store.folder, redact, start.debug),
         settings=settings.of(EngineSettings), tool_settings=settings.of(ToolSettings), root=start.root,
         env=wiring.children_env(start), history=History(),
-        tool_services=wiring.tool_services(bus, home, store, voices, gate), services=wiring.session_services(voices, settings, asker),
-        username=about.username, parent=above, sections=lambda: build_sections(store, places, about.username, about.reflection_enabled),
+        tool_services=wiring.tool_services(bus, home, store, models, gate), services=wiring.session_services(models, settings, asker),
+        username=context_settings.username, parent=parent_name, sections=wiring.section_source(start, store, context_settings),
         compaction_prompt=wiring.compaction_prompt(start.home),
     )  # fmt: skip
     wiring.register_extensions(bus, (*INSTALLED, *extensions))
@@ -104,12 +103,11 @@ def build(
     parts.lifecycle.opening += [wiring.bind_saved_workflows, wiring.check_rules]
     wiring.clean_cache_at_end(parts, settings.of(ToolSettings))
     wiring.add_hooks(parts, start, merge_options(settings.of(HookSettings).options, layers), redact, plugins)
-    _warn(bus, (*bus.registry.problems, *parts.tools.problems, *odd))
+    _warn(bus, (*bus.registry.problems, *parts.tools.problems, *grant_problems))
     store.attend(command)
-    built = Built(
-        Session(parts, command), settings, home, store, wiring.make_close(voices, store, journal, trace), plugins
-    )
-    parts.commands = Commands(lambda: built_in_commands(built, voices))
+    close = wiring.make_close(models, store, journal, trace)
+    built = Built(Session(parts, command), settings, home, store, close, plugins)
+    parts.commands = Commands(lambda: built_in_commands(built, models))
     return built
 
 

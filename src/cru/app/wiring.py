@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cru.app.start import FaceSettings, Start, hooks_where, plugin_places, user_home
-from cru.bundled.prompts import COMPACTION, GUIDES
+from cru.bundled.prompts import BASE, COMPACTION, GUIDES
 from cru.config.layers import Layer
 from cru.config.merge import Settings
 from cru.contexts.entries import new_id
@@ -19,9 +19,10 @@ from cru.contexts.line_file import LineFile, make_redactor
 from cru.contexts.settings import ContextSettings
 from cru.contexts.store import FileContext
 from cru.engine.model_pool import ModelPool
-from cru.engine.parts import Dialogs, Parts, SessionServices
+from cru.engine.parts import Dialogs, Parts, SectionSource, SessionServices
 from cru.engine.recorder import Recorder
 from cru.engine.settling import inject_recursion
+from cru.engine.system_prompt import PromptSources, build_sections
 from cru.events.bus import Bus
 from cru.events.journal import JournalLine
 from cru.events.payloads import TodoChanged
@@ -153,15 +154,21 @@ def clean_cache_at_end(parts: Parts, settings: ToolSettings) -> None:
         parts.lifecycle.closing.append(tidy)
 
 
-def make_close(voices: ModelPool, *files: FileContext | LineFile) -> Callable[[], Awaitable[None]]:
+def make_close(models: ModelPool, *files: FileContext | LineFile) -> Callable[[], Awaitable[None]]:
     """What ends a session's hold on connections and files."""
 
     async def close() -> None:
-        await voices.close()
+        await models.close()
         for file in files:
             file.close()
 
     return close
+
+
+def section_source(start: Start, store: FileContext, about: ContextSettings) -> SectionSource:
+    """What builds the system prompt."""
+    sources = PromptSources(start.home, start.root, start.cwd, user_home(start), BASE)
+    return lambda: build_sections(store, sources, about.username, about.reflection_enabled)
 
 
 def built_in_tools(settings: Settings) -> BuiltIn:
@@ -193,11 +200,11 @@ async def check_rules(parts: Parts) -> None:
             parts.bus.stream.warn(str(problem))
 
 
-def tool_services(bus: Bus, home: Home, store: FileContext, voices: ModelPool, gate: Gate) -> ToolServices:
+def tool_services(bus: Bus, home: Home, store: FileContext, models: ModelPool, gate: Gate) -> ToolServices:
     """What built-in tools borrow; without rules nothing is denied while they run."""
 
     async def fetch(url: str, **limits: Any) -> Fetched:
-        return await voices.transport().get(url, {}, **limits)
+        return await models.transport().get(url, {}, **limits)
 
     async def send(to: str, content: str, sender: str | None) -> str:
         from cru.contexts.inbox import InboxMessage
@@ -222,11 +229,11 @@ def tool_services(bus: Bus, home: Home, store: FileContext, voices: ModelPool, g
     return lent
 
 
-def session_services(voices: ModelPool, settings: Settings, asker: Asker | None) -> SessionServices:
+def session_services(models: ModelPool, settings: Settings, asker: Asker | None) -> SessionServices:
     """What the rooms above the engine borrow; whoever asks a person for permission may show dialogs, too."""
     return SessionServices(
         settings=settings,
-        transport=voices.transport,
+        transport=models.transport,
         dialogs=asker if isinstance(asker, Dialogs) else None,
         is_verbose=settings.of(FaceSettings).verbose,
     )
