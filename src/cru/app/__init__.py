@@ -98,11 +98,9 @@ def build(
         username=context_settings.username, parent=parent_name, sections=wiring.section_source(start, store, context_settings),
         compaction_prompt=wiring.compaction_prompt(start.home),
     )  # fmt: skip
-    wiring.register_extensions(bus, (*INSTALLED, *extensions))
-    plugins = wiring.add_plugins(parts, start, settings)
-    parts.lifecycle.opening += [wiring.bind_saved_workflows, wiring.check_rules]
-    wiring.clean_cache_at_end(parts, settings.of(ToolSettings))
-    wiring.add_hooks(parts, start, merge_options(settings.of(HookSettings).options, layers), redact, plugins)
+    plugins = wiring.add_extensions(parts, start, settings, (*INSTALLED, *extensions))
+    hook_options = merge_options(settings.of(HookSettings).options, layers)
+    wiring.add_hooks(parts, start, hook_options, redact, plugins)
     _warn(bus, (*bus.registry.problems, *parts.tools.problems, *grant_problems))
     store.attend(command)
     close = wiring.make_close(models, store, journal, trace)

@@ -64,6 +64,17 @@ def register_extensions(bus: Bus, extensions: Iterable[Extension]) -> None:
             raise BadExtension(f"{extension.owner} cannot be registered: {type(error).__name__}: {error}") from error
 
 
+def add_extensions(
+    parts: Parts, start: Start, settings: Settings, extensions: Iterable[Extension]
+) -> Extensions | None:
+    """Built-in handlers, extensions and plugins, and what is done around a session; returns the plugins. Raises BadExtension."""
+    register_extensions(parts.bus, extensions)
+    plugins = add_plugins(parts, start, settings)
+    parts.lifecycle.opening += [bind_saved_workflows, check_rules]
+    clean_cache_at_end(parts, settings.of(ToolSettings))
+    return plugins
+
+
 def add_plugins(parts: Parts, start: Start, settings: Settings) -> Extensions | None:
     """All plugins, if there may be any; they are loaded when the session opens."""
     chosen = settings.of(PluginSettings)
