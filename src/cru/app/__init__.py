@@ -76,10 +76,8 @@ def build(
 ) -> Built:
     """Build a session. `watch` may subscribe to the stream before anything is published on it. Raises CruError."""
     settings, layers, notices = load_settings(start)
-    context_settings, parent_name = (
-        settings.of(ContextSettings),
-        parent(start, settings.of(EngineSettings).max_nested_runs),
-    )
+    context_settings = settings.of(ContextSettings)
+    parent_name = parent(start, settings.of(EngineSettings).max_nested_runs)
     home = Home(start.home, context_settings)
     problems = home.prepare()
     store = home.open(start.context)
