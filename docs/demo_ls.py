@@ -13,7 +13,7 @@ from cru.events.bus import Bus
 from cru.events.payloads import StreamingDelta, ToolCalled, ToolCompleted
 from cru.events.stamp import Event
 from cru.events.stream import Published
-from cru.tools.builtin import BuiltIn
+from cru.tools.builtin import BuiltInTools
 from cru.values.messages import ToolSpec
 
 PATHS = ["docs", "src", "tests"]
@@ -36,7 +36,7 @@ class Folders:
     """The built-in `ls` with an enum of paths in its schema."""
 
     def tools(self) -> list[object]:
-        ls = next(tool for tool in BuiltIn().tools() if tool.spec.name == "ls")
+        ls = next(tool for tool in BuiltInTools().tools() if tool.spec.name == "ls")
         path = {"type": "string", "enum": PATHS}
         schema = {"type": "object", "properties": {"path": path}, "required": ["path"], "additionalProperties": False}
         ls.spec = ToolSpec("ls", "List a folder.", schema)

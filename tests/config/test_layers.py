@@ -12,8 +12,8 @@ import pytest
 from msgspec import Struct
 
 from cru.config.errors import ConfigError
-from cru.config.layers import Layer, environment_layer, read_layer, restrict
-from cru.config.merge import Settings, merge
+from cru.config.layers import Layer, environment_layer, read_layer, restrict_untrusted
+from cru.config.merge import Settings, merge_layers
 from cru.permissions.settings import PermissionSettings, RuleLists
 
 
@@ -76,7 +76,7 @@ def write(tmp_path: Path, name: str, text: str) -> Layer:
 
 
 def settings(*layers: Layer) -> Settings:
-    return merge(STRUCTS, layers, tables=TABLES)
+    return merge_layers(STRUCTS, layers, tables=TABLES)
 
 
 def failure(*layers: Layer) -> ConfigError:
@@ -98,7 +98,7 @@ def test_a_stronger_layer_wins_for_every_key(tmp_path: Path, key: str, strongest
         Layer("command line", {key: word}),
     ][:strongest]
     merged = settings(*layers)
-    wanted = merge(STRUCTS, [Layer("user", _loads(texts[strongest - 1]))]).of(Sample)
+    wanted = merge_layers(STRUCTS, [Layer("user", _loads(texts[strongest - 1]))]).of(Sample)
     assert getattr(merged.of(Sample), key) == getattr(wanted, key)
     origin = [
         f"{tmp_path}/config.toml:2",
@@ -314,7 +314,7 @@ def test_an_untrusted_project_may_only_add_asks_and_denies(tmp_path: Path) -> No
         'mode = "trust"\nbase_url = "http://evil"\nnonsense = 1\n'
         '[permissions]\nallow = ["bash"]\nask = ["read"]\ndeny = ["fetch"]\n[api]\ntemperature = 2\n'
     )
-    kept, problems = restrict(write(tmp_path, ".cru/config.toml", text))
+    kept, problems = restrict_untrusted(write(tmp_path, ".cru/config.toml", text))
     assert kept.data == {"permissions": {"ask": ["read"], "deny": ["fetch"]}}
     assert [p.where.rpartition(":")[2] for p in problems] == ["1", "2", "3", "5", "8"]
     assert all("cru trust" in p.hint and ".cru/config.toml" in p.hint for p in problems)
@@ -335,10 +335,10 @@ def test_without_a_file_neither_tomllib_nor_a_checker_is_loaded(tmp_path: Path) 
     code = (
         "import sys; from pathlib import Path\n"
         "from cru.config.layers import environment_layer, read_layer\n"
-        "from cru.config.merge import merge\n"
+        "from cru.config.merge import merge_layers\n"
         "from cru.permissions.settings import PermissionSettings\n"
         f"layer = read_layer('user', Path({str(tmp_path / 'none')!r}))\n"
-        "merge([PermissionSettings], [environment_layer({})])\n"
+        "merge_layers([PermissionSettings], [environment_layer({})])\n"
         "bad = {'tomllib', 'tomlkit', 'cru.config.check', 'cru.config.positions', 'cru.permissions.rules', 'hashlib'}\n"
         "print(sorted(bad & set(sys.modules)))"
     )

@@ -8,7 +8,7 @@ from tests.kit import HomeDir, cru
 from cru.app.start import API_TABLES, SETTINGS
 from cru.config.errors import ConfigError
 from cru.config.layers import Layer
-from cru.config.merge import merge
+from cru.config.merge import merge_layers
 
 WRONG = [
     ("lock_heartbeat_seconds=0", "from 1 to 3600, got 0"),
@@ -47,9 +47,9 @@ def test_the_same_holds_for_files_and_variables(home: HomeDir, value: str) -> No
 
 def test_the_ends_of_a_range_are_in_it() -> None:
     data = {"auto_compact_threshold": 100, "warn_threshold_percent": 0, "lock_heartbeat_seconds": 3600, "fuel": 0}
-    merge(SETTINGS, [Layer("user", data)], tables=API_TABLES)
+    merge_layers(SETTINGS, [Layer("user", data)], tables=API_TABLES)
     with pytest.raises(ConfigError, match="from 1 to 3600"):
-        merge(SETTINGS, [Layer("user", {"lock_heartbeat_seconds": 3601})], tables=API_TABLES)
+        merge_layers(SETTINGS, [Layer("user", {"lock_heartbeat_seconds": 3601})], tables=API_TABLES)
 
 
 def test_every_range_is_one_of_a_setting() -> None:

@@ -18,7 +18,7 @@ from cru.events.bus import Bus
 from cru.events.registry import HandlerFunction
 from cru.events.stamp import Event
 from cru.events.stream import Notice, Published
-from cru.permissions.asker import PermissionReply, Subject
+from cru.permissions.asker import PermissionReply, PermissionSubject
 from cru.tools.protocol import Access, Tool, ToolContext, ToolResult
 from cru.tools.registry import ToolRegistry
 from cru.values.entries import Entry
@@ -96,9 +96,9 @@ class Person:
 
     def __init__(self, reply: PermissionReply | Exception | None) -> None:
         self.reply = reply
-        self.questions: list[Subject] = []
+        self.questions: list[PermissionSubject] = []
 
-    async def ask(self, subject: Subject) -> PermissionReply | None:
+    async def ask(self, subject: PermissionSubject) -> PermissionReply | None:
         self.questions.append(subject)
         if isinstance(self.reply, Exception):
             raise self.reply

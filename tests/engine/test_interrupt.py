@@ -18,7 +18,7 @@ from cru.events.answers import inject
 from cru.events.payloads import SessionIdle, StreamingDelta, TurnComplete
 from cru.events.stamp import Event
 from cru.events.stream import ToolOutput
-from cru.permissions.asker import PermissionReply, Subject
+from cru.permissions.asker import PermissionReply, PermissionSubject
 from cru.values.entries import LEG_ENDED
 
 SCRIPT = "loop: yes\ncall: ls {}\n---\ntext: done\n"
@@ -183,7 +183,7 @@ def test_an_interrupt_ends_all_tools_that_run_at_the_same_time(tmp_path: Path) -
 
 def test_an_interrupt_while_a_person_is_asked(tmp_path: Path) -> None:
     class Slow:
-        async def ask(self, subject: Subject) -> PermissionReply | None:
+        async def ask(self, subject: PermissionSubject) -> PermissionReply | None:
             asyncio.get_running_loop().call_later(0.01, world.session.interrupt)
             await asyncio.sleep(30)
             return None

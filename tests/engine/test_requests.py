@@ -14,7 +14,7 @@ from cru.engine.rebuild import NotInTrace
 from cru.engine.recorder import RequestLine
 from cru.events.answers import Answer, Change, Inject, add_context, transform
 from cru.events.stamp import Event
-from cru.models.scripted import Scripted
+from cru.models.scripted import ScriptedModel
 
 FOUR = "loop: yes\ncall: ls {}\n---\ntext: looking\ncall: ls {}\ncall: nothing {}\n---\ntext: done\n"
 PROMPTS = ("one", "two", "three", "four")
@@ -71,7 +71,7 @@ def rebuilt(world: World) -> list[tuple[RequestLine, bool]]:
     lines, problems = rebuild.read_trace(folder / "trace.jsonl")
     assert problems == []
     found = []
-    model = Scripted(world.path / "script.txt")
+    model = ScriptedModel(world.path / "script.txt")
     for turn in rebuild.group_by_turn(lines):
         for at in range(1, sum(line.kind == "request" for line in turn) + 1):
             line = rebuild.request_line(turn, at)

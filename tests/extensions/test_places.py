@@ -14,7 +14,7 @@ from cru.extensions.discovery.load_order import sort_by_dependencies
 from cru.extensions.discovery.manifest import Dependency, Manifest
 from cru.extensions.discovery.places import PluginFolders
 from cru.permissions.snapshot import take_snapshot
-from cru.permissions.trust import Trust
+from cru.permissions.trust import TrustStore
 
 
 def write(path: Path, text: str = "") -> Path:
@@ -41,7 +41,7 @@ def places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> PluginFolders:
     for name, folder in folders.items():
         write(folder / "same.lua")
         write(folder / f"{name}.lua")
-    Trust(tmp_path / "home" / "trust.json").trust_folder(take_snapshot(folders["project"], tmp_path / "project"))
+    TrustStore(tmp_path / "home" / "trust.json").trust_folder(take_snapshot(folders["project"], tmp_path / "project"))
     env = {"CRU_PLUGIN_PATH": str(tmp_path / "path"), "CRUCIBLE_PLUGIN_PATH": f":{tmp_path / 'other'}:"}
     config = {"same": {"enabled": True}, "bundled": {"enabled": True}}
     return PluginFolders(tmp_path / "home", tmp_path / "project", env, (str(tmp_path / "runtime"),), config)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cru.models.anthropic import Anthropic
+from cru.models.anthropic import AnthropicModel
 from cru.models.anthropic import endpoint as anthropic_endpoint
 from cru.models.exchange import Exchange
 from cru.models.failures import RequestFacts
-from cru.models.openai_compatible import OpenAICompatible
+from cru.models.openai_compatible import OpenAICompatibleModel
 from cru.models.openai_compatible import endpoint as openai_endpoint
 from cru.net.transport import Transport
 from cru.values.messages import CallPart, Delta, Message, Request, Text, ToolCall, ToolSpec
@@ -30,10 +30,10 @@ class Harness:
         is_anthropic = provider == "anthropic"
         url = anthropic_endpoint(base_url) if is_anthropic else openai_endpoint(base_url)
         exchange = Exchange(self.transport, url, headers, asked, say=self.said.append, sleep=self._sleep)
-        self.model: Anthropic | OpenAICompatible = (
-            Anthropic("m1", exchange, say=self.said.append)
+        self.model: AnthropicModel | OpenAICompatibleModel = (
+            AnthropicModel("m1", exchange, say=self.said.append)
             if is_anthropic
-            else OpenAICompatible(provider, "m1", exchange, say=self.said.append)
+            else OpenAICompatibleModel(provider, "m1", exchange, say=self.said.append)
         )
 
     async def _sleep(self, seconds: float) -> None:

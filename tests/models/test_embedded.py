@@ -42,19 +42,19 @@ def test_a_reply_under_the_schema_is_a_call_and_a_torn_one_is_none() -> None:
 
 @pytest.mark.skipif(find_spec("xllamacpp") is not None, reason="xllamacpp is installed")
 def test_without_the_library_the_extra_is_named(tmp_path: Path) -> None:
-    from cru.models.embedded import Embedded
+    from cru.models.embedded import EmbeddedModel
 
     with pytest.raises(NoModel) as caught:
-        Embedded("m", tmp_path / "m.gguf", None, say=print)
+        EmbeddedModel("m", tmp_path / "m.gguf", None, say=print)
     assert "pip install xllamacpp" in str(caught.value)
 
 
 @library
 def test_the_body_forces_a_call_except_after_a_result() -> None:
-    from cru.models.embedded import SYSTEM_CHARACTERS, Embedded
+    from cru.models.embedded import SYSTEM_CHARACTERS, EmbeddedModel
 
     said: list[str] = []
-    model = Embedded("m", Path("/nonexistent.gguf"), None, say=said.append)
+    model = EmbeddedModel("m", Path("/nonexistent.gguf"), None, say=said.append)
     asked, result = Message("user", "list"), Message("tool", "a.md", call_id="c")
 
     def body(*messages: Message, tool_choice: str = "auto") -> bytes:
@@ -76,10 +76,10 @@ def test_the_body_forces_a_call_except_after_a_result() -> None:
 
 @library
 def test_a_file_that_is_no_model_is_named(tmp_path: Path) -> None:
-    from cru.models.embedded import Embedded
+    from cru.models.embedded import EmbeddedModel
 
     (tmp_path / "m.gguf").write_bytes(b"nonsense")
-    model = Embedded("m", tmp_path / "m.gguf", None, say=print)
+    model = EmbeddedModel("m", tmp_path / "m.gguf", None, say=print)
 
     async def main() -> None:
         async for _ in model.stream(model.encode(Request("m", messages=(Message("user", "x"),)))):
@@ -92,10 +92,10 @@ def test_a_file_that_is_no_model_is_named(tmp_path: Path) -> None:
 @library
 @weights
 def test_the_small_model_talks_calls_a_tool_and_can_be_stopped() -> None:
-    from cru.models.embedded import Embedded
+    from cru.models.embedded import EmbeddedModel
 
     async def main() -> None:
-        model = Embedded("smollm2", weights_path("smollm2", FOLDER), None, say=print)
+        model = EmbeddedModel("smollm2", weights_path("smollm2", FOLDER), None, say=print)
 
         async def ask(*messages: Message, tools: tuple[ToolSpec, ...] = (), **parameters: object) -> list[Delta]:
             request = Request("", messages=messages, tools=tools, parameters=parameters)
@@ -116,10 +116,10 @@ def test_the_small_model_talks_calls_a_tool_and_can_be_stopped() -> None:
 @library
 @weights
 def test_the_small_model_can_be_stopped_and_says_when_a_prompt_is_too_long() -> None:
-    from cru.models.embedded import Embedded
+    from cru.models.embedded import EmbeddedModel
 
     async def main() -> None:
-        model = Embedded("smollm2", weights_path("smollm2", FOLDER), None, say=print)
+        model = EmbeddedModel("smollm2", weights_path("smollm2", FOLDER), None, say=print)
 
         async def ask(text: str) -> None:
             async for _ in model.stream(model.encode(Request("", messages=(Message("user", text),)))):

@@ -13,7 +13,7 @@ from tests.models.harness import LS, Harness
 
 from cru.models.encoding import FragmentCache
 from cru.models.protocol import Model
-from cru.models.scripted import Scripted
+from cru.models.scripted import ScriptedModel
 from cru.values.messages import Message, Request, Span, Thinking, ToolCall
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
@@ -75,7 +75,7 @@ def test_equal_requests_of_other_objects_give_equal_bytes(provider: str) -> None
 def test_the_scripted_model_keeps_its_prefix_too(tmp_path: Path) -> None:
     path = tmp_path / "s.txt"
     path.write_text("text: hi\n")
-    model = Scripted(path)
+    model = ScriptedModel(path)
     first = (Message("user", "hi"),)
     short, long = model.encode(request_for(first)), model.encode(request_for((*first, Message("assistant", "a"))))
     assert long.startswith(short[: short.index(b'"hi"}') + 5])

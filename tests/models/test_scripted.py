@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable, NoModel
-from cru.models.scripted import Scripted
+from cru.models.scripted import ScriptedModel
 from cru.values.messages import CallPart, Delta, End, Message, Request, Text, Thought, Usage
 
 
-def play(model: Scripted, *roles: str) -> list[Delta]:
+def play(model: ScriptedModel, *roles: str) -> list[Delta]:
     messages = tuple(Message(role, "x") for role in roles)  # type: ignore[arg-type]
 
     async def main() -> list[Delta]:
@@ -19,10 +19,10 @@ def play(model: Scripted, *roles: str) -> list[Delta]:
     return asyncio.run(main())
 
 
-def scripted(tmp_path: Path, text: str) -> Scripted:
+def scripted(tmp_path: Path, text: str) -> ScriptedModel:
     path = tmp_path / "script.txt"
     path.write_text(text, encoding="utf-8")
-    return Scripted(path)
+    return ScriptedModel(path)
 
 
 def test_a_reply_has_thoughts_text_calls_usage_and_an_end(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_delays_are_slept(tmp_path: Path) -> None:
 
     path = tmp_path / "s"
     path.write_text("delay: 50ms\ntext: a\ndelay: 1.5s\ndelay: 2\n")
-    play(Scripted(path, sleep=sleep), "user")
+    play(ScriptedModel(path, sleep=sleep), "user")
     assert slept == [0.05, 1.5, 2.0]
 
 
@@ -127,4 +127,4 @@ def test_a_mistake_is_named_with_file_and_line(tmp_path: Path, text: str, says: 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(NoModel, match="cannot read the script"):
-        Scripted(tmp_path / "none")
+        ScriptedModel(tmp_path / "none")

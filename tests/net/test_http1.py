@@ -4,7 +4,7 @@ import pytest
 
 from cru.net.errors import BadUrl, ConnectionLost
 from cru.net.http import is_loopback, split_url
-from cru.net.http1 import BodyDecoder, parse_head, request
+from cru.net.http1 import BodyDecoder, encode_request, parse_head
 
 CHUNKED = {"transfer-encoding": "chunked"}
 BODY = b"5\r\nhello\r\n1;ext=x\r\n \r\n0A\r\n0123456789\r\n0\r\nTrailer: x\r\n\r\n"
@@ -62,7 +62,7 @@ def test_a_head_is_read_with_lower_case_names() -> None:
 
 def test_a_header_cannot_smuggle_another_one_in() -> None:
     with pytest.raises(BadUrl, match="line break"):
-        request("POST", split_url("http://h/"), {"authorization": "Bearer x\r\nevil: 1"}, b"")
+        encode_request("POST", split_url("http://h/"), {"authorization": "Bearer x\r\nevil: 1"}, b"")
 
 
 @pytest.mark.parametrize(

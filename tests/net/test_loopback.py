@@ -6,7 +6,7 @@ import pytest
 from tests.models.wire import Peer, Step, Wire, drop, hang, open_stream, serve, status, stream
 
 from cru.net.errors import BadUrl, ConnectFailed, ConnectionLost, TimedOut, TooManyRedirects
-from cru.net.http import Fetched
+from cru.net.http import WholeResponse
 from cru.net.transport import Transport
 
 
@@ -176,7 +176,7 @@ def test_headers_are_not_sent_on_to_another_host() -> None:
     asyncio.run(main())
 
 
-async def whole(step: Step, method: str, body: bytes = b"", *more: Step) -> tuple[Fetched, Wire]:
+async def whole(step: Step, method: str, body: bytes = b"", *more: Step) -> tuple[WholeResponse, Wire]:
     transport = Transport()
     async with serve(step, *more) as wire:
         try:

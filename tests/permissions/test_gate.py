@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.permissions.world import World, touch
 
-from cru.config.layers import Layer, restrict
-from cru.permissions.asker import PermissionReply, Subject
+from cru.config.layers import Layer, restrict_untrusted
+from cru.permissions.asker import PermissionReply, PermissionSubject
 from cru.permissions.errors import BadRule, UnknownMode
 from cru.permissions.gate import Gate, Verdict, allow_hint
 from cru.permissions.grants import Grants
@@ -68,7 +68,7 @@ def test_plan_mode_beats_allow_rules_and_ask_rules_do_not_soften_it(world: World
 
 def test_a_deny_rule_beats_every_mode_rule_and_answer(world: World) -> None:
     gate = world.gate("trust", allow=("bash",), ask=("bash",), deny=("bash:x",))
-    gate.remember(Subject("bash", "shell", "x", rule="bash:x"), PermissionReply("session"))
+    gate.remember(PermissionSubject("bash", "shell", "x", rule="bash:x"), PermissionReply("session"))
     assert gate.judge("bash", "shell", "x").decision == "deny"
 
 
@@ -133,7 +133,7 @@ def test_the_rule_of_an_answer_allows_the_call_the_next_time(
     gate = world.gate()
     assert gate.rule_for(tool, kind, detail) == rule
     if rule:
-        gate.remember(Subject(tool, kind, detail, rule=rule), PermissionReply("session"))
+        gate.remember(PermissionSubject(tool, kind, detail, rule=rule), PermissionReply("session"))
         assert gate.judge(tool, kind, detail).decision == "allow"
 
 
@@ -151,7 +151,7 @@ def test_an_answer_is_kept_as_long_as_it_says(
     world: World, choice: Literal["once", "session", "project", "always", "no"], here: str, again: str, elsewhere: str
 ) -> None:
     gate = world.gate()
-    gate.remember(Subject("bash", "shell", "make", rule="bash:make"), PermissionReply(choice))
+    gate.remember(PermissionSubject("bash", "shell", "make", rule="bash:make"), PermissionReply(choice))
     assert gate.judge("bash", "shell", "make").decision == here
     assert world.gate().judge("bash", "shell", "make").decision == again
     world.root = world.outside
@@ -160,7 +160,7 @@ def test_an_answer_is_kept_as_long_as_it_says(
 
 def test_an_empty_rule_is_never_stored(world: World) -> None:
     gate = world.gate()
-    gate.remember(Subject("edit", "write", ".git/x"), PermissionReply("always"))
+    gate.remember(PermissionSubject("edit", "write", ".git/x"), PermissionReply("always"))
     assert not (world.home / "grants.json").exists()
 
 
@@ -236,7 +236,7 @@ def test_an_untrusted_project_never_weakens_a_verdict(
 ) -> None:
     allow, ask, deny = (tuple(rules) for rules in user)
     lists = dict(zip(("allow", "ask", "deny"), project, strict=True))
-    layer, _ = restrict(Layer("project", {"permissions": lists, **extra}, "p.toml"))
+    layer, _ = restrict_untrusted(Layer("project", {"permissions": lists, **extra}, "p.toml"))
     alone = world.gate(mode, allow=allow, ask=ask, deny=deny).judge(*call)
     both = world.gate(mode, allow=allow, ask=ask, deny=deny, more=layer_rules([layer])).judge(*call)
     assert STRENGTH[both.decision] >= STRENGTH[alone.decision]
@@ -256,7 +256,8 @@ def test_judging_a_command_without_rules_costs_next_to_nothing(world: World) -> 
 def test_an_answer_about_a_file_in_the_root_is_about_no_other_file(world: World) -> None:
     gate = world.gate()
     gate.remember(
-        Subject("edit", "write", "a.py", rule=gate.rule_for("edit", "write", "a.py")), PermissionReply("session")
+        PermissionSubject("edit", "write", "a.py", rule=gate.rule_for("edit", "write", "a.py")),
+        PermissionReply("session"),
     )
     assert gate.judge("edit", "write", "a.py").decision == "allow"
     assert gate.judge("edit", "write", "Makefile").decision == "ask"
@@ -282,6 +283,6 @@ def test_a_folder_called_tilde_is_not_the_users_home(world: World) -> None:
     gate = world.gate()
     for name in ("./~/notes", "./~"):
         rule = gate.rule_for("edit", "write", name)
-        gate.remember(Subject("edit", "write", name, rule=rule), PermissionReply("session"))
+        gate.remember(PermissionSubject("edit", "write", name, rule=rule), PermissionReply("session"))
         assert gate.judge("edit", "write", name).decision == "allow"
     assert gate.judge("edit", "write", "~/notes").decision == "ask"

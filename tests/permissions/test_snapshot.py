@@ -11,7 +11,7 @@ import pytest
 from cru.permissions import snapshot
 from cru.permissions.errors import NotAccepted, NotStored
 from cru.permissions.snapshot import take_snapshot
-from cru.permissions.trust import Trust
+from cru.permissions.trust import TrustStore
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ CHANGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_any_change_takes_the_trust_away(folder: Path, tmp_path: Path, change: str) -> None:
-    trust = Trust(tmp_path / "home" / "trust.json")
+    trust = TrustStore(tmp_path / "home" / "trust.json")
     assert trust.trusted_copy(folder, project(folder)) is None
     trust.trust_folder(take_snapshot(folder, project(folder)))
     assert trust.trusted_copy(folder, project(folder)) is not None
@@ -68,7 +68,7 @@ def test_any_change_takes_the_trust_away(folder: Path, tmp_path: Path, change: s
 
 
 def test_what_python_makes_anew_takes_no_trust_away_and_is_not_in_the_copy(folder: Path, tmp_path: Path) -> None:
-    trust = Trust(tmp_path / "home" / "trust.json")
+    trust = TrustStore(tmp_path / "home" / "trust.json")
     trust.trust_folder(take_snapshot(folder, project(folder)))
     (folder / "demo" / "__pycache__" / "x.pyc").write_text("changed")
     copy = trust.trusted_copy(folder, project(folder))
@@ -78,7 +78,7 @@ def test_what_python_makes_anew_takes_no_trust_away_and_is_not_in_the_copy(folde
 def test_the_copy_is_what_was_seen_and_for_the_user_alone(folder: Path, tmp_path: Path) -> None:
     seen = take_snapshot(folder, project(folder))
     (folder / "demo" / "init.lua").write_text("evil")
-    trust = Trust(tmp_path / "home" / "trust.json")
+    trust = TrustStore(tmp_path / "home" / "trust.json")
     trust.trust_folder(seen)
     assert trust.trusted_copy(folder, project(folder)) is None
     (folder / "demo" / "init.lua").write_text("return 1")
@@ -90,7 +90,7 @@ def test_the_copy_is_what_was_seen_and_for_the_user_alone(folder: Path, tmp_path
 
 
 def test_a_folder_can_be_forgotten_with_its_copy(folder: Path, tmp_path: Path) -> None:
-    trust = Trust(tmp_path / "home" / "trust.json")
+    trust = TrustStore(tmp_path / "home" / "trust.json")
     assert not trust.revoke(folder)
     trust.trust_folder(take_snapshot(folder, project(folder)))
     assert trust.revoke(folder) and not trust.is_known(folder)
@@ -99,7 +99,7 @@ def test_a_folder_can_be_forgotten_with_its_copy(folder: Path, tmp_path: Path) -
 
 def test_a_home_that_cannot_be_written_is_an_error_and_trusts_nothing(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "home").write_text("in the way")
-    trust = Trust(tmp_path / "home" / "trust.json")
+    trust = TrustStore(tmp_path / "home" / "trust.json")
     with pytest.raises(NotStored, match="cannot be written"):
         trust.trust_folder(take_snapshot(folder, project(folder)))
 
@@ -143,7 +143,7 @@ REFUSED = (_outside, _similar, _dangling, _upwards, _two_links, _pipe)
 
 @pytest.mark.parametrize("make", REFUSED)
 def test_what_cannot_be_accepted_is_named(folder: Path, tmp_path: Path, make: Callable[[Path], str]) -> None:
-    trust = Trust(tmp_path / "home" / "trust.json")
+    trust = TrustStore(tmp_path / "home" / "trust.json")
     trust.trust_folder(take_snapshot(folder, project(folder)))
     expected = make(folder)
     with pytest.raises(NotAccepted, match=f"plugins/{expected}"):
@@ -156,7 +156,7 @@ def test_a_folder_that_itself_leads_out_of_the_project_is_refused(folder: Path, 
     other = tmp_path / "other"
     (other / ".cru").mkdir(parents=True)
     (other / ".cru" / "plugins").symlink_to(folder)
-    trust = Trust(tmp_path / "home" / "trust.json")
+    trust = TrustStore(tmp_path / "home" / "trust.json")
     trust.trust_folder(take_snapshot(folder, project(folder)))
     with pytest.raises(NotAccepted, match="leads out of the project"):
         trust.trusted_copy(other / ".cru" / "plugins", other)

@@ -11,7 +11,7 @@ import pytest
 
 from cru.permissions.errors import BadRule, NotStored
 from cru.permissions.grants import Grants
-from cru.permissions.trust import Trust
+from cru.permissions.trust import TrustStore
 
 ROOT = Path("/some/project")
 
@@ -114,7 +114,7 @@ def test_trust_is_for_one_content_of_one_file(tmp_path: Path) -> None:
     file, other = tmp_path / "config.toml", tmp_path / "other.toml"
     file.write_text("a = 1\n")
     other.write_text("a = 1\n")
-    trust = Trust(tmp_path / "home" / "trust.json")
+    trust = TrustStore(tmp_path / "home" / "trust.json")
     assert not trust.is_trusted(file)
     trust.trust(file)
     assert trust.is_trusted(file) and not trust.is_trusted(other)
@@ -126,7 +126,7 @@ def test_trust_is_for_one_content_of_one_file(tmp_path: Path) -> None:
     file.write_text("a = 2\n")
     assert not trust.is_trusted(file)
     trust.trust(file)
-    assert Trust(tmp_path / "home" / "trust.json").is_trusted(file)
+    assert TrustStore(tmp_path / "home" / "trust.json").is_trusted(file)
     assert trust.revoke(file) and not trust.revoke(file) and not trust.is_trusted(file)
 
 
@@ -134,13 +134,13 @@ def test_trust_follows_links_to_the_file_itself(tmp_path: Path) -> None:
     file, link = tmp_path / "config.toml", tmp_path / "link.toml"
     file.write_text("a = 1\n")
     link.symlink_to(file)
-    trust = Trust(tmp_path / "trust.json")
+    trust = TrustStore(tmp_path / "trust.json")
     trust.trust(link)
     assert trust.is_trusted(file)
 
 
 def test_a_missing_file_is_never_trusted(tmp_path: Path) -> None:
-    trust = Trust(tmp_path / "trust.json")
+    trust = TrustStore(tmp_path / "trust.json")
     with pytest.raises(NotStored, match="cannot be read"):
         trust.trust(tmp_path / "none")
     trust.trust(tmp_path / "later", b"x")
@@ -151,7 +151,7 @@ def test_a_corrupt_trust_file_trusts_nothing_and_is_reported(tmp_path: Path) -> 
     file = tmp_path / "config.toml"
     file.write_text("a = 1\n")
     (tmp_path / "trust.json").write_text("{")
-    trust = Trust(tmp_path / "trust.json")
+    trust = TrustStore(tmp_path / "trust.json")
     assert not trust.is_trusted(file)
     assert len(trust.problems) == 1 and (tmp_path / "trust.json.corrupt-1").exists()
     trust.trust(file)

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from cru.tools.builtin import BuiltIn, BuiltInTool
+from cru.tools.builtin import BuiltInTool, BuiltInTools
 from cru.tools.protocol import ToolContext, ToolError, ToolResult, ToolServices
 from cru.tools.settings import ToolSettings
 
@@ -30,7 +30,7 @@ class Box:
         self.services = ToolServices()
         self.env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "LANG": "C.UTF-8"}
         self.folder = folder / "context"
-        self.tools = {tool.spec.name: tool for tool in BuiltIn(settings).tools()}
+        self.tools = {tool.spec.name: tool for tool in BuiltInTools(settings).tools()}
 
     def file(self, name: str, content: str | bytes = "") -> Path:
         path = self.root / name

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from cru.tools.builtin import TABLE, BuiltIn
+from cru.tools.builtin import TABLE, BuiltInTools
 from cru.tools.protocol import ArgumentError
 from cru.tools.schemas import SPECS
 
-TOOLS = {tool.spec.name: tool for tool in BuiltIn().tools()}
+TOOLS = {tool.spec.name: tool for tool in BuiltInTools().tools()}
 
 WRONG: list[tuple[str, str, str]] = [
     ("read", "", "`file_path`: required, but missing"),

@@ -7,7 +7,7 @@ import pytest
 from tests.tools.box import Box
 
 from cru.contexts.store import FileContext
-from cru.tools.builtin import BuiltIn
+from cru.tools.builtin import BuiltInTools
 from cru.tools.protocol import ToolContext, ToolError, ToolResult
 from cru.values.errors import CruError
 
@@ -76,7 +76,7 @@ def test_what_cannot_be_saved_is_an_error(box: Box, error: Exception) -> None:
 
 def test_a_reflection_is_saved_up_to_its_limit_in_bytes(box: Box) -> None:
     home = box.services.home = Home()
-    (tool,) = (t for t in BuiltIn(reflection_limit=4).tools() if t.spec.name == "update_reflection")
+    (tool,) = (t for t in BuiltInTools(reflection_limit=4).tools() if t.spec.name == "update_reflection")
 
     def update(text: str, running: ToolContext) -> ToolResult:
         return asyncio.run(tool.run({"content": text}, running))

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from cru.tools.builtin import BuiltIn
+from cru.tools.builtin import BuiltInTools
 from cru.tools.preview import LINES, WIDTH, show_arguments
 
-TOOLS = {tool.spec.name: tool for tool in BuiltIn().tools()}
+TOOLS = {tool.spec.name: tool for tool in BuiltInTools().tools()}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from cru.tools.builtin import TABLE, BuiltIn
+from cru.tools.builtin import TABLE, BuiltInTools
 from cru.tools.protocol import Access, Kind, Tool, ToolContext, ToolResult
 from cru.tools.registry import ToolRegistry
 from cru.values.messages import ToolSpec
@@ -47,25 +47,25 @@ class Source:
 
 
 def test_the_order_is_that_of_the_sources_whatever_is_asked_for() -> None:
-    registry = ToolRegistry([BuiltIn(), Source(Other("zeta"), Other("alpha"))])
+    registry = ToolRegistry([BuiltInTools(), Source(Other("zeta"), Other("alpha"))])
     assert registry.names()[:3] == ("read", "write", "edit")
     assert registry.names()[-2:] == ("zeta", "alpha")
     assert [s.name for s in registry.specs(["alpha", "bash", "read"])] == ["read", "bash", "alpha"]
 
 
 def test_the_same_question_gives_the_same_tuple() -> None:
-    registry = ToolRegistry([BuiltIn()])
+    registry = ToolRegistry([BuiltInTools()])
     assert registry.specs() is registry.specs()
     assert registry.specs(["bash", "read"]) is registry.specs(["read", "bash"])
 
 
 def test_two_registries_encode_their_specs_to_the_same_bytes() -> None:
-    first, second = (msgspec.json.encode(ToolRegistry([BuiltIn()]).specs()) for _ in range(2))
+    first, second = (msgspec.json.encode(ToolRegistry([BuiltInTools()]).specs()) for _ in range(2))
     assert first == second
 
 
 def test_unknown_names_are_not_offered_and_the_closest_is_known() -> None:
-    registry = ToolRegistry([BuiltIn()])
+    registry = ToolRegistry([BuiltInTools()])
     assert registry.specs(["nothing"]) == ()
     assert registry.find("baash") is None
     assert registry.closest("baash") == "bash"
@@ -73,14 +73,14 @@ def test_unknown_names_are_not_offered_and_the_closest_is_known() -> None:
 
 
 def test_a_later_source_replaces_a_tool_in_its_place_and_that_is_reported() -> None:
-    registry = ToolRegistry([BuiltIn(), Source(Other("write"))])
+    registry = ToolRegistry([BuiltInTools(), Source(Other("write"))])
     assert registry.problems == ["tool `write` of built-in is replaced by the one of extension x"]
     assert registry.names()[1] == "write"
     assert registry.specs()[1].description == "Other."
 
 
 def test_recurse_can_be_called_but_is_not_offered() -> None:
-    registry = ToolRegistry([BuiltIn()])
+    registry = ToolRegistry([BuiltInTools()])
     tool = registry.find("recurse")
     assert tool is not None
     assert "recurse" not in registry.names()
@@ -88,14 +88,14 @@ def test_recurse_can_be_called_but_is_not_offered() -> None:
 
 
 def test_a_plugin_may_provide_recurse_without_a_complaint() -> None:
-    registry = ToolRegistry([BuiltIn(), Source(Other("recurse"))])
+    registry = ToolRegistry([BuiltInTools(), Source(Other("recurse"))])
     assert registry.problems == []
     assert "recurse" in registry.names()
 
 
 def test_the_reflection_tool_is_offered_only_if_wanted() -> None:
-    assert "update_reflection" in ToolRegistry([BuiltIn()]).names()
-    assert "update_reflection" not in ToolRegistry([BuiltIn(reflection=False)]).names()
+    assert "update_reflection" in ToolRegistry([BuiltInTools()]).names()
+    assert "update_reflection" not in ToolRegistry([BuiltInTools(reflection=False)]).names()
 
 
 def test_every_row_of_the_table_leads_to_a_coroutine_function() -> None:
@@ -105,15 +105,15 @@ def test_every_row_of_the_table_leads_to_a_coroutine_function() -> None:
 
 
 def test_reading_tools_may_run_at_the_same_time_and_changing_ones_not() -> None:
-    registry = ToolRegistry([BuiltIn()])
+    registry = ToolRegistry([BuiltInTools()])
     parallel = [name for name in registry.names() if (tool := registry.find(name)) and tool.parallel]
     assert parallel == ["read", "ls", "glob", "grep", "fetch", "read_context"]
 
 
 def test_the_specs_are_known_without_the_code_of_the_tools() -> None:
     script = (
-        "import sys; from cru.tools.registry import ToolRegistry; from cru.tools.builtin import BuiltIn\n"
-        "registry = ToolRegistry([BuiltIn()]); registry.specs(); registry.find('bash').check('{\"command\": \"ls\"}')\n"
+        "import sys; from cru.tools.registry import ToolRegistry; from cru.tools.builtin import BuiltInTools\n"
+        "registry = ToolRegistry([BuiltInTools()]); registry.specs(); registry.find('bash').check('{\"command\": \"ls\"}')\n"
         "print(*sorted({'asyncio', 'subprocess', 'html', 'difflib'} & set(sys.modules)))\n"
         "print(*sorted(n[10:] for n in sys.modules if n.startswith('cru.tools.')))"
     )

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.tools.box import Box
 
-from cru.net.http import Fetched
+from cru.net.http import WholeResponse
 from cru.net.transport import Transport
 from cru.tools.html import plain
 from cru.tools.protocol import ToolError
@@ -23,19 +23,19 @@ def reply_of(
     status: int = 200,
     truncated: bool = False,
     url: str = "https://a.test/",
-) -> Fetched:
+) -> WholeResponse:
     """What the transport gives back."""
-    return Fetched(status, headers or {}, body, url, truncated)
+    return WholeResponse(status, headers or {}, body, url, truncated)
 
 
 class Web:
     """Lends `fetch` to a tool and remembers what was asked for."""
 
-    def __init__(self, reply: Fetched | Exception) -> None:
+    def __init__(self, reply: WholeResponse | Exception) -> None:
         self.reply = reply
         self.asked: list[tuple[str, dict[str, Any]]] = []
 
-    async def get(self, url: str, **more: Any) -> Fetched:
+    async def get(self, url: str, **more: Any) -> WholeResponse:
         self.asked.append((url, more))
         if isinstance(self.reply, Exception):
             raise self.reply
@@ -47,7 +47,7 @@ def box(tmp_path: Path) -> Box:
     return Box(tmp_path)
 
 
-def _lend(box: Box, reply: Fetched | Exception) -> Web:
+def _lend(box: Box, reply: WholeResponse | Exception) -> Web:
     web = Web(reply)
     box.services.fetch = web.get
     return web
@@ -144,7 +144,7 @@ def test_only_whole_web_addresses_are_taken(box: Box, url: str) -> None:
 def test_a_redirect_may_not_lead_into_a_private_network(box: Box) -> None:
     hops = ["https://a.test/", "https://b.test/", "http://169.254.169.254/keys"]
 
-    async def get(url: str, *, allow: Callable[[str], None], **limits: Any) -> Fetched:
+    async def get(url: str, *, allow: Callable[[str], None], **limits: Any) -> WholeResponse:
         for hop in hops:
             allow(hop)
         return reply_of(b"secret")

@@ -34,7 +34,7 @@ from cru.engine.settings import EngineSettings
 from cru.events.bus import Bus
 from cru.extensions.hooks.settings import HookSettings, merge_options
 from cru.models.settings import ModelSettings
-from cru.permissions.asker import Asker, Nobody
+from cru.permissions.asker import Asker, NoAsker
 from cru.tools.protocol import ToolSource
 from cru.tools.registry import ToolRegistry as Tools
 from cru.tools.settings import ToolSettings
@@ -89,7 +89,7 @@ def build(
     gate, grant_problems = wiring.build_gate(start, settings, layers, store)
     parts = Parts(
         bus=bus, store=store, choose=models.choose, tools=Tools([wiring.built_in_tools(settings), *sources]), gate=gate,
-        asker=asker or Nobody(), recorder=wiring.make_recorder(trace, store.folder, redact, start.debug),
+        asker=asker or NoAsker(), recorder=wiring.make_recorder(trace, store.folder, redact, start.debug),
         settings=settings.of(EngineSettings), tool_settings=settings.of(ToolSettings), root=start.root,
         env=wiring.children_env(start), history=History(),
         tool_services=wiring.tool_services(bus, home, store, models, gate), services=wiring.session_services(models, settings, asker),

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from cru.config.errors import ConfigError
-from cru.config.layers import COMMAND_LINE, CONTEXT, Layer, environment_layer, read_layer, restrict
-from cru.config.merge import Settings, merge
+from cru.config.layers import COMMAND_LINE, CONTEXT, Layer, environment_layer, read_layer, restrict_untrusted
+from cru.config.merge import Settings, merge_layers
 from cru.contexts.settings import ContextSettings
 from cru.engine.settings import EngineSettings
 from cru.extensions.hooks.discovery import HookLocations, Policy
@@ -79,7 +79,7 @@ def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
         Layer(COMMAND_LINE, dict(start.overrides)),
     ]
     given = [layer for layer in layers if layer is not None]
-    settings = merge(SETTINGS, given, tables=API_TABLES)
+    settings = merge_layers(SETTINGS, given, tables=API_TABLES)
     return settings, given, notices + [str(p) for p in settings.problems]
 
 
@@ -101,13 +101,13 @@ def _project_layer(start: Start, notices: list[str]) -> Layer | None:
 
 def _as_trusted(start: Start, path: Path, project: Layer, notices: list[str]) -> Layer:
     """What counts of a project's file. Raises ConfigError if what counts of one that is not trusted cannot be used."""
-    from cru.permissions.trust import Trust
+    from cru.permissions.trust import TrustStore
 
-    trust = Trust(start.home / "trust.json")
+    trust = TrustStore(start.home / "trust.json")
     if not trust.is_trusted(path, project.text):
-        project, problems = restrict(project)
+        project, problems = restrict_untrusted(project)
         notices += [str(p) for p in (*trust.problems, *problems)]
-        merge((PermissionSettings,), [project])
+        merge_layers((PermissionSettings,), [project])
     return project
 
 

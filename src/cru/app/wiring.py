@@ -36,7 +36,7 @@ from cru.permissions.asker import Asker
 from cru.permissions.gate import Gate
 from cru.permissions.grants import Grants
 from cru.permissions.settings import PermissionSettings, layer_rules
-from cru.tools.builtin import BuiltIn
+from cru.tools.builtin import BuiltInTools
 from cru.tools.output import FOLDER
 from cru.tools.protocol import ToolServices
 from cru.tools.settings import ToolSettings
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from cru.extensions.manager import Extensions
 
 if TYPE_CHECKING:
-    from cru.net.http import Fetched
+    from cru.net.http import WholeResponse
 
 
 class BadExtension(CruError):
@@ -182,9 +182,9 @@ def section_source(start: Start, store: FileContext, about: ContextSettings) -> 
     return lambda: build_sections(store, sources, about.username, about.reflection_enabled)
 
 
-def built_in_tools(settings: Settings) -> BuiltIn:
+def built_in_tools(settings: Settings) -> BuiltInTools:
     about = settings.of(ContextSettings)
-    return BuiltIn(
+    return BuiltInTools(
         settings.of(ToolSettings),
         reflection=about.reflection_enabled,
         reflection_limit=about.reflection_character_limit,
@@ -214,7 +214,7 @@ async def check_rules(parts: Parts) -> None:
 def tool_services(bus: Bus, home: Home, store: FileContext, models: ModelPool, gate: Gate) -> ToolServices:
     """What built-in tools borrow; without rules nothing is denied while they run."""
 
-    async def fetch(url: str, **limits: Any) -> Fetched:
+    async def fetch(url: str, **limits: Any) -> WholeResponse:
         return await models.transport().get(url, {}, **limits)
 
     async def send(to: str, content: str, sender: str | None) -> str:

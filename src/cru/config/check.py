@@ -151,7 +151,7 @@ class SettingsChecker:
         from cru.config.closest import did_you_mean
         from cru.config.positions import join_key
 
-        words = [str(one) for one in choices]
+        words = [str(choice) for choice in choices]
         listed = ", ".join(f"`{word}`" for word in words)
         message = f"`{join_key(path)}`: expected one of {listed}, got `{value}`"
         self.wrong.append((path, message, did_you_mean(value, words)))
@@ -180,17 +180,17 @@ def _nested(table: Mapping[str, Any]) -> dict[str, Any]:
 
 def _struct_or_dict(kind: Any) -> Any:
     """The struct or dict type in this type (or union), None if it holds neither."""
-    for one in (kind, *get_args(kind)) if get_origin(kind) is not dict else (kind,):
-        if get_origin(one) is dict or one is dict or (isinstance(one, type) and issubclass(one, Struct)):
-            return one
+    for member in (kind, *get_args(kind)) if get_origin(kind) is not dict else (kind,):
+        if get_origin(member) is dict or member is dict or (isinstance(member, type) and issubclass(member, Struct)):
+            return member
     return None
 
 
 def _match(tables: Mapping[Path, T], path: Path) -> T | None:
     """What a table of paths, in which * is any name, says about this one."""
-    for pattern, found in tables.items():
+    for pattern, value in tables.items():
         if len(pattern) == len(path) and all(a in ("*", b) for a, b in zip(pattern, path, strict=True)):
-            return found
+            return value
     return None
 
 
@@ -206,8 +206,8 @@ def _plain(message: str) -> str:
     start, middle, end = "Expected `", "`, got `", "`"
     if not message.startswith(start) or middle not in message:
         return message[:1].lower() + message[1:]
-    wanted, _, got = message.removeprefix(start).removesuffix(end).partition(middle)
-    kinds = [WORDS.get(one, one) for one in wanted.split(" | ") if one != "null"]
+    expected, _, got = message.removeprefix(start).removesuffix(end).partition(middle)
+    kinds = [WORDS.get(name, name) for name in expected.split(" | ") if name != "null"]
     return f"expected {' or '.join(kinds)}, got {WORDS.get(got, got)}"
 
 

@@ -8,19 +8,19 @@ from collections.abc import Iterable
 def closest(word: str, known: Iterable[str]) -> str | None:
     """The known name nearest to `word`, or None if none is near. Case is ignored; at equal distance the first one wins.
     Near means: at most one edit in three characters, or else the shortest name that begins with the word."""
-    wanted = word.casefold()
-    limit = max(1, len(wanted) // 3)
+    folded = word.casefold()
+    limit = max(1, len(folded) // 3)
     best: str | None = None
     longer: str | None = None
     for name in known:
         candidate = name.casefold()
-        if abs(len(candidate) - len(wanted)) <= limit:
-            steps = distance(wanted, candidate)
+        if abs(len(candidate) - len(folded)) <= limit:
+            steps = distance(folded, candidate)
             if steps <= limit:
                 best, limit = name, steps - 1
                 if steps == 0:
                     break
-        if len(wanted) >= 3 and candidate.startswith(wanted) and (longer is None or len(name) < len(longer)):
+        if len(folded) >= 3 and candidate.startswith(folded) and (longer is None or len(name) < len(longer)):
             longer = name
     return best or longer
 

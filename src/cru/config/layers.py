@@ -112,7 +112,7 @@ def environment_layer(env: Mapping[str, str], others: Iterable[str] = OTHERS) ->
     return Layer(ENVIRONMENT, data)
 
 
-def restrict(layer: Layer) -> tuple[Layer, tuple[SettingsProblem, ...]]:
+def restrict_untrusted(layer: Layer) -> tuple[Layer, tuple[SettingsProblem, ...]]:
     """What a project's layer may say before its file is trusted, and a problem for each part that is left out."""
     kept: dict[str, Any] = {}
     ignored: list[tuple[str, ...]] = []

@@ -71,27 +71,27 @@ class Settings:
         from cru.config.closest import did_you_mean
         from cru.config.positions import split_key
 
-        found: Any = self.as_dict()
+        value: Any = self.as_dict()
         for name in split_key(key):
-            if not isinstance(found, dict) or name not in found:
-                known = found if isinstance(found, dict) else ()
+            if not isinstance(value, dict) or name not in value:
+                known = value if isinstance(value, dict) else ()
                 raise ConfigError([SettingsProblem(f"unknown setting `{key}`", hint=did_you_mean(name, known))])
-            found = found[name]
-        return found
+            value = value[name]
+        return value
 
 
-def merge(structs: Sequence[type[Struct]], layers: Sequence[Layer], *, tables: Tables | None = None) -> Settings:
+def merge_layers(structs: Sequence[type[Struct]], layers: Sequence[Layer], *, tables: Tables | None = None) -> Settings:
     """Checked settings out of layers, weakest first; tables merge key by key, lists replace each other (but see JOINED).
     `tables` names the keys of free tables and their types, "*" any other key: {"api": {"temperature": float,
     "reasoning.effort": str}, "models.*.api": …}. Raises ConfigError with everything that is wrong."""
     values: dict[type[Struct], Struct] = {}
     warnings: list[SettingsProblem] = []
-    given = [layer for layer in layers if layer.data]
-    merged = _checked(structs, given, tables or {}, warnings) if given else {}
+    filled = [layer for layer in layers if layer.data]
+    merged = _checked(structs, filled, tables or {}, warnings) if filled else {}
     for struct in structs:
         own = {key: merged[key] for key in struct.__struct_encode_fields__ if key in merged}
         values[struct] = _build(own, struct) if own else struct()
-    return Settings(values, given, warnings)
+    return Settings(values, filled, warnings)
 
 
 def _checked(

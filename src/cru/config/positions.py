@@ -64,8 +64,8 @@ def _is_bare(name: str) -> bool:
 
 
 def _line_end(text: str, at: int) -> int:
-    found = text.find("\n", at)
-    return len(text) if found < 0 else found
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
 
 
 def _key(text: str, at: int, stop: str) -> tuple[Path, int]:

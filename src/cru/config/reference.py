@@ -56,23 +56,23 @@ def _rows(
     yield key, "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |\n"
     if inner is not None:
         star = ("NAME",) if get_origin(field.type) is dict else ()
-        for one in fields(inner):
-            yield from _rows(one, (*path, *star), docs, limits)
+        for inner_field in fields(inner):
+            yield from _rows(inner_field, (*path, *star), docs, limits)
 
 
 def _inner(kind: Any) -> type[Struct] | None:
-    for one in (kind, *get_args(kind)):
-        if isinstance(one, type) and issubclass(one, Struct):
-            return one
+    for member in (kind, *get_args(kind)):
+        if isinstance(member, type) and issubclass(member, Struct):
+            return member
     return None
 
 
 def _type(kind: Any) -> str:
     origin, args = get_origin(kind), get_args(kind)
     if origin is Literal:
-        return " or ".join(f"`{one}`" for one in args)
+        return " or ".join(f"`{arg}`" for arg in args)
     if origin in (Union, UnionType):
-        return " or ".join(_type(one) for one in args if one is not NoneType)
+        return " or ".join(_type(arg) for arg in args if arg is not NoneType)
     if origin in (tuple, list):
         return f"list of {_type(args[0])}"
     if origin is dict:

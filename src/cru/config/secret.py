@@ -28,10 +28,10 @@ def secrets_in_url(url: str) -> list[str]:
     from urllib.parse import unquote_plus
 
     start, end, query = _places(url)
-    found = [url[start:end], *url[start:end].split(":", 1)] if end > start else []
+    parts = [url[start:end], *url[start:end].split(":", 1)] if end > start else []
     if query:
-        found += [part.partition("=")[2] or part for part in re.split("[&;]", url[query:].partition("#")[0])]
-    return [text for text in dict.fromkeys(spelt for one in found for spelt in (one, unquote_plus(one))) if text]
+        parts += [part.partition("=")[2] or part for part in re.split("[&;]", url[query:].partition("#")[0])]
+    return [text for text in dict.fromkeys(spelt for one in parts for spelt in (one, unquote_plus(one))) if text]
 
 
 def mask_url(url: str) -> str:

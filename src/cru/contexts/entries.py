@@ -117,7 +117,7 @@ def lost_lines(problems: list[LogProblem], archive: bytes, log: bytes) -> list[L
     lines = archive.split(b"\n")
     whole = [*lines, *log.split(b"\n")]
     torn = {p.line: lines[p.line - 1] for p in problems}
-    return [p for p in problems if not any(one.startswith(torn[p.line]) and one != torn[p.line] for one in whole)]
+    return [p for p in problems if not any(line.startswith(torn[p.line]) and line != torn[p.line] for line in whole)]
 
 
 def short_error(error: BaseException) -> str:

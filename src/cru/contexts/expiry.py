@@ -58,12 +58,12 @@ class ExpiryMark(Struct, frozen=True):
 
 def read_mark(home: Path, folder: Path) -> ExpiryMark:
     """The mark of the context in `folder`. Raises StoreUnreadable."""
-    there = listed_context(home, folder.name)
-    if there is not None and _anothers(there, folder):
+    listed = listed_context(home, folder.name)
+    if listed is not None and _anothers(listed, folder):
         return ExpiryMark()
-    said = read_meta(folder) if there is None else there
-    stamps = [*map(_written, (folder / name for name in USED)), _whole(said.get("last_activity_at"))]
-    return ExpiryMark(_whole(said.get(AT)), _whole(said.get(AFTER)), max(stamps) or _written(folder))
+    values = read_meta(folder) if listed is None else listed
+    stamps = [*map(_written, (folder / name for name in USED)), _whole(values.get("last_activity_at"))]
+    return ExpiryMark(_whole(values.get(AT)), _whole(values.get(AFTER)), max(stamps) or _written(folder))
 
 
 def set_mark(home: Path, folder: Path, *, at: int | None = None, after: int | None = None) -> None:
@@ -72,10 +72,10 @@ def set_mark(home: Path, folder: Path, *, at: int | None = None, after: int | No
 
     def edit(state: dict[str, Any], session: dict[str, Any]) -> None:
         if has_objects(state):
-            there = add_object(state, folder.name)
-            if _anothers(there, folder):
+            listed = add_object(state, folder.name)
+            if _anothers(listed, folder):
                 forget_mark(state, session, folder.name)
-            there.update({**new, OWNER: ensure_session_id(folder)[0]})
+            listed.update({**new, OWNER: ensure_session_id(folder)[0]})
             return
         update_meta(folder, new)
         left = read_meta(folder)
@@ -88,15 +88,15 @@ def set_mark(home: Path, folder: Path, *, at: int | None = None, after: int | No
 def destroy_due(home: Home, spare: Collection[str]) -> list[str]:
     """Destroy what is due, without those in `spare` and those that somebody works on; a sentence for each one that went or could
     not go."""
-    said = [_destroyed(home, name) for name in home.expiring if name not in spare]
-    return [*filter(None, said), *home.left]
+    sentences = [_destroyed(home, name) for name in home.expiring if name not in spare]
+    return [*filter(None, sentences), *home.left]
 
 
 def _destroyed(home: Home, name: str) -> str:
     folder = home.path / CONTEXTS / name
     try:
-        there = listed_context(home.path, name)
-        if not home.exists(name) or (there is not None and _anothers(there, folder)):
+        listed = listed_context(home.path, name)
+        if not home.exists(name) or (listed is not None and _anothers(listed, folder)):
             update_state(home.path, lambda state, session: forget_mark(state, session, name))
             return ""
         mark = read_mark(home.path, folder)
@@ -109,9 +109,9 @@ def _destroyed(home: Home, name: str) -> str:
     return ""
 
 
-def _anothers(there: Mapping[str, Any], folder: Path) -> bool:
+def _anothers(listed: Mapping[str, Any], folder: Path) -> bool:
     """Whether the mark in state.json is that of an earlier context of this name."""
-    return bool(there.get(OWNER)) and there[OWNER] != known_session_id(folder)
+    return bool(listed.get(OWNER)) and listed[OWNER] != known_session_id(folder)
 
 
 def format_time(seconds: int) -> str:

@@ -164,8 +164,8 @@ class Home:
         from cru.contexts.presence import refuse_if_attended
 
         folder = self._folder(name)
-        found = folder.is_dir()
-        if found:
+        exists = folder.is_dir()
+        if exists:
             with ContextLock(folder, "delete", self._heartbeat, to_remove=True), write_errors(folder):
                 if not only_if():
                     return False
@@ -180,7 +180,7 @@ class Home:
                 current, previous = (previous, None) if previous and self.exists(previous) else (DEFAULT, None)
             save_state(self.path, current, previous, drop=name)
         self._known = load_state(self.path)
-        return found or name in state.names
+        return exists or name in state.names
 
     @property
     def reflection(self) -> str:

@@ -26,18 +26,18 @@ def ensure_session_id(folder: Path) -> tuple[str, tuple[LogProblem, ...]]:
     path = folder / META
     try:
         meta = _read(path)
-        found = meta.get("session_id")
-        if isinstance(found, str) and found:
-            return found, ()
+        known = meta.get("session_id")
+        if isinstance(known, str) and known:
+            return known, ()
         problems: tuple[LogProblem, ...] = ()
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         meta, problems = {}, (LogProblem(META, 0, f"not readable, a new one was made beside it: {short_error(error)}"),)
-    made = {"created_at": now(), **meta, "session_id": new_id(), "version": VERSION}
+    new = {"created_at": now(), **meta, "session_id": new_id(), "version": VERSION}
     try:
-        return _write(path, made, replace=bool(meta), broken=bool(problems)), problems
+        return _write(path, new, replace=bool(meta), broken=bool(problems)), problems
     except OSError as error:
         text = f"cannot be written ({error.strerror}); this context has another session id in every run"
-        return made["session_id"], (*problems, LogProblem(META, 0, text))
+        return new["session_id"], (*problems, LogProblem(META, 0, text))
 
 
 def find_context(contexts: Path, session: str) -> str:
@@ -48,8 +48,8 @@ def find_context(contexts: Path, session: str) -> str:
 
 def known_session_id(folder: Path) -> str:
     """The session id of a context, "" if it has none yet. Raises StoreUnreadable."""
-    found = read_meta(folder).get("session_id")
-    return found if isinstance(found, str) else ""
+    value = read_meta(folder).get("session_id")
+    return value if isinstance(value, str) else ""
 
 
 def read_meta(folder: Path) -> dict[str, Any]:

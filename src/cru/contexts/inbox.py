@@ -159,9 +159,9 @@ def _parse(data: bytes) -> tuple[list[InboxMessage], list[LogProblem], bytes]:
     return messages, problems, b"".join(rejected)
 
 
-def _message(found: _ForeignMessage) -> InboxMessage:
-    sender, to = one_line(found.from_ or "") or "unknown", one_line(found.to or "")
-    return InboxMessage(sender, to, found.content, found.id or "", int(found.timestamp or 0))
+def _message(line: _ForeignMessage) -> InboxMessage:
+    sender, to = one_line(line.from_ or "") or "unknown", one_line(line.to or "")
+    return InboxMessage(sender, to, line.content, line.id or "", int(line.timestamp or 0))
 
 
 def _empty(path: Path) -> None:

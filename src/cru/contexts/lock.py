@@ -242,8 +242,8 @@ def _held_by_another(folder: Path, heartbeat: int) -> ContextHeld:
         )
     h = sight.holder
     ours = h.pid == os.getpid()
-    who = "this process" if ours else f"process {h.pid}"
-    text = f"context '{name}' is in use by {who} on {h.host} ({h.command}) since {format_time(h.since)}"
+    process = "this process" if ours else f"process {h.pid}"
+    text = f"context '{name}' is in use by {process} on {h.host} ({h.command}) since {format_time(h.since)}"
     if os.environ.get("CRU_CONTEXT") == name and os.environ.get("CRU_HOME") == str(folder.parent.parent):
         return ContextHeld(f"{text}; this run was started from within its turn", "give it another context with -C NAME")
     return ContextHeld(text, _HINT.format(end="" if ours else f"end it (Ctrl-C there, or `kill -INT {h.pid}`), "))

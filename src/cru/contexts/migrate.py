@@ -88,10 +88,10 @@ def _derived_id(text: str) -> str:
 
 def _starts_with(log: Path, entries: list[Entry]) -> bool:
     try:
-        found, _ = decode_lines(read_regular(log), 1)
+        logged, _ = decode_lines(read_regular(log), 1)
     except OSError as error:
         raise read_error(log, error) from error
-    return [e.id for e in found[: len(entries)]] == [e.id for e in entries]
+    return [e.id for e in logged[: len(entries)]] == [e.id for e in entries]
 
 
 def _free_name(old: Path) -> Path:

@@ -58,9 +58,9 @@ def refuse_if_attended(folder: Path) -> None:
     finally:
         os.close(fd)
     try:
-        who = msgspec.json.decode(read_regular(path), type=LockOwner)
-        text = f"process {who.pid} on {who.host} ({who.command}) since {format_time(who.since)}"
-        hint = f"end it (Ctrl-D in a chat, or `kill {who.pid}`), then try again"
+        owner = msgspec.json.decode(read_regular(path), type=LockOwner)
+        text = f"process {owner.pid} on {owner.host} ({owner.command}) since {format_time(owner.since)}"
+        hint = f"end it (Ctrl-D in a chat, or `kill {owner.pid}`), then try again"
     except (OSError, msgspec.DecodeError):
         text, hint = "another process", "leave the chats in this context, then try again"
     raise ContextHeld(f"context '{folder.name}' is open in {text}: it is not removed", hint)

@@ -38,7 +38,7 @@ def rotate(log: Log, archive: Path) -> int:
     return moved
 
 
-def _split(content: bytes, wanted: set[str]) -> tuple[list[bytes], list[bytes]]:
+def _split(content: bytes, keep_ids: set[str]) -> tuple[list[bytes], list[bytes]]:
     """The lines before the last anchor, and those among them that it keeps."""
     lines = content.split(b"\n")
     del lines[-1]
@@ -49,7 +49,7 @@ def _split(content: bytes, wanted: set[str]) -> tuple[list[bytes], list[bytes]]:
     kept = [
         line
         for line, e in zip(before, entries, strict=False)
-        if e is not None and e.id in wanted and anchor_keeps(e) is None
+        if e is not None and e.id in keep_ids and anchor_keeps(e) is None
     ]
     return before, kept
 

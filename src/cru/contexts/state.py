@@ -150,16 +150,16 @@ def listed_context(home: Path, name: str) -> dict[str, Any] | None:
 def add_object(state: dict[str, Any], name: str) -> dict[str, Any]:
     """The object of a context in a state.json of objects, made if it is missing."""
     state["contexts"] = _edited(_contexts(state), name, "", True)
-    found = find_object(state, name)
-    assert found is not None
-    return found
+    listed = find_object(state, name)
+    assert listed is not None
+    return listed
 
 
 def bind_mark(home: Path, folder: Path) -> None:
     """Before a context goes or gets another name: a mark that chibi made says from now on whose it is, so that a kill leaves none to
     the next context of this name."""
-    there = listed_context(home, folder.name)
-    if there is None or not (there.get(AT) or there.get(AFTER)) or there.get(OWNER):
+    listed = listed_context(home, folder.name)
+    if listed is None or not (listed.get(AT) or listed.get(AFTER)) or listed.get(OWNER):
         return
 
     def edit(state: dict[str, Any], _: object) -> None:
@@ -174,10 +174,10 @@ def bind_mark(home: Path, folder: Path) -> None:
 def forget_mark(state: dict[str, Any], session: dict[str, Any], name: str) -> None:
     """The mark was another context's, or its context is gone."""
     list_expiring(session, name)
-    there = find_object(state, name)
-    if there is not None:
-        there.update({AT: 0, AFTER: 0})
-        there.pop(OWNER, None)
+    listed = find_object(state, name)
+    if listed is not None:
+        listed.update({AT: 0, AFTER: 0})
+        listed.pop(OWNER, None)
 
 
 def list_expiring(session: dict[str, Any], drop: str, add: str = "") -> None:

@@ -167,8 +167,8 @@ class FileContext:
 
     def summary(self) -> str:
         self._load()
-        found = summary_of(self._log.last_anchor) if self._log.last_anchor else None
-        return self.read_text(SUMMARY) if found is None else found
+        text = summary_of(self._log.last_anchor) if self._log.last_anchor else None
+        return self.read_text(SUMMARY) if text is None else text
 
     def anchor(self, kind: Literal["compaction", "archive"], summary: str, keep: Sequence[str]) -> Entry:
         metadata = {"kind": kind, "keep": list(keep), "version": ANCHOR_VERSION}
@@ -222,8 +222,8 @@ class FileContext:
     def transcript(self, entries: Iterable[Entry]) -> None:
         from cru.files.regular import append_lines
 
-        said = [(role_of(e), e.content) for e in entries if e.entry_type == MESSAGE]
-        text = "".join(f"[{role.upper()}]: {content}\n\n" for role, content in said if role != "system")
+        messages = [(role_of(e), e.content) for e in entries if e.entry_type == MESSAGE]
+        text = "".join(f"[{role.upper()}]: {content}\n\n" for role, content in messages if role != "system")
         with write_errors(self.folder / TRANSCRIPT):
             if text:
                 append_lines(self.folder / TRANSCRIPT, text.encode("utf-8", "replace"))

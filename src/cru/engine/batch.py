@@ -12,7 +12,7 @@ from cru.engine.pending import PendingContext, context_texts
 from cru.engine.tool_call import PreparedCall, ToolOutcome
 from cru.engine.turn import Turn, TurnStopped
 from cru.events.payloads import ToolBatchCompleted
-from cru.permissions.asker import Subject
+from cru.permissions.asker import PermissionSubject
 from cru.values.messages import ToolCall
 
 NOT_RUN = "not run: halted by {by}"
@@ -153,7 +153,7 @@ async def _mind_loops(parts: Parts, done: list[ToolOutcome], guard: LoopGuard, c
             coming.context.append(NUDGE.format(count=count))
             parts.bus.stream.warn(why)
         elif step == "ask":
-            reply = await permission.ask(parts, Subject(name, "tool", arguments, f"{why}; go on?"))
+            reply = await permission.ask(parts, PermissionSubject(name, "tool", arguments, f"{why}; go on?"))
             if reply is None:
                 parts.bus.stream.warn(f"{why}; nobody can be asked")
             elif reply.choice == "no":

@@ -19,7 +19,7 @@ from cru.events.payloads import (
     PermissionRequested,
     PermissionResolved,
 )
-from cru.permissions.asker import PermissionReply, Subject
+from cru.permissions.asker import PermissionReply, PermissionSubject
 from cru.permissions.gate import Verdict, allow_hint
 from cru.tools.protocol import Access, Tool
 from cru.values.errors import CruError
@@ -128,7 +128,7 @@ async def _person(parts: Parts, asked: PermissionQuestion, verdict: Verdict, hoo
     if asked.origin == "script":
         return PermissionDecision(False, "policy", "policy", f"{verdict.why}; a script may not answer for a person")
     rule = parts.gate.rule_for(asked.name, asked.kind, asked.detail, asked.paths)
-    subject = Subject(asked.name, asked.kind, asked.detail, verdict.why, rule, _preview(parts, asked))
+    subject = PermissionSubject(asked.name, asked.kind, asked.detail, verdict.why, rule, _preview(parts, asked))
     try:
         reply = await ask(parts, subject)
     except TimeoutError:
@@ -158,7 +158,7 @@ def _preview(parts: Parts, asked: PermissionQuestion) -> str:
         return ""
 
 
-async def ask(parts: Parts, subject: Subject) -> PermissionReply | None:
+async def ask(parts: Parts, subject: PermissionSubject) -> PermissionReply | None:
     """Ask a person through the asker port, with the two interaction events around it. Raises what the asker raises."""
     dialog = new_id()
     await parts.bus.dispatch(InteractionRequested(dialog, "permission", f"{subject.tool}: {subject.detail}"))

@@ -11,7 +11,7 @@ from msgspec import Struct
 from cru.models import encoding
 from cru.models.encoding import FragmentCache, LastValue
 from cru.models.exchange import NOT_JSON, Exchange, Say, unfinished_error, unreadable_error
-from cru.models.failures import ArgumentBuffer, ErrorObject, RequestFacts, as_object, error_for_object
+from cru.models.failures import ArgumentLimit, ErrorObject, RequestFacts, as_object, error_for_object
 from cru.models.openai_compatible import tell_once
 from cru.values.messages import (
     CallPart,
@@ -43,7 +43,7 @@ def endpoint(base_url: str) -> str:
     return base + mark + query
 
 
-class Anthropic:
+class AnthropicModel:
     """See protocol.Model. `request.parameters` holds all parameters that are sent; nothing is added from settings here.
 
     Caching: a marker on the system prompt (it covers the tools too) and the API's automatic marker at the top level, which
@@ -81,11 +81,11 @@ class Anthropic:
     async def close(self) -> None:
         """Nothing to do: the connections belong to the transport."""
 
-    def _encode_head(self, model: str, given: dict[str, Any], has_tools: bool, cached: bool) -> bytes:
+    def _encode_head(self, model: str, parameters: dict[str, Any], has_tools: bool, cached: bool) -> bytes:
         head: dict[str, Any] = {"model": model, "stream": True}
         if cached:
             head["cache_control"] = _MARK
-        mapped = encoding.anthropic_parameters(given, model, has_tools)
+        mapped = encoding.anthropic_parameters(parameters, model, has_tools)
         for name in mapped.dropped:
             tell_once(self._told, self._say, self.provider, name)
         return _encode(head | mapped.fields)[:-1]
@@ -226,7 +226,7 @@ class AnthropicReply:
         self._counts = _AnthropicUsage()
         self._blocks: dict[int, _ContentBlock] = {}
         self._calls: dict[int, int] = {}
-        self._arguments = ArgumentBuffer()
+        self._arguments = ArgumentLimit()
         self.done = False
 
     def read(self, data: bytes) -> list[Delta]:
@@ -289,8 +289,8 @@ class AnthropicReply:
         self._blocks[index] = block
         if block.type == "tool_use":
             slot = self._calls.setdefault(index, len(self._calls))
-            given = msgspec.json.encode(block.input).decode() if block.input else ""
-            return [CallPart(slot, block.id, block.name, given)]
+            arguments = msgspec.json.encode(block.input).decode() if block.input else ""
+            return [CallPart(slot, block.id, block.name, arguments)]
         if block.type == "text" and block.text:
             return [Text(block.text)]
         if block.type == "thinking" and block.thinking:

@@ -40,7 +40,7 @@ _FORCED = b',"response_format":{"type":"json_schema"'
 _encode = msgspec.json.encode
 
 
-class Embedded:
+class EmbeddedModel:
     """See protocol.Model. The weights are loaded at the first request, in a worker thread.
 
     With tools in the request the reply is forced to be one call of them, except right after a tool's result and under
@@ -75,17 +75,17 @@ class Embedded:
         """Raises ModelUnavailable if the weights cannot be loaded, ContextTooLong, BrokenReply."""
         server = await self._loaded()
         reply = OpenAIReply(self._asked)
-        said: list[str] | None = [] if _FORCED in body else None
+        pieces: list[str] | None = [] if _FORCED in body else None
         async for data in _run(server, body):
             for delta in reply.read(data):
-                if said is not None and isinstance(delta, Text):
-                    said.append(delta.text)
+                if pieces is not None and isinstance(delta, Text):
+                    pieces.append(delta.text)
                 else:
                     yield delta
-        for delta in self._called("".join(said)) if said else ():
+        for delta in self._called("".join(pieces)) if pieces else ():
             yield delta
         for delta in reply.end():
-            yield End("tool_calls", delta.usage) if said and isinstance(delta, End) else delta
+            yield End("tool_calls", delta.usage) if pieces and isinstance(delta, End) else delta
 
     async def close(self) -> None:
         """Frees the weights."""
@@ -116,13 +116,13 @@ class Embedded:
         return text[:SYSTEM_CHARACTERS]
 
     def _encode_head(self, request: Request, system: str) -> bytes:
-        given = request.parameters
-        for name in given:
+        parameters = request.parameters
+        for name in parameters:
             if name not in _HANDLED:
                 tell_once(self._told, self._say, self.provider, name)
         head: dict[str, Any] = {"model": self.name, "stream": True, "stream_options": {"include_usage": True}}
-        head["max_tokens"] = given.get("max_tokens") or MAX_TOKENS
-        head |= {key: given[key] for key in _TAKEN if given.get(key) is not None}
+        head["max_tokens"] = parameters.get("max_tokens") or MAX_TOKENS
+        head |= {key: parameters[key] for key in _TAKEN if parameters.get(key) is not None}
         first = _encode({"role": "system", "content": system or "You are a helpful assistant."})
         return _encode(head)[:-1] + b',"messages":[' + first
 

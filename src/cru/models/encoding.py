@@ -76,12 +76,12 @@ def anthropic_parameters(parameters: dict[str, Any], model: str, has_tools: bool
 
 
 def _tool_choice(parameters: dict[str, Any]) -> dict[str, Any]:
-    wanted = parameters.get("tool_choice")
+    setting = parameters.get("tool_choice")
     choice: dict[str, Any] = {}
-    if isinstance(wanted, str):
-        choice = {"type": _TOOL_CHOICES.get(wanted, "auto")}
-    elif isinstance(wanted, dict):
-        choice = {"type": "tool", "name": wanted.get("function", wanted).get("name", "")}
+    if isinstance(setting, str):
+        choice = {"type": _TOOL_CHOICES.get(setting, "auto")}
+    elif isinstance(setting, dict):
+        choice = {"type": "tool", "name": setting.get("function", setting).get("name", "")}
     if parameters.get("parallel_tool_calls") is False and choice.get("type") != "none":
         choice = {"type": "auto", **choice, "disable_parallel_tool_use": True}
     return choice

@@ -158,7 +158,7 @@ async def _events(
 def _like_a_reply(start: bytes) -> bool:
     """Whether a body may be JSON or events; a chunk may end in the middle of a field's name."""
     begins = (b"{", b"\xef\xbb\xbf", *_FIELDS)
-    return any(start.startswith(one) or one.startswith(start) for one in begins)
+    return any(start.startswith(begin) or begin.startswith(start) for begin in begins)
 
 
 async def _drain(response: Response) -> None:

@@ -72,8 +72,8 @@ class RequestFacts(Struct, frozen=True):
 
     def without_keys(self, text: str) -> str:
         """A text of the server's, in which it may repeat what it was sent."""
-        for one in (self.key, *self.hidden):
-            text = text.replace(one, "***") if one else text
+        for secret in (self.key, *self.hidden):
+            text = text.replace(secret, "***") if secret else text
         return text
 
 
@@ -101,23 +101,23 @@ def error_for_object(asked: RequestFacts, error: ErrorObject) -> ModelError:
 
 def error_for(asked: RequestFacts, status: int, error: ErrorObject) -> ModelError:
     text = _words(asked, error)
-    told = f"{asked.provider}: {text}" if text else f"{asked.provider} answered {status}"
+    message = f"{asked.provider}: {text}" if text else f"{asked.provider} answered {status}"
     if status and text:
-        told = f"{asked.provider} answered {status}: {text}"
+        message = f"{asked.provider} answered {status}: {text}"
     searched = f"{error.code} {error.type} {text}".lower()
     if (status in (0, 400, 413, 422, 500) and any(word in searched for word in _TOO_LONG)) or status == 413:
-        return ContextTooLong(told, "shorten the conversation: `/compact`, `cru -A` or a new context")
+        return ContextTooLong(message, "shorten the conversation: `/compact`, `cru -A` or a new context")
     if status in (401, 403):
-        return ModelRefused(told, _key_hint(asked))
+        return ModelRefused(message, _key_hint(asked))
     if status == 402 or "insufficient_quota" in (error.code, error.type):
-        return ModelRefused(told, f"the account of {asked.provider} has no credit left for this request")
+        return ModelRefused(message, f"the account of {asked.provider} has no credit left for this request")
     if status == 404:
-        return ModelRefused(told, f"is the model id {asked.model!r} right, and base_url?")
+        return ModelRefused(message, f"is the model id {asked.model!r} right, and base_url?")
     if is_retryable_status(status):
-        return ModelUnavailable(told, "try again later, or name another model with `model`")
+        return ModelUnavailable(message, "try again later, or name another model with `model`")
     if status:
-        return ModelRefused(told)
-    return BrokenReply(told)
+        return ModelRefused(message)
+    return BrokenReply(message)
 
 
 def _words(asked: RequestFacts, error: ErrorObject) -> str:
@@ -150,7 +150,7 @@ def too_long(what: str, limit: int) -> BrokenReply:
     return error
 
 
-class ArgumentBuffer:
+class ArgumentLimit:
     """Adds up the arguments of each call of one reply."""
 
     def __init__(self) -> None:

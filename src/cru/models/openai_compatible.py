@@ -11,7 +11,7 @@ from msgspec import Struct
 from cru.models import encoding
 from cru.models.encoding import FragmentCache, LastValue
 from cru.models.exchange import NOT_JSON, Exchange, Say, unfinished_error, unreadable_error
-from cru.models.failures import ArgumentBuffer, ErrorObject, RequestFacts, as_object, error_for_object
+from cru.models.failures import ArgumentLimit, ErrorObject, RequestFacts, as_object, error_for_object
 from cru.values.messages import (
     CallPart,
     Delta,
@@ -41,7 +41,7 @@ def endpoint(base_url: str) -> str:
     return base + mark + query
 
 
-class OpenAICompatible:
+class OpenAICompatibleModel:
     """See protocol.Model. `request.parameters` holds all parameters that are sent; nothing is added from settings here."""
 
     tools_by_default = True
@@ -79,15 +79,15 @@ class OpenAICompatible:
     async def close(self) -> None:
         """Nothing to do: the connections belong to the transport."""
 
-    def _encode_head(self, model: str, given: dict[str, Any], has_tools: bool) -> bytes:
+    def _encode_head(self, model: str, parameters: dict[str, Any], has_tools: bool) -> bytes:
         head: dict[str, Any] = {"model": model, "stream": True}
         if self.provider == "openrouter":
             head["usage"] = {"include": True}
-            if model.startswith("anthropic/") and given.get("prompt_caching", True):
+            if model.startswith("anthropic/") and parameters.get("prompt_caching", True):
                 head["cache_control"] = {"type": "ephemeral"}
         else:
             head["stream_options"] = {"include_usage": True}
-        mapped = encoding.openai_parameters(given, self.provider, has_tools)
+        mapped = encoding.openai_parameters(parameters, self.provider, has_tools)
         for name in mapped.dropped:
             tell_once(self._told, self._say, self.provider, name)
         return _encode(head | mapped.fields)[:-1]
@@ -99,13 +99,13 @@ class OpenAICompatible:
             return _encode({"role": "user", "content": message.content})
         if not message.content and not message.calls:
             return b""
-        said: dict[str, Any] = {"role": "assistant", "content": message.content or None}
+        encoded: dict[str, Any] = {"role": "assistant", "content": message.content or None}
         for thinking in message.thinking:
             if thinking.provider == self.provider:
                 for key, value in thinking.data.items():
-                    said[key] = said[key] + value if key in said else value
+                    encoded[key] = encoded[key] + value if key in encoded else value
         if message.calls:
-            said["tool_calls"] = [
+            encoded["tool_calls"] = [
                 {
                     "id": call.id,
                     "type": "function",
@@ -113,12 +113,12 @@ class OpenAICompatible:
                 }
                 for call in message.calls
             ]
-        return _encode(said)
+        return _encode(encoded)
 
 
-def tell_once(told: set[str], say: Say, provider: str, name: str) -> None:
-    if name not in told:
-        told.add(name)
+def tell_once(dropped: set[str], say: Say, provider: str, name: str) -> None:
+    if name not in dropped:
+        dropped.add(name)
         say(f"{provider} does not take the parameter `{name}`; it is left out")
 
 
@@ -278,7 +278,7 @@ class _Calls:
         self._slots: dict[int, int] = {}
         self._ids: list[str] = []
         self._named: set[int] = set()
-        self._arguments = ArgumentBuffer()
+        self._arguments = ArgumentLimit()
 
     @property
     def count(self) -> int:

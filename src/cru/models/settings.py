@@ -81,10 +81,10 @@ def check_api(api: dict[str, Any]) -> list[str]:
     if not isinstance(reasoning, dict):
         return [f"api.reasoning: expected a table, got {type(reasoning).__name__}"]
     flat |= {f"reasoning.{key}": value for key, value in reasoning.items()}
-    found = [sentence for key, value in flat.items() if (sentence := _wrong(key, value))]
+    problems = [sentence for key, value in flat.items() if (sentence := _wrong(key, value))]
     if "effort" in reasoning and "max_tokens" in reasoning:
-        found.append("api.reasoning: effort and max_tokens exclude each other")
-    return found
+        problems.append("api.reasoning: effort and max_tokens exclude each other")
+    return problems
 
 
 def _wrong(key: str, value: Any) -> str:

@@ -13,7 +13,7 @@ from cru.namespace.arguments import function, number, options, text, whole
 from cru.namespace.callbacks import bind_callback
 from cru.namespace.host import BadArgument, Object, PluginSession, host
 from cru.namespace.layers import Layers
-from cru.permissions.asker import Nobody
+from cru.permissions.asker import NoAsker
 from cru.values.messages import Span
 
 _DEFAULTS = "defaults"
@@ -143,7 +143,7 @@ def _fixed(session: PluginSession, name: str) -> Any:
     if name == "isolation":
         return None
     if name == "interactive":
-        return not isinstance(session.parts.asker, Nobody)
+        return not isinstance(session.parts.asker, NoAsker)
     settings = session.parts.services.settings
     return settings.as_dict().get("model") if settings is not None else None
 

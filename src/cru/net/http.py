@@ -30,7 +30,7 @@ class Response(Struct):
         return b"".join(parts)[:limit]
 
 
-class Fetched(Struct, frozen=True):
+class WholeResponse(Struct, frozen=True):
     """A whole answer of `get`. `url` is the one that answered after redirects; `truncated` says that the limit cut the body."""
 
     status: int

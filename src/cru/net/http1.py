@@ -10,7 +10,7 @@ from cru.net.http import Url
 _HEX = frozenset(b"0123456789abcdefABCDEF")
 
 
-def request(method: str, url: Url, headers: Mapping[str, str], body: bytes) -> bytes:
+def encode_request(method: str, url: Url, headers: Mapping[str, str], body: bytes) -> bytes:
     """A whole request. Line breaks in header values are refused (they would start a new header)."""
     lines = [f"{method} {url.target} HTTP/1.1", f"host: {url.authority}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Mapping
 
 from cru.net.errors import ConnectFailed, ConnectionLost, TimedOut
 from cru.net.http import Response, Url
-from cru.net.http1 import BodyDecoder, parse_head, request
+from cru.net.http1 import BodyDecoder, encode_request, parse_head
 
 _CHUNK = 65536
 _IDLE_KEPT = 4  # idle connections kept for each server
@@ -25,7 +25,7 @@ class _Connection:
         return not (self.reader.at_eof() or self.writer.is_closing())
 
 
-class Loopback:
+class LoopbackClient:
     """Connections to local servers, kept open between requests. Belongs to the event loop that first uses it."""
 
     def __init__(self, connect_timeout: float, idle_timeout: float) -> None:
@@ -35,7 +35,7 @@ class Loopback:
 
     async def send(self, method: str, url: Url, headers: Mapping[str, str], body: bytes) -> Response:
         """Send one request and wait for the head of its answer. Raises ConnectFailed, ConnectionLost, TimedOut."""
-        data = request(method, url, headers, body)
+        data = encode_request(method, url, headers, body)
         for connection in self._kept(url):
             try:  # the server may have closed a kept connection just now: then nothing was answered, so send it again
                 return await self._exchange(connection, method, url, data)

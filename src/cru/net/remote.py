@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _STRAY = "check the key and base_url settings for stray characters"
 
 
-class Remote:
+class RemoteClient:
     """One client, built at the first request on the thread that asks (the event loop's): a client whose thread has ended
     crashes the process later."""
 

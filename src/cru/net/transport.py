@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from cru.net.errors import BadUrl, TimedOut, TooManyRedirects
-from cru.net.http import Fetched, Response, is_loopback, split_url
+from cru.net.http import Response, WholeResponse, is_loopback, split_url
 
 if TYPE_CHECKING:
-    from cru.net.loopback import Loopback
-    from cru.net.remote import Remote
+    from cru.net.loopback import LoopbackClient
+    from cru.net.remote import RemoteClient
 
 CONNECT_TIMEOUT = 10.0
 IDLE_TIMEOUT = 300.0
@@ -23,8 +23,8 @@ class Transport:
 
     def __init__(self, *, connect_timeout: float = CONNECT_TIMEOUT, idle_timeout: float = IDLE_TIMEOUT) -> None:
         self._limits = connect_timeout, idle_timeout
-        self._loopback: Loopback | None = None
-        self._remote: Remote | None = None
+        self._loopback: LoopbackClient | None = None
+        self._remote: RemoteClient | None = None
 
     async def post_stream(self, url: str, headers: Mapping[str, str], body: bytes) -> Response:
         """POST a body and get the answer as it comes, whatever its status. Cancelling closes the connection.
@@ -41,7 +41,7 @@ class Transport:
         timeout: float = 30.0,  # noqa: ASYNC109  (a limit on all hops together)
         max_redirects: int = 5,
         allow: Callable[[str], None] | None = None,
-    ) -> Fetched:
+    ) -> WholeResponse:
         """GET a whole page: at most `limit_bytes` of it, within `timeout` seconds. `allow` is called with the URL of every hop
         and refuses it by raising. Headers are not sent on to another host. Raises NetError."""
         return await self._whole("GET", url, dict(headers or {}), b"", limit_bytes, timeout, max_redirects, allow)
@@ -56,7 +56,7 @@ class Transport:
         limit_bytes: int = 64 << 20,
         timeout: float = 30.0,  # noqa: ASYNC109  (a limit on all hops together)
         max_redirects: int = 10,
-    ) -> Fetched:
+    ) -> WholeResponse:
         """Send any request and get the whole answer, whatever its status; limits as in `get`. After 301, 302 (a POST) and 303 the
         redirect is followed with a GET, as browsers do. Raises NetError."""
         return await self._whole(method, url, dict(headers or {}), body, limit_bytes, timeout, max_redirects, None)
@@ -72,20 +72,20 @@ class Transport:
         parts = split_url(url)
         if parts.scheme == "http" and is_loopback(parts.host):
             if self._loopback is None:
-                from cru.net.loopback import Loopback
+                from cru.net.loopback import LoopbackClient
 
-                self._loopback = Loopback(*self._limits)
+                self._loopback = LoopbackClient(*self._limits)
             return await self._loopback.send(method, parts, headers, body)
         if self._remote is None:
-            from cru.net.remote import Remote
+            from cru.net.remote import RemoteClient
 
-            self._remote = Remote(*self._limits)
+            self._remote = RemoteClient(*self._limits)
         return await self._remote.send(method, url, headers, body)
 
     async def _whole(
         self, method: str, url: str, headers: dict[str, str], body: bytes, limit: int, seconds: float, hops: int,
         allow: Callable[[str], None] | None,
-    ) -> Fetched:  # fmt: skip
+    ) -> WholeResponse:  # fmt: skip
         import asyncio
 
         try:
@@ -97,7 +97,7 @@ class Transport:
     async def _follow(
         self, method: str, url: str, headers: dict[str, str], body: bytes, limit: int, hops: int,
         allow: Callable[[str], None] | None,
-    ) -> Fetched:  # fmt: skip
+    ) -> WholeResponse:  # fmt: skip
         from urllib.parse import urljoin
 
         for _ in range(hops + 1):
@@ -107,7 +107,7 @@ class Transport:
             try:
                 if response.status not in _REDIRECTS or "location" not in response.headers:
                     read = await response.read(limit + 1)
-                    return Fetched(response.status, response.headers, read[:limit], url, len(read) > limit)
+                    return WholeResponse(response.status, response.headers, read[:limit], url, len(read) > limit)
             finally:
                 await response.close()
             target = urljoin(url, response.headers["location"])

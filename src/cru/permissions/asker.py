@@ -9,7 +9,7 @@ from msgspec import Struct
 ReplyScope = Literal["once", "session", "project", "always", "no"]
 
 
-class Subject(Struct, frozen=True):
+class PermissionSubject(Struct, frozen=True):
     """What is asked about. kind: read, write, shell, fetch, message, memory, flow or tool; detail is what a rule's glob matches
     (a command, a path, a URL); rule is the rule that the answers session, project and always would store; preview shows what
     would be written or sent: a few lines without control characters, "" if the detail says it all."""
@@ -30,12 +30,12 @@ class PermissionReply(Struct, frozen=True):
 
 
 class Asker(Protocol):
-    async def ask(self, subject: Subject) -> PermissionReply | None:
+    async def ask(self, subject: PermissionSubject) -> PermissionReply | None:
         """None: nobody is there."""
 
 
-class Nobody:
+class NoAsker:
     """The default asker: nobody is there."""
 
-    async def ask(self, subject: Subject) -> PermissionReply | None:
+    async def ask(self, subject: PermissionSubject) -> PermissionReply | None:
         return None

@@ -15,7 +15,7 @@ from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_outsid
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cru.permissions.asker import PermissionReply, Subject
+    from cru.permissions.asker import PermissionReply, PermissionSubject
     from cru.permissions.grants import Grants
     from cru.permissions.rules import Rule
     from cru.permissions.settings import LayerRules, PermissionSettings
@@ -92,20 +92,20 @@ class Gate:
             call = self._call(tool, kind, detail, paths)
         except ValueError as error:
             return Verdict("deny", f"not a path ({error})")
-        found = self._hit(self._deny, call)
-        if found is not None:
-            why = f"the rule `{found.text}` in [permissions] deny of {found.source}"
-            return Verdict("deny", why, found.text, explicit=True)
+        rule = self._hit(self._deny, call)
+        if rule is not None:
+            why = f"the rule `{rule.text}` in [permissions] deny of {rule.source}"
+            return Verdict("deny", why, rule.text, explicit=True)
         place = self._place(call) if call.paths and self._mode != "trust" else None
         table = decide(self._mode, kind)
         if table == "deny":
             return Verdict("deny", f"{self._mode} mode {MODE_DESCRIPTIONS[self._mode]}, `{tool}` is refused")
         if place is not None and place.decision == "deny":
             return place
-        found = self._hit(self._ask, call)
-        if found is not None:
-            why = f"the rule `{found.text}` in [permissions] ask of {found.source} wants a question"
-            return Verdict("ask", why, found.text, explicit=True)
+        rule = self._hit(self._ask, call)
+        if rule is not None:
+            why = f"the rule `{rule.text}` in [permissions] ask of {rule.source} wants a question"
+            return Verdict("ask", why, rule.text, explicit=True)
         if place is not None:
             return place
         return self._permission(call, table)
@@ -116,12 +116,12 @@ class Gate:
             call = self._call(tool, kind, detail, paths)
         except ValueError:
             return True
-        return any(is_outside(one, self._places) and not self._reaches(call, one) for one in call.paths)
+        return any(is_outside(path, self._places) and not self._reaches(call, path) for path in call.paths)
 
     def guard(self, files: Iterable[str]) -> None:
         """Protect these files too, from now on: what a person has accepted with their content."""
-        found = {path for file in files for path in (os.path.abspath(file).replace(os.sep, "/"), resolve(file))}
-        self._places = replace(self._places, guarded=self._places.guarded | found)
+        spellings = {path for file in files for path in (os.path.abspath(file).replace(os.sep, "/"), resolve(file))}
+        self._places = replace(self._places, guarded=self._places.guarded | spellings)
 
     def _permission(self, call: JudgedCall, table: Decision) -> Verdict:
         if table == "allow":
@@ -146,7 +146,7 @@ class Gate:
 
         return find_allowing_rule(rules, call, self._places)
 
-    def remember(self, subject: Subject, reply: PermissionReply) -> None:
+    def remember(self, subject: PermissionSubject, reply: PermissionReply) -> None:
         """Keep what was answered: session, project and always store the subject's rule; the others store nothing, as does an
         empty rule. Raises NotStored if the file cannot be written; the rule then holds for this session."""
         if subject.rule and reply.choice in ("session", "project", "always"):
@@ -163,39 +163,39 @@ class Gate:
             return ""
 
     def _call(self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]]) -> JudgedCall:
-        located = tuple([locate(self._places, access, given) for access, given in paths])
+        located = tuple([locate(self._places, access, path) for access, path in paths])
         if not located and kind in ("read", "write"):
             located = (locate(self._places, "read" if kind == "read" else "write", detail),)
         return JudgedCall(tool, kind, detail, located)
 
     def _place(self, call: JudgedCall) -> Verdict | None:
         """The strictest verdict on where the call's paths lead, None if all of them are where they may be."""
-        verdicts = [found for one in call.paths if (found := self._path(call, one)) is not None]
-        return next((found for found in verdicts if found.decision == "deny"), verdicts[0] if verdicts else None)
+        verdicts = [verdict for path in call.paths if (verdict := self._path(call, path)) is not None]
+        return next((verdict for verdict in verdicts if verdict.decision == "deny"), verdicts[0] if verdicts else None)
 
-    def _path(self, call: JudgedCall, one: ResolvedPath) -> Verdict | None:
-        if self._mode == "plan" and one.access == "write":
-            return Verdict("deny", f"plan mode {MODE_DESCRIPTIONS['plan']}, and this would change `{one.given}`")
-        if is_protected(one, self._places):
-            if one.access == "write":
-                return Verdict("ask", f"`{one.given}` is protected: changing it always needs a question")
-            if not self._reaches(call, one):
-                return Verdict("ask", f"`{one.given}` is protected: reading it needs a question")
-        if not is_outside(one, self._places):
+    def _path(self, call: JudgedCall, path: ResolvedPath) -> Verdict | None:
+        if self._mode == "plan" and path.access == "write":
+            return Verdict("deny", f"plan mode {MODE_DESCRIPTIONS['plan']}, and this would change `{path.given}`")
+        if is_protected(path, self._places):
+            if path.access == "write":
+                return Verdict("ask", f"`{path.given}` is protected: changing it always needs a question")
+            if not self._reaches(call, path):
+                return Verdict("ask", f"`{path.given}` is protected: reading it needs a question")
+        if not is_outside(path, self._places):
             return None
-        if self._reaches(call, one):
+        if self._reaches(call, path):
             return None
-        target = "" if one.real == one.lexical else f" (it leads to {one.real})"
-        return Verdict("ask", f"`{one.given}`{target} is outside the project folder {self._places.root}")
+        target = "" if path.real == path.lexical else f" (it leads to {path.real})"
+        return Verdict("ask", f"`{path.given}`{target} is outside the project folder {self._places.root}")
 
-    def _reaches(self, call: JudgedCall, one: ResolvedPath) -> bool:
+    def _reaches(self, call: JudgedCall, path: ResolvedPath) -> bool:
         """Whether an allow rule or an answer names this place outside the project."""
         rules = (*self._allow, *self._grants.rules())
         if not rules:
             return False
         from cru.permissions.rules import path_is_covered
 
-        return any(path_is_covered(rule, call, one, self._places) for rule in rules)
+        return any(path_is_covered(rule, call, path, self._places) for rule in rules)
 
 
 def allow_hint(

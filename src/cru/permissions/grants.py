@@ -94,4 +94,4 @@ class Grants:
 
 
 def _less(rules: tuple[str, ...], text: str) -> tuple[str, ...]:
-    return tuple(one for one in rules if one != text)
+    return tuple(rule for rule in rules if rule != text)

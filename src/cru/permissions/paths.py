@@ -115,11 +115,11 @@ def is_inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
-def is_outside(one: ResolvedPath, places: PathRoots) -> bool:
+def is_outside(path: ResolvedPath, places: PathRoots) -> bool:
     """Whether it leads out of the project; freely readable folders count as inside for reading."""
-    if is_inside(one.real, places.root):
+    if is_inside(path.real, places.root):
         return False
-    return one.access == "write" or not any(is_inside(one.real, folder) for folder in places.readable)
+    return path.access == "write" or not any(is_inside(path.real, folder) for folder in places.readable)
 
 
 def is_protected(one: ResolvedPath, places: PathRoots) -> bool:

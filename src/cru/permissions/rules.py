@@ -58,8 +58,10 @@ def unknown_tools(rules: Iterable[Rule], known: Iterable[str]) -> tuple[Settings
 def find_allowing_rule(rules: Sequence[Rule], call: JudgedCall, places: PathRoots) -> Rule | None:
     """The allow rule that covers the call (the last one needed, if it takes several), None if something is not covered."""
     if call.kind in ("read", "write"):
-        found = [next((rule for rule in rules if path_is_covered(rule, call, one, places)), None) for one in call.paths]
-        return found[-1] if found and None not in found else None
+        covering = [
+            next((rule for rule in rules if path_is_covered(rule, call, path, places)), None) for path in call.paths
+        ]
+        return covering[-1] if covering and None not in covering else None
     own = [rule for rule in rules if _names(rule, call)]
     whole = next((rule for rule in own if rule.pattern is None or rule.pattern == "*"), None)
     if whole is not None or not own:
@@ -77,17 +79,17 @@ def _covers_command(rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
     """Each simple command must be covered and nothing be opaque, or one rule without a star be the whole command."""
     from cru.permissions.command_rules import allowed_text
 
-    found = next((rule for rule in rules if rule.pieces == (call.detail.strip(),)), None)
-    if found is not None:
-        return found
+    covering = next((rule for rule in rules if rule.pieces == (call.detail.strip(),)), None)
+    if covering is not None:
+        return covering
     if call.command.opaque:
         return None
     for words in call.command.parts:
         text = allowed_text(words)
-        found = next((rule for rule in rules if _fits(rule.pieces, text)), None)
-        if found is None:
+        covering = next((rule for rule in rules if _fits(rule.pieces, text)), None)
+        if covering is None:
             return None
-    return found
+    return covering
 
 
 def _fits(pattern: glob.StarGlob, text: str) -> bool:
@@ -95,30 +97,30 @@ def _fits(pattern: glob.StarGlob, text: str) -> bool:
     return glob.matches_text(pattern, text) or (pattern[-1] == "" and glob.matches_text(pattern, text + " "))
 
 
-def path_is_covered(rule: Rule, call: JudgedCall, one: ResolvedPath, places: PathRoots) -> bool:
+def path_is_covered(rule: Rule, call: JudgedCall, path: ResolvedPath, places: PathRoots) -> bool:
     """Whether an allow rule covers this path. Only where it really leads counts, and only a glob that begins with `/` or `~`
     reaches outside the project, or to what is protected from reading."""
     named = call.kind in ("read", "write") and _names(rule, call)
-    if not (named or rule.tool == one.access) or (rule.tool == "read" and one.access == "write"):
+    if not (named or rule.tool == path.access) or (rule.tool == "read" and path.access == "write"):
         return False
-    if one.access == "read" and not (rule.pattern or "").startswith(("/", "~")) and is_protected(one, places):
+    if path.access == "read" and not (rule.pattern or "").startswith(("/", "~")) and is_protected(path, places):
         return False
     if rule.pattern is None:
-        return is_inside(one.real, places.root)
-    return glob.matches_path(_anchored(rule.pattern, places), _split(one.real))
+        return is_inside(path.real, places.root)
+    return glob.matches_path(_anchored(rule.pattern, places), _split(path.real))
 
 
 def rule_hits(rule: Rule, call: JudgedCall, places: PathRoots) -> bool:
     """Whether an ask or deny rule touches the call: any path, any command in it, any spelling of its URL."""
-    by_access = [one for one in call.paths if one.access == rule.tool]
-    if by_access and (rule.pattern is None or any(_hits_path(rule.pattern, one, places) for one in by_access)):
+    by_access = [path for path in call.paths if path.access == rule.tool]
+    if by_access and (rule.pattern is None or any(_hits_path(rule.pattern, path, places) for path in by_access)):
         return True
     if not _names(rule, call):
         return False
     if rule.pattern is None or rule.pattern == "*":
         return True
     if call.kind in ("read", "write"):
-        return any(_hits_path(rule.pattern, one, places) for one in call.paths)
+        return any(_hits_path(rule.pattern, path, places) for path in call.paths)
     if call.kind == "shell":
         from cru.permissions import command_rules
 
@@ -136,9 +138,9 @@ def _names(rule: Rule, call: JudgedCall) -> bool:
     return "*" in rule.tool and glob.matches_text(glob.parse_glob(rule.tool), call.tool)
 
 
-def _hits_path(pattern: str, one: ResolvedPath, places: PathRoots) -> bool:
+def _hits_path(pattern: str, resolved: ResolvedPath, places: PathRoots) -> bool:
     """Either spelling, anything below what is named, a bare name anywhere, and a named symlink's target."""
-    spellings = {one.lexical, one.real}
+    spellings = {resolved.lexical, resolved.real}
     if "/" not in pattern.rstrip("/") and not pattern.startswith("~"):
         named = glob.parse_glob(_fold(pattern.rstrip("/")))
         return any(
@@ -221,16 +223,16 @@ def _command_rule(call: JudgedCall) -> str:
 
 def _path_rule(call: JudgedCall, places: PathRoots) -> str:
     """In a folder of the project its files; outside, and directly in the root (where settings of all kinds lie), this file only."""
-    if len({one.real for one in call.paths}) != 1:
+    if len({path.real for path in call.paths}) != 1:
         return ""
-    one = call.paths[0]
-    if is_protected(one, places):
+    path = call.paths[0]
+    if is_protected(path, places):
         return ""
-    if not is_inside(one.real, places.root):
-        return f"{call.tool}:{escape(one.real)}"
-    inner = one.real[len(places.root.rstrip("/")) + 1 :]
+    if not is_inside(path.real, places.root):
+        return f"{call.tool}:{escape(path.real)}"
+    inner = path.real[len(places.root.rstrip("/")) + 1 :]
     if inner.partition("/")[0] == "~":  # a folder of that name; in a rule it is the user's home
-        return f"{call.tool}:{escape(one.real)}"
+        return f"{call.tool}:{escape(path.real)}"
     folder, _, name = inner.rpartition("/")
     if folder:
         return f"{call.tool}:{escape(folder)}/*"

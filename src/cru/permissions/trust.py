@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cru.permissions.snapshot import Snapshot
 
 
-class Trust:
+class TrustStore:
     """What was accepted, by one home folder; `problems` says what was wrong with trust.json.
 
     Of an accepted folder a copy is kept in `trusted/` beside trust.json, and the copy is what is used: nothing can change between
@@ -90,30 +90,36 @@ class Trust:
     def stamp(self) -> tuple[int, ...]:
         """What tells that trust.json has changed; () if there is none."""
         try:
-            about = os.stat(self._path)
+            status = os.stat(self._path)
         except OSError:
             return ()
-        return (about.st_ino, about.st_size, about.st_mtime_ns, about.st_ctime_ns)
+        return (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
     def hooks(self) -> Mapping[str, HookJudgement]:
         """What was said about hooks, by fingerprint."""
         return self._load().hooks
 
-    def judge_hooks(self, said: Mapping[str, HookJudgement]) -> None:
+    def judge_hooks(self, judgements: Mapping[str, HookJudgement]) -> None:
         """Note what a person said about hooks, the newest last. Raises NotStored."""
 
         def noted(old: TrustFile) -> TrustFile:
-            return replace(old, hooks={**{key: one for key, one in old.hooks.items() if key not in said}, **said})
+            return replace(
+                old,
+                hooks={
+                    **{key: judgement for key, judgement in old.hooks.items() if key not in judgements},
+                    **judgements,
+                },
+            )
 
         update_json(self._path, TrustFile, noted)
 
     def forget_hooks(self, root: Path) -> int:
         """Forget what was said about the hooks of a project; how many there were. Raises NotStored."""
         inside = _key(root).rstrip(os.sep) + os.sep
-        found = {key: said for key, said in self.hooks().items() if said.file.startswith(inside)}
-        gone = set(found)
+        forgotten = {key: judgement for key, judgement in self.hooks().items() if judgement.file.startswith(inside)}
+        gone = set(forgotten)
         hooks = {
-            said.key or (said.file, said.what) for said in found.values()
+            judgement.key or (judgement.file, judgement.what) for judgement in forgotten.values()
         }  # one may have been judged more than once
         if gone:
             update_json(

@@ -26,8 +26,10 @@ def split(url: str) -> RuleUrl:
     authority, rest = behind[:cut], behind[cut:]
     scheme, host = scheme.lower(), authority.rpartition("@")[2].lower()
     host = host.removesuffix(_PORTS.get(scheme, "\0")).rstrip(".")
-    odd = not scheme.isalnum() or "@" in authority or not _is_host(host) or any(c <= " " or c == "\\" for c in url)
-    return RuleUrl(scheme, host, rest or "/", odd)
+    is_ambiguous = (
+        not scheme.isalnum() or "@" in authority or not _is_host(host) or any(c <= " " or c == "\\" for c in url)
+    )
+    return RuleUrl(scheme, host, rest or "/", is_ambiguous)
 
 
 def _is_host(host: str) -> bool:
@@ -39,9 +41,9 @@ def url_is_covered(pattern: str, url: str) -> bool:
     """Whether an allow rule's pattern covers this URL: `https://host/path*`, `https://host` (all of that host), `*`."""
     if pattern == "*":
         return True
-    one = split(url)
-    scheme, found, behind = pattern.partition("://")
-    if one.odd or not found:
+    parts = split(url)
+    scheme, separator, behind = pattern.partition("://")
+    if parts.odd or not separator:
         return parse_glob(pattern) == (url,)
     host, slash, path = behind.partition("/")
     if not slash and host.endswith("*") and host.strip("*."):
@@ -49,10 +51,10 @@ def url_is_covered(pattern: str, url: str) -> bool:
     host = host.lower().removesuffix(_PORTS.get(scheme.lower(), "\0"))
     rest = slash + path if slash else "*"
     return (
-        matches_text(parse_glob(scheme.lower()), one.scheme)
-        and matches_text(parse_glob(host), one.host)
-        and matches_text(parse_glob(rest), one.rest)
-        and (rest in ("*", "/*") or not _climbs(one.rest))
+        matches_text(parse_glob(scheme.lower()), parts.scheme)
+        and matches_text(parse_glob(host), parts.host)
+        and matches_text(parse_glob(rest), parts.rest)
+        and (rest in ("*", "/*") or not _climbs(parts.rest))
     )
 
 
@@ -64,13 +66,13 @@ def _climbs(rest: str) -> bool:
 
 def url_is_hit(pattern: StarGlob, url: str) -> bool:
     """Whether a deny or ask rule's pattern fits the URL as it is, or as it is meant, or something that begins with it."""
-    one = split(url)
-    meant = f"{one.scheme}://{one.host}{one.rest}"
+    parts = split(url)
+    meant = f"{parts.scheme}://{parts.host}{parts.rest}"
     forms = (pattern, (*pattern, ""))
     return any(matches_text(form, text) for form in forms for text in (url, url.lower(), meant))
 
 
 def suggest_pattern(url: str) -> str:
     """The pattern of everything on this URL's host, "" if its spelling is odd."""
-    one = split(url)
-    return "" if one.odd or one.scheme not in _PORTS else escape(f"{one.scheme}://{one.host}/") + "*"
+    parts = split(url)
+    return "" if parts.odd or parts.scheme not in _PORTS else escape(f"{parts.scheme}://{parts.host}/") + "*"

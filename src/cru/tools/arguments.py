@@ -100,11 +100,11 @@ def check(kind: type[Struct], arguments: str | Mapping[str, Any]) -> dict[str, A
 
     Accepts the model's JSON text ("" counts as {}) or an object already parsed. Raises ArgumentError.
     """
-    given = _decode(arguments) if isinstance(arguments, str) else dict(arguments)
+    decoded = _decode(arguments) if isinstance(arguments, str) else dict(arguments)
     optional = kind.__struct_encode_fields__[len(kind.__struct_fields__) - len(kind.__struct_defaults__) :]
-    found = {key: value for key, value in given.items() if value is not None or key not in optional}
-    parse(kind, found)
-    return found
+    present = {key: value for key, value in decoded.items() if value is not None or key not in optional}
+    parse(kind, present)
+    return present
 
 
 def parse(kind: type[S], arguments: Mapping[str, Any]) -> S:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from cru.tools import arguments as a
 from cru.tools.protocol import Access, Kind, ToolContext, ToolResult
 from cru.tools.schemas import SPECS
-from cru.tools.settings import Options, ToolSettings
+from cru.tools.settings import ToolOptions, ToolSettings
 from cru.values.messages import ToolSpec
 
 
@@ -52,7 +52,7 @@ class BuiltInTool:
 
     source = "built-in"
 
-    def __init__(self, name: str, row: ToolRow, options: Options) -> None:
+    def __init__(self, name: str, row: ToolRow, options: ToolOptions) -> None:
         self.spec: ToolSpec = SPECS[name]
         self.kind: Kind = row.kind
         self.parallel: bool = row.parallel
@@ -85,13 +85,13 @@ class BuiltInTool:
         return result
 
 
-class BuiltIn:
+class BuiltInTools:
     """The source of the built-in tools. `reflection` False leaves update_reflection out; `reflection_limit` is in bytes."""
 
     def __init__(
         self, settings: ToolSettings | None = None, *, reflection: bool = True, reflection_limit: int = 10_000
     ) -> None:
-        self._options = Options(settings or ToolSettings(), reflection_limit)
+        self._options = ToolOptions(settings or ToolSettings(), reflection_limit)
         self._left_out = () if reflection else ("update_reflection",)
 
     def tools(self) -> Iterable[BuiltInTool]:

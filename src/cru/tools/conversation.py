@@ -8,26 +8,26 @@ from typing import Any
 
 from cru.tools.arguments import CallUser, Content, ReadContext, Recurse, SendMessage
 from cru.tools.protocol import ToolContext, ToolError, ToolResult, require
-from cru.tools.settings import Options
+from cru.tools.settings import ToolOptions
 from cru.values.errors import CruError
 
 # What read_context reads of another context.
 READ = ("context.jsonl", "summary.md", "todos.md", "goals.md")
 
 
-async def update_todos(args: Content, running: ToolContext, options: Options) -> ToolResult:
+async def update_todos(args: Content, running: ToolContext, options: ToolOptions) -> ToolResult:
     _store(running, "todos.md", args.content)
     if running.services.todos_changed is not None:
         await running.services.todos_changed()
     return ToolResult("Todos updated.")
 
 
-async def update_goals(args: Content, running: ToolContext, options: Options) -> ToolResult:
+async def update_goals(args: Content, running: ToolContext, options: ToolOptions) -> ToolResult:
     _store(running, "goals.md", args.content)
     return ToolResult("Goals updated.")
 
 
-async def update_reflection(args: Content, running: ToolContext, options: Options) -> ToolResult:
+async def update_reflection(args: Content, running: ToolContext, options: ToolOptions) -> ToolResult:
     home = require(running.services.home, "home")
     size = len(args.content.encode("utf-8", "replace"))
     if size > options.reflection_limit:
@@ -41,7 +41,7 @@ async def update_reflection(args: Content, running: ToolContext, options: Option
     return ToolResult("Reflection updated.")
 
 
-async def read_context(args: ReadContext, running: ToolContext, options: Options) -> ToolResult:
+async def read_context(args: ReadContext, running: ToolContext, options: ToolOptions) -> ToolResult:
     """JSON {name, summary, todos, goals, message_count, recent_messages: [{from, content, type}]} of what counts in that context
     now. Nothing is locked or changed there."""
     import msgspec
@@ -49,20 +49,20 @@ async def read_context(args: ReadContext, running: ToolContext, options: Options
     try:
         store = require(running.services.home, "home").find(args.context_name)
         _refuse_denied(running, store.folder)
-        said = [e for e in store.visible() if e.entry_type == "message"]
-        found: dict[str, Any] = {"name": store.name, "summary": store.summary()}
-        found |= {
+        messages = [e for e in store.visible() if e.entry_type == "message"]
+        facts: dict[str, Any] = {"name": store.name, "summary": store.summary()}
+        facts |= {
             "todos": store.read_text("todos.md"),
             "goals": store.read_text("goals.md"),
-            "message_count": len(said),
+            "message_count": len(messages),
         }
         store.close()
     except CruError as error:
         raise error if isinstance(error, ToolError) else ToolError(error.message, error.hint) from error
     if args.include_messages in (True, "true"):
-        last = said[-args.num_messages :] if args.num_messages else []
-        found["recent_messages"] = [{"from": e.from_, "content": e.content, "type": e.entry_type} for e in last]
-    return ToolResult(msgspec.json.encode(found).decode())
+        last = messages[-args.num_messages :] if args.num_messages else []
+        facts["recent_messages"] = [{"from": e.from_, "content": e.content, "type": e.entry_type} for e in last]
+    return ToolResult(msgspec.json.encode(facts).decode())
 
 
 def _refuse_denied(running: ToolContext, folder: Path) -> None:
@@ -84,15 +84,15 @@ def _store(running: ToolContext, name: str, text: str) -> None:
         raise ToolError(f"{name} could not be saved: {error}") from error
 
 
-async def send_message(args: SendMessage, running: ToolContext, options: Options) -> ToolResult:
+async def send_message(args: SendMessage, running: ToolContext, options: ToolOptions) -> ToolResult:
     send = require(running.services.send, "send")
     return ToolResult(await send(args.to, args.content, args.from_))
 
 
-async def call_user(args: CallUser, running: ToolContext, options: Options) -> ToolResult:
+async def call_user(args: CallUser, running: ToolContext, options: ToolOptions) -> ToolResult:
     return ToolResult(args.message, ends_turn=True)
 
 
-async def recurse(args: Recurse, running: ToolContext, options: Options) -> ToolResult:
+async def recurse(args: Recurse, running: ToolContext, options: ToolOptions) -> ToolResult:
     """The engine starts the next round when it sees a call of this name, whoever provides the tool."""
     return ToolResult("recursion requested")

@@ -10,14 +10,14 @@ from typing import BinaryIO
 from cru.tools.arguments import Edit, Read, Write
 from cru.tools.paths import encode_text, os_failure, require_regular, resolve, write_file
 from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolResult
-from cru.tools.settings import Options
+from cru.tools.settings import ToolOptions
 
 LINE = 2_000
 SMALL = 256 * 1024
 COUNTED = 64 * 1024 * 1024
 
 
-async def read(args: Read, running: ToolContext, options: Options) -> ToolResult:
+async def read(args: Read, running: ToolContext, options: ToolOptions) -> ToolResult:
     """Lines with their numbers. It ends before its output would be long enough to be saved to a file."""
     path = resolve(running.root, args.file_path)
     size = require_regular(path, args.file_path).st_size
@@ -27,7 +27,7 @@ async def read(args: Read, running: ToolContext, options: Options) -> ToolResult
     return ToolResult(await asyncio.to_thread(_read, path, args, size, room))
 
 
-async def write(args: Write, running: ToolContext, options: Options) -> ToolResult:
+async def write(args: Write, running: ToolContext, options: ToolOptions) -> ToolResult:
     data = encode_text(args.content)
     new = write_file(resolve(running.root, args.file_path), args.file_path, data)
     lines = args.content.count("\n") + (not args.content.endswith("\n") and bool(args.content))
@@ -51,21 +51,21 @@ def _read(path: Path, args: Read, size: int, room: int) -> str:
 
 def _page(file: BinaryIO, args: Read, size: int, room: int) -> str:
     shown: list[str] = []
-    number = odd = 0
+    number = broken = 0
     more = False
     for number, line in enumerate(_lines(file), 1):
         if number < args.offset:
             continue
-        text, strange = _text(line)
+        text, is_broken = _text(line)
         room -= len(text) + 8
         if len(shown) == args.limit or (room < 0 and shown):
             more = True
             break
-        odd += strange
+        broken += is_broken
         shown.append(f"{number:6d}\t{text}")
     if not shown:
         return _nothing(args, number)
-    notes = [f"[lines that are not valid UTF-8: {odd}; what could not be read is shown as \ufffd]"] if odd else []
+    notes = [f"[lines that are not valid UTF-8: {broken}; what could not be read is shown as \ufffd]"] if broken else []
     if more:
         total = f" of {number + _count(file):,}" if size <= COUNTED else ""
         notes.append(f"[lines {args.offset}-{number - 1}{total}; go on with offset {number}]")
@@ -110,7 +110,7 @@ def _count(file: BinaryIO) -> int:
 LIMIT = 32 * 1024 * 1024
 
 
-async def edit(args: Edit, running: ToolContext, options: Options) -> ToolResult:
+async def edit(args: Edit, running: ToolContext, options: ToolOptions) -> ToolResult:
     """Line ends, mode and a byte order mark stay as they are. Nothing is written if anything is in doubt."""
     path = resolve(running.root, args.file_path)
     if not args.old_string:
@@ -172,25 +172,25 @@ def _windows(text: str) -> str:
 
 def _places(text: str, old: str, most: int = 10) -> str:
     """The numbers of the lines where it begins."""
-    found: list[str] = []
+    numbers: list[str] = []
     at, line, last = text.find(old), 1, 0
     while at >= 0:
-        if len(found) == most:
-            found.append("…")
+        if len(numbers) == most:
+            numbers.append("…")
             break
         line += text.count("\n", last, at)
-        found.append(str(line))
+        numbers.append(str(line))
         last, at = at, text.find(old, at + len(old))
-    return ", ".join(found)
+    return ", ".join(numbers)
 
 
 def _near(text: str, old: str) -> str:
     """A hint: the place that differs only in white space, or the most similar line."""
     lines = text.splitlines()
     first = next((line for line in old.splitlines() if line.strip()), "")
-    wanted = "".join(first.split())
+    compact = "".join(first.split())
     for number, line in enumerate(lines, 1):
-        if wanted and wanted in "".join(line.split()):
+        if compact and compact in "".join(line.split()):
             return f"its first line is like line {number}, but white space or what follows differs: {line[:200]!r}"
     if len(lines) > 5_000:
         return "read the file again: it may have changed"

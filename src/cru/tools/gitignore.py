@@ -20,15 +20,15 @@ class IgnoreRule(Struct, frozen=True):
     parts: SearchGlob = ()
 
 
-class Ignores(Struct, frozen=True):
+class IgnoreRules(Struct, frozen=True):
     """The rules that hold in a folder: of each file above it, its depth below the top and its lines, outermost first."""
 
     layers: tuple[tuple[int, tuple[IgnoreRule, ...]], ...] = ()
 
-    def within(self, folder: Path, depth: int) -> Ignores:
+    def within(self, folder: Path, depth: int) -> IgnoreRules:
         """With the rules of the .gitignore of `folder`, which lies `depth` names below the top."""
         rules = read_rules(folder / ".gitignore")
-        return Ignores((*self.layers, (depth, rules))) if rules else self
+        return IgnoreRules((*self.layers, (depth, rules))) if rules else self
 
     def ignored(self, names: Sequence[str], folder: bool) -> bool:
         """`names` is the path below the top. The last line that matches decides, the innermost file first."""
@@ -41,14 +41,14 @@ class Ignores(Struct, frozen=True):
         return False
 
 
-def ignores_above(start: Path, root: Path) -> tuple[Ignores, tuple[str, ...]]:
+def ignores_above(start: Path, root: Path) -> tuple[IgnoreRules, tuple[str, ...]]:
     """The rules that hold for `start` itself, and its names below the top: the repository, else the project, else itself."""
     chain = [start, *start.parents]
     top = next((folder for folder in chain if (folder / ".git").exists()), None)
     if top is None:
         top = root if root in chain else start
     names = start.relative_to(top).parts
-    ignores = Ignores(((0, read_rules(top / ".git" / "info" / "exclude")),))
+    ignores = IgnoreRules(((0, read_rules(top / ".git" / "info" / "exclude")),))
     for depth, folder in enumerate(top.joinpath(*names[:i]) for i in range(len(names))):
         ignores = ignores.within(folder, depth)
     return ignores, names

@@ -16,19 +16,19 @@ from cru.files.glob import BadGlob, compile_search_glob, expand_braces
 from cru.process.run import ProcessResult
 from cru.tools.arguments import Grep
 from cru.tools.command import run_command
-from cru.tools.paths import printable, resolve, status
+from cru.tools.paths import printable, require_status, resolve
 from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolResult, ToolTimeout
 from cru.tools.scan import MATCHES, SearchJob, searched_files
-from cru.tools.settings import Options
+from cru.tools.settings import ToolOptions
 from cru.tools.shell import find_program
-from cru.tools.walk import Stopped, deadline
+from cru.tools.walk import WalkStopped, deadline
 
 WIDTH = 500
 OUTPUT = 2 * 1024 * 1024
 SECONDS = 60.0
 
 
-class _Hidden:
+class _HiddenFiles:
     """Files whose lines are not shown: a rule denies to read them. They are counted whether or not something was
     found in them, since what is found in a file says what stands in it."""
 
@@ -56,7 +56,7 @@ class _Hidden:
             try:
                 for shown, _ in searched_files(job, lambda: stopped or late()):
                     _ = shown in self
-            except Stopped:
+            except WalkStopped:
                 self._whole = False
 
         try:
@@ -68,13 +68,13 @@ class _Hidden:
         """The line that says how many there are; none if there are none."""
         count = sum(self._known.values())
         least = "" if self._whole else "at least "
-        said = f"[{least}{count:,} {'file' if count == 1 else 'files'} left out: rules forbid to read them]"
-        return [said] if count else []
+        text = f"[{least}{count:,} {'file' if count == 1 else 'files'} left out: rules forbid to read them]"
+        return [text] if count else []
 
 
-async def grep(args: Grep, running: ToolContext, options: Options) -> ToolResult:
+async def grep(args: Grep, running: ToolContext, options: ToolOptions) -> ToolResult:
     job = _job(args, running.root)
-    hidden = _Hidden(job.root, running.services.why_not_read)
+    hidden = _HiddenFiles(job.root, running.services.why_not_read)
     await hidden.count(job)
     ripgrep = find_program("rg", running.env.get("PATH", ""))
     ended = await _search(_ripgrep(ripgrep, job), running) if ripgrep else None
@@ -94,7 +94,7 @@ async def grep(args: Grep, running: ToolContext, options: Options) -> ToolResult
 
 def _job(args: Grep, root: Path) -> SearchJob:
     path = resolve(root, args.path)
-    status(path, args.path)
+    require_status(path, args.path)
     near = os.path.relpath(path, root) if path.is_relative_to(root) else str(path)
     include = _include(args.include)
     if "\n" in args.pattern or "\0" in args.pattern:
@@ -127,9 +127,9 @@ def _ripgrep(program: str, job: SearchJob) -> list[str]:
     argv += ["--no-require-git", f"--max-count={MATCHES + 1}", f"--max-columns={4 * WIDTH}", "--max-columns-preview"]
     argv += [f"--context={job.context}"] if job.context else []
     argv += ["--ignore-case"] if job.ignore_case else []
-    names = [one for one in job.include if "/" not in one]
+    names = [pattern for pattern in job.include if "/" not in pattern]
     argv += [f"--type-add=included:{name}" for name in names] + (["--type=included"] if names else [])
-    argv += [f"--glob=/{one}" for one in job.include if "/" in one]
+    argv += [f"--glob=/{pattern}" for pattern in job.include if "/" in pattern]
     return [*argv, f"--regexp={job.pattern}", "--", job.path]
 
 
@@ -153,16 +153,16 @@ def _complaint(output: str) -> str:
     return " ".join(output.partition("regex parse error:")[2].split())[:500]
 
 
-def _show(ended: ProcessResult, options: Options, hidden: _Hidden) -> str:
+def _show(ended: ProcessResult, options: ToolOptions, hidden: _HiddenFiles) -> str:
     """`path:12:text` for a match, `path-11-text` for a line beside it."""
     room = options.settings.tool_output_cache_threshold - 200  # for the note at the end
     shown: list[str] = []
     matches = 0
     more = ended.cut
     for line in ended.output.split("\n"):
-        path, found, rest = line.partition("\0")
+        path, separator, rest = line.partition("\0")
         number = rest[: len(rest) - len(rest.lstrip("0123456789"))]
-        if found and number:
+        if separator and number:
             if path in hidden:
                 continue
             sign, text = rest[len(number)], rest[len(number) + 1 :].rstrip("\r")

@@ -125,8 +125,8 @@ def _files(fd: int) -> list[tuple[str, float]]:
     if fd < 0:
         return []
     with os.scandir(fd) as entries:
-        found = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
-    return [(name, about.st_mtime) for name, about in found if stat.S_ISREG(about.st_mode)]
+        files = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+    return [(name, status.st_mtime) for name, status in files if stat.S_ISREG(status.st_mode)]
 
 
 def _remove(fd: int, names: Iterable[str]) -> int:

@@ -20,7 +20,7 @@ def resolve(root: Path, text: str) -> Path:
         raise ToolError(f"`{text!a}` is not a usable path: {error}") from error
 
 
-def status(path: Path, text: str) -> os.stat_result:
+def require_status(path: Path, text: str) -> os.stat_result:
     """Its status. Raises ToolError; for a missing file it names the closest one there is."""
     try:
         return path.stat()
@@ -32,16 +32,16 @@ def status(path: Path, text: str) -> os.stat_result:
 
 def require_regular(path: Path, text: str) -> os.stat_result:
     """The status of a regular file. Raises ToolError for everything else."""
-    found = status(path, text)
-    if stat.S_ISDIR(found.st_mode):
+    result = require_status(path, text)
+    if stat.S_ISDIR(result.st_mode):
         raise ToolError(f"`{text}` is a folder", "list it with `ls`")
-    if not stat.S_ISREG(found.st_mode):
+    if not stat.S_ISREG(result.st_mode):
         raise ToolError(f"`{text}` is not a regular file")
-    return found
+    return result
 
 
 def require_folder(path: Path, text: str) -> None:
-    if not stat.S_ISDIR(status(path, text).st_mode):
+    if not stat.S_ISDIR(require_status(path, text).st_mode):
         raise ToolError(f"`{text}` is not a folder")
 
 

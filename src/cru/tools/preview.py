@@ -68,5 +68,5 @@ def _begin(text: str, mark: str) -> str:
 def _plain(line: str) -> str:
     """A line as it is safe to show: nothing in it may move the cursor or turn the text around."""
     cut = line[:WIDTH].replace("\t", "    ")
-    told = "".join(char if char.isprintable() else "�" for char in cut)
-    return f"{told}… ({len(line) - WIDTH} more characters)" if len(line) > WIDTH else told
+    shown = "".join(char if char.isprintable() else "�" for char in cut)
+    return f"{shown}… ({len(line) - WIDTH} more characters)" if len(line) > WIDTH else shown

@@ -13,7 +13,7 @@ from cru.values.messages import ToolSpec
 
 if TYPE_CHECKING:
     from cru.contexts.store import FileContext
-    from cru.net.http import Fetched
+    from cru.net.http import WholeResponse
 
 T = TypeVar("T")
 
@@ -77,7 +77,7 @@ class ToolServices(Struct, kw_only=True):
     store: ContextFiles | None = None
     home: ContextHome | None = None
     send: Callable[[str, str, str | None], Awaitable[str]] | None = None
-    fetch: Callable[..., Awaitable[Fetched]] | None = None
+    fetch: Callable[..., Awaitable[WholeResponse]] | None = None
     todos_changed: Callable[[], Awaitable[None]] | None = None
     why_not_fetch: Callable[[str], str] | None = None
     why_not_read: Callable[[str], str] | None = None

@@ -72,11 +72,11 @@ class ToolRegistry:
     def specs(self, names: Iterable[str] | None = None) -> tuple[ToolSpec, ...]:
         """The specs of the offered tools (of those in `names`), in the fixed order; equal calls give the same tuple."""
         key = None if names is None else frozenset(names)
-        found = self._specs.get(key)
-        if found is None:
+        specs = self._specs.get(key)
+        if specs is None:
             chosen = self._offered if key is None else (name for name in self._offered if name in key)
-            found = self._specs[key] = tuple(self._tools[name].spec for name in chosen)
-        return found
+            specs = self._specs[key] = tuple(self._tools[name].spec for name in chosen)
+        return specs
 
 
 def _hidden(tool: Tool) -> bool:

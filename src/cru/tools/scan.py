@@ -36,22 +36,22 @@ def main() -> None:
     job = decode(sys.argv[1], type=SearchJob)
     out = sys.stdout.buffer
     try:
-        wanted = re.compile(job.pattern, re.IGNORECASE if job.ignore_case else 0)
+        regex = re.compile(job.pattern, re.IGNORECASE if job.ignore_case else 0)
     except (re.error, OverflowError, RecursionError) as error:
         out.write(f"regex parse error: {error}\n".encode("utf-8", "replace"))
         out.flush()
         sys.exit(2)
-    found = False
+    any_match = False
     for shown, path in searched_files(job):
-        for line in _matches(path, wanted, job.context):
+        for line in _matches(path, regex, job.context):
             if line != b"--":
                 out.write(shown.encode("utf-8", "surrogateescape") + b"\0")
-            elif not found:
+            elif not any_match:
                 continue
-            found = True
+            any_match = True
             out.write(line + b"\n")
         out.flush()
-    sys.exit(0 if found else 1)
+    sys.exit(0 if any_match else 1)
 
 
 def searched_files(job: SearchJob, stop: Callable[[], bool] = never) -> Iterator[tuple[str, Path]]:
@@ -68,11 +68,11 @@ def searched_files(job: SearchJob, stop: Callable[[], bool] = never) -> Iterator
 
 def _included(patterns: tuple[str, ...]) -> Callable[[tuple[str, ...]], bool]:
     """A pattern with a slash matches the path from the project root, one without the last name."""
-    tests = [compile_search_glob(one if "/" in one else f"**/{one}") for one in patterns]
+    tests = [compile_search_glob(pattern if "/" in pattern else f"**/{pattern}") for pattern in patterns]
     return lambda names: not tests or any(test(names) for test in tests)
 
 
-def _matches(path: Path, wanted: re.Pattern[str], context: int) -> Iterator[bytes]:
+def _matches(path: Path, regex: re.Pattern[str], context: int) -> Iterator[bytes]:
     """The printed lines of one file, each place with context led in by `--`."""
     try:
         if path.stat().st_size > LARGEST:
@@ -83,7 +83,7 @@ def _matches(path: Path, wanted: re.Pattern[str], context: int) -> Iterator[byte
     if b"\0" in data[:8192]:
         return
     lines = data.decode("utf-8", "replace").removesuffix("\n").split("\n") if data else []
-    hits = [i for i, line in enumerate(lines) if wanted.search(line.removesuffix("\r"))][: MATCHES + 1]
+    hits = [i for i, line in enumerate(lines) if regex.search(line.removesuffix("\r"))][: MATCHES + 1]
     shown = -1
     for place, hit in enumerate(hits):
         first = max(hit - context, shown + 1)

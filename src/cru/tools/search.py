@@ -11,20 +11,20 @@ from cru.files.glob import BadGlob, compile_search_glob
 from cru.tools.arguments import Glob, Ls
 from cru.tools.paths import os_failure, printable, require_folder, resolve
 from cru.tools.protocol import ArgumentError, ToolContext, ToolResult
-from cru.tools.settings import Options
-from cru.tools.walk import Stopped, deadline, walk
+from cru.tools.settings import ToolOptions
+from cru.tools.walk import WalkStopped, deadline, walk
 
 LISTED = 1_000
 FOUND = 100
 SECONDS = 30.0
 
 
-async def ls(args: Ls, running: ToolContext, options: Options) -> ToolResult:
+async def ls(args: Ls, running: ToolContext, options: ToolOptions) -> ToolResult:
     path = resolve(running.root, args.path)
     require_folder(path, args.path)
     try:
-        with os.scandir(path) as found:
-            entries = sorted(found, key=lambda entry: entry.name)
+        with os.scandir(path) as listing:
+            entries = sorted(listing, key=lambda entry: entry.name)
     except OSError as error:
         raise os_failure("list", args.path, error) from error
     lines = [_line(entry) for entry in entries[:LISTED]]
@@ -45,7 +45,7 @@ def _line(entry: os.DirEntry[str]) -> str:
         return name
 
 
-async def glob(args: Glob, running: ToolContext, options: Options) -> ToolResult:
+async def glob(args: Glob, running: ToolContext, options: ToolOptions) -> ToolResult:
     path = resolve(running.root, args.path)
     require_folder(path, args.path)
     try:
@@ -59,10 +59,10 @@ async def glob(args: Glob, running: ToolContext, options: Options) -> ToolResult
         return stopped or late()
 
     try:
-        found, whole = await asyncio.to_thread(_find, path, running.root, matches, stop)
+        files, whole = await asyncio.to_thread(_find, path, running.root, matches, stop)
     finally:
         stopped = True  # a thread cannot be cancelled, but it looks here
-    lines = [printable(os.path.relpath(file, running.root) if _inside(file, running.root) else file) for file in found]
+    lines = [printable(os.path.relpath(file, running.root) if _inside(file, running.root) else file) for file in files]
     notes = [] if whole else [f"[the search took longer than {SECONDS:g} s and is not complete; give a smaller `path`]"]
     if len(lines) > FOUND:
         notes.append(f"[{len(lines) - FOUND:,} more; only the newest {FOUND} are shown]")
@@ -74,18 +74,18 @@ def _inside(file: str, root: Path) -> bool:
 
 
 def _find(
-    path: Path, root: Path, wanted: Callable[[tuple[str, ...]], bool], stop: Callable[[], bool]
+    path: Path, root: Path, matches: Callable[[tuple[str, ...]], bool], stop: Callable[[], bool]
 ) -> tuple[list[str], bool]:
     """The files that match, newest first, and whether the search came to its end."""
-    found: list[tuple[float, str]] = []
+    files: list[tuple[float, str]] = []
     whole = True
     try:
         for names, entry in walk(path, root, stop):
-            if wanted(names):
-                found.append((-_age(entry), entry.path))
-    except Stopped:
+            if matches(names):
+                files.append((-_age(entry), entry.path))
+    except WalkStopped:
         whole = False
-    return [file for _, file in sorted(found)], whole
+    return [file for _, file in sorted(files)], whole
 
 
 def _age(entry: os.DirEntry[str]) -> float:

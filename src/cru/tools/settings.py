@@ -34,7 +34,7 @@ DOCS: dict[str, str] = {
 }
 
 
-class Options(Struct, frozen=True):
+class ToolOptions(Struct, frozen=True):
     """What every built-in tool is given besides its arguments. `reflection_limit` is in bytes."""
 
     settings: ToolSettings = ToolSettings()

@@ -9,10 +9,10 @@ from cru.process.run import ProcessResult
 from cru.tools.arguments import Bash
 from cru.tools.command import run_command
 from cru.tools.protocol import ToolContext, ToolResult, ToolTimeout
-from cru.tools.settings import Options
+from cru.tools.settings import ToolOptions
 
 
-async def bash(args: Bash, running: ToolContext, options: Options) -> ToolResult:
+async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolResult:
     """Run the command in the project root. An exit code other than 0 is an error result that keeps the output.
 
     Processes left in the background keep running, in the group that the result names; their output is no longer read.

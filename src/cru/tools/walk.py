@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic
 
-from cru.tools.gitignore import Ignores, ignores_above
+from cru.tools.gitignore import IgnoreRules, ignores_above
 
 
-class Stopped(Exception):
+class WalkStopped(Exception):
     """The walk was stopped before its end."""
 
 
@@ -32,10 +32,10 @@ def walk(
     """
     ignores, above_names = ignores_above(start, root)
     skip = len(above_names)
-    stack: list[tuple[tuple[str, ...], Ignores]] = [(above_names, ignores)]
+    stack: list[tuple[tuple[str, ...], IgnoreRules]] = [(above_names, ignores)]
     while stack:
         if stop():
-            raise Stopped
+            raise WalkStopped
         names, ignores = stack.pop()
         path = start.joinpath(*names[skip:])
         ignores = ignores.within(path, len(names))
@@ -54,7 +54,7 @@ def walk(
 
 def _entries(path: Path) -> list[os.DirEntry[str]]:
     try:
-        with os.scandir(path) as found:
-            return sorted(found, key=lambda entry: entry.name)
+        with os.scandir(path) as listing:
+            return sorted(listing, key=lambda entry: entry.name)
     except OSError:
         return []

@@ -6,7 +6,7 @@ from typing import Any
 
 from cru.tools.arguments import Fetch
 from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolResult, require
-from cru.tools.settings import Options
+from cru.tools.settings import ToolOptions
 from cru.values.errors import CruError
 
 LIMIT = 1024 * 1024
@@ -21,7 +21,7 @@ TEXT = (
 )
 
 
-async def fetch(args: Fetch, running: ToolContext, options: Options) -> ToolResult:
+async def fetch(args: Fetch, running: ToolContext, options: ToolOptions) -> ToolResult:
     """A status other than 2xx is an error that keeps the beginning of the body."""
     host = _host(args.url)
     get = require(running.services.fetch, "fetch")

@@ -13,7 +13,7 @@ from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.trust.accepted_copies import LARGEST, kept
 from cru.extensions.hooks.trust.fingerprint import Fingerprint, take_fingerprint
 from cru.extensions.hooks.trust.store import HookTrust
-from cru.permissions.trust import Trust
+from cru.permissions.trust import TrustStore
 
 
 def entry(path: Path, command: str, **more: Any) -> HookEntry:
@@ -125,7 +125,7 @@ def test_the_fingerprint_is_that_of_the_same_thing_only(tmp_path: Path) -> None:
 def test_a_file_that_appears_makes_a_stranger_of_the_hook(tmp_path: Path) -> None:
     one = entry(tmp_path, "sh late.sh")
     facts = about(tmp_path)
-    store = Trust(tmp_path / "trust.json")
+    store = TrustStore(tmp_path / "trust.json")
     HookTrust(store, facts).note([(one, take_fingerprint(one, facts))], accepted=True)
     trust = HookTrust(store, facts)
     assert trust.is_trusted(one) and trust.changed(one) == ""
@@ -136,7 +136,7 @@ def test_a_file_that_appears_makes_a_stranger_of_the_hook(tmp_path: Path) -> Non
 
 def test_a_touched_file_is_read_again_and_still_trusted(tmp_path: Path) -> None:
     put(tmp_path, "h.sh")
-    one, facts, store = entry(tmp_path, "./h.sh"), about(tmp_path), Trust(tmp_path / "trust.json")
+    one, facts, store = entry(tmp_path, "./h.sh"), about(tmp_path), TrustStore(tmp_path / "trust.json")
     HookTrust(store, facts).note([(one, take_fingerprint(one, facts))], accepted=True)
     trust = HookTrust(store, facts)
     assert trust.is_trusted(one)
@@ -148,7 +148,7 @@ def test_a_touched_file_is_read_again_and_still_trusted(tmp_path: Path) -> None:
 
 def test_of_a_stranger_nothing_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path, "h.sh")
-    one, facts, store = entry(tmp_path, "./h.sh"), about(tmp_path), Trust(tmp_path / "trust.json")
+    one, facts, store = entry(tmp_path, "./h.sh"), about(tmp_path), TrustStore(tmp_path / "trust.json")
     HookTrust(store, facts).note([(one, take_fingerprint(one, facts))], accepted=True)
     looked: list[HookEntry] = []
 
@@ -167,7 +167,7 @@ def test_copies_are_kept_of_small_texts_and_go_when_nobody_needs_them(tmp_path: 
     put(tmp_path, "h.sh")
     (tmp_path / "big").write_text("x" * (LARGEST + 1))
     (tmp_path / "code").write_bytes(b"\0")
-    one, facts, store = entry(tmp_path, "./h.sh big code"), about(tmp_path), Trust(tmp_path / "trust.json")
+    one, facts, store = entry(tmp_path, "./h.sh big code"), about(tmp_path), TrustStore(tmp_path / "trust.json")
     HookTrust(store, facts).note([(one, take_fingerprint(one, facts))], accepted=True)
     [copy] = (facts.home / "trust").iterdir()
     assert kept(facts.home, copy.name) == b"#!/bin/sh\n" and copy.stat().st_mode & 0o777 == 0o600
@@ -181,7 +181,7 @@ def test_copies_are_kept_of_small_texts_and_go_when_nobody_needs_them(tmp_path: 
 def test_hooks_and_files_share_trust_json(tmp_path: Path) -> None:
     put(tmp_path, "h.sh", "config.toml")
     entries, problems = read(tmp_path, config({"command": "./h.sh"}), "project")
-    facts, store = about(tmp_path), Trust(tmp_path / "trust.json")
+    facts, store = about(tmp_path), TrustStore(tmp_path / "trust.json")
     assert not problems
     HookTrust(store, facts).note([(entries[0], take_fingerprint(entries[0], facts))], accepted=True)
     store.trust(tmp_path / "config.toml")

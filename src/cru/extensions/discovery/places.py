@@ -19,7 +19,7 @@ from cru.extensions.discovery.manifest import Manifest
 from cru.extensions.packages import Package, installed_packages
 from cru.extensions.settings import PATH_VARIABLES
 from cru.permissions.errors import NotAccepted
-from cru.permissions.trust import Trust
+from cru.permissions.trust import TrustStore
 
 BUNDLED = Path(__file__).parents[2] / "bundled" / "plugins"
 MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
@@ -119,7 +119,7 @@ def project_plugins(home: Path, root: Path) -> ProjectPlugins:
     folder = project_folder(home, root)
     if folder is None:
         return ProjectPlugins()
-    trust = Trust(home / "trust.json")
+    trust = TrustStore(home / "trust.json")
     why = "it has changed since it was trusted" if trust.is_known(folder) else "this project is not trusted"
     try:
         copy = trust.trusted_copy(folder, root)

@@ -23,7 +23,7 @@ from cru.extensions.hooks.settings import HookOptions, SessionHookOptions
 from cru.extensions.hooks.trust import missing as lost
 from cru.extensions.hooks.trust.store import HookTrust
 from cru.extensions.hooks.visible import visible
-from cru.permissions.trust import Trust
+from cru.permissions.trust import TrustStore
 
 if TYPE_CHECKING:
     from cru.extensions.hooks.model.entry import HookFileProblem
@@ -70,7 +70,7 @@ def take_inventory(
 ) -> HookInventory:
     """Read the files of these dialects; nothing is run."""
     dialects = load_dialects(names)
-    trust = HookTrust(Trust(about.home / "trust.json"), about)
+    trust = HookTrust(TrustStore(about.home / "trust.json"), about)
     everything = choice == "all"
     policy = loader.LoadPolicy(
         accepted=frozenset(dialects if everything else options.dialects),

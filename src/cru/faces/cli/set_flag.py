@@ -7,7 +7,7 @@ from typing import Any
 from cru.app.start import API_TABLES, SETTINGS
 from cru.config.errors import ConfigError
 from cru.config.layers import COMMAND_LINE, Layer
-from cru.config.merge import merge
+from cru.config.merge import merge_layers
 from cru.config.positions import split_key
 from cru.faces.cli.flags import UsageProblem
 
@@ -28,7 +28,7 @@ def _fitting(path: tuple[str, ...], value: str) -> Any:
         alone: dict[str, Any] = {}
         _put(alone, path, one)
         try:
-            merge(SETTINGS, [Layer(COMMAND_LINE, alone)], tables=API_TABLES)
+            merge_layers(SETTINGS, [Layer(COMMAND_LINE, alone)], tables=API_TABLES)
         except ConfigError as error:
             problems.append(error)
         else:

@@ -11,7 +11,7 @@ from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import start_of
 from cru.permissions.snapshot import Snapshot, take_snapshot
-from cru.permissions.trust import Trust
+from cru.permissions.trust import TrustStore
 
 HELP = """\
 cru trust            show this project's .cru/config.toml and the files of .cru/plugins, and accept them as they are now;
@@ -29,7 +29,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         print(HELP, end="")
         return 0
     start = start_of(parsed, "default")
-    trust = Trust(start.home / "trust.json")
+    trust = TrustStore(start.home / "trust.json")
     if args.has("--revoke"):
         return _revoke(trust, start.root)
     path = start.root / ".cru" / "config.toml"
@@ -74,7 +74,7 @@ def _show(seen: Snapshot, root: Path) -> None:
         show(f"{len(item.content):>9}  {one_line(str((seen.folder / item.path).relative_to(root)))}")
 
 
-def _revoke(trust: Trust, root: Path) -> int:
+def _revoke(trust: TrustStore, root: Path) -> int:
     for path in (root / ".cru" / "config.toml", root / ".cru" / "plugins"):
         show(f"{path}: {'forgotten' if trust.revoke(path) else 'was not trusted'}")
     hooks = trust.forget_hooks(root)

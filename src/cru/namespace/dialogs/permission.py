@@ -8,7 +8,7 @@ from cru.engine import permission as engine
 from cru.namespace.arguments import options, table, text, texts, tostring
 from cru.namespace.dialogs.ui import check_session
 from cru.namespace.host import BadArgument, Values, host
-from cru.permissions.asker import Subject
+from cru.permissions.asker import PermissionSubject
 from cru.values.errors import CruError
 
 _SCOPES = {"once": "once", "session": "session", "project": "project", "always": "user"}
@@ -43,17 +43,19 @@ async def permission(session_id: str | None, opts: dict[str, Any], timeout_secs:
     return {**made, **({"reason": reply.reason} if reply.reason else {})}
 
 
-def _subject(where: str, given: dict[str, Any]) -> Subject:
+def _subject(where: str, given: dict[str, Any]) -> PermissionSubject:
     action = table(where, "action", given.get("action"))
     kind = action.get("type")
     if kind == "bash":
-        return Subject("bash", "shell", " ".join(texts(where, "tokens", action.get("tokens"))), _why())
+        return PermissionSubject("bash", "shell", " ".join(texts(where, "tokens", action.get("tokens"))), _why())
     if kind in ("read", "write"):
         path = "/".join(texts(where, "segments", action.get("segments")))
-        return Subject(kind, kind, path, _why())
+        return PermissionSubject(kind, kind, path, _why())
     if kind == "tool":
         args = action.get("args")
-        return Subject(text(where, "name", action.get("name")), "tool", "" if args is None else tostring(args), _why())
+        return PermissionSubject(
+            text(where, "name", action.get("name")), "tool", "" if args is None else tostring(args), _why()
+        )
     raise BadArgument(f"{where}: unknown action `{tostring(kind)}`", "types are bash, read, write, tool")
 
 

@@ -11,7 +11,7 @@ from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.trust.budget import LookupBudget
 from cru.extensions.hooks.trust.fingerprint import Fingerprint, definition, key_of, relative, stat, take_fingerprint
 from cru.permissions.json_file import HookJudgement
-from cru.permissions.trust import Trust
+from cru.permissions.trust import TrustStore
 
 if TYPE_CHECKING:
     from cru.extensions.hooks.loader import MissingHook
@@ -25,7 +25,7 @@ class HookTrust:
 
     Nothing of what a stranger names is looked at: only of definitions that somebody has judged, and of no more than the budget."""
 
-    def __init__(self, store: Trust, about: SessionFacts) -> None:
+    def __init__(self, store: TrustStore, about: SessionFacts) -> None:
         self.store = store
         self._about = about
         self._stamp: tuple[int, ...] | None = None

@@ -10,7 +10,7 @@ from typing import Any
 
 from cru.faces.cli.console import one_line
 from cru.faces.cli.terminal.keyboard import aside, forget_typed, in_front, typing
-from cru.permissions.asker import PermissionReply, ReplyScope, Subject
+from cru.permissions.asker import PermissionReply, PermissionSubject, ReplyScope
 
 KEEPING = ("s", "p", "a")
 CHOICES: dict[str, ReplyScope] = {
@@ -38,7 +38,7 @@ class TerminalAsker:
         self._fd = fd
         self._turn = asyncio.Lock()
 
-    async def ask(self, subject: Subject) -> PermissionReply | None:
+    async def ask(self, subject: PermissionSubject) -> PermissionReply | None:
         """The person's answer; None if the terminal is gone."""
         async with self._alone():
             with typing(self._fd, lines=True):
@@ -69,7 +69,7 @@ class TerminalAsker:
             forget_typed(self._fd)
             yield
 
-    async def _ask(self, subject: Subject) -> PermissionReply | None:
+    async def _ask(self, subject: PermissionSubject) -> PermissionReply | None:
         text = question(subject)
         while True:
             try:
@@ -107,7 +107,7 @@ class TerminalAsker:
         return data.decode("utf-8", "replace") if b"\n" in data else None
 
 
-def question(subject: Subject) -> str:
+def question(subject: PermissionSubject) -> str:
     """What the person reads. Every text of the model is shown on one line with its control characters escaped, so that it can
     neither hide a part of itself nor look like another question."""
     detail = f": {one_line(subject.detail)}" if subject.detail else ""
@@ -131,12 +131,12 @@ def _cut(line: str) -> str:
     return one_line(line[:PREVIEW_COLUMNS]) + (f" … {rest} more characters" if rest > 0 else "")
 
 
-def _choices(subject: Subject) -> str:
+def _choices(subject: PermissionSubject) -> str:
     keeps = "s session, p project, a always, " if subject.rule else ""
     return f"y once, {keeps}? help, n [reason] no"
 
 
-def _help(subject: Subject) -> str:
+def _help(subject: PermissionSubject) -> str:
     """What each choice means."""
     return "".join(f"  {key:<7} {what}\n" for key, what in HELP.items() if subject.rule or key not in KEEPING)
 
