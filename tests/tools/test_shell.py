@@ -3,13 +3,15 @@ from __future__ import annotations
 import asyncio
 import os
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 from tests.tools.box import Box, alive, in_child, until
 
-from cru.process import run
-from cru.process.capture import Capture
+from cru.process.capture import TextCapture
+from cru.process.run import Ending, run_program
+from cru.tools import command
 from cru.tools.protocol import ArgumentError, ToolError, ToolResult, ToolTimeout
 from cru.tools.settings import ToolSettings
 
@@ -122,7 +124,7 @@ def test_a_timeout_ends_everything_that_was_started(box: Box) -> None:
 
 
 def test_what_ignores_a_polite_request_is_killed(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "GRACE", 0.1)
+    monkeypatch.setattr(command, "run_program", partial(run_program, ending=Ending(grace=0.1)))
     start = time.monotonic()
     with pytest.raises(ToolTimeout):
         box.call("bash", command="trap '' TERM; echo $$ >pids; while :; do sleep 0.05; done", timeout=0.2)
@@ -204,7 +206,7 @@ def test_a_hundred_megabytes_take_bounded_memory(tmp_path: Path) -> None:
 
 
 def test_the_middle_of_too_much_output_is_left_out_and_counted() -> None:
-    capture = Capture(limit=200_000)
+    capture = TextCapture(limit=200_000)
     for letter in b"abcdefgh":
         capture.feed(bytes([letter]) * 65_536)
     text = capture.close()

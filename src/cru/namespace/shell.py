@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -12,23 +13,22 @@ from cru.namespace.arguments import function, number, options, table, text, text
 from cru.namespace.host import NamespaceError, call, host
 
 if TYPE_CHECKING:
-    from asyncio import StreamReader
-    from asyncio.subprocess import Process
-
-    from cru.process.capture import Capture
+    from cru.process.capture import Capture, TextCapture
+    from cru.process.child import Child, Program
+    from cru.process.pipes import PipeReader
+    from cru.process.run import ProcessResult, Wait
 
 BLOCKED = ("rm", "sudo", "chmod", "chown")
 _OPTIONS = ("cwd", "env", "stdin", "timeout")
-PIECE, LONGEST = 64 << 10, 1 << 20
-"""Bytes that are read at a time, and of a line; of a longer one, each piece of about that size counts as a line."""
+LONGEST = 1 << 20
+"""Bytes of a line; of a longer one, each piece of about that size counts as a line."""
 
 
 class _ProgramCall(Struct, frozen=True):
-    argv: tuple[str, ...]
-    cwd: str
-    env: dict[str, str]
-    stdin: bytes | None = None
-    timeout: float | None = None
+    """A program and the seconds that it may take, None: as many as it likes."""
+
+    program: Program
+    seconds: float | None
 
 
 async def exec_(cmd: str, args: list[str] | None = None, opts: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -39,10 +39,7 @@ async def exec_(cmd: str, args: list[str] | None = None, opts: dict[str, Any] | 
 
     Example: cru.shell.exec("echo", {"hi"}).stdout --> "hi\\n"
     """
-    command = _read("cru.shell.exec", cmd, args, opts, _OPTIONS)
-    out, err = _capture(), _capture()
-    code = await _run(command, _keep(out), _keep(err))
-    return _result(code, out, err)
+    return await _exec(_read("cru.shell.exec", cmd, args, opts, _OPTIONS))
 
 
 async def spawn(cmd: str, args: list[str] | None = None, opts: dict[str, Any] | None = None) -> dict[str, Any]:
@@ -52,16 +49,10 @@ async def spawn(cmd: str, args: list[str] | None = None, opts: dict[str, Any] | 
     Example: cru.shell.spawn("echo", {"hi"}, {on_line=function(stream, line) end}).success --> true
     """
     command = _read("cru.shell.spawn", cmd, args, opts, (*_OPTIONS, "on_line"))
-    given = (opts or {}).get("on_line")
-    lines = None if given is None else _LineCallback(function("cru.shell.spawn", "on_line", given))
-    out, err = _capture(), _capture()
-    if lines is None:
-        code = await _run(command, _keep(out), _keep(err))
-    else:
-        code = await _run(command, lines.of("stdout", out), lines.of("stderr", err))
-        if lines.error is not None:
-            raise lines.error
-    return _result(code, out, err)
+    on_line = (opts or {}).get("on_line")
+    if on_line is None:
+        return await _exec(command)
+    return await _exec_with_lines(command, _LineCallback(function("cru.shell.spawn", "on_line", on_line)))
 
 
 def which(name: str) -> str | None:
@@ -82,67 +73,79 @@ def _read(where: str, cmd: str, args: Any, opts: Any, known: tuple[str, ...]) ->
     text(where, "cmd", cmd)
     if cmd.rpartition("/")[2] in BLOCKED:
         raise NamespaceError(f"Command '{cmd}' is not allowed by shell policy")
-    given = options(where, opts, known)
+    from cru.process.child import Program
+
+    chosen = options(where, opts, known)
     parts = host().session.parts
-    cwd, stdin, timeout = given.get("cwd"), given.get("stdin"), given.get("timeout")
-    added = {str(k): tostring(v) for k, v in table(where, "env", given.get("env")).items()}
-    return _ProgramCall(
+    cwd, stdin, timeout = chosen.get("cwd"), chosen.get("stdin"), chosen.get("timeout")
+    added = {str(k): tostring(v) for k, v in table(where, "env", chosen.get("env")).items()}
+    program = Program(
         (cmd, *texts(where, "args", args)),
-        os.path.join(parts.root, text(where, "cwd", cwd)) if cwd is not None else str(parts.root),
+        Path(parts.root, text(where, "cwd", cwd)) if cwd is not None else parts.root,
         {**parts.env, **added},
-        text(where, "stdin", stdin).encode("utf-8", "surrogateescape") if stdin is not None else None,
-        number(where, "timeout", timeout, 0) if timeout is not None else None,
+        text(where, "stdin", stdin).encode("utf-8", "surrogateescape") if stdin is not None else b"",
+        is_marked=True,
+        linger=None,
     )
+    return _ProgramCall(program, number(where, "timeout", timeout, 0) if timeout is not None else None)
 
 
-Reader = Callable[["StreamReader"], Awaitable[None]]
+def _capture() -> TextCapture:
+    from cru.process.capture import TextCapture
+
+    return TextCapture(errors="surrogateescape")
 
 
-async def _run(command: _ProgramCall, stdout: Reader, stderr: Reader) -> int:
-    """Run it to its end; whatever ends this earlier ends the child's whole group."""
+async def _exec(command: _ProgramCall) -> dict[str, Any]:
+    ended = await _run(command, _capture(), _capture())
+    return _result(ended, ended.output, ended.errors, ended.is_cut)
+
+
+async def _exec_with_lines(command: _ProgramCall, callback: _LineCallback) -> dict[str, Any]:
+    """A program whose lines nobody takes waits in its next write."""
     import asyncio
 
-    from cru.namespace.programs import end, start
+    from cru.process.pipes import PipeReader
 
-    pipe = asyncio.subprocess.PIPE
-    stdin = asyncio.subprocess.DEVNULL if command.stdin is None else pipe
-    process = await start(command.argv, command.cwd, command.env, stdin=stdin, stdout=pipe, stderr=pipe)
+    streams = [(name, PipeReader(), _capture()) for name in ("stdout", "stderr")]
+    (_, out, kept_out), (_, err, kept_err) = streams
+
+    async def wait(child: Child, seconds: float | None) -> bool:
+        out.started()
+        err.started()
+        try:
+            async with asyncio.timeout(seconds):
+                await asyncio.gather(*(callback.read(*stream) for stream in streams))
+                return await child.wait()
+        except TimeoutError:
+            return True
+
     try:
-        async with asyncio.timeout(command.timeout):
-            assert process.stdout is not None
-            assert process.stderr is not None
-            await asyncio.gather(_feed(process, command.stdin), stdout(process.stdout), stderr(process.stderr))
-            return await process.wait()
-    except TimeoutError as error:
-        raise NamespaceError(f"{command.argv[0]} ran longer than {command.timeout:g} s and was ended") from error
+        ended = await _run(command, out.child_end, err.child_end, wait)
     finally:
-        await end(process)
+        out.close()
+        err.close()
+    if callback.error is not None:
+        raise callback.error
+    return _result(ended, kept_out.close(), kept_err.close(), kept_out.is_cut or kept_err.is_cut)
 
 
-async def _feed(process: Process, data: bytes | None) -> None:
-    if data is None or process.stdin is None:
-        return
+async def _run(
+    command: _ProgramCall, output: Capture | int, errors: Capture | int, wait: Wait | None = None
+) -> ProcessResult:
+    """Raises NamespaceError if it cannot be started, or ran too long."""
+    from cru.process.child import Child
+    from cru.process.errors import StartError
+    from cru.process.run import run_program
+
+    name = command.program.argv[0]
     try:
-        process.stdin.write(data)
-        await process.stdin.drain()
-        process.stdin.close()
-        await process.stdin.wait_closed()
-    except (BrokenPipeError, ConnectionResetError):
-        pass  # it did not want to read everything
-
-
-def _capture() -> Capture:
-    from cru.process.capture import Capture
-
-    return Capture(errors="surrogateescape")
-
-
-def _keep(into: Capture) -> Reader:
-    async def read(stream: StreamReader) -> None:
-        while piece := await stream.read(PIECE):
-            into.feed(piece)
-
-    return read
+        ended = await run_program(command.program, command.seconds, output, errors, wait=wait or Child.wait)
+    except StartError as error:
+        raise NamespaceError(f"cannot start {name}: {error.reason}") from error
+    if ended.timed_out:
+        raise NamespaceError(f"{name} ran longer than {command.seconds:g} s and was ended")
+    return ended
 
 
 class _LineCallback:
@@ -152,22 +155,20 @@ class _LineCallback:
         self._on_line = on_line
         self.error: Exception | None = None
 
-    def of(self, name: str, into: Capture) -> Reader:
-        async def read(stream: StreamReader) -> None:
-            rest = b""
-            while piece := await stream.read(PIECE):
-                into.feed(piece)
-                *lines, rest = (rest + piece).split(b"\n")
-                if len(rest) > LONGEST:
-                    lines, rest = [*lines, rest], b""
-                for line in lines:
-                    await self._tell(name, line)
-            if rest:
-                await self._tell(name, rest)
+    async def read(self, name: str, pipe: PipeReader, capture: TextCapture) -> None:
+        """All lines of a stream."""
+        rest = b""
+        while piece := await pipe.read():
+            capture.feed(piece)
+            *lines, rest = (rest + piece).split(b"\n")
+            if len(rest) > LONGEST:
+                lines, rest = [*lines, rest], b""
+            for line in lines:
+                await self._call(name, line)
+        if rest:
+            await self._call(name, rest)
 
-        return read
-
-    async def _tell(self, name: str, line: bytes) -> None:
+    async def _call(self, name: str, line: bytes) -> None:
         if self.error is not None:
             return
         try:
@@ -176,13 +177,13 @@ class _LineCallback:
             self.error = self.error or error
 
 
-def _result(code: int, out: Capture, err: Capture) -> dict[str, Any]:
-    told: dict[str, Any] = {
-        "success": code == 0,
-        "exit_code": max(code, -1),
-        "stdout": out.close(),
-        "stderr": err.close(),
+def _result(ended: ProcessResult, output: str, errors: str, is_cut: bool) -> dict[str, Any]:
+    result: dict[str, Any] = {
+        "success": ended.exit_status == 0,
+        "exit_code": max(ended.exit_status, -1),
+        "stdout": output,
+        "stderr": errors,
     }
-    if out.left_out or err.left_out:
-        told["truncated"] = True
-    return told
+    if is_cut:
+        result["truncated"] = True
+    return result

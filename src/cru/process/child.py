@@ -1,4 +1,4 @@
-"""One child process in a session of its own, with its pipes on the event loop: what `process` and command hooks are made of.
+"""One child process in a session of its own, with its pipes on the event loop: what every run of a program is made of.
 
 No thread a child where Linux has pidfds (about 0.1 ms over a bare spawn and wait); elsewhere one thread waits for the exit.
 """
@@ -9,57 +9,78 @@ import asyncio
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from msgspec import Struct
 
 from cru.events.scope import check
 from cru.process.capture import PIECE
-from cru.process.descent import MARK, members
-from cru.process.running import RUNNING
+from cru.process.descent import MARK, members, new_mark
+from cru.process.errors import start_error
 
 LINGER = 0.2
-"""Seconds for which output is awaited that something else keeps open, once the child itself is gone."""
 
-Sink: TypeAlias = Callable[[bytes], None]
+Sink: TypeAlias = Callable[[bytes], object]
+"""Gets output as it comes; what it returns ends the wait for the child if it is true."""
+
+
+@runtime_checkable
+class ChildOwner(Protocol):
+    """An event loop that knows its children, for a process that must leave in a hurry.
+
+    children: what ends each child that nobody has reaped yet with all that it started, by process id; may be called in any thread
+    """
+
+    children: dict[int, Callable[[], None]]
+
+
+class Program(Struct, frozen=True):
+    """A program to run.
+
+    argv: itself and its arguments
+    cwd: the folder that it runs in
+    env: its whole environment
+    stdin: what it reads, or a descriptor to hand on; a program that never reads it, or closes it, is as good
+    own_session: whether it leaves this session; else it is a group of it, and has our terminal
+    is_marked: whether everything below it is found by a variable of the environment, too
+    linger: seconds for which output is awaited that something else keeps open, once the child itself is gone; None: until it is closed
+    """
+
+    argv: tuple[str, ...]
+    cwd: Path
+    env: Mapping[str, str]
+    stdin: bytes | int = b""
+    own_session: bool = True
+    is_marked: bool = False
+    linger: float | None = LINGER
 
 
 class Child:
     """The process, its pipes and its pidfd. It stays a zombie until close(), so its id cannot be reused.
 
-    `sink` gets what it prints; with `errors`, standard error comes there, else both come through one pipe. `stdin` is written as
-    fast as the child reads; one that never reads it, or closes it, is as good; or it is a descriptor to hand on. A child that is not
-    `alone` stays in this session, as a group of its own: it has our terminal. By its `mark` everything below it is found.
-    Raises OSError or ValueError if it cannot be started, CancelledError in what was interrupted.
+    Each output goes to a sink, or to a descriptor; without one for standard error, that comes where standard output does.
+    Raises StartError if it cannot be started, CancelledError in what was interrupted.
     """
 
-    def __init__(
-        self,
-        argv: Sequence[str],
-        cwd: Path,
-        env: Mapping[str, str],
-        sink: Sink,
-        *,
-        errors: Sink | None = None,
-        stdin: bytes | int = b"",
-        alone: bool = True,
-        mark: str = "",
-    ) -> None:
+    def __init__(self, program: Program, stdout: Sink | int, stderr: Sink | int | None = None) -> None:
         self._loop = asyncio.get_running_loop()
         self._done: asyncio.Future[bool] | None = None
         self._gone = self._lingered = False
         self._timer: asyncio.TimerHandle | None = None
-        self._alone = alone
-        self._left = memoryview(b"" if isinstance(stdin, int) else stdin)
-        self._given = stdin if isinstance(stdin, int) else subprocess.DEVNULL
+        self._program = program
+        self._unwritten = memoryview(b"" if isinstance(program.stdin, int) else program.stdin)
         self._input = -1
         self._outputs: dict[int, Sink] = {}
+        self.exit_status: int | None = None
+        """Negative for a signal; None until close()."""
         check()
-        self._mark = mark
-        env = {**env, MARK: mark} if mark else env
-        self._process = self._start(argv, cwd, env, [sink] if errors is None else [sink, errors])
+        self._mark = new_mark(program.env) if program.is_marked else ""
+        self._process = self._start(stdout, stderr)
         self.pid = self._process.pid
-        RUNNING[self.pid] = self.kill
+        if isinstance(self._loop, ChildOwner):
+            self._loop.children[self.pid] = self.kill
         for pipe in self._outputs:
             self._loop.add_reader(pipe, self._readable, pipe)
         if self._input >= 0:
@@ -70,37 +91,52 @@ class Child:
         else:
             _wait_in_thread(self._process, self._loop, self._exited)
 
-    def _start(
-        self, argv: Sequence[str], cwd: Path, env: Mapping[str, str], sinks: Sequence[Sink]
-    ) -> subprocess.Popen[bytes]:
-        theirs: list[int] = []
+    def _start(self, stdout: Sink | int, stderr: Sink | int | None) -> subprocess.Popen[bytes]:
+        program = self._program
+        child_ends: list[int] = []
         try:
-            for sink in sinks:
-                read, write = os.pipe()
-                theirs.append(write)
-                self._outputs[read] = sink
-                os.set_blocking(read, False)
-            given = self._open_input(theirs) if self._left else self._given
-            out, err = theirs[0], theirs[len(sinks) - 1]
+            out = self._open_output(stdout, child_ends)
+            err = out if stderr is None else self._open_output(stderr, child_ends)
             return subprocess.Popen(
-                argv, stdin=given, stdout=out, stderr=err, cwd=cwd, env=env,
-                start_new_session=self._alone, process_group=None if self._alone else 0,
-            )  # fmt: skip
-        except BaseException:
+                program.argv,
+                stdin=self._open_input(child_ends),
+                stdout=out,
+                stderr=err,
+                cwd=program.cwd,
+                env={**program.env, MARK: self._mark} if self._mark else program.env,
+                start_new_session=program.own_session,
+                process_group=None if program.own_session else 0,
+            )
+        except BaseException as error:
             for pipe in (*self._outputs, *([self._input] if self._input >= 0 else [])):
                 os.close(pipe)
+            if isinstance(error, OSError | ValueError):
+                raise start_error(error, program.argv[0], program.cwd) from error
             raise
         finally:
-            for pipe in theirs:
+            for pipe in child_ends:
                 os.close(pipe)
 
-    def _open_input(self, theirs: list[int]) -> int:
+    def _open_output(self, output: Sink | int, child_ends: list[int]) -> int:
+        if isinstance(output, int):
+            return output
+        read, write = os.pipe()
+        child_ends.append(write)
+        self._outputs[read] = output
+        os.set_blocking(read, False)
+        return write
+
+    def _open_input(self, child_ends: list[int]) -> int:
         """What fits into the pipe is in it before the child starts: mostly that is all."""
+        if isinstance(self._program.stdin, int):
+            return self._program.stdin
+        if not self._unwritten:
+            return subprocess.DEVNULL
         read, self._input = os.pipe()
-        theirs.append(read)
+        child_ends.append(read)
         os.set_blocking(self._input, False)
-        self._left = self._left[os.write(self._input, self._left) :]
-        if not self._left:
+        self._unwritten = self._unwritten[os.write(self._input, self._unwritten) :]
+        if not self._unwritten:
             os.close(self._input)
             self._input = -1
         return read
@@ -109,25 +145,26 @@ class Child:
     def ended(self) -> bool:
         return self._gone and (not self._outputs or self._lingered)
 
-    async def wait(self, seconds: float) -> bool:
-        """True if the time was over first. May be called again."""
+    async def wait(self, seconds: float | None = None) -> bool:
+        """True if the time was over first. May be called again, by one at a time."""
         if self.ended:
             return False
         self._done = self._loop.create_future()
-        timer = self._loop.call_later(seconds, self.finish, True)
+        timer = None if seconds is None else self._loop.call_later(seconds, self._finish, True)
         try:
             return await self._done
         finally:
-            timer.cancel()
+            if timer is not None:
+                timer.cancel()
 
-    def finish(self, timed_out: bool = False) -> None:
+    def _finish(self, timed_out: bool = False) -> None:
         """Ends the wait, whatever the child does."""
         if self._done is not None and not self._done.done():
             self._done.set_result(timed_out)
 
     def signal(self, number: signal.Signals) -> None:
         """To the group at once, and to what moved into a group or a session of its own (`timeout`, job control, `setsid`)."""
-        for pid in (-self.pid, *(members(self.pid, self._mark, self._alone) or ())):
+        for pid in (-self.pid, *(self._members() or ())):
             try:
                 os.kill(pid, number)
             except (ProcessLookupError, PermissionError):
@@ -135,11 +172,14 @@ class Child:
 
     def alive(self) -> bool:
         """Whether anything of it runs."""
-        found = members(self.pid, self._mark, self._alone)
-        return not (self._gone and not self._outputs) if found is None else bool(found)
+        running = self._members()
+        return not (self._gone and not self._outputs) if running is None else bool(running)
+
+    def _members(self) -> list[int] | None:
+        return members(self.pid, self._mark, self._program.own_session)
 
     def kill(self) -> None:
-        """End all of it now."""
+        """End all of it now. May be called in any thread."""
         for _ in range(10):  # a process may fork between the look and the signal
             self.signal(signal.SIGKILL)
             if not self.alive():
@@ -152,11 +192,11 @@ class Child:
                 if not self._read(pipe):
                     break
 
-    def close(self) -> tuple[int, int]:
-        """Reap it and let go of everything; gives (exit status, group of what was left behind or 0)."""
+    def close(self) -> int:
+        """Reap it and let go of everything; the group of what it left running with its output open, or 0."""
         if self._timer is not None:
             self._timer.cancel()
-        behind = self.pid if self._lingered and self._outputs else 0
+        left_behind = self.pid if self._lingered and self._outputs else 0
         for pipe in tuple(self._outputs):
             self._close_output(pipe)
         self._close_input()
@@ -164,16 +204,17 @@ class Child:
             self._loop.remove_reader(self._pidfd)
             os.close(self._pidfd)
         try:
-            code = self._process.wait(1)
+            self.exit_status = self._process.wait(1)
         except subprocess.TimeoutExpired:  # it hangs inside the kernel; nobody can end it
-            code = -signal.SIGKILL
-        RUNNING.pop(self.pid, None)
-        return code, behind
+            self.exit_status = -signal.SIGKILL
+        if isinstance(self._loop, ChildOwner):
+            self._loop.children.pop(self.pid, None)
+        return left_behind
 
     def _readable(self, pipe: int) -> None:
         self._read(pipe)
         if self.ended:
-            self.finish()
+            self._finish()
 
     def _read(self, pipe: int) -> bool:
         """One read; False if there was nothing to read."""
@@ -181,20 +222,20 @@ class Child:
             data = os.read(pipe, PIECE)
         except BlockingIOError:
             return False
-        if data:
-            self._outputs[pipe](data)
-        else:
+        if not data:
             self._close_output(pipe)
+        elif self._outputs[pipe](data):
+            self._finish()
         return bool(data)
 
     def _write(self) -> None:
         try:
-            self._left = self._left[os.write(self._input, self._left[:PIECE]) :]
+            self._unwritten = self._unwritten[os.write(self._input, self._unwritten[:PIECE]) :]
         except BlockingIOError:
             return
         except BrokenPipeError:  # it reads no further
-            self._left = self._left[:0]
-        if not self._left:
+            self._unwritten = self._unwritten[:0]
+        if not self._unwritten:
             self._close_input()
 
     def _close_output(self, pipe: int) -> None:
@@ -215,13 +256,13 @@ class Child:
         self._close_input()
         self.drain()  # mostly that is the rest, and the end
         if not self._outputs:
-            self.finish()
-        else:
-            self._timer = self._loop.call_later(LINGER, self._linger)
+            self._finish()
+        elif self._program.linger is not None:
+            self._timer = self._loop.call_later(self._program.linger, self._linger)
 
     def _linger(self) -> None:
         self._lingered = True
-        self.finish()
+        self._finish()
 
 
 def _pidfd(pid: int) -> int:

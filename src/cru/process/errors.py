@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 
@@ -28,7 +27,7 @@ class StartError(CruError):
     """A process could not be started.
 
     problem: what kept it
-    program: the first of its arguments
+    program: as it was named
     folder: where it was to run
     reason: the words of the system
     number: the error number of the system, 0 if it was never asked
@@ -43,11 +42,11 @@ class StartError(CruError):
         self.number = number
 
 
-def start_error(error: OSError | ValueError, argv: Sequence[str], folder: Path) -> StartError:
+def start_error(error: OSError | ValueError, program: str, folder: Path) -> StartError:
     """What `subprocess.Popen` raised, looked into."""
     number = (error.errno or 0) if isinstance(error, OSError) else 0
     reason = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
-    return StartError(_problem(error, argv[0], folder), argv[0], folder, reason, number)
+    return StartError(_problem(error, program, folder), program, folder, reason, number)
 
 
 def _problem(error: OSError | ValueError, program: str, folder: Path) -> StartProblem:

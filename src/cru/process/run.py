@@ -1,80 +1,95 @@
-"""A command of a tool: no input, output and errors through one pipe, ended with everything it started."""
+"""A program run to its end, within its limits, and ended with everything that it started."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 
 from msgspec import Struct
 
-from cru.process.capture import LIMIT, Capture
-from cru.process.child import Child
-from cru.process.descent import mark
-from cru.process.errors import start_error
+from cru.process.capture import Capture
+from cru.process.child import Child, Program
 
-GRACE = 2.0
+
+class Ending(Struct, frozen=True):
+    """How a program is made to end.
+
+    signal: what all of it is asked with
+    grace: seconds until what is left is killed, after the time limit; 0: nothing is asked
+    grace_interrupted: the same when it is ended for another reason (cancelled, too much output)
+    """
+
+    signal: signal.Signals = signal.SIGTERM
+    grace: float = 2.0
+    grace_interrupted: float = 2.0
+
+
+AT_ONCE = Ending(grace=0, grace_interrupted=0)
 
 
 class ProcessResult(Struct, frozen=True):
-    """What came of a child. `code` is its exit status, negative for a signal. `background` is the process group of what it
-    left running with its output open, or 0. `cut`: more output than the limit."""
+    """What came of a program.
 
-    output: str
-    code: int
-    timed_out: bool = False
-    background: int = 0
-    cut: bool = False
-
-
-async def run(
-    argv: Sequence[str],
-    *,
-    cwd: Path,
-    env: Mapping[str, str],
-    timeout: float,  # noqa: ASYNC109  (a result of its own, not an exception)
-    emit: Callable[[str], None] | None = None,
-    limit: int = LIMIT,
-    end_at_limit: bool = False,
-) -> ProcessResult:
-    """Run `argv` to its end. Times in seconds, `limit` in characters. Raises StartError if it cannot be started.
-
-    After `timeout`, when cancelled, or at the limit if asked so, the child is ended with all that it started: SIGTERM, two seconds,
-    SIGKILL. Once the child itself is gone, output that something else keeps open is awaited for 0.2 s more.
+    exit_status: negative for a signal
+    output, errors: what was kept of the two outputs; the first has both if there was one capture
+    timed_out: the time was over before the program was
+    is_cut: it printed more than was kept
+    left_behind: the process group of what it left running with its output open, or 0
     """
-    capture = Capture(emit, limit)
 
-    def sink(data: bytes) -> None:
-        capture.feed(data)
-        if end_at_limit and capture.left_out:
-            child.finish()
+    exit_status: int
+    output: str = ""
+    errors: str = ""
+    timed_out: bool = False
+    is_cut: bool = False
+    left_behind: int = 0
 
+
+Wait = Callable[[Child, float | None], Awaitable[bool]]
+
+
+async def run_program(
+    program: Program,
+    seconds: float | None,
+    output: Capture | int,
+    errors: Capture | int | None = None,
+    *,
+    ending: Ending = Ending(),
+    wait: Wait = Child.wait,
+) -> ProcessResult:
+    """Run it to its end, at most so many seconds. Without `errors` both outputs come through one pipe; a descriptor is handed on.
+
+    After that time, when cancelled, or when a capture has enough, it is ended with all that it started. `wait` waits for the end in
+    another way. Raises StartError if it cannot be started.
+    """
+    captures = [capture for capture in (output, errors) if capture is not None]
+    child = Child(program, *(capture if isinstance(capture, int) else capture.feed for capture in captures))
+    timed_out = False
     try:
-        child = Child(argv, cwd, env, sink, mark=mark(env))
-    except (OSError, ValueError) as error:
-        raise start_error(error, argv, cwd) from error
-    try:
-        timed_out = await child.wait(timeout)
+        timed_out = await wait(child, seconds)
     finally:
         try:
             if not child.ended:
-                await end(child)
+                await end(child, ending.signal, ending.grace if timed_out else ending.grace_interrupted)
         finally:
-            code, background = child.close()
-            output = capture.close()
-    return ProcessResult(output, code, timed_out, background, capture.left_out > 0)
+            left_behind = child.close()
+            texts = ["" if isinstance(capture, int) else capture.close() for capture in captures]
+    is_cut = any(not isinstance(capture, int) and capture.is_cut for capture in captures)
+    assert child.exit_status is not None
+    return ProcessResult(child.exit_status, texts[0], "".join(texts[1:]), timed_out, is_cut, left_behind)
 
 
-async def end(child: Child) -> None:
+async def end(child: Child, number: signal.Signals = signal.SIGTERM, grace: float = Ending().grace) -> None:
     """End the child and all that it started; a second cancellation only cuts the grace short."""
     try:
-        child.signal(signal.SIGTERM)
-        child.signal(signal.SIGCONT)  # one that is stopped hears of nothing
-        loop = asyncio.get_running_loop()
-        deadline = loop.time() + GRACE
-        while child.alive() and loop.time() < deadline:  # noqa: ASYNC110  (nothing tells of it)
-            await asyncio.sleep(0.01)
+        if grace:
+            child.signal(number)
+            child.signal(signal.SIGCONT)  # one that is stopped hears of nothing
+            loop = asyncio.get_running_loop()
+            deadline = loop.time() + grace
+            while child.alive() and loop.time() < deadline:  # noqa: ASYNC110  (nothing tells of it)
+                await asyncio.sleep(0.01)
     finally:
         child.kill()
         child.drain()

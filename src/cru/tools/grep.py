@@ -13,6 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cru.files.glob import BadGlob, compile_search_glob, expand_braces
+from cru.process.capture import TextCapture
 from cru.process.run import ProcessResult
 from cru.tools.arguments import Grep
 from cru.tools.command import run_command
@@ -78,7 +79,7 @@ async def grep(args: Grep, running: ToolContext, options: ToolOptions) -> ToolRe
     await hidden.count(job)
     ripgrep = find_program("rg", running.env.get("PATH", ""))
     ended = await _search(_ripgrep(ripgrep, job), running) if ripgrep else None
-    if ended is None or (ended.code > 1 and not _refused(ended) and "\0" not in ended.output):
+    if ended is None or (ended.exit_status > 1 and not _refused(ended) and "\0" not in ended.output):
         ended = await _search(_own(job), running)  # no ripgrep, or one that does not know these options
     if _refused(ended):
         raise ArgumentError(f"`pattern`: not a regular expression: {_complaint(ended.output)}")
@@ -87,7 +88,7 @@ async def grep(args: Grep, running: ToolContext, options: ToolOptions) -> ToolRe
             f"the search took longer than {SECONDS:g} s; give a smaller `path` or an `include`",
             _show(ended, options, hidden),
         )
-    if ended.code and ended.output and "\0" not in ended.output:
+    if ended.exit_status and ended.output and "\0" not in ended.output:
         raise ToolError(f"the search failed: {ended.output[:500].strip()}")
     return ToolResult(_show(ended, options, hidden))
 
@@ -142,11 +143,11 @@ def _own(job: SearchJob) -> list[str]:
 
 
 async def _search(argv: list[str], running: ToolContext) -> ProcessResult:
-    return await run_command(argv, running, SECONDS, limit=OUTPUT, end_at_limit=True)
+    return await run_command(argv, running, SECONDS, TextCapture(limit=OUTPUT, ends_at_limit=True))
 
 
 def _refused(ended: ProcessResult) -> bool:
-    return ended.code > 1 and "regex parse error:" in ended.output[:200]
+    return ended.exit_status > 1 and "regex parse error:" in ended.output[:200]
 
 
 def _complaint(output: str) -> str:
@@ -158,7 +159,7 @@ def _show(ended: ProcessResult, options: ToolOptions, hidden: _HiddenFiles) -> s
     room = options.settings.tool_output_cache_threshold - 200  # for the note at the end
     shown: list[str] = []
     matches = 0
-    more = ended.cut
+    more = ended.is_cut
     for line in ended.output.split("\n"):
         path, separator, rest = line.partition("\0")
         number = rest[: len(rest) - len(rest.lstrip("0123456789"))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from functools import lru_cache
 
+from cru.process.capture import TextCapture
 from cru.process.run import ProcessResult
 from cru.tools.arguments import Bash
 from cru.tools.command import run_command
@@ -21,27 +22,27 @@ async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolRe
     command = f" {args.command}" if args.command[0] in "-+" else args.command
     seconds = options.settings.bash_timeout if args.timeout is None else args.timeout
     argv = (_shell(running.env.get("PATH", "")), "-c", command)
-    ended = await run_command(argv, running, seconds, emit=running.emit)
+    ended = await run_command(argv, running, seconds, TextCapture(running.emit))
     if ended.timed_out:
         raise ToolTimeout(
             f"the command ran longer than {seconds:g} s and was ended, with everything that it started; "
             "a larger `timeout` (at most 3600) gives it more time",
             ended.output,
         )
-    return ToolResult(_text(ended), is_error=ended.code != 0)
+    return ToolResult(_text(ended), is_error=ended.exit_status != 0)
 
 
 def _text(ended: ProcessResult) -> str:
     lines = [ended.output.removesuffix("\n") or "(no output)"]
-    if ended.background:
+    if ended.left_behind:
         lines.append(
-            f"[processes keep running in the background, their output is no longer read; `kill -- -{ended.background}` "
+            f"[processes keep running in the background, their output is no longer read; `kill -- -{ended.left_behind}` "
             "ends them]"
         )
-    if ended.code < 0:
-        lines.append(f"[ended by signal {-ended.code}]")
-    elif ended.code:
-        lines.append(f"[exit code {ended.code}]")
+    if ended.exit_status < 0:
+        lines.append(f"[ended by signal {-ended.exit_status}]")
+    elif ended.exit_status:
+        lines.append(f"[exit code {ended.exit_status}]")
     return "\n".join(lines)
 
 

@@ -11,11 +11,17 @@ import pytest
 
 from cru.extensions.lua.convert import LuaError
 from cru.extensions.lua.runtime import LuaVM
+from cru.faces.cli.event_loop import Loop
 
 
 def run(vm: LuaVM, source: str, *args: Any) -> Any:
-    """What the chunk returns: one value, or a tuple of several."""
-    results = asyncio.run(vm.run(vm.load(source, "@test.lua"), *args))
+    """What the chunk returns: one value, or a tuple of several. Nothing that it started is left unreaped."""
+    loop = Loop()
+    try:
+        with asyncio.Runner(loop_factory=lambda: loop) as runner:
+            results = runner.run(vm.run(vm.load(source, "@test.lua"), *args))
+    finally:
+        assert not loop.children
     return results[0] if len(results) == 1 else results
 
 

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
 from cru.extensions.errors import HookFailed
 from cru.extensions.executables.executable import Executable, ToolSchema
+from cru.process.errors import StartError, StartProblem
 from cru.tools.protocol import ToolResult, ToolTimeout
+
+if TYPE_CHECKING:
+    from cru.extensions.executables.terminal import Lend
+    from cru.process.run import ProcessResult
 
 LONGEST = 100 << 10
 """Bytes of JSON that an environment variable is trusted with; Linux passes on 128 KiB with the name."""
@@ -24,12 +27,18 @@ ERRORS = "[standard error]\n"
 SCRUBBED = ("CHIBI_HOOK", "CHIBI_TOOL", "CHIBI_VERBOSE")
 
 
-Lend = Callable[[int], AbstractAsyncContextManager[None]]
-
-
 class ProgramContext(Struct, frozen=True):
-    """Where programs run: `env` is the environment of tools, provider keys removed; `warn` tells the person; `lend` gives the terminal to
-    a process group for a block, None where nobody sits at one."""
+    """Where programs run.
+
+    cwd: the folder that they run in
+    root: the project
+    home: of cru
+    env: the environment of tools, provider keys removed
+    context: the name of the conversation
+    warn: tells the person
+    verbose: whether programs are told that they may say more
+    lend: gives the terminal to a process group; None where nobody sits at one
+    """
 
     cwd: Path
     root: Path
@@ -41,59 +50,57 @@ class ProgramContext(Struct, frozen=True):
     lend: Lend | None = None
 
 
-class ProgramResult(Struct, frozen=True):
-    """What came of a run. code: its exit status, negative for a signal; problem: why it could not be started or was ended."""
-
-    out: str
-    err: str = ""
-    code: int = 0
-    problem: str = ""
-    timed_out: bool = False
-    cut: bool = False
-
-
 async def call_tool(
-    executable: Executable, tool: ToolSchema, args: Mapping[str, Any], where: ProgramContext, emit: Callable[[str], None] | None = None
-) -> ToolResult:  # fmt: skip
+    executable: Executable,
+    tool: ToolSchema,
+    args: Mapping[str, Any],
+    where: ProgramContext,
+    emit: Callable[[str], None] | None = None,
+) -> ToolResult:
     """Run the tool; what it prints is the result, as it is. Anything but exit status 0 is an error result with all that is known.
     `emit` gets what it prints as it comes. Raises ToolTimeout."""
-    given = msgspec.json.encode(args)
-    if executable.era == "env" and len(given) > LONGEST:
-        return ToolResult(_too_long(executable, "the arguments", len(given)), is_error=True)
+    arguments = msgspec.json.encode(args)
+    if executable.era == "env" and len(arguments) > LONGEST:
+        return ToolResult(_too_long(executable, "the arguments", len(arguments)), is_error=True)
     extra = {"CHIBI_TOOL_NAME": tool.name}
     if where.verbose:
         extra["CHIBI_VERBOSE"] = "1"
     if executable.era == "env":
-        extra["CHIBI_TOOL_ARGS"] = given.decode()
-    stdin = None if executable.era == "env" else given
-    ran = await run(executable, where, environment(where, extra), stdin, executable.timeout, emit)
-    if ran.timed_out:
+        extra["CHIBI_TOOL_ARGS"] = arguments.decode()
+    stdin = None if executable.era == "env" else arguments
+    try:
+        ended = await _run(executable, where, environment(where, extra), stdin, executable.timeout, emit)
+    except StartError as error:
+        return ToolResult(f"[{not_started(error)}]", is_error=True)
+    if ended.timed_out:
         raise ToolTimeout(
             f"{tool.name} ran longer than {executable.timeout:g} s and was ended, with everything that it started "
             f"(`[plugins.{executable.name}] timeout` gives it more)",
-            ran.out,
+            ended.output,
         )
-    return ToolResult(ran.out) if not ran.problem and ran.code == 0 else ToolResult(_failure(ran), is_error=True)
+    return ToolResult(_failure(ended), is_error=True) if ended.exit_status else ToolResult(ended.output)
 
 
 async def call_hook(executable: Executable, hook: str, payload: Mapping[str, Any], where: ProgramContext) -> str:
     """Run it for a hook. What it printed, without blanks around it. Raises HookFailed."""
-    given = msgspec.json.encode(payload, enc_hook=str)
+    data = msgspec.json.encode(payload, enc_hook=str)
     extra = {"CHIBI_HOOK": hook}
     if executable.era == "env":
-        if len(given) > LONGEST:
-            raise HookFailed(_too_long(executable, "the payload", len(given)))
-        extra["CHIBI_HOOK_DATA"] = given.decode()
-    stdin = b"" if executable.era == "env" else given
-    ran = await run(executable, where, environment(where, extra), stdin, executable.hook_timeout)
-    problem = ran.problem or ("it printed too much" if ran.cut else "")
-    if ran.timed_out:
-        problem = f"it ran longer than {executable.hook_timeout:g} s and was ended"
-    elif ran.code and not problem:
-        problem = how(ran.code)
-    if problem:
-        raise HookFailed(problem)
-    return ran.out.strip()
+        if len(data) > LONGEST:
+            raise HookFailed(_too_long(executable, "the payload", len(data)))
+        extra["CHIBI_HOOK_DATA"] = data.decode()
+    stdin = b"" if executable.era == "env" else data
+    try:
+        ended = await _run(executable, where, environment(where, extra), stdin, executable.hook_timeout)
+    except StartError as error:
+        raise HookFailed(not_started(error)) from error
+    if ended.timed_out:
+        raise HookFailed(f"it ran longer than {executable.hook_timeout:g} s and was ended")
+    if ended.is_cut:
+        raise HookFailed("it printed too much")
+    if ended.exit_status:
+        raise HookFailed(exit_words(ended.exit_status))
+    return ended.output.strip()
 
 
 def environment(where: ProgramContext, extra: Mapping[str, str]) -> dict[str, str]:
@@ -117,73 +124,66 @@ def _programs(where: ProgramContext) -> str:
         return ""
 
 
-async def run(
+async def _run(
     executable: Executable,
     where: ProgramContext,
     env: Mapping[str, str],
     stdin: bytes | None,
     seconds: float,
     emit: Callable[[str], None] | None = None,
-) -> ProgramResult:
+) -> ProcessResult:
     """Run the program to its end, at most `seconds` without the time that a person takes. `stdin` is what it reads; None: the terminal, if
-    somebody sits there. Its standard error goes on to ours as it comes. Cancelled, or at its limit, all that it started is ended."""
-    from cru.extensions.executables.terminal import Errors, interrupted_too, opened
-    from cru.process.capture import Capture
-    from cru.process.child import Child
-    from cru.process.run import end
+    somebody sits there. Its standard error goes on to ours as it comes. Cancelled, or at its limit, all that it started is ended.
+    Raises StartError."""
+    from cru.extensions.executables.terminal import RelayedErrors, open_terminal, share_interrupt
+    from cru.process.capture import TextCapture
+    from cru.process.child import Child, Program
+    from cru.process.run import run_program
 
-    with opened(where.lend, ready="CHIBI_TOOL_NAME" in env) as terminal:
-        capture, errors = Capture(emit), Errors(held=terminal is not None)
+    errors = RelayedErrors()
+    with open_terminal(where.lend, errors, clear_line="CHIBI_TOOL_NAME" in env) as terminal:
         given = stdin if stdin is not None else b"" if terminal is None else terminal.fd
-        try:
-            child = Child(
-                (str(executable.path),), where.cwd, env, capture.feed,
-                errors=errors.feed, stdin=given, alone=terminal is None,
-            )  # fmt: skip
-        except (OSError, ValueError) as error:
-            return ProgramResult("", problem=not_started(executable.path, where.cwd, error))
-        try:
-            timed_out = await (child.wait(seconds) if terminal is None else terminal.wait(child, seconds, errors))
-        finally:
-            try:
-                if not child.ended:
-                    await end(child)
-            finally:
-                code, behind = child.close()
-                out, err = capture.close(), errors.close()
-    if terminal is not None and terminal.lent:
-        await interrupted_too(code)
-    if behind:
+        program = Program((str(executable.path),), where.cwd, env, given, own_session=terminal is None)
+        wait = Child.wait if terminal is None else terminal.wait
+        ended = await run_program(program, seconds, TextCapture(emit), errors, wait=wait)
+    if terminal is not None and terminal.was_lent:
+        await share_interrupt(ended.exit_status)
+    if ended.left_behind:
         where.warn(f"{executable.name} left something running; what that prints from now on is not read")
-    return ProgramResult(out, err, code, "", timed_out, capture.left_out > 0)
+    return ended
 
 
-def not_started(path: Path, cwd: Path, error: OSError | ValueError) -> str:
+def not_started(error: StartError) -> str:
     """Why a program cannot be run."""
-    if isinstance(error, ValueError):
-        return f"cannot be run: {error}"
-    if not path.exists():
-        return f"{path} is gone"
-    if not cwd.is_dir():
-        return f"the folder {cwd} is gone"
-    if error.errno == errno.ENOEXEC:
-        return f"{path} is no program: its first line must be #! and an interpreter"
-    if error.errno == errno.ENOENT:
-        return with_cr(path) or f"{path}: the interpreter that its first line names is not there"
-    return f"cannot start {path}: {error.strerror}"
+    match error.problem:
+        case StartProblem.NUL_CHARACTER | StartProblem.UNUSABLE_TEXT:
+            return f"cannot be run: {error.reason}"
+        case StartProblem.PROGRAM_NOT_FOUND:
+            return f"{error.program} is gone"
+        case StartProblem.FOLDER_GONE:
+            return f"the folder {error.folder} is gone"
+        case StartProblem.NOT_A_PROGRAM:
+            return f"{error.program} is no program: its first line must be #! and an interpreter"
+        case StartProblem.WINDOWS_LINE_END:
+            return windows_line_end(error.program)
+        case StartProblem.INTERPRETER_NOT_FOUND:
+            return f"{error.program}: the interpreter that its first line names is not there"
+        case _:
+            return f"cannot start {error.program}: {error.reason}"
 
 
-def with_cr(path: Path) -> str:
-    """What is wrong with a script that was saved with the ends of lines of Windows; "" if that is not it."""
+def windows_line_end(program: str) -> str:
+    return f"{program}: its first line ends with CR LF, and no interpreter has such a name: dos2unix {program}"
+
+
+def exit_words(status: int) -> str:
+    """An exit status in words."""
+    if status >= 0:
+        return f"exit code {status}"
     try:
-        with path.open("rb") as file:
-            first = file.readline(4096)
-    except OSError:
-        return ""
-    is_so = first.startswith(b"#!") and first.rstrip(b"\n").endswith(b"\r")
-    return (
-        f"{path}: its first line ends with CR LF, and no interpreter has such a name: dos2unix {path}" if is_so else ""
-    )
+        return f"ended by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"ended by signal {-status}"
 
 
 def _too_long(executable: Executable, what: str, size: int) -> str:
@@ -193,18 +193,12 @@ def _too_long(executable: Executable, what: str, size: int) -> str:
     )
 
 
-def _failure(ran: ProgramResult) -> str:
+def _failure(ended: ProcessResult) -> str:
     """Everything that is known of a call that failed."""
-    err = ran.err.strip()
-    parts = [ran.out.removesuffix("\n"), f"{ERRORS}{err}" if err else "", f"[{ran.problem or how(ran.code)}]"]
-    return "\n".join(part for part in parts if part)
-
-
-def how(code: int) -> str:
-    """An exit status in words."""
-    if code >= 0:
-        return f"exit code {code}"
-    try:
-        return f"ended by {signal.Signals(-code).name}"
-    except ValueError:
-        return f"ended by signal {-code}"
+    errors = ended.errors.strip()
+    said = (
+        ended.output.removesuffix("\n"),
+        f"{ERRORS}{errors}" if errors else "",
+        f"[{exit_words(ended.exit_status)}]",
+    )
+    return "\n".join(filter(None, said))

@@ -14,8 +14,15 @@ from msgspec import Struct
 from cru import __version__
 from cru.extensions.errors import PluginFailed
 from cru.extensions.executables.executable import HOOKS, Era, ToolSchema
-from cru.extensions.executables.process import ProgramContext, environment, how, not_started, with_cr
+from cru.extensions.executables.process import (
+    ProgramContext,
+    environment,
+    exit_words,
+    not_started,
+    windows_line_end,
+)
 from cru.files import atomic
+from cru.process.errors import StartError, has_windows_line_end
 
 SECONDS = 10.0
 MOST = 4 << 20
@@ -124,39 +131,26 @@ def era_of(path: Path) -> Era:
 
 async def _asked(path: Path, where: ProgramContext) -> bytes:
     """What it prints for `--schema`. Raises SchemaTimeout and PluginFailed."""
-    from cru.process.child import Child
+    from cru.process.capture import ByteCapture
+    from cru.process.child import Program
+    from cru.process.run import AT_ONCE, run_program
 
-    out, err = bytearray(), bytearray()
-
-    def sink(kept: bytearray, data: bytes) -> None:
-        kept += data[: MOST + 1 - len(kept)]
-        if len(kept) > MOST:
-            child.finish()
-
+    out, err = ByteCapture(MOST, MOST), ByteCapture(MOST, MOST)
+    program = Program((str(path), "--schema"), where.cwd, environment(where, {}))
     try:
-        child = Child(
-            (str(path), "--schema"), where.cwd, environment(where, {}),
-            lambda data: sink(out, data), errors=lambda data: sink(err, data),
-        )  # fmt: skip
-    except (OSError, ValueError) as error:
-        raise PluginFailed(not_started(path, where.cwd, error)) from error
-    over = True
-    try:
-        over = await child.wait(SECONDS)
-    finally:
-        if over or not child.ended:
-            child.kill()
-        code, _ = child.close()
-    if max(len(out), len(err)) > MOST:
+        ended = await run_program(program, SECONDS, out, err, ending=AT_ONCE)
+    except StartError as error:
+        raise PluginFailed(not_started(error)) from error
+    if out.is_cut or err.is_cut:
         raise PluginFailed(f"`--schema` prints more than {MOST >> 20} MiB", "it must print one JSON value and end")
-    if over:
+    if ended.timed_out:
         raise SchemaTimeout(f"`--schema` does not end within {SECONDS:g} s")
-    if code:
-        if said := with_cr(path):
-            raise PluginFailed(said)
-        said = " ".join(err[-400:].decode("utf-8", "replace").split())
-        raise PluginFailed(f"`--schema`: {how(code)}" + (f": {said}" if said else ""))
-    return bytes(out)
+    if ended.exit_status:
+        if has_windows_line_end(path):
+            raise PluginFailed(windows_line_end(str(path)))
+        said = " ".join(err.content()[-400:].decode("utf-8", "replace").split())
+        raise PluginFailed(f"`--schema`: {exit_words(ended.exit_status)}" + (f": {said}" if said else ""))
+    return out.content()
 
 
 def read(printed: bytes) -> tuple[tuple[ToolSchema, ...], tuple[str, ...]]:

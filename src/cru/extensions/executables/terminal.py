@@ -10,11 +10,14 @@ import asyncio
 import os
 import signal
 from collections import deque
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
+from typing import TypeAlias
 
-from cru.extensions.executables.process import Lend
 from cru.process.child import Child
+
+Lend: TypeAlias = Callable[[int], AbstractAsyncContextManager[None]]
+"""Gives the terminal to a process group for a block."""
 
 TICK = 0.02
 TAIL = 4000
@@ -23,45 +26,52 @@ PAUSE = 0.5
 
 
 class Terminal:
-    """The terminal for one run; `lent` says whether the program ever had it."""
+    """The terminal for one run.
 
-    def __init__(self, fd: int, lend: Lend) -> None:
+    fd: a descriptor of it
+    errors: what the program says on standard error, held back while it has not asked for the terminal
+    was_lent: whether the program ever had it
+    """
+
+    def __init__(self, fd: int, lend: Lend, errors: RelayedErrors) -> None:
         self.fd = fd
-        self.lent = False
+        self.was_lent = False
         self._lend = lend
+        self._errors = errors
 
-    async def wait(self, child: Child, seconds: float, errors: Errors) -> bool:
+    async def wait(self, child: Child, seconds: float | None) -> bool:
         """Wait for the child, and hand the terminal over when it wants it. True if the time was over first; that of a person does not
         count."""
-        stopped = 0
-        while seconds > 0:
-            if not await child.wait(min(TICK, seconds)):
+        left = float("inf") if seconds is None else seconds
+        stopped_by = 0
+        while left > 0:
+            if not await child.wait(min(TICK, left)):
                 return False
-            seconds -= TICK
-            stopped = _stopped(child.pid) or stopped
-            if stopped and self._in_front():
+            left -= TICK
+            stopped_by = _stop_signal(child.pid) or stopped_by
+            if stopped_by and self._is_ours():
                 async with self._lend(child.pid):
-                    self.lent = True
-                    errors.hold(False)
+                    self.was_lent = True
+                    self._errors.hold(False)
                     child.signal(signal.SIGCONT)
-                    stopped = await self._theirs(child)
-                errors.hold(True)
-                if stopped == signal.SIGTSTP:  # Ctrl-Z: all of us stop, and go on together
+                    stopped_by = await self._wait_while_lent(child)
+                self._errors.hold(True)
+                if stopped_by == signal.SIGTSTP:  # Ctrl-Z: all of us stop, and go on together
                     os.kill(os.getpid(), signal.SIGTSTP)
                     await asyncio.sleep(PAUSE)
-            elif not stopped:
-                errors.flush()
+            elif not stopped_by:
+                self._errors.flush()
         return True
 
-    async def _theirs(self, child: Child) -> int:
-        """Until the child ends (0) or is stopped (the signal) while the terminal is its own."""
+    async def _wait_while_lent(self, child: Child) -> int:
+        """Until the child ends (0) or is stopped (the signal)."""
         while await child.wait(TICK):
-            stopped = _stopped(child.pid)
-            if stopped:
-                return stopped
+            stopped_by = _stop_signal(child.pid)
+            if stopped_by:
+                return stopped_by
         return 0
 
-    def _in_front(self) -> bool:
+    def _is_ours(self) -> bool:
         """Whether the terminal is ours to give: not if cru itself runs in the background."""
         try:
             return os.tcgetpgrp(self.fd) == os.getpgrp()
@@ -70,8 +80,8 @@ class Terminal:
 
 
 @contextmanager
-def opened(lend: Lend | None, ready: bool) -> Iterator[Terminal | None]:
-    """The terminal, if somebody sits there who can lend it; `ready`: the program may ask in the line that the cursor is in."""
+def open_terminal(lend: Lend | None, errors: RelayedErrors, *, clear_line: bool) -> Iterator[Terminal | None]:
+    """The terminal, if somebody sits there who can lend it. `clear_line`: the program may ask in the line that the cursor is in."""
     try:
         fd = -1 if lend is None else os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:
@@ -80,9 +90,10 @@ def opened(lend: Lend | None, ready: bool) -> Iterator[Terminal | None]:
         yield None
         return
     try:
-        if ready:
+        if clear_line:
             _clear_line(fd)
-        yield Terminal(fd, lend)
+        errors.hold(True)
+        yield Terminal(fd, lend, errors)
     finally:
         os.close(fd)
 
@@ -95,14 +106,14 @@ def _clear_line(fd: int) -> None:
         pass  # the terminal has gone
 
 
-async def interrupted_too(code: int) -> None:
+async def share_interrupt(exit_status: int) -> None:
     """Ctrl-C, typed while the terminal was a program's, went to that alone; if it ended by it, so do we: all of us were meant."""
-    if code in (-signal.SIGINT, 128 + signal.SIGINT):
+    if exit_status in (-signal.SIGINT, 128 + signal.SIGINT):
         os.kill(os.getpid(), signal.SIGINT)
         await asyncio.sleep(PAUSE)  # until it has come here
 
 
-def _stopped(pid: int) -> int:
+def _stop_signal(pid: int) -> int:
     """The signal that has just stopped a child, 0 if none did."""
     try:
         state = os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOHANG)
@@ -111,34 +122,40 @@ def _stopped(pid: int) -> int:
     return state.si_status if state is not None else 0
 
 
-class Errors:
-    """Standard error of a program: passed on to ours as it comes, its end kept. With `held`, a line that is not finished waits for `flush`:
-    it may be a question, which belongs on a terminal where nothing else is going on."""
+class RelayedErrors:
+    """Standard error of a program: passed on to ours as it comes, its end kept.
 
-    def __init__(self, held: bool) -> None:
-        self._held = held
+    While it is held, a line that is not finished waits for `flush`: it may be a question, which belongs on a terminal where nothing
+    else is going on.
+    """
+
+    is_cut = False
+
+    def __init__(self) -> None:
+        self._is_held = False
         self._line = b""
         self._kept: deque[bytes] = deque()
         self._size = 0
 
-    def feed(self, data: bytes) -> None:
+    def feed(self, data: bytes) -> bool:
         self._kept.append(data)
         self._size += len(data)
         while self._size - len(self._kept[0]) >= TAIL:
             self._size -= len(self._kept.popleft())
         data, self._line = self._line + data, b""
-        if self._held:
+        if self._is_held:
             whole = data.rfind(b"\n") + 1
             data, self._line = data[:whole], data[whole:]
-        _tell(data)
+        _write_error(data)
+        return False
 
-    def hold(self, held: bool) -> None:
-        self._held = held
+    def hold(self, is_held: bool) -> None:
+        self._is_held = is_held
         self.flush()
 
     def flush(self) -> None:
         line, self._line = self._line, b""
-        _tell(line)
+        _write_error(line)
 
     def close(self) -> str:
         """The last of it as text."""
@@ -146,7 +163,7 @@ class Errors:
         return b"".join(self._kept)[-TAIL:].decode("utf-8", "replace")
 
 
-def _tell(data: bytes) -> None:
+def _write_error(data: bytes) -> None:
     while data:
         try:
             data = data[os.write(2, data) :]

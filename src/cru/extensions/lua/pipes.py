@@ -8,116 +8,124 @@ from __future__ import annotations
 import asyncio
 import errno
 import os
-from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Coroutine, Mapping
+from pathlib import Path
 from typing import Any, TypeVar
 
 from cru.namespace.callbacks import run_in_background
 from cru.namespace.host import NamespaceError, NoSession, Object, Values, host
-from cru.namespace.programs import PIECE, end, start
+from cru.process.child import Child, Program
+from cru.process.errors import StartError
+from cru.process.pipes import PipeReader, PipeWriter
+from cru.process.run import end, run_program
 
-ERRORS = 2
+STDERR = 2
 """Where a program prints to: standard output belongs to cru."""
 GRACE = 1.0
 T = TypeVar("T")
-_kept: set[asyncio.Task[None]] = set()
 
 
 async def execute(command: str) -> Values:
     """(true or nil, "exit" or "signal", number), as in Lua 5.4. Raises NamespaceError if the shell cannot be started."""
-    process = await _shell(command, stdin=DEVNULL, stdout=ERRORS)
     try:
-        await process.wait()
-    finally:
-        await end(process)
-    return _outcome(process)
+        ended = await run_program(_shell(command), None, STDERR, STDERR)
+    except StartError as error:
+        raise NamespaceError(_not_started(error)) from error
+    return _outcome(ended.exit_status)
 
 
-async def popen(command: str, mode: str) -> Program | Values:
+async def popen(command: str, mode: str) -> PipedCommand | Values:
     """What the command prints (mode "r"), or what it reads ("w"); (nil, message, number) if the shell cannot be started."""
+    pipe = PipeReader() if mode == "r" else PipeWriter()
     try:
-        process = await _shell(command, stdin=PIPE if mode == "w" else DEVNULL, stdout=PIPE if mode == "r" else ERRORS)
-    except NamespaceError as error:
-        cause = error.__cause__
-        return Values((None, error.message, cause.errno if isinstance(cause, OSError) else errno.EINVAL))
-    return Program(process, _keeper(process))
+        if isinstance(pipe, PipeReader):
+            child = Child(_shell(command), pipe.child_end, STDERR)
+        else:
+            child = Child(_shell(command, stdin=pipe.child_end), STDERR, STDERR)
+    except StartError as error:
+        pipe.close()
+        return Values((None, _not_started(error), error.number or errno.EINVAL))
+    pipe.started()
+    keeper = _keep(child)
+    await asyncio.sleep(0)  # it begins: a task that is cancelled before would end nothing
+    return PipedCommand(child, pipe, keeper)
 
 
-class Program(Object):
+class PipedCommand(Object):
     """A running command. What is ended while it waits for one (a limit, Ctrl-C) ends the command."""
 
     METHODS = ("read", "write", "close")
 
-    def __init__(self, process: Process, keeper: asyncio.Task[None]) -> None:
-        self._process = process
+    def __init__(self, child: Child, pipe: PipeReader | PipeWriter, keeper: asyncio.Task[None]) -> None:
+        self._child = child
+        self._pipe = pipe
         self._keeper = keeper
 
     def __del__(self) -> None:
         """Nobody will read what it prints; one that reads goes on to the end of its input."""
-        if self._keeper.done() or self._keeper.get_loop().is_closed():
-            return
-        if self._process.stdin is not None:
-            self._process.stdin.close()
-        else:
+        self._pipe.close()
+        if isinstance(self._pipe, PipeReader) and not self._keeper.get_loop().is_closed():
             self._keeper.cancel()
 
     async def read(self) -> bytes | None:
         """The next piece, None at the end."""
-        assert self._process.stdout is not None
-        return await self._awaited(self._process.stdout.read(PIECE)) or None
+        assert isinstance(self._pipe, PipeReader)
+        return await self._or_end(self._pipe.read()) or None
 
     async def write(self, text: str) -> bool | Values:
-        assert self._process.stdin is not None
+        assert isinstance(self._pipe, PipeWriter)
         try:
-            self._process.stdin.write(text.encode("utf-8", "surrogateescape"))
-            await self._awaited(self._process.stdin.drain())
-        except (BrokenPipeError, ConnectionResetError):
+            await self._or_end(self._pipe.write(text.encode("utf-8", "surrogateescape")))
+        except BrokenPipeError:
             return Values((None, os.strerror(errno.EPIPE), errno.EPIPE))
         return True
 
     async def close(self) -> Values:
         """Wait for its end: as `execute`."""
-        for number in (0, 1):
-            pipe = getattr(self._process, "_transport").get_pipe_transport(number)  # noqa: B009  as in programs.py
-            if pipe is not None:
-                pipe.close()
-        await self._awaited(self._process.wait())
-        return _outcome(self._process)
+        self._pipe.close()
+        await self._or_end(asyncio.wait([self._keeper]))
+        return _outcome(self._child.exit_status or 0)
 
-    async def _awaited(self, waiting: Coroutine[Any, Any, T]) -> T:
+    async def _or_end(self, work: Coroutine[Any, Any, T]) -> T:
         try:
-            return await waiting
+            return await work
         except asyncio.CancelledError:
-            await end(self._process)
+            self._keeper.cancel()
+            await asyncio.wait([self._keeper])
             raise
 
 
-async def _shell(command: str, *, stdin: int, stdout: int) -> Process:
+def _shell(command: str, stdin: int | bytes = b"") -> Program:
     try:
         env: Mapping[str, str] = host().session.parts.env
     except NoSession:
         env = os.environ
-    return await start(("/bin/sh", "-c", command), os.getcwd(), env, stdin=stdin, stdout=stdout, stderr=None)
+    return Program(("/bin/sh", "-c", command), Path.cwd(), env, stdin, is_marked=True)
 
 
-def _keeper(process: Process) -> asyncio.Task[None]:
+def _not_started(error: StartError) -> str:
+    return f"cannot start {error.program}: {error.reason}"
+
+
+def _keep(child: Child) -> asyncio.Task[None]:
     """Ends the command with its plugin, or with the session."""
 
     async def keep() -> None:
         try:
-            await process.wait()
+            await child.wait()
         finally:
-            await end(process, GRACE)
+            try:
+                if not child.ended:
+                    await end(child, grace=GRACE)
+            finally:
+                child.close()
 
     try:
         return run_in_background(host(), keep)
     except NoSession:
-        task = asyncio.get_running_loop().create_task(keep())
-        _kept.add(task)
-        task.add_done_callback(_kept.discard)
-        return task
+        return asyncio.get_running_loop().create_task(keep())
 
 
-def _outcome(process: Process) -> Values:
-    code = process.returncode or 0
-    return Values((True if code == 0 else None, "signal" if code < 0 else "exit", abs(code)))
+def _outcome(exit_status: int) -> Values:
+    how = "signal" if exit_status < 0 else "exit"
+    return Values((True if exit_status == 0 else None, how, abs(exit_status)))

@@ -33,6 +33,8 @@ class Loop(asyncio.SelectorEventLoop):
 
     def __init__(self) -> None:
         super().__init__()
+        self.children: dict[int, Callable[[], None]] = {}
+        """What ends each running child, by process id (cru.process.child.ChildOwner)."""
         self._calls: dict[int, tuple[Callable[..., object], tuple[Any, ...]]] = {}
         self._unheard: list[tuple[int, float]] = []
         self._last: tuple[int, float] | None = None
@@ -79,7 +81,7 @@ class Loop(asyncio.SelectorEventLoop):
             elif (due := self._due()) and due[1] <= time.monotonic():
                 terminal()
                 os.write(2, b"cru: ended while something in it, a plugin perhaps, did not come back\n")
-                leave_at_once(128 + due[0])
+                leave_at_once(128 + due[0], self)
 
     def _hear(self, number: int) -> None:
         self._unheard.clear()
@@ -98,11 +100,11 @@ class Loop(asyncio.SelectorEventLoop):
         return last
 
 
-def leave_at_once(code: int) -> NoReturn:
-    """End the process with the programs that it runs; nothing is asked to end."""
-    running = sys.modules.get("cru.process.running")  # no import: what hangs may hold its lock
-    if running is not None:
-        running.kill_all()
+def leave_at_once(code: int, loop: asyncio.AbstractEventLoop) -> NoReturn:
+    """End the process with the programs that it runs; nothing is asked to end. Imports nothing: what hangs may hold that lock."""
+    if isinstance(loop, Loop):
+        for kill in tuple(loop.children.values()):
+            kill()
     os._exit(code)
 
 

@@ -50,7 +50,7 @@ class Signals:
         self.code = 128 + number
         self._count += 1
         if self._count >= PATIENCE:
-            leave_at_once(self.code)
+            leave_at_once(self.code, self._loop)
         if isinstance(self._loop, Loop):
             self._loop.ends_with(number)
         self._end_session()

@@ -72,19 +72,24 @@ def _raised(guard: Guard, error: Exception) -> str:
 
 
 async def _shell(guard: Guard, parts: Parts, emit: Callable[[str], None] | None) -> str:
-    from cru.process.run import run
+    from cru.process.capture import TextCapture
+    from cru.process.child import Program
+    from cru.process.run import run_program
     from cru.tools.shell import find_program
 
     shell = find_program("bash", parts.env.get("PATH", "")) or "/bin/sh"
     try:
-        ended = await run(
-            (shell, "-c", f" {guard.shell}"), cwd=parts.root, env=parts.env, timeout=guard.timeout, emit=emit
-        )
+        program = Program((shell, "-c", f" {guard.shell}"), parts.root, parts.env, is_marked=True)
+        ended = await run_program(program, guard.timeout, TextCapture(emit))
     except CruError as error:
         return f"`{guard.shell}` could not be run, so it did not pass: {error.message}"
-    if ended.code == 0 and not ended.timed_out:
+    if ended.exit_status == 0 and not ended.timed_out:
         return ""
-    how = f"ran longer than {guard.timeout:g} s and was ended" if ended.timed_out else f"failed ({_status(ended.code)})"
+    how = (
+        f"ran longer than {guard.timeout:g} s and was ended"
+        if ended.timed_out
+        else f"failed ({_status(ended.exit_status)})"
+    )
     return f"`{guard.shell}` {how}:\n{_tail(ended.output)}"
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-from msgspec import Struct, field
 from msgspec.structs import replace
 
 from cru.extensions.hooks.errors import HookError
@@ -18,7 +16,10 @@ from cru.extensions.hooks.launch.dispatch import DIALECTS as DISPATCHING
 from cru.extensions.hooks.launch.dispatch import prepared
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.result import CommandResult
-from cru.process.child import Child
+from cru.process.capture import ByteCapture
+from cru.process.child import Program
+from cru.process.errors import StartError, StartProblem
+from cru.process.run import AT_ONCE, Ending, run_program
 
 KEPT = 1 << 20
 MOST = 16 << 20
@@ -28,21 +29,8 @@ ENDING = {"crush": signal.SIGINT}
 LONGEST = (128 << 10) - 1
 """Bytes of one `NAME=value` that Linux passes on."""
 BOM = "\ufeff"
-
-
-class _Kept(Struct):
-    """What came through one pipe, and how much it was."""
-
-    parts: list[bytes] = field(default_factory=list)
-    size: int = 0
-
-    def feed(self, data: bytes) -> None:
-        if self.size < KEPT:
-            self.parts.append(data[: KEPT - self.size])
-        self.size += len(data)
-
-    def text(self) -> str:
-        return b"".join(self.parts).decode("utf-8", "replace").removeprefix(BOM)
+INTERRUPTED = (128 + signal.SIGTERM, 128 + signal.SIGINT)
+"""How a shell says that what it ran was ended."""
 
 
 async def run(entry: HookEntry, stdin: bytes, env: Mapping[str, str], cwd: Path) -> CommandResult:
@@ -56,26 +44,35 @@ async def run(entry: HookEntry, stdin: bytes, env: Mapping[str, str], cwd: Path)
         argv = command_line(entry, env, cwd)
     except HookError as error:
         return CommandResult(None, error=f"{error.message} ({error.hint})" if error.hint else error.message)
-    out, err = _Kept(), _Kept()
     if not cwd.is_absolute():
         return CommandResult(None, error="it needs a working directory")
+    ending = Ending(ENDING.get(entry.dialect, signal.SIGTERM), GRACE, grace_interrupted=0)
+    out, err = ByteCapture(KEPT, MOST), ByteCapture(KEPT, MOST)
     try:
-        exit, timed_out = await _ended(entry, argv, stdin, env, cwd, out, err)
-    except (OSError, ValueError) as error:
-        return CommandResult(None, error=_why(error, argv, cwd), ms=(time.perf_counter() - began) * 1000)
-    too_much = max(out.size, err.size) > MOST
-    made = CommandResult(
-        None if timed_out or too_much else exit,
-        out.text(),
-        err.text(),
+        ended = await run_program(Program(argv, cwd, env, stdin), entry.timeout, out, err, ending=ending)
+    except StartError as error:
+        return CommandResult(None, error=_not_started(error), ms=(time.perf_counter() - began) * 1000)
+    # asked to end, it may still end by itself: then its own exit status counts
+    timed_out = ended.timed_out and (ended.exit_status < 0 or ended.exit_status in INTERRUPTED)
+    is_too_much = out.is_too_much or err.is_too_much
+    exit_status = None if timed_out or is_too_much else ended.exit_status
+    if (
+        exit_status == 2
+        and entry.args is None
+        and entry.dialect in DISPATCHING
+        and not await _is_source(argv, env, cwd)
+    ):
+        exit_status = 1
+    result = CommandResult(
+        exit_status,
+        ended.output.removeprefix(BOM),
+        ended.errors.removeprefix(BOM),
         timed_out=timed_out,
-        truncated=max(out.size, err.size) > KEPT,
-        error=f"printed more than {MOST >> 20} MiB" if too_much else "",
+        truncated=ended.is_cut,
+        error=f"printed more than {MOST >> 20} MiB" if is_too_much else "",
+        left_out=tuple(left_out),
     )
-    if exit == 2 and entry.args is None and entry.dialect in DISPATCHING and not await _is_source(argv, env, cwd):
-        made = replace(made, exit=1)
-    note = "; ".join(_notes(made, left_out, env))
-    return replace(made, note=note, left_out=tuple(left_out), ms=(time.perf_counter() - began) * 1000)
+    return replace(result, note="; ".join(_notes(result, env)), ms=(time.perf_counter() - began) * 1000)
 
 
 def command_line(entry: HookEntry, env: Mapping[str, str], cwd: Path) -> tuple[str, ...]:
@@ -107,67 +104,38 @@ def _passes(name: str, value: str) -> bool:
         return False
 
 
-async def _ended(
-    entry: HookEntry, argv: Sequence[str], stdin: bytes, env: Mapping[str, str], cwd: Path, out: _Kept, err: _Kept
-) -> tuple[int, bool]:
-    """(exit status, whether the time was over). Raises OSError or ValueError if it cannot be started."""
-
-    def sink(kept: _Kept, data: bytes) -> None:
-        kept.feed(data)
-        if kept.size > MOST:
-            child.finish()
-
-    child = Child(argv, cwd, env, lambda data: sink(out, data), errors=lambda data: sink(err, data), stdin=stdin)
-    late = over = True  # cancelled, as far as the end is concerned
-    code = 0
-    try:
-        over = late = await child.wait(entry.timeout)
-        if late:
-            child.signal(ENDING.get(entry.dialect, signal.SIGTERM))
-            over = await child.wait(GRACE)
-    finally:
-        if late or not child.ended:
-            child.kill()
-        code, _ = child.close()
-    by_signal = code < 0 or code in (128 + signal.SIGTERM, 128 + signal.SIGINT)
-    return code, over or (late and by_signal)
-
-
-async def _is_source(argv: Sequence[str], env: Mapping[str, str], cwd: Path) -> bool:
+async def _is_source(argv: tuple[str, ...], env: Mapping[str, str], cwd: Path) -> bool:
     """Whether the shell can read its source at all: it exits with 2 if not, which would be a hook's "deny"."""
-    kept = _Kept()
     *shell, option, source = argv
     patterns = ("-O", "extglob") if "bash" in shell[0] else ()  # it may turn them on as it goes
-    child = Child((*shell, *patterns, "-n", option, source), cwd, env, kept.feed)
-    over = True
-    try:
-        over = await child.wait(GRACE)
-    finally:
-        if not child.ended:
-            child.kill()
-        code, _ = child.close()
-    return over or code == 0
+    program = Program((*shell, *patterns, "-n", option, source), cwd, env)
+    ended = await run_program(program, GRACE, ByteCapture(KEPT, MOST), ending=AT_ONCE)
+    return ended.timed_out or ended.exit_status == 0
 
 
-def _notes(made: CommandResult, left_out: Sequence[str], env: Mapping[str, str]) -> list[str]:
+def _notes(result: CommandResult, env: Mapping[str, str]) -> list[str]:
     notes = []
-    if left_out:
-        names = ", ".join(name or "(no name)" for name in left_out)
+    if result.left_out:
+        names = ", ".join(name or "(no name)" for name in result.left_out)
         notes.append(
             f"{names} cannot be passed as an environment variable (128 KiB at most); standard input has everything"
         )
-    if made.truncated and not made.error:
+    if result.truncated and not result.error:
         notes.append(f"only the first {KEPT >> 20} MiB of what it printed counts")
-    if made.stderr and "CRU_JAQ" not in env and jq.missed(made.stderr):
+    if result.stderr and "CRU_JAQ" not in env and jq.missed(result.stderr):
         notes.append(jq.MISSING)
     return notes
 
 
-def _why(error: OSError | ValueError, argv: Sequence[str], cwd: Path) -> str:
-    if isinstance(error, ValueError):
-        return "a command cannot hold a NUL character" if "null byte" in str(error) else f"cannot be run: {error}"
-    if error.errno == errno.E2BIG:
-        return "the command and its environment are too long; write the command to a file and run that"
-    if not cwd.is_dir():
-        return f"the folder {cwd} is gone"
-    return f"cannot start {argv[0]}: {error.strerror}"
+def _not_started(error: StartError) -> str:
+    match error.problem:
+        case StartProblem.NUL_CHARACTER:
+            return "a command cannot hold a NUL character"
+        case StartProblem.UNUSABLE_TEXT:
+            return f"cannot be run: {error.reason}"
+        case StartProblem.TOO_LONG:
+            return "the command and its environment are too long; write the command to a file and run that"
+        case StartProblem.FOLDER_GONE:
+            return f"the folder {error.folder} is gone"
+        case _:
+            return f"cannot start {error.program}: {error.reason}"
