@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from tests.kit import HomeDir
 from tests.kit import home as new_home
+from tests.kit.closing import closes_what_was_opened as closes_what_was_opened
 from tests.kit.counts import Counts
 from tests.kit.sampling import Sampling
 

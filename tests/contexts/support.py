@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests.kit.closing import close_later
+
 from cru.contexts.entries import new_id, now
 from cru.contexts.home import Home
 from cru.contexts.store import FileContext
@@ -16,12 +18,16 @@ DATA = Path(__file__).parents[1] / "data" / "contexts"
 
 
 def fresh(tmp_path: Path, name: str = "desk") -> FileContext:
-    return Home(tmp_path / "home").open(name)
+    context = Home(tmp_path / "home").open(name)
+    close_later(context.close)
+    return context
 
 
 def again(context: FileContext) -> FileContext:
     """The same context as another process would see it."""
-    return FileContext(context.folder)
+    other = FileContext(context.folder)
+    close_later(other.close)
+    return other
 
 
 def said(text: str, key: str = "", **more: str) -> Entry:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import signal
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +163,8 @@ def play(folder: Path, sequence: list[Step]) -> None:
         if step in ("append", "other"):
             ids = [f"e{count + n}" for n in range(value)]
             count += value
-            (context if step == "append" else FileContext(folder)).append(*(Entry(i, 1) for i in ids))
+            with closing(context if step == "append" else FileContext(folder)) as writer:
+                writer.append(*(Entry(i, 1) for i in ids))
             visible += ids
             every += ids
         elif step == "anchor":
@@ -177,6 +179,7 @@ def play(folder: Path, sequence: list[Step]) -> None:
         context.refresh()
         assert [e.id for e in context.visible()] == visible
         assert [e.id for e in context.everything()] == every
+    context.close()
 
 
 def change(context: FileContext, step: str) -> FileContext:

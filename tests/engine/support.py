@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Struct
+from tests.kit.closing import close_later
 
 from cru.app import Built, Start, build
 from cru.engine.session import Session
@@ -147,6 +148,7 @@ class World:
             overrides,
         )  # fmt: skip
         self.built: Built = build(start, extensions=extensions, watch=self._watch, **more)
+        close_later(self.built.close)
         self._record()
 
     def _watch(self, bus: Bus) -> None:

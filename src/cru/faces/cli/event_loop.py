@@ -74,7 +74,7 @@ class Loop(asyncio.SelectorEventLoop):
     def _watch(self, pipe: int, terminal: Callable[[], None]) -> None:
         while not self.is_closed():
             due = self._due()
-            if select.select([pipe], [], [], due and max(0.0, due[1] - time.monotonic()))[0]:
+            if _is_readable(pipe, None if due is None else due[1] - time.monotonic()):
                 for number in filter(None, os.read(pipe, 64)):
                     self._unheard.append((number, time.monotonic()))
                     self.call_soon_threadsafe(self._hear, number)
@@ -106,6 +106,13 @@ def leave_at_once(code: int, loop: asyncio.AbstractEventLoop) -> NoReturn:
         for kill in tuple(loop.children.values()):
             kill()
     os._exit(code)
+
+
+def _is_readable(descriptor: int, seconds: float | None) -> bool:
+    """Wait until it can be read, at most so long (None: for ever). select() would refuse descriptors beyond 1,023."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    return bool(poll.poll(None if seconds is None else max(0.0, seconds) * 1000))
 
 
 def _terminal() -> Callable[[], None]:
