@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 if TYPE_CHECKING:
-    from cru.permissions.command_rules import Command
+    from cru.shell.analysis import CommandAnalysis
 
 # Files and folders inside a project that decide what programs do, whatever their letters' case.
 PROTECTED_NAMES = frozenset(
@@ -72,14 +72,14 @@ class JudgedCall:
         self.kind = kind
         self.detail = detail
         self.paths = paths
-        self._command: Command | None = None
+        self._command: CommandAnalysis | None = None
 
     @property
-    def command(self) -> Command:
+    def command(self) -> CommandAnalysis:
         if self._command is None:
-            from cru.permissions.command_rules import read
+            from cru.shell.analysis import analyze
 
-            self._command = read(self.detail)
+            self._command = analyze(self.detail)
         return self._command
 
 

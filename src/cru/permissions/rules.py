@@ -122,9 +122,9 @@ def rule_hits(rule: Rule, call: JudgedCall, places: PathRoots) -> bool:
     if call.kind in ("read", "write"):
         return any(_hits_path(rule.pattern, path, places) for path in call.paths)
     if call.kind == "shell":
-        from cru.permissions import command_rules
+        from cru.permissions.command_rules import command_matches
 
-        return command_rules.hits(call.command, rule.pieces)
+        return command_matches(call.command, rule.pieces)
     if call.kind == "fetch":
         from cru.permissions import urls
 

@@ -8,6 +8,16 @@ def names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+def base_name(word: str) -> str:
+    """The program's name without its path."""
+    return word.rpartition("/")[2]
+
+
+def is_listed(name: str, programs: frozenset[str]) -> bool:
+    """Whether it is one of these programs, with or without a version behind it (`python3.11`)."""
+    return name in programs or name.rstrip("0123456789.-") in programs
+
+
 KEYWORDS = names("if then else elif fi for while until do done case esac in function select time coproc { } ! [[ ]]")
 
 # Commands whose arguments are commands, or that change what later words mean.

@@ -14,7 +14,7 @@ from cru.extensions.hooks.launch.command_words import find_command_starts
 from cru.extensions.hooks.launch.dispatch import DIALECTS as DISPATCHING
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.permissions.command_rules import read
+from cru.shell.analysis import analyze
 from cru.shell.programs import KEYWORDS, SHELLS
 
 
@@ -62,7 +62,7 @@ def _of_command(entry: HookEntry, about: SessionFacts) -> Iterator[tuple[bool, T
         if one.text and (one.moves is not None or one.text.startswith("/")):
             for trouble in _first(one.text, os.path.join(cwd, *(one.moves or ())), entry, env):
                 yield at == 0, trouble
-    for at, part in enumerate(read(_filled(entry.command, env)).parts):
+    for at, part in enumerate(analyze(_filled(entry.command, env)).parts):
         if "cd " not in entry.command:
             for trouble in _script(part, cwd):
                 yield at == 0, trouble
@@ -70,7 +70,7 @@ def _of_command(entry: HookEntry, about: SessionFacts) -> Iterator[tuple[bool, T
 
 def login(entry: HookEntry) -> bool:
     """Whether it starts a shell that reads the user's profile."""
-    parts = [(entry.command, *entry.args)] if entry.args is not None else read(entry.command).parts
+    parts = [(entry.command, *entry.args)] if entry.args is not None else analyze(entry.command).parts
     return any(
         os.path.basename(words[0]) in SHELLS and any(LOGIN.fullmatch(word) for word in words[1:3])
         for words in parts

@@ -19,7 +19,7 @@ from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.trust.budget import LookupBudget
 from cru.extensions.hooks.trust.redirects import strip_written_files
 from cru.files.regular import open_regular
-from cru.permissions.command_rules import Words, read
+from cru.shell.analysis import Words, analyze
 from cru.shell.programs import (
     CODE_RUNNERS,
     CODE_VARIABLE_PREFIXES,
@@ -145,15 +145,9 @@ def is_code(entry: HookEntry) -> bool:
 def _shell_words(command: str) -> tuple[list[Words], list[str], str]:
     """The words as a shell reads them, all of them with everything that stands between blanks, quotes and operators beside, and why
     they are not all there is."""
-    seen = read(_NAMED.sub(lambda match: f"/.{match[1] or match[2]}.", command))
-    parts = [tuple(_restored(word) for word in part) for part in seen.parts]
-    return parts, [word for part in parts for word in part] + TOKEN.findall(command), seen.opaque
-
-
-def _restored(word: str) -> str:
-    for name in _VARIABLES:
-        word = word.replace(f"/.{name}.", f"${name}")
-    return word
+    analysis = analyze(command, _VARIABLES.keys())
+    words = [word for part in analysis.parts for word in part]
+    return list(analysis.parts), words + TOKEN.findall(command), analysis.opaque
 
 
 def _whole(words: list[str], about: SessionFacts, unseen: list[str]) -> list[str]:

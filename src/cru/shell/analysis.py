@@ -1,0 +1,205 @@
+"""What a shell command runs, as far as can be said for certain. Whatever this does not know for certain makes the command opaque."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from cru.shell.parser import parse
+from cru.shell.programs import (
+    COMMAND_OPTIONS,
+    INTERPRETERS,
+    KEYWORDS,
+    NAMING_OPTIONS,
+    SHELLS,
+    SUBCOMMAND_PROGRAMS,
+    VARIABLE_SETTERS,
+    WRAPPERS,
+    base_name,
+    is_listed,
+)
+from cru.shell.syntax import (
+    Compound,
+    CompoundKind,
+    Misplaced,
+    Node,
+    ParsedShell,
+    Part,
+    PartKind,
+    Pipeline,
+    Redirection,
+    SimpleCommand,
+    Unreadable,
+    Word,
+)
+
+Words: TypeAlias = tuple[str, ...]
+
+_GLOB = "*?["
+_COMPUTED = {
+    PartKind.COMPUTED: "a computed value",
+    PartKind.ARITHMETIC: "a command substitution",
+    PartKind.DOLLAR_QUOTED: "a $-quoted text",
+    PartKind.COMMAND: "a command substitution",
+    PartKind.BACKQUOTED: "a command substitution",
+    PartKind.ARRAY: "a subshell or function",
+}
+_PARENTHESES = (CompoundKind.SUBSHELL, CompoundKind.ARITHMETIC, CompoundKind.FUNCTION)
+_HARMLESS_OUTPUTS = (">", ">>", "&>", "&>>", ">&")
+
+
+class CommandAnalysis(Struct, frozen=True):
+    """What is known of a command before it runs.
+
+    raw: the source
+    parts: the words of each simple command that was found, quotes removed
+    opaque: why the parts are not all there is, "" if they are
+    suspect: words may hide commands
+    """
+
+    raw: str
+    parts: tuple[Words, ...] = ()
+    opaque: str = ""
+    suspect: bool = False
+
+
+def analyze(text: str, known_variables: Set[str] = frozenset()) -> CommandAnalysis:
+    """known_variables: names whose value is a plain word"""
+    if any((char < " " and char not in "\t\n") or char == "\x7f" for char in text):
+        return CommandAnalysis(text, (), "a control character", True)
+    parsed = parse(text)
+    problem = parsed.problem or Unreadable(len(text) + 1, "")
+    stop, opaque = min(_unclear_places(parsed), default=(len(text) + 1, ""))
+    if problem.at <= stop:
+        stop, opaque = problem.at, "" if isinstance(problem, Misplaced) else problem.reason
+    parts: list[Words] = []
+    for node in parsed.script.walk():
+        if node.start > stop:
+            continue
+        if isinstance(node, SimpleCommand) and (words := tuple(_words_before(node, stop))):
+            parts.append(words)
+            opaque = opaque or _why_opaque(node, known_variables)
+        elif isinstance(node, Compound | Pipeline):
+            opaque = opaque or _why_keyword(node)
+    opaque = opaque or problem.reason
+    suspect = bool(opaque) or any(_runs_code(word) for words in parts for word in words)
+    return CommandAnalysis(text, tuple(parts), opaque, suspect)
+
+
+# what is not read ----------------------------------------------------------------------------------------------------------------
+
+
+def _unclear_places(parsed: ParsedShell) -> Iterator[tuple[int, str]]:
+    """Where something stands that makes all behind it uncertain, and what."""
+    yield from ((start, "a comment") for start, _ in parsed.comments)  # another shell may read a quote in it
+    for node in parsed.script.walk():
+        if reason := _why_unclear(node):
+            yield node.start, reason
+        elif isinstance(node, Word) and node.has_unquoted("{") and ("," in node.text or ".." in node.text):
+            yield node.end, "a brace expansion"
+
+
+def _why_unclear(node: Node) -> str:
+    if isinstance(node, Part):
+        if node.kind is PartKind.PROCESS:
+            return "an input redirection" if node.value.startswith("<") else "a redirection to a file"
+        return _COMPUTED.get(node.kind, "")
+    if isinstance(node, Compound):
+        return "a subshell or function" if node.kind in _PARENTHESES else ""
+    if isinstance(node, Redirection):
+        if "<" in node.operator:
+            return "an input redirection"
+        return "" if _writes_nothing(node) else "a redirection to a file"
+    return ""
+
+
+def _writes_nothing(redirection: Redirection) -> bool:
+    """To /dev/null, or one stream into another."""
+    target = redirection.target[0].source if redirection.target else ""
+    if redirection.operator not in _HARMLESS_OUTPUTS or redirection.stream.startswith("{"):
+        return False
+    copies = redirection.operator == ">&" and (target == "-" or (target.isascii() and target.isdigit()))
+    return copies or target == "/dev/null"
+
+
+def _words_before(command: SimpleCommand, stop: int) -> Iterator[str]:
+    for word in (*command.assignments, *command.words):
+        if word.end <= stop:
+            yield word.text
+        elif text := "".join(part.value for part in word.parts if part.end <= stop):
+            yield text
+
+
+# what runs other commands --------------------------------------------------------------------------------------------------------
+
+
+def _why_keyword(node: Compound | Pipeline) -> str:
+    if isinstance(node, Pipeline):
+        return f"shell syntax (`{node.prefix[0]}`)" if node.prefix else ""
+    return f"shell syntax (`{node.kind.value}`)"
+
+
+def _why_opaque(command: SimpleCommand, known_variables: Set[str]) -> str:
+    """Why a simple command may run others, "" if it does not."""
+    if command.assignments:
+        return "a variable set for the command"
+    words = tuple(word.text for word in command.words)
+    first = words[0]
+    name = base_name(first)
+    head, assigned, _ = first.partition("=")
+    if assigned and head.rstrip("+").partition("[")[0].isidentifier():
+        return "a variable set for the command"
+    if first in KEYWORDS:
+        return f"shell syntax (`{first}`)"
+    fixed = "".join(
+        part.value
+        for part in command.words[0].parts
+        if part.kind is not PartKind.VARIABLE or part.name not in known_variables
+    )
+    if any(char in fixed for char in "$*?[{~!") and first != "[":
+        return "a computed command name"
+    if name in WRAPPERS or name.startswith(("ld-linux", "ld.so")) or (name in SHELLS and not _has_script(words)):
+        return f"`{name}`, which runs other commands"
+    return _why_options(name, words, globs=any(word.has_unquoted(_GLOB) for word in command.words[1:]))
+
+
+def _why_options(name: str, words: Words, *, globs: bool) -> str:
+    """Why the arguments may run other commands; globs: names of files may become arguments."""
+    if name in VARIABLE_SETTERS or (name in NAMING_OPTIONS and (globs or _names_variables(words))):
+        return f"`{name}`, which may run what stands in a name"
+    if any(_is_option(word, option) for option in COMMAND_OPTIONS.get(name, ()) for word in words[1:]):
+        return f"`{name}` that runs other commands"
+    if globs and name in COMMAND_OPTIONS and name != "git":
+        return f"`{name}` with names of files that may be options"
+    if name in SUBCOMMAND_PROGRAMS and len(words) > 2 and words[1].startswith("-"):
+        return f"an option before what `{name}` is to do"
+    return ""
+
+
+def _runs_code(word: str) -> bool:
+    name = base_name(word)
+    return name in SHELLS or is_listed(name, INTERPRETERS)
+
+
+def _names_variables(words: Words) -> bool:
+    name = base_name(words[0])
+    marker = "\0" if name == "printf" else "["
+    return any(marker in word or word.startswith(NAMING_OPTIONS[name]) for word in words[1:])
+
+
+def _has_script(words: Words) -> bool:
+    """Whether a shell runs a file, not text: from an argument (`-c`) or its standard input (`-s`, or no argument)."""
+    options = [word for word in words[1:] if word.startswith("-")]
+    return len(options) < len(words) - 1 and not any("c" in word.lower() or "s" in word for word in options)
+
+
+def _is_option(word: str, option: str) -> bool:
+    """Whether the word is this option, with its value or shortened too."""
+    head = word.partition("=")[0]
+    if option.startswith("--"):
+        return len(head) > 3 and (head.startswith(option) or option.startswith(head))
+    if len(option) == 2:
+        return head.startswith("-") and not head.startswith("--") and option[1] in head
+    return head == option

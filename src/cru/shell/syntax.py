@@ -1,0 +1,223 @@
+"""The tree that shell source is read into. Every node knows its place: `text[node.start:node.end]` is its source.
+
+A node is put into its parent before it is filled, so the tree of a source that cannot be read to its end holds all that stands before
+that place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from enum import Enum
+
+from msgspec import Struct, field
+
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)(?:\[[^\]]*\])?\+?=", re.ASCII)
+
+
+class PartKind(Enum):
+    """What a part of a word is.
+
+    TEXT: what stands there, without its quotes
+    VARIABLE: `$name` or `${name}`
+    COMPUTED: any other `${…}`
+    ARITHMETIC: `$((…))`
+    DOLLAR_QUOTED: `$'…'` or `$"…"`
+    COMMAND: `$(…)`
+    BACKQUOTED: a command in backquotes
+    PROCESS: `<(…)` or `>(…)`
+    ARRAY: the parentheses behind an assignment's `=`
+    """
+
+    TEXT = "text"
+    VARIABLE = "variable"
+    COMPUTED = "computed"
+    ARITHMETIC = "arithmetic"
+    DOLLAR_QUOTED = "dollar-quoted"
+    COMMAND = "command"
+    BACKQUOTED = "backquoted"
+    PROCESS = "process"
+    ARRAY = "array"
+
+
+class CompoundKind(Enum):
+    """What a command is that is more than words; the value is how it begins."""
+
+    SUBSHELL = "("
+    GROUP = "{"
+    ARITHMETIC = "(("
+    CONDITION = "[["
+    IF = "if"
+    WHILE = "while"
+    UNTIL = "until"
+    FOR = "for"
+    SELECT = "select"
+    CASE = "case"
+    FUNCTION = "function"
+    COPROCESS = "coproc"
+
+
+class Node(Struct):
+    """start, end: characters of the source; `end` is that of the text for what was not read to its end"""
+
+    start: int
+    end: int
+
+    def children(self) -> Sequence[Node]:
+        """The nodes in it, in the order of the source."""
+        return ()
+
+    def walk(self) -> Iterator[Node]:
+        """The node and all that is in it, outer ones first."""
+        yield self
+        for child in self.children():
+            yield from child.walk()
+
+
+class Part(Node):
+    """A part of a word.
+
+    quoted: it stands in quotes or behind a backslash
+    value: the text without quotes; of everything else the source
+    words: the words in it, of a COMPUTED, ARITHMETIC or `$"…"` one word
+    body: the commands in it; None: there are none, or (BACKQUOTED) they cannot be read in place
+    """
+
+    kind: PartKind = PartKind.TEXT
+    quoted: bool = False
+    value: str = ""
+    words: list[Word] = field(default_factory=list)
+    body: Script | None = None
+
+    def children(self) -> Sequence[Node]:
+        return self.words if self.body is None else (self.body,)
+
+    @property
+    def name(self) -> str:
+        """A variable's name; of everything else the value."""
+        return self.value.strip("${}") if self.kind is PartKind.VARIABLE else self.value
+
+
+class Word(Node):
+    """source: as it is written, "" while it is not read to its end"""
+
+    parts: list[Part] = field(default_factory=list)
+    source: str = ""
+
+    def children(self) -> Sequence[Node]:
+        return self.parts
+
+    @property
+    def text(self) -> str:
+        """Without quotes; what a shell would put in stands as it is written."""
+        return "".join(part.value for part in self.parts)
+
+    @property
+    def assigned_name(self) -> str:
+        """The variable that it would set, "" for another word."""
+        match = _ASSIGNMENT.match(self.source)
+        return match[1] if match else ""
+
+    def has_unquoted(self, chars: str) -> bool:
+        """Whether one of these characters stands in it and may mean more than itself."""
+        plain = {PartKind.TEXT, PartKind.VARIABLE}
+        return any(
+            not part.quoted and part.kind in plain and not set(chars).isdisjoint(part.name) for part in self.parts
+        )
+
+
+class Redirection(Node):
+    """operator: such as `>>`
+    stream: the number or `{name}` before it, "" for none
+    target: the word behind it, None if it was not read
+    document: what stands in a here-document
+    """
+
+    operator: str
+    stream: str = ""
+    target: list[Word] = field(default_factory=list)
+    document: list[Part] = field(default_factory=list)
+
+    def children(self) -> Sequence[Node]:
+        return (*self.target, *self.document)
+
+
+class SimpleCommand(Node):
+    """A program or builtin with its arguments."""
+
+    assignments: list[Word] = field(default_factory=list)
+    words: list[Word] = field(default_factory=list)
+    redirections: list[Redirection] = field(default_factory=list)
+
+    def children(self) -> Sequence[Node]:
+        return sorted((*self.assignments, *self.words, *self.redirections), key=_start)
+
+
+class Compound(Node):
+    """words: names, lists, patterns, conditions
+    bodies: the commands in it
+    """
+
+    kind: CompoundKind
+    words: list[Word] = field(default_factory=list)
+    bodies: list[Script] = field(default_factory=list)
+    redirections: list[Redirection] = field(default_factory=list)
+
+    def children(self) -> Sequence[Node]:
+        return sorted((*self.words, *self.bodies, *self.redirections), key=_start)
+
+
+class Pipeline(Node):
+    """prefix: `!` and `time`
+    operator: what stands behind it: `;`, `&`, `&&`, `||`, a line end, "" for nothing
+    """
+
+    prefix: list[str] = field(default_factory=list)
+    commands: list[SimpleCommand | Compound] = field(default_factory=list)
+    operator: str = ""
+
+    def children(self) -> Sequence[Node]:
+        return self.commands
+
+
+class Script(Node):
+    """A list of commands."""
+
+    pipelines: list[Pipeline] = field(default_factory=list)
+
+    def children(self) -> Sequence[Node]:
+        return self.pipelines
+
+
+class Unreadable(Exception):
+    """Source that cannot be read for certain.
+
+    at: where that begins
+    reason: what stands there, in words for a person
+    """
+
+    def __init__(self, at: int, reason: str) -> None:
+        super().__init__(reason)
+        self.at = at
+        self.reason = reason
+
+
+class Misplaced(Unreadable):
+    """A token that the grammar has no place for, or a command without its end."""
+
+
+class ParsedShell(Struct):
+    """text: the source
+    script: all of it up to what cannot be read
+    comments: (start, end) of each
+    problem: why it is not read to its end, None if it is
+    """
+
+    text: str
+    script: Script
+    comments: list[tuple[int, int]] = field(default_factory=list)
+    problem: Unreadable | None = None
+
+
+def _start(node: Node) -> int:
+    return node.start
