@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cru.namespace import forked
 from cru.namespace.formats import oq
 from cru.namespace.host import BadArgument
+from cru.process import forked
 
 DETECT: list[tuple[str, str]] = [
     ('{"a": 1}', "json"),

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from cru.namespace import plain_data
+from cru.namespace.formats.bounded import run_bounded
 from cru.namespace.host import BadArgument
 
 MOST_NODES = 1_000_000
@@ -67,11 +68,7 @@ def write_format(where: str, value: Any, name: str) -> str:
 
 
 def _bounded(where: str, work: Callable[[], Any], small: bool) -> Any:
-    if small:
-        return work()
-    from cru.namespace.forked import run_in_fork
-
-    return run_in_fork(where, work)
+    return work() if small else run_bounded(where, work)
 
 
 def _size(value: Any) -> int:

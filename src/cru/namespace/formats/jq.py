@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from cru.namespace.formats.bounded import run_bounded
 from cru.namespace.host import BadArgument, NotAvailable
 
 # Builtins that would show the environment, write to the terminal, or end the process.
@@ -41,10 +42,7 @@ def query(where: str, text: bytes, code: str) -> list[Any]:
 
     if len(text) <= SMALL and _PATH.fullmatch(code):
         return run()
-    from cru.namespace.forked import run_in_fork
-
-    results: list[Any] = run_in_fork(where, run)
-    return results
+    return run_bounded(where, run)
 
 
 def _line(message: str) -> str:

@@ -1,4 +1,4 @@
-"""Computations on what a plugin gave that nobody can bound beforehand: in a child process, which time and memory end.
+"""Computations whose time and memory nobody can bound beforehand: in a child process, which its limits end.
 
 A fork, so that nothing is loaded or copied on the way there (about 5 ms); what is known to be small is not worth it.
 """
@@ -9,45 +9,55 @@ import marshal
 import os
 import signal
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn, TypeVar
 
-from cru.namespace.host import BadArgument
 from cru.values.errors import CruError
 
 SECONDS = 5.0
 MEMORY = 1 << 30
+"""Bytes beyond what the process has already."""
 LARGEST = 64 << 20
-"""Bytes of an answer."""
+"""Bytes of a result."""
+T = TypeVar("T")
 
 
-def run_in_fork(where: str, function: Callable[..., Any], *args: Any) -> Any:
-    """What the function returns (plain data), computed in a child process. Raises what it raised as BadArgument, and BadArgument if it took
-    more than 5 s, more than 1 GiB of memory or gave more than 64 MiB."""
+class WorkFailed(CruError):
+    """The work raised an error, whose words these are."""
+
+
+class WorkEnded(CruError):
+    """The work passed a limit, or was interrupted."""
+
+
+def run_in_fork(work: Callable[[], T]) -> T:
+    """What the work returns (plain data), computed in a child process. Raises WorkFailed, and WorkEnded if it took more than 5 s, more
+    than 1 GiB of memory or gave more than 64 MiB."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
-        _child(write, function, args)
+        _compute(write, work)
     os.close(write)
-    ended: int | None = None
+    status: int | None = None
     try:
-        data = _all(read)
+        data = _read_all(read)
         if len(data) > LARGEST:
-            raise BadArgument(f"{where}: the result is larger than {LARGEST >> 20} MiB")
-        _, ended = os.waitpid(pid, 0)
+            raise WorkEnded(f"the result is larger than {LARGEST >> 20} MiB")
+        _, status = os.waitpid(pid, 0)
     finally:
         os.close(read)
-        if ended is None:
+        if status is None:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
-    if ended:
-        raise BadArgument(f"{where}: {_why(ended)}")
-    value, problem = marshal.loads(data)
+    if status:
+        raise WorkEnded(_limit(status))
+    answer: tuple[T, tuple[str, str] | None] = marshal.loads(data)
+    result, problem = answer
     if problem is not None:
-        raise BadArgument(*problem)
-    return value
+        raise WorkFailed(*problem)
+    return result
 
 
-def _all(pipe: int) -> bytes:
+def _read_all(pipe: int) -> bytes:
     """What comes until the other end closes, or a little more than may come."""
     pieces: list[bytes] = []
     size = 0
@@ -57,26 +67,26 @@ def _all(pipe: int) -> bytes:
     return b"".join(pieces)
 
 
-def _why(ended: int) -> str:
-    if os.WIFSIGNALED(ended) and os.WTERMSIG(ended) == signal.SIGALRM:
+def _limit(status: int) -> str:
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGALRM:
         return f"took longer than {SECONDS:g} s"
-    if os.WIFSIGNALED(ended) and os.WTERMSIG(ended) == signal.SIGINT:
+    if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGINT:
         return "interrupted"
     return f"needs more than {MEMORY >> 20} MiB of memory"
 
 
-def _child(pipe: int, function: Callable[..., Any], args: tuple[Any, ...]) -> None:
+def _compute(pipe: int, work: Callable[[], Any]) -> NoReturn:
     """Nothing but the answer leaves this process: neither an exception nor what was open when it began."""
     code = 1
     try:
-        _bounded(pipe)
+        _limit_process(pipe)
         answer: tuple[Any, tuple[str, str] | None]
         try:
-            answer = function(*args), None
+            answer = work(), None
         except CruError as error:
             answer = None, (error.message, error.hint)
         except MemoryError:
-            return
+            os._exit(code)
         except Exception as error:  # noqa: BLE001  reported by the parent
             answer = None, (f"{type(error).__name__}: {error}", "")
         data = memoryview(marshal.dumps(answer))
@@ -87,7 +97,7 @@ def _child(pipe: int, function: Callable[..., Any], args: tuple[Any, ...]) -> No
         os._exit(code)
 
 
-def _bounded(pipe: int) -> None:
+def _limit_process(pipe: int) -> None:
     import resource
 
     signal.set_wakeup_fd(-1)
@@ -97,11 +107,11 @@ def _bounded(pipe: int) -> None:
     os.closerange(0, pipe)
     os.closerange(pipe + 1, os.sysconf("SC_OPEN_MAX"))  # a lock on a file, above all
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    most = _size() + MEMORY
+    most = _address_space() + MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
 
-def _size() -> int:
+def _address_space() -> int:
     """Bytes of address space that this process has, 0 where that cannot be read."""
     try:
         with open("/proc/self/statm", "rb") as file:
