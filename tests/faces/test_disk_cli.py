@@ -94,8 +94,8 @@ def test_an_inbox_that_another_turn_emptied_meanwhile_gets_none(home: HomeDir) -
 def test_an_inbox_is_looked_at_again_once_the_context_is_held(home: HomeDir, monkeypatch: pytest.MonkeyPatch) -> None:
     from cru.contexts.lock import ContextLock
     from cru.faces.cli.flags import parse
-    from cru.faces.cli.one_shot import Ask, one_shot
     from cru.faces.cli.run_options import start_of
+    from cru.faces.cli.session_run import PromptRequest, one_shot
 
     inbox, real = letter(home, "ann"), ContextLock.__enter__
 
@@ -107,7 +107,7 @@ def test_an_inbox_is_looked_at_again_once_the_context_is_held(home: HomeDir, mon
     with server([]) as model:
         home.configure(url=model.url)
         parsed = parse(["--home", str(home.cru), "-B", "ann"])
-        assert one_shot(start_of(parsed, "ann"), parsed, Ask("act on it", source="inbox")) == 0
+        assert one_shot(start_of(parsed, "ann"), parsed, PromptRequest("act on it", source="inbox")) == 0
         assert model.requests == []
     assert home.log("ann") == []
 

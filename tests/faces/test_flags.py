@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 from tests.kit import Done, HomeDir, Reply, cru, pty, server
 
-from cru.faces.cli.commands import COMMANDS
-from cru.faces.cli.flags import FLAGS, UsageProblem, find, parse
+from cru.faces.cli.flags import COMMANDS, FLAGS, UsageProblem, find, parse
 
 
 def said(home: HomeDir, *texts: str, context: str = "default") -> None:

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.kit import HomeDir, pty
 
-from cru.faces.cli.terminal.markdown_stream import Markdown
+from cru.faces.cli.terminal.markdown_stream import MarkdownStream
 
 
 def shown(text: str, width: int = 80, piece: int = 0) -> str:
@@ -20,7 +20,7 @@ def shown(text: str, width: int = 80, piece: int = 0) -> str:
     from rich.console import Console
 
     console = Console(file=io.StringIO(), width=width, color_system=None)
-    markdown: Any = Markdown(lambda: None)
+    markdown: Any = MarkdownStream(lambda: None)
     markdown._console = console
     step = piece or max(1, len(text))
     for at in range(0, len(text), step):

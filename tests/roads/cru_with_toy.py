@@ -20,7 +20,7 @@ from cru.faces.cli.entry import run_and_exit
 
 
 def queued(text: str) -> None:
-    from cru.faces.cli import one_shot
+    from cru.faces.cli import session_run
 
     def build(*args: Any, **named: Any) -> app.Built:
         built = app.build(*args, **named)
@@ -33,7 +33,7 @@ def queued(text: str) -> None:
         built.session.parts.bus.stream.subscribe(submit, StateChanged)
         return built
 
-    one_shot.build = build  # type: ignore[attr-defined]
+    session_run.build = build  # type: ignore[attr-defined]
 
 
 rules = Path(sys.argv[1])

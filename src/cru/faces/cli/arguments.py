@@ -5,8 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from cru.faces.cli.entry import as_prompt
-from cru.faces.cli.flags import BEFORE_COMMANDS, UsageProblem, find
+from cru.faces.cli.flags import BEFORE_COMMANDS, UsageProblem, command_or_prompt, find
 
 
 class CommandArguments:
@@ -63,16 +62,14 @@ class CommandArguments:
         near = self._flags_first(word) or self._nearest(word)
         if near is None:
             return self.wrong(message)
-        return UsageProblem(
-            message, f"did you mean: {shlex.join(near)}\nas a prompt: {shlex.join(('cru', '--', *self._all))}"
-        )
+        return UsageProblem(message, command_or_prompt(near, self._all))
 
     def _nearest(self, word: str) -> list[str] | None:
         from cru.config.closest import closest
 
         name, mark, value = word.partition("=")
         near = closest(name, self._known)
-        return ["cru", *(near + mark + value if w == word else w for w in self._all)] if near else None
+        return [*(near + mark + value if w == word else w for w in self._all)] if near else None
 
     def _flags_first(self, word: str) -> list[str] | None:
         """The line with a flag that belongs before the command moved there."""
@@ -84,7 +81,7 @@ class CommandArguments:
             return None
         at = self._all.index(word)
         end = at + 1 + (0 if attached is not None else len(flag.args))
-        return ["cru", *self._all[at:end], *self._all[:at], *self._all[end:]]
+        return [*self._all[at:end], *self._all[:at], *self._all[end:]]
 
     def wrong(self, message: str) -> UsageProblem:
-        return UsageProblem(message, as_prompt(self._all))
+        return UsageProblem(message, f"did you mean: cru -- {shlex.join(self._all)}")

@@ -33,13 +33,13 @@ class ChatFace(CliFace):
     keys = KEYS
 
     def __init__(
-        self, store: FileContext, stop_and_go: Callable[[str], Awaitable[None]], leave: Callable[[], None]
+        self, store: FileContext, suspend: Callable[[str], Awaitable[None]], leave: Callable[[], None]
     ) -> None:
         super().__init__(store)
-        self._stop_and_go, self._leave = stop_and_go, leave
+        self._suspend, self._leave = suspend, leave
 
     async def pause(self) -> None:
-        await self._stop_and_go("/pause")
+        await self._suspend("/pause")
 
     def leave(self) -> None:
         self._leave()

@@ -1,4 +1,5 @@
-"""The three standard streams: safe to write to whatever they are, and no escape sequence of a stranger reaches a terminal."""
+"""What the process is to whoever started it: the three standard streams and the exit status. The streams are safe to write to whatever
+they are, and no escape sequence of a stranger reaches a terminal."""
 
 from __future__ import annotations
 
@@ -10,12 +11,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import ClassVar
 
+
+class ExitStatus:
+    """What the command ends with (docs/command-line.md); a signal ends it with 128 + its number."""
+
+    DONE, ERROR, USAGE, DENIED, HELD, NO_MODEL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+
+
 # Control characters, and those that turn the direction of text: shown as \xNN or \uNNNN. Newline and tab stay.
 _CODES = (*range(32), *range(127, 160), 0x200E, 0x200F, *range(0x2028, 0x202F), *range(0x2066, 0x206A), 0xFEFF)
 _SHOWN = {code: f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" for code in _CODES if code not in (9, 10)}
 
 
-def prepare() -> None:
+def prepare_streams() -> None:
     """Make the streams usable: a closed one becomes /dev/null (so that no other file is opened under its number), and what
     the locale cannot write is written as an escape."""
     for number, name in enumerate(("stdin", "stdout", "stderr")):
@@ -44,6 +52,13 @@ def one_line(text: str, limit: int = 0) -> str:
     return shown if not limit or len(shown) <= limit else shown[: limit - 1] + "…"
 
 
+def cut_to_columns(text: str, columns: int) -> str:
+    """A line of at most that many columns; wide characters take two."""
+    from rich.cells import cell_len, set_cell_size
+
+    return text if cell_len(text) <= columns else set_cell_size(text, max(columns - 1, 1)).rstrip() + "…"
+
+
 def say(text: str) -> None:
     """A line on stderr; a reader that has gone does not stop anything."""
     try:
@@ -52,13 +67,18 @@ def say(text: str) -> None:
         pass  # nobody can be told
 
 
+def complain(message: str, hint: str = "") -> None:
+    """One clear error on stderr, and the next step below it."""
+    say("\n  ".join([f"cru: {message}", *hint.splitlines()]))
+
+
 def show(text: str) -> None:
     """A result on stdout: as it is into a pipe or file, harmless on a terminal."""
     print(printable(text) if sys.stdout.isatty() else text)
 
 
-def above(work: Callable[[], object]) -> None:
-    """Print something: above the line editor's prompt if one stands on the terminal, else at once."""
+def print_above_prompt(work: Callable[[], object]) -> None:
+    """Let `work` print: above the line editor's prompt if one stands on the terminal, else at once."""
     editor = sys.modules.get("prompt_toolkit.application")
     prompt = editor.get_app_or_none() if editor is not None else None
     if editor is not None and prompt is not None and prompt.is_running:
@@ -68,9 +88,11 @@ def above(work: Callable[[], object]) -> None:
 
 
 class TerminalOutput:
-    """Standard output for bytes, each piece written at once. Once it fails nothing more is written: the turn goes on, and is in
-    the log. `problem` says why, "" while all is well or if only the reader has gone; `lost` is that of any of this process, as long as
-    nobody has told it."""
+    """Standard output for bytes, each piece written at once. Once it fails nothing more is written: the turn goes on, and is in the log.
+
+    problem: why it failed, "" while all is well or if only the reader has gone
+    lost: the problem of any output of this process that nobody has reported yet
+    """
 
     lost: ClassVar[str] = ""
 
@@ -102,3 +124,11 @@ def _wait_for_room() -> None:
     import select
 
     select.select([], [1], [], 1.0)
+
+
+def end_startup() -> None:
+    """What was loaded stays for good, and from now on garbage is collected again (main.py turned it off)."""
+    import gc
+
+    gc.freeze()
+    gc.enable()

@@ -1,6 +1,7 @@
-"""The event loop of a session, whose signals a thread hears as well: what blocks the loop must not make the process immortal.
+"""The event loop of a session and its signals: what runs on it, what ends it, and what ends the process if it does not come back.
 
-Lua lets other threads run, and so does Python; only a long call of C that does not (none that plugins reach through `cru`) is out of reach.
+A thread hears signals as well, so that what blocks the loop does not make the process immortal: Lua lets other threads run, and so
+does Python; only a long call of C that does not (none that plugins reach through `cru`) is out of reach.
 """
 
 from __future__ import annotations
@@ -12,32 +13,155 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
-from typing import Any, NoReturn, TypeVarTuple, Unpack
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, NoReturn, TypeVar, TypeVarTuple, Unpack
 
 from cru.events.errors import NotYours
+from cru.values.errors import CruError
 
-Given = TypeVarTuple("Given")
+if TYPE_CHECKING:
+    from cru.engine.session import Session
 
-PATIENCE = 2.0
-"""Seconds for which the loop may be deaf to SIGTERM, SIGHUP, or the second Ctrl-C."""
+T = TypeVar("T")
+Args = TypeVarTuple("Args")
+
+ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Signals that end what runs."""
+DEAF_SECONDS = 2.0
+"""For so long the loop may be deaf to SIGTERM, SIGHUP, or the second Ctrl-C."""
+LAST_SECONDS = 3.0
+"""After a signal that ends the run; whatever is not over then ends with the process."""
+ENOUGH_SIGNALS = 3
+"""This many of them leave at once."""
+LEFTOVER_SECONDS = 0.3
+"""For tasks that still run when the work is done."""
 
 
-LAST = 3.0
-"""Seconds after a signal that ends the run: whatever is not over then ends with the process."""
+class SignalInterrupt(CruError):
+    """A signal ended what ran outside of a turn; `code` is the exit status that it asks for."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__("interrupted")
+        self.code = code
 
 
-class Loop(asyncio.SelectorEventLoop):
-    """As its base; but the process ends, with 128 + number, once the loop does not answer to a signal for PATIENCE, or `ends_with` says
-    so. Nobody stops it."""
+def run_async(work: Coroutine[object, object, T]) -> T:
+    """Run it to its end. What it left running gets a moment; threads get none, for the process ends without them."""
+    loop = WatchedEventLoop()
+    asyncio.set_event_loop(loop)
+    try:
+        return _run_to_end(loop, work)
+    finally:
+        leftover = asyncio.all_tasks(loop)
+        for task in leftover:
+            task.cancel()
+        if leftover:
+            _run_to_end(loop, asyncio.wait(leftover, timeout=LEFTOVER_SECONDS))
+
+
+def run_interruptible(work: Coroutine[object, object, T]) -> T:
+    """`run_async` for work without signal handlers of its own: the first signal cancels it. Raises SignalInterrupt."""
+
+    async def watched() -> T:
+        loop, task = asyncio.get_running_loop(), asyncio.current_task()
+        assert task is not None
+        received: list[int] = []
+
+        def cancel(number: int) -> None:
+            received.append(number)
+            task.cancel()
+
+        for number in ENDING:
+            loop.add_signal_handler(number, cancel, number)
+        try:
+            return await work
+        except asyncio.CancelledError:
+            if not received:
+                raise
+            raise SignalInterrupt(128 + received[0]) from None
+
+    return run_async(watched())
+
+
+def _run_to_end(loop: asyncio.AbstractEventLoop, work: Coroutine[object, object, T]) -> T:
+    """The loop lets SystemExit and KeyboardInterrupt out of any task at once. A plugin's own is reported, and the loop goes on."""
+    task = loop.create_task(work)
+    while True:
+        try:
+            return loop.run_until_complete(task)
+        except (SystemExit, KeyboardInterrupt) as raised:
+            from cru.events.calling import from_outside
+
+            if from_outside(raised) or (task.done() and not task.cancelled() and task.exception() is raised):
+                raise
+            loop.call_exception_handler({"message": "a task ends the program", "exception": raised})
+
+
+class SignalHandlers:
+    """Handlers on the running loop: Ctrl-C and SIGTERM end the turn with its log complete; Ctrl-Z announces itself first.
+
+    `code` is the exit status that a signal asks for, 0 if none came. What ends has LAST_SECONDS for it; the third signal leaves at once,
+    with the log complete up to there.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self.code = 0
+        self._count = 0
+        self._session = session
+        self._end_work: Callable[[], object] = session.end
+        self._loop = asyncio.get_running_loop()
+        self._tasks: set[asyncio.Task[None]] = set()
+        for number in ENDING:
+            self._loop.add_signal_handler(number, self._end, number)
+        self._loop.add_signal_handler(signal.SIGTSTP, self._suspend)
+
+    def remove(self) -> None:
+        for number in (*ENDING, signal.SIGTSTP):
+            self._loop.remove_signal_handler(number)
+
+    def on_interrupt(self, call: Callable[[], object]) -> None:
+        """Let Ctrl-C do something else than end the session."""
+        self._loop.add_signal_handler(signal.SIGINT, call)
+
+    def on_end(self, call: Callable[[], object]) -> None:
+        """Let signals that end the run end something else than the session."""
+        self._end_work = call
+
+    async def suspend(self, how: str = "SIGTSTP") -> None:
+        """Hand control over to whoever started this process, until it continues it."""
+        from cru.events.payloads import SessionPaused, SessionResumed
+
+        bus = self._session.parts.bus
+        await bus.dispatch(SessionPaused(how))
+        os.kill(os.getpid(), signal.SIGSTOP)
+        await bus.dispatch(SessionResumed("SIGCONT"))
+
+    def _end(self, number: int) -> None:
+        self.code = 128 + number
+        self._count += 1
+        if self._count >= ENOUGH_SIGNALS:
+            exit_now(self.code, self._loop)
+        if isinstance(self._loop, WatchedEventLoop):
+            self._loop.set_deadline(number)
+        self._end_work()
+
+    def _suspend(self) -> None:
+        task = self._loop.create_task(self.suspend())
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+class WatchedEventLoop(asyncio.SelectorEventLoop):
+    """As its base; but a thread ends the process, with 128 + number, once the loop does not answer to a signal for DEAF_SECONDS, or
+    `set_deadline` says so. Nobody stops it."""
 
     def __init__(self) -> None:
         super().__init__()
         self.children: dict[int, Callable[[], None]] = {}
         """What ends each running child, by process id (cru.process.child.ChildOwner)."""
-        self._calls: dict[int, tuple[Callable[..., object], tuple[Any, ...]]] = {}
-        self._unheard: list[tuple[int, float]] = []
-        self._last: tuple[int, float] | None = None
+        self._handlers: dict[int, Callable[[], object]] = {}
+        self._undelivered: list[tuple[int, float]] = []
+        self._deadline: tuple[int, float] | None = None
         self._pipe = -1
 
     def stop(self) -> None:
@@ -46,63 +170,63 @@ class Loop(asyncio.SelectorEventLoop):
             raise NotYours("the event loop is cru's, and nobody else stops it", "return from the handler instead")
         super().stop()
 
-    def ends_with(self, number: int) -> None:
-        """This signal ends the run: the process has LAST seconds, whatever the loop does."""
-        if self._last is None and self._pipe >= 0:
-            self._last = number, time.monotonic() + LAST
+    def set_deadline(self, number: int) -> None:
+        """This signal ends the run: the process has LAST_SECONDS, whatever the loop does."""
+        if self._deadline is None and self._pipe >= 0:
+            self._deadline = number, time.monotonic() + LAST_SECONDS
             os.write(self._pipe, b"\0")  # the thread looks again
 
-    def add_signal_handler(self, sig: int, callback: Callable[[Unpack[Given]], object], *args: *Given) -> None:
+    def add_signal_handler(self, sig: int, callback: Callable[[Unpack[Args]], object], *args: *Args) -> None:
         super().add_signal_handler(sig, callback, *args)
-        self._calls[sig] = callback, args
-        self._listen()
+        self._handlers[sig] = lambda: callback(*args)
+        self._take_wakeups()
 
     def remove_signal_handler(self, sig: int) -> bool:
-        self._calls.pop(sig, None)
+        self._handlers.pop(sig, None)
         removed = super().remove_signal_handler(sig)
-        self._listen()
+        self._take_wakeups()
         return removed
 
-    def _listen(self) -> None:
+    def _take_wakeups(self) -> None:
         """The numbers of signals go to the thread instead of to the base, which sets this anew each time."""
         if self._pipe < 0:
             read, self._pipe = os.pipe()
             os.set_blocking(self._pipe, False)
-            threading.Thread(target=self._watch, args=(read, _terminal()), name="signals", daemon=True).start()
+            threading.Thread(target=self._watch, args=(read, _terminal_restorer()), name="signals", daemon=True).start()
         signal.set_wakeup_fd(self._pipe, warn_on_full_buffer=False)
 
-    def _watch(self, pipe: int, terminal: Callable[[], None]) -> None:
+    def _watch(self, pipe: int, restore_terminal: Callable[[], None]) -> None:
         while not self.is_closed():
-            due = self._due()
+            due = self._next_deadline()
             if _is_readable(pipe, None if due is None else due[1] - time.monotonic()):
                 for number in filter(None, os.read(pipe, 64)):
-                    self._unheard.append((number, time.monotonic()))
-                    self.call_soon_threadsafe(self._hear, number)
-            elif (due := self._due()) and due[1] <= time.monotonic():
-                terminal()
+                    self._undelivered.append((number, time.monotonic()))
+                    self.call_soon_threadsafe(self._deliver, number)
+            elif (due := self._next_deadline()) and due[1] <= time.monotonic():
+                restore_terminal()
                 os.write(2, b"cru: ended while something in it, a plugin perhaps, did not come back\n")
-                leave_at_once(128 + due[0], self)
+                exit_now(128 + due[0], self)
 
-    def _hear(self, number: int) -> None:
-        self._unheard.clear()
-        callback, args = self._calls.get(number, (None, ()))
-        if callback is not None:
-            callback(*args)
+    def _deliver(self, number: int) -> None:
+        self._undelivered.clear()
+        handler = self._handlers.get(number)
+        if handler is not None:
+            handler()
 
-    def _due(self) -> tuple[int, float] | None:
+    def _next_deadline(self) -> tuple[int, float] | None:
         """The signal that ends the process, and when."""
-        interrupts, last = 0, self._last
-        for number, at in tuple(self._unheard):
+        interrupts, last = 0, self._deadline
+        for number, at in tuple(self._undelivered):
             interrupts += number == signal.SIGINT
             if number in (signal.SIGTERM, signal.SIGHUP) or interrupts == 2:
-                due = number, at + PATIENCE
-                return due if last is None else min(due, last, key=lambda one: one[1])
+                due = number, at + DEAF_SECONDS
+                return due if last is None else min(due, last, key=lambda deadline: deadline[1])
         return last
 
 
-def leave_at_once(code: int, loop: asyncio.AbstractEventLoop) -> NoReturn:
+def exit_now(code: int, loop: asyncio.AbstractEventLoop) -> NoReturn:
     """End the process with the programs that it runs; nothing is asked to end. Imports nothing: what hangs may hold that lock."""
-    if isinstance(loop, Loop):
+    if isinstance(loop, WatchedEventLoop):
         for kill in tuple(loop.children.values()):
             kill()
     os._exit(code)
@@ -115,8 +239,8 @@ def _is_readable(descriptor: int, seconds: float | None) -> bool:
     return bool(poll.poll(None if seconds is None else max(0.0, seconds) * 1000))
 
 
-def _terminal() -> Callable[[], None]:
-    """What makes the terminal as it is now."""
+def _terminal_restorer() -> Callable[[], None]:
+    """What sets the terminal as it is now."""
     try:
         import termios
 

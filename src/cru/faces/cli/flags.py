@@ -1,4 +1,5 @@
-"""The flags: one table. Parsing, help, order of execution and suggestions come from it (docs/command-line.md)."""
+"""The flags and the management commands: two tables. Parsing, help, order of execution and suggestions come from them
+(docs/command-line.md)."""
 
 from __future__ import annotations
 
@@ -137,6 +138,60 @@ class Parsed:
         return [(flag, v) for row in FLAGS if row.kind == "op" for flag, v in self.given if flag is row]
 
 
+class ManagementCommand:
+    """A management command.
+
+    module: what is loaded; it has a function `command(parsed, words) -> exit status`
+    help: what it does, one line
+    verbs: the words that may follow its name
+    """
+
+    def __init__(self, module: str, help: str, verbs: str = "") -> None:
+        self.module, self.help, self.verbs = module, help, tuple(verbs.split())
+
+
+COMMANDS: dict[str, ManagementCommand] = {
+    "trace": ManagementCommand(
+        "cru.faces.cli.trace.command", "what happened in a turn; what was sent, and what would be sent"
+    ),
+    "models": ManagementCommand("cru.faces.cli.models", "which models can be used; fetch the embedded one", "pull"),
+    "trust": ManagementCommand("cru.faces.cli.trust", "trust this project's .cru/config.toml as it is now"),
+    "hooks": ManagementCommand(
+        "cru.faces.cli.hooks.command",
+        "command hooks: what there is, what may run, and why something did or did not",
+        "list review enable disable check why log test",
+    ),
+    "plugin": ManagementCommand(
+        "cru.faces.cli.plugin.command",
+        "list plugins, make a new one, run its tests and its health checks",
+        "list new test health enable disable adopt-chibi",
+    ),
+    "lua": ManagementCommand("cru.faces.cli.lua", "evaluate Lua with the whole `cru` namespace"),
+    "fsm": ManagementCommand(
+        "cru.faces.cli.fsm.command",
+        "the workflows of plugins: draw them, see where they stand",
+        "list status show reset",
+    ),
+}
+
+
+def nearest_command(words: Sequence[str]) -> str:
+    """The command that the first word nearly is, if one of that command's verbs follows it; "" if it is a prompt."""
+    names = [name for name, command in COMMANDS.items() if len(words) > 1 and words[1] in command.verbs]
+    if not names:
+        return ""
+    from cru.config.closest import distance
+
+    return next((name for name in names if distance(words[0].casefold(), name) <= 1), "")
+
+
+def command_or_prompt(near: Sequence[str], words: Sequence[str]) -> str:
+    """A hint: the command that was probably meant, and what to type if the words were meant for the model."""
+    import shlex
+
+    return f"did you mean: {shlex.join(('cru', *near))}\nas a prompt: {shlex.join(('cru', '--', *words))}"
+
+
 def refuse_before_command(parsed: Parsed) -> None:
     """Flags that no management command minds. Raises UsageProblem."""
     wrong = next((flag for flag, _ in parsed.given if flag.name not in BEFORE_COMMANDS), None)
@@ -238,8 +293,6 @@ cru -- PROMPT…               everything after -- is the prompt
 def usage() -> str:
     """The help text."""
     rows = [(", ".join(n for n in (f.short, " ".join((f.long, *f.args))) if n), f.help) for f in FLAGS]
-    from cru.faces.cli.commands import COMMANDS
-
     commands = [(f"cru {name} …", command.help) for name, command in COMMANDS.items()]
     return f"{USAGE}\n{_columns(commands)}\n`cru COMMAND --help` says more of each\n\n{_columns(rows)}"
 

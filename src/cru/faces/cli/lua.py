@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import sys
-from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any
 
-from cru.app import FaceSettings, Start, build
 from cru.contexts.home import Home
 from cru.engine.session import Session
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import printable, show
-from cru.faces.cli.entry import SignalInterrupt, on_loop
 from cru.faces.cli.flags import Parsed, UsageProblem
-from cru.faces.cli.one_shot import asker_for, face_for, finish
 from cru.faces.cli.run_options import context_name, home_path, start_of, working_directory
-from cru.faces.cli.signals import Signals
+from cru.faces.cli.session_run import with_session
 
 HELP = """\
 cru lua '=EXPRESSION'    evaluate it and print the values
@@ -42,29 +36,13 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         raise UsageProblem("`cru lua` needs code or a file", "cru lua '=1 + 1'")
     source, name, folder = _chunk(args)
     start = start_of(parsed, context_name(parsed, Home(home_path(parsed))))
-    code = on_loop(_within(start, parsed, lambda session: _evaluate(session, source, name, folder, start.home)))
-    if code:
-        raise SignalInterrupt(code)
+
+    async def work(session: Session) -> None:
+        await session.open()
+        await _evaluate(session, source, name, folder, start.home)
+
+    with_session(start, parsed, work, cancels=True)
     return 0
-
-
-async def _within(start: Start, parsed: Parsed, work: Callable[[Session], Coroutine[Any, Any, None]]) -> int:
-    """Work in a session; the exit status that a signal asked for, 0 if none came."""
-    face = face_for(parsed)
-    built = build(start, asker=asker_for(parsed), command=f"cru -C {start.context}", watch=face.watch)
-    face.dress(built.settings.of(FaceSettings))
-    task = asyncio.current_task()
-    assert task is not None
-    signals = Signals(built.session, end=task.cancel)
-    try:
-        await built.session.open()
-        await work(built.session)
-    except asyncio.CancelledError:
-        task.uncancel()
-    finally:
-        await finish(built, signals)
-        face.close()
-    return signals.code
 
 
 def _chunk(args: CommandArguments) -> tuple[bytes, str, Path]:

@@ -1,60 +1,108 @@
-"""One run of the command: operations in the order of the flag table, then the prompt, then the farewell."""
+"""One run of the command: its flags in the order of the flag table, then the prompt, then the farewell."""
 
 from __future__ import annotations
 
+import os
 import sys
-from typing import Any, NamedTuple
-
-from msgspec import Struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from cru.contexts.home import Home
-from cru.faces.cli import entry
-from cru.faces.cli.console import say
+from cru.faces.cli.console import ExitStatus, say
 from cru.faces.cli.flags import Parsed, UsageProblem
-from cru.faces.cli.run_options import context_name, home_path, overrides, start_of
+from cru.faces.cli.run_options import context_name, home_path, overrides, require_utf8, start_of, working_directory
 
-# Flags that only say how this run works: a chat may follow them.
+if TYPE_CHECKING:
+    from msgspec import Struct
+
+    from cru.events.payloads import Attachment
+
+# Operations that only say how this run works: a chat may follow them.
 HOW = ("-C", "-U")
+
+
+class FlagResults(NamedTuple):
+    """What the flags leave for the rest of the run.
+
+    name: the context
+    events: what handlers are to hear of
+    code: the exit status of turns that flags ran
+    texts: what calls of tools gave, for the model
+    """
+
+    name: str
+    events: tuple[Struct, ...] = ()
+    code: int = ExitStatus.DONE
+    texts: tuple[str, ...] = ()
 
 
 def run(parsed: Parsed) -> int:
     """Everything that is no management command; returns the exit status."""
-    operations = parsed.operations()
-    quiet = any(flag.quiet for flag, _ in operations) or parsed.has("no-llm")
-    if parsed.has("force-llm"):
-        quiet = False
+    quiet = _is_quiet(parsed)
     _check(parsed)
     home = Home(home_path(parsed))
     if quiet and parsed.words:
         say(f"cru: the prompt is not sent ({_silencer(parsed)})")
-    text, warning = ("", "") if quiet or parsed.has("resume") else _prompt(parsed)
+    text, warning = ("", "") if quiet or parsed.has("resume") else read_prompt(parsed.words)
     name = context_name(parsed, home)
     _destroy_due(parsed, home, name)
-    name, events, code, results = _operate(parsed, home, name)
+    results = _carry_out(parsed, home, name)
     if warning:
         say(f"cru: {warning}")
-    asked = (
-        _PromptText(text, parsed.literal)
-        if not results
-        else _PromptText("\n\n".join([*results, text]).strip(), literal=True)
-    )
-    if not quiet and (asked.text.strip() or parsed.has("resume")):
-        return max(code, _turn(parsed, name, asked, events))
-    events = tuple(event for event in events if not getattr(event, "transient", False))  # no session, no other context
-    if events:
-        from cru.faces.cli.one_shot import announce
+    if results.texts:
+        text = "\n\n".join([*results.texts, text]).strip()
+    if not quiet and (text.strip() or parsed.has("resume")):
+        return max(results.code, _turn(parsed, text, results))
+    # No session follows, so there is no other context.
+    if events := tuple(event for event in results.events if not getattr(event, "transient", False)):
+        from cru.faces.cli.session_run import announce
 
-        announce(start_of(parsed, name), parsed, events)
-    if quiet or any(flag.short not in HOW for flag, _ in operations):
-        return _done(parsed, code)
-    return _without_prompt(parsed, name)
+        announce(start_of(parsed, results.name), parsed, events)
+    if quiet or any(flag.short not in HOW for flag, _ in parsed.operations()):
+        return _farewell(parsed, results.code)
+    return _chat(parsed, results.name)
 
 
-class _PromptText(NamedTuple):
-    """A prompt; `literal`: it is no command, whatever it begins with. (After -- nothing is one, nor is what a tool gave.)"""
+def read_prompt(words: Sequence[str]) -> tuple[str, str]:
+    """The prompt and a warning ("" = none): words of the command line, blank line, piped text (chibi 0.4, section 1.4 of its contract;
+    newlines are kept). A terminal on stdin adds nothing."""
+    typed, warning = _decode(os.fsencode(" ".join(words)), "the prompt")
+    if _stdin_is_terminal():
+        return typed, warning
+    piped, piped_warning = _decode(_read_stdin(), "standard input")
+    warning = warning or piped_warning
+    if not typed and piped[:1].isspace() and piped.lstrip().startswith("/"):
+        return f" {piped.strip()}", warning  # a space before a slash: no command
+    return "\n\n".join(part for part in (typed, piped.strip()) if part.strip()), warning
 
-    text: str
-    literal: bool
+
+def _stdin_is_terminal() -> bool:
+    try:
+        return os.isatty(0)
+    except OSError:
+        return True
+
+
+def _read_stdin() -> bytes:
+    try:
+        return sys.stdin.buffer.read() if sys.stdin is not None else b""
+    except (OSError, ValueError):
+        return b""  # standard input is closed: there is nothing to read
+
+
+def _decode(data: bytes, what: str) -> tuple[str, str]:
+    try:
+        return data.decode(), ""
+    except UnicodeDecodeError as error:
+        text = data.decode("utf-8", "backslashreplace")
+        return text, f"{what} is not UTF-8 (first at byte {error.start}); such bytes are sent as \\xNN"
+
+
+def _is_quiet(parsed: Parsed) -> bool:
+    """Whether the model is not called."""
+    if parsed.has("force-llm"):
+        return False
+    return parsed.has("no-llm") or any(flag.quiet for flag, _ in parsed.operations())
 
 
 def _silencer(parsed: Parsed) -> str:
@@ -78,33 +126,25 @@ def _destroy_due(parsed: Parsed, home: Home, name: str) -> None:
         return
     from cru.contexts.expiry import destroy_due
 
-    named = {value for _, values in parsed.given for value in values}
-    if "-" in named and home.previous:
-        named.add(home.previous)
-    for text in destroy_due(home, {name, *named}):
+    kept = {name, *(value for _, values in parsed.given for value in values)}
+    if "-" in kept and home.previous:
+        kept.add(home.previous)
+    for text in destroy_due(home, kept):
         say(f"cru: {text}")
 
 
-def _operate(parsed: Parsed, home: Home, name: str) -> tuple[str, tuple[Struct, ...], int, list[str]]:
-    """Carry out the flags; the context's name afterwards, what handlers are to hear of, the exit status of turns that flags ran, and
-    what calls of tools gave."""
+def _carry_out(parsed: Parsed, home: Home, name: str) -> FlagResults:
     operations = parsed.operations()
     if not operations:
-        return name, (), entry.DONE, []
+        return FlagResults(name)
     from cru.faces.cli.operations.flag_run import FlagRun
 
-    work = FlagRun(parsed, home, name)
-    work.carry_out(operations)
-    return work.name, tuple(work.events), work.code, work.results
+    flags = FlagRun(parsed, home, name)
+    flags.carry_out(operations)
+    return FlagResults(flags.name, tuple(flags.events), flags.code, tuple(flags.results))
 
 
-def _prompt(parsed: Parsed) -> tuple[str, str]:
-    from cru.faces.cli.prompt_text import read_prompt
-
-    return read_prompt(parsed.words)
-
-
-def _done(parsed: Parsed, code: int) -> int:
+def _farewell(parsed: Parsed, code: int) -> int:
     """Something was done, and nothing is to be asked."""
     if parsed.has("json"):
         from cru.engine.turn import LegResult
@@ -114,7 +154,7 @@ def _done(parsed: Parsed, code: int) -> int:
     return code
 
 
-def _without_prompt(parsed: Parsed, name: str) -> int:
+def _chat(parsed: Parsed, name: str) -> int:
     """Nothing to ask: a chat on a terminal, else an error. The chat's prompt stands on stderr, so stdout may be a pipe."""
     if sys.stdin.isatty() and sys.stderr.isatty() and not parsed.has("json") and not parsed.has("attach"):
         from cru.faces.cli.chat.chat import chat
@@ -123,18 +163,19 @@ def _without_prompt(parsed: Parsed, name: str) -> int:
     raise UsageProblem("there is no prompt", 'cru "your question", or pipe text into it')
 
 
-def _turn(parsed: Parsed, name: str, asked: _PromptText, events: tuple[Struct, ...]) -> int:
-    from cru.faces.cli.one_shot import Ask, one_shot
+def _turn(parsed: Parsed, text: str, results: FlagResults) -> int:
+    """What a tool gave is no command, whatever it begins with; nor is anything after --."""
+    from cru.faces.cli.session_run import PromptRequest, one_shot
 
-    ask = Ask(asked.text, _attachments(parsed), events, literal=asked.literal)
-    return one_shot(start_of(parsed, name), parsed, ask)
+    literal = parsed.literal or bool(results.texts)
+    request = PromptRequest(text, _attachments(parsed), results.events, literal=literal)
+    return one_shot(start_of(parsed, results.name), parsed, request)
 
 
-def _attachments(parsed: Parsed) -> tuple[Any, ...]:
+def _attachments(parsed: Parsed) -> tuple[Attachment, ...]:
     names = parsed.all("attach")
     if not names:
         return ()
     from cru.engine.prompts import read_attachment
-    from cru.faces.cli.run_options import checked, working_directory
 
-    return tuple(read_attachment(checked(name), working_directory()) for name in names)
+    return tuple(read_attachment(require_utf8(name), working_directory()) for name in names)

@@ -12,43 +12,43 @@ from cru.config.positions import split_key
 from cru.faces.cli.flags import UsageProblem
 
 
-def put(given: dict[str, Any], text: str) -> None:
-    """Set what `text` says in the settings of the run. The value is TOML if that fits, else a text. Raises UsageProblem."""
+def add_setting(settings: dict[str, Any], text: str) -> None:
+    """Put what `text` says into the settings of the run. The value is TOML if that fits, else a text. Raises UsageProblem."""
     key, mark, value = text.partition("=")
     path = split_key(key)
     if not mark or not path:
         raise UsageProblem(f"-s needs KEY=VALUE, not `{text}`", "for example: cru -s api.temperature=0.2 …")
-    _put(given, path, _fitting(path, value))
+    _set(settings, path, _fitting_value(path, value))
 
 
-def _fitting(path: tuple[str, ...], value: str) -> Any:
-    candidates = [*_toml(value), value]
+def _fitting_value(path: tuple[str, ...], text: str) -> object:
+    """The first reading of the text that the settings accept."""
     problems: list[ConfigError] = []
-    for one in candidates:
-        alone: dict[str, Any] = {}
-        _put(alone, path, one)
+    for value in (*_toml_values(text), text):
+        settings: dict[str, Any] = {}
+        _set(settings, path, value)
         try:
-            merge_layers(SETTINGS, [Layer(COMMAND_LINE, alone)], tables=API_TABLES)
+            merge_layers(SETTINGS, [Layer(COMMAND_LINE, settings)], tables=API_TABLES)
         except ConfigError as error:
             problems.append(error)
         else:
-            return one
+            return value
     first = problems[0].problems[0]
     raise UsageProblem(f"-s: {first.message}", first.hint or "cru -n list names all settings") from problems[0]
 
 
-def _toml(value: str) -> list[Any]:
+def _toml_values(text: str) -> list[object]:
     """The value that this is in TOML, if it is one."""
     import tomllib
 
     try:
-        found = tomllib.loads(f"value = {value}")
+        table = tomllib.loads(f"value = {text}")
     except (ValueError, RecursionError):  # a number of thousands of digits, too
         return []
-    return [found["value"]] if len(found) == 1 else []
+    return [table["value"]] if len(table) == 1 else []
 
 
-def _put(table: dict[str, Any], path: tuple[str, ...], value: Any) -> None:
+def _set(table: dict[str, Any], path: tuple[str, ...], value: object) -> None:
     for name in path[:-1]:
         inner = table.get(name)
         if not isinstance(inner, dict):

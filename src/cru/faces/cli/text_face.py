@@ -32,7 +32,7 @@ from cru.events.stream import (
     StatusChanged,
     Stream,
 )
-from cru.faces.cli.console import TerminalOutput, above, one_line, printable, say, show
+from cru.faces.cli.console import TerminalOutput, one_line, print_above_prompt, printable, say, show
 
 if TYPE_CHECKING:
     from cru.app import FaceSettings
@@ -136,7 +136,7 @@ class TextFace:
         if not self._waits(lambda: self.say(text)):
             self._put_away()
             self._leave_line()
-            above(lambda: say(text))
+            print_above_prompt(lambda: say(text))
 
     def _read(self, stream: Stream, reader: Callable[[Published[P]], None], *payloads: type[P]) -> None:
         def read(item: Published[P]) -> None:
@@ -251,14 +251,14 @@ class TextFace:
             return
         self._end_line()
         text = printable(said.text) if self._terminal else said.text
-        above(lambda: self._output.write(f"{text.rstrip()}\n".encode("utf-8", "replace")))
+        print_above_prompt(lambda: self._output.write(f"{text.rstrip()}\n".encode("utf-8", "replace")))
 
     def _status(self, item: Published[StatusChanged]) -> None:
         status = item.payload
         if self._statuses is None:
-            from cru.faces.cli.terminal.progress import Statuses
+            from cru.faces.cli.terminal.progress import PluginStatuses
 
-            self._statuses = Statuses()
+            self._statuses = PluginStatuses()
         said = self._statuses.take(status)
         if self._verbose:
             self.say(f"[status {one_line(status.owner)} {one_line(status.key)}: {said or 'none'}]")
@@ -337,12 +337,12 @@ def _short(args: dict[str, Any]) -> str:
 
 
 def _markdown(before: Callable[[], object]) -> Any:
-    from cru.faces.cli.terminal.markdown_stream import Markdown
+    from cru.faces.cli.terminal.markdown_stream import MarkdownStream
 
-    return Markdown(before)
+    return MarkdownStream(before)
 
 
 def _progress() -> Any:
-    from cru.faces.cli.terminal.markdown_stream import Progress
+    from cru.faces.cli.terminal.progress import ProgressLine
 
-    return Progress()
+    return ProgressLine()

@@ -1,16 +1,79 @@
-"""The Tab key in the chat: names of commands. Loaded when it is first pressed."""
+"""The chat's prompt: a line editor with a history and the Tab key for names of commands. Loads prompt_toolkit."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Iterable
+import os
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING
 
+from prompt_toolkit import PromptSession
 from prompt_toolkit.application import in_terminal
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
+from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.key_binding import KeyBindings
+from prompt_toolkit.output import create_output
 
 from cru.engine.session import Session
-from cru.faces.cli.entry import complain
+from cru.faces.cli.console import complain
 from cru.values.errors import CruError
+
+if TYPE_CHECKING:
+    from prompt_toolkit.key_binding import KeyPressEvent
+
+
+class PromptLine:
+    """The line editor; it draws on stderr, so that standard output holds nothing but answers. `status` stands to the right of it;
+    `suspend` is what Ctrl-Z does."""
+
+    def __init__(
+        self, history: str, session: Session, suspend: Callable[[], Awaitable[None]], status: Callable[[], str]
+    ) -> None:
+        self._editor: PromptSession[str] = PromptSession(
+            history=_history(history),
+            key_bindings=_keys(suspend),
+            output=create_output(stdout=sys.stderr),
+            completer=CommandCompleter(session),
+            complete_while_typing=False,
+            rprompt=status,
+        )
+
+    async def read(self, typed: str) -> str:
+        """What is typed behind the prompt up to Enter, with what was typed already. Raises KeyboardInterrupt and EOFError."""
+        return await self._editor.prompt_async("> ", default=typed, set_exception_handler=False)
+
+    def close(self) -> None:
+        """End it as Ctrl-D does."""
+        if self._editor.app.is_running:
+            self._editor.app.exit(exception=EOFError)
+
+
+def _history(path: str) -> History:
+    """What was typed before; private, and only kept in memory if the file cannot be written."""
+    try:
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
+    except OSError:
+        return InMemoryHistory()
+    return FileHistory(path)
+
+
+def _keys(suspend: Callable[[], Awaitable[None]]) -> KeyBindings:
+    keys = KeyBindings()
+
+    @keys.add("escape", "enter")
+    def _new_line(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    @keys.add("c-z")
+    def _suspend(event: KeyPressEvent) -> None:
+        async def stop() -> None:
+            async with in_terminal():
+                await suspend()
+
+        event.app.create_background_task(stop())
+
+    return keys
 
 
 class CommandCompleter(Completer):
@@ -18,7 +81,7 @@ class CommandCompleter(Completer):
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._open = False
+        self._has_opened = False
 
     def get_completions(self, document: Document, complete_event: CompleteEvent) -> Iterable[Completion]:
         before = document.text_before_cursor
@@ -31,14 +94,14 @@ class CommandCompleter(Completer):
     async def get_completions_async(
         self, document: Document, complete_event: CompleteEvent
     ) -> AsyncGenerator[Completion, None]:
-        if not self._open and document.text_before_cursor.startswith("/"):
-            self._open = True
+        if not self._has_opened and document.text_before_cursor.startswith("/"):
+            self._has_opened = True
             async with in_terminal():
-                await self._opened()
+                await self._open_session()
         for completion in self.get_completions(document, complete_event):
             yield completion
 
-    async def _opened(self) -> None:
+    async def _open_session(self) -> None:
         try:
             await self._session.open()
         except CruError as error:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 
 from msgspec import Struct
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 
-from cru.faces.cli.console import one_line
+from cru.faces.cli.console import cut_to_columns, one_line
 
 NUMBERS = re.compile(r"\d+(-\d+)?([\s,]+\d+(-\d+)?)*,?")
 LABEL_CHARACTERS, LABEL_COLUMNS = 200, 30
@@ -41,7 +41,7 @@ class Choices(Struct, frozen=True):
             line = f"{'*' if at in marked else ' '} {at + 1:>{digits}}  {labels[at]}"
             if self._about(at):
                 line = f"{line}{' ' * (width - cell_len(labels[at]))}  {one_line(_flat(self._about(at)))}"
-                line = cut(line, max(columns - 1, cell_len(labels[at]) + digits + 4))
+                line = cut_to_columns(line, max(columns - 1, cell_len(labels[at]) + digits + 4))
             made.append(line)
         return made
 
@@ -104,11 +104,6 @@ def _numbers(choices: Choices, words: str) -> Taken | str:
     if len(found) > 1 and not choices.several:
         return "only one of them"
     return Taken(tuple(dict.fromkeys(found)))
-
-
-def cut(text: str, columns: int) -> str:
-    """A line of at most that many columns; wide characters take two."""
-    return text if cell_len(text) <= columns else set_cell_size(text, max(columns - 1, 1)).rstrip() + "…"
 
 
 def _flat(text: str) -> str:

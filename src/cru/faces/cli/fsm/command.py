@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, say, show
-from cru.faces.cli.entry import unattended
+from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import context_name, home_path, start_of
 from cru.values.errors import CruError
@@ -54,7 +54,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         raise args.wrong(f"`cru fsm {verb or 'list'}` does not take {names[0]}")
     if args.has("--json") and args.has("--mermaid"):
         raise UsageProblem("--json and --mermaid do not go together", f"cru fsm show {names[0]} --mermaid")
-    machines, orphans = unattended(_loaded(parsed, names[0] if verb == "reset" else ""))
+    machines, orphans = run_interruptible(_loaded(parsed, names[0] if verb == "reset" else ""))
     if verb == "reset":
         show(f"{names[0]}: its run in this context is forgotten")
     elif verb == "show":

@@ -6,8 +6,7 @@ import shlex
 from importlib import import_module
 
 from cru.config.closest import closest
-from cru.faces.cli.entry import or_prompt
-from cru.faces.cli.flags import Parsed, UsageProblem
+from cru.faces.cli.flags import Parsed, UsageProblem, command_or_prompt
 
 HELP = """\
 cru hooks list                every command hook: id, state and why, event, matcher, command, file and line (--json, --all)
@@ -74,7 +73,7 @@ def _unknown(verb: str, words: tuple[str, ...]) -> UsageProblem:
     near = closest(verb, VERBS)
     if near:
         return UsageProblem(
-            f"`cru hooks` does not take {verb}", or_prompt(("hooks", near, *words[1:]), ("hooks", *words))
+            f"`cru hooks` does not take {verb}", command_or_prompt(("hooks", near, *words[1:]), ("hooks", *words))
         )
     prompt = shlex.join(("cru", "--", "hooks", *words))
     return UsageProblem(f"`cru hooks` does not take {verb}", f"it takes: {', '.join(VERBS)}\nas a prompt: {prompt}")

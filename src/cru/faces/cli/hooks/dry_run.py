@@ -17,7 +17,7 @@ from cru.extensions.hooks.run.command import MISMATCH
 from cru.extensions.hooks.setup import HookInventory
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
-from cru.faces.cli.entry import unattended
+from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.hooks.inventory import found
 from cru.faces.cli.run_options import start_of
@@ -57,7 +57,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     name = wanted.first
     given = _given(args, name)
     chosen = _chosen(there, wanted, args.value("--id", ""))
-    tried = unattended(_tried(parsed, there, synthetic_events.make_payload(name, given), chosen))
+    tried = run_interruptible(_tried(parsed, there, synthetic_events.make_payload(name, given), chosen))
     if args.has("--json"):
         show(
             masked_json(

@@ -43,9 +43,14 @@ CUT = "\n[... cut here: more than {limit:,} characters; the result has the first
 
 
 class JsonFace:
-    """Writes each line with one write to standard output, at once. `last` is how this process' last run ended."""
+    """Writes each line with one write to standard output, at once.
+
+    last: how this process' last run ended
+    tells_failures: as the text face has it; a program reads everything
+    """
 
     last: ClassVar[LegResult | None] = None
+    tells_failures = True
 
     def __init__(self) -> None:
         self._encode = msgspec.json.Encoder(enc_hook=repr).encode

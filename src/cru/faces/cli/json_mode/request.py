@@ -84,7 +84,7 @@ CHIBI = {
 OPTIONS = {f.name: f for f in FLAGS if (f.kind == "option" and f.name not in OWN) or f.name.startswith("destroy-")}
 
 
-def request(parsed: Parsed) -> Parsed:
+def read_request(parsed: Parsed) -> Parsed:
     """What the object on standard input asks for, as a command line. Raises UsageProblem."""
     wrong = next((flag for flag, _ in parsed.given if flag.name not in BESIDE), None)
     if wrong is not None or parsed.words:
@@ -262,29 +262,3 @@ def _text(name: str, value: Any) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     raise UsageProblem(f"`{name}` is missing" if value is None else f"`{name}` should be a text")
-
-
-# Classes of errors, by name so that none of their modules is loaded, and exit statuses -> chibi's words. The rest is internal_error.
-BY_ERROR = {
-    "NoSuchContext": "not_found", "FileNotFoundError": "not_found", "NameTaken": "already_exists", "FileExistsError": "already_exists",
-    "NotConfirmed": "permission_denied", "PermissionError": "permission_denied", "ConfigError": "invalid_data",
-    "StoreUnreadable": "invalid_data", "MigrationFailed": "invalid_data",
-}  # fmt: skip
-BY_CODE = {2: "invalid_input", 3: "permission_denied", 5: "not_found"}
-
-
-def done(code: int, error: BaseException | None) -> None:
-    """The last line on standard error: {"type": "done", "ok", and if it is not: "code", "message"}."""
-    from cru.faces.cli.json_mode.face import JsonFace
-
-    line: dict[str, Any] = {"type": "done", "ok": code == 0}
-    if code:
-        names = [kind.__name__ for kind in type(error).__mro__]
-        word = next((BY_ERROR[name] for name in names if name in BY_ERROR), BY_CODE.get(code, "internal_error"))
-        last = JsonFace.last
-        said = (last.error or last.reason) if last is not None else ""
-        line |= {"code": word, "message": getattr(error, "message", "") or said or f"exit status {code}"}
-    try:
-        os.write(2, msgspec.json.encode(line) + b"\n")
-    except OSError:
-        pass  # nobody can be told

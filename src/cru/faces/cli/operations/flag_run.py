@@ -114,6 +114,6 @@ class FlagRun:
         self, name: str, work: Callable[[Session], Coroutine[Any, Any, None]], *, tells_failures: bool = True
     ) -> None:
         """Build a session on a context, do the work, close it; `tells_failures`: of calls of tools."""
-        from cru.faces.cli.one_shot import with_session
+        from cru.faces.cli.session_run import with_session
 
         with_session(start_of(self.parsed, name), self.parsed, work, tells_failures=tells_failures)

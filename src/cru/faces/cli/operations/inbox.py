@@ -7,8 +7,8 @@ from collections.abc import Iterable
 
 from cru.contexts.errors import ContextHeld
 from cru.contexts.inbox import InboxMessage
-from cru.faces.cli import entry as exits
-from cru.faces.cli.console import say
+from cru.faces.cli.console import ExitStatus, complain, say
+from cru.faces.cli.event_loop import SignalInterrupt
 from cru.faces.cli.operations.flag_run import FlagRun
 from cru.faces.cli.run_options import start_of
 from cru.values.errors import CruError
@@ -56,7 +56,7 @@ def _waiting(run: FlagRun, name: str) -> list[InboxMessage]:
     try:
         letters, problems = run.home.waiting(name)
     except CruError as error:
-        exits.complain(error.message, error.hint)
+        complain(error.message, error.hint)
         run.code = max(run.code, error.code)
         return []
     if problems and not letters:
@@ -67,24 +67,24 @@ def _waiting(run: FlagRun, name: str) -> list[InboxMessage]:
 
 def _act(run: FlagRun, name: str, patient: bool) -> int:
     """One turn; its exit status. Raises Interrupted."""
-    from cru.faces.cli.one_shot import Ask, one_shot
+    from cru.faces.cli.session_run import PromptRequest, one_shot
 
     try:
-        code = one_shot(start_of(run.parsed, name), run.parsed, Ask(_prompt(run), source="inbox"))
+        code = one_shot(start_of(run.parsed, name), run.parsed, PromptRequest(_prompt(run), source="inbox"))
     except ContextHeld as error:
         if patient:
             say(f"cru: {name} is left out: {error.message}")
-            return exits.DONE
+            return ExitStatus.DONE
         return _failed(run, error)
     except CruError as error:
         return _failed(run, error)
     if code > 128:
-        raise exits.SignalInterrupt(code)
+        raise SignalInterrupt(code)
     return code
 
 
 def _failed(run: FlagRun, error: CruError) -> int:
-    exits.complain(error.message, error.hint)
+    complain(error.message, error.hint)
     if run.parsed.has("json"):
         from cru.faces.cli.json_mode.face import JsonFace
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cru.faces.cli import entry as exits
 from cru.faces.cli.console import say
+from cru.faces.cli.event_loop import run_async
 from cru.faces.cli.flags import UsageProblem
 from cru.faces.cli.run_options import start_of
 
@@ -34,13 +34,13 @@ def _set(run: FlagRun, context: str, model: str, command: str) -> None:
 
     if not model.strip():
         raise UsageProblem("a model needs a name", "cru -m PROVIDER:MODEL")
-    exits.on_loop(_check(start_of(run.parsed, context), model))
+    run_async(_check(start_of(run.parsed, context), model))
     store = run.home.open(context)
     with store.lock(command):
         set_value(store.folder / "local.toml", "model", model)
 
 
-async def _check(start: Start, model: str) -> int:
+async def _check(start: Start, model: str) -> None:
     """As /model does. Raises NoModel, NoSuchModel."""
     from cru.app import load_settings
     from cru.commands.model import check
@@ -57,4 +57,3 @@ async def _check(start: Start, model: str) -> int:
         await check(model, voices)
     finally:
         await voices.close()
-    return exits.DONE

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cru.contexts.errors import StoreUnwritable
-from cru.faces.cli import entry as exits
-from cru.faces.cli.console import TerminalOutput, printable, say
+from cru.faces.cli.console import ExitStatus, TerminalOutput, printable, say
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ LEAVE = '"flags": {"trust": true} allows what only a mode asks about'
 class CallFailed(CruError):
     """A call by hand came to nothing; `code` says of which kind that is."""
 
-    def __init__(self, message: str, hint: str = "", code: int = exits.ERROR) -> None:
+    def __init__(self, message: str, hint: str = "", code: int = ExitStatus.ERROR) -> None:
         super().__init__(message, hint)
         self.code = code
 
@@ -68,7 +67,7 @@ def _call(run: FlagRun, name: str, words: tuple[str, ...], *, as_object: bool) -
         raise _failure(name, found[0], outcome, program=program, streamed=not run.parsed.has("json"))
     _show(run, outcome.result)
     if outcome.answer.halt:
-        raise CallFailed(f"halted by {outcome.halted_by}: {outcome.answer.reason}".rstrip(": "), code=exits.DENIED)
+        raise CallFailed(f"halted by {outcome.halted_by}: {outcome.answer.reason}".rstrip(": "), code=ExitStatus.DENIED)
     run.results.append(outcome.content)
 
 
@@ -88,7 +87,9 @@ def _check_object(name: str, word: str) -> None:
     except (msgspec.DecodeError, RecursionError) as error:
         why = str(error).replace("Input data was truncated", f"it ends too early (byte {len(word.encode())})")
         raise CallFailed(
-            f"the arguments of {name} are not one JSON object: {why}", "cru -p takes words as they are", exits.USAGE
+            f"the arguments of {name} are not one JSON object: {why}",
+            "cru -p takes words as they are",
+            ExitStatus.USAGE,
         ) from error
 
 
@@ -111,12 +112,12 @@ def _failure(name: str, tool: Tool | None, outcome: ToolOutcome, *, program: boo
     if streamed and getattr(tool, "outside", False):
         text = _without_errors(name, text)
     if outcome.which == "unknown":
-        return CallFailed(text, "`cru /tools` lists them", exits.USAGE)
+        return CallFailed(text, "`cru /tools` lists them", ExitStatus.USAGE)
     if outcome.which == "invalid":
-        return CallFailed(text, _example(name, tool), exits.USAGE)
+        return CallFailed(text, _example(name, tool), ExitStatus.USAGE)
     denied = outcome.which in DENIED or (outcome.which == "timeout" and not outcome.ran)
     hint = LEAVE if program and outcome.which == "policy" else ""
-    return CallFailed(text, hint, exits.DENIED if denied else exits.ERROR)
+    return CallFailed(text, hint, ExitStatus.DENIED if denied else ExitStatus.ERROR)
 
 
 def _without_errors(name: str, text: str) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, printable, say, show
-from cru.faces.cli.entry import unattended
+from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import home_path, start_of, working_directory
 from cru.values.errors import CruError
@@ -152,7 +152,7 @@ def _test(parsed: Parsed, word: str) -> int:
             report += await _tested(_shown(file), folder)
         return report
 
-    report = unattended(tested())
+    report = run_interruptible(tested())
     for problem in report.errors:
         show(f"failed: {' / '.join(part for part in (problem.suite, problem.name) if part) or 'the file itself'}")
         place = f"{problem.where}: " if problem.where else ""
@@ -304,7 +304,7 @@ def _with_plugins(start: Start, work: Callable[[Built, Extensions], Awaitable[T]
             await built.session.close()
             await built.close()
 
-    return unattended(run())
+    return run_interruptible(run())
 
 
 def _extensions(built: Built, start: Start) -> Extensions:

@@ -71,7 +71,7 @@ def aside() -> AbstractAsyncContextManager[None]:
     return nullcontext() if editor is None else editor.in_terminal()
 
 
-def typed(fd: int) -> str:
+def read_typed(fd: int) -> str:
     """What was typed up to now and nobody has read: its lines, without keys that are no text; "" if there is nothing."""
     import select
 

@@ -1,17 +1,15 @@
-"""What only a terminal sees: Markdown block by block, and one line of progress on stderr. Never loaded for pipes."""
+"""Markdown on a terminal as it comes: block by block. Never loaded for pipes."""
 
 from __future__ import annotations
 
-import os
 import re
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from cru.faces.cli.console import printable
 
 
-class Markdown:
+class MarkdownStream:
     """Collects text until a block is whole (a blank line outside a fence), then prints it rendered. rich loads at the first.
     `before` is called before anything is printed."""
 
@@ -82,52 +80,3 @@ def _until(line: str) -> re.Pattern[str] | None:
         return None
     end = re.compile(HTML_ENDS[(html.lastindex or 4) - 1], re.IGNORECASE)
     return None if end.search(line, html.end()) else end
-
-
-ERASE = "\r\x1b[2K"
-
-
-class Progress:
-    """One line on stderr that goes away again."""
-
-    def __init__(self) -> None:
-        self._shown = False
-
-    def show(self, text: str) -> None:
-        """Replace it; "" is no line."""
-        if not text:
-            self.clear()
-            return
-        away = ERASE if self._shown else ""
-        self._shown = True
-        text = _fitting(text)
-        self._write(f"{away}\x1b[2m{text} …\x1b[0m")
-
-    def leave(self) -> None:
-        """What stands there now is somebody else's."""
-        self._shown = False
-
-    def clear(self) -> None:
-        if self._shown:
-            self._write(ERASE)
-            self._shown = False
-
-    def _write(self, text: str) -> None:
-        try:
-            sys.stderr.write(text)
-            sys.stderr.flush()
-        except OSError:
-            pass  # the terminal has gone; the turn goes on
-
-
-def _fitting(text: str) -> str:
-    """At most one row of the terminal: only one can be taken away again."""
-    try:
-        columns = os.get_terminal_size(2).columns or 80
-    except OSError:
-        columns = 80
-    if len(text) * 2 + 3 <= columns:
-        return text
-    from cru.faces.cli.dialogs.choices import cut
-
-    return cut(text, columns - 3)

@@ -1,15 +1,19 @@
-"""What plugins say about themselves, the latest of each (`cru.set_status`, `cru.statusline`). Loaded with the first."""
+"""What a terminal shows beside the answer: one line of progress on stderr, and what plugins say about themselves."""
 
 from __future__ import annotations
 
+import os
+import sys
+
 from cru.events.stream import StatusChanged
-from cru.faces.cli.console import one_line
+from cru.faces.cli.console import cut_to_columns, one_line
 
 MARKS = {"warn": "! ", "error": "!! "}
 
 
-class Statuses:
-    """In the order in which they came first. Each plugin has its own keys; those of the status line belong to all."""
+class PluginStatuses:
+    """What plugins say about themselves, the latest of each (`cru.set_status`, `cru.statusline`), in the order in which they came
+    first. Each plugin has its own keys; those of the status line belong to all."""
 
     def __init__(self) -> None:
         self._said: dict[tuple[str, str], str] = {}
@@ -27,3 +31,50 @@ class Statuses:
     def text(self) -> str:
         """All of them on one line."""
         return " · ".join(self._said.values())
+
+
+ERASE = "\r\x1b[2K"
+
+
+class ProgressLine:
+    """One line on stderr that goes away again."""
+
+    def __init__(self) -> None:
+        self._shown = False
+
+    def show(self, text: str) -> None:
+        """Replace it; "" is no line."""
+        if not text:
+            self.clear()
+            return
+        away = ERASE if self._shown else ""
+        self._shown = True
+        text = _fitting(text)
+        self._write(f"{away}\x1b[2m{text} …\x1b[0m")
+
+    def leave(self) -> None:
+        """What stands there now is somebody else's."""
+        self._shown = False
+
+    def clear(self) -> None:
+        if self._shown:
+            self._write(ERASE)
+            self._shown = False
+
+    def _write(self, text: str) -> None:
+        try:
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        except OSError:
+            pass  # the terminal has gone; the turn goes on
+
+
+def _fitting(text: str) -> str:
+    """At most one row of the terminal: only one can be taken away again."""
+    try:
+        columns = os.get_terminal_size(2).columns or 80
+    except OSError:
+        columns = 80
+    if len(text) * 2 + 3 <= columns:
+        return text
+    return cut_to_columns(text, columns - 3)

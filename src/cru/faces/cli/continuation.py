@@ -1,0 +1,56 @@
+"""What to type to go on: the command lines that `cru` names at the end of a run."""
+
+from __future__ import annotations
+
+import shlex
+
+from cru.config.secret import holds_secret
+from cru.faces.cli.console import ExitStatus
+from cru.faces.cli.flags import Parsed
+
+# Flags that a run's continuation needs too.
+KEPT = ("home", "project-root", "model", "mode", "trust", "hooks", "strict-hooks", "set", "no-tool-calls")
+
+
+def resume_command(parsed: Parsed, context: str, code: int) -> str:
+    """What to type to go on with an unfinished turn of this run, that ended with an exit status: a model that cannot be is left out."""
+    without = "model" if code == ExitStatus.NO_MODEL and _is_no_model(parsed.last("model") or "") else ""
+    return _same_command(parsed, "-C", context, "--resume", without=without)
+
+
+def secrets_hint(parsed: Parsed) -> str:
+    """Which settings of the command line those commands leave out because they are secret; "" if none."""
+    names = dict.fromkeys(value.partition("=")[0] for value in parsed.all("set") if holds_secret(value))
+    return (
+        f"and again with {' '.join(f'-s {name}=…' for name in names)}: what is secret is not repeated here"
+        if names
+        else ""
+    )
+
+
+def chat_command(parsed: Parsed, context: str) -> str:
+    """What to type to go on with the conversation of this run."""
+    return _same_command(parsed, "-C", context)
+
+
+def _same_command(parsed: Parsed, *words: str, without: str = "") -> str:
+    """A command line that works in the same place and the same way; the flag `without` is left out."""
+    flags = [given for given in parsed.given if given[0].name in KEPT and given[0].name != without]
+    flags = [(flag, values) for flag, values in flags if flag.name != "set" or not holds_secret(values[0])]
+    kept = [word for flag, values in flags for word in (flag.short or flag.long, *values)]
+    return shlex.join(["cru", *kept, *words])
+
+
+def _is_no_model(name: str) -> bool:
+    """Whether neither a key nor a file could make a model of that name."""
+    from cru.models.protocol import NoModel
+    from cru.models.providers import refuse_misspelt, split_model
+    from cru.models.settings import ModelSettings
+
+    try:
+        provider, identity = split_model(name, ModelSettings(), {})
+        if not provider:
+            refuse_misspelt(identity)
+    except NoModel:
+        return True
+    return False

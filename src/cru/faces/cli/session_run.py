@@ -1,0 +1,236 @@
+"""Runs of a session with a face: one prompt and one turn, or other work in it. The exit status says how it ended."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
+
+from cru.app import Built, FaceSettings, Start, build
+from cru.engine.commands import split_command
+from cru.engine.session import Session
+from cru.engine.turn import LegResult, PromptSource
+from cru.faces.cli.console import ExitStatus, TerminalOutput, complain, end_startup
+from cru.faces.cli.event_loop import SignalHandlers, SignalInterrupt, run_async
+from cru.faces.cli.flags import Parsed
+from cru.values.errors import CruError
+
+if TYPE_CHECKING:
+    from cru.events.payloads import Attachment
+    from cru.faces.cli.command_face import CliFace
+    from cru.faces.cli.dialogs.asker import TerminalAsker
+    from cru.faces.cli.json_mode.face import JsonFace
+    from cru.faces.cli.text_face import TextFace
+
+EXIT_STATUSES = {
+    "done": ExitStatus.DONE,
+    "cancelled": ExitStatus.DENIED,
+    "halted": ExitStatus.DENIED,
+    "interrupted": ExitStatus.INTERRUPTED,
+}
+
+
+class PromptRequest(NamedTuple):
+    """What a run is asked to do.
+
+    text: the prompt
+    attachments: files that go with it
+    events: what handlers hear first
+    source: where the text is from, if nobody typed it
+    literal: it is no command, whatever it begins with
+    """
+
+    text: str
+    attachments: tuple[Attachment, ...] = ()
+    events: tuple[Struct, ...] = ()
+    source: PromptSource = "user"
+    literal: bool = False
+
+
+class OpenRun(NamedTuple):
+    """A session that is built, and the signals that end it."""
+
+    built: Built
+    signals: SignalHandlers
+
+
+@asynccontextmanager
+async def open_run(
+    start: Start, parsed: Parsed, face: TextFace | JsonFace, command: str = ""
+) -> AsyncIterator[OpenRun]:
+    """Build a session for the block; afterwards its end is announced and every connection closed. `command`: how it calls itself."""
+    built = build(start, asker=_asker_for(parsed), command=command or f"cru -C {start.context}", watch=face.watch)
+    face.dress(built.settings.of(FaceSettings))
+    end_startup()
+    signals = SignalHandlers(built.session)
+    try:
+        yield OpenRun(built, signals)
+    finally:
+        signals.remove()
+        await built.session.close()
+        await built.close()
+        face.close()
+
+
+def one_shot(start: Start, parsed: Parsed, request: PromptRequest) -> int:
+    """Ask once (or resume) and print; returns the exit status."""
+    return run_async(_one_shot(start, parsed, request))
+
+
+async def _one_shot(start: Start, parsed: Parsed, request: PromptRequest) -> int:
+    face = _face_for(parsed)
+    async with open_run(start, parsed, face) as (built, signals):
+        built.face = lambda: _command_face(built)
+        try:
+            result = await _turn(built.session, parsed, request)
+        except CruError as error:
+            if is_left_open(built.session, error, "" if request.literal else request.text):
+                error.hint = "\n".join(filter(None, [error.hint, *_resume_hints(parsed, start, error.code)]))
+            raise
+    code = signals.code or exit_status(result)
+    if face.problem:
+        complain(f"standard output: {face.problem}", f"the answer is in the log: cru -G {start.context} 1")
+        TerminalOutput.lost, code = "", code or ExitStatus.ERROR
+    if not can_resume(result):
+        face.result(result, code)
+        return code
+    from cru.faces.cli.continuation import resume_command, secrets_hint
+
+    face.result(result, code, resume_command(parsed, start.context, code))
+    if hint := secrets_hint(parsed):
+        face.say(hint)
+    return code
+
+
+def _resume_hints(parsed: Parsed, start: Start, code: int) -> tuple[str, str]:
+    from cru.faces.cli.continuation import resume_command, secrets_hint
+
+    return f"resume with: {resume_command(parsed, start.context, code)}", secrets_hint(parsed)
+
+
+async def _turn(session: Session, parsed: Parsed, request: PromptRequest) -> LegResult:
+    if request.events:
+        await session.open("resume" if parsed.has("resume") else "startup")  # plugins are to hear of it, too
+    for event in request.events:
+        await session.parts.bus.dispatch(event)
+    if parsed.has("resume"):
+        return await session.resume()
+    if request.source == "inbox":
+        return await _inbox_turn(session, request)
+    session.submit(request.text, attachments=request.attachments, source=request.source, literal=request.literal)
+    result = await session.run()
+    if result is None and request.attachments:
+        session.parts.bus.stream.warn("what is attached is not used: the command gave no prompt")
+    return result or LegResult("done")
+
+
+async def _inbox_turn(session: Session, request: PromptRequest) -> LegResult:
+    """A turn about the messages that wait; none if another run has taken them."""
+    with session.locked():
+        if not session.parts.store.peek_inbox():
+            return LegResult("done")
+        session.submit(request.text, source=request.source, literal=request.literal)
+        return await session.run() or LegResult("done")
+
+
+def _command_face(built: Built) -> CliFace:
+    from cru.faces.cli.command_face import CliFace
+
+    return CliFace(built.store)
+
+
+def with_session(
+    start: Start,
+    parsed: Parsed,
+    work: Callable[[Session], Awaitable[object]],
+    *,
+    tells_failures: bool = True,
+    cancels: bool = False,
+) -> None:
+    """Build a session, do something with it, close it. Raises SignalInterrupt if a signal ended it. `tells_failures`: the face says which
+    calls of tools failed; `cancels`: a signal cancels the work, instead of ending the session's turn."""
+
+    async def run() -> int:
+        face = _face_for(parsed)
+        face.tells_failures = tells_failures
+        async with open_run(start, parsed, face) as (built, signals):
+            task = asyncio.current_task() if cancels else None
+            if task is not None:
+                signals.on_end(task.cancel)
+            try:
+                await work(built.session)
+            except CruError:
+                if not signals.code:
+                    raise
+            except asyncio.CancelledError:
+                if task is None:
+                    raise
+                task.uncancel()
+        return signals.code
+
+    code = run_async(run())
+    if code:
+        raise SignalInterrupt(code)
+
+
+def announce(start: Start, parsed: Parsed, events: tuple[Struct, ...]) -> None:
+    """Let handlers hear events although no turn follows."""
+
+    async def work(session: Session) -> None:
+        await session.open()
+        for event in events:
+            await session.parts.bus.dispatch(event)
+
+    with_session(start, parsed, work)
+
+
+def is_left_open(session: Session, error: Exception | None = None, typed: str = "") -> bool:
+    """Whether an error left a turn in its middle that `--resume` would go on with: the log knows. `typed`: if that is a command, only
+    what it began counts."""
+    from cru.contexts.errors import ContextHeld
+    from cru.engine.prompts import find_unfinished
+
+    if isinstance(error, ContextHeld):
+        return False  # what is open there is another process's
+    try:
+        prompt = find_unfinished(session.parts.store.visible(), session.parts.root)
+    except CruError:
+        return True  # it is there, but something of it is gone
+    return prompt is not None and (prompt.source == "command" or split_command(typed) is None)
+
+
+def can_resume(result: LegResult) -> bool:
+    """Whether `--resume` would go on with it."""
+    return result.cause in ("error", "interrupted") and bool(result.ref)
+
+
+def exit_status(result: LegResult) -> int:
+    """The exit status that a leg's end means."""
+    if result.cause == "error":
+        return result.code or ExitStatus.ERROR
+    return EXIT_STATUSES[result.cause]
+
+
+def _face_for(parsed: Parsed) -> TextFace | JsonFace:
+    """JSON for programs, text for people and pipes."""
+    if parsed.has("json"):
+        from cru.faces.cli.json_mode.face import JsonFace
+
+        return JsonFace()
+    from cru.faces.cli.text_face import TextFace
+
+    return TextFace(parsed.has("verbose"))
+
+
+def _asker_for(parsed: Parsed) -> TerminalAsker | None:
+    """A person at the terminal, if there is one: /dev/tty opens and stderr is a terminal."""
+    import sys
+
+    if parsed.has("json") or not sys.stderr.isatty():
+        return None
+    from cru.faces.cli.dialogs.asker import terminal_asker
+
+    return terminal_asker()
