@@ -11,12 +11,12 @@ import pytest
 
 from cru.extensions.lua.convert import LuaError
 from cru.extensions.lua.runtime import LuaVM
-from cru.faces.cli.event_loop import Loop
+from cru.faces.cli.event_loop import WatchedEventLoop
 
 
 def run(vm: LuaVM, source: str, *args: Any) -> Any:
     """What the chunk returns: one value, or a tuple of several. Nothing that it started is left unreaped."""
-    loop = Loop()
+    loop = WatchedEventLoop()
     try:
         with asyncio.Runner(loop_factory=lambda: loop) as runner:
             results = runner.run(vm.run(vm.load(source, "@test.lua"), *args))

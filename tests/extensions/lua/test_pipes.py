@@ -13,7 +13,7 @@ from tests.extensions.lua.support import failure, gone, run
 
 from cru.extensions.lua.convert import LuaTooSlow
 from cru.extensions.lua.runtime import LuaVM
-from cru.faces.cli.event_loop import Loop
+from cru.faces.cli.event_loop import WatchedEventLoop
 
 # what is returned → the values
 EXECUTE: list[tuple[str, object]] = [
@@ -134,12 +134,12 @@ def test_a_command_that_nobody_holds_any_more_ends_but_what_it_was_given_is_used
         gc.collect()
         end = time.monotonic() + 5
         loop = asyncio.get_running_loop()
-        assert isinstance(loop, Loop) and loop.children
+        assert isinstance(loop, WatchedEventLoop) and loop.children
         while loop.children:
             assert time.monotonic() < end
             await asyncio.sleep(0.01)
 
-    with asyncio.Runner(loop_factory=Loop) as runner:
+    with asyncio.Runner(loop_factory=WatchedEventLoop) as runner:
         runner.run(main())
     assert out.read_text() == "kept"
 
