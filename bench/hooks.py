@@ -29,8 +29,8 @@ from cru.events.stamp import Origin
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.dialects.crush.dialect import Crush
 from cru.extensions.hooks.model.entry import HookSource
-from cru.extensions.hooks.loader import EntryStatus, LoadedHooks
-from cru.extensions.hooks.session import Hooks
+from cru.extensions.hooks.model.status import EntryStatus, LoadedHooks
+from cru.extensions.hooks.session import SessionHooks
 from cru.extensions.hooks.launch.process import command_line
 
 TOOL = ToolBeforeCall("bash", {"command": "x" * 900, "timeout": 30}, "call_1")
@@ -51,7 +51,7 @@ class World:
         entries, _ = dialect.parse(HookSource("crush", "user", folder / "crush.json", text))
         about = SessionFacts("s", "main", folder, folder, folder, folder, folder, self.env, lambda: "ask", lambda: folder / "t.jsonl")
         loaded = LoadedHooks([EntryStatus(entry, "active") for entry in entries])
-        self.hooks = Hooks(loaded, {"crush": dialect}, about, LineFile(folder / "hooks.jsonl"))
+        self.hooks = SessionHooks(loaded, {"crush": dialect}, about, LineFile(folder / "hooks.jsonl"))
         self.bus = Bus(Origin(session_id="s", run_id="r"))
         self.hooks.register(self.bus)
         self.argv = command_line(entries[0], self.env, folder) if entries else ()

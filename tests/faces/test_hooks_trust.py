@@ -298,7 +298,7 @@ def test_without_files_nothing_of_the_room_is_loaded(home: HomeDir) -> None:
     (home.path / ".claude").mkdir()
     (home.path / ".claude" / "settings.json").write_text('{"permissions": {"allow": ["Bash(ls)"]}}')
     room = {name for name in loaded(home, "hi") if name.startswith("cru.extensions.hooks.")}
-    assert room == {"cru.extensions.hooks.discovery", "cru.extensions.hooks.settings"}
+    assert room == {f"cru.extensions.hooks.{name}" for name in ("discovery", "settings", "watcher")}
 
 
 # the other dialects ---------------------------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from cru.events.catalog import BY_NAME, CATALOG, EventRow
 from cru.events.stamp import Event
 from cru.extensions.hooks import synthetic_events
 from cru.extensions.hooks.dialects.claude.effects import EFFECTS
+from cru.extensions.hooks.inventory import DIALECTS, load_dialects
 from cru.extensions.hooks.launch.shells import SHELLS
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.facts import SessionFacts
@@ -24,7 +25,6 @@ from cru.extensions.hooks.model.mapping import Dialect, EventMapping
 from cru.extensions.hooks.model.result import CommandResult
 from cru.extensions.hooks.model.tool_names import DROPPED, KEYS, TOOLS
 from cru.extensions.hooks.settings import FOREIGN
-from cru.extensions.hooks.setup import DIALECTS, load_dialects
 
 GIVEN: dict[str, dict[str, Any]] = {
     "tool:before_call": {"name": "bash", "args": {"command": "true"}},

@@ -14,7 +14,7 @@ from cru.config.layers import COMMAND_LINE, CONTEXT, Layer, environment_layer, r
 from cru.config.merge import Settings, merge_layers
 from cru.contexts.settings import ContextSettings
 from cru.engine.settings import EngineSettings
-from cru.extensions.hooks.discovery import HookLocations, Policy
+from cru.extensions.hooks.discovery import HookLocations, HookPolicy
 from cru.extensions.hooks.settings import HookSettings
 from cru.extensions.settings import PLUGIN_KEYS, PluginSettings
 from cru.models.settings import API_KEYS, ModelSettings
@@ -62,7 +62,7 @@ class Start(Struct, frozen=True):
     cwd: Path
     root: Path
     overrides: dict[str, Any] = {}
-    hooks: Policy = "trusted"
+    hooks: HookPolicy = "trusted"
     strict_hooks: bool = False
     request: dict[str, Any] = {}
     debug: tuple[str, ...] = ()

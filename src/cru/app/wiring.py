@@ -27,8 +27,8 @@ from cru.events.bus import Bus
 from cru.events.journal import JournalLine
 from cru.events.payloads import TodoChanged
 from cru.events.stamp import Origin
-from cru.extensions.hooks.discovery import HookWatcher
-from cru.extensions.hooks.settings import HookOptions, HookSettings
+from cru.extensions.hooks.settings import HookOptions, HookSettings, HookSetup
+from cru.extensions.hooks.watcher import HookWatcher
 from cru.extensions.packages import installed_packages
 from cru.extensions.settings import PATH_VARIABLES, PluginSettings
 from cru.models.settings import ModelSettings
@@ -108,9 +108,10 @@ def add_hooks(parts: Parts, start: Start, options: HookOptions, redact: Redact, 
     """Command hooks; nothing of them is loaded before a file is there that may hold some. Raises Untrusted."""
     if start.hooks == "none":
         return
-    door = HookWatcher(hooks_where(start), options, start.hooks, start.strict_hooks, parts, redact, plugins)
-    door.look()
-    parts.lifecycle.idle.append(door.again)
+    setup = HookSetup(hooks_where(start), options, start.hooks, start.strict_hooks, parts, redact, plugins)
+    watcher = HookWatcher(setup)
+    watcher.load()
+    parts.lifecycle.idle.append(watcher.reload)
 
 
 Redact = Callable[[bytes], bytes] | None

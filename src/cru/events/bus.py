@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from time import perf_counter, time
@@ -15,7 +15,7 @@ from cru.events.catalog import BY_TYPE, EventRow
 from cru.events.chain import Chain
 from cru.events.deltas import DeltaQueue
 from cru.events.errors import TooDeep
-from cru.events.journal import JournalLine, JournalSink, Unjournalled
+from cru.events.journal import JournalLine, JournalSink, SkipKind, SkipReason, Unjournalled
 from cru.events.registry import Handler, HandlerRegistry
 from cru.events.scope import check
 from cru.events.stamp import FRAME, MAX_BELOW, MAX_DEPTH, Event, Frame, Origin, Stamp
@@ -138,26 +138,26 @@ class Bus:
         return outcome, stamp
 
     def _able(self, chain: Chain, handler: Handler, frame: Frame) -> bool:
-        why = self._why_not(chain, handler, frame)
-        if not why and handler.once and not self.registry.off(handler.id):
-            why = "removed"
-        if why:
-            chain.skip(handler, why)
-        return not why
+        reason = self._skip_reason(chain, handler, frame)
+        if reason is None and handler.once and not self.registry.off(handler.id):
+            reason = SkipReason(SkipKind.REMOVED)
+        if reason is not None:
+            chain.skip(handler, reason)
+        return reason is None
 
-    def _why_not(self, chain: Chain, handler: Handler, frame: Frame) -> str:
+    def _skip_reason(self, chain: Chain, handler: Handler, frame: Frame) -> SkipReason | None:
         if chain.stopped_by:
-            return f"cancelled by {chain.stopped_by}"
+            return SkipReason(SkipKind.STOPPED, chain.stopped_by)
         if not self.registry.has(handler.id):
-            return "removed"
+            return SkipReason(SkipKind.REMOVED)
         if handler.owner in frame.owners:
-            return "raised by itself"
+            return SkipReason(SkipKind.OWN_EVENT)
         if self.origin.depth and not handler.hears(self.origin.depth):
-            return "main agent only"
+            return SkipReason(SkipKind.MAIN_AGENT_ONLY)
         if handler.pattern and not matches_identifier(handler.pattern, _ident(chain.row, chain.payload)):
-            return f"pattern {handler.pattern}"
-        declines = getattr(handler.call, "declines", None)
-        return str(declines(Event(chain.row, chain.stamp, chain.payload))) if declines is not None else ""
+            return SkipReason(SkipKind.PATTERN, handler.pattern)
+        declines: Callable[[Event], SkipReason | None] | None = getattr(handler.call, "declines", None)
+        return declines(Event(chain.row, chain.stamp, chain.payload)) if declines is not None else None
 
     def _record(self, chain: Chain, answer: Answer, before: Struct, seconds: float) -> None:
         now, row, stamp = chain.payload, chain.row, chain.stamp

@@ -13,7 +13,7 @@ from cru.events.answers import PASS, STRENGTH, Answer, add, apply, stopped, stre
 from cru.events.calling import SLOW, Told, checked, described, finish, from_outside, in_thread
 from cru.events.catalog import EventRow
 from cru.events.errors import BadAnswer
-from cru.events.journal import Heard
+from cru.events.journal import Heard, SkipReason
 from cru.events.payloads import detached
 from cru.events.registry import Group, Handler
 from cru.events.stamp import FRAME, DispatchBudget, Event, Frame, Stamp
@@ -61,8 +61,9 @@ class Chain:
         self._total = PASS
         self._allows: dict[str, Group] = {}
 
-    def skip(self, handler: Handler, why: str) -> None:
-        self.heard.append(Heard(handler.owner, handler.where, handler.id, skipped=why))
+    def skip(self, handler: Handler, reason: SkipReason) -> None:
+        heard = Heard(handler.owner, handler.where, handler.id, skipped=reason.text, skip=reason, hook=handler.hook)
+        self.heard.append(heard)
 
     def folded(self) -> Answer:
         """The answers together. On events that are no gates a cancel did no more than stop the chain."""
@@ -143,7 +144,11 @@ class Chain:
             failed = self._failed(handler, error, refuses) if error else PASS
             at_fault = strength(failed) > strength(answer)
             answer = failed if at_fault else answer
-            self.heard.append(Heard(handler.owner, handler.where, handler.id, ms, "", error, answer, tuple(rejected)))
+            self.heard.append(
+                Heard(
+                    handler.owner, handler.where, handler.id, ms, "", error, answer, tuple(rejected), hook=handler.hook
+                )
+            )
             if answer is PASS:
                 continue
             total = _beside(total, answer) if handler.lane == "commands" else add(total, answer)

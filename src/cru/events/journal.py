@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Any, Protocol
 
 from msgspec import Struct
@@ -9,8 +10,61 @@ from msgspec import Struct
 from cru.events.answers import PASS, Answer
 
 
+class SkipKind(StrEnum):
+    """Why a candidate was not called. The values stand in the journal."""
+
+    STOPPED = "stopped"
+    REMOVED = "removed"
+    OWN_EVENT = "own event"
+    MAIN_AGENT_ONLY = "main agent only"
+    PATTERN = "pattern"
+    OTHER_EVENT = "other event"
+    MISMATCH = "mismatch"
+    ONCE = "once"
+    DUPLICATE = "duplicate"
+    UNKNOWN = "unknown"
+
+    @classmethod
+    def _missing_(cls, value: object) -> SkipKind:
+        """A line of a later version stays readable."""
+        return cls.UNKNOWN
+
+
+_SKIP_TEXTS = {
+    SkipKind.STOPPED: "cancelled by {}",
+    SkipKind.REMOVED: "removed",
+    SkipKind.OWN_EVENT: "raised by itself",
+    SkipKind.MAIN_AGENT_ONLY: "main agent only",
+    SkipKind.PATTERN: "pattern {}",
+    SkipKind.OTHER_EVENT: "not a {}",
+    SkipKind.MISMATCH: "does not match {}",
+    SkipKind.ONCE: "ran once already",
+    SkipKind.DUPLICATE: "the same command as {}",
+}
+
+
+class SkipReason(Struct, frozen=True, omit_defaults=True):
+    """Why a candidate was not called.
+
+    detail: who stopped the chain, the pattern, the event as the handler's system calls it, what its matcher was tried on, or the id of the
+        hook that runs in its place
+    """
+
+    kind: SkipKind
+    detail: str = ""
+
+    @property
+    def text(self) -> str:
+        return _SKIP_TEXTS[self.kind].format(self.detail)
+
+
 class Heard(Struct, frozen=True, omit_defaults=True):
-    """What became of one candidate: it ran (`ms`, `answer`), was skipped (`skipped` says why) or failed (`error`)."""
+    """What became of one candidate: it ran (`ms`, `answer`), was skipped or failed (`error`).
+
+    skipped: why it was not called, in words
+    skip: the same as a record; older lines have none
+    hook: what a plugin that is a program calls the event; "" of all other handlers, and in older lines
+    """
 
     owner: str
     where: str = ""
@@ -20,6 +74,8 @@ class Heard(Struct, frozen=True, omit_defaults=True):
     error: str = ""
     answer: Answer = PASS
     rejected: tuple[str, ...] = ()
+    skip: SkipReason | None = None
+    hook: str = ""
 
 
 class JournalLine(Struct, frozen=True, omit_defaults=True):

@@ -30,8 +30,8 @@ class Handler(Struct, frozen=True):
     scope: main, tree, or "" for the event's default; on_error: pass, deny, ask, or "" for the event's default;
     limit: seconds of waiting (an own limit of a command or a dialog goes here), 0 = 60; hold: keep deltas back, faces show
     `display`; thread: run plain code in a thread that is abandoned at the limit; chain: in its group it runs after the one
-    before it, and sees what that changed. A `call` with a method `declines(event)` says there why it does not want this event ("" =
-    it does), and is skipped.
+    before it, and sees what that changed; hook: what a plugin that is a program calls the event. A `call` with a method
+    `declines(event)` returns there why it does not want this event (a `SkipReason`; None: it does), and is skipped.
     """
 
     id: int
@@ -49,6 +49,7 @@ class Handler(Struct, frozen=True):
     hold: bool = False
     thread: bool = False
     chain: bool = False
+    hook: str = ""
 
     @property
     def order(self) -> tuple[int, int, str, int]:

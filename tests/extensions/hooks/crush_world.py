@@ -16,12 +16,12 @@ from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Event, Origin
 from cru.events.stream import Notice, Published
 from cru.extensions.hooks.dialects.crush.dialect import Crush
-from cru.extensions.hooks.loader import EntryStatus, LoadedHooks
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import EventMapping
 from cru.extensions.hooks.model.result import CommandResult
-from cru.extensions.hooks.session import Hooks
+from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks
+from cru.extensions.hooks.session import SessionHooks
 
 Printing: TypeAlias = Callable[[dict[str, Any]], CommandResult]
 
@@ -45,7 +45,7 @@ def config(*entries: Mapping[str, Any], event: str = "PreToolUse") -> str:
     return msgspec.json.encode({"hooks": {event: entries}}).decode()
 
 
-class Made(Hooks):
+class Made(SessionHooks):
     """Hooks of one configuration, all accepted. `prints` says what commands leave, by command or by what they get, instead of running
     them; `given` is what each got."""
 
@@ -54,7 +54,10 @@ class Made(Hooks):
     ) -> None:
         entries, self.problems = read(path, text)
         dialect = Crush()
-        known = [EntryStatus(entry, "active" if dialect.events.get(entry.event) else "no moment") for entry in entries]
+        known = [
+            EntryStatus(entry, Activation.ACTIVE if dialect.events.get(entry.event) else Activation.NO_EVENT)
+            for entry in entries
+        ]
         super().__init__(LoadedHooks(known), {"crush": dialect}, about(path, **more), LineFile(path / "hooks.jsonl"))
         self._prints = prints
         self.given: list[tuple[str, dict[str, Any], Mapping[str, str | None]]] = []

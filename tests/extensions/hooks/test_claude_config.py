@@ -10,7 +10,8 @@ import pytest
 from tests.extensions.hooks.claude_world import EVENTS, about, config, entry, read
 
 from cru.extensions.hooks.dialects.claude.dialect import Claude
-from cru.extensions.hooks.loader import LoadPolicy, load_hooks, read_sources
+from cru.extensions.hooks.loader import load_hooks, read_sources
+from cru.extensions.hooks.model.status import LoadPolicy
 
 COMMAND = {"type": "command", "command": "x"}
 

@@ -12,20 +12,25 @@ from tests.extensions.hooks.crush_world import about, config, read
 
 from cru.extensions.hooks.dialects.crush.dialect import Crush
 from cru.extensions.hooks.dialects.crush.regex import to_python
+from cru.extensions.hooks.model.entry import ProblemKind
 
 GOOD = {"command": "true"}
 
 
 def test_v1_a_matcher_that_is_no_regular_expression(tmp_path: Path) -> None:
     entries, [problem] = read(tmp_path, config(GOOD, {"command": "x", "matcher": "[invalid"}))
-    assert entries == [] and problem.fatal
+    assert entries == [] and problem.kind is ProblemKind.WHOLE_FILE
     assert str(problem).startswith(f'{tmp_path}/crush.json:1: hook PreToolUse[1]: invalid matcher regex "[invalid": ')
 
 
 @pytest.mark.parametrize("entry", [{}, {"command": ""}, {"command": " "}, {"command": None}, "true", None])
 def test_v2_an_entry_without_a_command(tmp_path: Path, entry: Any) -> None:
     entries, [problem] = read(tmp_path, config(entry))
-    assert entries == [] and problem.fatal and problem.text == "hook PreToolUse[0]: command is required"
+    assert (
+        entries == []
+        and problem.kind is ProblemKind.WHOLE_FILE
+        and problem.text == "hook PreToolUse[0]: command is required"
+    )
 
 
 def test_v2_claudes_nested_form_says_where_it_belongs(tmp_path: Path) -> None:
@@ -78,7 +83,11 @@ def test_the_time_limit(tmp_path: Path, timeout: int | None, seconds: int) -> No
 def test_a_wrong_type_voids_the_file_as_in_crush(tmp_path: Path, key: str, value: Any) -> None:
     """Above all: a matcher that cannot be read does not become one that fits everything."""
     entries, [problem] = read(tmp_path, config(GOOD, {**GOOD, key: value}))
-    assert entries == [] and problem.fatal and f"hook PreToolUse[1]: `{key}` must be " in problem.text
+    assert (
+        entries == []
+        and problem.kind is ProblemKind.WHOLE_FILE
+        and f"hook PreToolUse[1]: `{key}` must be " in problem.text
+    )
 
 
 @pytest.mark.parametrize(("text", "told"), [
@@ -103,12 +112,12 @@ def test_a_file_without_hooks(tmp_path: Path, text: str) -> None:
 def test_what_works_but_is_odd(tmp_path: Path, entry: Any, event: str, told: str) -> None:
     """UP10 among them."""
     [made], [problem] = read(tmp_path, config(entry, event=event))
-    assert made.command == "true" and not problem.fatal and told in str(problem)
+    assert made.command == "true" and problem.kind is not ProblemKind.WHOLE_FILE and told in str(problem)
 
 
 def test_a_crushrc_is_named_if_it_has_hooks(tmp_path: Path) -> None:
     entries, [problem] = read(tmp_path, "# mine\n  hook add PreToolUse --command x\n", name="crushrc")
-    assert (entries, problem.line, problem.fatal) == ([], 2, False) and "not available yet" in problem.text
+    assert (entries, problem.line, problem.kind) == ([], 2, ProblemKind.ODDITY) and "not available yet" in problem.text
     assert read(tmp_path, "export EDITOR=vi\n", name=".crushrc") == ([], [])
 
 

@@ -8,11 +8,11 @@ import pytest
 
 from cru.events.answers import Answer, Change
 from cru.events.journal import Heard, JournalLine
-from cru.extensions.hooks.loader import EntryStatus, LoadedHooks
+from cru.extensions.hooks.inventory import load_dialects
 from cru.extensions.hooks.model.entry import DialectName, HookEntry, HookSource
+from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks
 from cru.extensions.hooks.records import FiringRecord
 from cru.extensions.hooks.report import query, wording
-from cru.extensions.hooks.setup import load_dialects
 
 DIALECTS = load_dialects(["crush", "claude"])
 
@@ -25,8 +25,8 @@ def entry(id: str, dialect: DialectName = "claude", **more: str) -> HookEntry:
 
 LOADED = LoadedHooks(
     [
-        EntryStatus(entry("claude-1", name="guard"), "active"),
-        EntryStatus(entry("crush-2", "crush", name="rtk"), "active"),
+        EntryStatus(entry("claude-1", name="guard"), Activation.ACTIVE),
+        EntryStatus(entry("crush-2", "crush", name="rtk"), Activation.ACTIVE),
     ]
 )
 DENY, ASK, ALLOW = Answer(decision="deny", reason="no"), Answer(decision="ask"), Answer(decision="allow")

@@ -13,11 +13,12 @@ from tests.extensions.hooks.test_load import where
 from cru.extensions.hooks import loader
 from cru.extensions.hooks.dialects.gemini.config import quoted
 from cru.extensions.hooks.discovery import MAX_CONFIG_BYTES, find_dialects, stamp_files
-from cru.extensions.hooks.model.entry import DialectName
+from cru.extensions.hooks.inventory import load_dialects
+from cru.extensions.hooks.model.entry import DialectName, ProblemKind
+from cru.extensions.hooks.notices import LINE, in_a_line
 from cru.extensions.hooks.parsing import regex_cost
 from cru.extensions.hooks.parsing.positions import DEPTH, locate_values, without_comments
 from cru.extensions.hooks.parsing.reading import bad_regex
-from cru.extensions.hooks.setup import LINE, in_a_line, load_dialects
 from cru.extensions.hooks.visible import visible
 
 LONG = 200_000
@@ -32,7 +33,7 @@ EVENTS: dict[DialectName, str] = {"gemini": "BeforeTool"}
 def test_a_file_of_anything_is_read_in_one_go(piece: str, name: DialectName) -> None:
     """Minutes, as long as what is not closed was looked for again from each of its beginnings."""
     _, problems = parsed(load_dialects([name])[name], '{"hooks": [' + piece * LONG, NAMES[name])
-    assert [problem.fatal for problem in problems] == [True]
+    assert [problem.kind is ProblemKind.WHOLE_FILE for problem in problems] == [True]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +78,7 @@ def test_a_file_in_another_encoding_is_a_problem(tmp_path: Path, encoding: str, 
     assert len(found) == 1
     given, problems = loader.read_sources(load_dialects(found).values(), about(here.cwd, root=here.root))
     broken = [problem for source in given for problem in load_dialects(found)[found[0]].parse(source)[1]]
-    assert [problem.fatal for problem in (*problems, *broken)] == [True]
+    assert [problem.kind is ProblemKind.WHOLE_FILE for problem in (*problems, *broken)] == [True]
 
 
 @pytest.mark.parametrize("text", [r'{"\u0068ooks": {}}', '{"Hooks": {}}', '{"HOOK": {}}'])
@@ -101,7 +102,9 @@ def test_a_file_that_is_too_large_is_not_read(tmp_path: Path) -> None:
         file.truncate(50 << 30)
     assert find_dialects(here, stamp_files(here)) == ["crush"]
     given, problems = loader.read_sources(load_dialects(["crush"]).values(), about(here.cwd, root=here.root))
-    assert not given and ["it is larger than 1 MiB" in str(one) and one.fatal for one in problems] == [True]
+    assert not given and [
+        "it is larger than 1 MiB" in str(one) and one.kind is ProblemKind.WHOLE_FILE for one in problems
+    ] == [True]
     (here.root / "crush.json").write_text('{"hooks": {}}' + " " * (MAX_CONFIG_BYTES - 13))
     given, problems = loader.read_sources(load_dialects(["crush"]).values(), about(here.cwd, root=here.root))
     assert len(given) == 1 and not problems
@@ -145,7 +148,9 @@ def test_no_dialect_looks_for_such_a_matcher(name: DialectName) -> None:
     flat = {"command": "true", "matcher": "(.*)*x!"}
     group = flat if name in ("cru", "crush") else {"matcher": "(.*)*x!", "hooks": [one]}
     entries, problems = parsed(load_dialects([name])[name], {"hooks": {event: [group]}}, NAMES[name])
-    told = [entry.problem for entry in entries] + [problem.text for problem in problems if problem.fatal]
+    told = [entry.problem for entry in entries] + [
+        problem.text for problem in problems if problem.kind is ProblemKind.WHOLE_FILE
+    ]
     assert len(told) == 1 and "repetition" in told[0]
 
 
@@ -158,14 +163,14 @@ ONE: dict[str, Any] = {"event": "tool:before_call", "command": "true"}
 @pytest.mark.parametrize("key", ["hook", "Hooks", "hoks"])
 def test_a_misspelt_hooks_is_told_and_counted(name: DialectName, key: str) -> None:
     _, problems = parsed(load_dialects([name])[name], {key: {"PreToolUse": []}}, NAMES[name])
-    assert [(one.void, one.hint) for one in problems] == [(True, "did you mean `hooks`?")]
+    assert [(one.kind, one.hint) for one in problems] == [(ProblemKind.PART, "did you mean `hooks`?")]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_given_twice_is_told(name: DialectName) -> None:
     text = '{"hooks": {"PreToolUse": []},\n "other": {"x": 1, "x": 2},\n "hooks": {}}'
     _, problems = parsed(load_dialects([name])[name], text, NAMES[name])
-    told = [(one.line, one.text) for one in problems if one.void]
+    told = [(one.line, one.text) for one in problems if one.kind is ProblemKind.PART]
     assert told == [(3, "`hooks` is given twice; only the last one counts")]
 
 

@@ -11,9 +11,9 @@ from cru.extensions.hooks import loader
 from cru.extensions.hooks.dialects.crush.dialect import Crush
 from cru.extensions.hooks.discovery import HookLocations, find_dialects, footprints, stamp_files
 from cru.extensions.hooks.errors import NoEntry
-from cru.extensions.hooks.loader import LoadedHooks, LoadPolicy
+from cru.extensions.hooks.inventory import DIALECTS, load_dialects
 from cru.extensions.hooks.model.entry import HookSource, Layer
-from cru.extensions.hooks.setup import DIALECTS, load_dialects
+from cru.extensions.hooks.model.status import LoadedHooks, LoadPolicy
 
 
 def loaded(path: Path, text: str, layer: Layer = "project", policy: LoadPolicy | None = None) -> LoadedHooks:

@@ -10,7 +10,7 @@ import pytest
 from tests.extensions.hooks.crush_world import about, config, read
 
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
-from cru.extensions.hooks.trust.accepted_copies import LARGEST, kept
+from cru.extensions.hooks.trust.copies import MOST, read_copy
 from cru.extensions.hooks.trust.fingerprint import Fingerprint, take_fingerprint
 from cru.extensions.hooks.trust.store import HookTrust
 from cru.permissions.trust import TrustStore
@@ -126,30 +126,30 @@ def test_a_file_that_appears_makes_a_stranger_of_the_hook(tmp_path: Path) -> Non
     one = entry(tmp_path, "sh late.sh")
     facts = about(tmp_path)
     store = TrustStore(tmp_path / "trust.json")
-    HookTrust(store, facts).note([(one, take_fingerprint(one, facts))], accepted=True)
+    HookTrust(store, facts).judge([(one, take_fingerprint(one, facts))], accepted=True)
     trust = HookTrust(store, facts)
-    assert trust.is_trusted(one) and trust.changed(one) == ""
+    assert trust.is_trusted(one) and trust.explain_revocation(one) == ""
     put(tmp_path, "late.sh")
-    assert "late.sh changed after you trusted it" in trust.changed(one)
+    assert "late.sh changed after you trusted it" in trust.explain_revocation(one)
     assert not HookTrust(store, facts).is_trusted(one)
 
 
 def test_a_touched_file_is_read_again_and_still_trusted(tmp_path: Path) -> None:
     put(tmp_path, "h.sh")
     one, facts, store = entry(tmp_path, "./h.sh"), about(tmp_path), TrustStore(tmp_path / "trust.json")
-    HookTrust(store, facts).note([(one, take_fingerprint(one, facts))], accepted=True)
+    HookTrust(store, facts).judge([(one, take_fingerprint(one, facts))], accepted=True)
     trust = HookTrust(store, facts)
     assert trust.is_trusted(one)
     put(tmp_path, "h.sh")
-    assert trust.changed(one) == ""
+    assert trust.explain_revocation(one) == ""
     (tmp_path / "h.sh").unlink()
-    assert "h.sh changed" in trust.changed(one)
+    assert "h.sh changed" in trust.explain_revocation(one)
 
 
 def test_of_a_stranger_nothing_is_looked_at(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     put(tmp_path, "h.sh")
     one, facts, store = entry(tmp_path, "./h.sh"), about(tmp_path), TrustStore(tmp_path / "trust.json")
-    HookTrust(store, facts).note([(one, take_fingerprint(one, facts))], accepted=True)
+    HookTrust(store, facts).judge([(one, take_fingerprint(one, facts))], accepted=True)
     looked: list[HookEntry] = []
 
     def noting(entry: HookEntry, *more: Any) -> Fingerprint:
@@ -159,23 +159,28 @@ def test_of_a_stranger_nothing_is_looked_at(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setattr("cru.extensions.hooks.trust.store.take_fingerprint", noting)
     trust = HookTrust(store, facts)
     other = entry(tmp_path, "./h.sh 2")
-    assert not trust.is_trusted(other) and not trust.is_refused(other) and trust.differs(other) == "" and not looked
+    assert (
+        not trust.is_trusted(other)
+        and not trust.is_refused(other)
+        and trust.describe_change(other) == ""
+        and not looked
+    )
     assert trust.is_trusted(one) and looked == [one]
 
 
 def test_copies_are_kept_of_small_texts_and_go_when_nobody_needs_them(tmp_path: Path) -> None:
     put(tmp_path, "h.sh")
-    (tmp_path / "big").write_text("x" * (LARGEST + 1))
+    (tmp_path / "big").write_text("x" * (MOST + 1))
     (tmp_path / "code").write_bytes(b"\0")
     one, facts, store = entry(tmp_path, "./h.sh big code"), about(tmp_path), TrustStore(tmp_path / "trust.json")
-    HookTrust(store, facts).note([(one, take_fingerprint(one, facts))], accepted=True)
+    HookTrust(store, facts).judge([(one, take_fingerprint(one, facts))], accepted=True)
     [copy] = (facts.home / "trust").iterdir()
-    assert kept(facts.home, copy.name) == b"#!/bin/sh\n" and copy.stat().st_mode & 0o777 == 0o600
+    assert read_copy(facts.home, copy.name) == b"#!/bin/sh\n" and copy.stat().st_mode & 0o777 == 0o600
     assert store.forget_hooks(tmp_path) == 1
     os.utime(copy, (0, 0))
     other = entry(tmp_path, "true")
-    HookTrust(store, facts).note([(other, take_fingerprint(other, facts))], accepted=True)
-    assert not copy.exists() and kept(facts.home, "../trust.json") is None
+    HookTrust(store, facts).judge([(other, take_fingerprint(other, facts))], accepted=True)
+    assert not copy.exists() and read_copy(facts.home, "../trust.json") is None
 
 
 def test_hooks_and_files_share_trust_json(tmp_path: Path) -> None:
@@ -183,7 +188,7 @@ def test_hooks_and_files_share_trust_json(tmp_path: Path) -> None:
     entries, problems = read(tmp_path, config({"command": "./h.sh"}), "project")
     facts, store = about(tmp_path), TrustStore(tmp_path / "trust.json")
     assert not problems
-    HookTrust(store, facts).note([(entries[0], take_fingerprint(entries[0], facts))], accepted=True)
+    HookTrust(store, facts).judge([(entries[0], take_fingerprint(entries[0], facts))], accepted=True)
     store.trust(tmp_path / "config.toml")
     assert HookTrust(store, facts).is_trusted(entries[0]) and store.is_trusted(tmp_path / "config.toml")
     assert store.revoke(tmp_path / "config.toml")

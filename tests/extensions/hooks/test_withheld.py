@@ -10,8 +10,9 @@ import msgspec
 import pytest
 from tests.extensions.hooks.crush_world import about
 
+from cru.extensions.hooks.inventory import DIALECTS, HookInventory, take_inventory
+from cru.extensions.hooks.model.status import Activation
 from cru.extensions.hooks.settings import HookOptions
-from cru.extensions.hooks.setup import DIALECTS, HookInventory, take_inventory
 from cru.extensions.hooks.trust.fingerprint import take_fingerprint
 from cru.extensions.hooks.trust.guard import find_revoked, snapshot_guards
 
@@ -36,15 +37,15 @@ def found(root: Path, *disabled: str) -> HookInventory:
 
 
 def accept(there: HookInventory) -> None:
-    entries = [one.entry for one in there.loaded.of("untrusted")]
+    entries = [one.entry for one in there.loaded.of(Activation.UNTRUSTED)]
     assert entries
-    there.trust.note([(entry, take_fingerprint(entry, there.about)) for entry in entries], accepted=True)
+    there.trust.judge([(entry, take_fingerprint(entry, there.facts)) for entry in entries], accepted=True)
 
 
 def trusted(root: Path) -> HookInventory:
     accept(found(root))
     there = found(root)
-    assert snapshot_guards(there.loaded, there.dialects) and not there.loaded.lost
+    assert snapshot_guards(there.loaded, there.dialects) and not there.loaded.missing
     return there
 
 
@@ -110,7 +111,7 @@ def test_a_link_in_the_place_of_a_file_hides_nothing(root: Path) -> None:
     path.unlink()
     path.symlink_to("settings.json")
     now = found(root)
-    assert "cannot be read as a file of its own" in denying(relied, now)[0] and len(now.loaded.lost) == 1
+    assert "cannot be read as a file of its own" in denying(relied, now)[0] and len(now.loaded.missing) == 1
 
 
 TAKEN_OUT: dict[str, Callable[[Path], object]] = {
@@ -129,7 +130,7 @@ def test_what_is_plainly_taken_out_has_no_say_and_is_told(root: Path, change: Ca
     now = found(root)
     mine = [held for held in snapshot_guards(relied.loaded, relied.dialects) if held.entry.matcher == "Bash"]
     assert find_revoked(mine, now.loaded, now.trust) == []
-    assert "gone or changed" in now.loaded.lost[0].why
+    assert "gone or changed" in now.loaded.missing[0].why
 
 
 def test_what_a_person_ended_is_not_told(root: Path) -> None:
@@ -138,7 +139,7 @@ def test_what_a_person_ended_is_not_told(root: Path) -> None:
     relied = trusted(root)
     off = found(root, relied.loaded.known[0].entry.id)
     assert off.missing == [] and denying(relied, off) == []
-    user = off.about.user_home / ".claude" / "settings.json"
+    user = off.facts.user_home / ".claude" / "settings.json"
     user.parent.mkdir(parents=True, exist_ok=True)
     put(user, {"disableAllHooks": True})
     off = found(root)
@@ -151,5 +152,5 @@ def test_an_entry_in_its_place_says_what_it_replaces(root: Path) -> None:
     trusted(root)
     put(path, hooks({**GUARD, "matcher": "none"}))
     now = found(root)
-    assert now.loaded.lost == [] and now.loaded.known[0].changed
+    assert now.loaded.missing == [] and now.loaded.known[0].changed
     assert now.loaded.known[0].why.startswith("accepted earlier, its entry changed since")

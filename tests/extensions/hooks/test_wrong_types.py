@@ -12,10 +12,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.extensions.hooks.dialect_world import parsed
 
-from cru.extensions.hooks.loader import LoadPolicy, load_hooks
+from cru.extensions.hooks.inventory import load_dialects
+from cru.extensions.hooks.loader import load_hooks
 from cru.extensions.hooks.model.entry import DialectName, HookEntry, HookFileProblem
+from cru.extensions.hooks.model.status import LoadPolicy
 from cru.extensions.hooks.parsing.reading import definition
-from cru.extensions.hooks.setup import load_dialects
 
 At = tuple[str | int, ...]
 HUGE = 10**400

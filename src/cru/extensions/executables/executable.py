@@ -21,9 +21,6 @@ HOOKS = (
 )  # fmt: skip
 """Every name of a hook that any version of chibi knew."""
 
-UNCONCERNED = "not a "
-"""How the journal says that an event was none of a hook's moments; the hook's name follows."""
-
 TOOL_SECONDS = 600.0
 HOOK_SECONDS = 30.0
 OnError = Literal["pass", "deny", "ask"]
@@ -57,14 +54,3 @@ class Executable(Struct, frozen=True):
     hook_timeout: float = HOOK_SECONDS
     on_error: OnError = "pass"
     problems: tuple[str, ...] = ()
-
-
-def hook_at(where: str) -> str:
-    """The hook in the place of a handler, as the journal has it; "" if it is no program's."""
-    name = where.rpartition(" ")[2]
-    return name if name in HOOKS else ""
-
-
-def is_unconcerned(why: str) -> bool:
-    """Whether a handler was skipped only because the event was none of its hook's moments."""
-    return why.startswith(UNCONCERNED) and why.removeprefix(UNCONCERNED) in HOOKS

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 
 from cru.files.regular import read_regular
 
-if TYPE_CHECKING:
-    from cru.engine.parts import Parts
-    from cru.extensions.hooks.session import Hooks
-    from cru.extensions.hooks.settings import HookOptions
-    from cru.extensions.manager import Extensions
-    from cru.values.errors import CruError
-
-Policy = Literal["trusted", "none", "all"]
-POLICIES: tuple[Policy, ...] = ("trusted", "none", "all")
-Stamp = tuple[tuple[str, int, int, int], ...]
+HookPolicy = Literal["trusted", "none", "all"]
+POLICIES: tuple[HookPolicy, ...] = ("trusted", "none", "all")
+FilesStamp = tuple[tuple[str, int, int, int], ...]
+"""Of each file that is there: path, time, size and number."""
 
 # Beside these, what a dialect's `places` says; a test holds the two together.
 SYSTEM: dict[str, tuple[str, ...]] = {
@@ -42,7 +36,14 @@ MAX_CONFIG_BYTES = 1 << 20
 
 
 class HookLocations(Struct, frozen=True):
-    """home: cru's home folder · user_home: HOME · root: the project · cwd: where the user stands · env: of the session."""
+    """Where hooks are looked for.
+
+    home: cru's home folder
+    user_home: HOME
+    root: the project
+    cwd: where the user stands
+    env: of the session
+    """
 
     home: Path
     user_home: Path
@@ -85,7 +86,7 @@ def folders(root: Path, cwd: Path) -> list[Path]:
     return [root.joinpath(*parts[:n]) for n in range(len(parts) + 1)]
 
 
-def stamp_files(where: HookLocations) -> Stamp:
+def stamp_files(where: HookLocations) -> FilesStamp:
     """The files that are there, and what tells that one has changed."""
     found = []
     for path in (*(path for _, path in footprints(where)), os.path.join(where.home, "trust.json")):
@@ -97,9 +98,9 @@ def stamp_files(where: HookLocations) -> Stamp:
     return tuple(found)
 
 
-def find_dialects(where: HookLocations, there: Stamp) -> list[str]:
+def find_dialects(where: HookLocations, stamp: FilesStamp) -> list[str]:
     """Whose files are there and may hold hooks, or held some that a person accepted."""
-    present = {path for path, *_ in there}
+    present = {path for path, *_ in stamp}
     found = [name for name, path in footprints(where) if path in present and _may_hold(path)]
     return list(dict.fromkeys([*found, *_accepted(where)]))
 
@@ -133,44 +134,3 @@ def _may_hold(path: str) -> bool:
     except OSError:
         return True  # who reads it properly says what is wrong
     return any(word in data for word in WORDS) or (path.endswith("hooks.json") and not data.isspace() and data != b"")
-
-
-class HookWatcher(Struct):
-    """The way to the hooks of one session. `look` opens it if there may be hooks; `again` looks whether files have changed, came or
-    went, before each prompt. `hooks` is None as long as there are none."""
-
-    where: HookLocations
-    options: HookOptions
-    policy: Policy
-    strict: bool
-    parts: Parts
-    redact: Callable[[bytes], bytes] | None
-    plugins: Extensions | None = None
-    hooks: Hooks | None = None
-    _stamp: Stamp = ()
-    _refused: CruError | None = None
-
-    def look(self) -> None:
-        """At the start of the session. Raises Untrusted (only with `strict`)."""
-        self._stamp = stamp_files(self.where)
-        names = find_dialects(self.where, self._stamp)
-        if self.hooks is not None:
-            names = list({*names, *self.hooks.relied_on()})
-        if not names and self.hooks is None:
-            return
-        from cru.extensions.hooks.setup import register_hooks
-
-        self._refused = None
-        register_hooks(self, names)
-
-    async def again(self) -> None:
-        """Before a prompt. Raises Untrusted (only with `strict`): as long as it would be raised, nothing is asked."""
-        if self._refused is None and stamp_files(self.where) == self._stamp:
-            return
-        from cru.extensions.hooks.errors import Untrusted
-
-        try:
-            self.look()
-        except Untrusted as error:
-            self._refused = error
-            raise

@@ -6,7 +6,6 @@ import os
 import tempfile
 from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -17,19 +16,24 @@ from cru.events.bus import Bus
 from cru.events.journal import JournalLine
 from cru.events.stamp import Origin
 from cru.events.stream import Notice, Published
-from cru.extensions.hooks.loader import LoadedHooks
+from cru.extensions.hooks.inventory import HookInventory
+from cru.extensions.hooks.model.status import Activation, LoadedHooks
 from cru.extensions.hooks.records import FiringRecord, HookLogLine
-from cru.extensions.hooks.session import Hooks
-from cru.extensions.hooks.setup import HookInventory
+from cru.extensions.hooks.session import SessionHooks
 
 RUN = "test"
 
 
 class DryRunResult(Struct):
-    """What came of it. fired: in the order in which they ended · line: the dispatch as the journal would have it · notices: what a
-    person would have been told."""
+    """What came of it.
 
-    payload: Any
+    by: who decided
+    fired: in the order in which they ended
+    line: the dispatch as the journal would have it
+    notices: what a person would have been told
+    """
+
+    payload: Struct
     answer: Answer
     by: str
     fired: list[FiringRecord] = field(default_factory=list)
@@ -37,12 +41,12 @@ class DryRunResult(Struct):
     notices: list[str] = field(default_factory=list)
 
 
-class _Trial(Hooks):
+class _DryRunHooks(SessionHooks):
     """Hooks that keep their records to themselves."""
 
-    def __init__(self, found: HookInventory, loaded: LoadedHooks, folder: str) -> None:
-        about = replace(found.about, folder=Path(folder))
-        super().__init__(loaded, found.dialects, about, LineFile(Path(os.devnull)), found.trust)
+    def __init__(self, inventory: HookInventory, loaded: LoadedHooks, folder: str) -> None:
+        facts = replace(inventory.facts, folder=Path(folder))
+        super().__init__(loaded, inventory.dialects, facts, LineFile(Path(os.devnull)), inventory.trust)
         self.fired: list[FiringRecord] = []
 
     def record(self, line: HookLogLine) -> None:
@@ -50,7 +54,7 @@ class _Trial(Hooks):
             self.fired.append(line)
 
 
-class _Sink:
+class _MemoryJournal:
     def __init__(self) -> None:
         self.lines: list[JournalLine] = []
 
@@ -59,29 +63,28 @@ class _Sink:
 
 
 async def dispatch(
-    found: HookInventory, payload: Struct, ids: Collection[str], bind: Callable[[Hooks], None] | None = None
+    inventory: HookInventory, payload: Struct, ids: Collection[str], bind: Callable[[SessionHooks], None] | None = None
 ) -> DryRunResult:
     """Ask the active entries with these ids, as a session would ask them; what they leave in the context's folder goes with it. `bind`
     gives hooks in Lua and Python their session."""
-    loaded = LoadedHooks([one for one in found.loaded.known if one.entry.id in ids and one.state == "active"])
-    sink = _Sink()
-    bus = Bus(Origin(found.about.session_id or RUN, RUN), sink=sink)
+    active = [status for status in inventory.loaded.of(Activation.ACTIVE) if status.entry.id in ids]
+    journal = _MemoryJournal()
+    bus = Bus(Origin(inventory.facts.session_id or RUN, RUN), sink=journal)
     bus.source = "user"
     notices: list[str] = []
     bus.stream.subscribe(lambda item: notices.append(_text(item)), Notice)
     with tempfile.TemporaryDirectory(prefix="cru-hooks-") as folder:
-        trial = _Trial(found, loaded, folder)
+        hooks = _DryRunHooks(inventory, LoadedHooks(active), folder)
         if bind is not None:
-            bind(trial)
-        trial.register(bus)
+            bind(hooks)
+        hooks.register(bus)
         try:
             outcome = await bus.dispatch(payload)
         finally:
-            await trial.close()
+            await hooks.close()
             await bus.close()
-    return DryRunResult(
-        outcome.payload, outcome.answer, outcome.by, trial.fired, sink.lines[-1] if sink.lines else None, notices
-    )
+    line = journal.lines[-1] if journal.lines else None
+    return DryRunResult(outcome.payload, outcome.answer, outcome.by, hooks.fired, line, notices)
 
 
 def _text(item: Published) -> str:

@@ -9,28 +9,43 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from cru.events.answers import Answer
 from cru.events.stamp import Event
-from cru.extensions.hooks.loader import EntryStatus
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.status import Activation, EntryStatus
 from cru.values.masking import masked
 
+CANCELLED = "cancelled"
+"""Why a hook failed that was running when the run was interrupted."""
+SLOW_MS = 250.0
+"""A hook of a tool event that takes longer is named."""
 FILE = "hooks.jsonl"
 MOST = 1 << 20
 """Bytes of a payload or an output that are kept."""
 
 
 class FiringRecord(Struct, frozen=True, omit_defaults=True, tag_field="k", tag="fired"):
-    """One entry at one event. run, seq: the dispatch, as in the journal · event: in the dialect's words, ours: in cru's · subject: what
-    the event is about, a tool's name · exit: None if there is none · failed: why it counts as failed, `error` why it has no exit
-    status · decision: none, allow, ask, deny or halt · note: what it says for the record · did: what else it gave (changed fields,
-    context, inject, result) · beside: it ran beside the session · texts are cut at 1 MiB, `cut` says so."""
+    """One entry at one event. Texts are cut at 1 MiB.
+
+    time: seconds since the epoch
+    run, seq: the dispatch, as in the journal
+    event: in the dialect's words
+    ours: in cru's
+    subject: what the event is about, such as a tool's name
+    ms: wall-clock milliseconds
+    exit: None if there is none; then `error` says why
+    failed: why it counts as failed
+    decision: none, allow, ask, deny or halt
+    did: what else it gave: changed fields, context, inject, result
+    note: what it says for the record
+    beside: it ran beside the session
+    cut: one of the texts was longer
+    """
 
     time: float
     run: str
@@ -60,8 +75,11 @@ class FiringRecord(Struct, frozen=True, omit_defaults=True, tag_field="k", tag="
 
 
 class LoadRecord(Struct, frozen=True, omit_defaults=True, tag_field="k", tag="found"):
-    """What a session found when it read the configurations. idle: id → (state, why) of every entry that cannot fire in it; from this
-    line on the earlier one of the run is void."""
+    """What a session found when it read the configurations; from this line on the earlier one of the run is void.
+
+    active: how many entries may run
+    idle: id → (state, why) of every entry that cannot
+    """
 
     time: float
     run: str
@@ -74,16 +92,16 @@ encode = msgspec.json.Encoder(enc_hook=repr).encode
 
 
 def make_firing(
-    entry: HookEntry, name: str, event: Event, stdin: bytes, run: CommandResult, said: HookResult
+    entry: HookEntry, name: str, event: Event, stdin: bytes, run: CommandResult, result: HookResult
 ) -> FiringRecord:
     """The line of one firing; `name` is the event in the dialect's words."""
-    payload, stamp, answer = event.payload, event.stamp, said.answer
+    payload, stamp, answer = event.payload, event.stamp, result.answer
     return FiringRecord(
         time=time.time(), run=stamp.run_id, seq=stamp.dispatch_seq, id=entry.id, event=name, ours=event.name, label=entry.label,
         where=entry.where, subject=str(getattr(payload, "name", "") or getattr(payload, "tool", "")),
-        ms=run.ms, exit=run.exit, timed_out=run.timed_out, error=run.error, failed=said.failed,
+        ms=run.ms, exit=run.exit, timed_out=run.timed_out, error=run.error, failed=result.failed,
         decision="halt" if answer.halt else answer.decision, reason=answer.reason, did=effects_of(answer), note=answer.note,
-        to_user=said.to_user, warning=said.warning, beside=entry.asynchronous, stdin=_text(stdin),
+        to_user=result.to_user, warning=result.warning, beside=entry.asynchronous, stdin=stdin[:MOST].decode("utf-8", "replace"),
         stdout=run.stdout[:MOST], stderr=run.stderr[:MOST],
         cut=max(len(stdin), len(run.stdout), len(run.stderr)) > MOST or run.truncated,
     )  # fmt: skip
@@ -91,9 +109,11 @@ def make_firing(
 
 def make_load(known: Iterable[EntryStatus], run: str) -> LoadRecord:
     """The line of one reading of the configurations."""
-    states = list(known)
-    idle: dict[str, tuple[str, str]] = {one.entry.id: (one.state, one.why) for one in states if one.state != "active"}
-    return LoadRecord(time.time(), run, len(states) - len(idle), idle)
+    statuses = list(known)
+    idle: dict[str, tuple[str, str]] = {
+        status.entry.id: (status.state, status.why) for status in statuses if status.state is not Activation.ACTIVE
+    }
+    return LoadRecord(time.time(), run, len(statuses) - len(idle), idle)
 
 
 def effects_of(answer: Answer) -> tuple[str, ...]:
@@ -102,10 +122,6 @@ def effects_of(answer: Answer) -> tuple[str, ...]:
     if answer.result is not None:
         more.append("result")
     return (*dict.fromkeys(change.field for change in answer.changes), *more)
-
-
-def _text(data: bytes) -> str:
-    return data[:MOST].decode("utf-8", "replace")
 
 
 # reading ---------------------------------------------------------------------------------------------------------------------------
@@ -136,14 +152,14 @@ def read_lines(folder: Path) -> Iterator[HookLogLine]:
 # showing ---------------------------------------------------------------------------------------------------------------------------
 
 
-def masked_json(value: Any) -> str:
+def masked_json(value: object) -> str:
     """Anything as JSON, every text in it masked."""
     return msgspec.json.encode(_masked(msgspec.to_builtins(value))).decode()
 
 
-def _masked(value: Any) -> Any:
+def _masked(value: object) -> object:
     if isinstance(value, str):
         return masked(value)
     if isinstance(value, dict):
-        return {key: _masked(one) for key, one in value.items()}
-    return [_masked(one) for one in value] if isinstance(value, list | tuple) else value
+        return {key: _masked(item) for key, item in value.items()}
+    return [_masked(item) for item in value] if isinstance(value, list | tuple) else value

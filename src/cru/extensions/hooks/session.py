@@ -1,4 +1,4 @@
-"""All command hooks of a session: read, sorted out, put on the bus; and what they share while it runs."""
+"""All command hooks of a session: put on the bus, and what they share while it runs."""
 
 from __future__ import annotations
 
@@ -17,30 +17,34 @@ from cru.events.payloads import MessageReceived, ModelSelected
 from cru.events.stamp import Event
 from cru.events.stream import Notice, StatusChanged
 from cru.extensions.hooks import records
-from cru.extensions.hooks.loader import LoadedHooks
 from cru.extensions.hooks.model.entry import LAYERS, HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import Dialect, EventMapping, Helping
 from cru.extensions.hooks.model.result import CommandResult, HookResult
-from cru.extensions.hooks.run.command import CommandHook
+from cru.extensions.hooks.model.status import LoadedHooks
+from cru.extensions.hooks.parsing.common import TYPED
+from cru.extensions.hooks.run.command import CommandHook, RevokedGuard
+from cru.extensions.hooks.trust.guard import GUARDED, GuardSnapshot, find_revoked, snapshot_guards
+from cru.extensions.hooks.trust.store import HookTrust
 
 if TYPE_CHECKING:
-    from cru.extensions.hooks.run.function import Languages
-    from cru.extensions.hooks.trust.guard import GuardSnapshot
-    from cru.extensions.hooks.trust.store import HookTrust
+    from cru.extensions.hooks.run.languages import HookLanguages
     from cru.extensions.manager import Extensions
 
-REMEMBERED = 64
-TYPED = ("user", "queue", "command")
+CLAIMS_KEPT = 64
+"""Dispatches whose claims are remembered."""
 # `on_error` of an entry → of a handler.
 ON_ERROR = {"": "", "allow": "pass", "deny": "deny", "ask": "ask"}
 SLACK = 10.0
 """Seconds beyond a hook's own limit after which the bus gives up on it."""
 
 
-class Hooks:
-    """The hooks of one session, as an extension of the bus. `loaded` says of every entry that was found whether it is active, and
-    why not."""
+class SessionHooks:
+    """The hooks of one session, as an extension of the bus; a `HookRuntime` for each of their handlers.
+
+    loaded: of every entry that was read whether it is active, and why not
+    facts: what payloads and environments say of the session
+    """
 
     owner = "hooks"
     dialect = "command hooks"
@@ -49,93 +53,93 @@ class Hooks:
         self,
         loaded: LoadedHooks,
         dialects: Mapping[str, Dialect],
-        about: SessionFacts,
+        facts: SessionFacts,
         log: LineFile,
         trust: HookTrust | None = None,
         redact: Callable[[bytes], bytes] | None = None,
         plugins: Extensions | None = None,
     ) -> None:
-        """trust: what is asked right before a project's hook runs; None = nobody (`--hooks=all`) · redact: what takes the known keys
-        out of JSON lines."""
+        """trust: asked right before a project's hook runs; None: nobody is (`--hooks=all`)
+        redact: takes the known keys out of JSON lines"""
         self.loaded = loaded
+        self.facts = facts
         self._trust = trust
-        self.about = about
         self._dialects = dialects
         self._log = log
         self._redact = redact
-        self.plugins = plugins
-        self.languages: Languages | None = None
+        self._plugins = plugins
+        self._languages: HookLanguages | None = None
         self._parts: Parts | None = None
         self._bus: Bus | None = None
-        self._claims: dict[int, dict[Any, str]] = {}
+        self._claims: dict[int, dict[object, str]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._slow: set[str] = set()
-        self._waiting: list[str] = []
+        self._deferred: list[str] = []
         self._owners: list[str] = []
-        self._withheld: list[GuardSnapshot] = []
+        self._revoked: list[GuardSnapshot] = []
+
+    # on the bus --------------------------------------------------------------------------------------------------------------------
 
     def register(self, bus: Bus) -> None:
         """In the order of the configuration: the bus runs them at once and composes in this order."""
         self._bus = bus
+        active = self.loaded.active()
         if self.loaded.known:
             self.record(records.make_load(self.loaded.known, bus.origin.run_id))
-        held = [one.entry for one in self._withheld]
-        self._owners = [self.owner, *(_owner(entry) for entry in (*self.loaded.active(), *held))]
-        if self.loaded.active():
-            bus.registry.on(MessageReceived, self.new_prompt, owner=self.owner, where="hooks", priority=0)
-            bus.registry.on(ModelSelected, self.new_model, owner=self.owner, where="hooks", priority=0)
-        if any(entry.asynchronous for entry in self.loaded.active()):
-            bus.registry.on("message:received", self.waiting, owner=self.owner, where="asynchronous hooks")
-        for entry in self.loaded.active():
-            for moment in self._dialects[entry.dialect].events[entry.event]:
-                if moment.event:
-                    self._listen(bus, entry, moment)
-        for one in self._withheld:
-            self._hold(bus, one)
-        self._help(bus)
+        revoked = [snapshot.entry for snapshot in self._revoked]
+        self._owners = [self.owner, *(entry.owner for entry in (*active, *revoked))]
+        if active:
+            bus.registry.on(MessageReceived, self._note_prompt, owner=self.owner, where="hooks", priority=0)
+            bus.registry.on(ModelSelected, self._note_model, owner=self.owner, where="hooks", priority=0)
+        if any(entry.asynchronous for entry in active):
+            bus.registry.on("message:received", self._hand_over, owner=self.owner, where="asynchronous hooks")
+        for entry in active:
+            for mapping in self._dialects[entry.dialect].events[entry.event]:
+                if mapping.event:
+                    self._register_entry(bus, entry, mapping)
+        for snapshot in self._revoked:
+            self._register_revoked(bus, snapshot)
+        self._register_helpers(bus, active)
 
-    def _hold(self, bus: Bus, held: GuardSnapshot) -> None:
-        """A guard that was changed while the session runs denies what it guarded."""
-        from cru.extensions.hooks.trust.guard import GUARDED, RevokedGuard
-
-        entry = held.entry
-        dialect, scope = self._dialects[entry.dialect], "tree" if entry.include_sub_agents else "main"
-        for moment in dialect.events[entry.event]:
-            if moment.event == GUARDED:
-                call = RevokedGuard(held, dialect, moment, self)
-                bus.registry.on(
-                    GUARDED, call, owner=_owner(entry), where=entry.where, priority=entry.priority, scope=scope, lane="commands",
-                    on_error="deny",
-                )  # fmt: skip
-
-    def _help(self, bus: Bus) -> None:
-        """What dialects themselves do while their hooks are there."""
-        for name, dialect in self._dialects.items():
-            mine = [entry for entry in self.loaded.active() if entry.dialect == name]
-            for event, helper in dialect.helpers(mine, self.about) if mine and isinstance(dialect, Helping) else ():
-                bus.registry.on(
-                    event, helper, owner=self.owner, where=f"hooks of {name}", priority=0, on_error="pass", scope="tree",
-                )  # fmt: skip
-
-    def _listen(self, bus: Bus, entry: HookEntry, moment: EventMapping) -> None:
-        """One moment of an entry: a command beside the others of its group, a function as a handler in its own right."""
-        about: dict[str, Any] = {
-            "owner": _owner(entry),
-            "where": entry.where,
-            "priority": entry.priority,
-            "limit": entry.timeout + SLACK,
-            "on_error": ON_ERROR[entry.on_error],
-        }
-        scope = "tree" if entry.include_sub_agents else "main"
+    def _register_entry(self, bus: Bus, entry: HookEntry, mapping: EventMapping) -> None:
+        """One event of an entry: a command beside the others of its group, a function as a handler in its own right."""
+        fields: dict[str, Any] = {
+            "owner": entry.owner, "where": entry.where, "priority": entry.priority, "on_error": ON_ERROR[entry.on_error],
+            "scope": _scope(entry),
+        }  # fmt: skip
         dialect = self._dialects[entry.dialect]
         if entry.kind == "command":
-            call = CommandHook(entry, dialect, moment, self)
-            bus.registry.on(moment.event, call, **about, scope=scope, lane="commands", chain=entry.sequential)
+            command = CommandHook(entry, dialect, mapping, self)
+            limit = entry.timeout + SLACK
+            bus.registry.on(mapping.event, command, **fields, limit=limit, lane="commands", chain=entry.sequential)
             return
-        from cru.extensions.hooks.run.function import FunctionHook, limit
+        from cru.extensions.hooks.run.function import FunctionHook, function_limit
 
-        inside = FunctionHook(entry, dialect, moment, self)
-        bus.registry.on(moment.event, inside, **{**about, "limit": limit(entry) + SLACK}, scope=scope)
+        function = FunctionHook(entry, dialect, mapping, self)
+        bus.registry.on(mapping.event, function, **fields, limit=function_limit(entry) + SLACK)
+
+    def _register_revoked(self, bus: Bus, snapshot: GuardSnapshot) -> None:
+        """A guard that was changed while the session runs denies what it guarded."""
+        entry = snapshot.entry
+        dialect = self._dialects[entry.dialect]
+        for mapping in dialect.events[entry.event]:
+            if mapping.event == GUARDED:
+                guard = RevokedGuard(snapshot, dialect, mapping, self)
+                bus.registry.on(
+                    GUARDED, guard, owner=entry.owner, where=entry.where, priority=entry.priority, scope=_scope(entry),
+                    lane="commands", on_error="deny",
+                )  # fmt: skip
+
+    def _register_helpers(self, bus: Bus, active: list[HookEntry]) -> None:
+        """What dialects themselves do while their hooks are there."""
+        for name, dialect in self._dialects.items():
+            entries = [entry for entry in active if entry.dialect == name]
+            if not entries or not isinstance(dialect, Helping):
+                continue
+            for event, helper in dialect.helpers(entries, self.facts):
+                bus.registry.on(
+                    event, helper, owner=self.owner, where=f"hooks of {name}", priority=0, on_error="pass", scope="tree"
+                )
 
     def replace(self, loaded: LoadedHooks, dialects: Mapping[str, Dialect], trust: HookTrust | None) -> None:
         """Files have changed: nothing of what was registered stays."""
@@ -143,26 +147,19 @@ class Hooks:
         for owner in self._owners:
             self._bus.registry.drop_owner(owner)
         if trust is not None:
-            from cru.extensions.hooks.trust.guard import find_revoked, snapshot_guards
-
-            guarding = [*self._withheld, *snapshot_guards(self.loaded, self._dialects)]
-            self._withheld = find_revoked(guarding, loaded, trust)
+            guards = [*self._revoked, *snapshot_guards(self.loaded, self._dialects)]
+            self._revoked = find_revoked(guards, loaded, trust)
         self.loaded, self._dialects, self._trust = loaded, dialects, trust
         self.register(self._bus)
 
-    def relied_on(self) -> set[str]:
+    def guarding_dialects(self) -> set[str]:
         """Dialects whose files of the project must be looked at, whatever is in them now: a guard of theirs was active."""
-        there = [*self.loaded.active(), *(one.entry for one in self._withheld)]
-        return {entry.dialect for entry in there if entry.of_project}
+        entries = [*self.loaded.active(), *(snapshot.entry for snapshot in self._revoked)]
+        return {entry.dialect for entry in entries if entry.of_project}
 
     def bind(self, parts: Parts) -> None:
         """What hooks in Lua and Python work with."""
         self._parts = parts
-
-    @property
-    def parts(self) -> Parts:
-        assert self._parts is not None
-        return self._parts
 
     async def close(self) -> None:
         """End what runs beside the session."""
@@ -172,111 +169,109 @@ class Hooks:
         await asyncio.gather(*tasks, return_exceptions=True)
         self._log.close()
 
+    def _note_prompt(self, event: Event[MessageReceived]) -> None:
+        """Notes what runs now; a user's prompt begins with counters at nothing."""
+        payload = event.payload
+        self.facts.prompt = payload.content
+        if not event.stamp.is_continuation or not self.facts.turn:
+            self.facts.turn = payload.ref
+        if event.stamp.source in TYPED:
+            self.facts.blocks.clear()
+
+    def _note_model(self, event: Event[ModelSelected]) -> None:
+        self.facts.model = event.payload.model
+
+    def _hand_over(self, event: Event) -> Answer | None:
+        """Gives the model what asynchronous hooks have left for it."""
+        texts, self._deferred = tuple(self._deferred), []
+        return Answer(context=texts) if texts else None
+
+    # for the handler of each hook, see HookRuntime ------------------------------------------------------------------------------------
+
+    def languages(self) -> HookLanguages:
+        from cru.extensions.hooks.run.languages import HookLanguages
+
+        if self._languages is None:
+            assert self._parts is not None
+            self._languages = HookLanguages(self._parts, self.facts.home, self._plugins)
+        return self._languages
+
     def claim(self, entry: HookEntry, event: Event) -> str:
-        """The id of the entry that does the same thing in this firing already; "" if this one is the first. Only one of the same layer, or
-        of one that is trusted more, stands in for another: a project's never for a user's."""
+        """Only one of the same layer, or of one that is trusted more, stands in for another: a project's never for a user's."""
         if not self._dialects[entry.dialect].runs_equal_once:
             return ""
         claims = self._claims.setdefault(event.stamp.dispatch_seq, {})
-        if len(self._claims) > REMEMBERED:
+        if len(self._claims) > CLAIMS_KEPT:
             del self._claims[next(iter(self._claims))]
         keys = [(entry.dialect, entry.event, entry.identity, layer) for layer in LAYERS]
-        mine = LAYERS.index(entry.source.layer)
-        first = next((claims[key] for key in keys[: mine + 1] if key in claims), "")
-        claims.setdefault(keys[mine], entry.id)
+        rank = LAYERS.index(entry.source.layer)
+        first = next((claims[key] for key in keys[: rank + 1] if key in claims), "")
+        claims.setdefault(keys[rank], entry.id)
         return "" if first == entry.id else first
 
+    def explain_revocation(self, entry: HookEntry) -> str:
+        return self._trust.explain_revocation(entry) if self._trust is not None and entry.of_project else ""
+
     async def run(self, entry: HookEntry, stdin: bytes, env: Mapping[str, str | None]) -> CommandResult:
-        """Run its command; a project's only if it is still what a person has trusted."""
-        why = self.changed(entry)
+        why = self.explain_revocation(entry)
         if why:
-            return CommandResult(
-                None, error=why, withheld=self._trust is not None and not self._trust.is_refused(entry)
-            )
+            is_withheld = self._trust is not None and not self._trust.is_refused(entry)
+            return CommandResult(None, error=why, withheld=is_withheld)
         from cru.extensions.hooks.launch.process import run
 
-        whole = {**self._inherited(entry), **env}
-        given = {name: value for name, value in whole.items() if value is not None}
-        return await run(entry, stdin, given, self.about.cwd / entry.cwd)
+        secret = self.facts.secret_names if entry.of_project else ()
+        merged = {**{name: value for name, value in self.facts.env.items() if name not in secret}, **env}
+        given = {name: value for name, value in merged.items() if value is not None}
+        return await run(entry, stdin, given, self.facts.cwd / entry.cwd)
 
-    def changed(self, entry: HookEntry) -> str:
-        """Why a project's hook is not what a person has trusted any more; "" if it is."""
-        return self._trust.changed(entry) if self._trust is not None and entry.of_project else ""
-
-    def _inherited(self, entry: HookEntry) -> dict[str, str]:
-        """The environment; a project's hooks do not see the keys of providers."""
-        env = dict(self.about.env)
-        if entry.of_project:
-            for name in self.about.secret_names:
-                env.pop(name, None)
-        return env
-
-    def without_keys(self, said: HookResult) -> HookResult:
-        """What goes to people, models and records, without the keys of providers that cru knows."""
-        answer, inject = said.answer, said.answer.inject
+    def redact(self, result: HookResult) -> HookResult:
+        if self._redact is None:
+            return result
+        answer, inject = result.answer, result.answer.inject
         content = inject.content if inject else ""
-        data = msgspec.json.encode([said.to_user, said.warning, said.failed, answer.reason, content, *answer.context])
-        clean = self._redact(data) if self._redact else data
+        texts = [result.to_user, result.warning, result.failed, answer.reason, content, *answer.context]
+        data = msgspec.json.encode(texts)
+        clean = self._redact(data)
         if clean == data:
-            return said
+            return result
         to_user, warning, failed, reason, content, *context = msgspec.json.decode(clean)
         inject = inject and structs.replace(inject, content=content)
         answer = structs.replace(answer, reason=reason, context=tuple(context), inject=inject)
         return HookResult(answer, to_user, warning, failed)
 
-    def detach(self, work: Coroutine[Any, Any, None]) -> None:
-        """Let it run beside the session, until that ends."""
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
-
-    def next_request(self, entry: HookEntry, answer: Answer) -> None:
-        """What an asynchronous hook wants the model to read waits for the next prompt; it decides nothing."""
-        self._waiting.extend(answer.context)
-        if answer.stops:
-            self.warn(entry, "runs beside the session, so its decision has no effect")
-
-    def new_prompt(self, event: Event[MessageReceived]) -> None:
-        """The handler that notes what runs now; a user's prompt begins with counters at nothing."""
-        payload = event.payload
-        self.about.prompt = payload.content
-        if not event.stamp.is_continuation or not self.about.turn:
-            self.about.turn = payload.ref
-        if event.stamp.source in TYPED:
-            self.about.blocks.clear()
-
-    def new_model(self, event: Event[ModelSelected]) -> None:
-        self.about.model = event.payload.model
-
-    def waiting(self, event: Event) -> Answer | None:
-        """The handler that hands it over."""
-        texts, self._waiting = tuple(self._waiting), []
-        return Answer(context=texts) if texts else None
-
     def record(self, line: records.HookLogLine) -> None:
         self._log.write(records.encode(line) + b"\n")
 
-    def tell(self, entry: HookEntry, text: str) -> None:
+    def notify(self, entry: HookEntry, text: str) -> None:
         """A warning, since a face need not show less."""
-        self._stream(Notice("warning", f"{entry.label}: {text}", _owner(entry)))
+        self._publish(Notice("warning", f"{entry.label}: {text}", entry.owner))
 
     def warn(self, entry: HookEntry, text: str) -> None:
-        self._stream(Notice("warning", f"hook {entry.label} ({entry.where}): {text}", _owner(entry)))
+        self._publish(Notice("warning", f"hook {entry.label} ({entry.where}): {text}", entry.owner))
 
-    def slow(self, entry: HookEntry, event: str, ms: float) -> None:
+    def warn_slow(self, entry: HookEntry, event: str, ms: float) -> None:
         """Named once a session."""
         if entry.id not in self._slow:
             self._slow.add(entry.id)
             self.warn(entry, f"took {ms:.0f} ms on {event}; every tool call waits for it")
 
-    def awaited(self, entry: HookEntry, text: str) -> None:
-        """What faces show while everything waits for a hook; "" when it is over."""
-        self._stream(StatusChanged(_owner(entry), "waiting", text))
+    def show_waiting(self, entry: HookEntry, text: str) -> None:
+        self._publish(StatusChanged(entry.owner, "waiting", text))
 
-    def _stream(self, said: Notice | StatusChanged) -> None:
+    def _publish(self, item: Notice | StatusChanged) -> None:
         assert self._bus is not None
-        self._bus.stream.tell(said)
+        self._bus.stream.tell(item)
+
+    def detach(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    def defer(self, entry: HookEntry, answer: Answer) -> None:
+        self._deferred.extend(answer.context)
+        if answer.stops:
+            self.warn(entry, "runs beside the session, so its decision has no effect")
 
 
-def _owner(entry: HookEntry) -> str:
-    return f"hook {entry.id}"
+def _scope(entry: HookEntry) -> str:
+    return "tree" if entry.include_sub_agents else "main"

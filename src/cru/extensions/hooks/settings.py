@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -12,6 +12,9 @@ from cru.config.layers import PROJECT
 
 if TYPE_CHECKING:
     from cru.config.layers import Layer
+    from cru.engine.parts import Parts
+    from cru.extensions.hooks.discovery import HookLocations, HookPolicy
+    from cru.extensions.manager import Extensions
 
 FOREIGN = ("crush", "claude", "codex", "gemini")
 
@@ -32,23 +35,43 @@ class HookOptions(Struct, frozen=True):
 
 
 class SessionHookOptions(HookOptions, frozen=True):
-    """The options of a session. A project cannot take a user's guards away nor open their keys: `by_project` are the ids that it leaves
-    out, which counts for its own hooks only; `ignored` says what does not count."""
+    """The options of a session. A project cannot take a user's guards away nor open their keys.
+
+    by_project: ids that a project leaves out, which counts for its own hooks only
+    ignored: what it says that does not count, for the person
+    """
 
     by_project: frozenset[str] = frozenset()
     ignored: tuple[str, ...] = ()
 
 
+class HookSetup(Struct):
+    """What the hooks of one session are made of.
+
+    strict: none may await trust or be broken
+    redact: takes the known keys out of JSON lines
+    plugins: of the session; functions of hooks run where they do
+    """
+
+    where: HookLocations
+    options: HookOptions
+    policy: HookPolicy
+    strict: bool
+    parts: Parts
+    redact: Callable[[bytes], bytes] | None
+    plugins: Extensions | None = None
+
+
 def merge_options(options: HookOptions, layers: Iterable[Layer]) -> SessionHookOptions:
     """The options as these layers have them; `options` is what all of them together say."""
     tables = [(layer, layer.data["hooks"]) for layer in layers if isinstance(layer.data.get("hooks"), dict)]
-    mine = [table for layer, table in tables if layer.name != PROJECT]
-    disabled = [id for table in mine for id in table.get("disabled", ())]
-    own: list[str] = next((table["dialects"] for table in reversed(mine) if "dialects" in table), [])
+    of_user = [table for layer, table in tables if layer.name != PROJECT]
+    disabled = [id for table in of_user for id in table.get("disabled", ())]
+    own: list[str] = next((table["dialects"] for table in reversed(of_user) if "dialects" in table), [])
     return SessionHookOptions(
         dialects=list(dict.fromkeys([*own, *options.dialects])),
         disabled=disabled,
-        env_pass=next((table["env_pass"] for table in reversed(mine) if "env_pass" in table), []),
+        env_pass=next((table["env_pass"] for table in reversed(of_user) if "env_pass" in table), []),
         entries=options.entries,
         by_project=frozenset(options.disabled).difference(disabled),
         ignored=tuple(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from cru.events.answers import PASS, Answer
+from cru.events.journal import SkipKind, SkipReason
 from cru.events.stamp import Event
-from cru.extensions.executables.executable import UNCONCERNED, Executable
+from cru.extensions.executables.executable import Executable
 from cru.extensions.executables.hooks.output import answer_of
 from cru.extensions.executables.hooks.types import Hook, HookInvocation, LegFacts, observed
 from cru.extensions.executables.process import ProgramContext, call_hook
@@ -22,16 +23,16 @@ class HookCall:
         self._facts = facts
         self._where = where
 
-    def declines(self, event: Event) -> str:
+    def declines(self, event: Event) -> SkipReason | None:
         """Why the hook does not mean this event; one that cannot be judged is not passed by."""
         if self._hook.hears is None:
-            return ""
+            return None
         try:
             means = self._hook.hears(event, self._facts)
         except Exception as error:  # noqa: BLE001  the boundary around tools and their arguments: reported, and the hook is asked
             self._warn(f"cannot tell whether it applies: {type(error).__name__}: {error}")
-            return ""
-        return "" if means else f"{UNCONCERNED}{self._hook.name}"
+            return None
+        return None if means else SkipReason(SkipKind.OTHER_EVENT, self._hook.name)
 
     async def __call__(self, event: Event) -> Answer:
         """Raises HookFailed."""

@@ -117,7 +117,7 @@ def register(host: Host, executable: Executable, where: ProgramContext) -> None:
         for event in hook.events:
             host.listen(
                 event, call, lane="executables", priority=PRIORITY + hook.step, limit=SECONDS,
-                where=f"{executable.path} {hook.name}", on_error=on_error,
+                where=f"{executable.path} {hook.name}", on_error=on_error, hook=hook.name,
             )  # fmt: skip
     hooks = {hook.name: hook for _, hook in wanted}
     for method in dict.fromkeys(name for hook in hooks.values() for name in hook.wants):

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from enum import Enum
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,6 +18,9 @@ LAYERS: tuple[Layer, ...] = ("system", "user", "project")
 """From the one that is trusted most."""
 RUNNING: tuple[str, ...] = ("command", "lua", "python")
 """Kinds that can run; the others load, and `problem` says that they are not available yet."""
+
+
+OWNER_PREFIX = "hook "
 
 
 class HookSource(Struct, frozen=True):
@@ -74,6 +78,11 @@ class HookEntry(Struct, frozen=True, kw_only=True):
         return self.source.layer == "project"
 
     @property
+    def owner(self) -> str:
+        """Who registers its handlers, for messages and the journal."""
+        return f"{OWNER_PREFIX}{self.id}"
+
+    @property
     def label(self) -> str:
         """What people call it: its name, else its command."""
         return self.name or self.command or " ".join(self.args or ())
@@ -83,7 +92,7 @@ class HookEntry(Struct, frozen=True, kw_only=True):
         return f"{self.source.path}:{self.line}"
 
     @property
-    def identity(self) -> tuple[Any, ...]:
+    def identity(self) -> tuple[object, ...]:
         """Two entries that would do the same thing run once a firing; the first one is kept. What only looks alike, since it may decide
         less (beside the session, once, another way to fail), is another thing."""
         decides = (self.asynchronous, self.once, self.on_error)
@@ -91,6 +100,16 @@ class HookEntry(Struct, frozen=True, kw_only=True):
             return (self.alike,)
         env = tuple(sorted(self.env.items()))
         return (self.kind, self.command, self.args, self.shell, self.cwd, self.condition, env, decides)
+
+
+def hook_id(owner: str) -> str:
+    """The id of the entry that registered a handler; "" if it is none's."""
+    return owner.removeprefix(OWNER_PREFIX) if owner.startswith(OWNER_PREFIX) else ""
+
+
+def is_lua_file(text: str) -> bool:
+    """Whether `lua` names a file; else it is the code itself."""
+    return text.endswith(".lua") and not any(char.isspace() for char in text)
 
 
 def number_entries(entries: Sequence[HookEntry]) -> list[HookEntry]:
@@ -120,17 +139,46 @@ def too_long(entry: HookEntry) -> str:
     )
 
 
+class ProblemKind(Enum):
+    """What a problem in a configuration means for its hooks."""
+
+    ODDITY = "odd"
+    """Everything counts all the same."""
+    UNKNOWN_EVENT = "unknown event"
+    """Hooks of an event that nobody knows; another program may know it."""
+    PART = "part"
+    """Some of what the file says about hooks is left out."""
+    WHOLE_FILE = "whole file"
+
+
 class HookFileProblem(Struct, frozen=True):
-    """Something odd in a configuration: what, where, and the next step. `fatal` means that the whole file is left out, `void` that
-    some of what it says about hooks is."""
+    """Something wrong in a configuration.
+
+    line: 1-based, 0: about the whole file
+    hint: the next step
+    key: of an entry, which the problem is about
+    """
 
     path: Path
     line: int
     text: str
     hint: str = ""
-    fatal: bool = False
-    void: bool = False
+    kind: ProblemKind = ProblemKind.ODDITY
+    key: str = ""
 
     def __str__(self) -> str:
-        place = f"{self.path}:{self.line}" if self.line else str(self.path)
-        return f"{place}: {self.text}" + (f" ({self.hint})" if self.hint else "")
+        return f"{self.where}: {self.text}" + (f" ({self.hint})" if self.hint else "")
+
+    @property
+    def where(self) -> str:
+        return f"{self.path}:{self.line}" if self.line else str(self.path)
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether the file, or a part of it, is left out for certain."""
+        return self.kind in (ProblemKind.PART, ProblemKind.WHOLE_FILE)
+
+    @property
+    def loses_hooks(self) -> bool:
+        """Whether hooks may be among what does not count."""
+        return self.kind is not ProblemKind.ODDITY

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 
 from cru.config.closest import did_you_mean
+from cru.extensions.hooks.model.entry import ProblemKind
 from cru.extensions.hooks.model.mapping import EventMapping
 from cru.extensions.hooks.parsing.positions import Path
 from cru.extensions.hooks.parsing.reading import Reading, definition
@@ -43,15 +44,16 @@ class Shape(Struct, frozen=True):
 
 def handlers(reading: Reading, shape: Shape) -> Iterator[NestedHandler]:
     """Every handler in the order of the file. What is none, and names that nobody knows, are problems; so is a handler of no event."""
-    hooks = reading.typed(reading.value, "hooks", dict, {}, void=True)
+    hooks = reading.typed(reading.value, "hooks", dict, {}, kind=ProblemKind.PART)
     for event in hooks:
         if event in shape.beside:
             continue
         if event not in shape.events:
             hint = did_you_mean(event, shape.events)
-            reading.wrong(f"there is no event `{event}`", hint, line=reading.line("hooks", event), void=hint != "")
+            kind = ProblemKind.PART if hint else ProblemKind.UNKNOWN_EVENT
+            reading.wrong(f"there is no event `{event}`", hint, line=reading.line("hooks", event), kind=kind)
             continue
-        for index, group in enumerate(reading.typed(hooks, event, list, [], "hooks", void=True)):
+        for index, group in enumerate(reading.typed(hooks, event, list, [], "hooks", kind=ProblemKind.PART)):
             yield from _group(reading, shape, event, ("hooks", event, index), group)
 
 
@@ -59,14 +61,14 @@ def _group(reading: Reading, shape: Shape, event: str, at: Path, group: Any) -> 
     if not isinstance(group, dict) or not isinstance(group.get("hooks"), list):
         flat = isinstance(group, dict) and "command" in group
         hint = 'write {"matcher": "…", "hooks": [ … ]} around it' if flat else ""
-        reading.wrong(f"{event}[{at[-1]}] needs a list `hooks`", hint, line=reading.line(*at), void=True)
+        reading.wrong(f"{event}[{at[-1]}] needs a list `hooks`", hint, line=reading.line(*at), kind=ProblemKind.PART)
         return
     unknown(reading, group, shape.group, at)
     around = {key: value for key, value in group.items() if key != "hooks"}
     for number, one in enumerate(group["hooks"]):
         inner = (*at, "hooks", number)
         if not isinstance(one, dict):
-            reading.wrong(f"{event}: a handler must be an object", line=reading.line(*inner), void=True)
+            reading.wrong(f"{event}: a handler must be an object", line=reading.line(*inner), kind=ProblemKind.PART)
             continue
         unknown(reading, one, shape.handler, inner)
         yield NestedHandler(event, group, one, inner, reading.line(*inner), definition({**around, "handler": one}))
@@ -77,7 +79,9 @@ def has_no_subject(reading: Reading, one: NestedHandler, matcher: object, moment
     if any(moment.subject is not None for moment in moments):
         return False
     if matcher not in ("", "*") and any(moment.event for moment in moments):
-        reading.wrong(f"a matcher has no effect on {one.event}", line=reading.line(*one.at[:-2], "matcher"))
+        reading.wrong(
+            f"a matcher has no effect on {one.event}", line=reading.line(*one.at[:-2], "matcher"), key="matcher"
+        )
     return True
 
 
@@ -87,4 +91,4 @@ def unknown(reading: Reading, table: dict[str, Any], known: Collection[str], at:
         if key not in known:
             meant = SHORT.get(key.lower(), "")
             hint = f"did you mean `{meant}`?" if meant in known else did_you_mean(key, known)
-            reading.wrong(f"`{key}` is not known here", hint, line=reading.line(*at, key))
+            reading.wrong(f"`{key}` is not known here", hint, line=reading.line(*at, key), key=key)

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from cru.config.closest import closest
-from cru.extensions.hooks.model.entry import HookFileProblem, HookSource
+from cru.extensions.hooks.model.entry import HookFileProblem, HookSource, ProblemKind
 from cru.extensions.hooks.parsing import regex_cost
 from cru.extensions.hooks.parsing.positions import Path, line_of_error, locate_values, without_comments
 
@@ -38,7 +38,9 @@ class Reading:
         self._lines: dict[Path, int] = {}
         self.value: dict[str, Any] = self._decoded(source.text.removeprefix("\ufeff"), comments)
         for key in filter(is_misspelt, self.value):
-            self.wrong(f"`{key}` is not known here", "did you mean `hooks`?", line=self.line(key), void=True)
+            self.wrong(
+                f"`{key}` is not known here", "did you mean `hooks`?", line=self.line(key), kind=ProblemKind.PART
+            )
 
     def _decoded(self, text: str, comments: bool) -> dict[str, Any]:
         plain = without_comments(text) if comments else text
@@ -47,16 +49,16 @@ class Reading:
         try:
             value = msgspec.json.decode(plain)
         except (ValueError, RecursionError) as error:  # msgspec's own are ValueErrors
-            self.wrong(f"not JSON: {error}", line=line_of_error(plain, error), fatal=True)
+            self.wrong(f"not JSON: {error}", line=line_of_error(plain, error), kind=ProblemKind.WHOLE_FILE)
             return {}
         if not isinstance(value, dict):
-            self.wrong("not a JSON object", line=1, fatal=True)
+            self.wrong("not a JSON object", line=1, kind=ProblemKind.WHOLE_FILE)
             return {}
         found = locate_values(plain)
         self._lines = found.lines
         for path, line in found.twice.items():
             if path and str(path[0]).startswith("hooks"):
-                self.wrong(f"`{path[-1]}` is given twice; only the last one counts", line=line, void=True)
+                self.wrong(f"`{path[-1]}` is given twice; only the last one counts", line=line, kind=ProblemKind.PART)
         return value
 
     def line(self, *path: str | int) -> int:
@@ -65,17 +67,25 @@ class Reading:
             path = path[:-1]
         return self._lines.get(path, 0)
 
-    def wrong(self, text: str, hint: str = "", *, line: int = 0, fatal: bool = False, void: bool = False) -> None:
-        self.problems.append(HookFileProblem(self.source.path, line, text, hint, fatal, void))
+    def wrong(
+        self, text: str, hint: str = "", *, line: int = 0, kind: ProblemKind = ProblemKind.ODDITY, key: str = ""
+    ) -> None:
+        self.problems.append(HookFileProblem(self.source.path, line, text, hint, kind, key))
 
     def typed(
-        self, table: Mapping[str, Any], key: str, kind: type, otherwise: Any, *path: str | int, void: bool = False
+        self,
+        table: Mapping[str, Any],
+        key: str,
+        expected: type,
+        otherwise: Any,
+        *path: str | int,
+        kind: ProblemKind = ProblemKind.ODDITY,
     ) -> Any:
         """The value of a key if it has the type; else a problem, and `otherwise`. A whole float counts as a whole number."""
-        wrong = mistyped(table, {key: kind})
+        wrong = mistyped(table, {key: expected})
         if wrong:
-            self.wrong(wrong, line=self.line(*path, key), void=void)
-        return given(table, key, kind, otherwise)
+            self.wrong(wrong, line=self.line(*path, key), kind=kind, key=key)
+        return given(table, key, expected, otherwise)
 
     def id(self, event: str, definition: str) -> str:
         """The same for the same entry of the same file, whatever stands around it."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cru.config.positions import positions
-from cru.extensions.hooks.model.entry import HookSource
+from cru.extensions.hooks.model.entry import HookSource, ProblemKind
 from cru.extensions.hooks.parsing.positions import Path
 from cru.extensions.hooks.parsing.reading import Reading
 
@@ -21,7 +21,7 @@ class TomlReading(Reading):
         except (ValueError, RecursionError) as error:  # TOML has no mistakes of its own for numbers that are too long
             message, _, place = str(error).partition(" (at line ")
             number = place.partition(",")[0]
-            self.wrong(f"not TOML: {message}", line=int(number) if number.isdigit() else 0, fatal=True)
+            self.wrong(f"not TOML: {message}", line=int(number) if number.isdigit() else 0, kind=ProblemKind.WHOLE_FILE)
             return {}
         self._lines = _lines(text, value)
         return value

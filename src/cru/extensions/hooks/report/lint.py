@@ -13,15 +13,18 @@ from cru.config.closest import did_you_mean
 from cru.events.catalog import BY_NAME
 from cru.events.stamp import Event
 from cru.extensions.hooks import synthetic_events
-from cru.extensions.hooks.loader import WAITING, EntryStatus
+from cru.extensions.hooks.inventory import HookInventory
 from cru.extensions.hooks.model import tool_names
 from cru.extensions.hooks.model.entry import LAYERS, HookEntry, HookFileProblem
+from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import Dialect, EventMapping
+from cru.extensions.hooks.model.status import AWAITING_REVIEW, NEVER_RUNNING, Activation, EntryStatus
 from cru.extensions.hooks.report import project_files, runnable
-from cru.extensions.hooks.setup import HookInventory
 from cru.permissions.modes import KINDS
 
 Level = Literal["broken", "odd", "waiting"]
+UNCHECKED = (*NEVER_RUNNING, Activation.BROKEN, Activation.REFUSED, Activation.DISABLED)
+"""Nobody waits for these to work."""
 LONG = 1000.0
 """Seconds; a limit of as much was meant in milliseconds."""
 ABOUT_TOOLS = ("tool:", "permission:", "output:")
@@ -54,82 +57,72 @@ class Finding(Struct, frozen=True):
     hint: str = ""
 
 
-def find_problems(found: HookInventory, tools: Iterable[str] = ()) -> list[Finding]:
+def find_problems(inventory: HookInventory, tools: Iterable[str] = ()) -> list[Finding]:
     """Everything, in the order of the files. tools: names of tools beside those that every system has."""
-    problems = found.loaded.problems
-    made = [
-        Finding("odd", "", str(found.about.home / "trust.json"), text)
-        for text in map(str, found.trust.store.problems[:1])
+    facts, problems = inventory.facts, inventory.loaded.problems
+    findings = [
+        Finding("odd", "", str(facts.home / "trust.json"), str(problem))
+        for problem in inventory.trust.store.problems[:1]
     ]
-    made += [_of_problem(one) for one in problems]
+    findings += [
+        Finding("broken" if problem.loses_hooks else "odd", "", problem.where, problem.text, problem.hint)
+        for problem in problems
+    ]
     known_tools = tuple(dict.fromkeys((*tool_names.TOOLS, *tools)))
-    first: dict[object, EntryStatus] = {}
-    for one in found.loaded.known:
-        entry, dialect = one.entry, found.dialects[one.entry.dialect]
-        made += list(_of_state(one, dialect, problems))
-        if one.state in ("broken", "no moment", "not available yet", "refused", "disabled"):
-            continue
-        level: Level = "odd" if one.state == "not accepted" else "broken"
-        for certain, text, hint in runnable.broken(entry, found.about):
-            made.append(Finding(level if certain else "odd", entry.id, entry.where, text, hint))
-        text, hint = project_files.odd(entry, found.about)
-        if text:
-            made.append(Finding("odd", entry.id, entry.where, text, hint))
-        for text, hint in _oddities(entry, dialect, known_tools, problems):
-            made.append(Finding("odd", entry.id, entry.where, text, hint))
-        made += list(_of_twin(one, dialect, first))
-    return _in_order(made)
+    twins: dict[object, HookEntry] = {}
+    for status in inventory.loaded.known:
+        dialect = inventory.dialects[status.entry.dialect]
+        findings += _check_state(status, dialect)
+        if status.state not in UNCHECKED:
+            findings += _check_runnable(status, facts)
+            findings += _check_entry(status.entry, dialect, known_tools, problems)
+            findings += _check_twin(status.entry, dialect, twins)
+    return _sorted_by_place(findings)
 
 
-def _in_order(made: list[Finding]) -> list[Finding]:
+def _sorted_by_place(findings: list[Finding]) -> list[Finding]:
     """By file, and in each by line."""
-    files = list(dict.fromkeys(_place(one)[0] for one in made))
-    return sorted(made, key=lambda one: (files.index(_place(one)[0]), _place(one)[1]))
+    files = list(dict.fromkeys(_place(finding)[0] for finding in findings))
+    return sorted(findings, key=lambda finding: (files.index(_place(finding)[0]), _place(finding)[1]))
 
 
-def _place(one: Finding) -> tuple[str, int]:
-    file, _, line = one.where.rpartition(":")
-    return (file, int(line)) if line.isdigit() else (one.where, 0)
+def _place(finding: Finding) -> tuple[str, int]:
+    file, _, line = finding.where.rpartition(":")
+    return (file, int(line)) if line.isdigit() else (finding.where, 0)
 
 
-def _of_problem(one: HookFileProblem) -> Finding:
-    where = f"{one.path}:{one.line}" if one.line else str(one.path)
-    return Finding(
-        "broken" if one.fatal or one.void or one.text.startswith("there is no event") else "odd",
-        "",
-        where,
-        one.text,
-        one.hint,
-    )
-
-
-def _of_state(one: EntryStatus, dialect: Dialect, problems: list[HookFileProblem]) -> Iterator[Finding]:
-    entry = one.entry
-    if one.state == "broken":
-        yield Finding("broken", entry.id, entry.where, one.why)
-    elif one.state == "no moment" and entry.event not in dialect.events:
+def _check_state(status: EntryStatus, dialect: Dialect) -> Iterator[Finding]:
+    entry = status.entry
+    if status.state is Activation.BROKEN:
+        yield Finding("broken", entry.id, entry.where, status.why)
+    elif status.state is Activation.NO_EVENT and entry.event not in dialect.events:
         hint = did_you_mean(entry.event, dialect.events)
-        yield Finding(
-            "broken", entry.id, entry.where, f"{dialect.name} has no event {entry.event}, so this never runs", hint
-        )
-    elif one.state in ("no moment", "not available yet"):
-        yield Finding("odd", entry.id, entry.where, f"never runs here: {one.why}")
-    elif one.state in WAITING:
-        text = one.why.partition(": `")[0] if one.changed else "awaits that you accept it"
+        text = f"{dialect.name} has no event {entry.event}, so this never runs"
+        yield Finding("broken", entry.id, entry.where, text, hint)
+    elif status.state in NEVER_RUNNING:
+        yield Finding("odd", entry.id, entry.where, f"never runs here: {status.why}")
+    elif status.state in AWAITING_REVIEW:
+        text = status.detail if status.changed else "awaits that you accept it"
         yield Finding("waiting", entry.id, entry.where, text, "cru hooks review")
 
 
-def _of_twin(one: EntryStatus, dialect: Dialect, first: dict[object, EntryStatus]) -> Iterator[Finding]:
+def _check_runnable(status: EntryStatus, facts: SessionFacts) -> Iterator[Finding]:
+    entry = status.entry
+    level: Level = "odd" if status.state is Activation.NOT_ACCEPTED else "broken"
+    for certain, text, hint in runnable.broken(entry, facts):
+        yield Finding(level if certain else "odd", entry.id, entry.where, text, hint)
+    text, hint = project_files.odd(entry, facts)
+    if text:
+        yield Finding("odd", entry.id, entry.where, text, hint)
+
+
+def _check_twin(entry: HookEntry, dialect: Dialect, twins: dict[object, HookEntry]) -> Iterator[Finding]:
     """An entry that does what an earlier one does."""
-    entry = one.entry
-    key = (entry.dialect, entry.event, entry.matcher, entry.identity)
-    twin = first.setdefault(key, one)
-    if twin is not one:
-        stands_in = dialect.runs_equal_once and LAYERS.index(twin.entry.source.layer) <= LAYERS.index(
-            entry.source.layer
-        )
-        what = "it runs once" if stands_in else "both run"
-        yield Finding("odd", entry.id, entry.where, f"the same as {twin.entry.id} ({twin.entry.where}); {what}")
+    twin = twins.setdefault((entry.dialect, entry.event, entry.matcher, entry.identity), entry)
+    if twin is not entry:
+        is_no_less_trusted = LAYERS.index(twin.source.layer) <= LAYERS.index(entry.source.layer)
+        outcome = "it runs once" if dialect.runs_equal_once and is_no_less_trusted else "both run"
+        yield Finding("odd", entry.id, entry.where, f"the same as {twin.id} ({twin.where}); {outcome}")
 
 
 # one entry --------------------------------------------------------------------------------------------------------------------------
@@ -137,13 +130,15 @@ def _of_twin(one: EntryStatus, dialect: Dialect, first: dict[object, EntryStatus
 Check = Callable[[HookEntry, Dialect, tuple[str, ...]], Iterator[tuple[str, str]]]
 
 
-def _oddities(
+def _check_entry(
     entry: HookEntry, dialect: Dialect, tools: tuple[str, ...], problems: list[HookFileProblem]
-) -> Iterator[tuple[str, str]]:
-    told = " ".join(one.text for one in problems if one.path == entry.source.path and one.line == entry.line)
-    for word, check in CHECKS.items():
-        if f"`{word}`" not in told and f"a {word}" not in told:
-            yield from check(entry, dialect, tools)
+) -> Iterator[Finding]:
+    """What the reader of its file has said of a key is not said again."""
+    told = {problem.key for problem in problems if problem.path == entry.source.path and problem.line == entry.line}
+    for key, check in CHECKS.items():
+        if key not in told:
+            for text, hint in check(entry, dialect, tools):
+                yield Finding("odd", entry.id, entry.where, text, hint)
 
 
 def _matcher(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:

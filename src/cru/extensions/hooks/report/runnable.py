@@ -40,7 +40,7 @@ TRIES = re.compile(r"\|\||^\s*(?:if|while|until|for|case|!)\s")
 def broken(entry: HookEntry, about: SessionFacts) -> Iterator[tuple[bool, str, str]]:
     """What cannot run as it stands, and the next step; whether that is certain: of a command that is plain, its first program."""
     if entry.kind in ("lua", "python"):
-        from cru.extensions.hooks.model.code import broken as unusable
+        from cru.extensions.hooks.report.code_problems import find_code_problems as unusable
 
         yield from unusable(entry)
     elif entry.kind == "command":

@@ -20,7 +20,12 @@ from cru.values.entries import TOOL_CALL, TOOL_RESULT, Entry
 
 
 class RecordedCall(Struct):
-    """One call of the model. arguments: as it wrote them · result: what it read, None if there is none · which: as in `tool:failed`."""
+    """One call of the model.
+
+    arguments: as it wrote them
+    result: what it read, None if there is none
+    which: as in `tool:failed`
+    """
 
     id: str
     name: str
@@ -30,8 +35,14 @@ class RecordedCall(Struct):
 
 
 class RecordedTurn(Struct):
-    """number counts from 1, `last` is how many are recorded · prompt, source: of its first leg · cause: of its last one, "" if it is not
-    finished · counts: dispatches by event · found: what its session found when it read the configurations, None if there were none."""
+    """A turn as its records tell it.
+
+    number: from 1 on; `last` is how many are recorded
+    prompt, source, began: of its first leg; seconds since the epoch
+    cause: of its last leg, "" if it is not finished
+    counts: dispatches by event
+    load: what its session found when it read the configurations, None if there were none
+    """
 
     number: int
     last: int
@@ -42,13 +53,13 @@ class RecordedTurn(Struct):
     counts: dict[str, int]
     calls: list[RecordedCall]
     dispatches: list[JournalLine]
-    fired: list[FiringRecord]
-    found: LoadRecord | None
+    firings: list[FiringRecord]
+    load: LoadRecord | None
 
     def firing(self, line: JournalLine, id: str) -> FiringRecord | None:
         """What an entry did in a dispatch; None if it did not fire."""
-        found = [one for one in self.fired if (one.run, one.seq, one.id) == (line.run, line.seq, id)]
-        return found[-1] if found else None
+        place = (line.run, line.seq, id)
+        return next((one for one in reversed(self.firings) if (one.run, one.seq, one.id) == place), None)
 
 
 def read_turn(store: FileContext, number: int = -1) -> RecordedTurn | None:
@@ -93,8 +104,8 @@ def _filled(
         number=place[0], last=place[1], prompt=next((one.content for one in said if one.id == first["ref"]), ""),
         source=first["source"], began=first["time"], cause=ends[-1]["cause"] if ends else "", counts=dict(counts),
         calls=_calls(said), dispatches=sorted(_dispatches(store.folder, runs, begin, end), key=lambda line: line.seq),
-        fired=[line for line in reversed(recorded) if isinstance(line, FiringRecord) and begin <= line.time < end],
-        found=next((line for line in recorded if isinstance(line, LoadRecord) and line.time < end), None),
+        firings=[line for line in reversed(recorded) if isinstance(line, FiringRecord) and begin <= line.time < end],
+        load=next((line for line in recorded if isinstance(line, LoadRecord) and line.time < end), None),
     )  # fmt: skip
 
 

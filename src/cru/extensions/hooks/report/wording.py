@@ -10,24 +10,19 @@ from cru.config.closest import closest, did_you_mean
 from cru.events.answers import STRENGTH, strength
 from cru.events.journal import JournalLine
 from cru.extensions.hooks import synthetic_events
-from cru.extensions.hooks.loader import EntryStatus, LoadedHooks
 from cru.extensions.hooks.model import tool_names
-from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.model.entry import HookEntry, hook_id
 from cru.extensions.hooks.model.mapping import Dialect
-from cru.extensions.hooks.records import FiringRecord
+from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks
+from cru.extensions.hooks.records import CANCELLED, SLOW_MS, FiringRecord
 from cru.extensions.hooks.report.turn_history import RecordedCall
-from cru.extensions.hooks.run.command import CANCELLED, SLOW_MS
 
-OWNER = "hook "
 NAMED = 40
 STATES = {
-    "untrusted": "{why}",
-    "not accepted": "hooks of other programs are off until you accept them: `cru hooks review`",
-    "refused": "it was refused: {why}",
-    "disabled": "it is disabled: {why}",
-    "broken": "it is broken: {why}",
-    "not available yet": "{why}",
-    "no moment": "{why}",
+    Activation.NOT_ACCEPTED: "hooks of other programs are off until you accept them: `cru hooks review`",
+    Activation.REFUSED: "it was refused: {why}",
+    Activation.DISABLED: "it is disabled: {why}",
+    Activation.BROKEN: "it is broken: {why}",
 }
 STRONGEST = {4: "halted", 3: "denied", 1: "allowed"}
 SAYS = {"halt": "halted the turn", "deny": "denied", "ask": "wanted a person to be asked", "allow": "allowed"}
@@ -55,7 +50,7 @@ NEVER = (
 
 def describe_outcome(line: JournalLine, loaded: LoadedHooks) -> Iterator[str]:
     """Which answers made the decision of a dispatch, which had no effect, and who changed what."""
-    known = {one.entry.id: one for one in loaded.known}
+    known = {status.entry.id: status for status in loaded.known}
     answers = [(describe_owner(one.owner, known), one.answer) for one in line.heard if not one.skipped]
     top = max((strength(answer) for _, answer in answers), default=0)
     deciders = ", ".join(name for name, answer in answers if top and strength(answer) == top)
@@ -78,11 +73,11 @@ def describe_outcome(line: JournalLine, loaded: LoadedHooks) -> Iterator[str]:
 
 def describe_owner(owner: str, known: Mapping[str, EntryStatus]) -> str:
     """A handler's owner for people."""
-    one = known.get(owner.removeprefix(OWNER)) if owner.startswith(OWNER) else None
-    if one is None:
+    status = known.get(hook_id(owner))
+    if status is None:
         return owner
-    label = one.entry.label
-    return f"{label if len(label) <= NAMED else label[: NAMED - 1] + '…'} ({one.entry.id})"
+    label = status.entry.label
+    return f"{label if len(label) <= NAMED else label[: NAMED - 1] + '…'} ({status.entry.id})"
 
 
 def describe_answer(decision: str, reason: str, more: tuple[str, ...]) -> str:
@@ -156,12 +151,13 @@ def describe_mismatch(
     )
 
 
-def describe_state(one: EntryStatus, dialect: Dialect) -> str:
+def describe_state(status: EntryStatus, dialect: Dialect) -> str:
     """Why an entry cannot fire, in a sentence."""
-    if one.state == "no moment" and one.entry.event not in dialect.events:
-        hint = did_you_mean(one.entry.event, dialect.events)
-        return f"{dialect.name} has no event {one.entry.event}" + (f"; {hint}" if hint else "")
-    return STATES[one.state].format(why=one.why)
+    event = status.entry.event
+    if status.state is Activation.NO_EVENT and event not in dialect.events:
+        hint = did_you_mean(event, dialect.events)
+        return f"{dialect.name} has no event {event}" + (f"; {hint}" if hint else "")
+    return STATES.get(status.state, "{why}").format(why=status.why)
 
 
 def likely(matcher: str, known: Sequence[str]) -> str:

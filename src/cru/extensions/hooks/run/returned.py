@@ -19,7 +19,7 @@ COMMANDS = frozenset((*KEYS, *ENVELOPE))
 PLUGINS = tuple(word for word in DECIDING if word not in COMMANDS)
 
 
-def split(
+def split_returned(
     name: str, row: EventRow, raw: Mapping[Any, Any], sent: Mapping[str, Any]
 ) -> tuple[Mapping[Any, Any], HookResult]:
     """(what is in the words of plugins, what the others say). A key that means nothing is a failure, and the rest counts."""

@@ -5,39 +5,44 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from hashlib import sha256
 
 from msgspec.structs import replace
 
-from cru.extensions.hooks.loader import EntryStatus, LoadedHooks, MissingHook
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import Dialect
+from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks, MissingHook
 from cru.extensions.hooks.trust.fingerprint import key_of
 from cru.permissions.json_file import HookJudgement
 
 REPLACED = "accepted earlier, its entry changed since"
+PRESENT = (Activation.ACTIVE, Activation.UNTRUSTED, Activation.REFUSED)
+"""What waits for trust is told as changed."""
 
 
-def find(loaded: LoadedHooks, files: Iterable[str], said: Mapping[str, HookJudgement]) -> list[MissingHook]:
+def find_missing(
+    loaded: LoadedHooks, files: Iterable[str], judgements: Mapping[str, HookJudgement]
+) -> list[MissingHook]:
     """Of what was said about hooks of these files, what was accepted last and is not there as it was."""
-    known = [one for one in loaded.known if one.entry.of_project]
-    there = {key for one in known if _is_there(one) for key in _keys(one.entry)}
-    off = {_name(one.entry) for one in known if one.state == "disabled"}
-    wanted = set(files)
-    last = {(said.file, said.key or said.what): said for said in said.values() if said.file in wanted}
+    of_project = [status for status in loaded.known if status.entry.of_project]
+    present = {key for status in of_project if _is_present(status) for key in _keys(status.entry)}
+    off = {_name(status.entry) for status in of_project if status.state is Activation.DISABLED}
+    files = set(files)
+    newest = {
+        (judgement.file, judgement.key or judgement.what): judgement
+        for judgement in judgements.values()
+        if judgement.file in files
+    }
     return [
-        MissingHook(file, one.what, one.key, (file, one.what) in off)
-        for (file, key), one in last.items()
-        if one.accepted and (file, key) not in there
+        MissingHook(file, judgement.what, judgement.key, (file, judgement.what) in off)
+        for (file, key), judgement in newest.items()
+        if judgement.accepted and (file, key) not in present
     ]
 
 
-def _is_there(one: EntryStatus) -> bool:
-    """Also what a person ended: refused it, or switched it off in a file of their own; what waits is told as changed."""
-    return one.state in ("active", "untrusted", "refused") or (
-        one.state == "disabled" and (one.entry.enabled or one.entry.off_by_user)
-    )
+def _is_present(status: EntryStatus) -> bool:
+    """Also what a person ended: refused it, or switched it off in a file of their own."""
+    return status.state in PRESENT or status.is_ended_by_user
 
 
 def _keys(entry: HookEntry) -> list[tuple[str, str]]:
@@ -47,35 +52,29 @@ def _keys(entry: HookEntry) -> list[tuple[str, str]]:
     return [(file, key_of(entry)), (file, entry.label)]
 
 
-def join(loaded: LoadedHooks, lost: list[MissingHook]) -> None:
-    """Note them: one that waits in the place of a lost one, with its name or command, says so; all others are told by themselves."""
-    waiting = {_name(one.entry): one for one in loaded.of("untrusted")}
-    for name in {(one.file, one.label) for one in lost}.intersection(waiting):
-        for known in loaded.of("untrusted"):
-            if _name(known.entry) == name and not known.changed:
-                known.why, known.changed = f"{REPLACED}: `cru hooks review`", True
-    loaded.lost = [one for one in lost if (one.file, one.label) not in waiting]
+def note_missing(loaded: LoadedHooks, missing: list[MissingHook]) -> None:
+    """An entry that waits in the place of a missing one, with its name or command, says so; all others are told by themselves."""
+    waiting = loaded.of(Activation.UNTRUSTED)
+    missing_names = {(hook.file, hook.label) for hook in missing}
+    for status in waiting:
+        if _name(status.entry) in missing_names and not status.changed:
+            status.detail, status.changed = REPLACED, True
+    waiting_names = {_name(status.entry) for status in waiting}
+    loaded.missing = [hook for hook in missing if (hook.file, hook.label) not in waiting_names]
 
 
 def _name(entry: HookEntry) -> tuple[str, str]:
     return os.path.realpath(entry.source.path), entry.label
 
 
-def mark(lost: MissingHook) -> tuple[str, HookJudgement]:
-    """The record that a person has seen it, and said that the project may do without: the newest of its hook, so it is asked again once
-    the hook was accepted again."""
-    fingerprint = sha256("\0".join(("gone", lost.file, lost.key or lost.label)).encode()).hexdigest()
-    return fingerprint, HookJudgement(False, lost.file, lost.label, lost.key)
-
-
-def files_of(dialects: Iterable[Dialect], about: SessionFacts) -> list[str]:
+def list_project_files(dialects: Iterable[Dialect], facts: SessionFacts) -> list[str]:
     """Where a project's hooks may stand, whether the files are there or not."""
-    places = [path for dialect in dialects for layer, path in dialect.places(about) if layer == "project"]
-    real = [path for place in places for path in (os.path.realpath(place), standing(place))]
+    places = [path for dialect in dialects for layer, path in dialect.places(facts) if layer == "project"]
+    real = [path for place in places for path in (os.path.realpath(place), _in_real_folder(place))]
     return list(dict.fromkeys(real))
 
 
-def standing(path: str | os.PathLike[str]) -> str:
+def _in_real_folder(path: str | os.PathLike[str]) -> str:
     """The file by its real folder and its own name: a link that somebody put into its place does not hide it."""
     folder, name = os.path.split(path)
     return os.path.join(os.path.realpath(folder), name)

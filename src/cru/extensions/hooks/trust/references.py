@@ -14,9 +14,9 @@ from itertools import islice
 
 from msgspec import Struct, field
 
-from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.model.entry import HookEntry, is_lua_file
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.trust.budget import LookupBudget
+from cru.extensions.hooks.trust.files import LookupBudget
 from cru.extensions.hooks.trust.redirects import strip_written_files
 from cru.files.regular import open_regular
 from cru.shell.analysis import Words, analyze
@@ -137,8 +137,6 @@ def is_code(entry: HookEntry) -> bool:
     """Whether the code of a function stands in the entry, not in a file."""
     if entry.kind != "lua":
         return False
-    from cru.extensions.hooks.dialects.cru.config import is_lua_file
-
     return not is_lua_file(entry.command)
 
 

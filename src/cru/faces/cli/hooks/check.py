@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from cru.extensions.hooks.loader import WAITING
+from cru.extensions.hooks.inventory import HookInventory
+from cru.extensions.hooks.model.status import AWAITING_REVIEW
 from cru.extensions.hooks.records import masked_json
 from cru.extensions.hooks.report.lint import Finding, find_problems
-from cru.extensions.hooks.setup import HookInventory
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed
@@ -52,7 +52,7 @@ def _line(one: Finding) -> str:
 def _summary(there: HookInventory, made: list[Finding]) -> str:
     known = there.loaded.known
     files = {one.entry.source.path for one in known}
-    active, waiting = len(there.loaded.active()), len(there.loaded.of(*WAITING))
+    active, waiting = len(there.loaded.active()), len(there.loaded.of(*AWAITING_REVIEW))
     levels = Counter(one.level for one in made)
     await_trust = f", {waiting} await trust (`cru hooks review`)" if waiting else ""
     return (

@@ -7,9 +7,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from cru.extensions.hooks.loader import MissingHook
 from cru.extensions.hooks.model.entry import HookEntry
-from cru.extensions.hooks.trust.fingerprint import Fingerprint, ReferencedFile
+from cru.extensions.hooks.model.status import MissingHook
+from cru.extensions.hooks.trust.files import ReferencedFile
+from cru.extensions.hooks.trust.fingerprint import Fingerprint
 from cru.extensions.hooks.trust.references import is_code
 from cru.extensions.hooks.visible import visible
 

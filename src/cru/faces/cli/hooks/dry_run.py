@@ -6,15 +6,15 @@ from typing import Any
 
 import msgspec
 
+from cru.events.journal import SkipKind
 from cru.extensions.hooks import dry_run, synthetic_events
 from cru.extensions.hooks.dry_run import DryRunResult
 from cru.extensions.hooks.errors import NoEntry
-from cru.extensions.hooks.loader import EntryStatus
+from cru.extensions.hooks.inventory import HookInventory
+from cru.extensions.hooks.model.status import EntryStatus
 from cru.extensions.hooks.records import masked_json
 from cru.extensions.hooks.report import query as spoken
 from cru.extensions.hooks.report.wording import describe_firing, describe_mismatch, describe_outcome, describe_state
-from cru.extensions.hooks.run.command import MISMATCH
-from cru.extensions.hooks.setup import HookInventory
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.event_loop import run_interruptible
@@ -81,7 +81,7 @@ async def _tried(
 
     from cru.app import build
 
-    built = build(replace(start_of(parsed, there.about.context), hooks="none"))
+    built = build(replace(start_of(parsed, there.facts.context), hooks="none"))
     try:
         return await dry_run.dispatch(there, payload, ids, lambda hooks: hooks.bind(built.session.parts))
     finally:
@@ -176,9 +176,10 @@ def _of_entry(there: HookInventory, one: EntryStatus, tried: DryRunResult) -> li
 
 def _why_not(there: HookInventory, one: EntryStatus, tried: DryRunResult) -> str:
     heard = tried.line.heard if tried.line is not None else ()
-    why = next((item.skipped for item in heard if item.owner == f"hook {one.entry.id}" and item.skipped), "")
-    if tried.line is not None and why.startswith(MISMATCH):
-        return describe_mismatch(
-            one.entry, there.dialects[one.entry.dialect], tried.line.event, [why.removeprefix(MISMATCH)]
-        )
-    return why or "this event is none of its moments"
+    skipped = next((item for item in heard if item.owner == one.entry.owner and item.skipped), None)
+    if skipped is None:
+        return "this event is none of its moments"
+    if tried.line is not None and skipped.skip is not None and skipped.skip.kind is SkipKind.MISMATCH:
+        dialect = there.dialects[one.entry.dialect]
+        return describe_mismatch(one.entry, dialect, tried.line.event, [skipped.skip.detail])
+    return skipped.skipped

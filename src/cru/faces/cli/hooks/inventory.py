@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 from cru.app import hooks_where, load_settings
 from cru.contexts.home import Home
 from cru.extensions.hooks.errors import NoEntry
-from cru.extensions.hooks.loader import EntryStatus, LoadedHooks
+from cru.extensions.hooks.inventory import DIALECTS, HookInventory, session_facts, take_inventory
+from cru.extensions.hooks.model.entry import ProblemKind
+from cru.extensions.hooks.model.status import EntryStatus, LoadedHooks
 from cru.extensions.hooks.settings import HookSettings, merge_options
-from cru.extensions.hooks.setup import DIALECTS, HookInventory, session_facts, take_inventory
 from cru.faces.cli.console import say
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import context_name, home_path, start_of
@@ -27,7 +28,10 @@ def found(parsed: Parsed, *, tell: bool = True) -> HookInventory:
     options = merge_options(settings.of(HookSettings).options, layers)
     about = session_facts(hooks_where(start), options, start.home / "contexts" / start.context, start.context)
     all_there = take_inventory(DIALECTS, about, options)
-    for text in (*all_there.trust.store.problems[:1], *(p for p in all_there.loaded.problems if p.fatal)):
+    for text in (
+        *all_there.trust.store.problems[:1],
+        *(p for p in all_there.loaded.problems if p.kind is ProblemKind.WHOLE_FILE),
+    ):
         if tell:
             say(f"cru: {text}")
     return all_there

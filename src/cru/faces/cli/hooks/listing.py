@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cru.extensions.hooks.loader import EntryStatus
+from cru.extensions.hooks.model.status import EntryStatus
 from cru.extensions.hooks.records import masked_json
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show

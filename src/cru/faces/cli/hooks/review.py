@@ -8,12 +8,12 @@ from itertools import groupby
 from typing import NamedTuple
 
 from cru.extensions.hooks.errors import NoEntry
-from cru.extensions.hooks.loader import EntryStatus, MissingHook
+from cru.extensions.hooks.inventory import HookInventory
 from cru.extensions.hooks.model.entry import HookEntry
-from cru.extensions.hooks.setup import HookInventory
-from cru.extensions.hooks.trust.budget import LookupBudget
+from cru.extensions.hooks.model.status import Activation, EntryStatus, MissingHook
+from cru.extensions.hooks.trust.files import LookupBudget
 from cru.extensions.hooks.trust.fingerprint import Fingerprint, relative, take_fingerprint
-from cru.extensions.hooks.trust.missing import mark
+from cru.extensions.hooks.trust.store import judge_missing
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line
 from cru.faces.cli.flags import Parsed, UsageProblem
@@ -48,7 +48,7 @@ class ReviewItem(NamedTuple):
 
 def _id(lost: MissingHook) -> str:
     """Of one definition in one file: nothing can come after the look."""
-    return f"gone-{mark(lost)[0][:16]}"
+    return f"gone-{judge_missing(lost)[0][:16]}"
 
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
@@ -115,16 +115,16 @@ class Review:
 
     def waiting(self) -> list[ReviewItem]:
         loaded = self._found.loaded
-        items = [self._item(one) for one in loaded.of("untrusted")]
-        items += [ReviewItem([], [], lost=one) for one in loaded.lost]
-        foreign = sorted(loaded.of("not accepted"), key=lambda one: one.entry.dialect)
+        items = [self._item(one) for one in loaded.of(Activation.UNTRUSTED)]
+        items += [ReviewItem([], [], lost=one) for one in loaded.missing]
+        foreign = sorted(loaded.of(Activation.NOT_ACCEPTED), key=lambda one: one.entry.dialect)
         for dialect, group in groupby(foreign, key=lambda one: one.entry.dialect):
             items.append(ReviewItem([one.entry for one in group], [], dialect))
         return items
 
     def mention_trust(self) -> None:
         """The settings and plugins of a project are another matter."""
-        about = self._found.about
+        about = self._found.facts
         path = about.root / ".cru" / "config.toml"
         if (
             path.is_file()
@@ -147,7 +147,7 @@ class Review:
 
     def named(self, word: str) -> ReviewItem:
         """What an id, or the name of a program, stands for. Raises NoEntry."""
-        lost = next((one for one in self._found.loaded.lost if word == _id(one)), None)
+        lost = next((one for one in self._found.loaded.missing if word == _id(one)), None)
         if lost is not None:
             return ReviewItem([], [], lost=lost)
         foreign = [one.entry for one in self._found.loaded.known if _is_foreign(one) and one.entry.dialect == word]
@@ -172,7 +172,7 @@ class Review:
             raise UsageProblem(f"{over.id} names more files than cru looks at, so it is not accepted", SHORTER)
         if item.dialect and accepted:
             put(self._config, "dialects", item.dialect, there=True)
-        self._found.trust.note(list(zip(item.entries, looks, strict=True)), accepted=accepted)
+        self._found.trust.judge(list(zip(item.entries, looks, strict=True)), accepted=accepted)
         self._found.trust.settle(self._replaced(item))
         verb = "trusted as shown" if accepted else "refused, until it changes"
         for entry in item.entries:
@@ -231,19 +231,19 @@ class Review:
         return ReviewItem([one.entry], [self._look(one.entry)])
 
     def _look(self, entry: HookEntry) -> Fingerprint:
-        return take_fingerprint(entry, self._found.about, self._budget)
+        return take_fingerprint(entry, self._found.facts, self._budget)
 
     def _before(self, entry: HookEntry, now: Fingerprint) -> Before | None:
         """What is known of it as it was accepted; None if it never was, or is so still."""
-        from cru.extensions.hooks.trust.accepted_copies import kept
+        from cru.extensions.hooks.trust.copies import read_copy
 
-        trust, about = self._found.trust, self._found.about
+        trust, about = self._found.trust, self._found.facts
         before = trust.accepted(entry)
         if before is None or trust.is_trusted(entry):
             return None
         files = {file.path: (before.files.get(relative(file.path, about)), file.digest) for file in now.files}
-        old = {path: kept(about.home, was) for path, (was, now) in files.items() if was is not None and was != now}
-        return Before(trust.differs(entry), old)
+        old = {path: read_copy(about.home, was) for path, (was, now) in files.items() if was is not None and was != now}
+        return Before(trust.describe_change(entry), old)
 
 
 def _width() -> int:

@@ -15,7 +15,7 @@ from cru.contexts.store import FileContext
 from cru.engine import rebuild
 from cru.engine.rebuild import TraceLine
 from cru.engine.recorder import RequestLine
-from cru.extensions.executables.executable import is_unconcerned
+from cru.events.journal import SkipKind
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, say, show
 from cru.faces.cli.flags import Parsed
@@ -230,8 +230,8 @@ def _heard(line: dict[str, Any]) -> list[str]:
     name = f"{line['event']} {line.get('ident', '')}".rstrip()
     texts = []
     for heard in line.get("heard", ()):
-        if is_unconcerned(heard.get("skipped", "")):
-            continue
+        if heard.get("hook") and heard.get("skip", {}).get("kind") == SkipKind.OTHER_EVENT:
+            continue  # none of the moments that this hook of a program means
         answer = heard.get("answer", {})
         troubles = [
             f"{word}: {heard[key]}" for key, word in (("skipped", "skipped"), ("error", "failed")) if heard.get(key)

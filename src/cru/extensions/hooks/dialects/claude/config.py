@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from cru.config.closest import did_you_mean
 from cru.extensions.hooks.dialects.claude import matching
-from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Kind
+from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Kind, ProblemKind
 from cru.extensions.hooks.parsing import nested
 from cru.extensions.hooks.parsing.nested import NestedHandler
 from cru.extensions.hooks.parsing.reading import Reading, given, mistyped, seconds_of
@@ -61,7 +61,10 @@ def _entry(reading: Reading, handler: NestedHandler, env: Mapping[str, str]) -> 
     if not isinstance(kind, str) or kind not in TYPES:
         hint = did_you_mean(kind, TYPES) if isinstance(kind, str) else ""
         reading.wrong(
-            f"{event}: the `type` of a handler is one of {', '.join(TYPES)}", hint, line=handler.line, void=True
+            f"{event}: the `type` of a handler is one of {', '.join(TYPES)}",
+            hint,
+            line=handler.line,
+            kind=ProblemKind.PART,
         )
         return None
     main, matcher = one.get(TYPES[kind][0]), handler.group.get("matcher")
@@ -112,6 +115,8 @@ def _timeout(reading: Reading, handler: NestedHandler, kind: str, env: Mapping[s
         usual = float(env[ENDING_VARIABLE]) / 1000 or usual
     said = seconds_of(given)
     if given is not None and said is None:
-        reading.wrong(f"{event}: `timeout` must be a number of seconds", line=reading.line(*handler.at, "timeout"))
+        reading.wrong(
+            f"{event}: `timeout` must be a number of seconds", line=reading.line(*handler.at, "timeout"), key="timeout"
+        )
     seconds = float(usual if said is None else said)
     return min(seconds, ENDING) if event == "SessionEnd" else seconds

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Kind
+from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Kind, ProblemKind
 from cru.extensions.hooks.model.mapping import EventMapping
 from cru.extensions.hooks.parsing.nested import NestedHandler, Shape, handlers, has_no_subject
 from cru.extensions.hooks.parsing.reading import MOST_SECONDS, Reading, bad_regex, definition, mistyped
@@ -98,7 +98,9 @@ def _notify(reading: Reading, argv: Any) -> list[HookEntry]:
         or not all(isinstance(word, str) and "\0" not in word for word in argv)
         or not argv[0]
     ):
-        reading.wrong("`notify` must be a list of texts: the program and its arguments", line=line, void=True)
+        reading.wrong(
+            "`notify` must be a list of texts: the program and its arguments", line=line, kind=ProblemKind.PART
+        )
         return []
     program, said = shlex.quote(argv[0]), definition({NOTIFY: argv})
     command = (

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from cru.config.closest import did_you_mean
-from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Kind
+from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Kind, ProblemKind, is_lua_file
 from cru.extensions.hooks.model.mapping import EventMapping
 from cru.extensions.hooks.parsing.nested import unknown
 from cru.extensions.hooks.parsing.positions import Path as Keys
@@ -74,15 +74,18 @@ def _places(reading: Reading) -> Iterator[EntryPosition]:
     if isinstance(hooks, list):
         yield from (EntryPosition(one, ("hooks", number)) for number, one in enumerate(hooks))
     elif isinstance(hooks, dict) and is_toml:
-        listed = reading.typed(hooks, "entries", list, [], "hooks", void=True)
+        listed = reading.typed(hooks, "entries", list, [], "hooks", kind=ProblemKind.PART)
         yield from (EntryPosition(one, ("hooks", "entries", number)) for number, one in enumerate(listed))
     elif isinstance(hooks, dict):
         for event in hooks:
-            listed = reading.typed(hooks, event, list, [], "hooks", void=True)
+            listed = reading.typed(hooks, event, list, [], "hooks", kind=ProblemKind.PART)
             yield from (EntryPosition(one, ("hooks", event, number), event) for number, one in enumerate(listed))
     elif hooks is not None:
         reading.wrong(
-            "`hooks` must be a list of entries, or an object of events", WRITE, line=reading.line("hooks"), void=True
+            "`hooks` must be a list of entries, or an object of events",
+            WRITE,
+            line=reading.line("hooks"),
+            kind=ProblemKind.PART,
         )
 
 
@@ -91,18 +94,20 @@ def _entry(
 ) -> HookEntry | None:
     line = reading.line(*place.at)
     if not isinstance(place.one, dict):
-        reading.wrong("an entry must be an object", WRITE, line=line, void=True)
+        reading.wrong("an entry must be an object", WRITE, line=line, kind=ProblemKind.PART)
         return None
     one = {key: given(place.one, key, kind, None) for key, kind in TYPES.items()}
     called = str(one["event"] or place.event)
     event = canonical(called)
     if "hooks" in place.one:
-        reading.wrong("entries are flat", "the nested form belongs into .claude/settings.json", line=line, void=True)
+        reading.wrong(
+            "entries are flat", "the nested form belongs into .claude/settings.json", line=line, kind=ProblemKind.PART
+        )
         return None
     if event not in moments:
         hint = (_of_others(called) or did_you_mean(called, moments)) if called else WRITE
         wrong = f"there is no event `{called}`" if called else "an entry needs an `event`"
-        reading.wrong(wrong, hint, line=line, void=True)
+        reading.wrong(wrong, hint, line=line, kind=ProblemKind.PART)
         return None
     unknown(reading, place.one, (*TYPES, "timeout"), place.at)
     done, said = _done(one, reading.source.path.parent), definition({"event": event, **place.one})
@@ -121,7 +126,7 @@ def _entry(
 
 def _of_others(called: str) -> str:
     """Our name for an event that only other systems have, if we have it."""
-    from cru.extensions.hooks.setup import DIALECTS, load_dialects
+    from cru.extensions.hooks.inventory import DIALECTS, load_dialects
 
     plain = called.replace("_", "").lower()
     for dialect in load_dialects(name for name in DIALECTS if name != "cru").values():
@@ -136,7 +141,7 @@ def _seconds(reading: Reading, place: EntryPosition) -> float:
     """`timeout`: seconds, with a fraction or without."""
     seconds = seconds_of(place.one.get("timeout", TIMEOUT))
     if seconds is None:
-        reading.wrong("`timeout` must be a number of seconds", line=reading.line(*place.at, "timeout"))
+        reading.wrong("`timeout` must be a number of seconds", line=reading.line(*place.at, "timeout"), key="timeout")
         return TIMEOUT
     return seconds
 
@@ -171,11 +176,6 @@ def _done(one: Mapping[str, Any], folder: Path) -> HandlerSpec:
     if not colon or not file.endswith(".py") or not function.isidentifier():
         return HandlerSpec("python", text, problem='`python` must be "file.py:function"')
     return HandlerSpec("python", f"{_from(folder, file)}:{function}")
-
-
-def is_lua_file(text: str) -> bool:
-    """Whether `lua` names a file; else it is the code itself."""
-    return text.endswith(".lua") and not any(c.isspace() for c in text)
 
 
 def _from(folder: Path, file: str) -> str:

@@ -6,7 +6,7 @@ import re
 from typing import Any
 
 from cru.extensions.hooks.dialects.crush.regex import to_python
-from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource
+from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, ProblemKind
 from cru.extensions.hooks.parsing.reading import LONGEST, WORDS, Reading, bad_regex, definition, seconds_of
 
 TIMEOUT = 30
@@ -27,14 +27,14 @@ def read_entries(source: HookSource) -> tuple[list[HookEntry], list[HookFileProb
     if source.path.name in SCRIPTS:
         return [], _script(source)
     reading = Reading(source)
-    hooks = reading.typed(reading.value, "hooks", dict, {}, void=True)
+    hooks = reading.typed(reading.value, "hooks", dict, {}, kind=ProblemKind.PART)
     found: list[HookEntry] = []
     for event in sorted(hooks, key=lambda name: (name != canonical(name),)):
-        for index, one in enumerate(reading.typed(hooks, event, list, [], "hooks", void=True)):
+        for index, one in enumerate(reading.typed(hooks, event, list, [], "hooks", kind=ProblemKind.PART)):
             made = _entry(reading, event, index, one)
             if made is not None:
                 found.append(made)
-    if any(problem.fatal for problem in reading.problems):
+    if any(problem.kind is ProblemKind.WHOLE_FILE for problem in reading.problems):
         found = []
     return found, reading.problems
 
@@ -56,12 +56,12 @@ def _entry(reading: Reading, event: str, index: int, one: Any) -> HookEntry | No
     where = f"hook {event}[{index}]"
     wrong, hint = _wrong(one)
     if wrong:
-        reading.wrong(f"{where}: {wrong}", hint, line=line, fatal=True)
+        reading.wrong(f"{where}: {wrong}", hint, line=line, kind=ProblemKind.WHOLE_FILE)
         return None
     matcher = one.get("matcher") or ""
     name = canonical(event)
-    for odd, hint in _odd(one, name, matcher):
-        reading.wrong(f"{where}: {odd}", hint, line=line)
+    for odd, hint, key in _odd(one, name, matcher):
+        reading.wrong(f"{where}: {odd}", hint, line=line, key=key)
     timeout = one.get("timeout") or 0
     said = definition(one)
     return HookEntry(
@@ -86,17 +86,18 @@ def _wrong(one: Any) -> tuple[str, str]:
     return (f'invalid matcher regex "{matcher}": {bad}', "") if bad else ("", "")
 
 
-def _odd(one: dict[str, Any], event: str, matcher: str) -> list[tuple[str, str]]:
-    """What a person will want to know of an entry that works."""
-    found: list[tuple[str, str]] = []
+def _odd(one: dict[str, Any], event: str, matcher: str) -> list[tuple[str, str, str]]:
+    """(text, hint, key) of what a person will want to know of an entry that works."""
+    found: list[tuple[str, str, str]] = []
     for key in one:
         if key not in KEYS:
             from cru.config.closest import closest
 
             near = closest(key, KEYS)
-            found.append((f"unknown key `{key}`", f"did you mean `{near}`?" if near else f"known: {', '.join(KEYS)}"))
+            hint = f"did you mean `{near}`?" if near else f"known: {', '.join(KEYS)}"
+            found.append((f"unknown key `{key}`", hint, key))
     if to_python(matcher)[1]:
-        found.append((f"Crush itself would refuse the matcher {matcher}: its expressions are RE2", ""))
+        found.append((f"Crush itself would refuse the matcher {matcher}: its expressions are RE2", "", ""))
     if event == "UserPromptSubmit" and matcher:
-        found.append((f"a matcher has no effect on {event}", ""))
+        found.append((f"a matcher has no effect on {event}", "", "matcher"))
     return found

@@ -108,7 +108,9 @@ def _matcher(reading: Reading, moments: Mapping[str, Sequence[EventMapping]], on
 def _seconds(reading: Reading, one: NestedHandler) -> float:
     said = reading.typed(one.one, "timeout", int, TIMEOUT, *one.at)
     if 0 < said < 1000:
-        reading.wrong(f"`timeout` is {said} ms; Gemini counts milliseconds", line=reading.line(*one.at, "timeout"))
+        reading.wrong(
+            f"`timeout` is {said} ms; Gemini counts milliseconds", line=reading.line(*one.at, "timeout"), key="timeout"
+        )
     return min(said if said > 0 else TIMEOUT, MOST_SECONDS) / 1000
 
 

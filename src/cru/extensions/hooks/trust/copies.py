@@ -8,52 +8,48 @@ from collections.abc import Collection, Iterable
 from hashlib import sha256
 from pathlib import Path
 
-from cru.extensions.hooks.trust.fingerprint import ReferencedFile
+from cru.extensions.hooks.trust.files import ReferencedFile
 from cru.files.regular import read_regular
 from cru.permissions.errors import NotStored
 
-LARGEST = 64 << 10
+MOST = 64 << 10
 """Bytes of a file that is kept."""
 YOUNG = 3600.0
 """Seconds in which a copy is not swept away: somebody else may be about to note that it is accepted."""
 
 
-def is_kept(file: ReferencedFile) -> bool:
-    """Whether it is a text that is small enough."""
-    return file.digest != "" and len(file.content) == file.size <= LARGEST and b"\0" not in file.content
-
-
-def keep(home: Path, files: Iterable[ReferencedFile]) -> None:
-    """Raises NotStored."""
+def keep_copies(home: Path, files: Iterable[ReferencedFile]) -> None:
+    """Of texts that are small enough. Raises NotStored."""
     from cru.files.atomic import replace_file
 
     folder = home / "trust"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for file in files:
-            if is_kept(file) and not (folder / file.digest).exists():
+            is_small_text = file.digest != "" and len(file.content) == file.size <= MOST and b"\0" not in file.content
+            if is_small_text and not (folder / file.digest).exists():
                 replace_file(folder / file.digest, file.content)
     except OSError as error:
         raise NotStored(f"{folder} cannot be written: {error.strerror}", "check the folder's permissions") from error
 
 
-def kept(home: Path, digest: str) -> bytes | None:
+def read_copy(home: Path, digest: str) -> bytes | None:
     """What was accepted under this digest; None if there is no copy, or it is not that any more."""
     if len(digest) != 64 or not digest.isalnum():
         return None
     try:
-        content = read_regular(home / "trust" / digest, LARGEST)
+        content = read_regular(home / "trust" / digest, MOST)
     except OSError:
         return None
     return content if sha256(content).hexdigest() == digest else None
 
 
-def sweep(home: Path, wanted: Collection[str]) -> None:
+def sweep_copies(home: Path, needed: Collection[str]) -> None:
     """Copies that nothing accepted needs any more go."""
     try:
-        with os.scandir(home / "trust") as there:
-            for one in there:
-                if one.name not in wanted and time.time() - one.stat(follow_symlinks=False).st_mtime > YOUNG:
-                    os.unlink(one.path)
+        with os.scandir(home / "trust") as files:
+            for file in files:
+                if file.name not in needed and time.time() - file.stat(follow_symlinks=False).st_mtime > YOUNG:
+                    os.unlink(file.path)
     except OSError:
         return  # the next sweep finds them

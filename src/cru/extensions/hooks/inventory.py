@@ -1,0 +1,91 @@
+"""Everything that stands in files with hooks, and whether it may run: which dialects there are, what trust says; nothing is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib import import_module
+from pathlib import Path
+
+from msgspec import Struct
+
+from cru.extensions.hooks.discovery import HookLocations, HookPolicy
+from cru.extensions.hooks.loader import load_hooks, read_sources
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.mapping import Dialect
+from cru.extensions.hooks.model.status import LoadedHooks, LoadPolicy, MissingHook
+from cru.extensions.hooks.settings import HookOptions, SessionHookOptions
+from cru.extensions.hooks.trust.missing import find_missing, list_project_files, note_missing
+from cru.extensions.hooks.trust.store import HookTrust
+from cru.permissions.trust import TrustStore
+
+# In the order in which their hooks compose. Name → module below dialects/, and the class in it.
+DIALECTS: dict[str, tuple[str, str]] = {
+    "cru": ("cru", "CruDialect"),
+    "crush": ("crush", "Crush"),
+    "claude": ("claude", "Claude"),
+    "codex": ("codex", "Codex"),
+    "gemini": ("gemini", "Gemini"),
+}
+
+
+class HookInventory(Struct):
+    """Everything there is for somebody who stands here.
+
+    trust: what a person has said about it
+    missing: what was accepted and is not there as it was; also what others stand in the place of
+    """
+
+    loaded: LoadedHooks
+    dialects: Mapping[str, Dialect]
+    trust: HookTrust
+    facts: SessionFacts
+    missing: list[MissingHook] = []
+
+
+def load_dialects(names: Iterable[str]) -> dict[str, Dialect]:
+    """These dialects, in the order of the table."""
+    names = set(names)
+    return {
+        name: getattr(import_module(f"cru.extensions.hooks.dialects.{module}.dialect"), kind)()
+        for name, (module, kind) in DIALECTS.items()
+        if name in names
+    }
+
+
+def take_inventory(
+    names: Iterable[str], facts: SessionFacts, options: HookOptions, policy: HookPolicy = "trusted"
+) -> HookInventory:
+    """Read the files of these dialects; nothing is run."""
+    dialects = load_dialects(names)
+    trust = HookTrust(TrustStore(facts.home / "trust.json"), facts)
+    everything = policy == "all"
+    load_policy = LoadPolicy(
+        accepted=frozenset(dialects if everything else options.dialects),
+        disabled=frozenset(options.disabled),
+        by_project=options.by_project if isinstance(options, SessionHookOptions) else frozenset(),
+        is_trusted=(lambda entry: True) if everything else trust.is_trusted,
+        is_refused=trust.is_refused,
+        describe_change=trust.describe_change,
+        digest=trust.digest,
+    )
+    files = list_project_files(dialects.values(), facts)
+    sources, problems = read_sources(dialects.values(), facts)
+    loaded = load_hooks(sources, dialects, load_policy)
+    loaded.problems[:0] = problems
+    missing = find_missing(loaded, files, trust.judgements())
+    note_missing(loaded, missing)
+    return HookInventory(loaded, dialects, trust, facts, missing)
+
+
+def session_facts(
+    where: HookLocations, options: HookOptions, folder: Path, context: str = "", session_id: str = ""
+) -> SessionFacts:
+    """The facts of a session, as far as they do not change; `folder` is that of its context."""
+    from cru.models.providers import key_variables
+
+    own = {"CRU_CONTEXT": context, "CRU_HOME": str(where.home), "CRU_PROJECT_ROOT": str(where.root)}
+    return SessionFacts(
+        session_id=session_id, context=context, folder=folder, cwd=where.cwd, root=where.root, home=where.home,
+        user_home=where.user_home, env={**where.env, **own}, mode=lambda: "ask", transcript=lambda: folder / "context.jsonl",
+        secret_names=key_variables(where.env).difference(options.env_pass),
+    )  # fmt: skip

@@ -1,0 +1,45 @@
+"""Puts the hooks that were read on the bus of a session, and tells a person what does not run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cru.contexts.line_file import LineFile
+from cru.extensions.hooks.dialects.claude.transcript import Transcript
+from cru.extensions.hooks.inventory import session_facts, take_inventory
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.notices import list_notices, require_all_running
+from cru.extensions.hooks.session import SessionHooks
+from cru.extensions.hooks.settings import HookSetup
+
+
+def register_hooks(setup: HookSetup, names: Iterable[str], hooks: SessionHooks | None) -> SessionHooks:
+    """Read what there is of these dialects, and put it on the bus in place of what was there. Raises Untrusted (only with `strict`)."""
+    parts, bus = setup.parts, setup.parts.bus
+    facts = hooks.facts if hooks is not None else _facts_of(setup)
+    inventory = take_inventory(names, facts, setup.options, setup.policy)
+    if setup.strict:
+        require_all_running(inventory.loaded)
+    for notice in list_notices(inventory, setup.options, setup.policy):
+        bus.stream.tell(notice)
+    parts.gate.guard(inventory.trust.files(entry for entry in inventory.loaded.active() if entry.of_project))
+    trust = None if setup.policy == "all" else inventory.trust
+    if hooks is not None:
+        hooks.replace(inventory.loaded, inventory.dialects, trust)
+        return hooks
+    log = LineFile(parts.store.folder / "hooks.jsonl", redact=setup.redact)
+    hooks = SessionHooks(inventory.loaded, inventory.dialects, facts, log, trust, setup.redact, setup.plugins)
+    hooks.bind(parts)
+    hooks.register(bus)
+    parts.lifecycle.closing.append(hooks.close)
+    return hooks
+
+
+def _facts_of(setup: HookSetup) -> SessionFacts:
+    parts = setup.parts
+    store = parts.store
+    facts = session_facts(setup.where, setup.options, store.folder, store.name, parts.bus.origin.session_id)
+    facts.mode = lambda: parts.gate.mode
+    facts.sits = lambda: parts.services.is_chat
+    facts.transcript = Transcript(store, facts.cwd, facts.root, parts.bus.stream.warn)
+    return facts

@@ -1,0 +1,66 @@
+"""What the handler of one hook needs of the session that it runs in."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Mapping
+from typing import TYPE_CHECKING, Any, Protocol
+
+from cru.events.answers import Answer
+from cru.events.stamp import Event
+from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.records import HookLogLine
+
+if TYPE_CHECKING:
+    from cru.extensions.hooks.run.languages import HookLanguages
+
+
+class HookRuntime(Protocol):
+    """The session as its hooks see it."""
+
+    facts: SessionFacts
+
+    def languages(self) -> HookLanguages:
+        """What runs functions in Lua and Python."""
+        ...
+
+    def claim(self, entry: HookEntry, event: Event) -> str:
+        """The id of the entry that does the same thing in this firing already; "" if this one is the first."""
+        ...
+
+    def explain_revocation(self, entry: HookEntry) -> str:
+        """Why a project's hook is not what a person has trusted any more; "" if it is."""
+        ...
+
+    async def run(self, entry: HookEntry, stdin: bytes, env: Mapping[str, str | None]) -> CommandResult:
+        """Run its command; a project's only if it is still what a person has trusted."""
+        ...
+
+    def redact(self, result: HookResult) -> HookResult:
+        """Without the keys of providers that cru knows."""
+        ...
+
+    def record(self, line: HookLogLine) -> None: ...
+
+    def notify(self, entry: HookEntry, text: str) -> None:
+        """Show the words of a hook to the person."""
+        ...
+
+    def warn(self, entry: HookEntry, text: str) -> None:
+        """Tell the person what is wrong with a hook."""
+        ...
+
+    def warn_slow(self, entry: HookEntry, event: str, ms: float) -> None: ...
+
+    def show_waiting(self, entry: HookEntry, text: str) -> None:
+        """What faces show while everything waits for a hook; "" when it is over."""
+        ...
+
+    def detach(self, work: Coroutine[Any, Any, None]) -> None:
+        """Let it run beside the session, until that ends."""
+        ...
+
+    def defer(self, entry: HookEntry, answer: Answer) -> None:
+        """Keep what an asynchronous hook wants the model to read for the next prompt; it decides nothing."""
+        ...

@@ -1,0 +1,52 @@
+"""Looks for command hooks when a session starts, and for changed files before each prompt; loads their rooms only if there are any."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+
+from cru.extensions.hooks.discovery import FilesStamp, find_dialects, stamp_files
+
+if TYPE_CHECKING:
+    from cru.extensions.hooks.session import SessionHooks
+    from cru.extensions.hooks.settings import HookSetup
+    from cru.values.errors import CruError
+
+
+class HookWatcher(Struct):
+    """The way to the hooks of one session.
+
+    hooks: None as long as there are none
+    """
+
+    setup: HookSetup
+    hooks: SessionHooks | None = None
+    _stamp: FilesStamp = ()
+    _refusal: CruError | None = None
+
+    def load(self) -> None:
+        """Put the hooks that there are on the bus. Raises Untrusted (only with `strict`)."""
+        self._stamp = stamp_files(self.setup.where)
+        names = find_dialects(self.setup.where, self._stamp)
+        if self.hooks is not None:
+            names = list({*names, *self.hooks.guarding_dialects()})
+        if not names and self.hooks is None:
+            return
+        from cru.extensions.hooks.registration import register_hooks
+
+        self._refusal = None
+        self.hooks = register_hooks(self.setup, names, self.hooks)
+
+    async def reload(self) -> None:
+        """Before a prompt, if files have changed, came or went. Raises Untrusted (only with `strict`): as long as it would be raised,
+        nothing is asked."""
+        if self._refusal is None and stamp_files(self.setup.where) == self._stamp:
+            return
+        from cru.extensions.hooks.errors import Untrusted
+
+        try:
+            self.load()
+        except Untrusted as error:
+            self._refusal = error
+            raise
