@@ -17,15 +17,19 @@ Kind = Literal["lua", "python", "executable"]
 Layer = Literal["path", "user", "runtime", "project", "package", "bundled"]
 SKIPPED = ("lua", "tests", "__pycache__", "node_modules")
 NOT_YET = "Fennel is not available yet"
-NOT_EXECUTABLE = "is not executable"
 
 
 class DiscoveredPlugin(Struct, frozen=True):
-    """One plugin: its name, its language, the files that are run in this order, and the folder of its helpers.
+    """One plugin as its files say. Only one that is enabled, trusted and without a problem is loaded.
 
-    `problem` says why it cannot be loaded ("" = it can), `trusted` is False for one of a project that nobody accepted, and `enabled`
-    is what its manifest and the settings say together; only one with all three in order is loaded. `module` is what to import of an
-    installed package; it has no files to run then, and `files` only tells where it is."""
+    files: what is run, in this order; of an installed package only where it is
+    folder: where its helpers lie
+    problem: why it cannot be loaded, "" if it can
+    trusted: False for one of a project that nobody accepted
+    enabled: what its manifest and the settings say together
+    module: what to import of an installed package, "" for all others
+    is_locked: it is a program by its first line, and not executable
+    """
 
     name: str
     kind: Kind
@@ -37,6 +41,7 @@ class DiscoveredPlugin(Struct, frozen=True):
     trusted: bool = True
     enabled: bool = True
     module: str = ""
+    is_locked: bool = False
 
     @property
     def loadable(self) -> bool:
@@ -54,8 +59,8 @@ def discover_folder(folder: Path, layer: Layer) -> tuple[list[DiscoveredPlugin],
     found: list[DiscoveredPlugin] = []
     problems: list[str] = []
     for entry in entries:
-        if not is_skipped(entry.name) and (made := _entry(Path(entry.path), problems)) is not None:
-            found.append(msgspec.structs.replace(made, layer=layer))
+        if not is_skipped(entry.name) and (plugin := _entry(Path(entry.path), problems)) is not None:
+            found.append(msgspec.structs.replace(plugin, layer=layer))
     return merge_same_names(found), problems
 
 
@@ -74,8 +79,9 @@ def list_untrusted(folder: Path) -> list[DiscoveredPlugin]:
             path = Path(entry.path)
             kind: Kind = "python" if suffix == ".py" or (is_folder and (path / "__init__.py").exists()) else "lua"
             kind = "executable" if is_program or (is_folder and os.access(path / entry.name, os.X_OK)) else kind
-            one = DiscoveredPlugin(entry.name if is_folder else name, kind, (path,), folder, "project", trusted=False)
-            found.setdefault(one.name, one)
+            plugin_name = entry.name if is_folder else name
+            plugin = DiscoveredPlugin(plugin_name, kind, (path,), folder, "project", trusted=False)
+            found.setdefault(plugin_name, plugin)
     return list(found.values())
 
 
@@ -95,17 +101,17 @@ def is_skipped(name: str) -> bool:
 def merge_same_names(found: list[DiscoveredPlugin]) -> list[DiscoveredPlugin]:
     """Sorted by name; those of one place that share a name become one that cannot be loaded and names all of them."""
     by_name: dict[str, list[DiscoveredPlugin]] = {}
-    for one in sorted(found, key=lambda one: NOT_EXECUTABLE in one.problem):
-        same = by_name.setdefault(one.name, [])
-        if not same or NOT_EXECUTABLE not in one.problem:  # it may be meant as it is, beside a plugin of its name
-            same.append(one)
-    return [_one(name, by_name[name]) for name in sorted(by_name)]
+    for plugin in sorted(found, key=lambda plugin: plugin.is_locked):
+        same = by_name.setdefault(plugin.name, [])
+        if not same or not plugin.is_locked:  # it may be meant as it is, beside a plugin of its name
+            same.append(plugin)
+    return [_merge(name, by_name[name]) for name in sorted(by_name)]
 
 
-def _one(name: str, same: list[DiscoveredPlugin]) -> DiscoveredPlugin:
+def _merge(name: str, same: list[DiscoveredPlugin]) -> DiscoveredPlugin:
     if len(same) == 1:
         return same[0]
-    files = tuple(one.files[0] for one in same)
+    files = tuple(plugin.files[0] for plugin in same)
     listed = " and ".join(str(file) for file in files)
     problem = f"two plugins are called {name}: {listed}; neither is loaded"
     return msgspec.structs.replace(same[0], files=files, problem=problem)
@@ -132,10 +138,10 @@ def _file(path: Path, problems: list[str]) -> DiscoveredPlugin | None:
         return DiscoveredPlugin(path.stem, "executable", (path,), path.parent)
     elif path.suffix == ".py":
         return DiscoveredPlugin(path.stem, "python", (path,), path.parent)
-    return _shut(path, path.stem, path.parent)
+    return _locked_program(path, path.stem, path.parent)
 
 
-def _shut(path: Path, name: str, folder: Path) -> DiscoveredPlugin | None:
+def _locked_program(path: Path, name: str, folder: Path) -> DiscoveredPlugin | None:
     """A program that cannot be run, if it is one by its first line."""
     if not path.is_file():
         return None
@@ -148,8 +154,8 @@ def _shut(path: Path, name: str, folder: Path) -> DiscoveredPlugin | None:
         return None
     from shlex import quote
 
-    problem = f"{path} {NOT_EXECUTABLE}: chmod +x {quote(str(path))} (or call it {path.name}.disabled)"
-    return DiscoveredPlugin(name, "executable", (path,), folder, problem=problem)
+    problem = f"{path} is not executable: chmod +x {quote(str(path))} (or call it {path.name}.disabled)"
+    return DiscoveredPlugin(name, "executable", (path,), folder, problem=problem, is_locked=True)
 
 
 def _folder(path: Path, problems: list[str]) -> DiscoveredPlugin | None:
@@ -163,7 +169,11 @@ def _folder(path: Path, problems: list[str]) -> DiscoveredPlugin | None:
         )
     if not mains:
         files = tuple(_scan(path, problems))
-        return DiscoveredPlugin(path.name, "lua", files, path) if files else _shut(path / path.name, path.name, path)
+        return (
+            DiscoveredPlugin(path.name, "lua", files, path)
+            if files
+            else _locked_program(path / path.name, path.name, path)
+        )
     if mains[0].suffix == ".fnl":
         problems.append(f"{mains[0]}: {NOT_YET}")
         return None
@@ -173,24 +183,23 @@ def _folder(path: Path, problems: list[str]) -> DiscoveredPlugin | None:
 def _declared(path: Path, file: Path) -> DiscoveredPlugin:
     """A folder with a manifest, which decides: its `main`, else the one file that is run by its name."""
     try:
-        said = read_manifest(file)
+        manifest = read_manifest(file)
     except BadManifest as error:
         return _broken(path, file, f"{error.message} ({error.hint})" if error.hint else error.message)
-    mains = [path / said.main] if said.main else _mains(path)
-    made = DiscoveredPlugin(
-        said.name, _kind(mains[0] if mains else file), (mains[0] if mains else file,), path, manifest=said
-    )
-    return msgspec.structs.replace(made, problem=_wrong_main(said, file, mains))
+    mains = [path / manifest.main] if manifest.main else _mains(path)
+    main = mains[0] if mains else file
+    problem = _wrong_main(manifest, file, mains)
+    return DiscoveredPlugin(manifest.name, _kind(main), (main,), path, manifest=manifest, problem=problem)
 
 
-def _wrong_main(said: Manifest, file: Path, mains: list[Path]) -> str:
+def _wrong_main(manifest: Manifest, file: Path, mains: list[Path]) -> str:
     """Why the file that a manifest names or implies cannot be run; "" if it can."""
     if not mains:
         return f"{file}: main: there is no init.lua beside it"
     if len(mains) > 1:
         return f"{file}: main: both {mains[0].name} and {mains[1].name} could be run; name one"
     if not mains[0].is_file():
-        return f"{file}: main: there is no file {said.main}"
+        return f"{file}: main: there is no file {manifest.main}"
     return f"{mains[0]}: {NOT_YET}" if mains[0].suffix == ".fnl" else ""
 
 
@@ -216,10 +225,10 @@ def _scan(path: Path, problems: list[str]) -> list[Path]:
     """Every Lua file below, but for helpers and tests. Links to folders are not followed."""
     files: list[Path] = []
 
-    def odd(error: OSError) -> None:
+    def report(error: OSError) -> None:
         problems.append(f"{error.filename} cannot be read: {error.strerror}")
 
-    for root, folders, names in os.walk(path, onerror=odd):
+    for root, folders, names in os.walk(path, onerror=report):
         folders[:] = sorted(f for f in folders if f not in SKIPPED and not f.startswith("."))
         files += [
             Path(root, name) for name in sorted(names) if name.endswith(".lua") and not name.endswith("_test.lua")

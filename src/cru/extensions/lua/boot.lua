@@ -4,7 +4,7 @@
 local host, chunks = ...
 local sethook, gethook, traceback, getinfo = debug.sethook, debug.gethook, debug.traceback, debug.getinfo
 local create, resume_, yield, status, close = coroutine.create, coroutine.resume, coroutine.yield, coroutine.status, coroutine.close
-local isyieldable = coroutine.isyieldable
+local isyieldable, sub, rawequal = coroutine.isyieldable, string.sub, rawequal
 local error, pcall, type, tostring, rawget, rawset, setmetatable = error, pcall, type, tostring, rawget, rawset, setmetatable
 local getmetatable, next, load, match, package, clock = debug.getmetatable, next, load, string.match, package, os.clock
 local sort, concat = table.sort, table.concat
@@ -53,6 +53,7 @@ end
 -- Calls of Python ---------------------------------------------------------------------------------------------------------------
 local WAITS, RESUMED = {}, {}              -- what a waiting call yields, and what it is resumed with
 local P                                    -- pack.lua
+local host_error                           -- what Python raised last
 local finish
 local function method(name)
   return function(self, ...)
@@ -80,6 +81,7 @@ function finish(tag, data)                 -- called in tail position: level 2 i
   if tag == NOTHING then return nil end  -- one value: tostring(f()) works
   if tag == ERROR then
     local value, as_it_was = P.values(data)
+    host_error = value
     error(value, as_it_was and 0 or 2)
   end
   if tag == NULLS then return P.values_with_null(data) end
@@ -166,13 +168,24 @@ local function trail(co)                   -- traceback walks the whole stack: m
   return getinfo(co, 500, "l") and "stack traceback:\n\t(deeper than 500 calls)" or traceback(co)
 end
 
+local function is_host_error(err)          -- Lua, or the extension, may have put words before a text
+  if type(err) == "string" and type(host_error) == "string" then return sub(err, -#host_error) == host_error end
+  return rawequal(err, host_error)
+end
+
+-- FAILED, the message, the traceback, the place, the message without its place, whether Python raised it, the packed error object
 local function failure(co, err)
   local inner = type(err) == "string" and match(err, "^%[cru %a+%]:%d+: (.*)$")  -- the stack was full when the hook was called
   err = inner or err
   local where, trace = place(co, err), trail(co)
-  if (inner or err == killed) and where ~= "" then err = where .. ": " .. err end
+  local text = said(err)
+  local reason = not inner and err ~= killed and match(text, "^[^\n:]+:%d+: (.*)$") or text
+  if (inner or err == killed) and where ~= "" then
+    err = where .. ": " .. err
+    text = err
+  end
   local ok, original = pcall(P.pack, err)
-  return FAILED, said(err), trace, where, ok and original or nil
+  return FAILED, text, trace, where, reason, is_host_error(err), ok and original or nil
 end
 
 local function drive(call, co, ok, ...)
@@ -181,14 +194,15 @@ local function drive(call, co, ok, ...)
   if status(co) == "dead" then             -- packed here, where no hook slows it down; the memory limit bounds it
     local packed, data = pcall(P.pack_answer, ...)
     if packed then return DONE, data end
-    return FAILED, data, "", "", nil
+    return FAILED, data, "", "", data, false, nil
   end
   if ... == WAITS then
     waiting[call] = co
     return WAITING, nil
   end
   close(co)
-  return FAILED, "attempt to yield from outside a coroutine", "", "", nil
+  local reason = "attempt to yield from outside a coroutine"
+  return FAILED, reason, "", "", reason, false, nil
 end
 
 local function ended(outer, ...)           -- `killed` belongs to the run that was going on

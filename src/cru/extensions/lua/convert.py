@@ -36,8 +36,11 @@ RAW, FUNCTION, TABLE, HOST, OBJECT, EVENT, SMALL, LAZY = range(1, 9)
 class LuaError(NamespaceError):
     """Lua code failed.
 
-    `message` as Lua says it, `where` is "file:line" or empty, `traceback` Lua's own, `original` the error object (a table is copied;
-    None where it is no data).
+    message: as Lua says it, the place first
+    reason: the same without the place
+    where: "file:line", or empty
+    traceback: Lua's own
+    original: the error object (a table is copied; None where it is no data)
 
     LuaError
     ├── LuaTooSlow      it ran or waited longer than it may
@@ -48,6 +51,7 @@ class LuaError(NamespaceError):
         super().__init__(message)
         self.traceback = traceback if _names_a_line(traceback) else ""
         self.where = where
+        self.reason = message
         self.original = message if original is ... else original
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 from cru.events.scope import is_over
 from cru.extensions.lua.convert import Converter, HostFunction, LuaError, LuaTooSlow, WithNull, required_arguments
@@ -29,11 +29,43 @@ SPARE = 256 << 10
 """Bytes of Lua memory that must be free before anything is pushed: a push that fails would end the process."""
 
 
+class LuaFailure(NamedTuple):
+    """How boot.lua says that a run failed.
+
+    message: with the place before it
+    trace: Lua's own traceback
+    where: "file:line", empty if nothing tells it
+    reason: the message without its place
+    is_host_error: a function of Python raised it
+    original: the packed error object, None if it is no data
+    """
+
+    message: bytes
+    trace: bytes
+    where: bytes
+    reason: bytes
+    is_host_error: bool
+    original: bytes | None = None
+
+
 class LuaCall:
     """One run of a Lua function. `budget` and `wait` are the seconds left (wait None: no limit, and each stretch between two waits
     has the whole budget)."""
 
-    __slots__ = ("awaiting", "budget", "cause", "deadline", "dialog", "fatal", "full", "host", "id", "longest", "wait")
+    __slots__ = (
+        "awaiting",
+        "budget",
+        "cause",
+        "deadline",
+        "dialog",
+        "fatal",
+        "full",
+        "host",
+        "id",
+        "is_overdue",
+        "longest",
+        "wait",
+    )
 
     def __init__(self, id: int, budget: float, wait: float | None) -> None:
         self.id = id
@@ -44,6 +76,7 @@ class LuaCall:
         self.host = HOST_SECONDS
         self.awaiting: Any = None
         self.dialog = False
+        self.is_overdue = False
         self.fatal: BaseException | None = None
         self.cause: BaseException | None = None
 
@@ -79,9 +112,10 @@ class HostCallbacks:
             return b"a finalizer ran too long"
         if call.fatal is not None:
             return b"the program stopped this call"
-        if perf_counter() > call.deadline:
-            return b"ran longer than %g s" % call.full
-        return None
+        if perf_counter() <= call.deadline:
+            return None
+        call.is_overdue = True
+        return b"ran longer than %g s" % call.full
 
     def write(self, text: bytes) -> None:
         try:
@@ -312,18 +346,22 @@ class Driver:
         if call.fatal is not None and function is not self._cancel:
             raise call.fatal
         if outcome[0] == FAILED:
-            raise self._error(call, *outcome[1:])
+            raise self._error(call, LuaFailure(*outcome[1:]))
         return outcome
 
-    def _error(self, call: LuaCall, message: bytes, trace: bytes, where: bytes, original: bytes | None) -> LuaError:
-        text = message.decode("utf-8", "replace")
-        kind = LuaTooSlow if call.budget < 0 and "ran longer than" in text else LuaError
-        lines = [line for line in trace.decode("utf-8", "replace").splitlines() if "[cru " not in line]
-        value = None if original is None else self.desk.converter.results(original)[0]
-        error = kind(text, "\n".join(lines), where.decode("utf-8", "replace"), value)
-        if call.cause is not None and str(call.cause) in text:
+    def _error(self, call: LuaCall, failure: LuaFailure) -> LuaError:
+        lines = [line for line in _text(failure.trace).splitlines() if "[cru " not in line]
+        original = None if failure.original is None else self.desk.converter.results(failure.original)[0]
+        kind = LuaTooSlow if call.is_overdue else LuaError
+        error = kind(_text(failure.message), "\n".join(lines), _text(failure.where), original)
+        error.reason = _text(failure.reason)
+        if failure.is_host_error:
             error.__cause__ = call.cause
         return error
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")
 
 
 def _drop(call: LuaCall) -> None:

@@ -112,7 +112,7 @@ class LuaVM:
         try:
             function: LuaFunction = self.finish(LOAD, source, chunkname, env)[0]
         except LuaError as error:  # Lua shortens the name of the file in its message
-            line = error.message.partition(": ")[0].rpartition(":")[2]
+            line = error.where.rpartition(":")[2]
             error.where = f"{chunkname[1:]}:{line}" if line.isdigit() else chunkname[1:]
             raise
         return function

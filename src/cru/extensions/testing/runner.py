@@ -41,19 +41,13 @@ async def run_file(file: Path, folder: Path, parts: Parts, home: Path, print: Ca
             return await _run(file, folder, print)
         except LuaError as error:
             path, _, line = error.where.rpartition(":")
-            problem = TestFailure("", "", _placeless(error), path or str(file), int(line) if line.isdigit() else 0)
+            problem = TestFailure("", "", error.reason, path or str(file), int(line) if line.isdigit() else 0)
             return TestReport(failed=1, errors=(problem,))
         except (OSError, UnicodeDecodeError) as error:
             return TestReport(failed=1, errors=(TestFailure(error=str(error), file=str(file)),))
         finally:
             await cancel_tasks(session)
             parts.bus.registry.drop_owner(folder.name)
-
-
-def _placeless(error: LuaError) -> str:
-    """The message without its place, of which Lua shows the end only if it is long."""
-    place, mark, rest = error.message.partition(": ")
-    return rest if mark and error.where.endswith(place.removeprefix("...")) else error.message
 
 
 async def _run(file: Path, folder: Path, print: Callable[[str], None]) -> TestReport:
