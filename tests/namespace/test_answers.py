@@ -102,7 +102,7 @@ def test_an_inject_needs_content() -> None:
     [({"block": True}, "cancel"), ({"decision": "deny"}, "cancel, allow or ask"), ({"continue": False}, "halt")],
 )
 def test_words_of_other_systems_are_told_and_on_gates_they_fail(raw: dict[str, Any], meant: str) -> None:
-    odd = parse.parse_answer("tool:completed", BY_NAME["tool:completed"], raw, {"result": "x"}).odd
+    odd = parse.parse_answer("tool:completed", BY_NAME["tool:completed"], raw, {"result": "x"}).warnings
     assert [meant in text for text in odd.values()] == [True]
     for event, sent in (("tool:before_call", CALL), ("message:received", SAID)):
         with pytest.raises(BadAnswer) as failed:

@@ -60,18 +60,18 @@ def number(where: str, name: str, value: Any, least: float | None = None) -> flo
 
 def whole(where: str, name: str, value: Any, least: int | None = None) -> int:
     """An integer; a float without a fraction is one. Raises BadArgument."""
-    found = number(where, name, value, least)
-    if found != int(found):
+    result = number(where, name, value, least)
+    if result != int(result):
         raise BadArgument(f"{where}: {name} must be a whole number, got {value}")
-    return int(found)
+    return int(result)
 
 
 def function(where: str, name: str, value: Any) -> Callable[..., Any]:
     """Something to call. Raises BadArgument."""
     if not callable(value):
         raise BadArgument(f"{where}: {name} must be a function, got {lua_type(value)}")
-    found: Callable[..., Any] = value
-    return found
+    result: Callable[..., Any] = value
+    return result
 
 
 def table(where: str, name: str, value: Any) -> dict[Any, Any]:
@@ -95,11 +95,11 @@ def array(where: str, name: str, value: Any) -> list[Any]:
 
 def texts(where: str, name: str, value: Any) -> list[str]:
     """An array of strings; numbers become text, as in Lua. Raises BadArgument."""
-    found = array(where, name, value)
-    for one in found:
-        if isinstance(one, bool) or not isinstance(one, (str, int, float)):
-            raise BadArgument(f"{where}: {name} must be an array of strings, got one {lua_type(one)}")
-    return [tostring(one) for one in found]
+    items = array(where, name, value)
+    for item in items:
+        if isinstance(item, bool) or not isinstance(item, (str, int, float)):
+            raise BadArgument(f"{where}: {name} must be an array of strings, got one {lua_type(item)}")
+    return [tostring(item) for item in items]
 
 
 def own(where: str, what: str, owner: str) -> None:
@@ -110,16 +110,16 @@ def own(where: str, what: str, owner: str) -> None:
 
 def options(where: str, value: Any, known: Collection[str]) -> dict[str, Any]:
     """A table of options. Unknown ones are reported with the closest known name, and kept out. Raises BadArgument."""
-    found = table(where, "options", value)
-    unknown = [key for key in found if key not in known]
+    fields = table(where, "options", value)
+    unknown = [key for key in fields if key not in known]
     if not unknown:
-        return found
+        return fields
     from cru.config.closest import did_you_mean
 
     for key in unknown:
         hint = did_you_mean(str(key), known)
         warn(f"{where}: unknown option `{key}`{f'; {hint}' if hint else ''}")
-    return {key: found[key] for key in found if key in known}
+    return {key: fields[key] for key in fields if key in known}
 
 
 def warn(message: str) -> None:

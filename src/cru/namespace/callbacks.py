@@ -21,7 +21,7 @@ MAX_FAILURES = 100
 CANCEL_SECONDS = GRACE + 0.5
 """Seconds that a cancelled task may take to end: what a plugin in Python has, and a little more."""
 
-_BEHIND: ContextVar[asyncio.Task[Any] | None] = ContextVar("cru_background", default=None)
+_BACKGROUND_TASK: ContextVar[asyncio.Task[Any] | None] = ContextVar("cru_background", default=None)
 """The background task in which this runs."""
 
 
@@ -77,8 +77,7 @@ def report_failure(owner: Host, error: BaseException, context: str) -> None:
 
 def recent_failures(session: PluginSession) -> deque[CallbackFailure]:
     """The last errors of the session, the oldest first."""
-    found: deque[CallbackFailure] = session.shared.setdefault("errors", deque(maxlen=MAX_FAILURES))
-    return found
+    return session.family_state("errors", lambda: deque[CallbackFailure](maxlen=MAX_FAILURES))
 
 
 def error_value(error: BaseException) -> Any:
@@ -99,7 +98,7 @@ def run_in_background(owner: Host, work: Callable[..., Coroutine[Any, Any, Any]]
 
     async def fresh() -> None:
         FRAME.set(TOP)
-        _BEHIND.set(task)
+        _BACKGROUND_TASK.set(task)
         await work(*args)
 
     session, name = owner.session, owner.plugin.name
@@ -115,13 +114,13 @@ async def cancel_background(session: PluginSession, owner: str | None = None) ->
     is left, with a warning."""
     import asyncio
 
-    asking = _BEHIND.get()
-    ended = [task for task, name in session.tasks.items() if owner in (None, name) and task is not asking]
-    for task in ended:
+    asking = _BACKGROUND_TASK.get()
+    tasks = [task for task, name in session.tasks.items() if owner in (None, name) and task is not asking]
+    for task in tasks:
         task.cancel()
-    if not ended:
+    if not tasks:
         return
-    _, left = await asyncio.wait(ended, timeout=CANCEL_SECONDS)
+    _, left = await asyncio.wait(tasks, timeout=CANCEL_SECONDS)
     for task in left:
         name = session.tasks.get(task, "")
         session.parts.bus.stream.warn(f"{name}: a task of it does not end and is left", name)

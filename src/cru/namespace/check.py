@@ -15,8 +15,8 @@ def string(value: Any, name: str, opts: dict[str, Any] | None = None) -> str | N
 
     Example: cru.check.string("x", "title") --> "x"
     """
-    found: str | None = _typed("string", value, name, opts)
-    return found
+    checked: str | None = _typed("string", value, name, opts)
+    return checked
 
 
 def number(value: Any, name: str, opts: dict[str, Any] | None = None) -> float | None:
@@ -24,15 +24,15 @@ def number(value: Any, name: str, opts: dict[str, Any] | None = None) -> float |
 
     Example: pcall(cru.check.number, 7, "count", {max=5}) --> false
     """
-    given = options("cru.check.number", opts, ("min", "max", "optional"))
-    found: float | None = _typed("number", value, name, {"optional": given.get("optional")})
-    if found is not None:
-        least, most = given.get("min"), given.get("max")
-        if least is not None and found < least:
-            raise BadArgument(f"{name}: must be >= {tostring(least)}, got {tostring(found)}")
-        if most is not None and found > most:
-            raise BadArgument(f"{name}: must be <= {tostring(most)}, got {tostring(found)}")
-    return found
+    fields = options("cru.check.number", opts, ("min", "max", "optional"))
+    checked: float | None = _typed("number", value, name, {"optional": fields.get("optional")})
+    if checked is not None:
+        least, most = fields.get("min"), fields.get("max")
+        if least is not None and checked < least:
+            raise BadArgument(f"{name}: must be >= {tostring(least)}, got {tostring(checked)}")
+        if most is not None and checked > most:
+            raise BadArgument(f"{name}: must be <= {tostring(most)}, got {tostring(checked)}")
+    return checked
 
 
 def boolean(value: Any, name: str, opts: dict[str, Any] | None = None) -> bool | None:
@@ -40,8 +40,8 @@ def boolean(value: Any, name: str, opts: dict[str, Any] | None = None) -> bool |
 
     Example: cru.check.boolean(true, "force") --> true
     """
-    found: bool | None = _typed("boolean", value, name, opts)
-    return found
+    checked: bool | None = _typed("boolean", value, name, opts)
+    return checked
 
 
 def table(value: Any, name: str, opts: dict[str, Any] | None = None) -> Any:
@@ -57,8 +57,8 @@ def func(value: Any, name: str, opts: dict[str, Any] | None = None) -> Callable[
 
     Example: pcall(cru.check.func, 1, "callback") --> false
     """
-    found: Callable[..., Any] | None = _typed("function", value, name, opts)
-    return found
+    checked: Callable[..., Any] | None = _typed("function", value, name, opts)
+    return checked
 
 
 def one_of(value: Any, choices: list[Any], name: str, opts: dict[str, Any] | None = None) -> Any:
@@ -66,13 +66,13 @@ def one_of(value: Any, choices: list[Any], name: str, opts: dict[str, Any] | Non
 
     Example: cru.check.one_of("a", {"a", "b"}, "mode") --> "a"
     """
-    given = options("cru.check.one_of", opts, ("optional",))
-    if value is None and given.get("optional"):
+    fields = options("cru.check.one_of", opts, ("optional",))
+    if value is None and fields.get("optional"):
         return None
     known = array("cru.check.one_of", "choices", choices)
-    if not any(value == one and lua_type(value) == lua_type(one) for one in known):
-        listed = ", ".join(tostring(one) for one in known)
-        raise BadArgument(f"{name}: must be one of [{listed}], got {tostring(value)}")
+    if not any(value == choice and lua_type(value) == lua_type(choice) for choice in known):
+        names = ", ".join(tostring(choice) for choice in known)
+        raise BadArgument(f"{name}: must be one of [{names}], got {tostring(value)}")
     return value
 
 
@@ -83,7 +83,7 @@ def settings(given: dict[str, Any] | None, defaults: dict[str, Any]) -> dict[str
     Example: cru.check.settings({limit=5}, {limit=20, tag="DONE"}).limit --> 5
     """
     section = f"[plugins.{host().plugin.name}]"
-    found = dict(defaults)
+    settings = dict(defaults)
     for key, value in dict(given or {}).items():
         if key not in defaults:
             from cru.config.closest import did_you_mean
@@ -91,15 +91,15 @@ def settings(given: dict[str, Any] | None, defaults: dict[str, Any]) -> dict[str
             near = did_you_mean(str(key), defaults) or f"settings are {', '.join(sorted(map(str, defaults)))}"
             log("warn", f"{section} {key}: no such setting; {near}")
             continue
-        found[key] = _typed(lua_type(defaults[key]), value, f"{section} {key}", None)
+        settings[key] = _typed(lua_type(defaults[key]), value, f"{section} {key}", None)
         if lua_type(value) == "number" and not value >= 0:
             raise BadArgument(f"{section} {key}: must be 0 or more, got {tostring(value)}")
-    return found
+    return settings
 
 
 def _typed(kind: str, value: Any, name: str, opts: dict[str, Any] | None) -> Any:
-    given = options(f"cru.check.{'func' if kind == 'function' else kind}", opts, ("optional",))
-    if value is None and given.get("optional"):
+    fields = options(f"cru.check.{'func' if kind == 'function' else kind}", opts, ("optional",))
+    if value is None and fields.get("optional"):
         return None
     if lua_type(value) != kind:
         raise BadArgument(f"{name}: expected {kind}, got {lua_type(value)}")

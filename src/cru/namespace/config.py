@@ -23,12 +23,12 @@ def get(key: str) -> Any:
     Example: cru.config.get("no such setting") --> nil
     """
     name, *path = text("cru.config.get", "key", key).split(".")
-    found: Any = _plugin(name)
-    if found is None:
+    setting: Any = _plugin(name)
+    if setting is None:
         return _settings().get(key) if key not in WITHHELD else None
     for part in path:
-        found = found.get(part) if isinstance(found, Mapping) else None
-    return dict(found) if isinstance(found, Mapping) else found
+        setting = setting.get(part) if isinstance(setting, Mapping) else None
+    return dict(setting) if isinstance(setting, Mapping) else setting
 
 
 async def set_(values: dict[str, Any]) -> None:
@@ -37,11 +37,11 @@ async def set_(values: dict[str, Any]) -> None:
 
     Example: cru.config.set({greeting="hi"}) --> nil
     """
-    given = table("cru.config.set", "values", values)
-    plain_data.encode("cru.config.set", given)
+    fields = table("cru.config.set", "values", values)
+    plain_data.encode("cru.config.set", fields)
     session = host().session
-    session.shared.setdefault(_CHANGED, {}).update({str(k): v for k, v in given.items()})
-    for key, value in given.items():
+    session.family_state(_CHANGED, dict[str, Any]).update({str(k): v for k, v in fields.items()})
+    for key, value in fields.items():
         await session.parts.bus.dispatch(ConfigChanged(str(key), value))
 
 
@@ -50,8 +50,8 @@ def section(name: str) -> dict[str, Any] | None:
 
     Example: cru.config["no such plugin"] --> nil
     """
-    found = _plugin(name)
-    return None if found is None else dict(found)
+    section = _plugin(name)
+    return None if section is None else dict(section)
 
 
 def _plugin(name: str) -> Mapping[str, Any] | None:
@@ -59,8 +59,8 @@ def _plugin(name: str) -> Mapping[str, Any] | None:
     if name == here.plugin.name:
         return here.plugin.config
     plugins = _settings().get("plugins")
-    found = plugins.get(name) if isinstance(plugins, Mapping) else None
-    return found if isinstance(found, Mapping) else None
+    section = plugins.get(name) if isinstance(plugins, Mapping) else None
+    return section if isinstance(section, Mapping) else None
 
 
 def _settings() -> dict[str, Any]:

@@ -27,8 +27,8 @@ def estimate_tokens(words: str) -> int:
 
     Example: cru.context.estimate_tokens("hello") --> 2
     """
-    given = text("cru.context.estimate_tokens", "text", words)
-    return (len(given.encode("utf-8", "surrogateescape")) + 3) // 4
+    content = text("cru.context.estimate_tokens", "text", words)
+    return (len(content.encode("utf-8", "surrogateescape")) + 3) // 4
 
 
 async def usage(session_id: str | None = None) -> Values:
@@ -85,8 +85,8 @@ def messages(session_id: str | None = None) -> Values:
         check_session("cru.context.messages", session_id)
     except BadArgument as error:
         return Values((None, error.message))
-    found = host().session.parts.history.messages()
-    return Values(([{"role": one.role, "content": one.content} for one in found], None))
+    history = host().session.parts.history.messages()
+    return Values(([{"role": message.role, "content": message.content} for message in history], None))
 
 
 def remove(session_id: str | None, which: dict[str, Any]) -> Values:
@@ -100,19 +100,19 @@ def remove(session_id: str | None, which: dict[str, Any]) -> Values:
     try:
         where = "cru.context.remove"
         check_session(where, session_id)
-        given = options(where, which, ("type", "n", "start", "end"))
+        fields = options(where, which, ("type", "n", "start", "end"))
         _between_prompts(parts, where)
         entries = parts.store.visible()
-        said = [one for one in entries if one.entry_type == MESSAGE]
-        gone = _chosen(where, given, said)
-        if gone:
-            kept = _without(entries, {one.id for one in gone})
+        messages = [entry for entry in entries if entry.entry_type == MESSAGE]
+        removed = _chosen(where, fields, messages)
+        if removed:
+            remaining = _without(entries, {entry.id for entry in removed})
             with _held(parts):
-                parts.store.anchor("compaction", parts.store.summary(), [one.id for one in kept])
+                parts.store.anchor("compaction", parts.store.summary(), [entry.id for entry in remaining])
                 parts.history = History(parts.store.visible())
     except CruError as error:
         return Values((None, error.message))
-    return Values((len(gone), None))
+    return Values((len(removed), None))
 
 
 def attach(session_id: str | None, words: str, opts: dict[str, Any] | None = None) -> Values | bool:
@@ -124,17 +124,17 @@ def attach(session_id: str | None, words: str, opts: dict[str, Any] | None = Non
     where = "cru.context.attach"
     try:
         check_session(where, session_id)
-        given = text(where, "text", words)
+        content = text(where, "text", words)
         key = options(where, opts, ("key",)).get("key")
     except BadArgument as error:
         return Values((False, error.message))
-    waiting, owner = _attached(), host()
-    if key is not None and key in waiting.keys:
+    attachments, owner = _attached(), host()
+    if key is not None and key in attachments.keys:
         return Values((False, f"`{key}` is attached already"))
-    if waiting.used + len(given) > ATTACH_LIMIT:
-        return Values((False, f"a session takes {ATTACH_LIMIT} characters, {ATTACH_LIMIT - waiting.used} are left"))
-    waiting.take(owner.plugin.name, given, key)
-    owner.own(lambda: waiting.drop(owner.plugin.name), _ATTACHED)
+    if attachments.used + len(content) > ATTACH_LIMIT:
+        return Values((False, f"a session takes {ATTACH_LIMIT} characters, {ATTACH_LIMIT - attachments.used} are left"))
+    attachments.take(owner.plugin.name, content, key)
+    owner.own(lambda: attachments.drop(owner.plugin.name), _ATTACHED)
     return True
 
 
@@ -155,7 +155,7 @@ class _Attached:
     def drop(self, owner: str) -> None:
         """Forget what a plugin attached and nobody has read yet; its keys may be used again."""
         self.used -= sum(len(words) for name, words in self._texts if name == owner)
-        self._texts = [one for one in self._texts if one[0] != owner]
+        self._texts = [item for item in self._texts if item[0] != owner]
         self.keys = {key: name for key, name in self.keys.items() if name != owner}
 
     def hand_over(self, _event: Event) -> Answer:
@@ -167,11 +167,13 @@ class _Attached:
 
 def _attached() -> _Attached:
     session = host().session
-    found: _Attached | None = session.shared.get(_ATTACHED)
-    if found is None:
-        found = session.shared[_ATTACHED] = _Attached()
-        session.parts.bus.registry.on("message:received", found.hand_over, owner="cru", where="cru.context.attach")
-    return found
+
+    def make() -> _Attached:
+        attached = _Attached()
+        session.parts.bus.registry.on("message:received", attached.hand_over, owner="cru", where="cru.context.attach")
+        return attached
+
+    return session.family_state(_ATTACHED, make)
 
 
 def _between_prompts(parts: Parts, where: str) -> None:
@@ -185,31 +187,35 @@ def _held(parts: Parts) -> AbstractContextManager[None]:
     return nullcontext() if getattr(parts.store, "held", False) else parts.store.lock("a script")
 
 
-def _chosen(where: str, given: dict[str, Any], said: Sequence[Entry]) -> Sequence[Entry]:
-    kind = given.get("type")
+def _chosen(where: str, fields: dict[str, Any], messages: Sequence[Entry]) -> Sequence[Entry]:
+    kind = fields.get("type")
     if kind == "all":
-        return said
+        return messages
     if kind in ("first", "last"):
-        count = whole(where, "n", given.get("n", 1), 0)
-        return said[:count] if kind == "first" else said[max(0, len(said) - count) :]
+        count = whole(where, "n", fields.get("n", 1), 0)
+        return messages[:count] if kind == "first" else messages[max(0, len(messages) - count) :]
     if kind == "indices":
-        start, end = whole(where, "start", given.get("start"), 0), whole(where, "end", given.get("end"), 0)
-        return said[start:end]
+        start, end = whole(where, "start", fields.get("start"), 0), whole(where, "end", fields.get("end"), 0)
+        return messages[start:end]
     raise BadArgument(f"{where}: unknown type `{kind}`", "types are all, first, last, indices")
 
 
-def _without(entries: Sequence[Entry], gone: set[str]) -> list[Entry]:
+def _without(entries: Sequence[Entry], removed: set[str]) -> list[Entry]:
     """The entries that stay: what refers to a message, and the calls and results of a reply, go with it."""
-    return list(_kept(entries, gone, set()))
+    return list(_kept(entries, removed, set()))
 
 
-def _kept(entries: Sequence[Entry], gone: set[str], calls: set[str]) -> Iterator[Entry]:
-    replies = {one.metadata.get("reply", one.id) for one in entries if one.id in gone}
-    for one in entries:
-        if one.entry_type == TOOL_CALL and one.metadata.get("reply") in replies:
-            calls.add(one.tool_call_id)
-        elif one.entry_type == TOOL_CALL:
-            calls.discard(one.tool_call_id)
-        if one.id in gone or one.metadata.get("ref") in gone or (one.tool_call_id and one.tool_call_id in calls):
+def _kept(entries: Sequence[Entry], removed: set[str], calls: set[str]) -> Iterator[Entry]:
+    replies = {entry.metadata.get("reply", entry.id) for entry in entries if entry.id in removed}
+    for entry in entries:
+        if entry.entry_type == TOOL_CALL and entry.metadata.get("reply") in replies:
+            calls.add(entry.tool_call_id)
+        elif entry.entry_type == TOOL_CALL:
+            calls.discard(entry.tool_call_id)
+        if (
+            entry.id in removed
+            or entry.metadata.get("ref") in removed
+            or (entry.tool_call_id and entry.tool_call_id in calls)
+        ):
             continue
-        yield one
+        yield entry

@@ -42,18 +42,18 @@ class Emitter(Object):
         """Stop listening; False if there was no such listener. Raises BadArgument if it belongs to another plugin, unless the emitter
         is the caller's."""
         number, name = whole("emitter:off", "id", id), tostring(event)
-        self._mine("emitter:off", name, lambda one: one.id == number)
-        return self._gone(name, number)
+        self._check_owner("emitter:off", name, lambda entry: entry.id == number)
+        return self._remove(name, number)
 
     async def emit(self, event: str, *args: Any) -> None:
         """Call everybody who listens now, one after another."""
         name = tostring(event)
-        for one in list(self._listeners.get(name, ())):
-            if one not in self._listeners.get(name, ()):
+        for listener in list(self._listeners.get(name, ())):
+            if listener not in self._listeners.get(name, ()):
                 continue  # an earlier listener removed it
-            if one.once:
-                self._gone(name, one.id)
-            await one.call.guarded(f"listener of {name}", *args)
+            if listener.once:
+                self._remove(name, listener.id)
+            await listener.call.guarded(f"listener of {name}", *args)
 
     async def emit_async(self, event: str, *args: Any) -> None:
         """The same as `emit`: it too returns after the last listener."""
@@ -66,57 +66,57 @@ class Emitter(Object):
     def unregister_owner(self, owner: str) -> None:
         """Remove every listener that was registered with this owner. Raises BadArgument as `off` does."""
         for event in list(self._listeners):
-            self._mine("emitter:unregister_owner", event, lambda one: one.owner == owner)
+            self._check_owner("emitter:unregister_owner", event, lambda listener: listener.owner == owner)
         for event in list(self._listeners):
-            self._keep(event, lambda one: one.owner != owner)
+            self._keep(event, lambda listener: listener.owner != owner)
 
     def off_all(self, event: str | None = None) -> None:
         """Remove the listeners of one event, or all; of an emitter that the caller has not made, the caller's own."""
         caller = host().plugin.name
         for name in [tostring(event)] if event is not None else list(self._listeners):
-            self._keep(name, lambda one: caller not in (self._maker, one.call.host.plugin.name))
+            self._keep(name, lambda listener: caller not in (self._maker, listener.call.host.plugin.name))
 
     def _add(self, event: str, listener: Callable[..., Any], owner: str | None, *, once: bool) -> int:
         name = tostring(event)
         function(f"emitter:{'once' if once else 'on'}", "fn", listener)
         self._last[name] = number = self._last.get(name, 0) + 1
-        made = _Listener(number, bind_callback(listener), owner if owner is not None else host().plugin.name, once)
-        self._listeners[name] = [*self._listeners.get(name, ()), made]
-        _watched(self, made.call.host)
+        entry = _Listener(number, bind_callback(listener), owner if owner is not None else host().plugin.name, once)
+        self._listeners[name] = [*self._listeners.get(name, ()), entry]
+        _own_listeners(self, entry.call.host)
         return number
 
     def drop(self, plugin: str) -> None:
         """Remove every listener that a plugin registered, whatever owner it gave."""
         for event in list(self._listeners):
-            self._keep(event, lambda one: one.call.host.plugin.name != plugin)
+            self._keep(event, lambda listener: listener.call.host.plugin.name != plugin)
 
-    def _gone(self, event: str, id: int) -> bool:
-        return self._keep(event, lambda one: one.id != id)
+    def _remove(self, event: str, id: int) -> bool:
+        return self._keep(event, lambda listener: listener.id != id)
 
-    def _mine(self, where: str, event: str, which: Callable[[_Listener], bool]) -> None:
+    def _check_owner(self, where: str, event: str, which: Callable[[_Listener], bool]) -> None:
         if host().plugin.name == self._maker:
             return
-        for one in filter(which, self._listeners.get(event, ())):
-            own(where, f"listener {one.id} of {event}", one.call.host.plugin.name)
+        for listener in filter(which, self._listeners.get(event, ())):
+            own(where, f"listener {listener.id} of {event}", listener.call.host.plugin.name)
 
-    def _keep(self, event: str, wanted: Callable[[_Listener], bool]) -> bool:
+    def _keep(self, event: str, stays: Callable[[_Listener], bool]) -> bool:
         before = self._listeners.get(event, [])
-        kept = [one for one in before if wanted(one)]
-        if kept:
-            self._listeners[event] = kept
+        remaining = [listener for listener in before if stays(listener)]
+        if remaining:
+            self._listeners[event] = remaining
         else:
             self._listeners.pop(event, None)
-        return len(kept) < len(before)
+        return len(remaining) < len(before)
 
 
-def _watched(emitter: Emitter, here: Host) -> None:
+def _own_listeners(emitter: Emitter, here: Host) -> None:
     """Its listeners go with the plugin; the emitter itself may go before."""
-    all: WeakSet[Emitter] = here.session.shared.setdefault("emitters", WeakSet())
-    all.add(emitter)
+    emitters = here.session.family_state("emitters", WeakSet[Emitter])
+    emitters.add(emitter)
 
     def take_back() -> None:
-        for one in list(all):
-            one.drop(here.plugin.name)
+        for other in list(emitters):
+            other.drop(here.plugin.name)
 
     here.own(take_back, "listeners")
 
@@ -135,5 +135,4 @@ def global_() -> Emitter:
 
     Example: cru.emitter.global():count("nothing") --> 0
     """
-    found: Emitter = host().session.shared.setdefault("emitter", Emitter())
-    return found
+    return host().session.family_state("emitter", Emitter)

@@ -49,9 +49,9 @@ def inspect(value: object, opts: dict[str, object] | None = None) -> str:
     Example: cru.inspect({1, 2}) --> "{ 1, 2 }"
     """
     where = "cru.inspect"
-    given = options(where, opts, ("max_depth", "indent"))
-    indent = given.get("indent", "  ")
-    deepest = given.get("max_depth")
+    fields = options(where, opts, ("max_depth", "indent"))
+    indent = fields.get("indent", "  ")
+    deepest = fields.get("max_depth")
     depth = 100 if deepest is None else whole(where, "max_depth", deepest, 0)
     return _show(value, text(where, "indent", indent), depth, 0)
 

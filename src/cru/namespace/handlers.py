@@ -98,10 +98,10 @@ class PluginHandler:
             return self._waited(event, result, sent)
         return self._answer(event, result, sent)
 
-    async def _waited(self, event: Event, waiting: Awaitable[Any], sent: Mapping[str, Any]) -> Answer:
+    async def _waited(self, event: Event, awaitable: Awaitable[Any], sent: Mapping[str, Any]) -> Answer:
         token = HOST.set(self._host)
         try:
-            result = await waiting
+            result = await awaitable
             while isawaitable(result):  # an `async def` that returns another one's call
                 result = await self._host.plugin.invoke(_same, result)
         finally:
@@ -111,8 +111,8 @@ class PluginHandler:
     def _answer(self, event: Event, result: Any, sent: Mapping[str, Any]) -> Answer:
         if isinstance(result, Answer):
             return limit_texts(result)
-        answer, odd = parse.parse_answer(self._name, event.row, result, sent)
-        for key, text in odd.items():
+        answer, warnings = parse.parse_answer(self._name, event.row, result, sent)
+        for key, text in warnings.items():
             self._tell(key, text)
         if answer.decision == "deny" and not answer.halt and event.row.name == "turn:complete":
             # crucible: only the handlers after it are stopped
@@ -133,5 +133,5 @@ class PluginHandler:
         return bool(self._host.session.shared.get("stopped") == event.stamp.dispatch_seq)
 
 
-def _same(waiting: Any) -> Any:
-    return waiting
+def _same(awaitable: Any) -> Any:
+    return awaitable

@@ -63,7 +63,7 @@ def get_results() -> dict[str, Any]:
     Example: cru.health.get_results().healthy --> true
     """
     report = host().session.shared.pop("health", None) or _HealthReport(host().plugin.name)
-    healthy = all(one["level"] != "error" for one in report.checks)
+    healthy = all(check["level"] != "error" for check in report.checks)
     return {"name": report.name, "healthy": healthy, "checks": report.checks}
 
 
@@ -88,5 +88,5 @@ def recent_errors(n: int | None = None) -> list[dict[str, object]]:
 
 def _add(level: str, message: str, advice: Any) -> None:
     here = host()
-    report = here.session.shared.setdefault("health", _HealthReport(here.plugin.name))
+    report = here.session.family_state("health", lambda: _HealthReport(here.plugin.name))
     report.checks.append({"level": level, "msg": tostring(message), "advice": advice})

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Hashable, Mapping
 from contextvars import ContextVar
 from inspect import isawaitable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from msgspec import Struct, field
 
@@ -46,9 +46,16 @@ def invoke(function: Callable[..., Any], *args: Any) -> Any:
 
 
 class Plugin(Struct):
-    """The extension that owns what is registered now. `folder` is where its code lies; `config` is `[plugins.NAME]`; `invoke` calls one
-    of its functions and gives the result, or something to await; `where` names the place that a function was written at; `leaving` are
-    its own functions to call before it is unloaded; `problems` is what was odd about what it registered."""
+    """The extension that owns what is registered now.
+
+    folder: where its code lies
+    dialect: its language
+    config: `[plugins.NAME]`
+    invoke: calls one of its functions; gives the result, or something to await
+    where: the place that a function was written at, "" if it is not known
+    leaving: its own functions to call before it is unloaded
+    problems: what was wrong with what it registered
+    """
 
     name: str
     folder: Path
@@ -61,18 +68,31 @@ class Plugin(Struct):
 
 
 Undo = Callable[[], Any]
+T = TypeVar("T")
 
 
 class PluginSession(Struct):
-    """What all plugins of a session tree share. `tasks` are background tasks with the plugin that started each, cancelled when it is
-    unloaded or the session closes; `shared` holds what families of names keep for the session, by family; `owned` is the ledger: how
-    to take back what a plugin registered, by its name and by what it is."""
+    """What all plugins of a session tree share.
+
+    parts: what the session is made of
+    home: cru's home folder
+    tasks: background tasks with the plugin that started each, cancelled when it is unloaded or the session closes
+    shared: what families of names keep for the session, by family (see `family_state`)
+    owned: the ledger: how to take back what a plugin registered, by its name and by what it is
+    """
 
     parts: Parts
     home: Path
     tasks: dict[asyncio.Task[Any], str] = field(default_factory=dict)
     shared: dict[str, Any] = field(default_factory=dict)
     owned: dict[str, dict[Hashable, Undo]] = field(default_factory=dict)
+
+    def family_state(self, family: str, make: Callable[[], T]) -> T:
+        """What a family of names keeps for the session; made when it is first needed."""
+        if family not in self.shared:
+            self.shared[family] = make()
+        state: T = self.shared[family]
+        return state
 
 
 class Host(Struct, frozen=True):
@@ -90,12 +110,12 @@ class Host(Struct, frozen=True):
     def listen(self, event: str, call: Callable[..., Any], **fields: Any) -> int:
         """Register a handler with the bus in the plugin's name; its id. Raises EventError. What will have no effect is told at once."""
         registry = self.session.parts.bus.registry
-        said = len(registry.problems)
+        known = len(registry.problems)
         id = registry.on(event, call, owner=self.plugin.name, **fields)
         self.own(lambda: registry.drop_owner(self.plugin.name), "handlers")
-        for text in registry.problems[said:]:
+        for text in registry.problems[known:]:
             self.problem(text)
-        del registry.problems[said:]
+        del registry.problems[known:]
         return id
 
     def problem(self, text: str) -> None:
@@ -131,6 +151,6 @@ async def call(function: Callable[..., Any], *args: Any) -> Any:
     """Call a function of an extension, whatever its language, and wait for what it returns."""
     result = function(*args)
     if isawaitable(result):
-        waiting: Awaitable[Any] = result
-        return await waiting
+        awaitable: Awaitable[Any] = result
+        return await awaitable
     return result

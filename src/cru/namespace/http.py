@@ -63,22 +63,22 @@ async def request(opts: dict[str, Any]) -> dict[str, Any]:
     Example: cru.http.request({url="not a url", method="HEAD"}).ok --> false
     """
     where = "cru.http.request"
-    given = options(where, opts, ("url", "method", *_OPTIONS))
-    method = tostring(given.pop("method", None) or "GET").upper()
+    fields = options(where, opts, ("url", "method", *_OPTIONS))
+    method = tostring(fields.pop("method", None) or "GET").upper()
     if method not in METHODS:
         raise BadArgument(f"{where}: unknown method `{method}`", f"methods are {', '.join(METHODS)}")
-    return await _send(where, method, given.pop("url", None), given)
+    return await _send(where, method, fields.pop("url", None), fields)
 
 
 async def _send(where: str, method: str, url: Any, opts: Any) -> dict[str, Any]:
     from cru.net.errors import NetError
 
     text(where, "url", url)
-    given = options(where, opts, _OPTIONS)
-    headers = {str(k).lower(): tostring(v) for k, v in table(where, "headers", given.get("headers")).items()}
-    body = given.get("body")
+    fields = options(where, opts, _OPTIONS)
+    headers = {str(k).lower(): tostring(v) for k, v in table(where, "headers", fields.get("headers")).items()}
+    body = fields.get("body")
     data = b"" if body is None else tostring(body).encode("utf-8", "surrogateescape")
-    timeout = number(where, "timeout", given.get("timeout", TIMEOUT), 0)
+    timeout = number(where, "timeout", fields.get("timeout", TIMEOUT), 0)
     try:
         answer = await _transport().request(method, url, headers, data, timeout=timeout)
     except (NetError, OSError) as error:
@@ -100,7 +100,4 @@ def _transport() -> Transport:
     make_transport = session.parts.services.transport
     if make_transport is not None:
         return make_transport()
-    if "transport" not in session.shared:
-        session.shared["transport"] = Transport()
-    found: Transport = session.shared["transport"]
-    return found
+    return session.family_state("transport", Transport)

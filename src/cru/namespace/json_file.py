@@ -27,12 +27,12 @@ def load(path: Path, rescue: Rescue | None = None) -> dict[str, Any]:
     except OSError as error:
         raise NamespaceError(f"{path} cannot be read: {error.strerror}") from error
     try:
-        found = msgspec.json.decode(raw)
-        if not isinstance(found, dict):
+        content = msgspec.json.decode(raw)
+        if not isinstance(content, dict):
             raise msgspec.DecodeError("not an object")
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
         return _aside(path, str(error), rescue(raw) if rescue is not None else {})
-    return found
+    return content
 
 
 def update(path: Path, change: Callable[[dict[str, Any]], T], rescue: Rescue | None = None) -> T:
@@ -64,10 +64,10 @@ def _aside(path: Path, why: str, rescued: dict[str, Any]) -> dict[str, Any]:
 
     here = host()
     try:
-        kept = f"kept as {set_aside(path, 'corrupt')}"
+        notice = f"kept as {set_aside(path, 'corrupt')}"
         if rescued:
             replace_file(path, msgspec.json.encode(rescued))
     except OSError as error:
-        kept = f"cannot be kept aside: {error.strerror}"
-    here.session.parts.bus.stream.warn(f"{path} is not understood: {why}; {kept}", here.plugin.name)
+        notice = f"cannot be kept aside: {error.strerror}"
+    here.session.parts.bus.stream.warn(f"{path} is not understood: {why}; {notice}", here.plugin.name)
     return rescued

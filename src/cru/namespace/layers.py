@@ -48,9 +48,9 @@ class Layers:
 
     def drop(self, owner: str) -> list[Hashable]:
         """Take away what a plugin set; the keys."""
-        mine = [key for key, values in self._all.items() if owner in values]
-        for key in mine:
+        keys = [key for key, values in self._all.items() if owner in values]
+        for key in keys:
             del self._all[key][owner]
             if not self._all[key]:
                 del self._all[key]
-        return mine
+        return keys

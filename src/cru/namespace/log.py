@@ -43,10 +43,10 @@ def notify(message: Any, level: int | str | None = None, opts: dict[str, Any] | 
 
     Example: cru.notify("copying", 2, {progress={current=1, total=3}}) --> nil
     """
-    given = options("cru.notify", opts, _OPTIONS)
+    fields = options("cru.notify", opts, _OPTIONS)
     text = tostring(message)
-    if given.get("progress") is not None:
-        progress = table("cru.notify", "progress", given["progress"])
+    if fields.get("progress") is not None:
+        progress = table("cru.notify", "progress", fields["progress"])
         text = f"{text} ({tostring(progress.get('current', 0))}/{tostring(progress.get('total', '?'))})"
     number = _NAMES.get(level.lower(), 2) if isinstance(level, str) else level
     here = host()
@@ -61,15 +61,15 @@ def notify_once(message: Any, level: int | str | None = None, opts: dict[str, An
     Example: cru.notify_once("please update") --> true
     """
     here = host()
-    seen: dict[str, str] = here.session.shared.setdefault("notified", {})
+    seen = here.session.family_state("notified", dict[str, str])
     text, name = tostring(message), here.plugin.name
     if text in seen:
         return False
     seen[text] = name
 
     def take_back() -> None:
-        for mine in [text for text, owner in seen.items() if owner == name]:
-            del seen[mine]
+        for known in [text for text, owner in seen.items() if owner == name]:
+            del seen[known]
 
     here.own(take_back, "notified")
     notify(message, level, opts)

@@ -3,6 +3,7 @@ what it would allow. Built in are ask (also called normal), auto, plan and trust
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -44,11 +45,11 @@ def get(name: str) -> dict[str, Any] | None:
 
     Example: cru.modes.plan.description --> "only reads"
     """
-    found = _modes(host().session).own.get(name)
-    if found is not None:
-        rules = {"default": found.default, "allow": list(found.allow), "deny": list(found.deny), "ask": list(found.ask)}
-        tools = "*" if found.tools is None else list(found.tools)
-        return {"description": found.description, "tools": tools, "permissions": rules}
+    mode = _modes(host().session).own.get(name)
+    if mode is not None:
+        rules = {"default": mode.default, "allow": list(mode.allow), "deny": list(mode.deny), "ask": list(mode.ask)}
+        tools = "*" if mode.tools is None else list(mode.tools)
+        return {"description": mode.description, "tools": tools, "permissions": rules}
     built_in = ALIASES.get(name, name)
     return {"description": MODE_DESCRIPTIONS[built_in], "tools": "*"} if built_in in MODES else None
 
@@ -69,16 +70,16 @@ def set_(name: str, definition: dict[str, Any] | None = None) -> None:
         if known.own.remove(where, name) and known.current == name and name not in known.own:
             switch_mode(session, _BASE)
         return
-    given = options(where, definition, ("description", "tools", "permissions"))
-    tools = given.get("tools", "*")
+    fields = options(where, definition, ("description", "tools", "permissions"))
+    tools = fields.get("tools", "*")
     globs = None if tools == "*" else tuple(texts(where, "tools", tools))
-    rules = given.get("permissions", "ask")
+    rules = fields.get("permissions", "ask")
     rules = {"default": rules} if isinstance(rules, str) else table(where, "permissions", rules)
     default = rules.get("default", "ask")
     if default not in STANCES:
         raise BadArgument(f"{where}: unknown permission `{default}`", f"it is {', '.join(STANCES)}")
     lists = {kind: tuple(texts(where, kind, rules.get(kind))) for kind in ("allow", "deny", "ask")}
-    description = text(where, "description", given.get("description", ""))
+    description = text(where, "description", fields.get("description", ""))
     known, here = _modes(session), host()
     known.own.set(here.plugin.name, name, Mode(name, description, globs, default, **lists))
 
@@ -107,19 +108,15 @@ def switch_mode(session: PluginSession, name: str) -> None:
 
 
 def _modes(session: PluginSession) -> _Modes:
-    found: _Modes | None = session.shared.get("modes")
-    if found is None:
-        made = found = session.shared["modes"] = _Modes(Layers())
-        registry = session.parts.bus.registry
-        registry.on(ToolsSelect, lambda event: _select(session, made, event), owner="cru", where="cru.modes")
-        registry.on(
-            ToolBeforeCall,
-            lambda event: _judge(session, made, event),
-            owner="cru",
-            where="cru.modes",
-            priority=1000,
-        )
-    return found
+    """The modes that scripts defined. The first look registers the two handlers that apply them."""
+
+    def make() -> _Modes:
+        modes, on = _Modes(Layers()), partial(session.parts.bus.registry.on, owner="cru", where="cru.modes")
+        on(ToolsSelect, lambda event: _select(session, modes, event))
+        on(ToolBeforeCall, lambda event: _judge(session, modes, event), priority=1000)
+        return modes
+
+    return session.family_state("modes", make)
 
 
 def _active(session: PluginSession, modes: _Modes) -> Mode | None:
@@ -140,14 +137,14 @@ def _judge(session: PluginSession, modes: _Modes, event: Event[ToolBeforeCall]) 
         return PASS
     call = event.payload
     subject = _subject(session, call)
-    about = f"{mode.name} mode"
+    label = f"{mode.name} mode"
     if _hit(mode.deny, call.name, subject) or (mode.tools is not None and not matching_names([call.name], mode.tools)):
-        return Answer(decision="deny", reason=f"{about} refuses `{call.name}`")
+        return Answer(decision="deny", reason=f"{label} refuses `{call.name}`")
     if _hit(mode.ask, call.name, subject):
-        return Answer(decision="ask", reason=f"{about} asks before `{call.name}`")
+        return Answer(decision="ask", reason=f"{label} asks before `{call.name}`")
     if _hit(mode.allow, call.name, subject) or mode.default == "allow":
-        return Answer(decision="allow", reason=about)
-    return Answer(decision="deny", reason=f"{about} refuses `{call.name}`") if mode.default == "deny" else PASS
+        return Answer(decision="allow", reason=label)
+    return Answer(decision="deny", reason=f"{label} refuses `{call.name}`") if mode.default == "deny" else PASS
 
 
 def _subject(session: PluginSession, call: ToolBeforeCall) -> str:

@@ -42,12 +42,12 @@ def off(id: int) -> bool:
     Example: cru.off(12345) --> false
     """
     number, here = whole("cru.off", "id", id), host()
-    registry, several = here.session.parts.bus.registry, _several(here)
+    registry, several = here.session.parts.bus.registry, _grouped_handlers(here)
     ids = several.get(number, [number])
     for owner in filter(None, map(registry.owner, ids)):
         own("cru.off", f"handler {number}", owner)
     several.pop(number, None)
-    return any([registry.off(one) for one in ids])
+    return any([registry.off(handler) for handler in ids])
 
 
 def register_handler(event: str, function: Callable[..., Any], options: dict[str, Any], label: str = "") -> int:
@@ -62,24 +62,24 @@ def register_handler(event: str, function: Callable[..., Any], options: dict[str
         fields["limit"] = NO_LIMIT  # the machine has its own, which stands still while a dialog is open
     ids = []
     for target, pattern in _targets(event, where):
-        given = {**fields, "pattern": pattern} if pattern else fields
+        narrowed = {**fields, "pattern": pattern} if pattern else fields
         try:
-            ids.append(here.listen(target, handler, **given))
+            ids.append(here.listen(target, handler, **narrowed))
         except EventError as error:
             raise BadArgument(error.message, error.hint) from error
     if len(ids) > 1:
-        _several(here)[ids[0]] = ids
+        _grouped_handlers(here)[ids[0]] = ids
     return ids[0]
 
 
-def _several(here: Host) -> dict[int, list[int]]:
+def _grouped_handlers(here: Host) -> dict[int, list[int]]:
     """The handlers behind an id that stands for more than one; now and then without those that are gone."""
-    found: dict[int, list[int]] = here.session.shared.setdefault("handlers", {})
-    if len(found) % FORGET == FORGET - 1:
+    groups = here.session.family_state("handlers", dict[int, list[int]])
+    if len(groups) % FORGET == FORGET - 1:
         registry = here.session.parts.bus.registry
-        for id in [id for id, ids in found.items() if not any(map(registry.has, ids))]:
-            del found[id]
-    return found
+        for id in [id for id, ids in groups.items() if not any(map(registry.has, ids))]:
+            del groups[id]
+    return groups
 
 
 def _register(event: str, first: Any, second: Any, named: dict[str, Any], once: bool) -> Any:
@@ -92,16 +92,16 @@ def _register(event: str, first: Any, second: Any, named: dict[str, Any], once: 
         raise BadArgument(f"cru.on({event!r}): there is no function", "cru.on(event, function, options)")
     if options is not None and not isinstance(options, dict):
         raise BadArgument(f"cru.on({event!r}): options must be a table")
-    given = {**(options or {}), **named}
-    for key in given:
+    fields = {**(options or {}), **named}
+    for key in fields:
         if key not in OPTIONS:
             from cru.config.closest import did_you_mean
 
             raise BadArgument(f"cru.on({event!r}): unknown option `{key}`", did_you_mean(key, OPTIONS))
-    given["once"] = once or bool(given.get("once"))
+    fields["once"] = once or bool(fields.get("once"))
     if not callable(function):
-        return _decorator(event, given)
-    return register_handler(event, function, given)
+        return _decorator(event, fields)
+    return register_handler(event, function, fields)
 
 
 def _decorator(event: str, options: dict[str, Any]) -> Callable[[F], F]:

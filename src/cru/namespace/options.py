@@ -48,33 +48,33 @@ async def options(tree: dict[str, Any]) -> None:
     Example: cru.options({type="group", args={loud={type="toggle", set=function(info, value) end}}}) --> nil
     """
     here = host()
-    found = tuple(_walk((), table("cru.options", "tree", tree), {}))
-    trees: dict[str, OptionTree] = here.session.shared.setdefault("options", {})
-    trees[here.plugin.name] = OptionTree(here, found)
+    entries = tuple(_walk((), table("cru.options", "tree", tree), {}))
+    trees = here.session.family_state("options", dict[str, OptionTree])
+    trees[here.plugin.name] = OptionTree(here, entries)
     here.own(lambda: trees.pop(here.plugin.name, None), "options")
     saved = json_file.load(_path(here))
-    for option in found:
-        kept = saved.get(".".join(option.path))
-        if kept is not None and option.fields.get("set") is not None:
-            await Callback(option.fields["set"], here).guarded(f"option {'.'.join(option.path)}", option.info, kept)
+    for option in entries:
+        value = saved.get(".".join(option.path))
+        if value is not None and option.fields.get("set") is not None:
+            await Callback(option.fields["set"], here).guarded(f"option {'.'.join(option.path)}", option.info, value)
 
 
 async def describe_options(session: PluginSession, plugin: str) -> list[dict[str, Any]]:
     """For faces: the options of a plugin in order, with {path, type, value} and the fields of SHOWN, functions called."""
     tree = _tree(session, plugin)
-    made = []
+    rows = []
     for option in tree.options:
         fields = {name: await _value(tree, option, option.fields.get(name)) for name in SHOWN}
-        given = {name: value for name, value in fields.items() if value is not None}
+        present = {name: value for name, value in fields.items() if value is not None}
         value = None if option.type in ("group", "execute") else await _value(tree, option, option.fields.get("get"))
-        made.append({"path": list(option.path), "type": option.type, "value": value, "order": ORDER, **given})
-    return sorted(made, key=lambda one: (len(one["path"]) > 1, one["path"][:-1], one["order"]))
+        rows.append({"path": list(option.path), "type": option.type, "value": value, "order": ORDER, **present})
+    return sorted(rows, key=lambda row: (len(row["path"]) > 1, row["path"][:-1], row["order"]))
 
 
 async def change_option(session: PluginSession, plugin: str, path: str, value: Any = None) -> None:
     """For faces: set an option by its dotted path, or run an `execute`. Raises BadArgument, and what the plugin raises."""
     tree = _tree(session, plugin)
-    option = next((one for one in tree.options if ".".join(one.path) == path), None)
+    option = next((entry for entry in tree.options if ".".join(entry.path) == path), None)
     if option is None:
         from cru.config.closest import did_you_mean
 
@@ -99,22 +99,22 @@ async def change_option(session: PluginSession, plugin: str, path: str, value: A
         HOST.reset(token)
 
 
-def _walk(path: tuple[str, ...], given: dict[str, Any], above: dict[str, Any]) -> Iterator[Option]:
+def _walk(path: tuple[str, ...], spec: dict[str, Any], above: dict[str, Any]) -> Iterator[Option]:
     where = f"cru.options: {'.'.join(path) or 'the tree'}"
-    kind = given.get("type", "group" if "args" in given else None)
+    kind = spec.get("type", "group" if "args" in spec else None)
     if kind not in TYPES:
         from cru.config.closest import did_you_mean
 
         hint = did_you_mean(tostring(kind), TYPES) or f"types are {', '.join(TYPES)}"
         raise BadArgument(f"{where}: unknown type `{tostring(kind)}`", hint)
-    inherited = {name: given[name] for name in INHERITED if given.get(name) is not None}
-    fields = {**above, **given, **inherited}
+    inherited = {name: spec[name] for name in INHERITED if spec.get(name) is not None}
+    fields = {**above, **spec, **inherited}
     if path:
         yield Option(path, kind, fields)
     if kind != "group":
         return
     below = {name: fields[name] for name in INHERITED if fields.get(name) is not None}
-    for key, inner in table(where, "args", given.get("args")).items():
+    for key, inner in table(where, "args", spec.get("args")).items():
         yield from _walk((*path, text(where, "every key", key)), table(f"{where}.{key}", "the option", inner), below)
 
 
@@ -145,10 +145,10 @@ async def _fits(tree: OptionTree, option: Option, path: str, value: Any) -> None
 
 
 def _tree(session: PluginSession, plugin: str) -> OptionTree:
-    found: OptionTree | None = session.shared.get("options", {}).get(plugin)
-    if found is None:
+    tree = session.family_state("options", dict[str, OptionTree]).get(plugin)
+    if tree is None:
         raise BadArgument(f"the plugin {plugin} has no options")
-    return found
+    return tree
 
 
 def _path(owner: Host) -> Path:

@@ -26,27 +26,29 @@ def on_request(work: Callable[[dict[str, Any]], Any], opts: dict[str, Any] | Non
     Example: cru.permissions.on_request(function(req) return {allow=true} end) > 0 --> true
     """
     where = "cru.permissions.on_request"
-    made = bind_callback(function(where, "fn", work))
-    given = options(where, opts, ("pattern", "priority"))
-    fields = {
-        "pattern": text(where, "pattern", given.get("pattern") or ""),
-        "priority": whole(where, "priority", given.get("priority", 100)),
+    judge = bind_callback(function(where, "fn", work))
+    fields = options(where, opts, ("pattern", "priority"))
+    listening = {
+        "pattern": text(where, "pattern", fields.get("pattern") or ""),
+        "priority": whole(where, "priority", fields.get("priority", 100)),
     }
 
     async def requested(event: Event) -> Answer:
-        asked: Any = event.payload
+        question: Any = event.payload
         request = {
-            "tool_name": asked.tool,
-            "args": asked.args,
-            "file_path": asked.paths[0] if asked.paths else None,
-            "mode": modes.current_mode(made.host.session),
-            "is_safe": asked.kind in _SAFE,
+            "tool_name": question.tool,
+            "args": question.args,
+            "file_path": question.paths[0] if question.paths else None,
+            "mode": modes.current_mode(judge.host.session),
+            "is_safe": question.kind in _SAFE,
         }
-        answer, odd = parse.parse_answer(
-            event.row.name, event.row, table(where, "the verdict", await made.call(request)), request
+        answer, warnings = parse.parse_answer(
+            event.row.name, event.row, table(where, "the verdict", await judge.call(request)), request
         )
-        for said in odd.values():
-            made.host.session.parts.bus.stream.warn(f"{made.host.plugin.name}: {where}: {said}", made.host.plugin.name)
+        for warning in warnings.values():
+            judge.host.session.parts.bus.stream.warn(
+                f"{judge.host.plugin.name}: {where}: {warning}", judge.host.plugin.name
+            )
         return replace(answer, reason="refused by a script") if answer.reason == parse.DEFAULT_REASON else answer
 
-    return host().listen("permission:requested", requested, where=where, on_error="deny", **fields)
+    return host().listen("permission:requested", requested, where=where, on_error="deny", **listening)

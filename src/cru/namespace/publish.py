@@ -27,13 +27,13 @@ def publish(key: str, value: Any = None) -> None:
         raise BadArgument(f"cru.publish: unknown key `{tostring(key)}`", did_you_mean(tostring(key), PUBLISHED))
     plain_data.encode("cru.publish", value)
     owner = host()
-    facts: Layers = owner.session.shared.setdefault("published", Layers())
+    facts = owner.session.family_state("published", Layers)
     facts.set(owner.plugin.name, key, value)
     tell = owner.session.parts.bus.stream.tell
 
     def take_back() -> None:
-        for gone in facts.drop(owner.plugin.name):
-            tell(FactPublished(owner.plugin.name, str(gone), facts.get(gone)))
+        for name in facts.drop(owner.plugin.name):
+            tell(FactPublished(owner.plugin.name, str(name), facts.get(name)))
 
     owner.own(take_back, "published")
     tell(FactPublished(owner.plugin.name, key, value))
@@ -46,14 +46,14 @@ def set_status(opts: dict[str, Any]) -> None:
     Example: cru.set_status({key="sync", text="syncing", progress=0.5}) --> nil
     """
     where = "cru.set_status"
-    given = options(where, opts, ("session", "key", "text", "level", "progress"))
-    check_session(where, given.get("session"))
-    level = given.get("level", "info")
+    fields = options(where, opts, ("session", "key", "text", "level", "progress"))
+    check_session(where, fields.get("session"))
+    level = fields.get("level", "info")
     if level not in LEVELS:
         raise BadArgument(f"{where}: unknown level `{tostring(level)}`", f"levels are {', '.join(LEVELS)}")
-    progress = given.get("progress")
+    progress = fields.get("progress")
     part = None if progress is None else min(1.0, number(where, "progress", progress, 0))
-    key, words = text(where, "key", given.get("key")), tostring(given.get("text") or "")
+    key, words = text(where, "key", fields.get("key")), tostring(fields.get("text") or "")
     _status(StatusChanged(host().plugin.name, key, words, level, part))
 
 
@@ -63,9 +63,9 @@ def clear_status(opts: dict[str, Any]) -> None:
     Example: cru.clear_status({key="sync"}) --> nil
     """
     where = "cru.clear_status"
-    given = options(where, opts, ("session", "key"))
-    check_session(where, given.get("session"))
-    _status(StatusChanged(host().plugin.name, text(where, "key", given.get("key")), ""))
+    fields = options(where, opts, ("session", "key"))
+    check_session(where, fields.get("session"))
+    _status(StatusChanged(host().plugin.name, text(where, "key", fields.get("key")), ""))
 
 
 def statusline_set(session_id: str | None, key: str, value: Any) -> dict[str, Any]:
@@ -99,36 +99,37 @@ def statusline_clear(session_id: str | None, key: str) -> dict[str, Any]:
     where = "cru.statusline.clear"
     try:
         check_session(where, session_id)
-        gone = _line().remove(where, text(where, "key", key))
+        removed = _line().remove(where, text(where, "key", key))
     except BadArgument as error:
         return {"ok": False, "reason": error.message}
-    if gone:
+    if removed:
         _tell(StatusChanged(host().plugin.name, key, _line().get(key, ""), place="statusline"))
-    return {"ok": True, "unchanged": not gone}
+    return {"ok": True, "unchanged": not removed}
 
 
 def _line() -> Layers:
     here = host()
-    found: Layers = here.session.shared.setdefault("statusline", Layers())
+    line = here.session.family_state("statusline", Layers)
     owner, tell = here.plugin.name, here.session.parts.bus.stream.tell
 
     def take_back() -> None:
-        for key in found.drop(owner):
-            tell(StatusChanged(owner, str(key), found.get(key, ""), place="statusline"))
+        for key in line.drop(owner):
+            tell(StatusChanged(owner, str(key), line.get(key, ""), place="statusline"))
 
     here.own(take_back, "statusline")
-    return found
+    return line
 
 
 def _status(change: StatusChanged) -> None:
     """Show it, and remember which keys of the plugin say something."""
     here = host()
-    shown: set[str] = here.session.shared.setdefault("status", {}).setdefault(change.owner, set())
-    (shown.add if change.text else shown.discard)(change.key)
+    statuses = here.session.family_state("status", dict[str, set[str]])
+    keys = statuses.setdefault(change.owner, set())
+    (keys.add if change.text else keys.discard)(change.key)
     tell = here.session.parts.bus.stream.tell
 
     def take_back() -> None:
-        for key in sorted(here.session.shared["status"].pop(change.owner, ())):
+        for key in sorted(statuses.pop(change.owner, ())):
             tell(StatusChanged(change.owner, key, ""))
 
     here.own(take_back, "status")

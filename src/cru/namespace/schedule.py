@@ -29,8 +29,8 @@ def spawn(work: Callable[[], Any]) -> None:
 
     Example: cru.spawn(function() end) --> nil
     """
-    made = bind_callback(function("cru.spawn", "fn", work)).detached()
-    run_in_background(made.host, made.guarded, "spawned function")
+    background = bind_callback(function("cru.spawn", "fn", work)).detached()
+    run_in_background(background.host, background.guarded, "spawned function")
 
 
 def schedule(opts: float | dict[str, Any], work: Callable[[], Any]) -> int:
@@ -43,18 +43,18 @@ def schedule(opts: float | dict[str, Any], work: Callable[[], Any]) -> int:
     where = "cru.schedule"
     every: Any = opts
     if isinstance(opts, dict):
-        given = options(where, opts, ("every", "interval"))
-        every = given.get("every", given.get("interval"))
+        fields = options(where, opts, ("every", "interval"))
+        every = fields.get("every", fields.get("interval"))
     if number(where, "every", every) <= 0:
         raise BadArgument(f"{where}: every must be more than 0, got {every}")
-    made = bind_callback(function(where, "fn", work)).detached()
+    background = bind_callback(function(where, "fn", work)).detached()
     all = _schedules()
     if len(all.live) >= MOST:
         raise NamespaceError(
             f"{where}: {MOST} schedules are live already", "cancel one with cru.schedule.cancel(handle)"
         )
     all.last = handle = all.last + 1
-    task = all.live[handle] = run_in_background(made.host, _again, made, max(every, LEAST))
+    task = all.live[handle] = run_in_background(background.host, _repeat, background, max(every, LEAST))
     task.add_done_callback(lambda _: all.live.pop(handle, None))
     return handle
 
@@ -74,7 +74,7 @@ def cancel(handle: int) -> bool:
     return task.cancel()
 
 
-async def _again(work: Callback, every: float) -> None:
+async def _repeat(work: Callback, every: float) -> None:
     import asyncio
 
     loop, failures = asyncio.get_running_loop(), _Failures(work)
@@ -128,5 +128,4 @@ class _Failures:
 
 
 def _schedules() -> _Schedules:
-    found: _Schedules = host().session.shared.setdefault("schedules", _Schedules())
-    return found
+    return host().session.family_state("schedules", _Schedules)

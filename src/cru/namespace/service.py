@@ -40,29 +40,29 @@ def define(spec: dict[str, Any]) -> dict[str, Any]:
     Example: cru.service.define({name="demo", start=function() end}).desc --> ""
     """
     where = "cru.service.define"
-    given = options(where, spec, _KEYS)
-    name = text(where, "name", given.get("name"))
-    made = _Service(
+    fields = options(where, spec, _KEYS)
+    name = text(where, "name", fields.get("name"))
+    service = _Service(
         name,
-        tostring(given.get("desc") or ""),
-        bind_callback(function(where, "start", given.get("start"))).detached(),
-        _optional(where, "stop", given),
-        _optional(where, "health", given),
-        {**_RESTART, **table(where, "restart", given.get("restart"))},
-        table(where, "config", given.get("config")),
+        tostring(fields.get("desc") or ""),
+        bind_callback(function(where, "start", fields.get("start"))).detached(),
+        _optional(where, "stop", fields),
+        _optional(where, "health", fields),
+        {**_RESTART, **table(where, "restart", fields.get("restart"))},
+        table(where, "config", fields.get("config")),
     )
-    all, owner = _services(), made.start.host
+    all, owner = _services(), service.start.host
     if name in all:
         own(where, f"the service {name}", all[name].start.host.plugin.name)
-    all[name] = made
+    all[name] = service
 
     async def take_back() -> None:
-        for one in [one for one in all.values() if one.start.host.plugin.name == owner.plugin.name]:
-            await _ended(one)
-            del all[one.name]
+        for other in [other for other in all.values() if other.start.host.plugin.name == owner.plugin.name]:
+            await _ended(other)
+            del all[other.name]
 
     owner.own(take_back, "services")
-    return {"desc": made.desc, "fn": ServiceStarter(made)}
+    return {"desc": service.desc, "fn": ServiceStarter(service)}
 
 
 async def status(name: str) -> dict[str, Any] | None:
@@ -70,8 +70,8 @@ async def status(name: str) -> dict[str, Any] | None:
 
     Example: cru.service.status("no such service") --> nil
     """
-    found = _services().get(text("cru.service.status", "name", name))
-    return None if found is None else await _status(found)
+    service = _services().get(text("cru.service.status", "name", name))
+    return None if service is None else await _status(service)
 
 
 async def list_() -> list[dict[str, Any]]:
@@ -79,7 +79,7 @@ async def list_() -> list[dict[str, Any]]:
 
     Example: #cru.service.list() --> 0
     """
-    return [await _status(one) for one in list(_services().values())]
+    return [await _status(service) for service in list(_services().values())]
 
 
 async def stop(name: str) -> bool:
@@ -89,11 +89,11 @@ async def stop(name: str) -> bool:
     Example: cru.service.stop("no such service") --> false
     """
     where = "cru.service.stop"
-    found = _services().get(text(where, "name", name))
-    if found is None:
+    service = _services().get(text(where, "name", name))
+    if service is None:
         return False
-    own(where, f"the service {name}", found.start.host.plugin.name)
-    return await _ended(found)
+    own(where, f"the service {name}", service.start.host.plugin.name)
+    return await _ended(service)
 
 
 async def start_service(name: str, desc: str, work: Callable[..., Any]) -> None:
@@ -131,7 +131,7 @@ async def _ended(service: _Service) -> bool:
 
 
 async def _run(service: _Service) -> None:
-    values = {str(key): _value(service, str(key), one) for key, one in service.config.items()}
+    values = {str(key): _value(service, str(key), spec) for key, spec in service.config.items()}
 
     async def attempt() -> None:
         await service.start.call(values)
@@ -147,14 +147,14 @@ def _retryable(error: Any) -> bool:
 
 
 def _value(service: _Service, key: str, spec: Any) -> Any:
-    given = spec if isinstance(spec, dict) else {"default": spec}
+    fields = spec if isinstance(spec, dict) else {"default": spec}
     owner = service.start.host
-    if given.get("secret"):
-        found = owner.session.parts.env.get(f"CRUCIBLE_{service.name}_{key}".upper().replace("-", "_"))
-        if found:
-            return found
+    if fields.get("secret"):
+        secret = owner.session.parts.env.get(f"CRUCIBLE_{service.name}_{key}".upper().replace("-", "_"))
+        if secret:
+            return secret
     configured = owner.plugin.config.get(key)
-    return given.get("default") if configured is None else configured
+    return fields.get("default") if configured is None else configured
 
 
 async def _status(service: _Service) -> dict[str, Any]:
@@ -164,11 +164,10 @@ async def _status(service: _Service) -> dict[str, Any]:
     return {"running": service.running, "healthy": healthy, "name": service.name, "desc": service.desc}
 
 
-def _optional(where: str, name: str, given: dict[str, Any]) -> Callback | None:
-    found = given.get(name)
-    return None if found is None else bind_callback(function(where, name, found))
+def _optional(where: str, name: str, fields: dict[str, Any]) -> Callback | None:
+    value = fields.get(name)
+    return None if value is None else bind_callback(function(where, name, value))
 
 
 def _services() -> dict[str, _Service]:
-    found: dict[str, _Service] = host().session.shared.setdefault("services", {})
-    return found
+    return host().session.family_state("services", dict[str, _Service])

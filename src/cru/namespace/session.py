@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from cru.events.answers import PASS, Answer, Change
@@ -49,7 +50,7 @@ class SessionObject(Object):
         if name == "mode":
             modes.switch_mode(session, text("session.mode", "mode", value))
         elif name in KNOBS:
-            _turn(session, name, value)
+            _set_knob(session, name, value)
         elif name in FIXED:
             raise BadArgument(f"session.{name} cannot be assigned")
         else:
@@ -92,7 +93,7 @@ def set_default(name: str, value: Any = None) -> None:
 
     Example: pcall(function() cru.defaults.temperature = 3 end) --> false
     """
-    _turn(host().session, _known(name), value)
+    _set_knob(host().session, _known(name), value)
 
 
 def on_session_start(work: Callable[[Any], Any], opts: dict[str, Any] | None = None) -> int:
@@ -102,14 +103,14 @@ def on_session_start(work: Callable[[Any], Any], opts: dict[str, Any] | None = N
     Example: cru.on_session_start(function(session) end) > 0 --> true
     """
     where = "cru.on_session_start"
-    made = bind_callback(function(where, "fn", work))
+    listener = bind_callback(function(where, "fn", work))
     required = bool(options(where, opts, ("required",)).get("required"))
 
     async def started(_event: Event) -> Answer:
         if required:
-            await made.call(SessionObject(made.host.session))
+            await listener.call(SessionObject(listener.host.session))
         else:
-            await made.guarded("on_session_start", SessionObject(made.host.session))
+            await listener.guarded("on_session_start", SessionObject(listener.host.session))
         return PASS
 
     return _listen("session:started", started, where)
@@ -121,11 +122,13 @@ def on_session_end(work: Callable[[Any], Any]) -> int:
     Example: cru.on_session_end(function(info) end) > 0 --> true
     """
     where = "cru.on_session_end"
-    made = bind_callback(function(where, "fn", work))
+    listener = bind_callback(function(where, "fn", work))
 
     async def ended(event: Event[SessionEnded]) -> Answer:
         reason = event.payload.reason
-        await made.guarded("on_session_end", {"reason": reason, "session_id": made.host.session.parts.store.session_id})
+        await listener.guarded(
+            "on_session_end", {"reason": reason, "session_id": listener.host.session.parts.store.session_id}
+        )
         return PASS
 
     return _listen("session:ended", ended, where)
@@ -149,31 +152,26 @@ def _fixed(session: PluginSession, name: str) -> Any:
 
 
 def _variables(session: PluginSession) -> dict[str, Any]:
-    found: dict[str, Any] = session.shared.setdefault("variables", {})
-    return found
+    return session.family_state("variables", dict[str, Any])
 
 
 def _knobs(session: PluginSession) -> Layers:
     """What was assigned. The first look registers the two handlers that make it so."""
-    found: Layers | None = session.shared.get(_DEFAULTS)
-    if found is None:
-        found = session.shared[_DEFAULTS] = Layers()
-        registry = session.parts.bus.registry
-        knobs = found
-        registry.on(
-            "message:before_send", lambda _event: _parameters(knobs), owner="cru", where="cru.defaults", priority=0
-        )
-        registry.on(
-            SystemPromptBuild, lambda event: _prompt(knobs, event), owner="cru", where="cru.defaults", priority=0
-        )
-    return found
+
+    def make() -> Layers:
+        knobs, on = Layers(), partial(session.parts.bus.registry.on, owner="cru", where="cru.defaults", priority=0)
+        on("message:before_send", lambda _event: _parameters(knobs))
+        on(SystemPromptBuild, lambda event: _prompt(knobs, event))
+        return knobs
+
+    return session.family_state(_DEFAULTS, make)
 
 
 def _parameters(knobs: Layers) -> Answer:
-    given: dict[str, Any] = {name: knobs.get(name) for name in ("temperature", "max_tokens") if name in knobs}
+    parameters: dict[str, Any] = {name: knobs.get(name) for name in ("temperature", "max_tokens") if name in knobs}
     if "thinking_budget" in knobs:
-        given["reasoning"] = {"max_tokens": knobs.get("thinking_budget")}
-    return Answer(changes=(Change("parameters", "merge", given),)) if given else PASS
+        parameters["reasoning"] = {"max_tokens": knobs.get("thinking_budget")}
+    return Answer(changes=(Change("parameters", "merge", parameters),)) if parameters else PASS
 
 
 def _prompt(knobs: Layers, event: Event[SystemPromptBuild]) -> Answer:
@@ -182,11 +180,15 @@ def _prompt(knobs: Layers, event: Event[SystemPromptBuild]) -> Answer:
         return PASS
     own = Span("base", "cru.defaults", knobs.get("system_prompt"))
     return Answer(
-        changes=(Change("sections", "set", [own, *(one for one in event.payload.sections if one.name != "base")]),)
+        changes=(
+            Change(
+                "sections", "set", [own, *(section for section in event.payload.sections if section.name != "base")]
+            ),
+        )
     )
 
 
-def _turn(session: PluginSession, name: str, value: Any) -> None:
+def _set_knob(session: PluginSession, name: str, value: Any) -> None:
     where = f"cru.defaults.{name}"
     if value is None:
         _knobs(session).remove(where, name)

@@ -19,9 +19,9 @@ def set_(entity: str, key: str, value: str) -> bool:
     where = "cru.storage.set"
     text(where, "entity", entity)
     text(where, "key", key)
-    kept = tostring(value) if isinstance(value, (int, float)) else text(where, "value", value)
-    text(where, "value", kept)
-    json_file.update(_path(), lambda all: _entity(all, entity).__setitem__(key, kept))
+    content = tostring(value) if isinstance(value, (int, float)) else text(where, "value", value)
+    text(where, "value", content)
+    json_file.update(_path(), lambda all: _entity(all, entity).__setitem__(key, content))
     return True
 
 
@@ -38,8 +38,8 @@ def list_(entity: str) -> dict[str, str]:
 
     Example: next(cru.storage.list("nobody")) --> nil
     """
-    found: dict[str, str] = _all().get(text("cru.storage.list", "entity", entity), {})
-    return found
+    pairs: dict[str, str] = _all().get(text("cru.storage.list", "entity", entity), {})
+    return pairs
 
 
 def find(key: str, value: str) -> list[str]:
@@ -47,8 +47,8 @@ def find(key: str, value: str) -> list[str]:
 
     Example: #cru.storage.find("name", "nobody at all") --> 0
     """
-    wanted = tostring(value)
-    return [entity for entity, pairs in _all().items() if pairs.get(key) == wanted]
+    content = tostring(value)
+    return [entity for entity, pairs in _all().items() if pairs.get(key) == content]
 
 
 def delete(entity: str, key: str) -> bool:
@@ -61,10 +61,10 @@ def delete(entity: str, key: str) -> bool:
 
     def drop(all: dict[str, Any]) -> bool:
         pairs = all.get(entity, {})
-        found = pairs.pop(key, None) is not None
+        existed = pairs.pop(key, None) is not None
         if not pairs:
             all.pop(entity, None)
-        return found
+        return existed
 
     return json_file.update(_path(), drop)
 
@@ -75,10 +75,9 @@ def _all() -> dict[str, dict[str, str]]:
 
 
 def _entity(all: dict[str, Any], entity: str) -> dict[str, str]:
-    found: Any = all.get(entity)
-    if not isinstance(found, dict):
-        found = all[entity] = {}
-    pairs: dict[str, str] = found
+    if not isinstance(all.get(entity), dict):
+        all[entity] = {}
+    pairs: dict[str, str] = all[entity]
     return pairs
 
 

@@ -20,8 +20,8 @@ def tbl_deep_extend(behaviour: str, *tables: dict[Any, Any] | None) -> dict[Any,
     if behaviour not in BEHAVIOURS:
         raise BadArgument(f'{where}: the behaviour is "force" or "keep", got {behaviour!r}')
     merged: dict[Any, Any] = {}
-    for given in tables:
-        _into(merged, table(where, "every argument", given), behaviour == "force")
+    for source in tables:
+        _into(merged, table(where, "every argument", source), behaviour == "force")
     return merged
 
 
@@ -33,21 +33,21 @@ def tbl_get(value: Any, *keys: Any) -> Any:
     """
     if value is not None and not isinstance(value, (dict, list, tuple)):
         raise BadArgument(f"cru.tbl_get: t must be a table, got {lua_type(value)}")
-    found = value
+    current = value
     for key in keys:
-        if isinstance(found, dict):
-            found = found.get(key)
-        elif isinstance(found, (list, tuple)):
+        if isinstance(current, dict):
+            current = current.get(key)
+        elif isinstance(current, (list, tuple)):
             index = (
                 isinstance(key, (int, float))
                 and not isinstance(key, bool)
-                and 1 <= key <= len(found)
+                and 1 <= key <= len(current)
                 and key == int(key)
             )
-            found = found[int(key) - 1] if index else None
+            current = current[int(key) - 1] if index else None
         else:
             return None
-    return found
+    return current
 
 
 def _into(target: dict[Any, Any], source: dict[Any, Any], force: bool) -> None:

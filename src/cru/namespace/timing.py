@@ -57,17 +57,17 @@ async def retry(work: Callable[[], Any], opts: dict[str, Any] | None = None) -> 
     """
     where = "cru.retry"
     function(where, "fn", work)
-    given = options(where, opts, RETRY_OPTIONS)
-    retries = whole(where, "max_retries", given.get("max_retries", 3), 0)
-    base = number(where, "base_delay", given.get("base_delay", 1), 0)
-    most = number(where, "max_delay", given.get("max_delay", 60), 0)
+    fields = options(where, opts, RETRY_OPTIONS)
+    retries = whole(where, "max_retries", fields.get("max_retries", 3), 0)
+    base = number(where, "base_delay", fields.get("base_delay", 1), 0)
+    most = number(where, "max_delay", fields.get("max_delay", 60), 0)
     for attempt in range(retries + 1):
         try:
             return await call(work)
         except Exception as error:  # the last one goes on, as do those that are not retryable
-            if attempt == retries or not await _retryable(given.get("retryable"), error):
+            if attempt == retries or not await _retryable(fields.get("retryable"), error):
                 raise
-            await _wait(min(base * 2**attempt, most), given.get("jitter", True) is not False, error)
+            await _wait(min(base * 2**attempt, most), fields.get("jitter", True) is not False, error)
     raise AssertionError("unreachable")
 
 
@@ -129,9 +129,9 @@ def new_bucket(opts: dict[str, Any] | None = None) -> TokenBucket:
     Example: cru.ratelimit.new({capacity=2}):remaining() --> 2
     """
     where = "cru.ratelimit.new"
-    given = options(where, opts, ("capacity", "interval"))
-    capacity = whole(where, "capacity", given.get("capacity", 5), 1)
-    interval = number(where, "interval", given.get("interval", 1.0))
+    fields = options(where, opts, ("capacity", "interval"))
+    capacity = whole(where, "capacity", fields.get("capacity", 5), 1)
+    interval = number(where, "interval", fields.get("interval", 1.0))
     if interval <= 0:
         raise BadArgument(f"{where}: interval must be more than 0, got {interval}")
     return TokenBucket(capacity, interval)

@@ -3,7 +3,8 @@ where a rule would ask a person, a script is refused."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -58,12 +59,12 @@ async def batch(calls: list[dict[str, Any]], opts: dict[str, Any] | None = None)
     where = "cru.tools.batch"
     try:
         check_session(where, options(where, opts, ("session",)).get("session"))
-        wanted = [table(where, "every call", one) for one in array(where, "calls", calls)]
-        named = [(text(where, "tool", one.get("tool")), table(where, "args", one.get("args"))) for one in wanted]
+        tables = [table(where, "every call", item) for item in array(where, "calls", calls)]
+        named = [(text(where, "tool", item.get("tool")), table(where, "args", item.get("args"))) for item in tables]
     except BadArgument as error:
         return Values((None, error.message))
     done = await asyncio.gather(*(call(name, args) for name, args in named))
-    return Values(([{"result": found} if error is None else {"err": error} for found, error in done], None))
+    return Values(([{"result": result} if error is None else {"err": error} for result, error in done], None))
 
 
 def set_active(session_id: str | None, patterns: list[str] | None = None) -> Values:
@@ -76,8 +77,8 @@ def set_active(session_id: str | None, patterns: list[str] | None = None) -> Val
     try:
         check_session(where, session_id)
         globs = None if patterns is None else texts(where, "patterns", patterns)
-        for one in globs or ():
-            compile_identifier_glob(one)
+        for glob in globs or ():
+            compile_identifier_glob(glob)
     except CruError as error:
         return Values((None, error.message))
     owner, active = host(), _active(host())
@@ -106,24 +107,23 @@ def get_active(session_id: str | None = None) -> Values:
 
 def matching_names(names: Sequence[str], globs: Sequence[str]) -> list[str]:
     """The names that one of the globs fits."""
-    return [name for name in names if any(compile_identifier_glob(one)(name) for one in globs)]
+    return [name for name in names if any(compile_identifier_glob(glob)(name) for glob in globs)]
 
 
 def _active(owner: Host) -> Layers:
     """The globs that plugins gave. The first look registers the handler that heeds them."""
-    found: Layers | None = owner.session.shared.get(_ACTIVE)
-    if found is None:
-        found = owner.session.shared[_ACTIVE] = Layers()
-        registry = owner.session.parts.bus.registry
-        registry.on(ToolsSelect, _narrow(found), owner="cru", where="cru.tools.set_active")
-    return found
+
+    def make() -> Layers:
+        active = Layers()
+        narrow = partial(_narrow, active)
+        owner.session.parts.bus.registry.on(ToolsSelect, narrow, owner="cru", where="cru.tools.set_active")
+        return active
+
+    return owner.session.family_state(_ACTIVE, make)
 
 
-def _narrow(active: Layers) -> Callable[[Event[ToolsSelect]], Answer]:
-    def narrow(event: Event[ToolsSelect]) -> Answer:
-        globs = active.get(_ACTIVE)
-        if globs is None:
-            return PASS
-        return Answer(changes=(Change("tools", "set", matching_names(event.payload.tools, globs)),))
-
-    return narrow
+def _narrow(active: Layers, event: Event[ToolsSelect]) -> Answer:
+    globs = active.get(_ACTIVE)
+    if globs is None:
+        return PASS
+    return Answer(changes=(Change("tools", "set", matching_names(event.payload.tools, globs)),))

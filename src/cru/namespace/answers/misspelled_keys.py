@@ -21,39 +21,41 @@ WITHOUT_EFFECT = {"continue": True, "block": False, "blocked": False, "stop": Fa
 
 
 class MisspelledKey(NamedTuple):
-    """A key, what was probably meant, and whether that was a no."""
+    """A key that means nothing, and its neighbour.
+
+    key: as it was returned
+    meaning: the word that was probably meant
+    refuses: whether that word forbids
+    """
 
     key: str
-    meant: str
+    meaning: str
     refuses: bool
 
 
-def find_misspelled(name: str, row: EventRow, raw: Mapping[str, Any], strays: Iterable[str]) -> list[MisspelledKey]:
+def find_misspelled(name: str, row: EventRow, raw: Mapping[str, Any], unknown: Iterable[str]) -> list[MisspelledKey]:
     """What is wrong with the keys that mean nothing; most of them are just somebody's own."""
     from cru.config.closest import closest
 
     values = dict(raw_items(raw))
-    spoken = any(one in values for one in (*DECIDING, *ADDING))
-    found = []
-    for key in strays:
+    has_words = any(word in values for word in (*DECIDING, *ADDING))
+    misspelled = []
+    for key in unknown:
         value = values[key]
         if key in OTHER_SYSTEMS:
             if value is not None and value is not WITHOUT_EFFECT.get(key):
-                found.append(
-                    MisspelledKey(
-                        key, OTHER_SYSTEMS[key], not OTHER_SYSTEMS[key].isalpha() or OTHER_SYSTEMS[key] in REFUSING
-                    )
-                )
+                meaning = OTHER_SYSTEMS[key]
+                misspelled.append(MisspelledKey(key, meaning, not meaning.isalpha() or meaning in REFUSING))
             continue
         words = [
             *sorted(writable_keys(name, row)),
             *(DECIDING if value is True else ADDING),
-            *(BESIDE if spoken else ()),
+            *(BESIDE if has_words else ()),
         ]
-        meant = closest(key, words)
-        if meant:
-            found.append(MisspelledKey(key, meant, meant in REFUSING))
-    return found
+        match = closest(key, words)
+        if match:
+            misspelled.append(MisspelledKey(key, match, match in REFUSING))
+    return misspelled
 
 
 def writable_keys(name: str, row: EventRow) -> set[str]:

@@ -25,10 +25,14 @@ DEFAULT_REASON = "cancelled"
 
 
 class ParsedAnswer(NamedTuple):
-    """An answer, and by key what of the returned value does not count: it is told once."""
+    """What a return value says.
+
+    answer: as ours
+    warnings: by key, what of the returned value does not count; told once
+    """
 
     answer: Answer
-    odd: Mapping[str, str] = {}
+    warnings: Mapping[str, str] = {}
 
 
 NO_ANSWER = ParsedAnswer(PASS)
@@ -38,17 +42,17 @@ def parse_answer(name: str, row: EventRow, raw: Any, sent: Mapping[str, Any]) ->
     """The answer of a return value. `sent` is the payload as the handler got it. Raises BadAnswer (the handler's failure) for what
     cannot be read whole."""
     if not isinstance(raw, Mapping):
-        return _no_table(raw)
+        return _parse_scalar(raw)
     if not raw:
         return NO_ANSWER
-    said = _words(raw, sent)
+    words = _words(raw, sent)
     try:
-        flat = _flat(raw, sent)
+        flat = _merge_payload(raw, sent)
         if flat is not raw:
-            said = _words(flat, sent)
-        return _read(name, row, flat, sent, said)
+            words = _words(flat, sent)
+        return _read(name, row, flat, sent, words)
     except BadArgument as error:
-        raise BadAnswer(error.message, error.hint, refuses=_refuses(row, said)) from error
+        raise BadAnswer(error.message, error.hint, refuses=_refuses(row, words)) from error
 
 
 def _words(raw: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
@@ -62,21 +66,21 @@ def _words(raw: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _read(
-    name: str, row: EventRow, raw: Mapping[str, Any], sent: Mapping[str, Any], said: dict[str, Any]
+    name: str, row: EventRow, raw: Mapping[str, Any], sent: Mapping[str, Any], words: dict[str, Any]
 ) -> ParsedAnswer:
-    odd = _slips(name, row, raw, sent)
-    if said:
-        _partners(name, row, sent, said)
-        answer = _said(name, row, said, odd)
-        answer = replace(answer, changes=_changes(name, row, raw, sent, said))
-        answer = limit_texts(_fitting(row, said, answer, odd))
+    warnings = _find_misspelled(name, row, raw, sent)
+    if words:
+        _check_partners(name, row, sent, words)
+        answer = _from_words(name, row, words, warnings)
+        answer = replace(answer, changes=_changes(name, row, raw, sent, words))
+        answer = limit_texts(_without_stopped(row, words, answer, warnings))
     else:
-        changes = _changes(name, row, raw, sent, said)
+        changes = _changes(name, row, raw, sent, words)
         answer = Answer(changes=changes) if changes else PASS
-    return ParsedAnswer(answer, odd) if odd or answer is not PASS else NO_ANSWER
+    return ParsedAnswer(answer, warnings) if warnings or answer is not PASS else NO_ANSWER
 
 
-def _no_table(raw: Any) -> ParsedAnswer:
+def _parse_scalar(raw: Any) -> ParsedAnswer:
     """`condition and {…}` gives false, and in Python whatever is empty; a scalar passes as in crucible. Anything else was meant to say
     something: raises BadAnswer."""
     if raw is None:
@@ -93,7 +97,7 @@ def _payload(raw: Mapping[str, Any]) -> Any:
     return dict.get(raw, "payload") if isinstance(raw, LazyDict) else raw.get("payload")
 
 
-def _flat(raw: Mapping[str, Any], sent: Mapping[str, Any]) -> Mapping[str, Any]:
+def _merge_payload(raw: Mapping[str, Any], sent: Mapping[str, Any]) -> Mapping[str, Any]:
     """With what the handler put into `payload` and the payload had not."""
     inner = _payload(raw)
     if inner is None or type(inner) is Lazy or "payload" in sent:
@@ -104,77 +108,77 @@ def _flat(raw: Mapping[str, Any], sent: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**added, **dict(raw_items(raw))} if added else raw
 
 
-def _slips(name: str, row: EventRow, raw: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, str]:
+def _find_misspelled(name: str, row: EventRow, raw: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, str]:
     """Keys that mean nothing and were probably meant to. Where the event guards something, or where it was a no that a gate would have
     heard, that is the handler's failure: raises BadAnswer."""
-    strays = [key for key in raw if key not in sent and key not in KNOWN and key not in row.writable]
-    if not strays:
+    unknown = [key for key in raw if key not in sent and key not in KNOWN and key not in row.writable]
+    if not unknown:
         return {}
     from cru.namespace.answers.misspelled_keys import find_misspelled
 
-    odd = {}
-    for key, meant, refuses in find_misspelled(name, row, raw, [key for key in strays if isinstance(key, str)]):
-        what, hint = f"returned `{key}`, which means nothing on {name}", f"did you mean `{meant}`?"
+    warnings = {}
+    for key, match, refuses in find_misspelled(name, row, raw, [key for key in unknown if isinstance(key, str)]):
+        what, hint = f"returned `{key}`, which means nothing on {name}", f"did you mean `{match}`?"
         if row.kind == "gate" and (refuses or row.fails == "deny"):
             raise BadAnswer(what, hint, refuses=True)
-        odd[key] = f"{what}; {hint}"
-    return odd
+        warnings[key] = f"{what}; {hint}"
+    return warnings
 
 
-def _partners(name: str, row: EventRow, sent: Mapping[str, Any], said: dict[str, Any]) -> None:
+def _check_partners(name: str, row: EventRow, sent: Mapping[str, Any], words: dict[str, Any]) -> None:
     """A word that stands beside another one needs it; a field of the event of the same name needs nothing."""
     for key, partner in BESIDE.items():
-        if key not in said or not partner or partner in said:
+        if key not in words or not partner or partner in words:
             continue
         if key not in sent and field_of(name, key) not in row.writable:
             raise BadArgument(f"`{key}` without `{partner}` means nothing on {name}")
-        del said[key]
+        del words[key]
 
 
-def _said(name: str, row: EventRow, said: Mapping[str, Any], odd: dict[str, str]) -> Answer:
-    """What the words say, each by its type."""
+def _from_words(name: str, row: EventRow, words: Mapping[str, Any], warnings: dict[str, str]) -> Answer:
+    """The answer that the words make, each by its type."""
     for key in (*DECIDING, "terminate"):
-        if key in said:
-            check_true(key, said[key])
+        if key in words:
+            check_true(key, words[key])
     for key in ("ask", "allow"):
-        if key in said and row.fails != "deny":  # nobody is asked there
+        if key in words and row.fails != "deny":  # nobody is asked there
             what = f"`{key}` means nothing on {name}"
             if key == "ask" and row.kind == "gate":
                 raise BadArgument(what, "return {cancel = true} to forbid it")
-            odd[key] = what
-    if "ask" in said and "handled" in said:
+            warnings[key] = what
+    if "ask" in words and "handled" in words:
         raise BadArgument("`ask` beside `handled`: what is done already cannot be asked", "return one of them")
-    decision, reason = _decision(said, odd), read_text("reason", said.get("reason"))
+    decision, reason = _decision(words, warnings), read_text("reason", words.get("reason"))
     return Answer(
         decision=decision,
-        halt="halt" in said or "terminate" in said,
-        reason=(reason or _reason(said)) if decision != "none" else "",
-        context=(read_text("context", said["context"]),) if "context" in said else (),
-        inject=read_inject(said["inject"], said.get("position"), said.get("model")) if "inject" in said else None,
-        result=said.get("result", "") if "handled" in said else None,
+        halt="halt" in words or "terminate" in words,
+        reason=(reason or _reason(words)) if decision != "none" else "",
+        context=(read_text("context", words["context"]),) if "context" in words else (),
+        inject=read_inject(words["inject"], words.get("position"), words.get("model")) if "inject" in words else None,
+        result=words.get("result", "") if "handled" in words else None,
     )
 
 
-def _decision(said: Mapping[str, Any], odd: Mapping[str, str]) -> Decision:
-    if "halt" in said or _cancels(said):
+def _decision(words: Mapping[str, Any], warnings: Mapping[str, str]) -> Decision:
+    if "halt" in words or _cancels(words):
         return "deny"
-    if "ask" in said and "ask" not in odd:
+    if "ask" in words and "ask" not in warnings:
         return "ask"
-    return "allow" if "allow" in said and "allow" not in odd else "none"
+    return "allow" if "allow" in words and "allow" not in warnings else "none"
 
 
-def _reason(said: Mapping[str, Any]) -> str:
-    return "halted" if "halt" in said else DEFAULT_REASON if _cancels(said) else ""
+def _reason(words: Mapping[str, Any]) -> str:
+    return "halted" if "halt" in words else DEFAULT_REASON if _cancels(words) else ""
 
 
-def _cancels(said: Mapping[str, Any]) -> str:
+def _cancels(words: Mapping[str, Any]) -> str:
     """The word that cancels, if one does."""
-    return next((word for word in CANCEL if word in said), "")
+    return next((word for word in CANCEL if word in words), "")
 
 
-def _fitting(row: EventRow, said: Mapping[str, Any], answer: Answer, odd: dict[str, str]) -> Answer:
+def _without_stopped(row: EventRow, words: Mapping[str, Any], answer: Answer, warnings: dict[str, str]) -> Answer:
     """The answer without what a stop leaves no room for. A cancel of a plugin on `turn:complete` only stops the handlers behind it."""
-    stop = "halt" if "halt" in said else _cancels(said) or "terminate"
+    stop = "halt" if "halt" in words else _cancels(words) or "terminate"
     without: dict[str, Any] = {}
     if answer.halt or (answer.decision == "deny" and row.kind == "gate" and row.name != "turn:complete"):
         without.update(context=(), inject=None)
@@ -182,27 +186,29 @@ def _fitting(row: EventRow, said: Mapping[str, Any], answer: Answer, odd: dict[s
         without.update(result=None, changes=())
     for part in without:
         if part == "changes":
-            odd.update({one.field: f"`{one.field}` beside `{stop}` is left out" for one in answer.changes})
+            warnings.update(
+                {change.field: f"`{change.field}` beside `{stop}` is left out" for change in answer.changes}
+            )
         elif getattr(answer, part) not in ((), None):
-            odd[part] = f"`{part}` beside `{stop}` is left out"
+            warnings[part] = f"`{part}` beside `{stop}` is left out"
     return replace(answer, **without) if without else answer
 
 
-def _refuses(row: EventRow, said: Mapping[str, Any]) -> bool:
+def _refuses(row: EventRow, words: Mapping[str, Any]) -> bool:
     """Whether a gate would have heard a no."""
     no = ("halt",) if row.name == "turn:complete" else REFUSING
-    return row.kind == "gate" and any(word in said for word in no)
+    return row.kind == "gate" and any(word in words for word in no)
 
 
 def _changes(
-    name: str, row: EventRow, raw: Mapping[str, Any], sent: Mapping[str, Any], said: Container[str]
+    name: str, row: EventRow, raw: Mapping[str, Any], sent: Mapping[str, Any], words: Container[str]
 ) -> tuple[Change, ...]:
     """Whatever differs from what was sent, in `payload` or flat, whichever changed, but for the words that were `said`."""
     changes: dict[str, Change] = {}
     inner = _payload(raw)
     for now in (inner, raw) if isinstance(inner, Mapping) else (raw,):
         for key, value in raw_items(now):
-            if type(value) is Lazy or key in said or (key in sent and _same(sent[key], value)):
+            if type(value) is Lazy or key in words or (key in sent and _same(sent[key], value)):
                 continue
             field = field_of(name, key)
             if key not in sent and field not in row.writable:
@@ -214,11 +220,11 @@ def _changes(
                 raise BadArgument(f"`{key}` and `payload.{key}` differ", "change one of them")
             changes[field] = Change(field, "merge" if field == "env" else "set", value)
     if type(raw) is LazyDict:
-        _whole(name, row, raw, sent)
+        _check_complete(name, row, raw, sent)
     return tuple(changes.values())
 
 
-def _whole(name: str, row: EventRow, event: LazyDict, sent: Mapping[str, Any]) -> None:
+def _check_complete(name: str, row: EventRow, event: LazyDict, sent: Mapping[str, Any]) -> None:
     """That nothing that may be changed was taken out: that would change nothing."""
     for key in sent:
         if key not in event and field_of(name, key) in row.writable:

@@ -26,8 +26,8 @@ def describe_type(value: Any) -> str:
     """What a value is called in messages. A coroutine is closed: nobody will await it any more."""
     if iscoroutine(value):
         value.close()
-    for one, name in _KINDS:
-        if isinstance(value, one):
+    for kind, name in _KINDS:
+        if isinstance(value, kind):
             return name
     name = "function" if callable(value) and not isinstance(value, type) else type(value).__name__
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
@@ -68,12 +68,12 @@ def read_inject(value: Any, position: Any = None, model: Any = None) -> Inject:
 
 def _known(value: Mapping[str, Any]) -> None:
     """Other systems put more into the table than we read; what is nearly one of our keys was meant to be it."""
-    strays = [key for key in value if key not in INJECT_KEYS and isinstance(key, str)]
-    if not strays:
+    unknown = [key for key in value if key not in INJECT_KEYS and isinstance(key, str)]
+    if not unknown:
         return
     from cru.config.closest import did_you_mean
 
-    for key in strays:
+    for key in unknown:
         if near := did_you_mean(key, INJECT_KEYS):
             raise BadArgument(f"inject: `{key}` means nothing", near)
 

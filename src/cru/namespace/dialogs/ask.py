@@ -148,7 +148,7 @@ def answer(indices: list[int]) -> ChoiceAnswer:
     Example: cru.ask.answer({1}):first_selected() --> 1
     """
     where = "cru.ask.answer"
-    return ChoiceAnswer(tuple(whole(where, "every index", one, 0) for one in array(where, "indices", indices)))
+    return ChoiceAnswer(tuple(whole(where, "every index", index, 0) for index in array(where, "indices", indices)))
 
 
 def answer_other(words: str) -> ChoiceAnswer:
@@ -174,10 +174,10 @@ async def ask_user(questions: Batch) -> AskResponse:
 
     Example: cru.ask.ask_user(cru.ask.batch():question(cru.ask.question("A", "b?"))):is_cancelled() --> true
     """
-    asked = check_batch("cru.ask.ask_user", questions)
-    request = {"id": asked.id(), "questions": [question_data(one) for one in asked.questions]}
-    found = await show_dialog("ask_batch", asked.questions[0].question_text(), request)
-    return AskResponse(asked.id(), None if found is None else read_answers(found))
+    batch = check_batch("cru.ask.ask_user", questions)
+    request = {"id": batch.id(), "questions": [question_data(question) for question in batch.questions]}
+    reply = await show_dialog("ask_batch", batch.questions[0].question_text(), request)
+    return AskResponse(batch.id(), None if reply is None else read_answers(reply))
 
 
 def check_batch(where: str, questions: Any) -> Batch:
@@ -189,18 +189,18 @@ def check_batch(where: str, questions: Any) -> Batch:
     return questions
 
 
-def question_data(one: Question) -> dict[str, Any]:
+def question_data(question: Question) -> dict[str, Any]:
     return {
-        "header": one.header(), "question": one.question_text(), "choices": one.get_choices(),
-        "multi_select": one.is_multi_select(), "allow_other": True,
+        "header": question.header(), "question": question.question_text(), "choices": question.get_choices(),
+        "multi_select": question.is_multi_select(), "allow_other": True,
     }  # fmt: skip
 
 
-def read_answers(found: dict[str, Any]) -> tuple[ChoiceAnswer, ...] | None:
+def read_answers(reply: dict[str, Any]) -> tuple[ChoiceAnswer, ...] | None:
     """The answers that a dialog gave; None if it was cancelled."""
-    if found.get("cancelled"):
+    if reply.get("cancelled"):
         return None
     return tuple(
-        ChoiceAnswer(tuple(array("dialog", "selected", one.get("selected"))), one.get("other"))
-        for one in (table("dialog", "an answer", given) for given in array("dialog", "answers", found.get("answers")))
+        ChoiceAnswer(tuple(array("dialog", "selected", answer.get("selected"))), answer.get("other"))
+        for answer in (table("dialog", "an answer", item) for item in array("dialog", "answers", reply.get("answers")))
     )

@@ -28,28 +28,28 @@ async def agent(questions: Batch) -> AskResponse:
 
     Example: pcall(cru.ask.agent, cru.ask.batch()) --> false
     """
-    asked = check_batch("cru.ask.agent", questions)
-    return AskResponse(asked.id(), await ask_model([question_data(one) for one in asked.questions]))
+    batch = check_batch("cru.ask.agent", questions)
+    return AskResponse(batch.id(), await ask_model([question_data(question) for question in batch.questions]))
 
 
 async def ask_model(questions: list[dict[str, Any]]) -> tuple[ChoiceAnswer, ...]:
     """The model's answers. To one question without choices plain text is one, too. Raises NamespaceError."""
-    said = await _ask(_PROMPT + "\n\n".join(_shown(n, one) for n, one in enumerate(questions, 1)))
+    text = await _ask(_PROMPT + "\n\n".join(_shown(n, question) for n, question in enumerate(questions, 1)))
     try:
-        found = _json(said)
+        reply = _json(text)
     except NamespaceError:
-        if len(questions) > 1 or questions[0]["choices"] or not said.strip():
+        if len(questions) > 1 or questions[0]["choices"] or not text.strip():
             raise
-        return (ChoiceAnswer(other=said.strip()),)
-    given = found.get("answers") if isinstance(found, dict) else None
-    listed = given if isinstance(given, list) else []
-    return tuple(_answer(one, listed[n] if n < len(listed) else None) for n, one in enumerate(questions))
+        return (ChoiceAnswer(other=text.strip()),)
+    answers = reply.get("answers") if isinstance(reply, dict) else None
+    items = answers if isinstance(answers, list) else []
+    return tuple(_answer(question, items[n] if n < len(items) else None) for n, question in enumerate(questions))
 
 
 async def _ask(prompt: str) -> str:
     here = host()
     parts = here.session.parts
-    said = ModelReply()
+    reply = ModelReply()
     with purpose("ask", here.plugin.name):
         try:
             voice = await parts.choose("")
@@ -59,16 +59,16 @@ async def _ask(prompt: str) -> str:
                 raise NamespaceError(f"cru.ask.agent: the request was cancelled: {announced.answer.reason}")
             entries = parts.store.entries()
             facts = {"round": 0, "upto": entries[-1].id if entries else "", "messages": announced.request.messages}
-            await round.send_request(parts, voice, announced.request, said, **facts)
+            await round.send_request(parts, voice, announced.request, reply, **facts)
         except ModelError as error:
             raise NamespaceError(f"cru.ask.agent: {error.message}", error.hint) from error
-    return said.content
+    return reply.content
 
 
-def _shown(number: int, one: dict[str, Any]) -> str:
-    choices = "".join(f"\n  {n}: {label}" for n, label in enumerate(one["choices"]))
-    several = " (several may be chosen)" if one["multi_select"] else ""
-    return f"{number}. {one['header']}: {one['question']}{several}{choices}"
+def _shown(number: int, question: dict[str, Any]) -> str:
+    choices = "".join(f"\n  {n}: {label}" for n, label in enumerate(question["choices"]))
+    several = " (several may be chosen)" if question["multi_select"] else ""
+    return f"{number}. {question['header']}: {question['question']}{several}{choices}"
 
 
 def _json(text: str) -> Any:
@@ -84,14 +84,16 @@ def _json(text: str) -> Any:
     raise NamespaceError("cru.ask.agent: the model gave no answer in JSON", f"it said: {text[:200]}")
 
 
-def _answer(question: dict[str, Any], given: Any) -> ChoiceAnswer:
+def _answer(question: dict[str, Any], answer: Any) -> ChoiceAnswer:
     """A choice that exists, words of its own, or the first choice."""
-    if not isinstance(given, dict):
+    if not isinstance(answer, dict):
         return ChoiceAnswer((0,))
     count = len(question["choices"])
-    chosen = given.get("selected")
-    valid = [one for one in chosen if isinstance(one, int) and 0 <= one < count] if isinstance(chosen, list) else []
+    chosen = answer.get("selected")
+    valid = (
+        [index for index in chosen if isinstance(index, int) and 0 <= index < count] if isinstance(chosen, list) else []
+    )
     if valid:
         return ChoiceAnswer(tuple(valid if question["multi_select"] else valid[:1]))
-    other = given.get("other")
+    other = answer.get("other")
     return ChoiceAnswer(other=other) if isinstance(other, str) and other else ChoiceAnswer((0,))

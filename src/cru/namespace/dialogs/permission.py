@@ -35,16 +35,16 @@ async def permission(session_id: str | None, opts: dict[str, Any], timeout_secs:
         reply = None
     if reply is None:
         return {"kind": "cancelled"}
-    made: dict[str, Any] = {
+    verdict: dict[str, Any] = {
         "kind": "permission",
         "allowed": reply.choice != "no",
         "scope": _SCOPES.get(reply.choice, "once"),
     }
-    return {**made, **({"reason": reply.reason} if reply.reason else {})}
+    return {**verdict, **({"reason": reply.reason} if reply.reason else {})}
 
 
-def _subject(where: str, given: dict[str, Any]) -> PermissionSubject:
-    action = table(where, "action", given.get("action"))
+def _subject(where: str, fields: dict[str, Any]) -> PermissionSubject:
+    action = table(where, "action", fields.get("action"))
     kind = action.get("type")
     if kind == "bash":
         return PermissionSubject("bash", "shell", " ".join(texts(where, "tokens", action.get("tokens"))), _why())

@@ -77,17 +77,17 @@ async def show(request: dict[str, Any]) -> dict[str, Any]:
 
 async def choose_entry(where: str, request: dict[str, Any], timeout_secs: Any) -> dict[str, Any] | None:
     """What a person chose; None for nothing. Raises BadArgument."""
-    given = table(where, "request", request)
+    fields = table(where, "request", request)
     entries = [
-        one if isinstance(one, dict) else {"label": tostring(one)}
-        for one in array(where, "entries", given.get("entries"))
+        item if isinstance(item, dict) else {"label": tostring(item)}
+        for item in array(where, "entries", fields.get("entries"))
     ]
-    title = tostring(given.get("title") or "")
-    asked = {"title": title, "entries": entries, "allow_other": bool(given.get("allow_other"))}
-    found = await show_dialog("popup", title, asked, timeout_secs)
-    if found is None:
+    title = tostring(fields.get("title") or "")
+    checked = {"title": title, "entries": entries, "allow_other": bool(fields.get("allow_other"))}
+    reply = await show_dialog("popup", title, checked, timeout_secs)
+    if reply is None:
         return None
-    index = found.get("selected_index")
+    index = reply.get("selected_index")
     if isinstance(index, int) and 0 <= index < len(entries):
         return response_selected(index, entries[index])
-    return response_other(found["other"]) if isinstance(found.get("other"), str) else None
+    return response_other(reply["other"]) if isinstance(reply.get("other"), str) else None

@@ -31,15 +31,15 @@ async def show_dialog(
     response = "failed"
     try:
         async with asyncio.timeout(seconds) as clock:
-            found = await dialogs.show(kind, request)
-        response = "cancelled" if found is None else "answered"
+            reply = await dialogs.show(kind, request)
+        response = "cancelled" if reply is None else "answered"
     except TimeoutError:
         if not clock.expired():
             raise
-        found, response = None, "timeout"
+        reply, response = None, "timeout"
     finally:
         await parts.bus.dispatch(InteractionCompleted(dialog, kind, response))
-    return found
+    return reply
 
 
 @asynccontextmanager

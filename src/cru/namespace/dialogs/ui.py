@@ -75,8 +75,8 @@ def panel(header: str | None, items: Any = None, hints: Any = None) -> dict[str,
     if isinstance(items, dict) and "header" in items:
         return show_panel(items, hints, header)
     where = "cru.ui.panel"
-    given = hints.values if isinstance(hints, Hints) else table(where, "hints", hints)
-    return {"header": text(where, "header", header), "items": _items(where, items), "hints": dict(given)}
+    shown_hints = hints.values if isinstance(hints, Hints) else table(where, "hints", hints)
+    return {"header": text(where, "header", header), "items": _items(where, items), "hints": dict(shown_hints)}
 
 
 def confirm(message: str) -> dict[str, Any]:
@@ -158,14 +158,14 @@ async def show_panel(panel: dict[str, Any], timeout_secs: Any = None, session_id
     where = "cru.ui.panel"
     check_session(where, session_id)
     header = text(where, "header", table(where, "panel", panel).get("header"))
-    given = panel.get("hints")
-    known = given.values if isinstance(given, Hints) else table(where, "hints", given)
+    raw_hints = panel.get("hints")
+    known = raw_hints.values if isinstance(raw_hints, Hints) else table(where, "hints", raw_hints)
     request = {"header": header, "items": _items(where, panel.get("items")), "hints": dict(known)}
-    found = await show_dialog("panel", header, request, timeout_secs)
-    if found is None or found.get("cancelled"):
+    reply = await show_dialog("panel", header, request, timeout_secs)
+    if reply is None or reply.get("cancelled"):
         return {**CANCELLED, **result_cancelled()}
-    made = {"kind": "panel", **result_selected(found.get("selected") or [])}
-    return made if found.get("other") is None else {**made, "other": found["other"]}
+    result = {"kind": "panel", **result_selected(reply.get("selected") or [])}
+    return result if reply.get("other") is None else {**result, "other": reply["other"]}
 
 
 @_dialog
@@ -177,15 +177,15 @@ async def ask(session_id: str | None, opts: dict[str, Any], timeout_secs: Any = 
     """
     where = "cru.ui.ask"
     check_session(where, session_id)
-    given = options(where, opts, ("question", "choices", "multi_select", "allow_other", "header"))
-    found = await show_dialog("ask_batch", _question(where, given)["question"],
-                               {"id": "", "questions": [_question(where, given)]}, timeout_secs)  # fmt: skip
-    answers = None if found is None else answers_of(found)
+    fields = options(where, opts, ("question", "choices", "multi_select", "allow_other", "header"))
+    reply = await show_dialog("ask_batch", _question(where, fields)["question"],
+                               {"id": "", "questions": [_question(where, fields)]}, timeout_secs)  # fmt: skip
+    answers = None if reply is None else answers_of(reply)
     if not answers:
         return dict(CANCELLED)
-    one = answers[0]
-    made = {"kind": "ask", "selected": one.selected()}
-    return {**made, "other": one.other()} if one.has_other() else made
+    answer = answers[0]
+    result = {"kind": "ask", "selected": answer.selected()}
+    return {**result, "other": answer.other()} if answer.has_other() else result
 
 
 @_dialog
@@ -200,19 +200,19 @@ async def ask_batch(session_id: str | None, opts: dict[str, Any], timeout_secs: 
     where = "cru.ui.ask_batch"
     check_session(where, session_id)
     questions = [
-        _question(where, table(where, "every question", one))
-        for one in array(where, "questions", options(where, opts, ("questions",)).get("questions"))
+        _question(where, table(where, "every question", item))
+        for item in array(where, "questions", options(where, opts, ("questions",)).get("questions"))
     ]
     if not questions:
         raise BadArgument(f"{where}: there are no questions")
     batch = new_id()
     request = {"id": batch, "questions": questions}
-    found = await show_dialog("ask_batch", questions[0]["question"], request, timeout_secs)
-    answers = None if found is None else answers_of(found)
+    reply = await show_dialog("ask_batch", questions[0]["question"], request, timeout_secs)
+    answers = None if reply is None else answers_of(reply)
     if answers is None:
         return {**CANCELLED, "cancelled": True, "id": batch}
-    listed = [{"selected": a.selected(), **({"other": a.other()} if a.has_other() else {})} for a in answers]
-    return {"kind": "ask_batch", "id": batch, "cancelled": False, "answers": listed}
+    items = [{"selected": a.selected(), **({"other": a.other()} if a.has_other() else {})} for a in answers]
+    return {"kind": "ask_batch", "id": batch, "cancelled": False, "answers": items}
 
 
 @_dialog
@@ -223,9 +223,9 @@ async def edit(session_id: str | None, opts: dict[str, Any], timeout_secs: Any =
     """
     where = "cru.ui.edit"
     check_session(where, session_id)
-    given = _content(where, options(where, opts, ("content", "format", "hint")))
-    found = await show_dialog("edit", tostring(given.get("hint") or "edit"), given, timeout_secs)
-    return dict(CANCELLED) if found is None else {"kind": "edit", "modified": tostring(found.get("modified", ""))}
+    fields = _content(where, options(where, opts, ("content", "format", "hint")))
+    reply = await show_dialog("edit", tostring(fields.get("hint") or "edit"), fields, timeout_secs)
+    return dict(CANCELLED) if reply is None else {"kind": "edit", "modified": tostring(reply.get("modified", ""))}
 
 
 @_dialog
@@ -236,9 +236,9 @@ async def show(session_id: str | None, opts: dict[str, Any], timeout_secs: Any =
     """
     where = "cru.ui.show"
     check_session(where, session_id)
-    given = _content(where, options(where, opts, ("content", "format", "title")))
-    found = await show_dialog("show", tostring(given.get("title") or "show"), given, timeout_secs)
-    return dict(CANCELLED) if found is None else {"kind": "show"}
+    fields = _content(where, options(where, opts, ("content", "format", "title")))
+    reply = await show_dialog("show", tostring(fields.get("title") or "show"), fields, timeout_secs)
+    return dict(CANCELLED) if reply is None else {"kind": "show"}
 
 
 @_dialog
@@ -250,9 +250,9 @@ async def popup_(session_id: str | None, opts: dict[str, Any], timeout_secs: Any
     """
     where = "cru.ui.popup"
     check_session(where, session_id)
-    given = options(where, opts, ("title", "entries", "allow_other"))
-    found = await popup.choose_entry(where, given, timeout_secs)
-    return dict(CANCELLED) if found is None else {"kind": "popup", **found}
+    fields = options(where, opts, ("title", "entries", "allow_other"))
+    reply = await popup.choose_entry(where, fields, timeout_secs)
+    return dict(CANCELLED) if reply is None else {"kind": "popup", **reply}
 
 
 def check_session(where: str, session_id: Any) -> None:
@@ -271,22 +271,22 @@ def _panel(header: str, items: Any, **known: Any) -> dict[str, Any]:
 
 
 def _items(where: str, items: Any) -> list[dict[str, Any]]:
-    return [one if isinstance(one, dict) else {"label": tostring(one)} for one in array(where, "items", items)]
+    return [item if isinstance(item, dict) else {"label": tostring(item)} for item in array(where, "items", items)]
 
 
-def _question(where: str, given: dict[str, Any]) -> dict[str, Any]:
+def _question(where: str, fields: dict[str, Any]) -> dict[str, Any]:
     return {
-        "header": tostring(given.get("header") or ""),
-        "question": text(where, "question", given.get("question")),
-        "choices": texts(where, "choices", given.get("choices")),
-        "multi_select": bool(given.get("multi_select")),
-        "allow_other": bool(given.get("allow_other")),
+        "header": tostring(fields.get("header") or ""),
+        "question": text(where, "question", fields.get("question")),
+        "choices": texts(where, "choices", fields.get("choices")),
+        "multi_select": bool(fields.get("multi_select")),
+        "allow_other": bool(fields.get("allow_other")),
     }
 
 
-def _content(where: str, given: dict[str, Any]) -> dict[str, Any]:
-    text(where, "content", given.get("content"))
-    kind = given.get("format", "plain")
+def _content(where: str, fields: dict[str, Any]) -> dict[str, Any]:
+    text(where, "content", fields.get("content"))
+    kind = fields.get("format", "plain")
     if kind not in FORMATS:
         raise BadArgument(f"{where}: unknown format `{tostring(kind)}`", f"formats are {', '.join(FORMATS)}")
-    return {**given, "format": kind}
+    return {**fields, "format": kind}

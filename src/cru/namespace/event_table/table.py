@@ -95,14 +95,14 @@ def payload_fields(name: str, event: Event) -> dict[str, Any]:
     }
     if type(payload) is Custom and isinstance(payload.data, dict):
         fields = {**{key: _shown(value) for key, value in payload.data.items()}, **fields}
-    said = alias_of(name)
+    alias = alias_of(name)
     extra = EXTRA.get(event.row.name)
     if extra is not None:
         fields.update({key: _shown(value) for key, value in extra(event).items()})
-    if not said.keys:
+    if not alias.keys:
         return fields
-    renamed = {key: fields.get(field) for key, field in said.keys.items()}
-    return renamed if said.only else {**fields, **renamed}
+    renamed = {key: fields.get(field) for key, field in alias.keys.items()}
+    return renamed if alias.only else {**fields, **renamed}
 
 
 def event_table(name: str, event: Event) -> tuple[LazyDict, dict[str, Any]]:

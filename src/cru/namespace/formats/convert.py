@@ -75,17 +75,17 @@ def _size(value: Any) -> int:
     """About how many characters it has; more than SMALL are not counted."""
     size, left = 0, [value]
     while left and size <= SMALL:
-        one = left.pop()
-        size += 10 + (len(one) if isinstance(one, str) else 0)
-        left.extend(one.values() if isinstance(one, dict) else one if isinstance(one, (list, tuple)) else ())
+        item = left.pop()
+        size += 10 + (len(item) if isinstance(item, str) else 0)
+        left.extend(item.values() if isinstance(item, dict) else item if isinstance(item, (list, tuple)) else ())
     return size
 
 
 def _known(table: dict[str, Callable[..., Any]], name: str) -> Callable[..., Any]:
-    found = table.get(name) if isinstance(name, str) else None
-    if found is None:
+    function = table.get(name) if isinstance(name, str) else None
+    if function is None:
         raise BadArgument(f"Unknown format: {name}", f"formats are {', '.join(table)}")
-    return found
+    return function
 
 
 def _is_json(text: str) -> bool:
@@ -104,7 +104,7 @@ def _plain(value: Any, count: list[int], depth: int = 0) -> Any:
     if isinstance(value, dict):
         return {_name(key): _plain(inner, count, depth + 1) for key, inner in value.items()}
     if isinstance(value, (list, tuple, set)):
-        return [_plain(one, count, depth + 1) for one in value]
+        return [_plain(item, count, depth + 1) for item in value]
     if value is None or isinstance(value, (str, int, float)):
         return value
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
@@ -165,7 +165,7 @@ def _named_null(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): _named_null(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_named_null(one) for one in value]
+        return [_named_null(item) for item in value]
     return "null" if value is None else value
 
 

@@ -65,16 +65,16 @@ class _ToonReader:
         header = _header(first)
         if header is not None and header.key is None:
             self.at = 1
-            found: Any = self.array(header, first, 1)
+            document: Any = self.array(header, first, 1)
         elif len(self.lines) == 1 and header is None and _colon(first.text) < 0:
             self.at = 1
-            found = _scalar(first.text, first)
+            document = _scalar(first.text, first)
         else:
-            found = self.object(0)
+            document = self.object(0)
         if self.at < len(self.lines):
             line = self.lines[self.at]
             raise ToonError(f"line {line.number}: unexpected `{line.text[:40]}`")
-        return found
+        return document
 
     def peek(self, depth: int) -> _ToonLine | None:
         """The next line if it stands at this depth. Raises ToonError if it is deeper."""
@@ -88,11 +88,11 @@ class _ToonReader:
     def object(self, depth: int) -> dict[str, Any]:
         if depth > _DEPTH:
             raise ToonError(f"more than {_DEPTH} levels deep")
-        found: dict[str, Any] = {}
+        fields: dict[str, Any] = {}
         while (line := self.peek(depth)) is not None:
             self.at += 1
-            self.field(line, line.text, found, depth + 1)
-        return found
+            self.field(line, line.text, fields, depth + 1)
+        return fields
 
     def field(self, line: _ToonLine, text: str, into: dict[str, Any], inside: int) -> None:
         """One `key: value`, `key:` or `key[N]…:`; what belongs to it stands at `inside`."""
@@ -111,15 +111,15 @@ class _ToonReader:
             raise ToonError(f"more than {_DEPTH} levels deep")
         start = self.at
         if header.fields is not None:
-            found = self.rows(header, inside)
+            items = self.rows(header, inside)
         elif header.rest:
-            found = [_scalar(cell, line) for cell in _split(header.rest, header.delimiter, line)]
+            items = [_scalar(cell, line) for cell in _split(header.rest, header.delimiter, line)]
         else:
-            found = self.items(inside)
-        if len(found) != header.count:
-            raise ToonError(f"line {line.number}: {header.count} items are announced, {len(found)} are there")
+            items = self.items(inside)
+        if len(items) != header.count:
+            raise ToonError(f"line {line.number}: {header.count} items are announced, {len(items)} are there")
         self.no_blank_lines(start)
-        return found
+        return items
 
     def no_blank_lines(self, start: int) -> None:
         if self.at - start < 1:
@@ -130,7 +130,7 @@ class _ToonReader:
             raise ToonError(f"line {blank}: a blank line inside an array")
 
     def rows(self, header: _Header, inside: int) -> list[Any]:
-        found: list[Any] = []
+        rows: list[Any] = []
         fields = header.fields or []
         while (line := self.peek(inside)) is not None:
             cells_end, colon = _find(line.text, header.delimiter), _colon(line.text)
@@ -140,15 +140,15 @@ class _ToonReader:
             cells = _split(line.text, header.delimiter, line)
             if len(cells) != len(fields):
                 raise ToonError(f"line {line.number}: {len(cells)} values for {len(fields)} fields")
-            found.append(dict(zip(fields, [_scalar(cell, line) for cell in cells], strict=True)))
-        return found
+            rows.append(dict(zip(fields, [_scalar(cell, line) for cell in cells], strict=True)))
+        return rows
 
     def items(self, inside: int) -> list[Any]:
-        found: list[Any] = []
+        items: list[Any] = []
         while (line := self.peek(inside)) is not None and (line.text == "-" or line.text.startswith("- ")):
             self.at += 1
-            found.append(self.item(line, line.text[2:].strip(), inside))
-        return found
+            items.append(self.item(line, line.text[2:].strip(), inside))
+        return items
 
     def item(self, line: _ToonLine, text: str, depth: int) -> Any:
         if not text:
@@ -158,10 +158,10 @@ class _ToonReader:
             return self.array(header, line, depth + 1)
         if header is None and _colon(text) < 0:
             return _scalar(text, line)
-        found: dict[str, Any] = {}
-        self.field(line, text, found, depth + 2)
-        found.update(self.object(depth + 1))
-        return found
+        fields: dict[str, Any] = {}
+        self.field(line, text, fields, depth + 2)
+        fields.update(self.object(depth + 1))
+        return fields
 
 
 def _header(line: _ToonLine) -> _Header | None:
@@ -175,7 +175,7 @@ def _header(line: _ToonLine) -> _Header | None:
         return None
     count, delimiter, fields = int(match[1]), match[2] or ",", match[3]
     key = _name(text[:bracket], line) if bracket else None
-    names = None if fields is None else [_name(one, line) for one in _split(fields[1:-1], delimiter, line)]
+    names = None if fields is None else [_name(name, line) for name in _split(fields[1:-1], delimiter, line)]
     return _Header(key, count, delimiter, names, text[match.end() :].strip())
 
 

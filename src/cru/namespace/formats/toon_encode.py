@@ -87,7 +87,7 @@ def _field(key: str, value: Any, depth: int, inside: int) -> Iterator[str]:
 
 def _array(key: str, value: Any, depth: int, inside: int) -> Iterator[str]:
     head = f"{INDENT * depth}{key}[{len(value)}]"
-    if all(_plain(one) for one in value):
+    if all(_plain(item) for item in value):
         yield f"{head}: {','.join(map(scalar, value))}" if value else f"{head}:"
         return
     columns = _columns(value)
@@ -97,8 +97,8 @@ def _array(key: str, value: Any, depth: int, inside: int) -> Iterator[str]:
             yield INDENT * inside + ",".join(scalar(row[column]) for column in columns)
         return
     yield f"{head}:"
-    for one in value:
-        yield from _item(one, inside)
+    for item in value:
+        yield from _item(item, inside)
 
 
 def _item(value: Any, depth: int) -> Iterator[str]:

@@ -43,14 +43,14 @@ def list_() -> list[dict[str, Any]]:
 
     Example: #cru.fsm.list() --> 0
     """
-    found = find_workflows(host().session.parts)
+    workflows = find_workflows(host().session.parts)
     return [
         {
-            "name": one.name, "about": one.definition.about, "plugin": one.owner.plugin.name,
-            "status": one.record.status if one.record is not None else "not started",
-            "state": one.record.state if one.record is not None else None,
+            "name": machine.name, "about": machine.definition.about, "plugin": machine.owner.plugin.name,
+            "status": machine.record.status if machine.record is not None else "not started",
+            "state": machine.record.state if machine.record is not None else None,
         }
-        for one in (found.machines.values() if found is not None else ())
+        for machine in (workflows.machines.values() if workflows is not None else ())
     ]  # fmt: skip
 
 
@@ -61,8 +61,8 @@ def status(name: str) -> dict[str, Any] | None:
     Example: pcall(cru.fsm.status, "no such workflow") --> false
     """
     record = _machine("status", name).record
-    found: dict[str, Any] | None = None if record is None else msgspec.to_builtins(record)
-    return found
+    data: dict[str, Any] | None = None if record is None else msgspec.to_builtins(record)
+    return data
 
 
 async def start(name: str, task: str = "") -> None:
@@ -83,10 +83,10 @@ async def to(name: str, state: str, note: str = "") -> Values:
     """
     where = "cru.fsm.to"
     machine = _machine("to", name)
-    moved, said = await machine.move(text(where, "state", state), text(where, "note", note), "script")
+    moved, reason = await machine.move(text(where, "state", state), text(where, "note", note), "script")
     if moved:
         _untold()
-    return Values((True, None) if moved else (False, said))
+    return Values((True, None) if moved else (False, reason))
 
 
 def stop(name: str, why: str = "") -> None:
@@ -101,11 +101,11 @@ def _machine(function: str, name: str) -> WorkflowMachine:
     where = f"cru.fsm.{function}"
     workflows = find_workflows(host().session.parts)
     known = workflows.machines if workflows is not None else {}
-    found = known.get(text(where, "name", name))
-    if found is None:
-        listed = f"there are {', '.join(known)}" if known else "none is defined"
-        raise BadArgument(f"{where}: there is no workflow `{name}`", did_you_mean(name, known) or listed)
-    return found
+    machine = known.get(text(where, "name", name))
+    if machine is None:
+        hint = f"there are {', '.join(known)}" if known else "none is defined"
+        raise BadArgument(f"{where}: there is no workflow `{name}`", did_you_mean(name, known) or hint)
+    return machine
 
 
 def _untold() -> None:

@@ -80,21 +80,21 @@ class Definition(Struct, frozen=True):
 
 def read_definition(spec: Any) -> Definition:
     """The definition in a table of an extension. Raises BadArgument."""
-    given = _table("the definition", spec, MACHINE)
-    name = text(WHERE, "name", given.get("name"))
+    fields = _table("the definition", spec, MACHINE)
+    name = text(WHERE, "name", fields.get("name"))
     if NAME.match(name) is None:
         raise _bad(f"name `{name}`", "a name is letters, digits, - and _, since it is a command too")
     where = f"workflow {name}"
-    raw = given.get("states")
+    raw = fields.get("states")
     if not isinstance(raw, dict) or not raw:
         raise _bad(f"{where}: states must be a table of states by name, got {lua_type(raw)}")
-    found = {tostring(key): _state(where, key, one, raw) for key, one in raw.items()}
-    initial = _known(f"{where}: initial", given.get("initial"), found)
-    _check(where, initial, found)
-    limits = _limits(where, given.get("limits"), ("legs", "rounds"), found)
+    states = {tostring(key): _state(where, key, state, raw) for key, state in raw.items()}
+    initial = _known(f"{where}: initial", fields.get("initial"), states)
+    _check(where, initial, states)
+    limits = _limits(where, fields.get("limits"), ("legs", "rounds"), states)
     if not limits.legs:
         limits = Limits(LEGS, limits.rounds)
-    return Definition(name, initial, _ordered(initial, found), _text(where, "about", given), limits)
+    return Definition(name, initial, _ordered(initial, states), _text(where, "about", fields), limits)
 
 
 def _state(where: str, name: Any, raw: Any, known: Collection[str]) -> WorkflowState:
@@ -103,18 +103,18 @@ def _state(where: str, name: Any, raw: Any, known: Collection[str]) -> WorkflowS
             f"{where}: state {name!r}", 'a state has a name of letters, digits, - and _: plan = { to = {"work"} }'
         )
     where = f"{where}, state {name}"
-    given = _table(where, raw, STATE)
-    final = given.get("final", False)
+    fields = _table(where, raw, STATE)
+    final = fields.get("final", False)
     if not isinstance(final, bool):
         raise _bad(f"{where}: final must be a boolean, got {lua_type(final)}")
-    odd = [key for key in given if final and key not in FINAL_STATE]
-    if odd:
-        raise _bad(f"{where}: it is final, so it has no `{odd[0]}`", "a final state has an instruction at most")
-    guard = _guard(where, given["exit"]) if given.get("exit") is not None else None
+    superfluous = [key for key in fields if final and key not in FINAL_STATE]
+    if superfluous:
+        raise _bad(f"{where}: it is final, so it has no `{superfluous[0]}`", "a final state has an instruction at most")
+    guard = _guard(where, fields["exit"]) if fields.get("exit") is not None else None
     state = WorkflowState(
-        name, _text(where, "instruction", given), _text(where, "about", given), _tools(where, given.get("tools")),
-        _targets(where, "to", given, name, known), _targets(where, "back", given, name, known), guard,
-        _limits(where, given.get("limits"), ("legs", "rounds", "on_limit"), known), final,
+        name, _text(where, "instruction", fields), _text(where, "about", fields), _tools(where, fields.get("tools")),
+        _targets(where, "to", fields, name, known), _targets(where, "back", fields, name, known), guard,
+        _limits(where, fields.get("limits"), ("legs", "rounds", "on_limit"), known), final,
     )  # fmt: skip
     if not final and not state.ways:
         raise _bad(f"{where}: it leads nowhere", 'give `to = {"…"}`, or `final = true`')
@@ -129,76 +129,78 @@ def _state(where: str, name: Any, raw: Any, known: Collection[str]) -> WorkflowS
 
 def _check(where: str, initial: str, states: dict[str, WorkflowState]) -> None:
     """What only shows when all states are known."""
-    finals = [one.name for one in states.values() if one.final]
+    finals = [state.name for state in states.values() if state.final]
     if not finals:
         raise _bad(f"{where}: no state is final", "one needs `final = true`: done = { final = true }")
     if states[initial].final:
         raise _bad(f"{where}: the initial state `{initial}` is final", "it would be over before it begins")
-    for one in states.values():
-        if one.limits.on_limit in finals:
+    for state in states.values():
+        if state.limits.on_limit in finals:
             raise _bad(
-                f"{where}, state {one.name}: on_limit leads to the final state `{one.limits.on_limit}`",
+                f"{where}, state {state.name}: on_limit leads to the final state `{state.limits.on_limit}`",
                 "a limit is no success: name a state where something is done about it, or leave it out to stop",
             )
     reached = _ordered(initial, states)
-    lost = sorted(name for name in states if name not in reached)
-    if lost:
-        raise _bad(f"{where}: state `{lost[0]}` cannot be reached from `{initial}`", "name it in `to` of another state")
+    unreachable = sorted(name for name in states if name not in reached)
+    if unreachable:
+        raise _bad(
+            f"{where}: state `{unreachable[0]}` cannot be reached from `{initial}`", "name it in `to` of another state"
+        )
 
 
 def _ordered(initial: str, states: dict[str, WorkflowState]) -> dict[str, WorkflowState]:
     """The states that can be reached, nearest first: tables of Lua have no order of their own."""
     names = [initial]
     for name in names:
-        one = states[name]
-        names += [n for n in (*one.ways, one.limits.on_limit) if n and n not in names]
+        state = states[name]
+        names += [n for n in (*state.ways, state.limits.on_limit) if n and n not in names]
     return {name: states[name] for name in names}
 
 
 def _guard(where: str, raw: Any) -> Guard:
     if callable(raw):
         return Guard(call=bind_callback(function(WHERE, "exit", raw)).detached(), timeout=CALL_SECONDS)
-    given = _table(f"{where}: exit", raw, GUARD, "a function or a table {shell = …}")
-    if (given.get("shell") is None) == (given.get("call") is None):
+    fields = _table(f"{where}: exit", raw, GUARD, "a function or a table {shell = …}")
+    if (fields.get("shell") is None) == (fields.get("call") is None):
         raise _bad(f"{where}: exit needs one of `shell` and `call`", 'exit = { shell = "make test", timeout = 600 }')
-    command = _text(where, "exit.shell", given, "shell")
-    if given.get("call") is None and not command.strip():
+    command = _text(where, "exit.shell", fields, "shell")
+    if fields.get("call") is None and not command.strip():
         raise _bad(f"{where}: exit.shell is empty")
     usual = SHELL_SECONDS if command else CALL_SECONDS
-    seconds = number(WHERE, f"{where}: exit.timeout", given.get("timeout", usual), 0.001)
-    about = _text(where, "exit.about", given, "about")
+    seconds = number(WHERE, f"{where}: exit.timeout", fields.get("timeout", usual), 0.001)
+    description = _text(where, "exit.about", fields, "about")
     if command:
-        return Guard(command, None, seconds, about)
-    work: Callable[..., Any] = function(WHERE, f"{where}: exit.call", given["call"])
-    return Guard("", bind_callback(work).detached(), seconds, about)
+        return Guard(command, None, seconds, description)
+    work: Callable[..., Any] = function(WHERE, f"{where}: exit.call", fields["call"])
+    return Guard("", bind_callback(work).detached(), seconds, description)
 
 
 def _limits(where: str, raw: Any, keys: tuple[str, ...], states: Collection[str]) -> Limits:
     if raw is None:
         return Limits()
-    given = _table(f"{where}: limits", raw, keys)
+    fields = _table(f"{where}: limits", raw, keys)
     legs, rounds = (
-        whole(WHERE, f"{where}: limits.{key}", given[key], 1) if given.get(key) is not None else 0
+        whole(WHERE, f"{where}: limits.{key}", fields[key], 1) if fields.get(key) is not None else 0
         for key in ("legs", "rounds")
     )
-    if given.get("on_limit") is None:
+    if fields.get("on_limit") is None:
         return Limits(legs, rounds)
     if not legs and not rounds:
         raise _bad(f"{where}: on_limit without a limit", 'limits = { legs = 20, on_limit = "review" }')
-    return Limits(legs, rounds, _known(f"{where}: limits.on_limit", given["on_limit"], states))
+    return Limits(legs, rounds, _known(f"{where}: limits.on_limit", fields["on_limit"], states))
 
 
-def _targets(where: str, key: str, given: dict[str, Any], name: str, known: Collection[str]) -> tuple[str, ...]:
-    raw = given.get(key)
+def _targets(where: str, key: str, fields: dict[str, Any], name: str, known: Collection[str]) -> tuple[str, ...]:
+    raw = fields.get(key)
     names = [raw] if isinstance(raw, str) else texts(WHERE, f"{where}: {key}", raw)
-    for one in names:
-        _known(f"{where}: {key}", one, known)
-        if one == name:
+    for target in names:
+        _known(f"{where}: {key}", target, known)
+        if target == name:
             raise _bad(f"{where}: {key} names the state itself", "staying needs no transition")
-    twice = [one for one in names if names.count(one) > 1]
+    twice = [target for target in names if names.count(target) > 1]
     if key == "back":
-        to = given.get("to") or ()
-        twice += [one for one in names if one in ((to,) if isinstance(to, str) else to)]
+        to = fields.get("to") or ()
+        twice += [target for target in names if target in ((to,) if isinstance(to, str) else to)]
     if twice:
         raise _bad(f"{where}: `{twice[0]}` is named twice", "`to` goes through the guard, `back` does not: choose one")
     return tuple(names)
@@ -221,25 +223,25 @@ def _known(where: str, raw: Any, known: Collection[str]) -> str:
     if not isinstance(raw, str):
         raise _bad(f"{where} must be the name of a state, got {lua_type(raw)}")
     if raw not in known:
-        listed = f"there are {', '.join(sorted(map(str, known)))}"
-        raise _bad(f"{where}: there is no state `{raw}`", did_you_mean(raw, map(str, known)) or listed)
+        hint = f"there are {', '.join(sorted(map(str, known)))}"
+        raise _bad(f"{where}: there is no state `{raw}`", did_you_mean(raw, map(str, known)) or hint)
     return raw
 
 
-def _table(where: str, raw: Any, known: Collection[str], wanted: str = "a table with keys") -> dict[str, Any]:
+def _table(where: str, raw: Any, known: Collection[str], expected: str = "a table with keys") -> dict[str, Any]:
     if raw == []:
         return {}
     if not isinstance(raw, dict):
-        raise _bad(f"{where} must be {wanted}, got {lua_type(raw)}")
+        raise _bad(f"{where} must be {expected}, got {lua_type(raw)}")
     for key in raw:
         if key not in known:
             raise _bad(f"{where}: unknown key `{key}`", did_you_mean(str(key), known) or f"known: {', '.join(known)}")
     return raw
 
 
-def _text(where: str, shown: str, given: dict[str, Any], key: str = "") -> str:
-    raw = given.get(key or shown)
-    return "" if raw is None else text(WHERE, f"{where}: {shown}", raw)
+def _text(where: str, label: str, fields: dict[str, Any], key: str = "") -> str:
+    raw = fields.get(key or label)
+    return "" if raw is None else text(WHERE, f"{where}: {label}", raw)
 
 
 def _bad(message: str, hint: str = "") -> BadArgument:

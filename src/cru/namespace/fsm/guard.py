@@ -25,14 +25,14 @@ def inside_guard() -> bool:
 
 
 async def check_guard(
-    guard: Guard, about: dict[str, Any], parts: Parts, emit: Callable[[str], None] | None = None
+    guard: Guard, facts: dict[str, Any], parts: Parts, emit: Callable[[str], None] | None = None
 ) -> str:
     """ "" if the state may be left, else why not. `about` is what a function gets. Raises CancelledError if it was interrupted, whatever
     the guard made of that."""
     open = [guard]  # emptied at the end: what the guard leaves running is no guard any more
     token = _ASKING.set(open)
     try:
-        why = await (_called(guard, about) if guard.call is not None else _shell(guard, parts, emit))
+        why = await (_called(guard, facts) if guard.call is not None else _shell(guard, parts, emit))
     finally:
         open.clear()
         _ASKING.reset(token)
@@ -40,20 +40,20 @@ async def check_guard(
     return why
 
 
-async def _called(guard: Guard, about: dict[str, Any]) -> str:
-    made = guard.call
-    assert made is not None
+async def _called(guard: Guard, facts: dict[str, Any]) -> str:
+    callback = guard.call
+    assert callback is not None
     deadline = asyncio.get_running_loop().time() + guard.timeout
     try:
         async with asyncio.timeout_at(deadline) as clock:
-            said = await made.call(about)
+            verdict = await callback.call(facts)
     except TimeoutError as error:
         return _too_long(guard) if clock.expired() else _raised(guard, error)
     except Exception as error:  # noqa: BLE001  the boundary around code of an extension: reported
         return _raised(guard, error)
     if asyncio.get_running_loop().time() > deadline:  # it never waited, so that nobody could end it
         return _too_long(guard)
-    passed, why = said[:2] if isinstance(said, tuple) and len(said) > 1 else (said, None)
+    passed, why = verdict[:2] if isinstance(verdict, tuple) and len(verdict) > 1 else (verdict, None)
     if passed is True:
         return ""
     if passed is False:
@@ -80,17 +80,14 @@ async def _shell(guard: Guard, parts: Parts, emit: Callable[[str], None] | None)
     shell = find_program("bash", parts.env.get("PATH", "")) or "/bin/sh"
     try:
         program = Program((shell, "-c", f" {guard.shell}"), parts.root, parts.env, is_marked=True)
-        ended = await run_program(program, guard.timeout, TextCapture(emit))
+        outcome = await run_program(program, guard.timeout, TextCapture(emit))
     except CruError as error:
         return f"`{guard.shell}` could not be run, so it did not pass: {error.message}"
-    if ended.exit_status == 0 and not ended.timed_out:
+    status = outcome.exit_status
+    if status == 0 and not outcome.timed_out:
         return ""
-    how = (
-        f"ran longer than {guard.timeout:g} s and was ended"
-        if ended.timed_out
-        else f"failed ({_status(ended.exit_status)})"
-    )
-    return f"`{guard.shell}` {how}:\n{_tail(ended.output)}"
+    how = f"ran longer than {guard.timeout:g} s and was ended" if outcome.timed_out else f"failed ({_status(status)})"
+    return f"`{guard.shell}` {how}:\n{_tail(outcome.output)}"
 
 
 def _status(code: int) -> str:

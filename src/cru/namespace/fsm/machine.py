@@ -211,8 +211,8 @@ class WorkflowMachine:
             )
         )  # fmt: skip
         self._show("" if state.final else state.name)
-        said = {"workflow": self.name, "from": move.from_, "to": move.to, "note": note, "by": by}
-        await self.owner.session.parts.bus.dispatch(Custom("workflow:moved", said))
+        facts = {"workflow": self.name, "from": move.from_, "to": move.to, "note": note, "by": by}
+        await self.owner.session.parts.bus.dispatch(Custom("workflow:moved", facts))
 
     def _about(self, record: WorkflowRecord, to: str, note: str) -> dict[str, object]:
         """What a guard's function gets."""

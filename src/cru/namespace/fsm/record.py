@@ -50,10 +50,10 @@ def load_record(owner: Host, name: str) -> tuple[WorkflowRecord | None, str]:
     """The record, None if the workflow was never started here; and what is wrong with what was found ("" = nothing)."""
     token = HOST.set(owner)
     try:
-        found = state.get(key(name))
+        saved = state.get(key(name))
     finally:
         HOST.reset(token)
-    return (None, "") if found is None else _read(found)
+    return (None, "") if saved is None else _read(saved)
 
 
 def running_records(owner: Host) -> dict[str, WorkflowRecord]:
@@ -64,13 +64,13 @@ def running_records(owner: Host) -> dict[str, WorkflowRecord]:
     finally:
         HOST.reset(token)
     mark = state.WORKFLOW
-    found = {name.removeprefix(mark): _read(one)[0] for name, one in saved.items() if name.startswith(mark)}
-    return {name: one for name, one in found.items() if one.status == "running"}
+    records = {name.removeprefix(mark): _read(value)[0] for name, value in saved.items() if name.startswith(mark)}
+    return {name: value for name, value in records.items() if value.status == "running"}
 
 
-def _read(found: Any) -> tuple[WorkflowRecord, str]:
+def _read(saved: Any) -> tuple[WorkflowRecord, str]:
     try:
-        return msgspec.convert(found, WorkflowRecord), ""
+        return msgspec.convert(saved, WorkflowRecord), ""
     except msgspec.ValidationError as error:
         return WorkflowRecord(""), str(error)
 

@@ -62,8 +62,8 @@ def unknown_state(definition: Definition, record: WorkflowRecord, problem: str) 
     """Why nobody knows where the workflow stands, and what the user may do."""
     name = definition.name
     what = f"what is saved of it is not understood ({problem})" if problem else ""
-    gone = f"it was in the state {record.state}, which its definition no longer has"
-    what = what or (gone if record.state else "what was saved of it was damaged, so its state is not known")
+    missing = f"it was in the state {record.state}, which its definition no longer has"
+    what = what or (missing if record.state else "what was saved of it was damaged, so its state is not known")
     return f"workflow {name}: {what}; choose with `/{name} to STATE` or `/{name} reset`"
 
 

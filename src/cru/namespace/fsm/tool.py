@@ -47,8 +47,8 @@ class WorkflowTool:
     def __init__(self, running: Callable[[], list[WorkflowMachine]]) -> None:
         self._running = running
 
-    def check(self, given: str | Mapping[str, Any]) -> dict[str, Any]:
-        return arguments.check(WorkflowArguments, given)
+    def check(self, raw: str | Mapping[str, Any]) -> dict[str, Any]:
+        return arguments.check(WorkflowArguments, raw)
 
     def subject(self, args: Mapping[str, Any]) -> str:
         return str(args.get("to", ""))
@@ -58,24 +58,24 @@ class WorkflowTool:
 
     async def run(self, args: dict[str, Any], running: ToolContext) -> ToolResult:
         """Raises ToolError if nothing can be moved."""
-        wanted = arguments.parse(WorkflowArguments, args)
-        machine = self._chosen(wanted)
+        parsed = arguments.parse(WorkflowArguments, args)
+        machine = self._chosen(parsed)
         try:
-            moved, said = await machine.move(wanted.to, wanted.note, emit=running.emit)
+            moved, text = await machine.move(parsed.to, parsed.note, emit=running.emit)
         except NamespaceError as error:
             raise ToolError(error.message) from error
-        return ToolResult(said, is_error=not moved)
+        return ToolResult(text, is_error=not moved)
 
-    def _chosen(self, wanted: WorkflowArguments) -> WorkflowMachine:
+    def _chosen(self, parsed: WorkflowArguments) -> WorkflowMachine:
         """The workflow that is meant: the one named, the only one, or the only one that can go there."""
         running = self._running()
         if not running:
             raise ToolError("no workflow is running; only the user starts one")
-        fitting = [one for one in running if wanted.workflow in ("", one.name)]
+        fitting = [machine for machine in running if parsed.workflow in ("", machine.name)]
         if not fitting:
-            raise ToolError(f"no workflow {wanted.workflow} is running; running: {', '.join(m.name for m in running)}")
+            raise ToolError(f"no workflow {parsed.workflow} is running; running: {', '.join(m.name for m in running)}")
         if len(fitting) > 1:
-            going = [one for one in fitting if one.here is not None and wanted.to in one.here.ways]
+            going = [machine for machine in fitting if machine.here is not None and parsed.to in machine.here.ways]
             fitting = going or fitting
         if len(fitting) > 1:
             raise ToolError(

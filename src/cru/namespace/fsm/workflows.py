@@ -32,20 +32,20 @@ def find_workflows(parts: Parts) -> Workflows | None:
 
 def ensure_workflows(parts: Parts) -> Workflows:
     """The same, made and registered if need be."""
-    found = find_workflows(parts)
-    if found is None:
-        found = parts.services.workflows = Workflows(parts)
-        found.register()
-    return found
+    workflows = find_workflows(parts)
+    if workflows is None:
+        workflows = parts.services.workflows = Workflows(parts)
+        workflows.register()
+    return workflows
 
 
 def bind_saved_runs(parts: Parts) -> None:
     """Hold the model to what is saved, although no plugin may have defined it (it is gone, off, or could not be loaded)."""
-    found = find_workflows(parts) or Workflows(parts)
-    found.look()
-    if found.lost and find_workflows(parts) is None:
-        parts.services.workflows = found
-        found.register()
+    workflows = find_workflows(parts) or Workflows(parts)
+    workflows.look()
+    if workflows.lost and find_workflows(parts) is None:
+        parts.services.workflows = workflows
+        workflows.register()
 
 
 class Workflows:
@@ -64,7 +64,7 @@ class Workflows:
         self._in_leg = self._moving = self._handed = False
 
     def running(self) -> list[WorkflowMachine]:
-        return [one for one in self.machines.values() if one.running]
+        return [machine for machine in self.machines.values() if machine.running]
 
     # defined and gone -------------------------------------------------------------------------------------------------------------
 
@@ -96,9 +96,9 @@ class Workflows:
             )
         if old is not None:
             self._parts.commands.remove(old.name, plugin)
-        about = machine.definition.about or f"start the workflow {machine.name}, or steer it"
+        description = machine.definition.about or f"start the workflow {machine.name}, or steer it"
         problem = self._parts.commands.add(
-            Command(machine.name, about, partial(self._steer, machine), plugin, command.HINT)
+            Command(machine.name, description, partial(self._steer, machine), plugin, command.HINT)
         )
         if problem:
             raise BadArgument(f"cru.fsm.define: {problem}", "a workflow's name is its command: give it another one")
@@ -114,8 +114,8 @@ class Workflows:
             self._parts.commands.remove(machine.name, machine.owner.plugin.name)
         self.look()
         if not self.machines and not self.lost and find_workflows(self._parts) is self:
-            for one in self._ids:
-                self._parts.bus.registry.off(one)
+            for id in self._ids:
+                self._parts.bus.registry.off(id)
             self._parts.tools.drop(SOURCE)
             self._parts.services.workflows = None
 
@@ -128,8 +128,8 @@ class Workflows:
             return
         context = self._parts.store.name
         self.lost = {
-            name: texts.undefined_workflow(name, one, context)
-            for name, one in saved.items()
+            name: texts.undefined_workflow(name, saved_record, context)
+            for name, saved_record in saved.items()
             if name not in self.machines
         }
 
@@ -181,9 +181,9 @@ class Workflows:
         """The states as they are now, with the task if the prompt is not just that."""
         self.told = True
         briefs = [
-            texts.brief(one.definition, one.here, one.record.task if one.record.task != prompt else "")
-            for one in self.running()
-            if one.here is not None and one.record is not None
+            texts.brief(machine.definition, machine.here, machine.record.task if machine.record.task != prompt else "")
+            for machine in self.running()
+            if machine.here is not None and machine.record is not None
         ]
         return Answer(context=tuple(briefs)) if briefs else PASS
 

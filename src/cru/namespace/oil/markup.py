@@ -47,13 +47,13 @@ class _MarkupParser(HTMLParser):
         self._open: list[tuple[str, dict[str, str], list[Node]]] = [("", {}, [])]
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        given = {name: value or "true" for name, value in attrs}
+        attributes = {name: value or "true" for name, value in attrs}
         if tag in EMPTY_TAGS:
-            self._add(_made(tag, given, []))
+            self._add(_made(tag, attributes, []))
         elif len(self._open) > 100:
             raise BadArgument("cru.oil.markup: more than 100 tags deep")
         else:
-            self._open.append((tag, given, []))
+            self._open.append((tag, attributes, []))
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.handle_starttag(tag, attrs)
@@ -63,18 +63,18 @@ class _MarkupParser(HTMLParser):
     def handle_endtag(self, tag: str) -> None:
         if tag in EMPTY_TAGS:
             return
-        name, given, children = self._open[-1]
+        name, attributes, children = self._open[-1]
         if name != tag:
             raise BadArgument(f"cru.oil.markup: </{tag}> closes " + (f"<{name}>" if name else "nothing"))
         self._open.pop()
-        self._add(_made(tag, given, children))
+        self._add(_made(tag, attributes, children))
 
     def handle_data(self, data: str) -> None:
-        said = " ".join(data.split())
-        if said:
+        words = " ".join(data.split())
+        if words:
             before, after = data[0].isspace(), data[-1].isspace()
             inline = self._open[-1][0] in (*STYLES, *ROWS, "li")
-            self._add(Node("text", {"text": f"{' ' * (before and inline)}{said}{' ' * (after and inline)}"}))
+            self._add(Node("text", {"text": f"{' ' * (before and inline)}{words}{' ' * (after and inline)}"}))
 
     def result(self) -> Node:
         if len(self._open) > 1:
@@ -86,18 +86,20 @@ class _MarkupParser(HTMLParser):
         self._open[-1][2].append(node)
 
 
-def _made(tag: str, given: dict[str, str], children: list[Node]) -> Node:
+def _made(tag: str, attributes: dict[str, str], children: list[Node]) -> Node:
     if tag in COLUMNS or tag in ROWS:
         return Node(
-            "col" if tag in COLUMNS else "row", oil_style.container("cru.oil.markup", _props(given)), tuple(children)
+            "col" if tag in COLUMNS else "row",
+            oil_style.container("cru.oil.markup", _props(attributes)),
+            tuple(children),
         )
     if tag in STYLES:
-        return _styled(tag, {**STYLES[tag], **_style(given)}, children)
+        return _styled(tag, {**STYLES[tag], **_style(attributes)}, children)
     if tag in ("ul", "ol"):
-        items = [_words(one) for one in children]
+        items = [_words(child) for child in children]
         return Node("bullet_list" if tag == "ul" else "numbered_list", {"items": items})
     if tag == "spinner":
-        return Node("spinner", {"label": given["label"]} if "label" in given else {})
+        return Node("spinner", {"label": attributes["label"]} if "label" in attributes else {})
     if tag == "br":
         return Node("text", {"text": ""})
     return Node(tag) if tag in EMPTY_TAGS else Node("fragment", {}, tuple(children))
@@ -108,20 +110,20 @@ def _styled(tag: str, style: dict[str, Any], children: list[Node]) -> Node:
         style = {"bold": True, **style}
         return Node("badge", {"label": "".join(map(_words, children)), "style": style})
     inner = [
-        one.with_style({**style, **one.props.get("style", {})}) if style and one.kind == "text" else one
-        for one in children
+        child.with_style({**style, **child.props.get("style", {})}) if style and child.kind == "text" else child
+        for child in children
     ]
     return inner[0] if len(inner) == 1 else Node("row", {}, tuple(inner))
 
 
-def _props(given: dict[str, str]) -> dict[str, Any]:
-    known: dict[str, Any] = {name: int(given[name]) for name in _SIZES if given.get(name, "").isdigit()}
-    return {**known, **{name: given[name] for name in ("border", "justify", "align") if name in given}}
+def _props(attributes: dict[str, str]) -> dict[str, Any]:
+    known: dict[str, Any] = {name: int(attributes[name]) for name in _SIZES if attributes.get(name, "").isdigit()}
+    return {**known, **{name: attributes[name] for name in ("border", "justify", "align") if name in attributes}}
 
 
-def _style(given: dict[str, str]) -> dict[str, Any]:
-    flags: dict[str, Any] = {name: given[name] != "false" for name in _FLAGS if name in given}
-    return {**flags, **({"fg": given["color"]} if "color" in given else {})}
+def _style(attributes: dict[str, str]) -> dict[str, Any]:
+    flags: dict[str, Any] = {name: attributes[name] != "false" for name in _FLAGS if name in attributes}
+    return {**flags, **({"fg": attributes["color"]} if "color" in attributes else {})}
 
 
 def _words(node: Node) -> str:

@@ -24,7 +24,7 @@ class Node(Object):
 
     def as_data(self) -> dict[str, Any]:
         """The node and all below it as plain data."""
-        return {"kind": self.kind, "props": self.props, "children": [one.as_data() for one in self.children]}
+        return {"kind": self.kind, "props": self.props, "children": [child.as_data() for child in self.children]}
 
     def with_style(self, style: dict[str, Any]) -> Node:
         """Raises BadArgument for an unknown colour or a flag that is no boolean."""
@@ -89,8 +89,8 @@ def fragment(*children: Any) -> Node:
 
     Example: cru.oil.fragment("a", 1) ~= nil --> true
     """
-    kept = [one for one in children if isinstance(one, (Node, str))]
-    return Node("fragment", {}, tuple(to_node("cru.oil.fragment", one) for one in kept))
+    nodes = [child for child in children if isinstance(child, (Node, str))]
+    return Node("fragment", {}, tuple(to_node("cru.oil.fragment", child) for child in nodes))
 
 
 def scrollback(_key: Any = None, *children: Any) -> Node:
@@ -159,13 +159,13 @@ def input(opts: dict[str, Any] | None = None) -> Node:
     Example: cru.oil.input({value="x"}) ~= nil --> true
     """
     where = "cru.oil.input"
-    given = options(where, opts, ("value", "cursor", "placeholder", "focused"))
+    fields = options(where, opts, ("value", "cursor", "placeholder", "focused"))
     props = {
-        "value": tostring(given.get("value") or ""),
-        "cursor": whole(where, "cursor", given.get("cursor", 0), 0),
-        "focused": given.get("focused") is not False,
+        "value": tostring(fields.get("value") or ""),
+        "cursor": whole(where, "cursor", fields.get("cursor", 0), 0),
+        "focused": fields.get("focused") is not False,
     }
-    more = given.get("placeholder")
+    more = fields.get("placeholder")
     return Node("input", props if more is None else {**props, "placeholder": tostring(more)})
 
 
@@ -175,10 +175,10 @@ def popup(items: list[Any], selected: int | None = None, max_visible: int | None
     Example: cru.oil.popup({"a", {label="b"}}) ~= nil --> true
     """
     where = "cru.oil.popup"
-    listed = [one if isinstance(one, dict) else {"label": tostring(one)} for one in array(where, "items", items)]
+    entries = [item if isinstance(item, dict) else {"label": tostring(item)} for item in array(where, "items", items)]
     chosen = 0 if selected is None else whole(where, "selected", selected, 0)
     most = 10 if max_visible is None else whole(where, "max_visible", max_visible, 1)
-    return Node("popup", {"items": listed, "selected": chosen, "max_visible": most})
+    return Node("popup", {"items": entries, "selected": chosen, "max_visible": most})
 
 
 def bullet_list(items: list[Any]) -> Node:
@@ -186,7 +186,7 @@ def bullet_list(items: list[Any]) -> Node:
 
     Example: cru.oil.bullet_list({"a", "b"}) ~= nil --> true
     """
-    return Node("bullet_list", {"items": [tostring(one) for one in array("cru.oil.bullet_list", "items", items)]})
+    return Node("bullet_list", {"items": [tostring(item) for item in array("cru.oil.bullet_list", "items", items)]})
 
 
 def numbered_list(items: list[Any]) -> Node:
@@ -194,7 +194,7 @@ def numbered_list(items: list[Any]) -> Node:
 
     Example: cru.oil.numbered_list({"a", "b"}) ~= nil --> true
     """
-    return Node("numbered_list", {"items": [tostring(one) for one in array("cru.oil.numbered_list", "items", items)]})
+    return Node("numbered_list", {"items": [tostring(item) for item in array("cru.oil.numbered_list", "items", items)]})
 
 
 def kv(key: Any, value: Any) -> Node:
@@ -228,8 +228,8 @@ async def each(items: list[Any], work: Callable[[Any, int], Any]) -> Node:
     """
     where = "cru.oil.each"
     function(where, "fn", work)
-    made = [to_node(where, await call(work, one, n)) for n, one in enumerate(array(where, "items", items), 1)]
-    return Node("fragment", {}, tuple(made))
+    nodes = [to_node(where, await call(work, item, n)) for n, item in enumerate(array(where, "items", items), 1)]
+    return Node("fragment", {}, tuple(nodes))
 
 
 async def maybe(value: Any, work: Callable[[Any], Any]) -> Node:
@@ -248,8 +248,8 @@ async def match_state(key: Any, cases: dict[Any, Any]) -> Node:
     """
     where = "cru.oil.match_state"
     known = table(where, "cases", cases)
-    found = known.get(key, known.get("_"))
-    return to_node(where, await call(found) if callable(found) else found)
+    case = known.get(key, known.get("_"))
+    return to_node(where, await call(case) if callable(case) else case)
 
 
 def component(base: Callable[..., Any], defaults: dict[str, Any] | None = None) -> Callable[..., Any]:
@@ -285,20 +285,20 @@ def _container(kind: str, children: tuple[Any, ...]) -> Node:
     first = 1
     if children and isinstance(children[0], dict) and (not children[0] or any(key in CONTAINER for key in children[0])):
         props, children, first = oil_style.container(where, children[0]), children[1:], 2
-    made: list[Node] = []
-    for position, one in enumerate(children, first):
-        if one is None:
+    nodes: list[Node] = []
+    for position, child in enumerate(children, first):
+        if child is None:
             continue
-        if not isinstance(one, (Node, str)):
-            hint = _HINTS.get(lua_type(one), "turn it into text with tostring(...)")
-            raise BadArgument(f"{where}: child at position {position} has type '{lua_type(one)}'. {hint}")
-        made.append(to_node(where, one))
-    return Node(kind, props, tuple(made))
+        if not isinstance(child, (Node, str)):
+            hint = _HINTS.get(lua_type(child), "turn it into text with tostring(...)")
+            raise BadArgument(f"{where}: child at position {position} has type '{lua_type(child)}'. {hint}")
+        nodes.append(to_node(where, child))
+    return Node(kind, props, tuple(nodes))
 
 
 def _styled(where: str, props: dict[str, Any], style: Any) -> dict[str, Any]:
-    found = oil_style.style(where, style)
-    return {**props, "style": found} if found else props
+    checked = oil_style.style(where, style)
+    return {**props, "style": checked} if checked else props
 
 
 def _truth(where: str, condition: Any) -> bool:

@@ -19,14 +19,14 @@ _HEX = re.compile(r"#[0-9a-f]{6}")
 _RGB = re.compile(r"rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)")
 
 
-def style(where: str, given: Any) -> dict[str, Any]:
+def style(where: str, fields: Any) -> dict[str, Any]:
     """A style that is all right. Raises BadArgument."""
-    found: dict[str, Any] = {}
-    for key, value in options(where, given, ("fg", "bg", *FLAGS)).items():
+    checked: dict[str, Any] = {}
+    for key, value in options(where, fields, ("fg", "bg", *FLAGS)).items():
         if key in FLAGS and not isinstance(value, bool):
             raise BadArgument(f"{where}: {key} must be a boolean, got {lua_type(value)}")
-        found[key] = value if key in FLAGS else colour(where, value)
-    return found
+        checked[key] = value if key in FLAGS else colour(where, value)
+    return checked
 
 
 def colour(where: str, value: Any) -> str:
@@ -45,22 +45,24 @@ def colour(where: str, value: Any) -> str:
     )
 
 
-def container(where: str, given: dict[str, Any]) -> dict[str, Any]:
+def container(where: str, fields: dict[str, Any]) -> dict[str, Any]:
     """The properties of a container; colours that are none are dropped here."""
-    known = options(where, given, (*_SIZES, "border", "justify", "align", "fg", "bg", "bold"))
-    found: dict[str, Any] = {name: whole(where, name, known[name], 0) for name in _SIZES if known.get(name) is not None}
+    known = options(where, fields, (*_SIZES, "border", "justify", "align", "fg", "bg", "bold"))
+    checked: dict[str, Any] = {
+        name: whole(where, name, known[name], 0) for name in _SIZES if known.get(name) is not None
+    }
     if known.get("border"):
-        found["border"] = border(known["border"])
+        checked["border"] = border(known["border"])
     if known.get("justify") is not None:
-        found["justify"] = justify(where, known["justify"])
+        checked["justify"] = justify(where, known["justify"])
     if known.get("align") is not None:
-        found["align"] = align(where, known["align"])
+        checked["align"] = align(where, known["align"])
     for name in ("fg", "bg"):
         try:
-            found.update({name: colour(where, known[name])} if known.get(name) is not None else {})
+            checked.update({name: colour(where, known[name])} if known.get(name) is not None else {})
         except BadArgument:
             continue
-    return {**found, "bold": True} if known.get("bold") is True else found
+    return {**checked, "bold": True} if known.get("bold") is True else checked
 
 
 def border(kind: Any) -> str:
@@ -77,7 +79,7 @@ def align(where: str, how: Any) -> str:
 
 
 def _one_of(where: str, name: str, value: Any, known: tuple[str, ...]) -> str:
-    found = value.replace("-", "_") if isinstance(value, str) else ""
-    if found not in known:
+    choice = value.replace("-", "_") if isinstance(value, str) else ""
+    if choice not in known:
         raise BadArgument(f"{where}: {name} must be one of {', '.join(known)}, got {tostring(value)}")
-    return found
+    return choice
