@@ -12,7 +12,7 @@ from cru.faces.cli.flags import Parsed, UsageProblem
 if TYPE_CHECKING:
     from cru.app import Start
     from cru.contexts.home import Home
-    from cru.extensions.hooks.discovery import Policy
+    from cru.extensions.hooks.discovery import HookPolicy
 
 # Flags whose value is a setting of one run; flags that stand for a setting's value.
 VALUE_FLAGS = {"model": "model", "mode": "mode", "transient-username": "username"}
@@ -128,7 +128,7 @@ def _debug(parsed: Parsed) -> tuple[str, ...]:
     return tuple(name for name in FILES if name in words or "all" in words)
 
 
-def _hook_policy(parsed: Parsed) -> Policy:
+def _hook_policy(parsed: Parsed) -> HookPolicy:
     """What --hooks says. Raises UsageProblem."""
     word = parsed.last("hooks")
     if word is None:
