@@ -66,7 +66,7 @@ def look():
     for name in filter(home.exists, home.names()):
         found[name] = [entry.content for entry in home.find(name).entries()]
     made = home.open("one")  # as the next run on that name would
-    found["due"] = read_mark(top, made.folder).due
+    found["due"] = read_mark(top, made.folder).is_due
     with made.lock("next"):
         made.append(Entry("3", 3, content="next"))
     home.switch("one")

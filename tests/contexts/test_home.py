@@ -330,7 +330,7 @@ def test_what_merely_looks_like_a_left_over_is_left_alone(home: Home, tmp_path: 
     (tmp_path / "outside").mkdir()
     (tmp_path / "outside/file").write_text("x")
     (contexts / ".deleted-link").symlink_to(tmp_path / "outside")
-    assert home.delete("a") and home.left == []
+    assert home.delete("a") and home.failed_removals == []
     assert [path.name for path in contexts.iterdir()] == [".deleted-file"]
     assert (tmp_path / "outside/file").exists()
 
@@ -346,7 +346,9 @@ def test_what_cannot_be_cleared_away_is_told_and_the_context_is_gone(
     home.open("a")
     monkeypatch.setattr(shutil, "rmtree", fails)
     assert home.delete("a") and home.names() == []
-    assert len(home.left) == 1 and home.left[0].endswith("could not be removed: Permission denied")
+    assert len(home.failed_removals) == 1 and home.failed_removals[0].endswith(
+        "could not be removed: Permission denied"
+    )
 
 
 def test_a_name_that_is_listed_without_a_folder_is_not_suggested_for_itself(home: Home) -> None:

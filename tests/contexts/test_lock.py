@@ -44,9 +44,9 @@ except ContextHeld:
 def test_while_held_the_files_say_so_in_chibis_format(tmp_path: Path) -> None:
     context = fresh(tmp_path)
     home = Home(tmp_path / "home")
-    assert (home.status("desk"), home.holder("desk"), context.held) == ("none", None, False)
+    assert (home.status("desk"), home.holder("desk"), context.is_held) == ("none", None, False)
     with context.lock("cru hello"):
-        assert context.held
+        assert context.is_held
         text = (context.folder / ".lock").read_text()
         assert text.isdigit() and abs(int(text) - now()) <= 1
         owner = msgspec.json.decode((context.folder / ".lock.json").read_bytes())
@@ -57,7 +57,7 @@ def test_while_held_the_files_say_so_in_chibis_format(tmp_path: Path) -> None:
             "since": owner["since"],
         }
         assert (home.status("desk"), home.holder("desk")) == ("active", owner)
-    assert not context.held
+    assert not context.is_held
     assert not (context.folder / ".lock").exists() and not (context.folder / ".lock.json").exists()
 
 
@@ -68,7 +68,7 @@ def test_the_lock_is_released_by_an_exception_and_can_be_taken_again(tmp_path: P
             _ = 1 / 0
     for _ in range(3):
         with context.lock("two"):
-            assert context.held
+            assert context.is_held
 
 
 def test_taking_it_twice_in_one_process_is_an_error_and_no_deadlock(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_taking_it_twice_in_one_process_is_an_error_and_no_deadlock(tmp_path: Pa
             with pytest.raises(ContextHeld, match="this process"):
                 with store.lock("two"):
                     pass
-        assert context.held, "the failed attempt does not release it"
+        assert context.is_held, "the failed attempt does not release it"
         assert (context.folder / ".lock").exists()
 
 
@@ -114,7 +114,7 @@ def test_a_lock_signed_by_a_process_whose_pid_lives_on_in_another_one_is_taken_o
     context = fresh(tmp_path)
     sign(context.folder, pid=os.getppid())
     with context.lock("mine"):
-        assert context.held
+        assert context.is_held
 
 
 def sign(folder: Path, pid: int, host: str = "") -> None:
@@ -160,10 +160,10 @@ def test_a_folder_in_place_of_a_lock_file_is_named(tmp_path: Path, name: str) ->
     with pytest.raises(StoreUnwritable, match=rf"desk/\{name}: ") as caught:
         with context.lock("mine"):
             pass
-    assert "move it away" in caught.value.hint and not context.held
+    assert "move it away" in caught.value.hint and not context.is_held
     (context.folder / name).rmdir()
     with context.lock("mine"):
-        assert context.held
+        assert context.is_held
 
 
 def test_a_pipe_or_a_link_to_nowhere_in_place_of_the_lock_is_taken_over(tmp_path: Path) -> None:
@@ -231,7 +231,7 @@ def test_children_do_not_inherit_the_lock(tmp_path: Path) -> None:
     with child:
         assert child.poll() is None
         with context.lock("again"):
-            assert context.held
+            assert context.is_held
         child.communicate("", timeout=10)
 
 
@@ -270,7 +270,7 @@ with FileContext(Path(sys.argv[1])).lock("cru"):
         child.communicate("", timeout=10)
     assert child.returncode == -signal.SIGKILL and (context.folder / ".lock").exists()
     with context.lock("mine"):
-        assert context.held
+        assert context.is_held
 
 
 @pytest.mark.parametrize("seconds", [10**20, 0, -5])

@@ -80,7 +80,7 @@ def test_a_manual_compaction_that_fails_changes_nothing(tmp_path: Path, script: 
     with pytest.raises(NothingToCompact, match=words):
         asyncio.run(world.session.compact())
     assert world.log() == before
-    assert not world.built.store.held
+    assert not world.built.store.is_held
 
 
 def test_an_automatic_compaction_between_legs_answers_the_prompt(tmp_path: Path) -> None:

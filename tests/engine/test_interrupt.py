@@ -40,7 +40,7 @@ def stop(world: World) -> None:
 
 def check(world: World, result: LegResult, cause: str = "interrupted", hung: str = "") -> None:
     assert result.cause == cause
-    assert not world.built.store.held
+    assert not world.built.store.is_held
     assert world.session.machine.state is LegState.IDLE
     calls = sorted(e.tool_call_id for e in world.log("tool_call"))
     assert calls == sorted(e.tool_call_id for e in world.log("tool_result"))
@@ -93,7 +93,7 @@ def test_an_interrupt_of_session_idle_ends_that_too(tmp_path: Path) -> None:
 def test_an_interrupt_of_session_started_logs_nothing(tmp_path: Path) -> None:
     world = World(tmp_path, SCRIPT, Ext([("session:started", hang(lambda: world), {"once": True})]))
     assert world.run("one").cause == "interrupted"
-    assert world.log() == [] and not world.built.store.held
+    assert world.log() == [] and not world.built.store.is_held
     assert world.run("two").cause == "done"
 
 
@@ -134,7 +134,7 @@ def test_two_interrupts_in_a_row_are_no_worse_than_one(tmp_path: Path) -> None:
 
     world.session.parts.bus.stream.subscribe(twice, StreamingDelta)
     result = world.run("one")
-    assert result.cause == "interrupted" and not world.built.store.held
+    assert result.cause == "interrupted" and not world.built.store.is_held
     assert len(world.log(LEG_ENDED)) == 1
 
 
@@ -199,7 +199,7 @@ def test_an_interrupted_compaction_changes_nothing(tmp_path: Path) -> None:
     before = world.log()
     with pytest.raises(Interrupted):
         asyncio.run(world.session.compact())
-    assert world.log() == before and not world.built.store.held
+    assert world.log() == before and not world.built.store.is_held
 
 
 def test_an_interrupt_in_an_automatic_compaction_ends_the_leg(tmp_path: Path) -> None:
@@ -252,5 +252,5 @@ def test_a_log_that_cannot_be_written_ends_the_run_with_its_error_and_frees_the_
     result = world.run("one")
     assert (result.cause, result.error, result.hint) == ("error", "the disk is full", "make room")
     store.append = real  # type: ignore[method-assign]
-    assert not store.held
+    assert not store.is_held
     assert world.run("two").cause == "done"

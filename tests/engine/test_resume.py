@@ -89,7 +89,7 @@ def test_nothing_to_resume_is_an_error_that_says_so(tmp_path: Path, script: str)
         world.run("go")
     with pytest.raises(NothingToResume, match="no unfinished prompt"):
         world.resume()
-    assert not world.built.store.held
+    assert not world.built.store.is_held
     assert world.of(SessionStarted) == ([] if not script else world.of(SessionStarted)[:1])
 
 

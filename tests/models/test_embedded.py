@@ -5,6 +5,7 @@ import json
 import os
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.models.harness import LS, calls_of, text_of
@@ -26,7 +27,8 @@ PLACES = ToolSpec(
 
 
 def test_a_choice_of_tools_is_a_schema_whose_strings_end() -> None:
-    ls, places = call_schema((LS, PLACES))["anyOf"]
+    choices: Any = call_schema((LS, PLACES))["anyOf"]
+    ls, places = choices
     assert ls["properties"]["name"] == {"const": "ls"}
     assert ls["properties"]["arguments"]["properties"]["path"] == {"type": "string", "maxLength": LONGEST_STRING}
     assert places["properties"]["arguments"]["properties"]["path"] == {"enum": ["docs", "src"]}

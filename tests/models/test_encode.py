@@ -91,11 +91,11 @@ def test_a_message_is_encoded_once_and_forgotten_when_it_is_gone() -> None:
     cache = FragmentCache(encode)
     old = [Message("user", str(i)) for i in range(500)]
     for end in (100, 300, 500):
-        assert cache.all(old[:end]) == [str(i).encode() for i in range(end)]
+        assert cache.encode_all(old[:end]) == [str(i).encode() for i in range(end)]
     assert len(encoded) == 500
     new = [Message("user", "new")]
-    assert cache.all(new) == [b"new"]
-    cache.all(old[:1])
+    assert cache.encode_all(new) == [b"new"]
+    cache.encode_all(old[:1])
     assert len(encoded) == 502, "messages that left were kept"
 
 

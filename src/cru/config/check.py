@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import inf, isfinite
-from typing import Any, Literal, TypeAlias, TypeVar, get_args, get_origin
+from typing import Literal, TypeAlias, TypeVar, get_args, get_origin
 
 from msgspec import Struct, ValidationError, convert
 from msgspec.structs import fields
@@ -31,11 +31,11 @@ class SettingsChecker:
     """The check of one layer. `unknown` collects (path, message, hint), `wrong` too, and `idle` settings that have no effect."""
 
     def __init__(
-        self, owners: Mapping[str, type[Struct]], tables: Mapping[str, Mapping[str, Any]], *, words: bool = False
+        self, owners: Mapping[str, type[Struct]], tables: Mapping[str, Mapping[str, object]], *, words: bool = False
     ) -> None:
         self.unknown: list[tuple[Path, str, str]] = []
         self.wrong: list[tuple[Path, str, str]] = []
-        self.idle: list[tuple[Path, str, str]] = []
+        self.without_effect: list[tuple[Path, str, str]] = []
         self._owners = owners
         self._tables = {tuple(key.split(".")): _nested(value) for key, value in tables.items()}
         self._ranges = {
@@ -45,9 +45,9 @@ class SettingsChecker:
         }
         self._words = words
 
-    def layer(self, data: dict[str, Any]) -> dict[str, Any]:
+    def check_layer(self, data: Mapping[str, object]) -> dict[str, object]:
         """What fits, converted; the rest is in `unknown` and `wrong`."""
-        out: dict[str, Any] = {}
+        out: dict[str, object] = {}
         for key, value in data.items():
             struct = self._owners.get(key)
             if struct is None:
@@ -60,13 +60,13 @@ class SettingsChecker:
         """A key of no room: another program's, or misspelt."""
 
         if key in CHIBI_WITHOUT_EFFECT:
-            self.idle.append(((key,), f"`{key}` of chibi has no effect here", CHIBI_WITHOUT_EFFECT[key]))
+            self.without_effect.append(((key,), f"`{key}` of chibi has no effect here", CHIBI_WITHOUT_EFFECT[key]))
         elif key in CHIBI_RULES:
             self.unknown.append(((key,), f"`{key}` of chibi is not known here", CHIBI_RULES[key]))
         else:
             self._unknown((key,), self._owners)
 
-    def _unknown(self, path: Path, known: Mapping[str, Any]) -> None:
+    def _unknown(self, path: Path, known: Mapping[str, object]) -> None:
         from cru.config.closest import closest
         from cru.config.positions import join_key
 
@@ -74,7 +74,7 @@ class SettingsChecker:
         hint = f"did you mean `{join_key((*path[:-1], name))}`?" if name else ""
         self.unknown.append((path, f"unknown setting `{join_key(path)}`", hint))
 
-    def _field(self, struct: type[Struct], key: str, value: Any, above: Path, out: dict[str, Any]) -> None:
+    def _field(self, struct: type[Struct], key: str, value: object, above: Path, out: dict[str, object]) -> None:
         """One field of a struct. It is also set in a struct of its own, so that `__post_init__` may judge it."""
         path = (*above, key)
         kind = next(field.type for field in fields(struct) if field.encode_name == key)
@@ -90,7 +90,7 @@ class SettingsChecker:
                 return
         out[key] = fitted
 
-    def _fit(self, value: Any, kind: Any, path: Path) -> Any:
+    def _fit(self, value: object, kind: object, path: Path) -> object:
         table = _match(self._tables, path)
         inner = _struct_or_dict(kind)
         if isinstance(value, dict) and table is not None:
@@ -112,8 +112,8 @@ class SettingsChecker:
                 self._fail(path, error)
             return None
 
-    def _struct(self, value: dict[str, Any], struct: type[Struct], path: Path) -> dict[str, Any]:
-        out: dict[str, Any] = {}
+    def _struct(self, value: dict[str, object], struct: type[Struct], path: Path) -> dict[str, object]:
+        out: dict[str, object] = {}
         known = dict.fromkeys(struct.__struct_encode_fields__)
         for key, item in value.items():
             if key in known:
@@ -122,8 +122,8 @@ class SettingsChecker:
                 self._unknown((*path, key), known)
         return out
 
-    def _table(self, value: dict[str, Any], table: Mapping[str, Any], path: Path) -> dict[str, Any]:
-        out: dict[str, Any] = {}
+    def _table(self, value: dict[str, object], table: Mapping[str, object], path: Path) -> dict[str, object]:
+        out: dict[str, object] = {}
         for key, item in value.items():
             kind = table.get(key, table.get("*"))
             if kind is None:
@@ -135,7 +135,7 @@ class SettingsChecker:
                 out[key] = self._fit(item, kind, (*path, key))
         return out
 
-    def _within(self, value: Any, path: Path) -> Any:
+    def _within(self, value: object, path: Path) -> object:
         """The value; a number outside of what the room says that it may be is wrong."""
         if not isinstance(value, int | float) or isinstance(value, bool):
             return value
@@ -147,7 +147,7 @@ class SettingsChecker:
         self.wrong.append((path, f"`{join_key(path)}`: expected {describe_range(low, high)}, got {value}", ""))
         return None
 
-    def _no_choice(self, path: Path, value: str, choices: tuple[Any, ...]) -> None:
+    def _no_choice(self, path: Path, value: str, choices: tuple[object, ...]) -> None:
         from cru.config.closest import did_you_mean
         from cru.config.positions import join_key
 
@@ -166,19 +166,21 @@ class SettingsChecker:
         self.wrong.append((path, f"`{join_key(path)}{inside}`: {_plain(message)}", hint))
 
 
-def _nested(table: Mapping[str, Any]) -> dict[str, Any]:
+def _nested(table: Mapping[str, object]) -> dict[str, object]:
     """The table with dotted keys as tables in it."""
-    out: dict[str, Any] = {}
+    out: dict[str, object] = {}
+    dotted: dict[str, dict[str, object]] = {}
     for key, kind in table.items():
         outer, dot, inner = key.partition(".")
         if dot:
-            out.setdefault(outer, {})[inner] = kind
+            out[outer] = dotted.setdefault(outer, {})
+            dotted[outer][inner] = kind
         else:
             out[key] = _nested(kind) if isinstance(kind, Mapping) else kind
     return out
 
 
-def _struct_or_dict(kind: Any) -> Any:
+def _struct_or_dict(kind: object) -> object:
     """The struct or dict type in this type (or union), None if it holds neither."""
     for member in (kind, *get_args(kind)) if get_origin(kind) is not dict else (kind,):
         if get_origin(member) is dict or member is dict or (isinstance(member, type) and issubclass(member, Struct)):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from cru.config.errors import ConfigError, SettingsProblem
 from cru.config.positions import split_key
 
 if TYPE_CHECKING:
+    from collections.abc import MutableMapping
     from pathlib import Path
 
+    from tomlkit import TOMLDocument
 
-def set_value(path: Path, key: str, value: Any) -> None:
+
+def set_value(path: Path, key: str, value: object) -> None:
     """Set a dotted key, making the file (mode 0600) and tables if they are missing; None removes the key. Raises ConfigError
     if the file is not TOML, a part of the key is not a table, or it cannot be written."""
     import tomlkit
@@ -40,18 +43,19 @@ def _text(path: Path) -> str:
         raise ConfigError([SettingsProblem(f"cannot be read: {error}", str(path))]) from error
 
 
-def _put(document: Any, names: tuple[str, ...], value: Any, path: Path) -> None:
+def _put(document: TOMLDocument, names: tuple[str, ...], value: object, path: Path) -> None:
     import tomlkit
 
-    table = document
+    table: MutableMapping[str, object] = document
     for name in names[:-1]:
         if name not in table:
             if value is None:
                 return
-            table.add(name, tomlkit.table(is_super_table=name != names[-2]))
-        table = table[name]
-        if not isinstance(table, dict):
+            table[name] = tomlkit.table(is_super_table=name != names[-2])
+        inner = table[name]
+        if not isinstance(inner, dict):
             raise ConfigError([SettingsProblem(f"`{name}` is not a table", str(path))])
+        table = inner
     if value is None:
         table.pop(names[-1], None)
     else:

@@ -10,7 +10,12 @@ from cru.values.errors import CruError
 
 
 class SettingsProblem(Struct, frozen=True):
-    """One thing that is wrong. `where` is `file:line`, an environment variable or a layer's name ("" if it has no place)."""
+    """One thing that is wrong.
+
+    message: what it is, for people
+    where: `file:line`, an environment variable or a layer's name; "": it has no place
+    hint: the next step
+    """
 
     message: str
     where: str = ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -48,10 +48,16 @@ JUDGED_ALONE = {"hooks": ("entries",)}
 
 
 class Layer(Struct, frozen=True):
-    """One source of settings. `name` is one of the five above; `file` and `text` are empty where there is no file."""
+    """One source of settings.
+
+    name: one of the five above
+    data: its tables
+    file: its path; "" where there is no file
+    text: the file's content, for the lines of keys
+    """
 
     name: str
-    data: dict[str, Any]
+    data: Mapping[str, object]
     file: str = ""
     text: str = ""
 
@@ -84,7 +90,7 @@ def read_layer(name: str, path: Path) -> Layer | None:
     return Layer(name, _parse(text, path), str(path), text)
 
 
-def _parse(text: str, path: Path) -> dict[str, Any]:
+def _parse(text: str, path: Path) -> dict[str, object]:
     import tomllib
 
     try:
@@ -114,7 +120,7 @@ def environment_layer(env: Mapping[str, str], others: Iterable[str] = OTHERS) ->
 
 def restrict_untrusted(layer: Layer) -> tuple[Layer, tuple[SettingsProblem, ...]]:
     """What a project's layer may say before its file is trusted, and a problem for each part that is left out."""
-    kept: dict[str, Any] = {}
+    kept: dict[str, object] = {}
     ignored: list[tuple[str, ...]] = []
     for key, value in layer.data.items():
         allowed, alone = UNTRUSTED.get(key, ()), JUDGED_ALONE.get(key, ())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct, ValidationError
 
@@ -11,7 +11,7 @@ from cru.config.errors import ConfigError, SettingsProblem
 from cru.config.layers import COMMAND_LINE, CONTEXT, ENVIRONMENT, PROJECT, Layer
 
 S = TypeVar("S", bound=Struct)
-Tables = Mapping[str, Mapping[str, Any]]
+Tables = Mapping[str, Mapping[str, object]]
 
 # Settings that must be the same for everybody who uses the home folder, and why.
 NOT_LOCAL = {"lock_heartbeat_seconds": "every process must judge a lock's age by the same measure"}
@@ -54,24 +54,24 @@ class Settings:
                 return layer.place(path)
         return "default"
 
-    def as_dict(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, object]:
         """Each setting by its key, in plain types; secrets only as "set" or "", addresses without theirs."""
         from msgspec import to_builtins
 
         from cru.config.secret import ADDRESSES, mask_url
 
-        out: dict[str, Any] = {}
+        out: dict[str, object] = {}
         for value in self._values.values():
             out.update(to_builtins(value))
         out |= {key: "set" for key in SECRET & out.keys() if out[key]}
-        return out | {key: mask_url(out[key]) for key in ADDRESSES & out.keys()}
+        return out | {key: mask_url(str(out[key])) for key in ADDRESSES & out.keys()}
 
-    def value(self, key: str) -> Any:
+    def value(self, key: str) -> object:
         """The value of a dotted key in plain types, secrets as in `as_dict`. Raises ConfigError for an unknown key."""
         from cru.config.closest import did_you_mean
         from cru.config.positions import split_key
 
-        value: Any = self.as_dict()
+        value: object = self.as_dict()
         for name in split_key(key):
             if not isinstance(value, dict) or name not in value:
                 known = value if isinstance(value, dict) else ()
@@ -96,28 +96,28 @@ def merge_layers(structs: Sequence[type[Struct]], layers: Sequence[Layer], *, ta
 
 def _checked(
     structs: Sequence[type[Struct]], layers: list[Layer], tables: Tables, warnings: list[SettingsProblem]
-) -> dict[str, Any]:
+) -> dict[str, object]:
     from cru.config.check import SettingsChecker
 
     owners = {key: struct for struct in structs for key in struct.__struct_encode_fields__}
     errors: list[SettingsProblem] = []
-    merged: dict[str, Any] = {}
+    merged: dict[str, object] = {}
     for layer in layers:
         check = SettingsChecker(owners, tables, words=layer.name in _WORDS)
-        data = check.layer(_allowed(layer, errors))
-        warnings += [SettingsProblem(text, layer.place(path), hint) for path, text, hint in check.idle]
+        data = check.check_layer(_allowed(layer, errors))
+        warnings += [SettingsProblem(text, layer.place(path), hint) for path, text, hint in check.without_effect]
         if layer.name == ENVIRONMENT:
             warnings += [SettingsProblem(text, layer.place(path), hint) for path, text, hint in check.unknown]
         else:
             errors += [SettingsProblem(text, layer.place(path), hint) for path, text, hint in check.unknown]
         errors += [SettingsProblem(text, layer.place(path), hint) for path, text, hint in check.wrong]
-        merged = _over(merged, data, ())
+        merged = _merge_tables(merged, data, ())
     if errors:
         raise ConfigError(errors)
     return merged
 
 
-def _allowed(layer: Layer, errors: list[SettingsProblem]) -> dict[str, Any]:
+def _allowed(layer: Layer, errors: list[SettingsProblem]) -> Mapping[str, object]:
     """The layer's data without the settings that it may not hold, each of which is an error."""
     if layer.name not in (PROJECT, CONTEXT):
         return layer.data
@@ -128,18 +128,22 @@ def _allowed(layer: Layer, errors: list[SettingsProblem]) -> dict[str, Any]:
     return {key: value for key, value in layer.data.items() if key not in NOT_LOCAL}
 
 
-def _over(below: Any, above: Any, path: tuple[str, ...]) -> Any:
+def _merge_tables(below: Mapping[str, object], above: Mapping[str, object], path: tuple[str, ...]) -> dict[str, object]:
+    both = dict(below)
+    for key, value in above.items():
+        both[key] = _merge_values(below[key], value, (*path, key)) if key in below else value
+    return both
+
+
+def _merge_values(below: object, above: object, path: tuple[str, ...]) -> object:
     if isinstance(below, dict) and isinstance(above, dict):
-        both = dict(below)
-        for key, value in above.items():
-            both[key] = _over(below[key], value, (*path, key)) if key in below else value
-        return both
-    if path in JOINED:
+        return _merge_tables(below, above, path)
+    if path in JOINED and isinstance(below, list | tuple) and isinstance(above, list | tuple):
         return [*below, *above]
     return above
 
 
-def _holds(data: Any, path: tuple[str, ...]) -> bool:
+def _holds(data: object, path: tuple[str, ...]) -> bool:
     for name in path:
         if not isinstance(data, dict) or name not in data:
             return False
@@ -147,7 +151,7 @@ def _holds(data: Any, path: tuple[str, ...]) -> bool:
     return True
 
 
-def _build(own: dict[str, Any], struct: type[Struct]) -> Struct:
+def _build(own: dict[str, object], struct: type[Struct]) -> Struct:
     from msgspec import convert
 
     try:

@@ -14,11 +14,12 @@ from cru.config.errors import ConfigError, SettingsProblem
 from cru.config.layers import PREFIX
 from cru.config.merge import NOT_LOCAL
 
-_NAMES: dict[Any, str] = {
+_NAMES: dict[object, str] = {
     str: "text",
     int: "whole number",
     float: "number",
     bool: "true or false",
+    object: "anything",
     Any: "anything",
     dict: "table",
     list: "list",
@@ -60,14 +61,14 @@ def _rows(
             yield from _rows(inner_field, (*path, *star), docs, limits)
 
 
-def _inner(kind: Any) -> type[Struct] | None:
+def _inner(kind: object) -> type[Struct] | None:
     for member in (kind, *get_args(kind)):
         if isinstance(member, type) and issubclass(member, Struct):
             return member
     return None
 
 
-def _type(kind: Any) -> str:
+def _type(kind: object) -> str:
     origin, args = get_origin(kind), get_args(kind)
     if origin is Literal:
         return " or ".join(f"`{arg}`" for arg in args)
@@ -76,7 +77,7 @@ def _type(kind: Any) -> str:
     if origin in (tuple, list):
         return f"list of {_type(args[0])}"
     if origin is dict:
-        return "table" if args[1] is Any else f"table of {_type(args[1])}s"
+        return "table" if args[1] in (Any, object) else f"table of {_type(args[1])}s"
     if isinstance(kind, type) and issubclass(kind, Struct):
         return "table"
     return _NAMES.get(kind, getattr(kind, "__name__", str(kind)))

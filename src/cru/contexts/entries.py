@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Collection
-from typing import Any
 
 import msgspec
 from msgspec import Struct, field
@@ -16,7 +15,12 @@ _CREATED, _COMPACTION, _ARCHIVAL = "context_created", "compaction", "archival"
 
 
 class LogProblem(Struct, frozen=True):
-    """Something wrong in a file, for a face to show. `line` counts from 1; 0 means the whole file."""
+    """Something wrong in a file, for a face to show.
+
+    file: its name
+    line: counts from 1; 0: the whole file
+    message: what is wrong, for people
+    """
 
     file: str
     line: int
@@ -34,7 +38,7 @@ class _EntryLine(Struct, frozen=True, omit_defaults=True):
     entry_type: str
     role: str = ""
     tool_call_id: str = ""
-    metadata: dict[str, Any] = {}
+    metadata: dict[str, object] = {}
     flow_control: bool = False
 
 
@@ -69,7 +73,7 @@ def replace_surrogates(entry: Entry) -> Entry:
     return mended
 
 
-def _mend(value: Any) -> Any:
+def _mend(value: object) -> object:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):

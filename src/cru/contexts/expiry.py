@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 
@@ -38,18 +37,23 @@ UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 
 class ExpiryMark(Struct, frozen=True):
-    """When a context goes: `at` in Unix seconds, `after` in seconds without use; 0 = not because of that. `used` is the last use."""
+    """When a context destroys itself; 0: not because of that.
+
+    at: unix seconds
+    after: seconds without use
+    last_use: unix seconds
+    """
 
     at: int = 0
     after: int = 0
-    used: int = 0
+    last_use: int = 0
 
     @property
-    def due(self) -> bool:
+    def is_due(self) -> bool:
         moment = now()
-        return bool(self.at and moment >= self.at) or bool(self.after and moment - self.used >= self.after)
+        return bool(self.at and moment >= self.at) or bool(self.after and moment - self.last_use >= self.after)
 
-    def told(self) -> str:
+    def describe(self) -> str:
         """ "on 2030-01-01 00:00:00, or after 30d without use"; "" if it stays."""
         parts = [f"on {format_time(self.at)}"] if self.at else []
         parts += [f"after {format_duration(self.after)} without use"] if self.after else []
@@ -70,7 +74,7 @@ def set_mark(home: Path, folder: Path, *, at: int | None = None, after: int | No
     """Change the mark of a context that is there; 0 takes a part of it away. Raises StoreUnwritable, StoreUnreadable."""
     new = {key: value for key, value in ((AT, at), (AFTER, after)) if value is not None}
 
-    def edit(state: dict[str, Any], session: dict[str, Any]) -> None:
+    def edit(state: dict[str, object], session: dict[str, object]) -> None:
         if has_objects(state):
             listed = add_object(state, folder.name)
             if _anothers(listed, folder):
@@ -89,7 +93,7 @@ def destroy_due(home: Home, spare: Collection[str]) -> list[str]:
     """Destroy what is due, without those in `spare` and those that somebody works on; a sentence for each one that went or could
     not go."""
     sentences = [_destroyed(home, name) for name in home.expiring if name not in spare]
-    return [*filter(None, sentences), *home.left]
+    return [*filter(None, sentences), *home.failed_removals]
 
 
 def _destroyed(home: Home, name: str) -> str:
@@ -100,8 +104,8 @@ def _destroyed(home: Home, name: str) -> str:
             update_state(home.path, lambda state, session: forget_mark(state, session, name))
             return ""
         mark = read_mark(home.path, folder)
-        if mark.due and home.delete(name, only_if=lambda: read_mark(home.path, folder).due):
-            return f"the context {name} has destroyed itself, as it was to: {mark.told()}"
+        if mark.is_due and home.delete(name, only_if=lambda: read_mark(home.path, folder).is_due):
+            return f"the context {name} has destroyed itself, as it was to: {mark.describe()}"
     except ContextHeld:
         return ""  # it is in use, or somebody has it open
     except ContextError as error:
@@ -109,7 +113,7 @@ def _destroyed(home: Home, name: str) -> str:
     return ""
 
 
-def _anothers(listed: Mapping[str, Any], folder: Path) -> bool:
+def _anothers(listed: Mapping[str, object], folder: Path) -> bool:
     """Whether the mark in state.json is that of an earlier context of this name."""
     return bool(listed.get(OWNER)) and listed[OWNER] != known_session_id(folder)
 
@@ -135,6 +139,6 @@ def _written(path: Path) -> int:
         return 0
 
 
-def _whole(value: Any) -> int:
+def _whole(value: object) -> int:
     """Seconds as somebody may have written them; anything else is no mark."""
-    return int(value) if type(value) in (int, float) and 0 < value < 1 << 62 else 0
+    return int(value) if isinstance(value, int | float) and value is not True and 0 < value < 1 << 62 else 0

@@ -42,7 +42,7 @@ class Home:
         self._settings = settings or ContextSettings()
         self._heartbeat = clamp_heartbeat(self._settings.lock_heartbeat_seconds)
         self._known: HomeState | None = None
-        self.left: list[str] = []
+        self.failed_removals: list[str] = []
         """What a removal could not clear away: sentences for people."""
 
     def prepare(self) -> tuple[LogProblem, ...]:
@@ -96,7 +96,7 @@ class Home:
             return self._claim(f"{name[4:]}_")
         return check_name(name)
 
-    def named(self, name: str) -> str:
+    def resolve_existing(self, name: str) -> str:
         """The name of a context that should be there: `-` is the previous one, and nothing is made."""
         return self.resolve(name) if name == "-" else check_name(name)
 
@@ -111,7 +111,7 @@ class Home:
         self._require(name)
         return self.open(name)
 
-    def waiting(self, name: str) -> tuple[list[InboxMessage], list[LogProblem]]:
+    def read_inbox(self, name: str) -> tuple[list[InboxMessage], list[LogProblem]]:
         """The messages in the inbox of a context and the lines that are none; nothing is made or changed. Raises StoreUnreadable."""
         return read_inbox(self._folder(name))
 
@@ -138,8 +138,10 @@ class Home:
         sight = self._sight(name)
         if sight is None:
             return None
-        h: LockOwner | None = sight.holder
-        return {"pid": h.pid, "host": h.host, "command": h.command, "since": h.since} if h else {"since": sight.beat}
+        h: LockOwner | None = sight.owner
+        return (
+            {"pid": h.pid, "host": h.host, "command": h.command, "since": h.since} if h else {"since": sight.last_beat}
+        )
 
     def rename(self, old: str, new: str) -> None:
         """Raises NoSuchContext, NameTaken, ContextHeld, BadName."""
@@ -261,4 +263,4 @@ class Home:
             except FileNotFoundError:
                 pass  # another process is at the same
             except OSError as error:
-                self.left.append(f"{path} could not be removed: {os_error_text(error)}")
+                self.failed_removals.append(f"{path} could not be removed: {os_error_text(error)}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -32,12 +31,13 @@ def ensure_session_id(folder: Path) -> tuple[str, tuple[LogProblem, ...]]:
         problems: tuple[LogProblem, ...] = ()
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         meta, problems = {}, (LogProblem(META, 0, f"not readable, a new one was made beside it: {short_error(error)}"),)
-    new = {"created_at": now(), **meta, "session_id": new_id(), "version": VERSION}
+    session_id = new_id()
+    new = {"created_at": now(), **meta, "session_id": session_id, "version": VERSION}
     try:
         return _write(path, new, replace=bool(meta), broken=bool(problems)), problems
     except OSError as error:
         text = f"cannot be written ({error.strerror}); this context has another session id in every run"
-        return new["session_id"], (*problems, LogProblem(META, 0, text))
+        return session_id, (*problems, LogProblem(META, 0, text))
 
 
 def find_context(contexts: Path, session: str) -> str:
@@ -52,7 +52,7 @@ def known_session_id(folder: Path) -> str:
     return value if isinstance(value, str) else ""
 
 
-def read_meta(folder: Path) -> dict[str, Any]:
+def read_meta(folder: Path) -> dict[str, object]:
     """What the file says; {} if there is none or it is broken. Raises StoreUnreadable."""
     try:
         return _read(folder / META)
@@ -67,7 +67,7 @@ def update_meta(folder: Path, new: Mapping[str, int]) -> None:
         replace_file(folder / META, msgspec.json.encode({**kept, **{k: v for k, v in new.items() if v}}), follow=False)
 
 
-def _read(path: Path) -> dict[str, Any]:
+def _read(path: Path) -> dict[str, object]:
     """The file as it is; {} if there is none."""
     try:
         data = read_regular(path)
@@ -75,10 +75,10 @@ def _read(path: Path) -> dict[str, Any]:
         return {}
     except OSError as error:
         raise read_error(path, error) from error
-    return msgspec.json.decode(data, type=dict[str, Any])
+    return msgspec.json.decode(data, type=dict[str, object])
 
 
-def _write(path: Path, meta: dict[str, Any], *, replace: bool, broken: bool) -> str:
+def _write(path: Path, meta: dict[str, object], *, replace: bool, broken: bool) -> str:
     data = msgspec.json.encode(meta)
     if broken:
         set_aside(path, "corrupt")

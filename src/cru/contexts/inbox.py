@@ -22,8 +22,14 @@ LONGEST_NAME = 100
 
 
 class InboxMessage(Struct, frozen=True):
-    """One message, as it stands on disk; read, `from_` and `to` are one line of at most 100 characters each. `timestamp` is in
-    unix seconds."""
+    """One message as it stands on disk.
+
+    from_: the sender; read, it is one line of at most 100 characters
+    to: the same of the context that it is for
+    content: the text
+    id: a UUID; "" before it is delivered
+    timestamp: unix seconds; 0 before it is delivered
+    """
 
     from_: str = field(name="from")
     to: str
@@ -33,7 +39,7 @@ class InboxMessage(Struct, frozen=True):
 
 
 class _ForeignMessage(Struct, frozen=True):
-    """What foreign writers may leave out."""
+    """A message as other programs write it: only its content is required."""
 
     content: str
     from_: str | None = field(name="from", default=None)

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -112,7 +111,7 @@ def _redact_line(line: bytes, texts: list[str]) -> bytes:
         return line
 
 
-def _redact_value(value: Any, texts: list[str]) -> Any:
+def _redact_value(value: object, texts: list[str]) -> object:
     if isinstance(value, str):
         for text in texts:
             value = value.replace(text, _MASK)

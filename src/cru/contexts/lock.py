@@ -30,7 +30,13 @@ _LONGEST_BEAT = 3600
 
 
 class LockOwner(Struct, frozen=True):
-    """Who holds a context. `since` is in unix seconds."""
+    """A process that holds a context, or has it open.
+
+    pid: its process
+    host: the name of its machine
+    command: what it does, for people
+    since: unix seconds
+    """
 
     pid: int
     host: str
@@ -39,10 +45,14 @@ class LockOwner(Struct, frozen=True):
 
 
 class LockState(Struct, frozen=True):
-    """What the two files say: the last sign of life (None: unreadable), and the holder if `.lock` is a cru process's."""
+    """What the two lock files say.
 
-    beat: int | None
-    holder: LockOwner | None
+    last_beat: unix seconds of the last sign of life; None: unreadable
+    owner: the cru process that signed `.lock`; None: another program's
+    """
+
+    last_beat: int | None
+    owner: LockOwner | None
 
 
 class ContextLock:
@@ -69,11 +79,11 @@ class ContextLock:
         self._stop = Event()
 
     @property
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         return self._fd >= 0
 
     def __enter__(self) -> None:
-        if self.held:
+        if self.is_held:
             raise _held_by_another(self._folder, self._heartbeat)
         fd = _flock(self._folder, self._heartbeat)
         try:
@@ -166,9 +176,9 @@ def read_lock(folder: Path, heartbeat: int) -> LockState | None:
 
 def is_stale(sight: LockState, heartbeat: int) -> bool:
     """chibi's rule by the clock; and a process of this host that is gone."""
-    if sight.beat is None or now() - sight.beat > heartbeat * 3 // 2:
+    if sight.last_beat is None or now() - sight.last_beat > heartbeat * 3 // 2:
         return True
-    return sight.holder is not None and sight.holder.host == os.uname().nodename and not _alive(sight.holder.pid)
+    return sight.owner is not None and sight.owner.host == os.uname().nodename and not _alive(sight.owner.pid)
 
 
 def _abandoned(sight: LockState | None, heartbeat: int) -> bool:
@@ -176,7 +186,7 @@ def _abandoned(sight: LockState | None, heartbeat: int) -> bool:
     still have the kernel's lock if it lived; its pid may have been given to another process, so that is not asked."""
     if sight is None or is_stale(sight, heartbeat):
         return True
-    return sight.holder is not None and sight.holder.host == os.uname().nodename
+    return sight.owner is not None and sight.owner.host == os.uname().nodename
 
 
 def _holder(path: Path, beat: int | None, heartbeat: int) -> LockOwner | None:
@@ -227,20 +237,18 @@ def _gone(folder: Path) -> NoSuchContext:
 def _held_by_another(folder: Path, heartbeat: int) -> ContextHeld:
     for _ in range(5):  # the holder may be about to sign
         sight = read_lock(folder, heartbeat)
-        if sight is not None and sight.holder is not None:
+        if sight is not None and sight.owner is not None:
             break
         time.sleep(0.004)
     name = folder.name
     if sight is None:
         return ContextHeld(f"context '{name}' is in use by another process", _HINT.format(end="end that process, "))
-    if sight.holder is None:
-        text = (
-            f"context '{name}' is in use by another program: {folder / LOCK} was refreshed at {format_time(sight.beat)}"
-        )
+    if sight.owner is None:
+        text = f"context '{name}' is in use by another program: {folder / LOCK} was refreshed at {format_time(sight.last_beat)}"
         return ContextHeld(
             text, f"wait until it is done; its lock lapses after {heartbeat * 3 // 2} seconds without a refresh"
         )
-    h = sight.holder
+    h = sight.owner
     ours = h.pid == os.getpid()
     process = "this process" if ours else f"process {h.pid}"
     text = f"context '{name}' is in use by {process} on {h.host} ({h.command}) since {format_time(h.since)}"

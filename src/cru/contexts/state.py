@@ -15,7 +15,6 @@ import fcntl
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -34,7 +33,14 @@ AT, AFTER, OWNER = "destroy_at", "destroy_after_seconds_inactive", "session_id"
 
 
 class HomeState(Struct, frozen=True):
-    """What both files say together."""
+    """What state.json and session.json say together.
+
+    names: the contexts that are listed
+    current: the current context
+    previous: the one before it, if any
+    problems: what is wrong with the files
+    expiring: the contexts that may destroy themselves
+    """
 
     names: tuple[str, ...] = ()
     current: str = DEFAULT
@@ -65,7 +71,7 @@ def save_state(home: Path, current: str, previous: str | None, *, add: str = "",
     Broken files are kept as `<name>.corrupt-<n>`. Raises StoreUnwritable.
     """
 
-    def edit(state: dict[str, Any], session: dict[str, Any]) -> None:
+    def edit(state: dict[str, object], session: dict[str, object]) -> None:
         objects = has_objects(state)
         state["contexts"] = _edited(_contexts(state), add, drop, objects)
         if not objects:
@@ -93,7 +99,7 @@ def end_rename(home: Path, old: str, new: str) -> None:
     update_state(home, lambda state, session: _rename(state, session, old, new))
 
 
-def _follow(home: Path, state: dict[str, Any], session: dict[str, Any]) -> None:
+def _follow(home: Path, state: dict[str, object], session: dict[str, object]) -> None:
     """Finish a rename in what both files hold."""
     pending = session.get(RENAMING)
     if not isinstance(pending, dict):
@@ -108,7 +114,7 @@ def _follow(home: Path, state: dict[str, Any], session: dict[str, Any]) -> None:
         _rename(state, session, old, new)
 
 
-def _rename(state: dict[str, Any], session: dict[str, Any], old: str, new: str) -> None:
+def _rename(state: dict[str, object], session: dict[str, object], old: str, new: str) -> None:
     """Twice is as good as once."""
     session.pop(RENAMING, None)
     state["contexts"] = _edited(_contexts(state), new, old, has_objects(state))
@@ -119,7 +125,7 @@ def _rename(state: dict[str, Any], session: dict[str, Any], old: str, new: str) 
         list_expiring(session, old, new)
 
 
-def update_state(home: Path, edit: Callable[[dict[str, Any], dict[str, Any]], None]) -> None:
+def update_state(home: Path, edit: Callable[[dict[str, object], dict[str, object]], None]) -> None:
     """Let `edit` change what state.json and session.json hold, alone among processes. Raises StoreUnwritable."""
     with write_errors(home / STATE):
         home.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -137,17 +143,17 @@ def update_state(home: Path, edit: Callable[[dict[str, Any], dict[str, Any]], No
             os.close(guard)
 
 
-def find_object(raw: dict[str, Any], name: str) -> dict[str, Any] | None:
+def find_object(raw: dict[str, object], name: str) -> dict[str, object] | None:
     """What a state.json of objects says about a context; None if it lists names, or not this one."""
     return next((item for item in _contexts(raw) if isinstance(item, dict) and item.get("name") == name), None)
 
 
-def listed_context(home: Path, name: str) -> dict[str, Any] | None:
+def listed_context(home: Path, name: str) -> dict[str, object] | None:
     """The same of a home's state.json as it is now."""
     return find_object(_read(home / STATE)[0], name)
 
 
-def add_object(state: dict[str, Any], name: str) -> dict[str, Any]:
+def add_object(state: dict[str, object], name: str) -> dict[str, object]:
     """The object of a context in a state.json of objects, made if it is missing."""
     state["contexts"] = _edited(_contexts(state), name, "", True)
     listed = find_object(state, name)
@@ -162,7 +168,7 @@ def bind_mark(home: Path, folder: Path) -> None:
     if listed is None or not (listed.get(AT) or listed.get(AFTER)) or listed.get(OWNER):
         return
 
-    def edit(state: dict[str, Any], _: object) -> None:
+    def edit(state: dict[str, object], _: object) -> None:
         add_object(state, folder.name)[OWNER] = ensure_session_id(folder)[0]
 
     try:
@@ -171,7 +177,7 @@ def bind_mark(home: Path, folder: Path) -> None:
         pass  # it is only for a kill: a full disk must not keep a context from being deleted
 
 
-def forget_mark(state: dict[str, Any], session: dict[str, Any], name: str) -> None:
+def forget_mark(state: dict[str, object], session: dict[str, object], name: str) -> None:
     """The mark was another context's, or its context is gone."""
     list_expiring(session, name)
     listed = find_object(state, name)
@@ -180,7 +186,7 @@ def forget_mark(state: dict[str, Any], session: dict[str, Any], name: str) -> No
         listed.pop(OWNER, None)
 
 
-def list_expiring(session: dict[str, Any], drop: str, add: str = "") -> None:
+def list_expiring(session: dict[str, object], drop: str, add: str = "") -> None:
     """Take a name out of the list of those that expire, put `add` into it."""
     kept = [name for name in _strings(session.pop(EXPIRING, [])) if name not in (drop, add)]
     kept += [add] if add else []
@@ -188,9 +194,9 @@ def list_expiring(session: dict[str, Any], drop: str, add: str = "") -> None:
         session[EXPIRING] = kept
 
 
-def _read(path: Path) -> tuple[dict[str, Any], list[LogProblem]]:
+def _read(path: Path) -> tuple[dict[str, object], list[LogProblem]]:
     try:
-        raw = msgspec.json.decode(read_regular(path), type=dict[str, Any])
+        raw = msgspec.json.decode(read_regular(path), type=dict[str, object])
     except FileNotFoundError:
         return {}, []
     except OSError as error:
@@ -202,19 +208,19 @@ def _read(path: Path) -> tuple[dict[str, Any], list[LogProblem]]:
     return raw, []
 
 
-def _write(path: Path, raw: dict[str, Any]) -> None:
+def _write(path: Path, raw: dict[str, object]) -> None:
     _, broken = _read(path)
     if broken:
         set_aside(path, "corrupt")
     replace_file(path, msgspec.json.format(msgspec.json.encode(raw), indent=2) + b"\n")
 
 
-def _contexts(raw: dict[str, Any]) -> list[Any]:
-    contexts: list[Any] = raw.get("contexts", [])
-    return contexts
+def _contexts(raw: dict[str, object]) -> list[object]:
+    contexts = raw.get("contexts")
+    return contexts if isinstance(contexts, list) else []
 
 
-def _name(raw: dict[str, Any], key: str, file: str, problems: list[LogProblem]) -> str | None:
+def _name(raw: dict[str, object], key: str, file: str, problems: list[LogProblem]) -> str | None:
     value = raw.get(key)
     if value is None:
         return None
@@ -224,28 +230,28 @@ def _name(raw: dict[str, Any], key: str, file: str, problems: list[LogProblem]) 
     return value
 
 
-def _name_of(item: Any) -> str:
+def _name_of(item: object) -> str:
     name = item.get("name") if isinstance(item, dict) else item
     return name if isinstance(name, str) else ""
 
 
-def _strings(value: Any) -> list[str]:
+def _strings(value: object) -> list[str]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-def _expiring(state: dict[str, Any], session: dict[str, Any]) -> list[str]:
+def _expiring(state: dict[str, object], session: dict[str, object]) -> list[str]:
     """The names in session.json, and those that chibi has marked."""
     marked = [_name_of(c) for c in _contexts(state) if isinstance(c, dict) and (c.get(AT) or c.get(AFTER))]
     return list(dict.fromkeys((*_strings(session.get(EXPIRING)), *marked)))
 
 
-def has_objects(raw: dict[str, Any]) -> bool:
+def has_objects(raw: dict[str, object]) -> bool:
     """Whether a state.json lists objects, as chibi's newer one does."""
     contexts = _contexts(raw)
     return any(isinstance(c, dict) for c in contexts) or bool(raw and not contexts and "current_context" not in raw)
 
 
-def _edited(contexts: list[Any], add: str, drop: str, objects: bool) -> list[Any]:
+def _edited(contexts: list[object], add: str, drop: str, objects: bool) -> list[object]:
     """The list with one name added, dropped, or replaced in place; nothing twice."""
     if add and drop:
         contexts = [_renamed(c, add) if _name_of(c) == drop else c for c in contexts]
@@ -256,11 +262,11 @@ def _edited(contexts: list[Any], add: str, drop: str, objects: bool) -> list[Any
     return contexts
 
 
-def _renamed(item: Any, name: str) -> Any:
+def _renamed(item: object, name: str) -> object:
     return {**item, "name": name} if isinstance(item, dict) else name
 
 
-def _object(name: str) -> dict[str, Any]:
+def _object(name: str) -> dict[str, object]:
     moment = now()
     times = {"created_at": moment, "last_activity_at": moment}
     return {"name": name, **times, AFTER: 0, AT: 0}

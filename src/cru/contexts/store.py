@@ -121,13 +121,13 @@ class FileContext:
             self._log.problems += migrate(folder)
 
     @property
-    def held(self) -> bool:
+    def is_held(self) -> bool:
         """Whether this object holds the context's lock."""
-        return self._lock is not None and self._lock.held
+        return self._lock is not None and self._lock.is_held
 
     def lock(self, command: str) -> ContextLock:
         """Raises NoSuchContext, too, if the context was renamed since it was opened: another may have its name by now."""
-        if not self.held:
+        if not self.is_held:
             self._refuse_moved()
             self._lock = ContextLock(self.folder, command, self._heartbeat, check=self._refuse_moved)
         assert self._lock is not None
@@ -191,7 +191,7 @@ class FileContext:
                 yield entry
 
     def rotate(self) -> int:
-        if not self.held:
+        if not self.is_held:
             raise ContextError(
                 "only the holder of a context's lock may rotate its log", "take the lock around rotate()"
             )
@@ -236,13 +236,13 @@ class FileContext:
         self._log.close()
         self._loaded = False
 
-    def name_now(self) -> str:
+    def current_name(self) -> str:
         """What it is called by now: another name if it was renamed since it was opened, "" if it was deleted."""
         here = read_meta(self.folder).get("session_id", self.session_id) if self.folder.is_dir() else ""
         return self.name if here == self.session_id else find_context(self.folder.parent, self.session_id)
 
     def _refuse_moved(self) -> None:
-        now = self.name_now()
+        now = self.current_name()
         if now == self.name:
             return
         hint = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Sequence
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -31,7 +30,7 @@ from cru.values.messages import (
 VERSION = "2023-06-01"
 _MARK = {"type": "ephemeral"}
 _encode = msgspec.json.encode
-_decode_object = msgspec.json.Decoder(dict[str, Any]).decode
+_decode_object = msgspec.json.Decoder(dict[str, object]).decode
 
 
 def endpoint(base_url: str) -> str:
@@ -71,18 +70,18 @@ class AnthropicModel:
             parts += [b',"tools":', self._tools.get(request.tools, lambda: _tools(request.tools))]
         if system := self._system.get((request.system, cached), lambda: _system(request, cached)):
             parts += [b',"system":', system]
-        parts += [b',"messages":[', *_turns(request.messages, self._messages.all(request.messages)), b"]}"]
+        parts += [b',"messages":[', *_turns(request.messages, self._messages.encode_all(request.messages)), b"]}"]
         return b"".join(parts)
 
     def stream(self, body: bytes) -> AsyncGenerator[Delta, None]:
-        asked = self._exchange.asked
-        return self._exchange.deltas(body, lambda: AnthropicReply(asked))
+        facts = self._exchange.facts
+        return self._exchange.deltas(body, lambda: AnthropicReply(facts))
 
     async def close(self) -> None:
         """Nothing to do: the connections belong to the transport."""
 
-    def _encode_head(self, model: str, parameters: dict[str, Any], has_tools: bool, cached: bool) -> bytes:
-        head: dict[str, Any] = {"model": model, "stream": True}
+    def _encode_head(self, model: str, parameters: dict[str, object], has_tools: bool, cached: bool) -> bytes:
+        head: dict[str, object] = {"model": model, "stream": True}
         if cached:
             head["cache_control"] = _MARK
         mapped = encoding.anthropic_parameters(parameters, model, has_tools)
@@ -92,9 +91,9 @@ class AnthropicModel:
 
     def _blocks(self, message: Message) -> bytes:
         """A message's content blocks without the brackets; b"" if nothing is left to send."""
-        blocks: list[dict[str, Any]] = []
+        blocks: list[dict[str, object]] = []
         if message.role == "tool":
-            result: dict[str, Any] = {"type": "tool_result", "tool_use_id": _id(message.call_id)}
+            result: dict[str, object] = {"type": "tool_result", "tool_use_id": _id(message.call_id)}
             if message.content:
                 result["content"] = message.content
             if message.is_error:
@@ -139,7 +138,7 @@ def _turns(messages: Sequence[Message], fragments: Sequence[bytes]) -> list[byte
     return parts
 
 
-def _input(arguments: str) -> dict[str, Any]:
+def _input(arguments: str) -> dict[str, object]:
     try:
         return _decode_object(arguments or "{}")
     except msgspec.DecodeError:
@@ -159,7 +158,7 @@ def _system(request: Request, cached: bool) -> bytes:
     text = system_text(request.system)
     if not text.strip():
         return b""
-    block: dict[str, Any] = {"type": "text", "text": text}
+    block: dict[str, object] = {"type": "text", "text": text}
     return _encode([block | {"cache_control": _MARK} if cached else block])
 
 
@@ -178,7 +177,7 @@ class _ContentBlock(Struct, omit_defaults=True):
     thinking: str = ""
     signature: str = ""
     data: str = ""
-    input: dict[str, Any] = {}
+    input: dict[str, object] = {}
 
 
 class _Delta(Struct):
@@ -220,8 +219,8 @@ _REASONS = {
 class AnthropicReply:
     """One reply. See exchange.Reader."""
 
-    def __init__(self, asked: RequestFacts) -> None:
-        self._asked = asked
+    def __init__(self, facts: RequestFacts) -> None:
+        self._facts = facts
         self._reason = ""
         self._counts = _AnthropicUsage()
         self._blocks: dict[int, _ContentBlock] = {}
@@ -234,25 +233,25 @@ class AnthropicReply:
         try:
             event = _decode(data)
         except NOT_JSON as error:
-            raise unreadable_error(self._asked, data) from error
+            raise unreadable_error(self._facts, data) from error
         if event.type == "content_block_delta" and event.delta is not None:
             return self._delta(event.index, event.delta)
         if event.error is not None and (failure := as_object(event.error)):
-            raise error_for_object(self._asked, failure)
+            raise error_for_object(self._facts, failure)
         return self._other(event)
 
     def whole(self, body: bytes) -> list[Delta]:
         """The deltas of a reply that was not streamed."""
         deltas = self.read(body)
         if not self._reason:
-            raise unreadable_error(self._asked, body)
+            raise unreadable_error(self._facts, body)
         self.done = True
         return deltas
 
     def end(self) -> list[Delta]:
         """The End. Raises BrokenReply if the server never said that it had finished."""
         if not self.done and not self._reason:
-            raise unfinished_error(self._asked)
+            raise unfinished_error(self._facts)
         counts = self._counts
         read, written = counts.cache_read_input_tokens or 0, counts.cache_creation_input_tokens or 0
         usage = Usage((counts.input_tokens or 0) + read + written, counts.output_tokens or 0, read, written)
@@ -324,7 +323,7 @@ class AnthropicReply:
             data = {"type": "thinking", "thinking": block.thinking, "signature": block.signature}
         else:
             data = {"type": "redacted_thinking", "data": block.data}
-        return [ThoughtBlock(Thinking(self._asked.provider, block.thinking, data))]
+        return [ThoughtBlock(Thinking(self._facts.provider, block.thinking, data))]
 
     def _count(self, usage: _AnthropicUsage | None) -> None:
         """Later counts are totals: they replace earlier ones, a missing one keeps what was known."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -54,7 +54,7 @@ class EmbeddedModel:
         _require_library()
         self.name, self._path, self._say = name, path, say
         self._window = context_window or WINDOW
-        self._asked = RequestFacts(self.provider, name)
+        self._facts = RequestFacts(self.provider, name)
         self._messages, self._head, self._format = FragmentCache(_message), LastValue(), LastValue()
         self._told: set[str] = set()
         self._server: xllamacpp.Server | None = None
@@ -65,7 +65,7 @@ class EmbeddedModel:
         system = self._short(request.system)
         key = (request.model, system, request.parameters)
         head = self._head.get(key, lambda: self._encode_head(request, system))
-        parts = [head, b",".join([b"", *(f for f in self._messages.all(request.messages) if f)]), b"]"]
+        parts = [head, b",".join([b"", *(f for f in self._messages.encode_all(request.messages) if f)]), b"]"]
         if _forces_a_call(request):
             parts.append(self._format.get(request.tools, lambda: _response_format(request.tools)))
         parts.append(b"}")
@@ -74,7 +74,7 @@ class EmbeddedModel:
     async def stream(self, body: bytes) -> AsyncGenerator[Delta, None]:
         """Raises ModelUnavailable if the weights cannot be loaded, ContextTooLong, BrokenReply."""
         server = await self._loaded()
-        reply = OpenAIReply(self._asked)
+        reply = OpenAIReply(self._facts)
         pieces: list[str] | None = [] if _FORCED in body else None
         async for data in _run(server, body):
             for delta in reply.read(data):
@@ -120,7 +120,7 @@ class EmbeddedModel:
         for name in parameters:
             if name not in _HANDLED:
                 tell_once(self._told, self._say, self.provider, name)
-        head: dict[str, Any] = {"model": self.name, "stream": True, "stream_options": {"include_usage": True}}
+        head: dict[str, object] = {"model": self.name, "stream": True, "stream_options": {"include_usage": True}}
         head["max_tokens"] = parameters.get("max_tokens") or MAX_TOKENS
         head |= {key: parameters[key] for key in _TAKEN if parameters.get(key) is not None}
         first = _encode({"role": "system", "content": system or "You are a helpful assistant."})
@@ -152,7 +152,7 @@ def _load(path: Path, window: int) -> xllamacpp.Server:
     return xllamacpp.Server(parameters)
 
 
-def _drop(held: list[Any]) -> None:
+def _drop(held: list[object]) -> None:
     """Let the last reference go in a worker thread: the library waits for its own threads then."""
     held.clear()
 

@@ -4,7 +4,6 @@ sent), and bytes that are encoded once."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from msgspec import Struct
 
@@ -14,16 +13,20 @@ DEFAULT_MAX_TOKENS = 8192
 
 
 class ProviderParameters(Struct, frozen=True):
-    """The provider's own fields, and the names of parameters that it cannot take."""
+    """The parameters of a request in a provider's own words.
 
-    fields: dict[str, Any]
+    fields: as they are sent
+    dropped: names of those that the provider cannot take
+    """
+
+    fields: dict[str, object]
     dropped: tuple[str, ...] = ()
 
 
 _NOT_FIELDS = ("prompt_caching", "reasoning", "parallel_tool_calls", "tool_choice")
 
 
-def openai_parameters(parameters: dict[str, Any], provider: str, has_tools: bool) -> ProviderParameters:
+def openai_parameters(parameters: dict[str, object], provider: str, has_tools: bool) -> ProviderParameters:
     """For OpenAI-compatible servers. Names outside the table (top_k, min_p, …) pass as they are: such servers know their own."""
     fields = {key: value for key, value in parameters.items() if key not in _NOT_FIELDS and value is not None}
     if provider == "openai" and "max_tokens" in fields:
@@ -32,7 +35,7 @@ def openai_parameters(parameters: dict[str, Any], provider: str, has_tools: bool
         fields |= {
             key: parameters[key] for key in ("parallel_tool_calls", "tool_choice") if parameters.get(key) is not None
         }
-    reasoning = parameters.get("reasoning") or {}
+    reasoning = _table(parameters.get("reasoning"))
     if not reasoning:
         return ProviderParameters(fields)
     if provider == "openrouter":
@@ -57,49 +60,59 @@ _BUDGET_MODELS = (
 """Models from before adaptive thinking: they take a budget in tokens, later ones an effort (…-4-2 are dates of 2025)."""
 
 
-def anthropic_parameters(parameters: dict[str, Any], model: str, has_tools: bool) -> ProviderParameters:
+def anthropic_parameters(parameters: dict[str, object], model: str, has_tools: bool) -> ProviderParameters:
     """For Anthropic's Messages API."""
-    fields: dict[str, Any] = {"max_tokens": parameters.get("max_tokens") or DEFAULT_MAX_TOKENS}
+    most = parameters.get("max_tokens") or DEFAULT_MAX_TOKENS
+    fields: dict[str, object] = {"max_tokens": most}
     fields |= {key: parameters[key] for key in _ANTHROPIC_SAME if parameters.get(key) is not None}
     if stop := parameters.get("stop"):
-        fields["stop_sequences"] = [stop] if isinstance(stop, str) else list(stop)
+        fields["stop_sequences"] = list(stop) if isinstance(stop, list | tuple) else [stop]
     if has_tools and (choice := _tool_choice(parameters)):
         fields["tool_choice"] = choice
     dropped = [key for key in parameters if key not in _ANTHROPIC_DONE]
-    reasoning = parameters.get("reasoning") or {}
-    fields |= _thinking(reasoning, model)
-    if (budget := fields.get("thinking", {}).get("budget_tokens", 0)) >= fields["max_tokens"]:
-        fields["max_tokens"] += budget  # the API counts thinking as output and wants room beyond it
+    reasoning = _table(parameters.get("reasoning"))
+    thinking, budget = _thinking(reasoning, model)
+    fields |= thinking
+    if isinstance(most, int | float) and budget >= most:
+        fields["max_tokens"] = most + budget  # the API counts thinking as output and wants room beyond it
     if "exclude" in reasoning:
         dropped.append("reasoning.exclude")
     return ProviderParameters(fields, tuple(dropped))
 
 
-def _tool_choice(parameters: dict[str, Any]) -> dict[str, Any]:
+def _tool_choice(parameters: dict[str, object]) -> dict[str, object]:
     setting = parameters.get("tool_choice")
-    choice: dict[str, Any] = {}
+    choice: dict[str, object] = {}
     if isinstance(setting, str):
         choice = {"type": _TOOL_CHOICES.get(setting, "auto")}
     elif isinstance(setting, dict):
-        choice = {"type": "tool", "name": setting.get("function", setting).get("name", "")}
+        choice = {"type": "tool", "name": _table(setting.get("function", setting)).get("name", "")}
     if parameters.get("parallel_tool_calls") is False and choice.get("type") != "none":
         choice = {"type": "auto", **choice, "disable_parallel_tool_use": True}
     return choice
 
 
-def _thinking(reasoning: dict[str, Any], model: str) -> dict[str, Any]:
+def _thinking(reasoning: dict[str, object], model: str) -> tuple[dict[str, object], float]:
+    """The fields that say how to think, and the budget in tokens (0: none is set)."""
     effort = reasoning.get("effort")
     if effort == "none" or reasoning.get("enabled") is False:
-        return {"thinking": {"type": "disabled"}}
-    if budget := reasoning.get("max_tokens"):
-        return {"thinking": {"type": "enabled", "budget_tokens": max(1024, budget)}}
-    if not effort and not reasoning.get("enabled"):
-        return {}
-    if model.startswith(_BUDGET_MODELS):
-        return {"thinking": {"type": "enabled", "budget_tokens": _BUDGETS.get(effort or "medium", 8192)}}
-    if not effort:
-        return {"thinking": {"type": "adaptive"}}
-    return {"thinking": {"type": "adaptive"}, "output_config": {"effort": _EFFORTS.get(effort, effort)}}
+        return {"thinking": {"type": "disabled"}}, 0
+    budget = reasoning.get("max_tokens")
+    if isinstance(budget, int | float) and budget:
+        budget = max(1024, budget)
+    elif not effort and not reasoning.get("enabled"):
+        return {}, 0
+    elif model.startswith(_BUDGET_MODELS):
+        budget = _BUDGETS.get(str(effort or "medium"), 8192)
+    elif not effort:
+        return {"thinking": {"type": "adaptive"}}, 0
+    else:
+        return {"thinking": {"type": "adaptive"}, "output_config": {"effort": _EFFORTS.get(str(effort), effort)}}, 0
+    return {"thinking": {"type": "enabled", "budget_tokens": budget}}, budget
+
+
+def _table(value: object) -> dict[str, object]:
+    return value if isinstance(value, dict) else {}
 
 
 _SLACK = 64
@@ -112,7 +125,7 @@ class FragmentCache:
         self._encode = encode
         self._known: dict[int, tuple[Message, bytes]] = {}
 
-    def all(self, messages: Sequence[Message]) -> list[bytes]:
+    def encode_all(self, messages: Sequence[Message]) -> list[bytes]:
         """The bytes of each message, in order; b"" for one that is not sent."""
         known, encode = self._known, self._encode
         fragments = []

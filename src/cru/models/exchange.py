@@ -48,13 +48,13 @@ class Exchange:
         transport: Transport,
         url: str,
         headers: Mapping[str, str],
-        asked: RequestFacts,
+        facts: RequestFacts,
         *,
         say: Say,
         sleep: Sleep = asyncio.sleep,
     ) -> None:
         self._transport, self._url, self._headers = transport, url, headers
-        self.asked, self._say, self._sleep = asked, say, sleep
+        self.facts, self._say, self._sleep = facts, say, sleep
 
     async def deltas(self, body: bytes, reader: Callable[[], ReplyReader]) -> AsyncGenerator[Delta, None]:
         """The reply to one request. Raises ModelError. Close the generator to close the connection."""
@@ -78,10 +78,10 @@ class Exchange:
 
     def _lost(self, error: NetError, begun: bool) -> ModelError:
         if isinstance(error, BadUrl):
-            return ModelRefused(self.asked.without_keys(error.message), error.hint)
+            return ModelRefused(self.facts.without_keys(error.message), error.hint)
         kind = BrokenReply if begun else ModelUnavailable
         return kind(
-            f"{self.asked.provider}: {error.message}", error.hint or f"is {self._url.partition('?')[0]} reachable?"
+            f"{self.facts.provider}: {error.message}", error.hint or f"is {self._url.partition('?')[0]} reachable?"
         )
 
     async def _wait(self, attempt: int, failure: ModelError, asked: float | None) -> None:
@@ -111,7 +111,7 @@ class Exchange:
         kind = "".join(char for char in kind[:80] if char.isprintable())
         what = f"with {kind}" if kind else "without a content type"
         error = BrokenReply(
-            f"{self.asked.provider}: {split_url(self._url).authority} answered {what}, which is no model's reply",
+            f"{self.facts.provider}: {split_url(self._url).authority} answered {what}, which is no model's reply",
             f"does base_url name the right server and path? The request went to {self._url.partition('?')[0]}",
         )
         error.retryable = False
@@ -122,7 +122,7 @@ class Exchange:
 
         if (seconds := delay_asked_for(response.headers, time())) is not None:
             asked_delay.append(seconds)
-        return error_for_status(self.asked, response.status, await response.read(_ERROR_BYTES))
+        return error_for_status(self.facts, response.status, await response.read(_ERROR_BYTES))
 
 
 async def _events(
@@ -171,17 +171,17 @@ async def _drain(response: Response) -> None:
         pass  # the reply is whole; only the connection is not kept
 
 
-def unfinished_error(asked: RequestFacts) -> BrokenReply:
+def unfinished_error(facts: RequestFacts) -> BrokenReply:
     return BrokenReply(
-        f"{asked.provider}: the reply of {asked.model} ended early", "what came so far is kept; try again"
+        f"{facts.provider}: the reply of {facts.model} ended early", "what came so far is kept; try again"
     )
 
 
-def unreadable_error(asked: RequestFacts, data: bytes) -> BrokenReply:
+def unreadable_error(facts: RequestFacts, data: bytes) -> BrokenReply:
     """For a reply that is not what the protocol says; asking again would bring the same."""
-    shown = asked.without_keys(data.decode("utf-8", "replace"))[:120]
+    shown = facts.without_keys(data.decode("utf-8", "replace"))[:120]
     error = BrokenReply(
-        f"{asked.provider}: cannot understand the reply: {shown!r}", "does base_url name the right server?"
+        f"{facts.provider}: cannot understand the reply: {shown!r}", "does base_url name the right server?"
     )
     error.retryable = False
     return error

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -45,21 +44,27 @@ class ErrorObject(Struct):
     message: str | None = None
     code: int | str | None = None
     type: str | None = None
-    metadata: Any = None
+    metadata: object = None
 
 
 class _ErrorBody(Struct):
     error: ErrorObject | str | None = None
     message: str | None = None
-    detail: Any = None
+    detail: object = None
 
 
 _decode = msgspec.json.Decoder(_ErrorBody).decode
 
 
 class RequestFacts(Struct, frozen=True):
-    """Whom a request went to, for messages: the provider, the model, and the name of the variable or setting of its key. `hidden`: what
-    else no message may show."""
+    """Where a request goes, for messages.
+
+    provider: its name
+    model: the id of the model
+    key_name: the variable or setting that the key came from
+    key: the key itself
+    hidden: what else no message may show
+    """
 
     provider: str
     model: str
@@ -77,7 +82,7 @@ class RequestFacts(Struct, frozen=True):
         return text
 
 
-def error_for_status(asked: RequestFacts, status: int, body: bytes) -> ModelError:
+def error_for_status(facts: RequestFacts, status: int, body: bytes) -> ModelError:
     """The error that an HTTP status and its body stand for."""
     error = ErrorObject()
     try:
@@ -86,33 +91,33 @@ def error_for_status(asked: RequestFacts, status: int, body: bytes) -> ModelErro
         error.message = body[:500].decode("utf-8", "replace").strip()
     else:
         error = as_object(reply.error) or ErrorObject(reply.message or str(reply.detail or ""))
-    return error_for(asked, status, error)
+    return error_for(facts, status, error)
 
 
 def as_object(error: ErrorObject | str | None) -> ErrorObject | None:
     return ErrorObject(error) if isinstance(error, str) else error
 
 
-def error_for_object(asked: RequestFacts, error: ErrorObject) -> ModelError:
+def error_for_object(facts: RequestFacts, error: ErrorObject) -> ModelError:
     """The error that an `error` object inside a 200 reply stands for."""
     status = error.code if isinstance(error.code, int) else _STATUS_OF_TYPE.get(error.type or str(error.code), 0)
-    return error_for(asked, status, error)
+    return error_for(facts, status, error)
 
 
-def error_for(asked: RequestFacts, status: int, error: ErrorObject) -> ModelError:
-    text = _words(asked, error)
-    message = f"{asked.provider}: {text}" if text else f"{asked.provider} answered {status}"
+def error_for(facts: RequestFacts, status: int, error: ErrorObject) -> ModelError:
+    text = _words(facts, error)
+    message = f"{facts.provider}: {text}" if text else f"{facts.provider} answered {status}"
     if status and text:
-        message = f"{asked.provider} answered {status}: {text}"
+        message = f"{facts.provider} answered {status}: {text}"
     searched = f"{error.code} {error.type} {text}".lower()
     if (status in (0, 400, 413, 422, 500) and any(word in searched for word in _TOO_LONG)) or status == 413:
         return ContextTooLong(message, "shorten the conversation: `/compact`, `cru -A` or a new context")
     if status in (401, 403):
-        return ModelRefused(message, _key_hint(asked))
+        return ModelRefused(message, _key_hint(facts))
     if status == 402 or "insufficient_quota" in (error.code, error.type):
-        return ModelRefused(message, f"the account of {asked.provider} has no credit left for this request")
+        return ModelRefused(message, f"the account of {facts.provider} has no credit left for this request")
     if status == 404:
-        return ModelRefused(message, f"is the model id {asked.model!r} right, and base_url?")
+        return ModelRefused(message, f"is the model id {facts.model!r} right, and base_url?")
     if is_retryable_status(status):
         return ModelUnavailable(message, "try again later, or name another model with `model`")
     if status:
@@ -120,19 +125,19 @@ def error_for(asked: RequestFacts, status: int, error: ErrorObject) -> ModelErro
     return BrokenReply(message)
 
 
-def _words(asked: RequestFacts, error: ErrorObject) -> str:
+def _words(facts: RequestFacts, error: ErrorObject) -> str:
     """The provider's message, with what the host behind a router said; never the key."""
     text = error.message or ""
     if isinstance(error.metadata, dict) and isinstance(raw := error.metadata.get("raw"), str) and raw not in text:
         text = f"{text} ({raw[:500]})"
-    text = asked.without_keys(text)
+    text = facts.without_keys(text)
     text = "".join(char for char in text[:1000] if char.isprintable() or char.isspace())  # it goes to a terminal
     return " ".join(text.split())
 
 
-def _key_hint(asked: RequestFacts) -> str:
-    if asked.key_name:
-        return f"the key came from {asked.key_name}: is it right, and may it use {asked.model!r}?"
+def _key_hint(facts: RequestFacts) -> str:
+    if facts.key_name:
+        return f"the key came from {facts.key_name}: is it right, and may it use {facts.model!r}?"
     return "no key was sent: set `api_key` (or CRU_API_KEY) for this base_url"
 
 

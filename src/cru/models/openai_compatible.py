@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -64,7 +63,7 @@ class OpenAICompatibleModel:
         if has_tools:
             parts += [b',"tools":', self._tools.get(request.tools, lambda: _tools(request.tools))]
         parts.append(b',"messages":[')
-        fragments = [fragment for fragment in self._messages.all(request.messages) if fragment]
+        fragments = [fragment for fragment in self._messages.encode_all(request.messages) if fragment]
         if request.system:
             text = self._system.get(request.system, lambda: _system(request))
             if text:
@@ -73,14 +72,14 @@ class OpenAICompatibleModel:
         return b"".join(parts)
 
     def stream(self, body: bytes) -> AsyncGenerator[Delta, None]:
-        asked = self._exchange.asked
-        return self._exchange.deltas(body, lambda: OpenAIReply(asked))
+        facts = self._exchange.facts
+        return self._exchange.deltas(body, lambda: OpenAIReply(facts))
 
     async def close(self) -> None:
         """Nothing to do: the connections belong to the transport."""
 
-    def _encode_head(self, model: str, parameters: dict[str, Any], has_tools: bool) -> bytes:
-        head: dict[str, Any] = {"model": model, "stream": True}
+    def _encode_head(self, model: str, parameters: dict[str, object], has_tools: bool) -> bytes:
+        head: dict[str, object] = {"model": model, "stream": True}
         if self.provider == "openrouter":
             head["usage"] = {"include": True}
             if model.startswith("anthropic/") and parameters.get("prompt_caching", True):
@@ -99,7 +98,7 @@ class OpenAICompatibleModel:
             return _encode({"role": "user", "content": message.content})
         if not message.content and not message.calls:
             return b""
-        encoded: dict[str, Any] = {"role": "assistant", "content": message.content or None}
+        encoded: dict[str, object] = {"role": "assistant", "content": message.content or None}
         for thinking in message.thinking:
             if thinking.provider == self.provider:
                 for key, value in thinking.data.items():
@@ -138,7 +137,7 @@ def _system(request: Request) -> bytes:
 
 class _FunctionDelta(Struct):
     name: str | None = None
-    arguments: str | dict[str, Any] | None = None
+    arguments: str | dict[str, object] | None = None
 
 
 class _CallDelta(Struct):
@@ -155,7 +154,7 @@ class _Part(Struct):
     content: str | list[_ContentPart] | None = None
     reasoning_content: str | None = None
     reasoning: str | None = None
-    reasoning_details: list[dict[str, Any]] | None = None
+    reasoning_details: list[dict[str, object]] | None = None
     tool_calls: list[_CallDelta] | None = None
     refusal: str | None = None
 
@@ -193,8 +192,8 @@ _CALL_REASONS = ("stop", "function_call", "tool_calls")
 class OpenAIReply:
     """One reply. See exchange.Reader."""
 
-    def __init__(self, asked: RequestFacts) -> None:
-        self._asked = asked
+    def __init__(self, facts: RequestFacts) -> None:
+        self._facts = facts
         self._reason = ""
         self._refused = False
         self._usage = Usage()
@@ -214,7 +213,7 @@ class OpenAIReply:
                 return [delta for line in data.split(b"\n") if line for delta in self.read(line)]
             chunk = self._half_characters(data, error)
         if chunk.error is not None and (failure := as_object(chunk.error)):
-            raise error_for_object(self._asked, failure)
+            raise error_for_object(self._facts, failure)
         if chunk.usage is not None:
             self._usage = _usage(chunk.usage)
         deltas: list[Delta] = []
@@ -227,20 +226,20 @@ class OpenAIReply:
         """The deltas of a reply that was not streamed."""
         deltas = self.read(body)
         if not deltas and not self._reason:
-            raise unreadable_error(self._asked, body)
+            raise unreadable_error(self._facts, body)
         self.done = True
         return deltas
 
     def end(self) -> list[Delta]:
         """The last deltas: kept reasoning and the End. Raises BrokenReply if the server never said that it had finished."""
         if not self.done and not self._reason:
-            raise unfinished_error(self._asked)
+            raise unfinished_error(self._facts)
         reason = self._reason or "stop"
         if self._refused and reason == "stop":
             reason = "refusal"
         if self._calls.count and reason in _CALL_REASONS:
             reason = "tool_calls"
-        return [*self._thinking.block(self._asked.provider), End(reason, self._usage)]
+        return [*self._thinking.block(self._facts.provider), End(reason, self._usage)]
 
     def _half_characters(self, data: bytes, error: Exception) -> _Chunk:
         """Some servers cut a character in two, `\\ud83d` here and `\\ude00` in the next event; the halves become U+FFFD."""
@@ -250,13 +249,13 @@ class OpenAIReply:
             text = json.dumps(json.loads(data.decode("utf-8", "replace")), ensure_ascii=False)
             return _decode(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
         except (ValueError, msgspec.DecodeError):
-            raise unreadable_error(self._asked, data) from error
+            raise unreadable_error(self._facts, data) from error
 
     def _choice(self, choice: _ReplyChoice, deltas: list[Delta]) -> None:
         if choice.finish_reason:
             self._reason = choice.finish_reason
             if self._reason == "error":
-                raise error_for_object(self._asked, ErrorObject("the provider stopped with an error"))
+                raise error_for_object(self._facts, ErrorObject("the provider stopped with an error"))
         part = choice.message or choice.delta
         if part is None:
             return
@@ -322,29 +321,30 @@ class _ThinkingParts:
     def __init__(self) -> None:
         self._text: list[str] = []
         self._field = ""
-        self._details: list[dict[str, Any]] = []
+        self._details: list[dict[str, object]] = []
 
     def add(self, part: _Part, deltas: list[Delta]) -> None:
         text = part.reasoning_content or part.reasoning or ""
         for detail in part.reasoning_details or ():
             self._detail(detail)
             if not part.reasoning and not part.reasoning_content:
-                text += detail.get("text") or detail.get("summary") or ""
+                text += str(detail.get("text") or detail.get("summary") or "")
         if part.reasoning_content:
             self._field = "reasoning_content"
         if text:
             self._text.append(text)
             deltas.append(Thought(text))
 
-    def _detail(self, detail: dict[str, Any]) -> None:
+    def _detail(self, detail: dict[str, object]) -> None:
         """Fragments of one block have one type and index; their texts are joined, other fields are taken over."""
         last = self._details[-1] if self._details else None
         if last is None or any(last.get(key) != detail.get(key) for key in ("type", "index")):
             self._details.append(dict(detail))
             return
         for key, value in detail.items():
-            if key in ("text", "summary", "data") and isinstance(value, str) and isinstance(last.get(key), str):
-                last[key] += value
+            before = last.get(key)
+            if key in ("text", "summary", "data") and isinstance(value, str) and isinstance(before, str):
+                last[key] = before + value
             elif value is not None:
                 last[key] = value
 
@@ -352,7 +352,7 @@ class _ThinkingParts:
         if not self._text and not self._details:
             return []
         text = "".join(self._text)
-        data: dict[str, Any] = {}
+        data: dict[str, object] = {}
         if self._details:
             data = {"reasoning_details": self._details}
         elif self._field:

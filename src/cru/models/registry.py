@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -18,15 +18,20 @@ Say = Callable[[str], None]
 
 
 class ModelChoice(Struct, frozen=True):
-    """What was chosen. base_url is the provider's address (for local: the model's file). `why` names the setting that decided.
+    """The model that was chosen.
 
-    parameters is `[api]` with the alias's `api` over it (config has merged the layers of `[api]` before, so an alias wins over
-    every layer); the engine puts them into each Request, adapters add none."""
+    provider: its row in the table
+    model: the id
+    base_url: the provider's address; for local and scripted the file
+    parameters: `[api]` of all layers with the alias's `api` over it; adapters add none
+    context_window: tokens, if settings say how many
+    why: the setting that decided, for people
+    """
 
     provider: str
     model: str
     base_url: str = ""
-    parameters: dict[str, Any] = {}
+    parameters: dict[str, object] = {}
     context_window: int | None = None
     why: str = ""
 
@@ -105,7 +110,7 @@ def _http(
     from cru.models.failures import RequestFacts
 
     key = key_for(choice.provider, choice.base_url, settings, env)
-    asked = RequestFacts(
+    facts = RequestFacts(
         choice.provider,
         choice.model,
         key.name if key.value else "",
@@ -117,7 +122,7 @@ def _http(
         from cru.models import anthropic
 
         headers |= {"anthropic-version": anthropic.VERSION} | ({"x-api-key": key.value} if key.value else {})
-        exchange = Exchange(transport, anthropic.endpoint(choice.base_url), headers, asked, say=say)
+        exchange = Exchange(transport, anthropic.endpoint(choice.base_url), headers, facts, say=say)
         return anthropic.AnthropicModel(choice.model, exchange, say=say)
     from cru.models import openai_compatible
 
@@ -125,7 +130,7 @@ def _http(
         headers["authorization"] = f"Bearer {key.value}"
     if choice.provider == OPENROUTER:
         headers["x-title"] = "cru"
-    exchange = Exchange(transport, openai_compatible.endpoint(choice.base_url), headers, asked, say=say)
+    exchange = Exchange(transport, openai_compatible.endpoint(choice.base_url), headers, facts, say=say)
     return openai_compatible.OpenAICompatibleModel(choice.provider, choice.model, exchange, say=say)
 
 

@@ -18,7 +18,11 @@ class ScriptedDelay(Struct, frozen=True):
 
 
 class ScriptedFailure(Struct, frozen=True):
-    """What a server says instead of a reply."""
+    """What a server says instead of a reply.
+
+    status: of HTTP
+    text: the body
+    """
 
     status: int
     text: str
@@ -32,14 +36,24 @@ Item: TypeAlias = Text | Thought | CallPart | ScriptedDelay | ScriptedFailure | 
 
 
 class ScriptedReply(Struct, frozen=True):
-    """One reply: items in order (the ids of calls are given when it is played), then the end unless it fails before."""
+    """One reply.
+
+    items: in order; calls get their ids when it is played
+    end: the end, unless an item fails before
+    """
 
     items: tuple[Item, ...] = ()
     end: End = End("")
 
 
 class Script(Struct, frozen=True):
-    """A whole file. by_order: replies are counted by request of this process, not by the conversation."""
+    """A whole script.
+
+    path: its file
+    replies: in order
+    loop: after the last reply comes the first
+    by_order: replies are counted by requests of this process, not by the conversation
+    """
 
     path: str
     replies: tuple[ScriptedReply, ...]

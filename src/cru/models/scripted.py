@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -31,7 +30,7 @@ class ScriptedModel:
         self.name = str(path)
         self._script = script.load_script(path)
         self._sleep = sleep
-        self._asked = RequestFacts("scripted", self.name)
+        self._facts = RequestFacts("scripted", self.name)
         self._messages, self._head = FragmentCache(_encode_message), LastValue()
         self._failed = 0
         self._order = 0
@@ -41,7 +40,7 @@ class ScriptedModel:
         key = (request.model, request.system, request.tools, request.parameters)
         head = self._head.get(key, lambda: _encode_head(request))
         turn = sum(1 for message in request.messages if message.role == "assistant")
-        fragments = b",".join(self._messages.all(request.messages))
+        fragments = b",".join(self._messages.encode_all(request.messages))
         return b"".join((head, b',"messages":[', fragments, b"]", _TURN, str(turn).encode(), b"}"))
 
     async def stream(self, body: bytes) -> AsyncGenerator[Delta, None]:
@@ -91,14 +90,14 @@ class ScriptedModel:
             case script.ScriptedDelay(seconds):
                 await self._sleep(seconds)
             case script.ScriptedFailure(status, text):
-                raise error_for(self._asked, status, ErrorObject(text))
+                raise error_for(self._facts, status, ErrorObject(text))
             case script.ScriptedDrop():
                 kind = BrokenReply if spoke else ModelUnavailable
                 raise kind(f"{self.name}: the connection was lost, as the script says")
 
 
 def _encode_head(request: Request) -> bytes:
-    head: dict[str, Any] = {"model": request.model, "parameters": request.parameters, "system": request.system}
+    head: dict[str, object] = {"model": request.model, "parameters": request.parameters, "system": request.system}
     return _encode({**head, "tools": request.tools})[:-1]
 
 

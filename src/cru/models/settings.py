@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from msgspec import Struct
 
 
 class ModelAlias(Struct, frozen=True):
-    """`[models."name"]`: another name for a model (`model` is the id; "" = the name itself is the id) or facts about one.
+    """`[models."name"]`: another name for a model, or facts about one.
 
-    context_window is in tokens; api holds parameters as in `[api]`."""
+    model: the id; "": the name itself is the id
+    context_window: tokens
+    api: parameters as in `[api]`
+    """
 
     model: str = ""
     context_window: int | None = None
-    api: dict[str, Any] = {}
+    api: dict[str, object] = {}
 
 
 API_RANGES: dict[str, tuple[float, float]] = {
@@ -38,7 +41,7 @@ class ModelSettings(Struct, frozen=True):
     model: str = ""
     api_key: str = ""
     base_url: str = ""
-    api: dict[str, Any] = {}
+    api: dict[str, object] = {}
     models: dict[str, ModelAlias] = {}
 
 
@@ -52,16 +55,16 @@ DOCS: dict[str, str] = {
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
 
-API_KEYS: dict[str, Any] = {
+API_KEYS: dict[str, object] = {
     "temperature": float,
     "max_tokens": int,
     "top_p": float,
     "stop": list[str],
-    "tool_choice": str | dict[str, Any],
+    "tool_choice": str | dict[str, object],
     "frequency_penalty": float,
     "presence_penalty": float,
     "seed": int,
-    "response_format": dict[str, Any],
+    "response_format": dict[str, object],
     "parallel_tool_calls": bool,
     "prompt_caching": bool,
     "reasoning.effort": Effort,
@@ -72,7 +75,7 @@ API_KEYS: dict[str, Any] = {
 """Every key that an `api` table may hold, with its type; a dot is a table in it."""
 
 
-def check_api(api: dict[str, Any]) -> list[str]:
+def check_api(api: dict[str, object]) -> list[str]:
     """What is wrong in an `api` table, one sentence each: unknown keys, wrong types, contradictions."""
     if not api:
         return []
@@ -87,7 +90,7 @@ def check_api(api: dict[str, Any]) -> list[str]:
     return problems
 
 
-def _wrong(key: str, value: Any) -> str:
+def _wrong(key: str, value: object) -> str:
     import msgspec
 
     from cru.config.closest import closest
@@ -102,13 +105,12 @@ def _wrong(key: str, value: Any) -> str:
     return ""
 
 
-def merge_api(api: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+def merge_api(api: dict[str, object], over: dict[str, object]) -> dict[str, object]:
     """Two `api` tables as one: `over` wins, `reasoning` is merged key by key (effort and max_tokens replace each other)."""
     result = {**api, **over}
-    if isinstance(api.get("reasoning"), dict) and isinstance(over.get("reasoning"), dict):
-        base = dict(api["reasoning"])
-        if "effort" in over["reasoning"] or "max_tokens" in over["reasoning"]:
-            base.pop("effort", None)
-            base.pop("max_tokens", None)
-        result["reasoning"] = {**base, **over["reasoning"]}
+    below, above = api.get("reasoning"), over.get("reasoning")
+    if isinstance(below, dict) and isinstance(above, dict):
+        if "effort" in above or "max_tokens" in above:
+            below = {key: value for key, value in below.items() if key not in ("effort", "max_tokens")}
+        result["reasoning"] = {**below, **above}
     return result

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 from msgspec import Struct
 
@@ -20,12 +18,12 @@ class _ChosenCall(Struct):
 _decode = msgspec.json.Decoder(_ChosenCall).decode
 
 
-def call_schema(tools: tuple[ToolSpec, ...]) -> dict[str, Any]:
+def call_schema(tools: tuple[ToolSpec, ...]) -> dict[str, object]:
     """The JSON Schema of one call of one of the tools. Strings get a limit, or a small model never ends them."""
     return {"anyOf": [_call(tool) for tool in tools]}
 
 
-def _call(tool: ToolSpec) -> dict[str, Any]:
+def _call(tool: ToolSpec) -> dict[str, object]:
     return {
         "type": "object",
         "properties": {"name": {"const": tool.name}, "arguments": _limited(tool.parameters or {"type": "object"})},
@@ -34,7 +32,7 @@ def _call(tool: ToolSpec) -> dict[str, Any]:
     }
 
 
-def _limited(part: Any) -> Any:
+def _limited(part: object) -> object:
     if isinstance(part, list):
         return [_limited(item) for item in part]
     if not isinstance(part, dict):

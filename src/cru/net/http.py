@@ -10,8 +10,13 @@ from cru.net.errors import BadUrl
 
 
 class Response(Struct):
-    """A streamed answer. Header names are lower case. `close` ends the exchange at any point: an unread connection is cut,
-    a fully read one is kept for the next request. Whoever gets a Response must close it."""
+    """A streamed answer. Whoever gets one must close it.
+
+    status: of HTTP
+    headers: by names in lower case
+    chunks: the body as it comes
+    close: ends the exchange at any point; only a fully read connection is kept for the next request
+    """
 
     status: int
     headers: Mapping[str, str]
@@ -31,7 +36,14 @@ class Response(Struct):
 
 
 class WholeResponse(Struct, frozen=True):
-    """A whole answer of `get`. `url` is the one that answered after redirects; `truncated` says that the limit cut the body."""
+    """A whole answer.
+
+    status: of HTTP
+    headers: by names in lower case
+    body: as much of it as the limit allows
+    url: the one that answered, after redirects
+    truncated: the limit cut the body
+    """
 
     status: int
     headers: Mapping[str, str]
@@ -44,7 +56,14 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class Url(Struct, frozen=True):
-    """An absolute http(s) URL in parts; `target` is path and query, `host` has no brackets."""
+    """An absolute http(s) URL in parts.
+
+    scheme: http or https
+    host: without brackets
+    port: the scheme's own unless the URL names one
+    target: path and query
+    authority: host and port as written
+    """
 
     scheme: str
     host: str

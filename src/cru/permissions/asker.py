@@ -10,9 +10,15 @@ ReplyScope = Literal["once", "session", "project", "always", "no"]
 
 
 class PermissionSubject(Struct, frozen=True):
-    """What is asked about. kind: read, write, shell, fetch, message, memory, flow or tool; detail is what a rule's glob matches
-    (a command, a path, a URL); rule is the rule that the answers session, project and always would store; preview shows what
-    would be written or sent: a few lines without control characters, "" if the detail says it all."""
+    """What a person is asked about.
+
+    tool: its name
+    kind: read, write, shell, fetch, message, memory, flow or tool
+    detail: what a rule's glob matches: a command, a path, a URL
+    why: the reason for the question
+    rule: what the answers session, project and always would store
+    preview: a few lines of what would be written or sent, without control characters; "": the detail says it all
+    """
 
     tool: str
     kind: str
@@ -23,7 +29,11 @@ class PermissionSubject(Struct, frozen=True):
 
 
 class PermissionReply(Struct, frozen=True):
-    """A person's answer; `reason` goes to the model when the choice is no."""
+    """A person's answer.
+
+    choice: how far it reaches
+    reason: goes to the model when the choice is no
+    """
 
     choice: ReplyScope
     reason: str = ""

@@ -34,8 +34,13 @@ _DOING = {
 
 
 class Verdict(Struct, frozen=True):
-    """`why` is worded for the model and names who decided; `rule` is the rule's text. `explicit`: a rule that somebody wrote has
-    decided, so an ask beats the Allow of a hook."""
+    """What the gate decides about a call.
+
+    decision: allow, ask or deny
+    why: worded for the model, names who decided
+    rule: the text of the rule that decided
+    explicit: a rule that somebody wrote has decided, so an ask beats the Allow of a hook
+    """
 
     decision: Decision
     why: str
@@ -110,7 +115,7 @@ class Gate:
             return place
         return self._permission(call, table)
 
-    def outside(self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]]) -> bool:
+    def leads_outside(self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]]) -> bool:
         """Whether the call's paths lead to a place outside of the project that no allow rule and no answer names, whatever the mode."""
         try:
             call = self._call(tool, kind, detail, paths)
@@ -118,7 +123,7 @@ class Gate:
             return True
         return any(is_outside(path, self._places) and not self._reaches(call, path) for path in call.paths)
 
-    def guard(self, files: Iterable[str]) -> None:
+    def protect(self, files: Iterable[str]) -> None:
         """Protect these files too, from now on: what a person has accepted with their content."""
         spellings = {path for file in files for path in (os.path.abspath(file).replace(os.sep, "/"), resolve(file))}
         self._places = replace(self._places, guarded=self._places.guarded | spellings)
@@ -175,18 +180,18 @@ class Gate:
 
     def _path(self, call: JudgedCall, path: ResolvedPath) -> Verdict | None:
         if self._mode == "plan" and path.access == "write":
-            return Verdict("deny", f"plan mode {MODE_DESCRIPTIONS['plan']}, and this would change `{path.given}`")
+            return Verdict("deny", f"plan mode {MODE_DESCRIPTIONS['plan']}, and this would change `{path.text}`")
         if is_protected(path, self._places):
             if path.access == "write":
-                return Verdict("ask", f"`{path.given}` is protected: changing it always needs a question")
+                return Verdict("ask", f"`{path.text}` is protected: changing it always needs a question")
             if not self._reaches(call, path):
-                return Verdict("ask", f"`{path.given}` is protected: reading it needs a question")
+                return Verdict("ask", f"`{path.text}` is protected: reading it needs a question")
         if not is_outside(path, self._places):
             return None
         if self._reaches(call, path):
             return None
         target = "" if path.real == path.lexical else f" (it leads to {path.real})"
-        return Verdict("ask", f"`{path.given}`{target} is outside the project folder {self._places.root}")
+        return Verdict("ask", f"`{path.text}`{target} is outside the project folder {self._places.root}")
 
     def _reaches(self, call: JudgedCall, path: ResolvedPath) -> bool:
         """Whether an allow rule or an answer names this place outside the project."""

@@ -18,21 +18,31 @@ VERSION = 1
 
 
 class Versioned(Struct, frozen=True, kw_only=True):
-    """What every such file begins with."""
+    """The beginning of every such file."""
 
     version: int = VERSION
 
 
 class GrantFile(Versioned, frozen=True):
-    """`grants.json`; `projects` maps a project's absolute root to its rules."""
+    """`grants.json`.
+
+    always: rules that hold everywhere
+    projects: rules by the absolute root of a project
+    """
 
     always: tuple[str, ...] = ()
     projects: dict[str, tuple[str, ...]] = {}
 
 
 class HookJudgement(Struct, frozen=True):
-    """What a person said about one hook; `file` is where it stands, `what` is its command, both for people. key: of its definition
-    alone, "" in older records · files: path -> SHA-256 of each file that it named then."""
+    """A person's decision about one hook.
+
+    accepted: it may run
+    file: where it is defined, for people
+    what: its command, for people
+    key: a digest of its definition alone; "" in older records
+    files: path -> SHA-256 of each file that it named then
+    """
 
     accepted: bool
     file: str = ""
@@ -42,8 +52,11 @@ class HookJudgement(Struct, frozen=True):
 
 
 class TrustFile(Versioned, frozen=True):
-    """`trust.json`: `files`: resolved absolute path -> SHA-256 of the accepted content in hexadecimal; `hooks`: SHA-256 of a hook and
-    of the files that it names -> what was said about it."""
+    """`trust.json`.
+
+    files: resolved absolute path -> SHA-256 of the accepted content in hexadecimal
+    hooks: SHA-256 of a hook and of the files that it names -> the decision about it
+    """
 
     files: dict[str, str] = {}
     hooks: dict[str, HookJudgement] = {}

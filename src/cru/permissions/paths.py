@@ -54,10 +54,16 @@ SECRET_AT_HOME = (".aws/", ".git-credentials", ".gnupg/", ".netrc", ".ssh/")
 
 
 class ResolvedPath(Struct, frozen=True):
-    """A path that a call touches: as given, absolute without resolving symlinks, and resolved (missing parts too)."""
+    """A path that a call touches.
+
+    access: read or write
+    text: as the call names it
+    lexical: absolute, links not followed
+    real: resolved, missing parts too
+    """
 
     access: Literal["read", "write"]
-    given: str
+    text: str
     lexical: str
     real: str
 
@@ -84,8 +90,14 @@ class JudgedCall:
 
 
 class PathRoots(Struct, frozen=True):
-    """The folders that matter, absolute and resolved: project root, cru's home, the user's home, what may be read freely,
-    and files that are protected although their names do not tell."""
+    """The folders that matter, absolute and resolved.
+
+    root: the project
+    home: cru's home
+    user_home: the user's home
+    readable: folders outside the project that may be read freely
+    guarded: files that are protected although their names do not tell
+    """
 
     root: str
     home: str

@@ -21,7 +21,14 @@ _FOLD = sys.platform in ("darwin", "win32")  # names of files are the same in ei
 
 
 class Rule(Struct, frozen=True):
-    """`pattern` is None if the rule means every call; `source` says who made it, for the reason given to the model."""
+    """One rule.
+
+    text: as it was written
+    tool: a tool, a kind, or a glob of names
+    pattern: the glob behind the colon; None: every call
+    source: who made it, for the reason given to the model
+    pieces: the pattern, parsed
+    """
 
     text: str
     tool: str

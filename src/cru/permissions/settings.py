@@ -25,7 +25,11 @@ class RuleLists(Struct, frozen=True):
 
 
 class PermissionSettings(Struct, frozen=True):
-    """`mode` is a key of modes.MODES; `permissions` holds the rules of all layers together."""
+    """The settings of this room.
+
+    mode: a key of modes.MODES
+    permissions: the rules of all layers together
+    """
 
     mode: str = "ask"
     permissions: RuleLists = RuleLists()
@@ -48,7 +52,12 @@ DOCS = {
 
 
 class LayerRules(Struct, frozen=True):
-    """The rules of one layer; `file` is empty for the command line."""
+    """The rules of one layer.
+
+    layer: its name
+    lists: its rules
+    file: its path; "" for the command line
+    """
 
     layer: str
     lists: RuleLists

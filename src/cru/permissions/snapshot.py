@@ -20,7 +20,12 @@ LEFT_OUT = "__pycache__"
 
 
 class SnapshotFile(Struct, frozen=True):
-    """One thing in a folder; `path` is relative to it. A link is what it leads to."""
+    """One thing in a folder; a link is what it leads to.
+
+    kind: file, program (an executable file) or folder
+    path: relative to the folder
+    content: of a file
+    """
 
     kind: Literal["file", "program", "folder"]
     path: str

@@ -95,7 +95,7 @@ class TrustStore:
             return ()
         return (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
-    def hooks(self) -> Mapping[str, HookJudgement]:
+    def hook_judgements(self) -> Mapping[str, HookJudgement]:
         """What was said about hooks, by fingerprint."""
         return self._load().hooks
 
@@ -116,7 +116,9 @@ class TrustStore:
     def forget_hooks(self, root: Path) -> int:
         """Forget what was said about the hooks of a project; how many there were. Raises NotStored."""
         inside = _key(root).rstrip(os.sep) + os.sep
-        forgotten = {key: judgement for key, judgement in self.hooks().items() if judgement.file.startswith(inside)}
+        forgotten = {
+            key: judgement for key, judgement in self.hook_judgements().items() if judgement.file.startswith(inside)
+        }
         gone = set(forgotten)
         hooks = {
             judgement.key or (judgement.file, judgement.what) for judgement in forgotten.values()

@@ -11,12 +11,18 @@ _OF_HOSTS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-._:[]")
 
 
 class RuleUrl(Struct, frozen=True):
-    """`host` holds the port unless it is the scheme's own; `odd` says that programs may disagree on what the URL means."""
+    """A URL as rules compare it.
+
+    scheme: in small letters
+    host: with the port unless it is the scheme's own
+    rest: path, query and fragment
+    is_ambiguous: programs may disagree on what the URL means
+    """
 
     scheme: str
     host: str
     rest: str
-    odd: bool
+    is_ambiguous: bool
 
 
 def split(url: str) -> RuleUrl:
@@ -43,7 +49,7 @@ def url_is_covered(pattern: str, url: str) -> bool:
         return True
     parts = split(url)
     scheme, separator, behind = pattern.partition("://")
-    if parts.odd or not separator:
+    if parts.is_ambiguous or not separator:
         return parse_glob(pattern) == (url,)
     host, slash, path = behind.partition("/")
     if not slash and host.endswith("*") and host.strip("*."):
@@ -75,4 +81,4 @@ def url_is_hit(pattern: StarGlob, url: str) -> bool:
 def suggest_pattern(url: str) -> str:
     """The pattern of everything on this URL's host, "" if its spelling is odd."""
     parts = split(url)
-    return "" if parts.odd or parts.scheme not in _PORTS else escape(f"{parts.scheme}://{parts.host}/") + "*"
+    return "" if parts.is_ambiguous or parts.scheme not in _PORTS else escape(f"{parts.scheme}://{parts.host}/") + "*"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -95,7 +95,7 @@ _NAMES = {
 }
 
 
-def check(kind: type[Struct], arguments: str | Mapping[str, Any]) -> dict[str, Any]:
+def check(kind: type[Struct], arguments: str | Mapping[str, object]) -> dict[str, object]:
     """The arguments as given, validated against `kind`; null for an argument that may be left out counts as left out.
 
     Accepts the model's JSON text ("" counts as {}) or an object already parsed. Raises ArgumentError.
@@ -107,7 +107,7 @@ def check(kind: type[Struct], arguments: str | Mapping[str, Any]) -> dict[str, A
     return present
 
 
-def parse(kind: type[S], arguments: Mapping[str, Any]) -> S:
+def parse(kind: type[S], arguments: Mapping[str, object]) -> S:
     """The arguments as a struct with its defaults filled in. Raises ArgumentError."""
     try:
         return msgspec.convert(arguments, kind)
@@ -115,7 +115,7 @@ def parse(kind: type[S], arguments: Mapping[str, Any]) -> S:
         raise ArgumentError(_explain(str(error), kind)) from error
 
 
-def _decode(text: str) -> dict[str, Any]:
+def _decode(text: str) -> dict[str, object]:
     try:
         value = msgspec.json.decode(text) if text.strip() else {}
     except ValueError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from msgspec import Struct
 
@@ -15,8 +14,17 @@ from cru.values.messages import ToolSpec
 
 
 class ToolRow(Struct, frozen=True):
-    """`call` is module.function in this room; `subject` the argument that permission rules match; `access` what is done to
-    the path in that argument; `default` the subject when the argument is left out."""
+    """One built-in tool.
+
+    arguments: their struct
+    call: module.function in this room
+    kind: what modes and rules call it
+    subject: the argument that permission rules match
+    access: what is done to the path in that argument
+    default: the subject when the argument is left out
+    parallel: several calls may run at the same time
+    hidden: it is not offered to the model
+    """
 
     arguments: type[Struct]
     call: str
@@ -60,23 +68,23 @@ class BuiltInTool:
         self._row = row
         self._options = options
 
-    def check(self, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
+    def check(self, arguments: str | Mapping[str, object]) -> dict[str, object]:
         return a.check(self._row.arguments, arguments)
 
-    def subject(self, args: Mapping[str, Any]) -> str:
+    def subject(self, args: Mapping[str, object]) -> str:
         value = str(args.get(self._row.subject) or self._row.default)
         return _home(value) if self._row.access else value
 
-    def paths(self, args: Mapping[str, Any]) -> Iterable[tuple[Access, str]]:
+    def paths(self, args: Mapping[str, object]) -> Iterable[tuple[Access, str]]:
         return [(self._row.access, self.subject(args))] if self._row.access else []
 
-    def preview(self, args: Mapping[str, Any]) -> str:
+    def preview(self, args: Mapping[str, object]) -> str:
         """What a question shows of the call, "" for most tools; `args` as `check` gave them."""
         from cru.tools.preview import preview_call
 
         return preview_call(self.spec.name, args)
 
-    async def run(self, args: dict[str, Any], running: ToolContext) -> ToolResult:
+    async def run(self, args: dict[str, object], running: ToolContext) -> ToolResult:
         from importlib import import_module
 
         module, _, function = self._row.call.partition(".")

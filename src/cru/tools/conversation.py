@@ -4,7 +4,6 @@ and the end of a turn."""
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from cru.tools.arguments import CallUser, Content, ReadContext, Recurse, SendMessage
 from cru.tools.protocol import ToolContext, ToolError, ToolResult, require
@@ -50,7 +49,7 @@ async def read_context(args: ReadContext, running: ToolContext, options: ToolOpt
         store = require(running.services.home, "home").find(args.context_name)
         _refuse_denied(running, store.folder)
         messages = [e for e in store.visible() if e.entry_type == "message"]
-        facts: dict[str, Any] = {"name": store.name, "summary": store.summary()}
+        facts: dict[str, object] = {"name": store.name, "summary": store.summary()}
         facts |= {
             "todos": store.read_text("todos.md"),
             "goals": store.read_text("goals.md"),

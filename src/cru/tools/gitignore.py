@@ -12,7 +12,13 @@ from cru.files.regular import read_regular
 
 
 class IgnoreRule(Struct, frozen=True):
-    """One line. `name` matches the last name of a path, `parts` the path relative to the rule's own folder."""
+    """One line of a .gitignore.
+
+    negated: what matches is not ignored after all
+    folders_only: files do not match
+    name: the test of a path's last name; None: `parts` decides
+    parts: the glob of the path relative to the rule's own folder
+    """
 
     negated: bool
     folders_only: bool

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import msgspec
 
@@ -14,7 +13,7 @@ LINES = 12
 WIDTH = 160
 
 
-def preview_call(tool: str, args: Mapping[str, Any]) -> str:
+def preview_call(tool: str, args: Mapping[str, object]) -> str:
     """A few lines without control characters; "" where the subject of the call says it all."""
     if tool == "write":
         return _written(str(args["content"]))
@@ -25,7 +24,7 @@ def preview_call(tool: str, args: Mapping[str, Any]) -> str:
     return ""
 
 
-def show_arguments(args: Mapping[str, Any], first: Iterable[str] = ()) -> str:
+def show_arguments(args: Mapping[str, object], first: Iterable[str] = ()) -> str:
     """Every argument of a call, one a line: those of `first` in that order, then the others. What looks like a secret is hidden."""
     names = dict.fromkeys((*(name for name in first if name in args), *args))
     return "\n".join(_plain(masked(f"{_name(name)}: {_json(args[name])}")) for name in names)
@@ -35,7 +34,7 @@ def _name(name: str) -> str:
     return name if re.fullmatch(r"[\w.-]+", name) else _json(name)
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     return msgspec.json.encode(value, enc_hook=repr).decode("utf-8", "replace")
 
 
@@ -47,7 +46,7 @@ def _written(content: str) -> str:
     return f"{_begin(content, '')}\n({count} {'line' if count == 1 else 'lines'}, {size} bytes)"
 
 
-def _edited(args: Mapping[str, Any]) -> str:
+def _edited(args: Mapping[str, object]) -> str:
     parts = [_begin(str(args["old_string"]), "- ")]
     if args["new_string"]:
         parts.append(_begin(str(args["new_string"]), "+ "))

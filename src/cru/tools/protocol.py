@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from msgspec import Struct, field
 
@@ -41,7 +41,12 @@ class ToolTimeout(ToolError):
 
 
 class ToolResult(Struct, frozen=True):
-    """What a tool gives back; `ends_turn` stops the turn without another request (call_user)."""
+    """What a tool gives back.
+
+    content: the text for the model
+    is_error: the call failed
+    ends_turn: no other request follows (call_user)
+    """
 
     content: str
     is_error: bool = False
@@ -116,19 +121,19 @@ class Tool(Protocol):
     parallel: bool
     source: str
 
-    def check(self, arguments: str) -> dict[str, Any]:
+    def check(self, arguments: str) -> dict[str, object]:
         """Parse and validate the model's JSON text; raise ArgumentError that names the field and why."""
         ...
 
-    def subject(self, args: Mapping[str, Any]) -> str:
+    def subject(self, args: Mapping[str, object]) -> str:
         """What a permission rule's glob is matched against: the command, the path, the URL."""
         ...
 
-    def paths(self, args: Mapping[str, Any]) -> Iterable[tuple[Access, str]]:
+    def paths(self, args: Mapping[str, object]) -> Iterable[tuple[Access, str]]:
         """The paths that the call touches, as given by the model."""
         ...
 
-    async def run(self, args: dict[str, Any], running: ToolContext) -> ToolResult: ...
+    async def run(self, args: dict[str, object], running: ToolContext) -> ToolResult: ...
 
 
 class ToolSource(Protocol):

@@ -19,7 +19,15 @@ LARGEST = 64 * 1024 * 1024
 
 
 class SearchJob(Struct, frozen=True):
-    """What is searched: `path` is relative to the folder in which the search runs, or absolute."""
+    """What is searched, and how.
+
+    pattern: a regular expression
+    path: relative to the folder in which the search runs, or absolute
+    root: of the project
+    include: globs of which a file must fit one
+    ignore_case: letters of either case match
+    context: lines around a match
+    """
 
     pattern: str
     path: str

@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cru.values.messages import ToolSpec
 
 
-def _text(description: str, **more: Any) -> dict[str, Any]:
+def _text(description: str, **more: object) -> dict[str, object]:
     return {"type": "string", "description": description, **more}
 
 
-def _some(description: str) -> dict[str, Any]:
+def _some(description: str) -> dict[str, object]:
     return _text(description, minLength=1)
 
 
-def _count(description: str, least: int = 1, **more: Any) -> dict[str, Any]:
+def _count(description: str, least: int = 1, **more: object) -> dict[str, object]:
     return {"type": "integer", "description": description, "minimum": least, **more}
 
 
-def _flag(description: str) -> dict[str, Any]:
+def _flag(description: str) -> dict[str, object]:
     return {"type": "boolean", "description": description}
 
 
-def _spec(name: str, description: str, required: tuple[str, ...] = (), **properties: Any) -> ToolSpec:
+def _spec(name: str, description: str, required: tuple[str, ...] = (), **properties: object) -> ToolSpec:
     names = {key.rstrip("_"): value for key, value in properties.items()}
-    schema: dict[str, Any] = {"type": "object", "properties": names, "required": list(required)}
+    schema: dict[str, object] = {"type": "object", "properties": names, "required": list(required)}
     schema["additionalProperties"] = False
     return ToolSpec(name, description, schema)
 

@@ -35,7 +35,11 @@ DOCS: dict[str, str] = {
 
 
 class ToolOptions(Struct, frozen=True):
-    """What every built-in tool is given besides its arguments. `reflection_limit` is in bytes."""
+    """What every built-in tool is given besides its arguments.
+
+    settings: of this room
+    reflection_limit: bytes
+    """
 
     settings: ToolSettings = ToolSettings()
     reflection_limit: int = 10_000

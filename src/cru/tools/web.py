@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from cru.net.http import WholeResponse
 from cru.tools.arguments import Fetch
 from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolResult, require
 from cru.tools.settings import ToolOptions
@@ -73,7 +72,7 @@ def _host(url: str) -> str:
     return host
 
 
-def _type(reply: Any) -> tuple[str, str]:
+def _type(reply: WholeResponse) -> tuple[str, str]:
     """(media type, charset), lower case; "" for what is not told."""
     value = next((v for k, v in reply.headers.items() if k.lower() == "content-type"), "")
     kind, _, more = str(value).lower().partition(";")

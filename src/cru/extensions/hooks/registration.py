@@ -22,7 +22,7 @@ def register_hooks(setup: HookSetup, names: Iterable[str], hooks: SessionHooks |
         require_all_running(inventory.loaded)
     for notice in list_notices(inventory, setup.options, setup.policy):
         bus.stream.tell(notice)
-    parts.gate.guard(inventory.trust.files(entry for entry in inventory.loaded.active() if entry.of_project))
+    parts.gate.protect(inventory.trust.files(entry for entry in inventory.loaded.active() if entry.of_project))
     trust = None if setup.policy == "all" else inventory.trust
     if hooks is not None:
         hooks.replace(inventory.loaded, inventory.dialects, trust)

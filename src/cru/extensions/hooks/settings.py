@@ -64,7 +64,7 @@ class HookSetup(Struct):
 
 def merge_options(options: HookOptions, layers: Iterable[Layer]) -> SessionHookOptions:
     """The options as these layers have them; `options` is what all of them together say."""
-    tables = [(layer, layer.data["hooks"]) for layer in layers if isinstance(layer.data.get("hooks"), dict)]
+    tables = [(layer, table) for layer in layers if isinstance(table := layer.data.get("hooks"), dict)]
     of_user = [table for layer, table in tables if layer.name != PROJECT]
     disabled = [id for table in of_user for id in table.get("disabled", ())]
     own: list[str] = next((table["dialects"] for table in reversed(of_user) if "dialects" in table), [])

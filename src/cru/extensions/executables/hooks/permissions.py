@@ -41,7 +41,7 @@ def reads_outside(event: Event, facts: LegFacts) -> bool:
     if found is None:
         return False
     tool, args = found
-    return facts.parts.gate.outside(tool.spec.name, "read", tool.subject(args), tool.paths(args))
+    return facts.parts.gate.leads_outside(tool.spec.name, "read", tool.subject(args), tool.paths(args))
 
 
 def fetches_inside(event: Event, facts: LegFacts) -> bool:

@@ -49,7 +49,7 @@ class HookTrust:
         """All that was said about hooks, by fingerprint, the newest last; read again when trust.json has changed."""
         stamp = self.store.stamp()
         if stamp != self._stamp:
-            self._stamp, self._judgements = stamp, self.store.hooks()
+            self._stamp, self._judgements = stamp, self.store.hook_judgements()
         return self._judgements
 
     def settle(self, missing: Iterable[MissingHook]) -> None:

@@ -37,7 +37,7 @@ async def _chat(start: Start, parsed: Parsed) -> int:
         with typing(sys.stdin.fileno(), lines=False):
             face.say(GREETING.format(name=start.context))
             await conversation.run()
-    if name := run.built.store.name_now():  # else it was deleted meanwhile
+    if name := run.built.store.current_name():  # else it was deleted meanwhile
         if conversation.unfinished:
             face.say(f"resume with: {resume_command(parsed, name, conversation.failed)}")
         else:

@@ -84,7 +84,7 @@ def rename(run: FlagRun, new: str) -> None:
 
 
 def rename_other(run: FlagRun, old: str, new: str) -> None:
-    name = run.home.named(old)
+    name = run.home.resolve_existing(old)
     run.home.rename(name, new)
     run.name = new if run.name == name else run.name
     run.show(f"Renamed {name} to {new}")
@@ -95,7 +95,7 @@ def delete(run: FlagRun) -> None:
 
 
 def delete_other(run: FlagRun, name: str) -> None:
-    _confirmed_delete(run, run.home.named(name), "", sure=True)
+    _confirmed_delete(run, run.home.resolve_existing(name), "", sure=True)
 
 
 def _confirmed_delete(run: FlagRun, name: str, what: str, sure: bool) -> None:
@@ -117,7 +117,7 @@ def _confirmed_delete(run: FlagRun, name: str, what: str, sure: bool) -> None:
         )
     run.home.delete(name)
     run.show(f"Deleted {name} with {unread}" if unread else f"Deleted {name}")
-    for text in run.home.left:
+    for text in run.home.failed_removals:
         say(f"cru: {text}")
     if run.name == name:
         run.name = run.home.current
@@ -128,7 +128,7 @@ def _unread(run: FlagRun, name: str) -> str:
     from cru.contexts.errors import ContextError
 
     try:
-        count = len(run.home.waiting(name)[0])
+        count = len(run.home.read_inbox(name)[0])
     except ContextError:
         return "an inbox that cannot be read"
     return "" if not count else "1 unread message" if count == 1 else f"{count} unread messages"

@@ -100,7 +100,7 @@ class FlagRun:
 
     def store(self, name: str | None = None) -> FileContext:
         """The context of the run, or another one that exists. Raises NoSuchContext."""
-        wanted = self.name if name is None else self.home.named(name)
+        wanted = self.name if name is None else self.home.resolve_existing(name)
         if name is not None and not self.home.exists(wanted):
             from cru.config.closest import did_you_mean
             from cru.contexts.errors import NoSuchContext

@@ -54,7 +54,7 @@ def _once(run: FlagRun, names: Iterable[str]) -> list[str]:
 def _waiting(run: FlagRun, name: str) -> list[InboxMessage]:
     """The messages in an inbox; what is wrong with it is told and does not stop anything."""
     try:
-        letters, problems = run.home.waiting(name)
+        letters, problems = run.home.read_inbox(name)
     except CruError as error:
         complain(error.message, error.hint)
         run.code = max(run.code, error.code)

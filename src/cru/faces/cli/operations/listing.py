@@ -39,7 +39,7 @@ def _listed(home: Home, name: str, current: bool) -> str:
 def inbox_words(home: Home, name: str) -> str:
     """How many messages from other contexts wait: "2 messages wait"; "" if none do."""
     try:
-        count = len(home.waiting(name)[0])
+        count = len(home.read_inbox(name)[0])
     except ContextError as error:
         return error.message
     return messages_wait(count) if count else ""
@@ -65,7 +65,7 @@ def about(home: Home, store: FileContext) -> str:
     if store.name in home.expiring:
         from cru.contexts.expiry import read_mark
 
-        told = read_mark(home.path, store.folder).told()
+        told = read_mark(home.path, store.folder).describe()
         lines += [f"Destroys itself: {told}"] if told else []
     return "\n".join(lines)
 
