@@ -10,31 +10,34 @@ from pathlib import Path
 
 from cru.extensions.hooks.errors import BadScript
 from cru.extensions.hooks.launch import script_probe
-from cru.extensions.hooks.launch.command_words import CommandStart, find_command_starts
+from cru.shell.command_starts import CommandStart, find_command_starts
 
 DIALECTS = ("crush", "cru")
 """Whose commands are looked at; the others' systems leave all of it to the shell."""
 
 
 def prepared(source: str, shell: str, env: Mapping[str, str], cwd: Path) -> str:
-    """The source with what must stand before its paths. `shell`: the program that will run it."""
+    """The source with what must stand before its paths.
+
+    shell: the program that will run it
+    """
     if "/" not in source and "$" not in source:
         return source
-    for begin in sorted(find_command_starts(source, env), key=lambda begin: begin.at, reverse=True):
-        words = _before(begin, shell, cwd)
+    for start in sorted(find_command_starts(source, env), key=lambda start: start.at, reverse=True):
+        words = _words_before(start, shell, cwd)
         if words:
-            source = f"{source[: begin.at]}{shlex.join(words)} {source[begin.at :]}"
+            source = f"{source[: start.at]}{shlex.join(words)} {source[start.at :]}"
     return source
 
 
-def _before(begin: CommandStart, shell: str, cwd: Path) -> tuple[str, ...]:
-    word = begin.text
+def _words_before(start: CommandStart, shell: str, cwd: Path) -> tuple[str, ...]:
+    word = start.text
     if word is None or not script_probe.is_path(word):
         return ()
-    if begin.moves is None and not word.startswith("/"):
+    if start.folders is None and not word.startswith("/"):
         return ()
     try:
-        return script_probe.before(word, os.path.join(cwd, *(begin.moves or ()), word), shell)
+        return script_probe.before(word, os.path.join(cwd, *(start.folders or ()), word), shell)
     except BadScript as error:
-        said = shlex.quote(f"{word}: {error.message}")
-        return (shell, "-c", f"echo {said} >&2; exit {script_probe.CANNOT_RUN}")
+        message = shlex.quote(f"{word}: {error.message}")
+        return (shell, "-c", f"echo {message} >&2; exit {script_probe.CANNOT_RUN}")

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator
 
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.report.runnable import SCRIPT
 from cru.permissions.paths import PROTECTED_NAMES
-from cru.shell.programs import CODE_RUNNERS, KEYWORDS, PLAIN_PROGRAMS, SHELLS
+from cru.shell.parser import parse
+from cru.shell.programs import CODE_RUNNERS, PLAIN_PROGRAMS, SHELLS
+from cru.shell.syntax import SimpleCommand
 
-_COMMENT = re.compile(r"""('[^']*'|"(?:[^"\\]|\\.)*+"|\\.)|(?:(?<=[\s;|&()])|\A)#[^\n]*""", re.DOTALL)
 _PROJECT = re.compile(
     r"\$\{?(?:CLAUDE|GEMINI|CRUSH|CRU)_PROJECT_(?:DIR|ROOT)\}?/|\$\{?(?:CRUSH_CWD|GEMINI_CWD|PWD)\}?/|\.\.?/"
 )
-_OPERATORS = ";|&()<>\n"
-_ASSIGNED = re.compile(r"[A-Za-z_]\w*\+?=")
 ELSEWHERE = ("/", "~", "$")
 
 
@@ -44,36 +42,19 @@ def _exec_form(entry: HookEntry) -> Iterator[str]:
 
 def _of_source(source: str) -> Iterator[str]:
     """Files that the commands of a shell's source name."""
-    plain = _COMMENT.sub(lambda match: match[1] or "", source).replace("`", ";")
-    away = False
-    for words in _commands(plain):
-        while words and (words[0] in KEYWORDS or _ASSIGNED.match(words[0])):
-            words.pop(0)
+    is_away = False
+    for words in _commands(source):
         if words[:1] == ["cd"] and not _PROJECT.match(words[-1]) and words[-1].startswith(ELSEWHERE):
-            away = True
-        yield from (word for word in _of_program(words) if not away or word.startswith("$"))
+            is_away = True
+        yield from (word for word in _of_program(words) if not is_away or word.startswith("$"))
 
 
 def _commands(source: str) -> Iterator[list[str]]:
-    """The words of each command, quotes removed; without the files that it writes."""
-    lexer = shlex.shlex(source, posix=True, punctuation_chars=_OPERATORS)
-    lexer.whitespace, lexer.whitespace_split, lexer.commenters = " \t\r", True, ""
-    words: list[str] = []
-    written = False
-    try:
-        for token in lexer:
-            if token and set(token) <= set(_OPERATORS):
-                written = ">" in token
-                if not written and "<" not in token:
-                    yield words
-                    words = []
-            elif not written:
-                words.append(token)
-            else:
-                written = False
-    except ValueError:
-        pass  # a quote is open: the words so far
-    yield words
+    """The words of each command and the files that it reads, quotes removed; without the files that it writes."""
+    for node in parse(source).script.walk():
+        if isinstance(node, SimpleCommand):
+            read = [word for each in node.redirections if each.operator == "<" for word in each.target]
+            yield [word.text for word in (*node.words, *read) if word.source]
 
 
 def _of_program(words: list[str]) -> Iterator[str]:

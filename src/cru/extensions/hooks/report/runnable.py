@@ -10,11 +10,11 @@ from pathlib import Path
 
 from cru.extensions.hooks.errors import BadScript
 from cru.extensions.hooks.launch import script_probe
-from cru.extensions.hooks.launch.command_words import find_command_starts
 from cru.extensions.hooks.launch.dispatch import DIALECTS as DISPATCHING
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.shell.analysis import analyze
+from cru.shell.command_starts import find_command_starts
 from cru.shell.programs import KEYWORDS, SHELLS
 
 
@@ -58,9 +58,9 @@ def _of_command(entry: HookEntry, about: SessionFacts) -> Iterator[tuple[bool, T
         for trouble in (*_first(argv[0], str(cwd), entry, env, exec_form=True), *_script(argv, cwd)):
             yield True, trouble
         return
-    for at, one in enumerate(find_command_starts(entry.command, env)):
-        if one.text and (one.moves is not None or one.text.startswith("/")):
-            for trouble in _first(one.text, os.path.join(cwd, *(one.moves or ())), entry, env):
+    for at, start in enumerate(find_command_starts(entry.command, env)):
+        if start.text and (start.folders is not None or start.text.startswith("/")):
+            for trouble in _first(start.text, os.path.join(cwd, *(start.folders or ())), entry, env):
                 yield at == 0, trouble
     for at, part in enumerate(analyze(_filled(entry.command, env)).parts):
         if "cd " not in entry.command:

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from cru.extensions.hooks.model.entry import HookEntry, is_lua_file
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.trust.files import LookupBudget
-from cru.extensions.hooks.trust.redirects import strip_written_files
+from cru.extensions.hooks.trust.written_files import strip_written_files
 from cru.files.regular import open_regular
 from cru.shell.analysis import Words, analyze
 from cru.shell.programs import (

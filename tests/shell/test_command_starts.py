@@ -3,7 +3,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cru.extensions.hooks.launch.command_words import DEEPEST, find_command_starts
+from cru.shell.command_starts import find_command_starts
+from cru.shell.word_reader import DEEPEST
 
 PIECES = [
     *"ab/.~ \t\n;&|<>()$'\"\\`{}*?[]#!=",
@@ -25,8 +26,8 @@ PIECES = [
 @given(st.lists(st.sampled_from(PIECES), max_size=40))
 def test_any_text_is_read_as_far_as_it_goes(pieces: list[str]) -> None:
     source = "".join(pieces)
-    found = find_command_starts(source, {"HOME": "/home/me"})
-    places = [begin.at for begin in found]
+    starts = find_command_starts(source, {"HOME": "/home/me"})
+    places = [start.at for start in starts]
     assert len(set(places)) == len(places)
     assert all(source[at] not in " \t\n;&|()<>" for at in places)
 
@@ -50,5 +51,5 @@ def test_a_folder_that_was_changed_to_is_followed_as_far_as_it_is_certain() -> N
         "while true; do cd a; ./x; done": None,
         "pushd a && ./x": None,
     }
-    for source, moves in sources.items():
-        assert [begin.moves for begin in find_command_starts(source, {}) if begin.text == "./x"] == [moves], source
+    for source, folders in sources.items():
+        assert [start.folders for start in find_command_starts(source, {}) if start.text == "./x"] == [folders], source
