@@ -10,7 +10,7 @@ from tests.faces.hooks_home import CALLS, TOUCH, foreign, model, project, ran, r
 from tests.kit import HomeDir, cru, pty
 
 from cru.extensions.hooks.model.entry import HookEntry, HookSource, number_entries
-from cru.faces.cli.hooks.display import folded
+from cru.faces.cli.hooks.display import fold_line
 
 
 def own(home: HomeDir, *entries: dict[str, Any]) -> None:
@@ -54,8 +54,8 @@ def test_values_and_contents_cannot_imitate_lines_of_the_review(home: HomeDir) -
 
 def test_a_long_line_does_not_go_on_at_the_left(home: HomeDir) -> None:
     line = "  123456 │ " + "x" * 60 + "  runs       true"
-    assert [*folded(line, 0)] == [line]
-    pieces = [*folded(line, 40)]
+    assert [*fold_line(line, 0)] == [line]
+    pieces = [*fold_line(line, 40)]
     assert all(len(piece) < 40 for piece in pieces) and all(piece.startswith("         ┆ ") for piece in pieces[1:])
     assert "".join([pieces[0], *(piece[11:] for piece in pieces[1:])]) == line
 

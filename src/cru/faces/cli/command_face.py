@@ -22,9 +22,9 @@ class CliFace(NoFace):
         self._store = store
 
     def trace(self, number: int) -> str:
-        from cru.faces.cli.trace.command import turn_text
+        from cru.faces.cli.trace.command import render_turn
 
-        return turn_text(self._store, number)
+        return render_turn(self._store, number)
 
 
 class ChatFace(CliFace):

@@ -231,6 +231,6 @@ def _asker_for(parsed: Parsed) -> TerminalAsker | None:
 
     if parsed.has("json") or not sys.stderr.isatty():
         return None
-    from cru.faces.cli.dialogs.asker import terminal_asker
+    from cru.faces.cli.dialogs.asker import open_terminal_asker
 
-    return terminal_asker()
+    return open_terminal_asker()

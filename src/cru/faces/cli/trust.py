@@ -62,9 +62,9 @@ def _waiting_hooks(parsed: Parsed) -> str:
     if not find_dialects(where, stamp_files(where)):
         return ""
     from cru.extensions.hooks.model.status import Activation
-    from cru.faces.cli.hooks.inventory import found
+    from cru.faces.cli.hooks.inventory import load_inventory
 
-    number = len(found(parsed).loaded.of(Activation.UNTRUSTED))
+    number = len(load_inventory(parsed).loaded.of(Activation.UNTRUSTED))
     what = "1 hook of this project awaits" if number == 1 else f"{number} hooks of this project await"
     return f"\n{what} trust: `cru hooks review`" if number else ""
 

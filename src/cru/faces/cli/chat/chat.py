@@ -11,7 +11,7 @@ from cru.faces.cli.console import complain
 from cru.faces.cli.event_loop import run_async
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.session_run import OpenRun, can_resume, exit_status, is_left_open, open_run
-from cru.faces.cli.terminal.keyboard import read_typed, typing
+from cru.faces.cli.terminal.keyboard import input_mode, read_typed
 from cru.faces.cli.text_face import TextFace
 from cru.values.errors import CruError
 
@@ -34,7 +34,7 @@ async def _chat(start: Start, parsed: Parsed) -> int:
     face = TextFace(parsed.has("verbose"))
     async with open_run(start, parsed, face, f"cru chat in {start.context}") as run:
         conversation = Chat(run, face, start.home)
-        with typing(sys.stdin.fileno(), lines=False):
+        with input_mode(sys.stdin.fileno(), lines=False):
             face.say(GREETING.format(name=start.context))
             await conversation.run()
     if name := run.built.store.current_name():  # else it was deleted meanwhile

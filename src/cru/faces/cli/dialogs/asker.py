@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from cru.faces.cli.console import one_line
-from cru.faces.cli.terminal.keyboard import aside, forget_typed, in_front, typing
+from cru.faces.cli.terminal.keyboard import discard_typed, foreground_group, hide_prompt, input_mode
 from cru.permissions.asker import PermissionReply, PermissionSubject, ReplyScope
 
 KEEPING = ("s", "p", "a")
@@ -41,7 +41,7 @@ class TerminalAsker:
     async def ask(self, subject: PermissionSubject) -> PermissionReply | None:
         """The person's answer; None if the terminal is gone."""
         async with self._alone():
-            with typing(self._fd, lines=True):
+            with input_mode(self._fd, lines=True):
                 return await self._ask(subject)
 
     async def show(self, kind: str, request: dict[str, Any]) -> dict[str, Any] | None:
@@ -49,13 +49,13 @@ class TerminalAsker:
         from cru.faces.cli.dialogs import plugin_dialogs
 
         async with self._alone():
-            return await plugin_dialogs.show(self._fd, kind, request)
+            return await plugin_dialogs.show_dialog(self._fd, kind, request)
 
     @asynccontextmanager
     async def lend(self, group: int) -> AsyncIterator[None]:
         """For the block the terminal belongs to a process group of this session, and hands over lines; Ctrl-C and Ctrl-Z go there."""
         async with self._alone():
-            with typing(self._fd, lines=True), in_front(self._fd, group):
+            with input_mode(self._fd, lines=True), foreground_group(self._fd, group):
                 yield
 
     async def free(self) -> None:
@@ -65,12 +65,12 @@ class TerminalAsker:
 
     @asynccontextmanager
     async def _alone(self) -> AsyncIterator[None]:
-        async with self._turn, aside():
-            forget_typed(self._fd)
+        async with self._turn, hide_prompt():
+            discard_typed(self._fd)
             yield
 
     async def _ask(self, subject: PermissionSubject) -> PermissionReply | None:
-        text = question(subject)
+        text = render_question(subject)
         while True:
             try:
                 os.write(self._fd, text.encode("utf-8", "replace"))
@@ -107,7 +107,7 @@ class TerminalAsker:
         return data.decode("utf-8", "replace") if b"\n" in data else None
 
 
-def question(subject: PermissionSubject) -> str:
+def render_question(subject: PermissionSubject) -> str:
     """What the person reads. Every text of the model is shown on one line with its control characters escaped, so that it can
     neither hide a part of itself nor look like another question."""
     detail = f": {one_line(subject.detail)}" if subject.detail else ""
@@ -150,7 +150,7 @@ def read_reply(line: str, keeps: bool = True) -> PermissionReply | None:
     return PermissionReply(choice, reason.strip())
 
 
-def terminal_asker() -> TerminalAsker | None:
+def open_terminal_asker() -> TerminalAsker | None:
     """An asker on /dev/tty, None if it does not open."""
     try:
         return TerminalAsker(os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY))

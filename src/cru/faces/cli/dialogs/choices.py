@@ -64,32 +64,32 @@ class Choices(Struct, frozen=True):
         return self.about[at] if at < len(self.about) else ""
 
 
-class Taken(Struct, frozen=True):
+class Selection(Struct, frozen=True):
     """What was chosen: indices, or own words."""
 
     selected: tuple[int, ...] = ()
     other: str | None = None
 
 
-def read(choices: Choices, line: str) -> Taken | str:
+def parse_choice(choices: Choices, line: str) -> Selection | str:
     """The answer in a line that is not empty; a text says why it is none."""
     words, count = line.strip(), len(choices.labels)
     if count and NUMBERS.fullmatch(words):
         return _numbers(choices, words)
     if choices.other and words[:1] == words[-1:] == '"' and NUMBERS.fullmatch(words[1:-1]):
-        return Taken(other=words[1:-1])
+        return Selection(other=words[1:-1])
     exact = [at for at, label in enumerate(choices.labels) if label.strip().casefold() == words.casefold()]
     if exact:
-        return Taken((exact[0],))
+        return Selection((exact[0],))
     if choices.other:
-        return Taken(other=words)
+        return Selection(other=words)
     begun = [at for at, label in enumerate(choices.labels) if label.strip().casefold().startswith(words.casefold())]
     if len(begun) == 1:
-        return Taken((begun[0],))
+        return Selection((begun[0],))
     return f"{one_line(words, 40)} is none of them" if not begun else f"{one_line(words, 40)} may be several of them"
 
 
-def _numbers(choices: Choices, words: str) -> Taken | str:
+def _numbers(choices: Choices, words: str) -> Selection | str:
     count = len(choices.labels)
     found: list[int] = []
     for part in re.split(r"[\s,]+", words.rstrip(",")):
@@ -103,7 +103,7 @@ def _numbers(choices: Choices, words: str) -> Taken | str:
         found += range(low - 1, high)
     if len(found) > 1 and not choices.several:
         return "only one of them"
-    return Taken(tuple(dict.fromkeys(found)))
+    return Selection(tuple(dict.fromkeys(found)))
 
 
 def _flat(text: str) -> str:

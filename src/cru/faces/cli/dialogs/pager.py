@@ -8,7 +8,7 @@ from cru.faces.cli.console import printable
 from cru.faces.cli.dialogs.line_editor import LineEditor
 
 
-async def read_through(line: LineEditor, text: str, kind: str) -> bool:
+async def show_paged(line: LineEditor, text: str, kind: str) -> bool:
     """Print a text (`kind`: markdown is rendered, everything else stands as it is); False if the person cancelled."""
     text = printable(text).expandtabs(4).rstrip("\n")
     lines = _rendered(text, line.columns) if kind == "markdown" else [f"  {one}".rstrip() for one in text.split("\n")]

@@ -9,17 +9,17 @@ from contextlib import suppress
 from typing import Any
 
 from cru.faces.cli.console import one_line, printable
-from cru.faces.cli.dialogs.choices import Choices, Taken, read
+from cru.faces.cli.dialogs.choices import Choices, Selection, parse_choice
 from cru.faces.cli.dialogs.line_editor import LineEditor
-from cru.faces.cli.terminal.keyboard import typing
+from cru.faces.cli.terminal.keyboard import input_mode
 from cru.namespace.host import host
 
-Answer = dict[str, Any] | None
+DialogAnswer = dict[str, Any] | None
 
 
-async def show(fd: int, kind: str, request: dict[str, Any]) -> Answer:
+async def show_dialog(fd: int, kind: str, request: dict[str, Any]) -> DialogAnswer:
     """The person's answer as `cru.namespace.dialogs.port.Dialogs` says; None if they cancelled, or the terminal has gone."""
-    with typing(fd, lines=False):
+    with input_mode(fd, lines=False):
         line = LineEditor(fd)
         try:
             line.write(f"\r\n[{one_line(host().plugin.name)}] ")
@@ -34,7 +34,7 @@ async def show(fd: int, kind: str, request: dict[str, Any]) -> Answer:
     return answer
 
 
-async def _questions(line: LineEditor, request: dict[str, Any]) -> Answer:
+async def _questions(line: LineEditor, request: dict[str, Any]) -> DialogAnswer:
     """One after another; cancelling one cancels all."""
     answers: list[dict[str, Any]] = []
     questions = request["questions"]
@@ -51,7 +51,7 @@ async def _questions(line: LineEditor, request: dict[str, Any]) -> Answer:
     return {"answers": answers}
 
 
-async def _popup(line: LineEditor, request: dict[str, Any]) -> Answer:
+async def _popup(line: LineEditor, request: dict[str, Any]) -> DialogAnswer:
     choices = _choices(request["entries"], other=bool(request["allow_other"]))
     taken = await choose(line, str(request["title"]), choices)
     if taken is None:
@@ -59,7 +59,7 @@ async def _popup(line: LineEditor, request: dict[str, Any]) -> Answer:
     return {"other": taken.other} if taken.other is not None else {"selected_index": taken.selected[0]}
 
 
-async def _panel(line: LineEditor, request: dict[str, Any]) -> Answer:
+async def _panel(line: LineEditor, request: dict[str, Any]) -> DialogAnswer:
     hints = request["hints"]
     given = hints.get("initial_selection")
     count = len(request["items"])
@@ -74,25 +74,25 @@ async def _panel(line: LineEditor, request: dict[str, Any]) -> Answer:
     return None if taken is None else _answer(taken)
 
 
-async def _edit(line: LineEditor, request: dict[str, Any]) -> Answer:
-    from cru.faces.cli.dialogs.text_editor import edit
+async def _edit(line: LineEditor, request: dict[str, Any]) -> DialogAnswer:
+    from cru.faces.cli.dialogs.text_editor import edit_text
 
-    return await edit(line, str(request["content"]), request["format"], str(request.get("hint") or ""))
+    return await edit_text(line, str(request["content"]), request["format"], str(request.get("hint") or ""))
 
 
-async def _show(line: LineEditor, request: dict[str, Any]) -> Answer:
-    from cru.faces.cli.dialogs.pager import read_through
+async def _show(line: LineEditor, request: dict[str, Any]) -> DialogAnswer:
+    from cru.faces.cli.dialogs.pager import show_paged
 
     line.write(f"{one_line(str(request.get('title') or ''))}\n")
-    return {} if await read_through(line, str(request["content"]), request["format"]) else None
+    return {} if await show_paged(line, str(request["content"]), request["format"]) else None
 
 
-KINDS: dict[str, Callable[[LineEditor, dict[str, Any]], Awaitable[Answer]]] = {
+KINDS: dict[str, Callable[[LineEditor, dict[str, Any]], Awaitable[DialogAnswer]]] = {
     "ask_batch": _questions, "popup": _popup, "panel": _panel, "edit": _edit, "show": _show,
 }  # fmt: skip
 
 
-async def choose(line: LineEditor, title: str, choices: Choices, words: str = "") -> Taken | None:
+async def choose(line: LineEditor, title: str, choices: Choices, words: str = "") -> Selection | None:
     """Ask until there is an answer; None if the person cancelled. `words` filter the list at first."""
     first, *more = printable(title).splitlines() or [""]
     line.write("".join([f"{first}\n", *(f"  {text}\n" for text in more)]))
@@ -128,18 +128,18 @@ class ChoiceList:
             self._line.write(f"  nothing matches {one_line(words, 40)}; / alone shows all\n")
         self._page()
 
-    def answer(self, typed: str) -> Taken | None:
+    def answer(self, typed: str) -> Selection | None:
         """What was chosen; None if there is more to type."""
         if not typed:
-            return Taken(self.marked)
+            return Selection(self.marked)
         if typed == "+" and self.rest:
             self._page()
             return None
         if typed.startswith("/") and self._choices.filters:
             self.narrow(typed[1:].strip())
             return None
-        found = read(self._choices, typed)
-        if isinstance(found, Taken):
+        found = parse_choice(self._choices, typed)
+        if isinstance(found, Selection):
             return found
         self._line.write(f"  {found}\n")
         return None
@@ -158,6 +158,6 @@ def _choices(entries: list[dict[str, Any]], *, other: bool = False, several: boo
     return Choices(labels, about, several, other, filters, marked)
 
 
-def _answer(taken: Taken) -> dict[str, Any]:
+def _answer(taken: Selection) -> dict[str, Any]:
     answer: dict[str, Any] = {"selected": list(taken.selected)}
     return answer if taken.other is None else {**answer, "other": taken.other}

@@ -14,7 +14,7 @@ from typing import Any
 
 from cru.faces.cli.console import one_line
 from cru.faces.cli.dialogs.line_editor import LineEditor
-from cru.faces.cli.terminal.keyboard import typing
+from cru.faces.cli.terminal.keyboard import input_mode
 from cru.namespace.dialogs.port import hand_over_control
 
 SUFFIXES = {"markdown": ".md", "json": ".json"}
@@ -22,7 +22,7 @@ PATIENCE = 2.0  # seconds that an editor gets to leave
 RESTORED = "\x1b[?1049l\x1b[?25h\x1b[0m\r\n"  # the ordinary screen, a cursor, no colours: an editor that was ended leaves neither
 
 
-async def edit(line: LineEditor, content: str, kind: str, hint: str) -> dict[str, Any] | None:
+async def edit_text(line: LineEditor, content: str, kind: str, hint: str) -> dict[str, Any] | None:
     """{modified}, or None if there is no editor, it failed, or what it left is no text. What was typed is never lost: if the dialog
     ends before the editor does, the file stays and is named."""
     line.write(f"{one_line(hint) or 'a text to edit'}\n")
@@ -74,7 +74,7 @@ def _private(content: str, suffix: str) -> Path:
 async def _run(line: LineEditor, words: list[str]) -> str:
     """Run the editor on the terminal; why it is no success, "" if it is one. Ended with this task, it is ended too."""
     fd = line.fd
-    with typing(fd, lines=True), _deaf():
+    with input_mode(fd, lines=True), _deaf():
         async with hand_over_control("editor", "editor"):
             try:
                 editor = await asyncio.create_subprocess_exec(

@@ -183,11 +183,17 @@ def _show(machine: WorkflowMachine, args: CommandArguments) -> None:
     from cru.faces.cli.fsm import drawing
 
     if args.has("--mermaid"):
-        show(drawing.mermaid(machine.definition, _current(machine)))
+        show(drawing.draw_mermaid(machine.definition, _current(machine)))
     elif args.has("--json"):
-        _json({**drawing.data(machine.definition), "plugin": machine.owner.plugin.name, "current": _place(machine)})
+        _json(
+            {
+                **drawing.definition_data(machine.definition),
+                "plugin": machine.owner.plugin.name,
+                "current": _place(machine),
+            }
+        )
     else:
-        show(drawing.text(machine.definition, _current(machine)))
+        show(drawing.draw_text(machine.definition, _current(machine)))
 
 
 def _current(machine: WorkflowMachine) -> str:

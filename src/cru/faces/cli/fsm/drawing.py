@@ -17,11 +17,11 @@ ENTITIES = str.maketrans({"#": "#35;", ":": "#58;", ";": "#59;", '"': "#quot;", 
 WIDTH = 32
 
 
-def text(definition: Definition, current: str) -> str:
+def draw_text(definition: Definition, current: str) -> str:
     """States in the order in which they are reached, each with its ways out; `*` marks the current one."""
     head = f"{definition.name}: {definition.about}" if definition.about else definition.name
     return "\n".join(
-        [head, f"at most {limits(definition.limits)} in all", ""]
+        [head, f"at most {describe_limits(definition.limits)} in all", ""]
         + [line for state in definition.states.values() for line in _lines(definition, state, current)]
     )
 
@@ -39,15 +39,15 @@ def _lines(definition: Definition, state: WorkflowState, current: str) -> Iterat
     for target in state.back:
         yield f"    --> {target:<{WIDTH - 8}}back, without a check".rstrip()
     if state.limits != Limits():
-        yield f"    ..> {state.limits.on_limit or 'stops':<{WIDTH - 8}}after {limits(state.limits)}"
+        yield f"    ..> {state.limits.on_limit or 'stops':<{WIDTH - 8}}after {describe_limits(state.limits)}"
 
 
-def limits(given: Limits) -> str:
+def describe_limits(given: Limits) -> str:
     """Limits in words."""
     return " or ".join(pluralize(most, word) for most, word in ((given.legs, "leg"), (given.rounds, "round")) if most)
 
 
-def mermaid(definition: Definition, current: str) -> str:
+def draw_mermaid(definition: Definition, current: str) -> str:
     """A stateDiagram-v2."""
     ids = {
         name: name if name.replace("_", "").isalnum() and name not in RESERVED else f"s{number}"
@@ -70,12 +70,12 @@ def _ways(state: WorkflowState, ids: dict[str, str]) -> Iterator[str]:
     for target in state.back:
         yield f"{ids[target]}: back"
     if state.limits.on_limit:
-        yield f"{ids[state.limits.on_limit]}: after {limits(state.limits)}"
+        yield f"{ids[state.limits.on_limit]}: after {describe_limits(state.limits)}"
     if state.final:
         yield "[*]"
 
 
-def data(definition: Definition) -> dict[str, Any]:
+def definition_data(definition: Definition) -> dict[str, Any]:
     """The definition as plain data; of a function only that it is one."""
     return {
         "name": definition.name, "about": definition.about, "initial": definition.initial, "limits": _limits(definition.limits),

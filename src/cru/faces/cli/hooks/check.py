@@ -11,7 +11,7 @@ from cru.extensions.hooks.report.lint import Finding, find_problems
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed
-from cru.faces.cli.hooks.inventory import found
+from cru.faces.cli.hooks.inventory import load_inventory
 from cru.values.masking import masked
 
 HELP = """\
@@ -26,7 +26,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     if args.has("--help") or args.has("-h"):
         print(HELP, end="")
         return 0
-    there = found(parsed, tell=False)
+    there = load_inventory(parsed, tell=False)
     made = find_problems(there, _tools())
     if args.has("--json"):
         show(masked_json(made))

@@ -30,14 +30,16 @@ FIELDS: dict[str, str] = {
 _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(HookEntry)} | {"env": {}, "timeout": None}
 
 
-class Before(NamedTuple):
+class AcceptedVersion(NamedTuple):
     """What is known of it as it was accepted. differs: how it differs, for a person · contents: of files by path, None = not kept."""
 
     differs: str
     contents: dict[str, bytes | None]
 
 
-def shown(entry: HookEntry, seen: Fingerprint, before: Before | None = None, *, whole: bool) -> Iterator[str]:
+def render_hook(
+    entry: HookEntry, seen: Fingerprint, before: AcceptedVersion | None = None, *, whole: bool
+) -> Iterator[str]:
     """Its lines. Those of a value or file begin with its line numbers, all others at the left or with two blanks and a word of ours."""
     yield f"{entry.id}@{seen.digest}  {entry.dialect}"
     yield f"  {'at':<10} {plain(entry.where)}"
@@ -66,7 +68,7 @@ def shown(entry: HookEntry, seen: Fingerprint, before: Before | None = None, *, 
         yield f"  {CODE_NOT_COVERED}"
 
 
-def shown_lost(lost: MissingHook, word: str) -> Iterator[str]:
+def render_missing(lost: MissingHook, word: str) -> Iterator[str]:
     """A hook that was accepted and is not there as it was."""
     yield word
     yield f"  {'at':<10} {plain(lost.file)}"
@@ -78,7 +80,7 @@ def shown_lost(lost: MissingHook, word: str) -> Iterator[str]:
     yield "  to accept it is to do without this hook"
 
 
-def _changes(seen: Fingerprint, before: Before, whole: bool) -> Iterator[str]:
+def _changes(seen: Fingerprint, before: AcceptedVersion, whole: bool) -> Iterator[str]:
     """What is different in each file whose content was kept; the contents as a whole follow."""
     for file in seen.files:
         if file.path not in before.contents:
@@ -113,7 +115,7 @@ def _difference(old: list[str], new: list[str]) -> Iterator[str]:
         yield "@ …" if line[:1] == "@" else line
 
 
-def folded(line: str, width: int) -> Iterator[str]:
+def fold_line(line: str, width: int) -> Iterator[str]:
     """A line for a terminal of this width (0 = no terminal): where it would break, it goes on behind a mark, so that no content stands
     at the left."""
     at, mark = 0, ""

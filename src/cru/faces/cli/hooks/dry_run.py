@@ -19,7 +19,7 @@ from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed, UsageProblem
-from cru.faces.cli.hooks.inventory import found
+from cru.faces.cli.hooks.inventory import load_inventory
 from cru.faces.cli.run_options import start_of
 from cru.values.masking import masked
 
@@ -48,7 +48,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         return 0
     if len(args.words) < 2:
         raise UsageProblem("`cru hooks test` needs an event", "such as: cru hooks test PreToolUse --tool bash")
-    there = found(parsed)
+    there = load_inventory(parsed)
     wanted = spoken.find_event(args.words[1], there.dialects)
     if wanted is None:
         raise spoken.unknown(args.words[1], there.dialects)

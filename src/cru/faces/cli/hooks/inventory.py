@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def found(parsed: Parsed, *, tell: bool = True) -> HookInventory:
+def load_inventory(parsed: Parsed, *, tell: bool = True) -> HookInventory:
     """All hooks for somebody who stands here, and the facts of the context; nothing is run. What is odd about trust.json and about files
     that are void is said on stderr, unless the caller tells it."""
     home = Home(home_path(parsed))
@@ -37,7 +37,7 @@ def found(parsed: Parsed, *, tell: bool = True) -> HookInventory:
     return all_there
 
 
-def named(loaded: LoadedHooks, word: str) -> EntryStatus:
+def find_hook(loaded: LoadedHooks, word: str) -> EntryStatus:
     """The hook of an id, of the beginning of one, or of a name that only one has. Raises NoEntry."""
     those = [one for one in loaded.known if word in (one.entry.name, one.entry.label)]
     if len(those) == 1:
@@ -47,7 +47,7 @@ def named(loaded: LoadedHooks, word: str) -> EntryStatus:
     return loaded.find(word)
 
 
-def put(config: Path, key: str, name: str, *, there: bool) -> None:
+def update_hook_list(config: Path, key: str, name: str, *, there: bool) -> None:
     """Put a name into one of the lists of `[hooks]` in the user's config.toml, or take it out. Raises ConfigError."""
     from cru.config.edit import set_value
     from cru.config.errors import ConfigError, SettingsProblem

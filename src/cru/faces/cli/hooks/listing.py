@@ -9,7 +9,7 @@ from cru.extensions.hooks.records import masked_json
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed
-from cru.faces.cli.hooks.inventory import found
+from cru.faces.cli.hooks.inventory import load_inventory
 from cru.values.masking import masked
 
 NEVER = ("no moment", "not available yet")
@@ -18,13 +18,13 @@ NEVER = ("no moment", "not available yet")
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """Those that never run here are counted only (--all shows them)."""
     args = CommandArguments("hooks", ("list", *words), switches=("--json", "--all"), verbs=("list",), most=1)
-    known = found(parsed).loaded.known
+    known = load_inventory(parsed).loaded.known
     if args.has("--json"):
-        show(masked_json([row(one) for one in known]))
+        show(masked_json([entry_row(one) for one in known]))
         return 0
     shown = known if args.has("--all") else [one for one in known if one.state not in NEVER]
     for one in shown:
-        for line in lines(one):
+        for line in render_entry(one):
             show(line)
     if not known:
         show("there are no hooks in any file that cru looks at")
@@ -33,7 +33,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     return 0
 
 
-def lines(one: EntryStatus) -> list[str]:
+def render_entry(one: EntryStatus) -> list[str]:
     """What a person reads about it."""
     entry = one.entry
     fits = f" {entry.matcher}" if entry.matcher else ""
@@ -42,19 +42,19 @@ def lines(one: EntryStatus) -> list[str]:
     why = f" ({one.why})" if one.why else ""
     return [
         f"{entry.id}  {one.state}{one_line(why)}",
-        f"  {entry.event}{one_line(fits + condition)} → {one_line(masked(name + what(one)), 200)}",
+        f"  {entry.event}{one_line(fits + condition)} → {one_line(masked(name + describe_command(one)), 200)}",
         f"  {one_line(entry.where)}",
     ]
 
 
-def what(one: EntryStatus) -> str:
+def describe_command(one: EntryStatus) -> str:
     """What it runs."""
     entry = one.entry
     kind = "" if entry.kind == "command" else f"[{entry.kind}] "
     return kind + " ".join((entry.command, *(entry.args or ())))
 
 
-def row(one: EntryStatus) -> dict[str, Any]:
+def entry_row(one: EntryStatus) -> dict[str, Any]:
     """The same for programs."""
     entry = one.entry
     return {

@@ -12,7 +12,7 @@ from cru.extensions.hooks.report.wording import describe_firing
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed
-from cru.faces.cli.hooks.inventory import found, named
+from cru.faces.cli.hooks.inventory import find_hook, load_inventory
 from cru.faces.cli.run_options import context_name, home_path
 from cru.values.masking import masked
 
@@ -47,7 +47,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         else:
             show("\n".join(_told(one, full=args.has("--full"))))
     if not shown and id:
-        named(found(parsed, tell=False).loaded, id)
+        find_hook(load_inventory(parsed, tell=False).loaded, id)
     if not shown and not args.has("--json"):
         show(f"no hook{f' {id}' if id else ''} has run in the context {name}; `cru hooks list` shows what there is")
     return 0

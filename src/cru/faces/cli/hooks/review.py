@@ -17,8 +17,8 @@ from cru.extensions.hooks.trust.store import judge_missing
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line
 from cru.faces.cli.flags import Parsed, UsageProblem
-from cru.faces.cli.hooks.display import Before, folded, shown, shown_lost
-from cru.faces.cli.hooks.inventory import found, put
+from cru.faces.cli.hooks.display import AcceptedVersion, fold_line, render_hook, render_missing
+from cru.faces.cli.hooks.inventory import load_inventory, update_hook_list
 from cru.faces.cli.run_options import home_path
 
 SHORTER = "a hook that names fewer files and folders can be: put the rest into a script"
@@ -54,7 +54,7 @@ def _id(lost: MissingHook) -> str:
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """Raises UsageProblem, NoEntry, NotStored and ConfigError."""
     said = _said(words)
-    all_there = found(parsed)
+    all_there = load_inventory(parsed)
     review = Review(parsed, all_there)
     if said:
         trusted = [review.seen(word) for word in said.get("--trust", ())]
@@ -171,7 +171,7 @@ class Review:
         if accepted and over is not None and not item.dialect:
             raise UsageProblem(f"{over.id} names more files than cru looks at, so it is not accepted", SHORTER)
         if item.dialect and accepted:
-            put(self._config, "dialects", item.dialect, there=True)
+            update_hook_list(self._config, "dialects", item.dialect, there=True)
         self._found.trust.judge(list(zip(item.entries, looks, strict=True)), accepted=accepted)
         self._found.trust.settle(self._replaced(item))
         verb = "trusted as shown" if accepted else "refused, until it changes"
@@ -216,15 +216,15 @@ class Review:
 
     def show(self, item: ReviewItem, *, whole: bool = False) -> None:
         if item.lost is not None:
-            for line in shown_lost(item.lost, item.word):
-                for piece in folded(line, _width()):
+            for line in render_missing(item.lost, item.word):
+                for piece in fold_line(line, _width()):
                     print(piece)
         if item.dialect:
             _put(f"{item.dialect}: hooks of your own files, which are off here until you turn them on")
         looks = item.looks or [self._look(entry) for entry in item.entries]
         for entry, seen in zip(item.entries, looks, strict=True):
-            for line in shown(entry, seen, self._before(entry, seen), whole=whole):
-                for piece in folded(line, _width()):
+            for line in render_hook(entry, seen, self._before(entry, seen), whole=whole):
+                for piece in fold_line(line, _width()):
                     print(piece)
 
     def _item(self, one: EntryStatus) -> ReviewItem:
@@ -233,7 +233,7 @@ class Review:
     def _look(self, entry: HookEntry) -> Fingerprint:
         return take_fingerprint(entry, self._found.facts, self._budget)
 
-    def _before(self, entry: HookEntry, now: Fingerprint) -> Before | None:
+    def _before(self, entry: HookEntry, now: Fingerprint) -> AcceptedVersion | None:
         """What is known of it as it was accepted; None if it never was, or is so still."""
         from cru.extensions.hooks.trust.copies import read_copy
 
@@ -243,7 +243,7 @@ class Review:
             return None
         files = {file.path: (before.files.get(relative(file.path, about)), file.digest) for file in now.files}
         old = {path: read_copy(about.home, was) for path, (was, now) in files.items() if was is not None and was != now}
-        return Before(trust.describe_change(entry), old)
+        return AcceptedVersion(trust.describe_change(entry), old)
 
 
 def _width() -> int:

@@ -6,7 +6,7 @@ from cru.extensions.hooks.errors import NoEntry
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import show
 from cru.faces.cli.flags import Parsed, UsageProblem
-from cru.faces.cli.hooks.inventory import found, named, put
+from cru.faces.cli.hooks.inventory import find_hook, load_inventory, update_hook_list
 from cru.faces.cli.run_options import home_path
 
 
@@ -18,17 +18,17 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         raise UsageProblem(f"`cru hooks {verb}` needs an id", "cru hooks list shows them")
     on = verb == "enable"
     config = home_path(parsed) / "config.toml"
-    all_there = found(parsed)
+    all_there = load_inventory(parsed)
     try:
-        one = named(all_there.loaded, ids[0])
+        one = find_hook(all_there.loaded, ids[0])
     except NoEntry:
         if not on or ids[0] not in _left_out(parsed):
             raise
-        put(config, "disabled", ids[0], there=False)
+        update_hook_list(config, "disabled", ids[0], there=False)
         show(f"{ids[0]} is not in any file any more, and no longer in {config}")
         return 0
     entry = one.entry
-    put(config, "disabled", entry.id, there=not on)
+    update_hook_list(config, "disabled", entry.id, there=not on)
     if on and not entry.enabled:
         show(f"{entry.id} is off in its own file, {entry.where}")
         return 1

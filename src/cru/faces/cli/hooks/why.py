@@ -12,7 +12,7 @@ from cru.extensions.hooks.report.why import DispatchExplanation, HookExplanation
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed
-from cru.faces.cli.hooks.inventory import found
+from cru.faces.cli.hooks.inventory import load_inventory
 from cru.faces.cli.run_options import context_name, home_path
 from cru.values.masking import masked
 
@@ -35,7 +35,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         return 0
     home = Home(home_path(parsed))
     name = context_name(parsed, home)
-    there = found(parsed)
+    there = load_inventory(parsed)
     store = home.open(name) if home.exists(name) else None
     turn = turn_history.read_turn(store, args.number("--turn", -1)) if store is not None else None
     called = [call.name for call in turn.calls] if turn is not None else []
@@ -47,12 +47,12 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     if args.has("--json"):
         show(masked_json(story))
         return 0
-    for line in told(story, f"{turn.number} of {turn.last}"):
+    for line in render_explanation(story, f"{turn.number} of {turn.last}"):
         show(line)
     return 0
 
 
-def told(story: TurnExplanation, place: str) -> list[str]:
+def render_explanation(story: TurnExplanation, place: str) -> list[str]:
     """The story for people."""
     at = time.strftime("%H:%M:%S", time.localtime(story.began))
     prompt = one_line(masked(story.prompt), 60)

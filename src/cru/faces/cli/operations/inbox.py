@@ -32,9 +32,9 @@ def _sweep(run: FlagRun, names: Iterable[str], *, patient: bool) -> None:
         run.say("no messages wait")
     for name, letters in waiting.items():
         if run.parsed.has("no-llm") and not run.parsed.has("force-llm"):
-            from cru.faces.cli.operations.listing import messages_wait
+            from cru.faces.cli.operations.listing import count_waiting
 
-            run.show(f"{name}: {messages_wait(len(letters))}")
+            run.show(f"{name}: {count_waiting(len(letters))}")
             continue
         if not _waiting(run, name):
             continue  # another run was faster, or the turn of another context took them away

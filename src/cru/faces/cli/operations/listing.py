@@ -25,31 +25,31 @@ HANDLED = ("blocked", "rewritten", "with context")
 NONE = {"system_prompt.md": "(no system prompt of its own; cru trace --next shows what is sent)"}
 
 
-def contexts(home: Home, current: str) -> str:
+def render_contexts(home: Home, current: str) -> str:
     """All names, sorted; `* ` marks the current one, then who holds it and what waits for it."""
     return "\n".join(_listed(home, name, name == current) for name in home.names() or [current])
 
 
 def _listed(home: Home, name: str, current: bool) -> str:
-    waiting = inbox_words(home, name)
+    waiting = inbox_summary(home, name)
     marked = f"{'* ' if current else '  '}{name}{MARKS[home.status(name)]}"
     return f"{marked} ({waiting})" if waiting else marked
 
 
-def inbox_words(home: Home, name: str) -> str:
+def inbox_summary(home: Home, name: str) -> str:
     """How many messages from other contexts wait: "2 messages wait"; "" if none do."""
     try:
         count = len(home.read_inbox(name)[0])
     except ContextError as error:
         return error.message
-    return messages_wait(count) if count else ""
+    return count_waiting(count) if count else ""
 
 
-def messages_wait(count: int) -> str:
+def count_waiting(count: int) -> str:
     return "1 message waits" if count == 1 else f"{count} messages wait"
 
 
-def about(home: Home, store: FileContext) -> str:
+def render_context(home: Home, store: FileContext) -> str:
     """The context's name, its size, and the beginnings of summary, todos and goals."""
     messages = sum(1 for e in store.visible() if e.entry_type == MESSAGE)
     lines = [f"Context: {store.name}{MARKS[home.status(store.name)]}", f"Messages: {messages}"]
@@ -60,7 +60,7 @@ def about(home: Home, store: FileContext) -> str:
         text = store.read_text(f"{title}.md").strip()
         if text:
             lines += [f"{title.capitalize()}:", *_first(text)]
-    if waiting := inbox_words(home, store.name):
+    if waiting := inbox_summary(home, store.name):
         lines.append(f"Inbox: {waiting}")
     if store.name in home.expiring:
         from cru.contexts.expiry import read_mark
@@ -76,16 +76,16 @@ def _first(text: str) -> list[str]:
     return [*(f"  {line}" for line in lines[:FIRST_LINES]), *more]
 
 
-def log(entries: Sequence[Entry], count: int, verbose: bool) -> Iterator[str]:
+def render_log(entries: Sequence[Entry], count: int, verbose: bool) -> Iterator[str]:
     """The last (count > 0), the first (count < 0) or all entries, as a person reads them."""
     sent = {e.metadata.get("ref"): e for e in entries if e.entry_type == RESOLVED}
-    shown = spoken(entries, verbose)
+    shown = readable_entries(entries, verbose)
     part = shown[-count:] if count > 0 else shown[:-count] if count < 0 else shown
     for entry in part:
         yield from _lines(entry, sent.get(entry.id), verbose)
 
 
-def spoken(entries: Sequence[Entry], verbose: bool) -> list[Entry]:
+def readable_entries(entries: Sequence[Entry], verbose: bool) -> list[Entry]:
     """The entries that a person reads."""
     kinds = (MESSAGE, TOOL_CALL, TOOL_RESULT, ANCHOR) if verbose else (MESSAGE, TOOL_CALL, TOOL_RESULT)
     return [e for e in entries if e.entry_type in kinds]
@@ -126,7 +126,7 @@ def _size(count: int) -> str:
     return f"{count}b" if count < 1024 else f"{count / 1024:.1f}kb"
 
 
-def inspect(home: Home, store: FileContext, thing: str, settings: Callable[[], Settings]) -> str:
+def inspect_context(home: Home, store: FileContext, thing: str, settings: Callable[[], Settings]) -> str:
     """One of the texts of a context, the home folder, or a setting; a line that says so if it is empty. Raises UsageProblem."""
     if thing in THINGS:
         return store.read_text(THINGS[thing]) or NONE.get(THINGS[thing], f"(no {thing})")
@@ -140,5 +140,5 @@ def inspect(home: Home, store: FileContext, thing: str, settings: Callable[[], S
 
     texts = ("system_prompt", "reflection", "todos", "goals", "home", "inbox")
     if thing == "list":
-        return "\n".join((*texts, *setting_values.names(settings())))
-    return setting_values.field(settings(), thing, (*texts, "list"))
+        return "\n".join((*texts, *setting_values.setting_names(settings())))
+    return setting_values.setting_value(settings(), thing, (*texts, "list"))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from cru.config.merge import Settings
 
 
-def field(settings: Settings, name: str, others: tuple[str, ...]) -> str:
+def setting_value(settings: Settings, name: str, others: tuple[str, ...]) -> str:
     """The value as a text, a table as `key = value` lines. `others` are names that -n knows too. Raises UsageProblem."""
     path = split_key(name)
     if not path:
@@ -33,7 +33,7 @@ def field(settings: Settings, name: str, others: tuple[str, ...]) -> str:
     return "\n".join(_lines(found, ())) or f"({name} is not set)"
 
 
-def names(settings: Settings) -> list[str]:
+def setting_names(settings: Settings) -> list[str]:
     """Every setting; of free tables what is in them."""
     return [join_key(path) for path, _ in _leaves(settings.as_dict(), ())]
 

@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 
 def list_current(run: FlagRun) -> None:
-    from cru.faces.cli.operations.listing import about
+    from cru.faces.cli.operations.listing import render_context
 
-    run.show(about(run.home, run.store()))
+    run.show(render_context(run.home, run.store()))
 
 
 def list_all(run: FlagRun) -> None:
-    from cru.faces.cli.operations.listing import contexts
+    from cru.faces.cli.operations.listing import render_contexts
 
-    run.show(contexts(run.home, run.name))
+    run.show(render_contexts(run.home, run.name))
 
 
 def show_log(run: FlagRun, count: str) -> None:
@@ -36,7 +36,7 @@ def show_log_other(run: FlagRun, name: str, count: str) -> None:
 
 def _show(run: FlagRun, store: FileContext, count: str) -> None:
     """All entries (0) are those of the archive too; where it hides what was asked for, that is said."""
-    from cru.faces.cli.operations.listing import log, spoken
+    from cru.faces.cli.operations.listing import readable_entries, render_log
 
     try:
         number = int(count)
@@ -49,11 +49,11 @@ def _show(run: FlagRun, store: FileContext, count: str) -> None:
     entries = list(store.everything()) if number == 0 else store.entries()
     for problem in (*problems, *store.refresh()):
         say(f"cru: {store.folder / problem.file}:{problem.line}: {problem.message}")
-    for line in log(entries, number, verbose):
+    for line in render_log(entries, number, verbose):
         run.show(line)
-    here = len(spoken(entries, verbose))
+    here = len(readable_entries(entries, verbose))
     if here < abs(number):
-        archived = len(spoken(list(store.everything()), verbose)) - here
+        archived = len(readable_entries(list(store.everything()), verbose)) - here
         if archived:
             what = "1 older entry is" if archived == 1 else f"{archived} older entries are"
             say(f"cru: {what} in the archive: {_all_of(run, store)}")
@@ -73,9 +73,9 @@ def inspect_other(run: FlagRun, name: str, thing: str) -> None:
 
 
 def _inspect(run: FlagRun, store: FileContext, thing: str) -> None:
-    from cru.faces.cli.operations.listing import inspect
+    from cru.faces.cli.operations.listing import inspect_context
 
-    run.show(inspect(run.home, store, thing, lambda: _settings(run, store.name)))
+    run.show(inspect_context(run.home, store, thing, lambda: _settings(run, store.name)))
 
 
 def _settings(run: FlagRun, context: str) -> Settings:

@@ -13,20 +13,22 @@ WRITTEN = b".chibi"
 LONGEST = 1 << 20
 
 
-class NotOurs(CruError):
+class ForeignLink(CruError):
     """What stands at ~/.chibi is not our link."""
 
 
-def adopt(home: Path) -> int:
+def make_link(home: Path) -> int:
     """Make the link, if it is not there. Raises NotOurs and OSError."""
     link = _link()
     if _is_home(link, home):
         show(f"{link} is {home} already")
         return 0
     if link.is_symlink():
-        raise NotOurs(f"{link} leads to {os.readlink(link)} already", f"remove that link if nobody needs it: rm {link}")
+        raise ForeignLink(
+            f"{link} leads to {os.readlink(link)} already", f"remove that link if nobody needs it: rm {link}"
+        )
     if link.exists():
-        raise NotOurs(
+        raise ForeignLink(
             f"{link} is there already, and not ours",
             f"cru --home {link} works in it as it is; or move it away: mv {link} {link}-old",
         )
@@ -36,20 +38,20 @@ def adopt(home: Path) -> int:
     return 0
 
 
-def undo(home: Path) -> int:
+def remove_link(home: Path) -> int:
     """Remove our link, and nothing else. Raises NotOurs and OSError."""
     link = _link()
     if not link.is_symlink() and not link.exists():
         show(f"there is no {link}")
         return 0
     if not (link.is_symlink() and _is_home(link, home)):
-        raise NotOurs(f"{link} is no link to {home}", "it stays as it is")
+        raise ForeignLink(f"{link} is no link to {home}", "it stays as it is")
     link.unlink()
     show(f"{link} is gone; {home} stays")
     return 0
 
 
-def health(home: Path, programs: Iterable[Path]) -> str:
+def check_link(home: Path, programs: Iterable[Path]) -> str:
     """What `cru plugin health` says of the link: that it is there, or that one of these programs looks for it in vain; else ""."""
     link = _link()
     if link.is_symlink() and _is_home(link, home):

@@ -66,9 +66,9 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     if verb == "new":
         return _new(parsed, args, *names)
     if verb == "adopt-chibi":
-        from cru.faces.cli.plugin.chibi_link import adopt, undo
+        from cru.faces.cli.plugin.chibi_link import make_link, remove_link
 
-        return (undo if args.has("--undo") else adopt)(home_path(parsed))
+        return (remove_link if args.has("--undo") else make_link)(home_path(parsed))
     if verb == "test":
         return _test(parsed, names[0])
     if verb in ("enable", "disable"):
@@ -79,7 +79,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 
 
 def _new(parsed: Parsed, args: CommandArguments, name: str, interpreter: str = "") -> int:
-    from cru.faces.cli.plugin.scaffold import new
+    from cru.faces.cli.plugin.scaffold import create_plugin
 
     given = [kind for kind in SWITCHES["new"] if args.has(kind)]
     if len(given) > 1:
@@ -90,7 +90,7 @@ def _new(parsed: Parsed, args: CommandArguments, name: str, interpreter: str = "
     elif interpreter:
         raise args.wrong(f"`cru plugin new` does not take {interpreter}")
     there = next((one for one in _known(parsed) if one.name == name), None)
-    code = new(home_path(parsed), name, kind)
+    code = create_plugin(home_path(parsed), name, kind)
     if there is not None:
         wins = "that one wins over yours" if there.layer == "path" else "yours wins over it"
         say(f"cru: there is another plugin {there.name} ({there.layer}, {there.files[0]}); {wins}")
@@ -227,7 +227,7 @@ def _print(text: str) -> None:
 def _health(parsed: Parsed, name: str) -> int:
     async def work(built: Built, extensions: Extensions) -> int:
         from cru.extensions.testing.health import check
-        from cru.faces.cli.plugin.chibi_link import health as adopted
+        from cru.faces.cli.plugin.chibi_link import check_link as adopted
         from cru.namespace.host import PluginSession
 
         session = extensions.session or PluginSession(built.session.parts, extensions.home)

@@ -198,11 +198,11 @@ NEXT = "cru plugin test NAME"
 CALL = """cru -P IDENT_count '{"text": "one two"}'"""
 
 
-class PluginThere(CruError):
+class PluginExists(CruError):
     """Nothing is overwritten."""
 
 
-def new(home: Path, name: str, kind: str) -> int:
+def create_plugin(home: Path, name: str, kind: str) -> int:
     """Write the files, and say what to do next. `kind` is a language, or one and ` program`. Raises UsageProblem for a bad name or kind,
     PluginThere and OSError."""
     if kind not in FILES:
@@ -216,7 +216,7 @@ def new(home: Path, name: str, kind: str) -> int:
     plugins = home / "plugins"
     for taken in (plugins / name, plugins / f"{name}.lua", plugins / f"{name}.py"):
         if taken.exists() or taken.is_symlink():
-            raise PluginThere(f"{taken} is there already", "choose another name, or move it away")
+            raise PluginExists(f"{taken} is there already", "choose another name, or move it away")
     is_program = kind.endswith(PROGRAM)
     for path, text in FILES[kind].items():
         file = plugins / _named(path, name)

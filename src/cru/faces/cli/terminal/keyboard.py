@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 
 
 @contextmanager
-def typing(fd: int, lines: bool) -> Iterator[None]:
+def input_mode(fd: int, lines: bool) -> Iterator[None]:
     """Change it for the block, if `fd` is a terminal. Ctrl-C and Ctrl-Z work in both; Ctrl-C throws away what was typed at a
     question, and nothing else."""
     import termios
@@ -34,7 +34,7 @@ def typing(fd: int, lines: bool) -> Iterator[None]:
 
 
 @contextmanager
-def in_front(fd: int, group: int) -> Iterator[None]:
+def foreground_group(fd: int, group: int) -> Iterator[None]:
     """The terminal's foreground is another process group for the block; nothing changes if that has gone."""
     import signal
     from contextlib import suppress
@@ -55,7 +55,7 @@ def in_front(fd: int, group: int) -> Iterator[None]:
         give(os.getpgrp())
 
 
-def forget_typed(fd: int) -> None:
+def discard_typed(fd: int) -> None:
     """What was typed before a question was there is no answer to it."""
     import termios
 
@@ -65,7 +65,7 @@ def forget_typed(fd: int) -> None:
         pass  # no real terminal
 
 
-def aside() -> AbstractAsyncContextManager[None]:
+def hide_prompt() -> AbstractAsyncContextManager[None]:
     """A prompt of the line editor, if one stands on the terminal, goes away for the block, with what is typed in it."""
     editor = sys.modules.get("prompt_toolkit.application")
     return nullcontext() if editor is None else editor.in_terminal()

@@ -16,7 +16,7 @@ from rich.text import Text
 from cru.faces.cli.console import printable
 
 
-def show(console: Console, text: str) -> None:
+def print_markdown(console: Console, text: str) -> None:
     """Print a block of Markdown. What rendering would hide (cells beyond a table's head, columns for which the terminal is too narrow,
     lists nested too deep) is a reason to print the block as it was written."""
     lines = console.render_lines(_MarkdownBlock(text), pad=False, new_lines=True)

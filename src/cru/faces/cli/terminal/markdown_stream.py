@@ -44,10 +44,10 @@ class MarkdownStream:
             from rich.console import Console
 
             self._console = Console()
-        from cru.faces.cli.terminal.markdown import show
+        from cru.faces.cli.terminal.markdown import print_markdown
 
         self._before()
-        show(self._console, printable(block).strip("\n"))
+        print_markdown(self._console, printable(block).strip("\n"))
 
 
 FENCE = re.compile(r"(?:\s|[-*+]\s|>|\d+[.)]\s)*(`{3,}(?=[^`]*$)|~{3,})")

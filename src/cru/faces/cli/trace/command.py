@@ -62,7 +62,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     return _turn(store, turns[at], f"{at + 1} of {len(turns)}", as_json)
 
 
-def turn_text(store: FileContext, number: int) -> str:
+def render_turn(store: FileContext, number: int) -> str:
     """What `cru trace --turn` shows. Raises NotInTrace."""
     lines, problems = rebuild.read_trace(store.folder / "trace.jsonl")
     skipped = [f"{problem} (skipped)" for problem in problems]
