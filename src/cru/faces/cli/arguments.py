@@ -7,21 +7,29 @@ from collections.abc import Sequence
 
 from cru.faces.cli.flags import BEFORE_COMMANDS, UsageProblem, command_or_prompt, find
 
+HELP_SWITCHES = ("--help", "-h")
+
 
 class CommandArguments:
-    """Parsed words after a command's name; raises UsageProblem with the nearest line that would do, and `cru -- …`. `words` are
-    the plain ones, of which the first is one of `verbs`."""
+    """The parsed words after a command's name; raises UsageProblem with the nearest line that would do, and `cru -- …`.
+
+    words: the plain ones; the first of them is one of `verbs`, and there are `most` of them at most
+    """
 
     def __init__(
         self,
         command: str,
         words: Sequence[str],
         *,
+        help: str = "",
         values: Sequence[str] = (),
         switches: Sequence[str] = (),
         verbs: Sequence[str] = (),
         most: int = 0,
     ) -> None:
+        self._help = help
+        if help:
+            switches = (*switches, *HELP_SWITCHES)
         self._all = (command, *words)
         self._known = (*values, *switches, *verbs)
         self._given: dict[str, str] = {}
@@ -42,6 +50,13 @@ class CommandArguments:
                 raise self.unknown(word)
         if verbs and self.words and self.words[0] not in verbs:
             raise self.unknown(self.words[0])
+
+    def show_help(self) -> bool:
+        """Whether help was asked for; it is printed then."""
+        is_asked = any(map(self.has, HELP_SWITCHES))
+        if is_asked:
+            print(self._help, end="")
+        return is_asked
 
     def has(self, name: str) -> bool:
         return name in self._given

@@ -28,9 +28,8 @@ ONE_WORD = re.compile(r"[\w./~-]+")
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
-    args = CommandArguments("lua", words, switches=("--help", "-h"), most=1)
-    if args.has("--help") or args.has("-h"):
-        print(HELP, end="")
+    args = CommandArguments("lua", words, help=HELP, most=1)
+    if args.show_help():
         return 0
     if not args.words:
         raise UsageProblem("`cru lua` needs code or a file", "cru lua '=1 + 1'")

@@ -17,10 +17,9 @@ cru models pull smollm2    fetch the embedded model (98 MB) into the home folder
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
-    args = CommandArguments("models", words, switches=("--help", "-h"), verbs=("pull",), most=2)
+    args = CommandArguments("models", words, help=HELP, verbs=("pull",), most=2)
     folder = home_path(parsed) / "models"
-    if args.has("--help") or args.has("-h"):
-        print(HELP, end="")
+    if args.show_help():
         return 0
     if not args.words:
         return _list(folder)

@@ -13,7 +13,8 @@ from cru.app import Built, FaceSettings, Start, build
 from cru.engine.commands import split_command
 from cru.engine.session import Session
 from cru.engine.turn import LegResult, PromptSource
-from cru.faces.cli.console import ExitStatus, TerminalOutput, complain, end_startup
+from cru.events.stream import Notice, Published
+from cru.faces.cli.console import ExitStatus, TerminalOutput, complain, end_startup, say
 from cru.faces.cli.event_loop import SignalHandlers, SignalInterrupt, run_async
 from cru.faces.cli.flags import Parsed
 from cru.values.errors import CruError
@@ -73,6 +74,26 @@ async def open_run(
         await built.session.close()
         await built.close()
         face.close()
+
+
+@asynccontextmanager
+async def open_session(start: Start, warn: Callable[[Notice], None] | None = None) -> AsyncIterator[Built]:
+    """Build a session for the block, without a face and without a turn. `warn` hears of what is not merely information."""
+
+    def tell(item: Published[Notice]) -> None:
+        if warn is not None and item.payload.level != "info":
+            warn(item.payload)
+
+    built = build(start, watch=lambda bus: bus.stream.subscribe(tell, Notice))
+    try:
+        yield built
+    finally:
+        await built.session.close()
+        await built.close()
+
+
+def say_notice(notice: Notice) -> None:
+    say(f"cru: {notice.text}")
 
 
 def one_shot(start: Start, parsed: Parsed, request: PromptRequest) -> int:

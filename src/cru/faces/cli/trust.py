@@ -24,9 +24,8 @@ Hooks of a project are judged one by one: `cru hooks review`.
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
-    args = CommandArguments("trust", words, switches=("--revoke", "--help", "-h"))
-    if args.has("--help") or args.has("-h"):
-        print(HELP, end="")
+    args = CommandArguments("trust", words, help=HELP, switches=("--revoke",))
+    if args.show_help():
         return 0
     start = start_of(parsed, "default")
     trust = TrustStore(start.home / "trust.json")

@@ -41,9 +41,8 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
     verb = words[0] if words and words[0] in SWITCHES else ""
     known = SWITCHES[verb or "show"]
-    args = CommandArguments("fsm", words, switches=(*known, "--help", "-h"), verbs=tuple(SWITCHES), most=2)
-    if args.has("--help") or args.has("-h"):
-        print(HELP, end="")
+    args = CommandArguments("fsm", words, help=HELP, switches=known, verbs=tuple(SWITCHES), most=2)
+    if args.show_help():
         return 0
     names = args.words[1:]
     if verb in OF_ONE and not names:

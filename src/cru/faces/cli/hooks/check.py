@@ -22,9 +22,8 @@ cru hooks check --json   the same for programs
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """1 if something is broken."""
-    args = CommandArguments("hooks", ("check", *words), switches=("--json", "--help", "-h"), verbs=("check",), most=1)
-    if args.has("--help") or args.has("-h"):
-        print(HELP, end="")
+    args = CommandArguments("hooks", ("check", *words), help=HELP, switches=("--json",), verbs=("check",), most=1)
+    if args.show_help():
         return 0
     there = load_inventory(parsed, tell=False)
     made = find_problems(there, _tools())

@@ -41,10 +41,9 @@ BASH = {"command": "true"}
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """Raises NoSuchName, BadPayload, NoEntry, UsageProblem."""
     args = CommandArguments(
-        "hooks", ("test", *words), values=VALUES, switches=("--json", "--help", "-h"), verbs=("test",), most=2
+        "hooks", ("test", *words), values=VALUES, help=HELP, switches=("--json",), verbs=("test",), most=2
     )
-    if args.has("--help") or args.has("-h"):
-        print(HELP, end="")
+    if args.show_help():
         return 0
     if len(args.words) < 2:
         raise UsageProblem("`cru hooks test` needs an event", "such as: cru hooks test PreToolUse --tool bash")

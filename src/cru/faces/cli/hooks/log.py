@@ -29,10 +29,9 @@ MOST = 20
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """Raises UsageProblem if the words do not fit it, NoEntry."""
     args = CommandArguments(
-        "hooks", ("log", *words), values=("-n",), switches=("--json", "--full", "--help", "-h"), verbs=("log",), most=2
+        "hooks", ("log", *words), values=("-n",), help=HELP, switches=("--json", "--full"), verbs=("log",), most=2
     )
-    if args.has("--help") or args.has("-h"):
-        print(HELP, end="")
+    if args.show_help():
         return 0
     most = args.number("-n", MOST)
     if most < 0:

@@ -28,10 +28,9 @@ LONG = 160
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """Raises NoSuchName, NotInTrace."""
     args = CommandArguments(
-        "hooks", ("why", *words), values=("--turn",), switches=("--json", "--help", "-h"), verbs=("why",), most=3
+        "hooks", ("why", *words), values=("--turn",), help=HELP, switches=("--json",), verbs=("why",), most=3
     )
-    if args.has("--help") or args.has("-h"):
-        print(HELP, end="")
+    if args.show_help():
         return 0
     home = Home(home_path(parsed))
     name = context_name(parsed, home)

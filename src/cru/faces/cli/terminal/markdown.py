@@ -30,7 +30,7 @@ def _weight(text: str) -> Counter[str]:
     return Counter(char for char in text if char.isalnum() or char in "<&")
 
 
-class _Parser(MarkdownIt):
+class _VerbatimParser(MarkdownIt):
     """Addresses stay as they were written."""
 
     def normalizeLink(self, url: str) -> str:
@@ -104,7 +104,7 @@ class _MarkdownBlock(Markdown):
     def __init__(self, text: str) -> None:
         super().__init__("")
         # Both would put something else in the place of what was written.
-        parser = _Parser().enable(["strikethrough", "table"]).disable(["entity", "reference"])
+        parser = _VerbatimParser().enable(["strikethrough", "table"]).disable(["entity", "reference"])
         self.parsed = parser.parse(text)
         for token in self.parsed:
             if token.children:

@@ -34,11 +34,8 @@ cru trace --json         any of these as JSON
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
-    args = CommandArguments(
-        "trace", words, values=("--request", "--turn"), switches=("--next", "--json", "--help", "-h")
-    )
-    if args.has("--help") or args.has("-h"):
-        print(HELP, end="")
+    args = CommandArguments("trace", words, values=("--request", "--turn"), help=HELP, switches=("--next", "--json"))
+    if args.show_help():
         return 0
     home = Home(home_path(parsed))
     name = context_name(parsed, home)

@@ -1,0 +1,69 @@
+"""What the verbs of `cru plugin` share: the plugins that are found, and a session in which they are loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, TypeVar
+
+from cru.app import Built, Start, load_settings, plugin_places
+from cru.config.closest import did_you_mean
+from cru.contexts.home import Home
+from cru.extensions.errors import UnknownPlugin
+from cru.extensions.manager import Extensions
+from cru.faces.cli.console import say
+from cru.faces.cli.event_loop import run_interruptible
+from cru.faces.cli.flags import Parsed
+from cru.faces.cli.run_options import context_name, home_path, start_of
+from cru.faces.cli.session_run import open_session
+
+if TYPE_CHECKING:
+    from cru.events.stream import Notice
+    from cru.extensions.discovery.files import DiscoveredPlugin
+
+T = TypeVar("T")
+
+
+def plugin_start(parsed: Parsed) -> Start:
+    return start_of(parsed, context_name(parsed, Home(home_path(parsed))))
+
+
+def find_plugins(parsed: Parsed) -> list[DiscoveredPlugin]:
+    """Every plugin that is found, loaded or not."""
+    start = plugin_start(parsed)
+    return plugin_places(start, load_settings(start)[0]).find()[0]
+
+
+def unknown_plugin(name: str, known: Iterable[str]) -> UnknownPlugin:
+    """The error for a name that no plugin has."""
+    hint = did_you_mean(name, tuple(known)) or "cru plugin list shows those that are there"
+    return UnknownPlugin(f"there is no plugin {name}", hint)
+
+
+def with_plugins(parsed: Parsed, work: Callable[[Built, Extensions], Awaitable[T]]) -> T:
+    """Load the plugins into a session in which no turn runs, and do something with them."""
+    start = plugin_start(parsed)
+
+    async def run() -> T:
+        from cru.extensions.executables.schemas import SchemaCache
+
+        SchemaCache(start.home).forget_failures()
+        notices: list[Notice] = []
+        async with open_session(start, notices.append) as built:
+            # A session without a folder of plugins has none; then those that come with cru and are off.
+            extensions = built.extensions or Extensions(plugin_places(start, built.settings), {}, start.home)
+            if extensions.session is None:
+                await extensions.open(built.session.parts)
+            _say_notices(notices, {loaded.found.name for loaded in extensions.plugins if loaded.error})
+            return await work(built, extensions)
+
+    return run_interruptible(run())
+
+
+def _say_notices(notices: list[Notice], broken: set[str]) -> None:
+    """By plugin and line; the errors of broken ones are part of what is asked for."""
+    from cru.extensions.listing import line_of
+
+    owners = list(dict.fromkeys(notice.owner for notice in notices))
+    for notice in sorted(notices, key=lambda notice: (owners.index(notice.owner), line_of(f"cru: {notice.text}"))):
+        if notice.owner not in broken:
+            say(f"cru: {notice.text}")
