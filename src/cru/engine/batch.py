@@ -11,7 +11,7 @@ from cru.engine.parts import Parts
 from cru.engine.pending import PendingContext, context_texts
 from cru.engine.tool_call import PreparedCall, ToolOutcome
 from cru.engine.turn import Turn, TurnStopped
-from cru.events.payloads import ToolBatchCompleted
+from cru.events.payloads import FailureKind, ToolBatchCompleted
 from cru.permissions.asker import PermissionSubject
 from cru.values.messages import ToolCall
 
@@ -37,22 +37,22 @@ class LoopGuard:
     def __init__(self) -> None:
         self._rounds: deque[list[CallKey]] = deque(maxlen=LOOP_WINDOW)
         self._warned: Counter[CallKey] = Counter()
-        self._now: set[CallKey] = set()
+        self._stepped: set[CallKey] = set()
 
     def next_round(self) -> None:
         self._rounds.append([])
-        self._now.clear()
+        self._stepped.clear()
 
-    def seen(self, name: str, arguments: str, result: str) -> tuple[LoopStep, int]:
-        """Take one finished call; says what to do now and how often it was seen."""
+    def take(self, name: str, arguments: str, result: str) -> tuple[LoopStep, int]:
+        """Count one finished call: what to do now, and how often it was seen."""
         key = (name, arguments, hash(result))
         if not self._rounds:
             self.next_round()
         self._rounds[-1].append(key)
         count = sum(calls.count(key) for calls in self._rounds)
-        if count <= LOOP_MOST or key in self._now:  # one step a round: the model must see each
+        if count <= LOOP_MOST or key in self._stepped:  # one step a round: the model must see each
             return "", count
-        self._now.add(key)
+        self._stepped.add(key)
         self._warned[key] += 1
         return LOOP_STEPS[min(self._warned[key], len(LOOP_STEPS)) - 1], count
 
@@ -63,75 +63,76 @@ class LoopGuard:
 
 
 async def run(
-    parts: Parts, calls: tuple[ToolCall, ...], turn: Turn, coming: PendingContext, guard: LoopGuard
+    parts: Parts, calls: tuple[ToolCall, ...], turn: Turn, pending: PendingContext, guard: LoopGuard
 ) -> list[ToolOutcome]:
-    """Run a batch; what came of each call. Raises Stop("halted") after every call has its result."""
-    decided: list[PreparedCall] = []
+    """Run a batch; what came of each call. Raises TurnStopped("halted") after every call has its result."""
+    batch: list[PreparedCall] = []
     for call in calls:
-        made = await tool_call.decide(parts, call)
-        decided.append(made)
-        if made.answer.halt:
-            await _not_run(parts, calls, decided)
-            raise TurnStopped("halted", made.answer.reason or f"halted by {made.by or 'a hook'}")
-    done, halted = await _run_all(parts, decided)
-    for one in done:
-        coming.injects.extend(one.injects)
+        prepared = await tool_call.decide(parts, call)
+        batch.append(prepared)
+        if prepared.answer.halt:
+            await _finish_halted(parts, calls, batch)
+            raise TurnStopped("halted", prepared.answer.reason or f"halted by {prepared.decided_by or 'a hook'}")
+    outcomes, halt_reason = await _run_all(parts, batch)
+    for outcome in outcomes:
+        pending.injects.extend(outcome.injects)
     guard.next_round()
-    turn.results += len(done)
-    outcome = await parts.bus.dispatch(ToolBatchCompleted(calls, turn.fuel, turn.fallback))
-    turn.fuel, turn.fallback = outcome.payload.fuel, outcome.payload.fallback
-    coming.take(context_texts(parts, outcome.answer), outcome.answer.inject)
-    if outcome.answer.halt or halted:
-        raise TurnStopped("halted", outcome.answer.reason or halted)
-    await _mind_loops(parts, done, guard, coming)
-    return done
+    turn.results += len(outcomes)
+    completed = await parts.bus.dispatch(ToolBatchCompleted(calls, turn.fuel, turn.fallback))
+    turn.fuel, turn.fallback = completed.payload.fuel, completed.payload.fallback
+    answer = completed.answer
+    pending.add(context_texts(parts, answer), answer.inject)
+    if answer.halt or halt_reason:
+        raise TurnStopped("halted", answer.reason or halt_reason)
+    await _check_loops(parts, outcomes, guard, pending)
+    return outcomes
 
 
-async def _not_run(parts: Parts, calls: tuple[ToolCall, ...], decided: list[PreparedCall]) -> None:
-    """A halt while deciding: none runs. Who was refused keeps its own words, the rest say who halted."""
-    by = decided[-1].by or "a hook"
-    for at, call in enumerate(calls):
-        if at < len(decided) and not decided[at].runs:
-            await tool_call.run(parts, decided[at])
+async def _finish_halted(parts: Parts, calls: tuple[ToolCall, ...], batch: list[PreparedCall]) -> None:
+    """A halt while deciding: no call runs. One that was refused before keeps its refusal, the rest name who halted."""
+    by = batch[-1].decided_by or "a hook"
+    for number, call in enumerate(calls):
+        if number < len(batch) and not batch[number].may_run:
+            await tool_call.run(parts, batch[number])
         else:
-            _left_out(parts, call, by)
+            _log_not_run(parts, call, by)
 
 
-def _left_out(parts: Parts, call: ToolCall, by: str) -> None:
-    log_writer.result(parts, call, NOT_RUN.format(by=by), True, which="halted")
+def _log_not_run(parts: Parts, call: ToolCall, by: str) -> None:
+    log_writer.result(parts, call, NOT_RUN.format(by=by), True, which=FailureKind.HALTED.value)
 
 
-async def _run_all(parts: Parts, decided: list[PreparedCall]) -> tuple[list[ToolOutcome], str]:
+async def _run_all(parts: Parts, batch: list[PreparedCall]) -> tuple[list[ToolOutcome], str]:
     """In the model's order; neighbours that may run at the same time do. Also why the rest was left out, "" if nobody halted."""
-    done: list[ToolOutcome] = []
+    outcomes: list[ToolOutcome] = []
     finishing = asyncio.Lock()
-    for together in _stretches(decided):
-        by = next((d.halted_by for d in done if d.answer.halt), "")
+    for group in _group_parallel(batch):
+        by = next((outcome.halted_by for outcome in outcomes if outcome.answer.halt), "")
         if by:
-            for one in together:
-                _left_out(parts, one.call, by)
-        elif len(together) == 1:
-            done.append(await tool_call.run(parts, together[0]))
+            for prepared in group:
+                _log_not_run(parts, prepared.call, by)
+        elif len(group) == 1:
+            outcomes.append(await tool_call.run(parts, group[0]))
         else:
-            done += await _all([asyncio.create_task(tool_call.run(parts, d, finishing)) for d in together])
-    halting = next((d for d in done if d.answer.halt), None)
-    return done, "" if halting is None else halting.answer.reason or f"halted by {halting.halted_by}"
+            outcomes += await _gather([asyncio.create_task(tool_call.run(parts, call, finishing)) for call in group])
+    halted = next((outcome for outcome in outcomes if outcome.answer.halt), None)
+    return outcomes, "" if halted is None else halted.answer.reason or f"halted by {halted.halted_by}"
 
 
-def _stretches(decided: list[PreparedCall]) -> list[list[PreparedCall]]:
-    """Calls that run side by side: a call whose tool must be alone ends a stretch, so that a read never overtakes a write."""
-    stretches: list[list[PreparedCall]] = []
+def _group_parallel(batch: list[PreparedCall]) -> list[list[PreparedCall]]:
+    """Calls that run side by side: a call whose tool must be alone ends a group, so that a read never overtakes a write."""
+    groups: list[list[PreparedCall]] = []
     alone = True
-    for one in decided:
-        parallel = not one.runs or (one.tool is not None and one.tool.parallel)
+    for prepared in batch:
+        parallel = not prepared.may_run or (prepared.tool is not None and prepared.tool.parallel)
         if alone or not parallel:
-            stretches.append([])
-        stretches[-1].append(one)
+            groups.append([])
+        groups[-1].append(prepared)
         alone = not parallel
-    return stretches
+    return groups
 
 
-async def _all(tasks: list[asyncio.Task[ToolOutcome]]) -> list[ToolOutcome]:
+async def _gather(tasks: list[asyncio.Task[ToolOutcome]]) -> list[ToolOutcome]:
     """All results; if one raises or this is cancelled, nothing is left running behind."""
     try:
         return list(await asyncio.gather(*tasks))
@@ -142,23 +143,24 @@ async def _all(tasks: list[asyncio.Task[ToolOutcome]]) -> list[ToolOutcome]:
         raise
 
 
-async def _mind_loops(parts: Parts, done: list[ToolOutcome], guard: LoopGuard, coming: PendingContext) -> None:
-    for one in done:
-        name, arguments = one.call.name, one.call.arguments
-        step, count = guard.seen(name, arguments, one.raw)
+async def _check_loops(parts: Parts, outcomes: list[ToolOutcome], guard: LoopGuard, pending: PendingContext) -> None:
+    """Raises TurnStopped("halted") if the same call is made over and over."""
+    for outcome in outcomes:
+        name, arguments = outcome.call.name, outcome.call.arguments
+        step, count = guard.take(name, arguments, outcome.raw)
         if not step:
             continue
         why = f"{name}: the same call gave the same result {count} times"
         if step == "nudge":
-            coming.context.append(NUDGE.format(count=count))
+            pending.context.append(NUDGE.format(count=count))
             parts.bus.stream.warn(why)
         elif step == "ask":
-            reply = await permission.ask(parts, PermissionSubject(name, "tool", arguments, f"{why}; go on?"))
+            reply = await permission.ask_person(parts, PermissionSubject(name, "tool", arguments, f"{why}; go on?"))
             if reply is None:
                 parts.bus.stream.warn(f"{why}; nobody can be asked")
             elif reply.choice == "no":
                 raise TurnStopped("halted", f"loop: {why}")
             else:
-                guard.forgive(name, arguments, one.raw)
+                guard.forgive(name, arguments, outcome.raw)
         else:
             raise TurnStopped("halted", f"loop: {why}")

@@ -15,7 +15,7 @@ from cru.engine.round import ModelReply, RequestPlan, ask_model
 from cru.engine.states import LegState, StateMachine
 from cru.engine.tool_call import ToolOutcome
 from cru.engine.turn import USER, Cause, LegResult, Prompt, Turn, TurnStopped
-from cru.events.payloads import AgentResponded, LegStarted, StreamingDelta, SystemPromptBuild, ToolsSelect
+from cru.events.payloads import AgentResponded, FailureKind, LegStarted, StreamingDelta, SystemPromptBuild, ToolsSelect
 from cru.models.protocol import ContextTooLong
 from cru.values.errors import CruError
 from cru.values.messages import Span, ToolCall, ToolSpec
@@ -26,7 +26,9 @@ EMPTY_RETRIES = 2
 class Leg:
     """Runs once: begin, then run. What it collected is readable afterwards, whatever ended it."""
 
-    def __init__(self, parts: Parts, machine: StateMachine, prompt: Prompt, turn: Turn, coming: PendingContext) -> None:
+    def __init__(
+        self, parts: Parts, machine: StateMachine, prompt: Prompt, turn: Turn, pending: PendingContext
+    ) -> None:
         self.parts = parts
         self.turn = turn
         self.ref = prompt.ref
@@ -34,7 +36,7 @@ class Leg:
         self.recurse: str | None = None
         self._machine = machine
         self._prompt = prompt
-        self._coming = coming
+        self._pending = pending
         self._guard = LoopGuard()
         self._text = ""
         self._reply: ModelReply | None = None
@@ -75,7 +77,7 @@ class Leg:
         parts, prompt = self.parts, self._prompt
         text, beside = prompt.text, tuple[str, ...]()
         if not prompt.resolved:
-            text, beside = await receive_prompt(parts, prompt, self.ref, self._coming)
+            text, beside = await receive_prompt(parts, prompt, self.ref, self._pending)
         elif not self._unfinished():
             return
         self._machine.to(LegState.PREPARING)
@@ -137,7 +139,7 @@ class Leg:
         while True:
             if self._machine.state is not LegState.CALLING:
                 self._machine.to(LegState.CALLING)
-            self._flush_coming(plan)
+            self._flush_pending(plan)
             reply = self._reply = ModelReply()
             try:
                 self._model = await ask_model(parts, plan, reply)
@@ -159,9 +161,9 @@ class Leg:
                 f"empty reply from {plan.voice.model.name}, asking again ({empty} of {EMPTY_RETRIES})"
             )
 
-    def _flush_coming(self, plan: RequestPlan) -> None:
+    def _flush_pending(self, plan: RequestPlan) -> None:
         """What waits for the next request becomes one user message; a fresh prompt has taken its share along already."""
-        waiting = "" if plan.fresh else self._coming.drain()
+        waiting = "" if plan.fresh else self._pending.drain()
         if waiting:
             log_writer.inject(self.parts, waiting)
 
@@ -180,7 +182,7 @@ class Leg:
     async def _responded(self, payload: AgentResponded) -> None:
         await self.parts.bus.flush()
         outcome = await self.parts.bus.dispatch(payload)
-        self._coming.take(context_texts(self.parts, outcome.answer), outcome.answer.inject)
+        self._pending.add(context_texts(self.parts, outcome.answer), outcome.answer.inject)
         _halt(outcome.answer.halt, outcome.answer.reason)
 
     async def _tools(self, calls: tuple[ToolCall, ...]) -> bool:
@@ -189,7 +191,7 @@ class Leg:
         self._machine.to(LegState.TOOLING)
         if turn.fuel > 0:
             turn.fuel -= 1
-        done = await batch.run(parts, calls, turn, self._coming, self._guard)
+        done = await batch.run(parts, calls, turn, self._pending, self._guard)
         await self._settled_on_disk()
         self._sync = asyncio.get_running_loop().run_in_executor(None, parts.store.sync)
         for one in done:
@@ -207,12 +209,12 @@ class Leg:
 
     async def _say(self, done: ToolOutcome) -> None:
         """A call that ended the turn (call_user) speaks for the agent: its message is shown and logged as the agent's."""
-        if not done.said.strip():
+        if not done.result.strip():
             return
-        entry = log_writer.said(self.parts, done.said, done.call.id, self._model)
-        self._text = done.said
-        self.parts.bus.offer(StreamingDelta(done.said, 1))
-        await self._responded(AgentResponded(done.said, done.said, True, ref=entry))
+        entry = log_writer.said(self.parts, done.result, done.call.id, self._model)
+        self._text = done.result
+        self.parts.bus.offer(StreamingDelta(done.result, 1))
+        await self._responded(AgentResponded(done.result, done.result, True, ref=entry))
 
     async def _settled_on_disk(self) -> None:
         if self._sync is not None:
@@ -239,7 +241,7 @@ class Leg:
 def close_calls(parts: Parts) -> None:
     """Every call of a reply has a result: those that have none get one that says so."""
     for call in parts.history.open_calls():
-        log_writer.result(parts, call, INTERRUPTED, True, which="interrupted")
+        log_writer.result(parts, call, INTERRUPTED, True, which=FailureKind.INTERRUPTED.value)
 
 
 def _halt(halts: bool, reason: str) -> None:

@@ -20,7 +20,7 @@ class PendingContext(Struct):
     context: list[str] = field(default_factory=list)
     injects: list[Inject] = field(default_factory=list)
 
-    def take(self, texts: Iterable[str], inject: Inject | None) -> None:
+    def add(self, texts: Iterable[str], inject: Inject | None) -> None:
         self.context.extend(texts)
         if inject is not None:
             self.injects.append(inject)
@@ -37,20 +37,20 @@ def context_texts(parts: Parts, answer: Answer) -> list[str]:
     """Context in order, then one block that names the context files (docs/events.md, "The answer"); no file is read."""
     if not answer.context_files:
         return list(answer.context)
-    named = list(_named(parts, answer.context_files))
-    block = ["\n".join([HEADING, *(f"- {path}" for path in named)])] if named else []
+    names = list(_project_files(parts, answer.context_files))
+    block = ["\n".join([HEADING, *(f"- {path}" for path in names)])] if names else []
     return [*answer.context, *block]
 
 
-def _named(parts: Parts, paths: Sequence[str]) -> Iterator[str]:
-    """Those that are files of the project, each once, in the spelling that came first."""
+def _project_files(parts: Parts, paths: Sequence[str]) -> Iterator[str]:
+    """Those of the paths that are files of the project, each once, in the spelling that came first."""
     roots = tuple(dict.fromkeys((str(parts.root), os.path.realpath(parts.root))))
     seen: set[str] = set()
     for path in paths:
         try:
             real = os.path.realpath(parts.root / path)
-            if _below(real, roots[-1:]) is None:
-                parts.bus.stream.warn(f"context file {_plain(path)} lies outside of the project and is left out")
+            if _relative_to(real, roots[-1:]) is None:
+                parts.bus.stream.warn(f"context file {_printable(path)} lies outside of the project and is left out")
                 continue
             why = "" if stat.S_ISREG(os.stat(real).st_mode) else "not a regular file"
         except (OSError, ValueError) as error:  # ValueError: a path with a NUL, or one that cannot be encoded
@@ -59,16 +59,16 @@ def _named(parts: Parts, paths: Sequence[str]) -> Iterator[str]:
             parts.bus.note("context_files", f"{path}: {why}")
         elif real not in seen:
             seen.add(real)
-            yield _plain(_shown(os.path.normpath(parts.root / path), real, roots))
+            yield _printable(_shorten(os.path.normpath(parts.root / path), real, roots))
 
 
-def _shown(path: str, real: str, roots: tuple[str, ...]) -> str:
+def _shorten(path: str, real: str, roots: tuple[str, ...]) -> str:
     """Relative to the root as it was spelled, if that is the same file (`link/..` may not be), else as what it really is."""
-    spelled = _below(path, roots) if os.path.realpath(path) == real else None
-    return spelled or _below(real, roots) or real
+    spelled = _relative_to(path, roots) if os.path.realpath(path) == real else None
+    return spelled or _relative_to(real, roots) or real
 
 
-def _below(path: str, roots: tuple[str, ...]) -> str | None:
+def _relative_to(path: str, roots: tuple[str, ...]) -> str | None:
     """The path from the first of these folders that it lies in."""
     for root in roots:
         if path.startswith(root.rstrip("/") + "/"):
@@ -76,6 +76,6 @@ def _below(path: str, roots: tuple[str, ...]) -> str | None:
     return None
 
 
-def _plain(text: str) -> str:
+def _printable(text: str) -> str:
     """A path that stays on its line, whatever a file may be called."""
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

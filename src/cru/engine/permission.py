@@ -1,7 +1,6 @@
 """May this call run? Rules and modes, then hooks, then a person: the one place where the answers meet (docs/permissions.md).
 
-Four different refusals, told apart everywhere: policy (a rule, a mode, nobody to ask), human, timeout and error; a hook's own
-refusal carries the hook's name.
+Refusals are told apart everywhere: policy (a rule, a mode, nobody to ask), human, timeout, error, and hook with the hook's name.
 """
 
 from __future__ import annotations
@@ -9,11 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from cru.contexts.entries import new_id
 from cru.engine.parts import Parts
 from cru.events.answers import PASS, Answer, add
 from cru.events.payloads import (
+    FailureKind,
     InteractionCompleted,
     InteractionRequested,
     PermissionRequested,
@@ -25,33 +26,53 @@ from cru.tools.protocol import Access, Tool
 from cru.values.errors import CruError
 
 REFUSALS = {
-    "policy": "Not allowed by policy: {reason}",
-    "hook": "Blocked by {by}: {reason}",
-    "human": "The user refused: {reason}",
-    "timeout": "Nobody answered in time: {reason}",
-    "error": "Refused because of an error: {reason}",
+    FailureKind.POLICY: "Not allowed by policy: {reason}",
+    FailureKind.HOOK: "Blocked by {by}: {reason}",
+    FailureKind.HUMAN: "The user refused: {reason}",
+    FailureKind.TIMEOUT: "Nobody answered in time: {reason}",
+    FailureKind.ERROR: "Refused because of an error: {reason}",
 }
 HUMAN = "human"
 NOT_THERE = "nobody can be asked here; run cru on a terminal"
 
 
 class PermissionDecision(Struct, frozen=True):
-    """Granted or not, and why. by: policy, human, timeout, error, user (who ran it without the model), or the owner of a handler.
-    which: "" if granted, else policy, hook, human, timeout or error. `answer` is what the handlers said meanwhile."""
+    """Whether a call may run, and why.
 
-    granted: bool
+    by: policy, human, timeout, error, user (who ran it without the model), or the owner of a handler
+    refusal: of which kind the refusal is; None: the call may run
+    reason: in words, for the model and the journal
+    answer: what the handlers of the question added
+    """
+
     by: str
-    which: str = ""
+    refusal: FailureKind | None = None
     reason: str = ""
     answer: Answer = PASS
 
-    def told(self) -> str:
+    @property
+    def granted(self) -> bool:
+        return self.refusal is None
+
+    def refusal_text(self) -> str:
         """The refusal as the model reads it."""
-        return REFUSALS[self.which].format(by=self.by, reason=self.reason or "no reason given")
+        assert self.refusal is not None
+        return render_refusal(self.refusal, self.reason or "no reason given", self.by)
+
+
+def render_refusal(kind: FailureKind, reason: str, by: str = "") -> str:
+    """What the model reads of a call that may not run."""
+    return REFUSALS[kind].format(by=by, reason=reason)
 
 
 class PermissionQuestion(Struct, frozen=True):
-    """What leave is asked for. detail: what a rule's glob matches; origin: model, user, script or hook; tool gives the preview."""
+    """A call that needs permission.
+
+    detail: what a rule's glob matches
+    paths: what the call touches, as given by the model
+    origin: model, user, script or hook
+    tool: gives the preview
+    """
 
     name: str
     kind: str
@@ -63,102 +84,112 @@ class PermissionQuestion(Struct, frozen=True):
     tool: Tool | None = None
 
 
-def judge(parts: Parts, asked: PermissionQuestion) -> Verdict:
+def judge(parts: Parts, question: PermissionQuestion) -> Verdict:
     """Deny rules, mode and protected paths, before any hook's allow counts."""
-    return parts.gate.judge(asked.name, asked.kind, asked.detail, asked.paths)
+    return parts.gate.judge(question.name, question.kind, question.detail, question.paths)
 
 
-def refusal(by: str, answer: Answer, failed: bool) -> PermissionDecision:
+def refuse(by: str, answer: Answer, failed: bool) -> PermissionDecision:
     """A handler's own refusal, or that of a handler that failed."""
-    return PermissionDecision(False, by, "error" if failed else "hook", answer.reason, answer)
+    return PermissionDecision(by, FailureKind.ERROR if failed else FailureKind.HOOK, answer.reason, answer)
 
 
 async def decide(
-    parts: Parts, asked: PermissionQuestion, verdict: Verdict, answer: Answer, by: str
+    parts: Parts, question: PermissionQuestion, verdict: Verdict, answer: Answer, by: str
 ) -> PermissionDecision:
     """Decide a call that no deny rule forbids. `answer` is what the hooks of `tool:before_call` said, `by` their owners."""
     if answer.decision == "ask":
-        wanted = Verdict("ask", answer.reason or f"{by} wants a person to decide", verdict.rule)
-        decided = await _question(parts, asked, wanted, hook=True)
+        verdict = Verdict("ask", answer.reason or f"{by} wants a person to decide", verdict.rule)
+        decision = await _ask_hooks(parts, question, verdict, by_hook=True)
     elif answer.decision == "allow" and not (verdict.decision == "ask" and verdict.explicit):
-        decided = PermissionDecision(True, by, reason=answer.reason)
+        decision = PermissionDecision(by, reason=answer.reason)
     elif verdict.decision == "allow":
-        decided = PermissionDecision(True, "policy", reason=verdict.why)
+        decision = PermissionDecision("policy", reason=verdict.why)
     else:
-        decided = await _question(parts, asked, verdict)
-    return await resolved(parts, asked, decided)
+        decision = await _ask_hooks(parts, question, verdict)
+    return await announce(parts, question, decision)
 
 
-async def resolved(parts: Parts, asked: PermissionQuestion, decided: PermissionDecision) -> PermissionDecision:
+async def announce(parts: Parts, question: PermissionQuestion, decision: PermissionDecision) -> PermissionDecision:
     """Announce who decided what; a halt there refuses the call."""
-    word = "allow" if decided.granted else "deny"
-    by = decided.by if decided.granted or decided.which == "hook" else decided.which
-    payload = PermissionResolved(asked.name, asked.kind, word, by, asked.call_id, decided.reason)
+    word = "allow" if decision.granted else "deny"
+    by = decision.by if decision.refusal is None or decision.refusal is FailureKind.HOOK else decision.refusal.value
+    payload = PermissionResolved(question.name, question.kind, word, by, question.call_id, decision.reason)
     outcome = await parts.bus.dispatch(payload)
-    if outcome.answer.halt and not decided.answer.halt:
-        return PermissionDecision(False, outcome.by, "hook", outcome.answer.reason, add(decided.answer, outcome.answer))
-    return decided
+    if outcome.answer.halt and not decision.answer.halt:
+        return PermissionDecision(
+            outcome.by, FailureKind.HOOK, outcome.answer.reason, add(decision.answer, outcome.answer)
+        )
+    return decision
 
 
-async def _question(
-    parts: Parts, asked: PermissionQuestion, verdict: Verdict, hook: bool = False
+async def _ask_hooks(
+    parts: Parts, question: PermissionQuestion, verdict: Verdict, by_hook: bool = False
 ) -> PermissionDecision:
-    paths = tuple(path for _, path in asked.paths)
+    paths = tuple(path for _, path in question.paths)
     request = PermissionRequested(
-        asked.name, asked.kind, asked.detail, asked.call_id, verdict.why, dict(asked.args), paths
+        question.name, question.kind, question.detail, question.call_id, verdict.why, dict(question.args), paths
     )
     outcome = await parts.bus.dispatch(request)
     answer = outcome.answer
     if answer.stops:
-        return refusal(outcome.by, answer, outcome.failed)
+        return refuse(outcome.by, answer, outcome.failed)
     if answer.result == "deny":
-        return PermissionDecision(False, outcome.by, "hook", answer.reason, answer)
-    allowed = answer.decision == "allow" and not verdict.explicit  # a rule that asks wants more than a hook's leave
+        return PermissionDecision(outcome.by, FailureKind.HOOK, answer.reason, answer)
+    allowed = (
+        answer.decision == "allow" and not verdict.explicit
+    )  # a rule that asks wants more than a hook's permission
     if allowed or answer.result == "allow":
-        return PermissionDecision(True, outcome.by, reason=answer.reason, answer=answer)
+        return PermissionDecision(outcome.by, reason=answer.reason, answer=answer)
     if answer.result is not None:
         parts.bus.stream.warn(f"permission:requested: the result is allow or deny, not {answer.result!r}", outcome.by)
-    decided = await _person(parts, asked, verdict, hook)
-    return PermissionDecision(decided.granted, decided.by, decided.which, decided.reason, answer)
+    decision = await _decide_by_person(parts, question, verdict, by_hook)
+    return replace(decision, answer=answer)
 
 
-async def _person(parts: Parts, asked: PermissionQuestion, verdict: Verdict, hook: bool) -> PermissionDecision:
-    if asked.origin == "user" and not hook and not verdict.explicit:
-        return PermissionDecision(True, "user", reason="the user ran it")
-    if asked.origin == "script":
-        return PermissionDecision(False, "policy", "policy", f"{verdict.why}; a script may not answer for a person")
-    rule = parts.gate.rule_for(asked.name, asked.kind, asked.detail, asked.paths)
-    subject = PermissionSubject(asked.name, asked.kind, asked.detail, verdict.why, rule, _preview(parts, asked))
+async def _decide_by_person(
+    parts: Parts, question: PermissionQuestion, verdict: Verdict, by_hook: bool
+) -> PermissionDecision:
+    if question.origin == "user" and not by_hook and not verdict.explicit:
+        return PermissionDecision("user", reason="the user ran it")
+    if question.origin == "script":
+        return PermissionDecision("policy", FailureKind.POLICY, f"{verdict.why}; a script may not answer for a person")
+    rule = parts.gate.rule_for(question.name, question.kind, question.detail, question.paths)
+    subject = PermissionSubject(
+        question.name, question.kind, question.detail, verdict.why, rule, _preview(parts, question)
+    )
     try:
-        reply = await ask(parts, subject)
+        reply = await ask_person(parts, subject)
     except TimeoutError:
-        return PermissionDecision(False, "timeout", "timeout", verdict.why)
+        return PermissionDecision("timeout", FailureKind.TIMEOUT, verdict.why)
     except (CruError, OSError) as error:
-        return PermissionDecision(False, "error", "error", f"the question could not be asked: {error}")
+        return PermissionDecision("error", FailureKind.ERROR, f"the question could not be asked: {error}")
     if reply is None:
-        way = NOT_THERE if hook else allow_hint(asked.name, rule, asked.kind, verdict, parts.gate.settings_file)
-        return PermissionDecision(False, "policy", "policy", f"{verdict.why}; {way}")
+        way = (
+            NOT_THERE if by_hook else allow_hint(question.name, rule, question.kind, verdict, parts.gate.settings_file)
+        )
+        return PermissionDecision("policy", FailureKind.POLICY, f"{verdict.why}; {way}")
     if reply.choice == "no":
-        return PermissionDecision(False, HUMAN, "human", reply.reason)
+        return PermissionDecision(HUMAN, FailureKind.HUMAN, reply.reason)
     try:
         parts.gate.remember(subject, reply)
     except CruError as error:  # the answer holds for this session all the same
         parts.bus.stream.warn(str(error))
-    return PermissionDecision(True, HUMAN, reason=reply.choice)
+    return PermissionDecision(HUMAN, reason=reply.choice)
 
 
-def _preview(parts: Parts, asked: PermissionQuestion) -> str:
+def _preview(parts: Parts, question: PermissionQuestion) -> str:
     """What the tool shows of the call; of tools without a `preview`, every argument."""
     from cru.tools.preview import show_arguments
 
     try:
-        return str(getattr(asked.tool, "preview", show_arguments)(asked.args))
+        return str(getattr(question.tool, "preview", show_arguments)(question.args))
     except Exception as error:  # noqa: BLE001  the boundary around tools: the question is asked without it
-        parts.bus.stream.warn(f"tool {asked.name}: no preview: {type(error).__name__}: {error}")
+        parts.bus.stream.warn(f"tool {question.name}: no preview: {type(error).__name__}: {error}")
         return ""
 
 
-async def ask(parts: Parts, subject: PermissionSubject) -> PermissionReply | None:
+async def ask_person(parts: Parts, subject: PermissionSubject) -> PermissionReply | None:
     """Ask a person through the asker port, with the two interaction events around it. Raises what the asker raises."""
     dialog = new_id()
     await parts.bus.dispatch(InteractionRequested(dialog, "permission", f"{subject.tool}: {subject.detail}"))

@@ -98,8 +98,10 @@ INBOX_OPEN = "[messages from other contexts]"
 INBOX_CLOSE = "[end of messages]"
 
 
-async def receive_prompt(parts: Parts, prompt: Prompt, ref: str, coming: PendingContext) -> tuple[str, tuple[str, ...]]:
-    """Take in a prompt that is in the log as `ref`; returns the outgoing text and the context beside it. Raises Stop if it was
+async def receive_prompt(
+    parts: Parts, prompt: Prompt, ref: str, pending: PendingContext
+) -> tuple[str, tuple[str, ...]]:
+    """Take in a prompt that is in the log as `ref`; returns the outgoing text and the context beside it. Raises TurnStopped if it was
     cancelled or halted."""
     payload = MessageReceived(prompt.text, prompt.attachments, parts.username, ref)
     outcome = await parts.bus.dispatch(payload)
@@ -109,13 +111,13 @@ async def receive_prompt(parts: Parts, prompt: Prompt, ref: str, coming: Pending
         raise stop_for(answer, "the prompt")
     text = place_inject(answer, outcome.payload.content)
     text = "\n\n".join([*prompt.before, *_attached(text, outcome.payload.attachments), *prompt.after])
-    context = (*coming.context, *context_texts(parts, answer))
+    context = (*pending.context, *context_texts(parts, answer))
     with parts.store.inbox() as messages:
         text = _inbox(messages) + text
         log_writer.resolved(parts, ref, prompt.text, text, context)
     for problem in parts.store.refresh():  # lines of the inbox that are no messages
         parts.bus.stream.warn(f"{parts.store.folder / problem.file}:{problem.line}: {problem.message}")
-    coming.context.clear()
+    pending.context.clear()
     return text, context
 
 

@@ -157,7 +157,7 @@ class RequestPlan(Struct):
 
 
 async def ask_model(parts: Parts, plan: RequestPlan, reply: ModelReply) -> str:
-    """Announce, record and send one request; fills `reply`, returns provider:model. Raises Stop and ModelError."""
+    """Announce, record and send one request; fills `reply`, returns provider:model. Raises TurnStopped and ModelError."""
     voice, before = plan.voice, parts.history.messages()
     request = Request(voice.model.name, plan.spans, before, plan.tools, voice.parameters)
     said = await announce_request(parts, request, plan.text if plan.fresh else "", plan.round)

@@ -29,18 +29,18 @@ class Continuation(Struct, frozen=True):
 
 
 async def settle(
-    parts: Parts, result: LegResult, turn: Turn, coming: PendingContext, queue: PromptQueue
+    parts: Parts, result: LegResult, turn: Turn, pending: PendingContext, queue: PromptQueue
 ) -> Continuation:
     """The settling table of docs/turn.md. The log knows the leg's end, and the continuation, before anything else happens."""
     try:
         answer = await _complete(parts, result, turn, len(queue))
     except asyncio.CancelledError:  # the leg is over all the same
         log_writer.leg_ended(parts, result.ref, result.cause)
-        coming.injects.clear()
+        pending.injects.clear()
         raise
-    injects = [*coming.injects, *([answer.inject] if answer.inject is not None else [])]
-    coming.injects.clear()
-    coming.context.extend(context_texts(parts, answer))
+    injects = [*pending.injects, *([answer.inject] if answer.inject is not None else [])]
+    pending.injects.clear()
+    pending.context.extend(context_texts(parts, answer))
     if answer.halt or result.cause in ("halted", "interrupted"):
         log_writer.leg_ended(parts, result.ref, result.cause)
         halted = answer.halt and result.cause == "done"

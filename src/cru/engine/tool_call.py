@@ -10,7 +10,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -19,9 +19,17 @@ from msgspec.structs import replace
 from cru.engine import log_writer, permission
 from cru.engine.parts import Parts
 from cru.engine.pending import context_texts
-from cru.engine.permission import REFUSALS, PermissionDecision, PermissionQuestion
+from cru.engine.permission import PermissionDecision, PermissionQuestion, render_refusal
 from cru.events.answers import PASS, Answer, Inject, add
-from cru.events.payloads import OutputCached, ToolBeforeCall, ToolCalled, ToolCompleted, ToolFailed, ToolSettled
+from cru.events.payloads import (
+    FailureKind,
+    OutputCached,
+    ToolBeforeCall,
+    ToolCalled,
+    ToolCompleted,
+    ToolFailed,
+    ToolSettled,
+)
 from cru.events.scope import check
 from cru.events.stream import ToolOutput
 from cru.tools.output import is_too_long, save_output
@@ -30,12 +38,24 @@ from cru.values.errors import CruError
 from cru.values.messages import ToolCall
 
 NO_TOOLS = "no tool may be called in this run (no_tool_calls)"
-MOVED = "the path leads elsewhere now than when it was allowed"
+PATH_MOVED = "the path leads elsewhere now than when it was allowed"
 
 
 class PreparedCall(Struct, frozen=True):
-    """A call after deciding: either it may run, or `content` is its outcome already. which: as in `tool:failed`. `answer` is the
-    fold of all that handlers said, `injects` each dispatch's inject, `by` who decided, `places` where its paths led then."""
+    """A call after deciding: either it may run, or `content` is its outcome already.
+
+    tool: None: there is no tool of that name
+    args: as handlers left them
+    env: what handlers add to the environment
+    answer: the fold of all answers so far
+    injects: the injects of each dispatch
+    decided_by: who decided
+    may_run: whether it may run
+    content: what the model reads if it may not
+    failure_kind: why it came to nothing; None: it may run, or a handler did it instead
+    paths: what it touches, as given by the model
+    real_paths: where these led when it was decided
+    """
 
     call: ToolCall
     tool: Tool | None
@@ -43,17 +63,27 @@ class PreparedCall(Struct, frozen=True):
     env: dict[str, str]
     answer: Answer = PASS
     injects: tuple[Inject, ...] = ()
-    by: str = ""
-    runs: bool = False
+    decided_by: str = ""
+    may_run: bool = False
     content: str = ""
-    which: str = ""
+    failure_kind: FailureKind | None = None
     paths: tuple[tuple[Access, str], ...] = ()
-    places: tuple[str, ...] = ()
+    real_paths: tuple[str, ...] = ()
 
 
 class ToolOutcome(Struct, frozen=True):
-    """A finished call: what the model reads, what the tool gave (`raw`) and what handlers made of that (`result`), what it says in the
-    agent's name if it ended the turn (`said`), and what handlers added on the way. which: as in `tool:failed`; `ran`: it was let."""
+    """A finished call.
+
+    content: what the model reads
+    answer: the fold of all answers on the way
+    injects: the injects of each dispatch
+    ends_turn: the turn is over without another request
+    raw: what the tool gave
+    result: what handlers made of that
+    halted_by: who halted, if `answer` halts
+    failure_kind: why it came to nothing; None: it did not
+    ran: whether it was allowed to run
+    """
 
     call: ToolCall
     content: str
@@ -62,185 +92,228 @@ class ToolOutcome(Struct, frozen=True):
     injects: tuple[Inject, ...] = ()
     ends_turn: bool = False
     raw: str = ""
-    said: str = ""
-    halted_by: str = ""
     result: str = ""
-    which: str = ""
+    halted_by: str = ""
+    failure_kind: FailureKind | None = None
     ran: bool = False
+
+
+class CheckedArguments(NamedTuple):
+    """Arguments of a call, what is wrong with the call ("" = nothing), and of which kind that is."""
+
+    args: dict[str, Any]
+    problem: str = ""
+    failure_kind: FailureKind | None = None
 
 
 async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> PreparedCall:
     """Everything up to the decision; raises nothing that a model, a hook or a tool may cause."""
     check()
-    off = origin == "model" and parts.settings.no_tool_calls
-    tool = None if off else parts.tools.find(call.name)
-    args, problem, which = (_loose(call.arguments), NO_TOOLS, "policy") if off else _read(parts, tool, call)
+    is_off = origin == "model" and parts.settings.no_tool_calls
+    tool = None if is_off else parts.tools.find(call.name)
+    if is_off:
+        checked = CheckedArguments(_decode_loosely(call.arguments), NO_TOOLS, FailureKind.POLICY)
+    else:
+        checked = _check_arguments(parts, tool, call)
     kind = tool.kind if tool is not None else "tool"
-    before = ToolBeforeCall(call.name, args, call.id, kind, {}, not problem, problem, origin)
+    before = ToolBeforeCall(call.name, checked.args, call.id, kind, {}, not checked.problem, checked.problem, origin)
     outcome = await parts.bus.dispatch(before)
-    answer, args, by = outcome.answer, outcome.payload.args, outcome.by
+    answer, args, owners = outcome.answer, outcome.payload.args, outcome.by
     if tool is not None and args is not before.args:
-        args, problem, which = _reread(parts, tool, args)
-    made = PreparedCall(call, tool, args, outcome.payload.env, answer, _inject(answer), by)
-    asked = PermissionQuestion(call.name, kind, args, call.id, origin=origin)
+        checked = _check_again(parts, tool, args)
+    args = checked.args if tool is not None else args
+    prepared = PreparedCall(call, tool, args, outcome.payload.env, answer, _injects_of(answer), owners)
+    question = PermissionQuestion(call.name, kind, args, call.id, origin=origin)
     if answer.stops:
-        return _refused(made, await permission.resolved(parts, asked, permission.refusal(by, answer, outcome.failed)))
-    if problem and answer.result is None:
-        return _outcome(made, problem, which)
-    if tool is not None and not problem:
+        refusal = permission.refuse(owners, answer, outcome.failed)
+        return _refuse(prepared, await permission.announce(parts, question, refusal))
+    if checked.problem and answer.result is None:
+        return replace(prepared, content=checked.problem, failure_kind=checked.failure_kind)
+    if tool is not None and not checked.problem:
         try:
-            asked = replace(asked, detail=tool.subject(args), paths=tuple(tool.paths(args)), tool=tool)
+            question = replace(question, detail=tool.subject(args), paths=tuple(tool.paths(args)), tool=tool)
         except Exception as error:  # noqa: BLE001  the boundary around tools: reported
-            return _outcome(made, _failure(parts, tool, error), "failed")
-    return await _leave(parts, made, asked)
+            return replace(prepared, content=_report_failure(parts, tool, error), failure_kind=FailureKind.FAILED)
+    return await _get_permission(parts, prepared, question)
 
 
-async def _leave(parts: Parts, made: PreparedCall, asked: PermissionQuestion) -> PreparedCall:
-    verdict = permission.judge(parts, asked)
+async def _get_permission(parts: Parts, prepared: PreparedCall, question: PermissionQuestion) -> PreparedCall:
+    verdict = permission.judge(parts, question)
     if verdict.decision == "deny":
-        refusal = PermissionDecision(False, "policy", "policy", verdict.why)
-        return _refused(made, await permission.resolved(parts, asked, refusal))
-    if made.answer.result is not None:
-        return _handled(made)
-    decided = await permission.decide(parts, asked, verdict, made.answer, made.by)
-    if not decided.granted:
-        return _refused(made, decided)
-    return replace(_with(made, decided), runs=True, paths=asked.paths, places=_places(parts, asked.paths))
+        refusal = PermissionDecision("policy", FailureKind.POLICY, verdict.why)
+        return _refuse(prepared, await permission.announce(parts, question, refusal))
+    if prepared.answer.result is not None:
+        return _take_result(prepared)
+    decision = await permission.decide(parts, question, verdict, prepared.answer, prepared.decided_by)
+    if not decision.granted:
+        return _refuse(prepared, decision)
+    paths = question.paths
+    return replace(_add_answer(prepared, decision), may_run=True, paths=paths, real_paths=_real_paths(parts, paths))
 
 
-async def run(parts: Parts, decided: PreparedCall, finishing: asyncio.Lock | None = None) -> ToolOutcome:
+async def run(parts: Parts, prepared: PreparedCall, finishing: asyncio.Lock | None = None) -> ToolOutcome:
     """Run a decided call (or take its outcome), tell the handlers, log the result. One call finishes at a time."""
     check()
     started = time.perf_counter()
-    halted_by = decided.by
-    tool = decided.tool
-    if decided.runs and tool is not None and _places(parts, decided.paths) != decided.places:
-        decided = replace(decided, runs=False, which="policy", content=REFUSALS["policy"].format(reason=MOVED))
-    if decided.runs and tool is not None:
-        called = await parts.bus.dispatch(ToolCalled(decided.call.name, decided.args, decided.call.id))
-        decided = replace(
-            decided, answer=add(decided.answer, called.answer), injects=decided.injects + _inject(called.answer)
-        )
-        if called.answer.halt:
-            halted_by = called.by
-            result, which = ToolResult(f"not run: halted by {called.by}", is_error=True), "halted"
-        else:
-            result, which = await _run(parts, tool, decided)
+    halted_by, tool = prepared.decided_by, prepared.tool
+    if prepared.may_run and _real_paths(parts, prepared.paths) != prepared.real_paths:
+        content = render_refusal(FailureKind.POLICY, PATH_MOVED)
+        prepared = replace(prepared, may_run=False, failure_kind=FailureKind.POLICY, content=content)
+    kind = prepared.failure_kind
+    if not prepared.may_run or tool is None:
+        result = ToolResult(prepared.content, is_error=kind is not None)
     else:
-        result, which = ToolResult(decided.content, bool(decided.which)), decided.which
-    took = round((time.perf_counter() - started) * 1000, 3)
+        called = await parts.bus.dispatch(ToolCalled(prepared.call.name, prepared.args, prepared.call.id))
+        injects = prepared.injects + _injects_of(called.answer)
+        prepared = replace(prepared, answer=add(prepared.answer, called.answer), injects=injects)
+        if called.answer.halt:
+            halted_by, kind = called.by, FailureKind.HALTED
+            result = ToolResult(f"not run: halted by {halted_by}", is_error=True)
+        else:
+            result, kind = await _run_tool(parts, tool, prepared)
+    milliseconds = round((time.perf_counter() - started) * 1000, 3)
     async with finishing or asyncio.Lock():
-        return await _finish(parts, decided, result, which, took, halted_by)
+        return await _finish(parts, prepared, result, kind, milliseconds, halted_by)
 
 
-async def _run(parts: Parts, tool: Tool, decided: PreparedCall) -> tuple[ToolResult, str]:
-    call_id = decided.call.id
+async def _run_tool(parts: Parts, tool: Tool, prepared: PreparedCall) -> tuple[ToolResult, FailureKind | None]:
+    call_id = prepared.call.id
     emit: Callable[[str], None] = lambda text: parts.bus.stream.tell(ToolOutput(call_id, text))  # noqa: E731
-    env = {**parts.env, **decided.env} if decided.env else parts.env
-    running = ToolContext(call_id, parts.root, parts.store.folder, env, emit, parts.tool_services)
+    env = {**parts.env, **prepared.env} if prepared.env else parts.env
+    context = ToolContext(call_id, parts.root, parts.store.folder, env, emit, parts.tool_services)
     try:
-        result = await tool.run(decided.args, running)
+        result = await tool.run(prepared.args, context)
     except ToolTimeout as error:
         text = f"{error.partial}\n[{error.message}]" if error.partial else error.message
-        return ToolResult(text, is_error=True), "timeout"
+        return ToolResult(text, is_error=True), FailureKind.TIMEOUT
     except ToolError as error:
-        return ToolResult(str(error), is_error=True), "failed"
+        return ToolResult(str(error), is_error=True), FailureKind.FAILED
     except Exception as error:  # noqa: BLE001  the boundary around tools: the model and the user read it
-        return ToolResult(_failure(parts, tool, error), is_error=True), "failed"
-    return result, "failed" if result.is_error else ""
+        return ToolResult(_report_failure(parts, tool, error), is_error=True), FailureKind.FAILED
+    return result, FailureKind.FAILED if result.is_error else None
 
 
 async def _finish(
-    parts: Parts, decided: PreparedCall, result: ToolResult, which: str, took: float, halted_by: str
+    parts: Parts,
+    prepared: PreparedCall,
+    result: ToolResult,
+    kind: FailureKind | None,
+    milliseconds: float,
+    halted_by: str,
 ) -> ToolOutcome:
-    call, args = decided.call, decided.args
-    if result.is_error:
-        failed = await parts.bus.dispatch(ToolFailed(call.name, args, result.content, which, call.id, took))
-        said, more, by = failed.payload.error, failed.answer, failed.by
-    else:
-        completed = await parts.bus.dispatch(ToolCompleted(call.name, args, result.content, call.id, took))
-        said, more, by = completed.payload.result, completed.answer, completed.by
-    content, cached, spilled, spilled_by = await _spilled(parts, call, args, said)
-    answer = decided.answer
-    for other, owner in ((more, by), (spilled, spilled_by)):
+    call, args = prepared.call, prepared.args
+    which = "" if kind is None else kind.value
+    text, after, owner = await _announce_result(parts, prepared, result, which, milliseconds)
+    spilled = await _spill(parts, call, args, text)
+    answer = prepared.answer
+    for other, other_owner in ((after, owner), (spilled.answer, spilled.owner)):
         if other.halt and not answer.halt:
-            halted_by = owner
+            halted_by = other_owner
         answer = add(answer, other)
-    content = "\n".join(filter(None, [content, *context_texts(parts, answer)]))
+    content = "\n".join(filter(None, [spilled.content, *context_texts(parts, answer)]))
     log_writer.result(parts, call, content, result.is_error, **({"which": which} if which else {}))
-    settled = await parts.bus.dispatch(ToolSettled(call.name, args, said, content, call.id, result.is_error, cached))
+    settled = await parts.bus.dispatch(
+        ToolSettled(call.name, args, text, content, call.id, result.is_error, spilled.path)
+    )
     if settled.answer.halt and not answer.halt:
         halted_by = settled.by
-    answer = add(answer, settled.answer)
-    ends = result.ends_turn and not result.is_error
-    injects = decided.injects + _inject(more)
     return ToolOutcome(
         call,
         content,
         result.is_error,
-        answer,
-        injects,
-        ends,
-        result.content,
-        said if ends else "",
-        halted_by or "a hook",
-        said,
-        which,
-        decided.runs,
+        answer=add(answer, settled.answer),
+        injects=prepared.injects + _injects_of(after),
+        ends_turn=result.ends_turn and not result.is_error,
+        raw=result.content,
+        result=text,
+        halted_by=halted_by or "a hook",
+        failure_kind=kind,
+        ran=prepared.may_run,
     )
 
 
-async def _spilled(parts: Parts, call: ToolCall, args: dict[str, Any], content: str) -> tuple[str, str, Answer, str]:
-    """The content or its stub, the file that holds the rest, what the handlers said, and who they were."""
+async def _announce_result(
+    parts: Parts, prepared: PreparedCall, result: ToolResult, which: str, milliseconds: float
+) -> tuple[str, Answer, str]:
+    """Fire `tool:failed` or `tool:completed`: the text as handlers left it, their answer, and who they are."""
+    call, args, content = prepared.call, prepared.args, result.content
+    if result.is_error:
+        failed = await parts.bus.dispatch(ToolFailed(call.name, args, content, which, call.id, milliseconds))
+        return failed.payload.error, failed.answer, failed.by
+    completed = await parts.bus.dispatch(ToolCompleted(call.name, args, content, call.id, milliseconds))
+    return completed.payload.result, completed.answer, completed.by
+
+
+class Spilled(NamedTuple):
+    """An output that may have been too long.
+
+    content: the output or its stub
+    path: the file that holds the rest, "" if there is none
+    answer: what counts of the handlers' answers
+    owner: who gave it
+    """
+
+    content: str
+    path: str = ""
+    answer: Answer = PASS
+    owner: str = ""
+
+
+async def _spill(parts: Parts, call: ToolCall, args: dict[str, Any], content: str) -> Spilled:
+    """Save an output that is too long, unless a handler cancels that."""
     if not is_too_long(content, parts.tool_settings):
-        return content, "", PASS, ""
+        return Spilled(content)
     size, lines = len(content.encode("utf-8", "replace")), content.count("\n") + 1
     outcome = await parts.bus.dispatch(OutputCached(call.name, args, content, size, lines))
     answer = outcome.answer
     if answer.stops:
-        return content, "", Answer(halt=answer.halt, reason=answer.reason), outcome.by
+        return Spilled(content, "", Answer(halt=answer.halt, reason=answer.reason), outcome.by)
     summary = answer.result if isinstance(answer.result, str) else outcome.payload.summary
     stub, path = save_output(parts.store.folder, call.id, call.name, content, parts.tool_settings, summary or None)
-    return stub, path, PASS, ""
+    return Spilled(stub, path)
 
 
-def _places(parts: Parts, paths: tuple[tuple[Access, str], ...]) -> tuple[str, ...]:
+def _real_paths(parts: Parts, paths: tuple[tuple[Access, str], ...]) -> tuple[str, ...]:
     """Where paths lead now, links followed: a call of the same reply may have put a link there since it was decided."""
     return tuple(os.path.realpath(parts.root / os.path.expanduser(path)) for _, path in paths)
 
 
-def _read(parts: Parts, tool: Tool | None, call: ToolCall) -> tuple[dict[str, Any], str, str]:
-    """The arguments, what is wrong with the call, and of which kind that is."""
+def _check_arguments(parts: Parts, tool: Tool | None, call: ToolCall) -> CheckedArguments:
+    """The arguments as the model wrote them."""
+    loose = _decode_loosely
     if tool is None:
         near = parts.tools.closest(call.name)
         hint = f"; did you mean `{near}`?" if near else ""
-        return _loose(call.arguments), f"there is no tool `{call.name}`{hint}", "unknown"
+        return CheckedArguments(loose(call.arguments), f"there is no tool `{call.name}`{hint}", FailureKind.UNKNOWN)
     try:
-        return tool.check(call.arguments), "", ""
+        return CheckedArguments(tool.check(call.arguments))
     except ArgumentError as error:
-        return _loose(call.arguments), f"bad arguments for {call.name}: {error}", "invalid"
+        problem = f"bad arguments for {call.name}: {error}"
+        return CheckedArguments(loose(call.arguments), problem, FailureKind.INVALID)
     except Exception as error:  # noqa: BLE001  the boundary around tools: reported
-        return _loose(call.arguments), _failure(parts, tool, error), "failed"
+        return CheckedArguments(loose(call.arguments), _report_failure(parts, tool, error), FailureKind.FAILED)
 
 
-def _reread(parts: Parts, tool: Tool, args: dict[str, Any]) -> tuple[dict[str, Any], str, str]:
-    """The same for arguments that a hook changed."""
-    by_hook = f"bad arguments for {tool.spec.name} (as changed by a hook)"
+def _check_again(parts: Parts, tool: Tool, args: dict[str, Any]) -> CheckedArguments:
+    """The arguments as a handler changed them."""
     try:
-        return tool.check(msgspec.json.encode(args).decode()), "", ""
+        return CheckedArguments(tool.check(msgspec.json.encode(args).decode()))
     except ArgumentError as error:
-        return args, f"{by_hook}: {error}", "invalid"
+        problem = str(error)
     except Exception as error:  # noqa: BLE001  not JSON, or a defect of the tool: reported
-        return args, f"{by_hook}: {_failure(parts, tool, error)}", "invalid"
+        problem = _report_failure(parts, tool, error)
+    problem = f"bad arguments for {tool.spec.name} (as changed by a hook): {problem}"
+    return CheckedArguments(args, problem, FailureKind.INVALID)
 
 
-def _failure(parts: Parts, tool: Tool, error: Exception) -> str:
+def _report_failure(parts: Parts, tool: Tool, error: Exception) -> str:
+    """Tell the person of a defect in a tool; its text for the model."""
     text = str(error) if isinstance(error, CruError) else f"{type(error).__name__}: {error}"
     parts.bus.stream.warn(f"tool {tool.spec.name} failed: {text}", tool.source)
     return text
 
 
-def _loose(arguments: str) -> dict[str, Any]:
+def _decode_loosely(arguments: str) -> dict[str, Any]:
     """Arguments that do not fit, as far as they are a table at all; the raw text otherwise."""
     try:
         value = msgspec.json.decode(arguments)
@@ -249,27 +322,32 @@ def _loose(arguments: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {"_raw": arguments}
 
 
-def _inject(answer: Answer) -> tuple[Inject, ...]:
+def _injects_of(answer: Answer) -> tuple[Inject, ...]:
     return () if answer.inject is None else (answer.inject,)
 
 
-def _outcome(made: PreparedCall, content: str, which: str) -> PreparedCall:
-    return replace(made, content=content, which=which)
+def _add_answer(prepared: PreparedCall, decision: PermissionDecision) -> PreparedCall:
+    """The call with what handlers answered while permission was asked for."""
+    if decision.answer is PASS or decision.answer is prepared.answer:
+        return prepared
+    injects = prepared.injects + _injects_of(decision.answer)
+    return replace(prepared, answer=add(prepared.answer, decision.answer), injects=injects)
 
 
-def _with(made: PreparedCall, leave: PermissionDecision) -> PreparedCall:
-    """The call with what was said while leave was asked for."""
-    if leave.answer is PASS or leave.answer is made.answer:
-        return made
-    return replace(made, answer=add(made.answer, leave.answer), injects=made.injects + _inject(leave.answer))
+def _refuse(prepared: PreparedCall, refusal: PermissionDecision) -> PreparedCall:
+    return replace(
+        _add_answer(prepared, refusal),
+        content=refusal.refusal_text(),
+        failure_kind=refusal.refusal,
+        decided_by=refusal.by,
+    )
 
 
-def _refused(made: PreparedCall, refusal: PermissionDecision) -> PreparedCall:
-    return replace(_with(made, refusal), content=refusal.told(), which=refusal.which, by=refusal.by)
-
-
-def _handled(made: PreparedCall) -> PreparedCall:
-    result = made.answer.result
+def _take_result(prepared: PreparedCall) -> PreparedCall:
+    """A handler did it instead: its result is the outcome."""
+    result = prepared.answer.result
     if isinstance(result, dict) and "content" in result:
-        return _outcome(made, str(result["content"]), "failed" if result.get("is_error") else "")
-    return _outcome(made, result if isinstance(result, str) else msgspec.json.encode(result, enc_hook=str).decode(), "")
+        kind = FailureKind.FAILED if result.get("is_error") else None
+        return replace(prepared, content=str(result["content"]), failure_kind=kind)
+    text = result if isinstance(result, str) else msgspec.json.encode(result, enc_hook=str).decode()
+    return replace(prepared, content=text)

@@ -71,7 +71,7 @@ class TurnStopped(Exception):
 
 
 def stop_for(answer: Answer, what: str) -> TurnStopped:
-    """The Stop that a cancel or halt means."""
+    """The end of the leg that a cancel or halt means."""
     return TurnStopped("halted" if answer.halt else "cancelled", answer.reason or f"{what} was cancelled")
 
 

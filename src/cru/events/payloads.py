@@ -6,6 +6,7 @@ Durations are milliseconds. A field that handlers may change is listed in the ca
 from __future__ import annotations
 
 from copy import deepcopy
+from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
@@ -186,6 +187,22 @@ class ToolCompleted(Struct, frozen=True):
     call_id: str
     duration: float = 0.0
     ref: str = ""
+
+
+class FailureKind(StrEnum):
+    """Why a call came to nothing, as `ToolFailed.which` says it: refused (policy to error), not called as its schema says, failed while
+    it ran, or not run to its end."""
+
+    POLICY = "policy"
+    HOOK = "hook"
+    HUMAN = "human"
+    TIMEOUT = "timeout"
+    ERROR = "error"
+    INVALID = "invalid"
+    UNKNOWN = "unknown"
+    FAILED = "failed"
+    HALTED = "halted"
+    INTERRUPTED = "interrupted"
 
 
 class ToolFailed(Struct, frozen=True):

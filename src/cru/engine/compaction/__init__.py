@@ -62,7 +62,7 @@ class Compactor:
         self._given_up = self._rescued = False
 
     async def fit(self, voice: ResolvedModel, spans: Sequence[Span], tools: Sequence[ToolSpec], ref: str) -> bool:
-        """Compact if it is time to, and allowed; True if the context was compacted. Raises Stop if a handler halted."""
+        """Compact if it is time to, and allowed; True if the context was compacted. Raises TurnStopped if a handler halted."""
         settings = self._parts.settings
         if not settings.auto_compact or self._given_up:
             return False

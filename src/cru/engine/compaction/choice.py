@@ -22,7 +22,7 @@ _ARRAY = re.compile(r"\[[^\[\]]*\]")
 
 async def choose(parts: Parts, voice: ResolvedModel, offered: Offer) -> set[int] | None:
     """The candidates that go, by their places; None: the oldest, since the setting wants it so, there is nothing to choose, or no
-    usable choice came (which is told). Raises Stop."""
+    usable choice came (which is told). Raises TurnStopped."""
     if parts.settings.compaction_choice != "model" or offered.count >= len(offered.candidates):
         return None
     try:

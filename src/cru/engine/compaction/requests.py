@@ -26,7 +26,7 @@ CUT = "[… {left:,} characters left out here …]"
 
 async def ask(parts: Parts, voice: ResolvedModel, system: Span, text: str) -> str:
     """What the model answers; "" if it says nothing. Raises NothingToCompact if a handler cancelled the request or the reply is no
-    whole answer, Stop if a handler halted there, and ModelError."""
+    whole answer, TurnStopped if a handler halted there, and ModelError."""
     request = Request(voice.model.name, (system,), (Message("user", text),), (), voice.parameters)
     reply = ModelReply()
     with purpose("compaction", "cru"):

@@ -27,7 +27,7 @@ SHARE = 0.7
 async def compact(
     parts: Parts, voice: ResolvedModel, now: Fill, strategy: Strategy, ref: str, trigger: str = "auto"
 ) -> bool:
-    """Summarise and set an anchor; False if there is too little to drop or a handler cancelled. Raises Stop if one halted,
+    """Summarise and set an anchor; False if there is too little to drop or a handler cancelled. Raises TurnStopped if one halted,
     NothingToCompact and ModelError if there is no summary."""
     store = parts.store
     if _offer(parts, strategy, ref) is None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cru.contexts.errors import StoreUnwritable
+from cru.events.payloads import FailureKind
 from cru.faces.cli.console import ExitStatus, TerminalOutput, printable, say
 from cru.values.errors import CruError
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from cru.faces.cli.operations.flag_run import FlagRun
     from cru.tools.protocol import Tool
 
-# Words of `tool:failed` for calls that were not let; a timeout is one only before the tool ran.
-DENIED = frozenset({"policy", "hook", "human", "error", "halted"})
+# Failures of calls that were not allowed to run; a timeout is one only before the tool ran.
+DENIED = frozenset({FailureKind.POLICY, FailureKind.HOOK, FailureKind.HUMAN, FailureKind.ERROR, FailureKind.HALTED})
 LEAVE = '"flags": {"trust": true} allows what only a mode asks about'
 
 
@@ -111,12 +112,12 @@ def _failure(name: str, tool: Tool | None, outcome: ToolOutcome, *, program: boo
     text = outcome.content.rstrip("\n") or f"{name} failed"
     if streamed and getattr(tool, "outside", False):
         text = _without_errors(name, text)
-    if outcome.which == "unknown":
+    if outcome.failure_kind is FailureKind.UNKNOWN:
         return CallFailed(text, "`cru /tools` lists them", ExitStatus.USAGE)
-    if outcome.which == "invalid":
+    if outcome.failure_kind is FailureKind.INVALID:
         return CallFailed(text, _example(name, tool), ExitStatus.USAGE)
-    denied = outcome.which in DENIED or (outcome.which == "timeout" and not outcome.ran)
-    hint = LEAVE if program and outcome.which == "policy" else ""
+    denied = outcome.failure_kind in DENIED or (outcome.failure_kind is FailureKind.TIMEOUT and not outcome.ran)
+    hint = LEAVE if program and outcome.failure_kind is FailureKind.POLICY else ""
     return CallFailed(text, hint, ExitStatus.DENIED if denied else ExitStatus.ERROR)
 
 
