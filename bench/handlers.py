@@ -74,7 +74,7 @@ def machine() -> Callable[[], Any]:
     vm = LuaVM()
     function = vm.load(f"local event = ... {CHANGE}", "=bare")
     table = {field: getattr(TOOL, field) for field in TOOL.__struct_fields__}
-    return lambda: vm.call_soon_ok(function, table)
+    return lambda: vm.start(function, table)
 
 
 async def measured(rounds: int, journal: bool, folder: Path) -> dict[str, float]:

@@ -27,42 +27,35 @@ RESULT_KEYS = ("message", "error", "inject", "model")
 NAMED_ARGUMENT = re.compile(r"([A-Za-z_]\w*)=(.*)\Z", re.DOTALL)
 
 
-def add_commands(host: Host, said: Any) -> None:
+def add_commands(host: Host, commands: object) -> None:
     """The commands of a plugin's table: name → {desc, hint, params, fn}. Raises PluginFailed."""
-    for name, one in spec_entries("commands", said):
-        unknown_keys.check_entry(host, f"the command {name}", one, COMMAND_KEYS)
-        if callable(one.get("fn")):
-            given = read_parameters(host, f"the command {name}", one.get("params"))
-            add_command(host, name, str(one.get("desc") or ""), str(one.get("hint") or ""), given, one["fn"])
-        else:
-            host.problem(f"the command {name} is left out: it has no function `fn`")
+    for entry in spec_entries(host, "commands", commands, COMMAND_KEYS):
+        parameters = read_parameters(host, entry.label, entry.spec.get("params"))
+        hint = str(entry.spec.get("hint") or "")
+        add_command(host, entry.name, entry.description, hint, parameters, entry.function)
 
 
 def add_command(
-    host: Host, name: str, about: str, hint: str, params: tuple[Parameter, ...], function: Callable[..., Any]
+    host: Host, name: str, description: str, hint: str, params: tuple[Parameter, ...], function: Callable[..., Any]
 ) -> None:
     """Let a person type `/name`. A name that is taken stays with whom it belongs to, and the plugin is told."""
     hint = hint or " ".join(p.name if p.required else f"[{p.name}]" for p in params)
     commands, owner = host.session.parts.commands, host.plugin.name
     run = partial(_run, host, name, function)
-    problem = commands.add(Command(name, about, run, owner=owner, hint=hint, where=host.plugin.where(function)))
+    problem = commands.add(Command(name, description, run, owner=owner, hint=hint, where=host.plugin.where(function)))
     if problem:
         host.problem(problem)
         return
     host.own(lambda: commands.drop(owner), "commands")
 
 
-async def start_services(host: Host, said: Any) -> None:
+async def start_services(host: Host, services: object) -> None:
     """The services of a plugin's table: name → {desc, fn}; each fn runs beside everything else until the plugin is unloaded. Raises
     PluginFailed."""
     from cru.namespace.service import start_service
 
-    for name, one in spec_entries("services", said):
-        unknown_keys.check_entry(host, f"the service {name}", one, SERVICE_KEYS)
-        if callable(one.get("fn")):
-            await start_service(name, str(one.get("desc") or ""), one["fn"])
-        else:
-            host.problem(f"the service {name} is left out: it has no function `fn`")
+    for entry in spec_entries(host, "services", services, SERVICE_KEYS):
+        await start_service(entry.name, entry.description, entry.function)
 
 
 def parse_arguments(typed: str) -> dict[str, Any]:
@@ -106,14 +99,14 @@ class PluginCommandContext(Object):
         """Raise an event of one's own; those who listen to that name hear it before this returns."""
         await self._host.session.parts.bus.dispatch(Custom(name, payload))
 
-    def display_info(self, *said: Any) -> None:
-        self._display(said, is_error=False)
+    def display_info(self, *words: Any) -> None:
+        self._display(words, is_error=False)
 
-    def display_error(self, *said: Any) -> None:
-        self._display(said, is_error=True)
+    def display_error(self, *words: Any) -> None:
+        self._display(words, is_error=True)
 
-    def _display(self, said: tuple[Any, ...], is_error: bool) -> None:
-        text = "".join(str(one) for one in said if one is not self)
+    def _display(self, words: tuple[Any, ...], is_error: bool) -> None:
+        text = "".join(str(word) for word in words if word is not self)
         self._host.session.parts.bus.stream.tell(CommandSaid(self.handler_name, text, is_error))
 
 
@@ -124,7 +117,7 @@ async def _run(host: Host, name: str, function: Callable[..., Any], typed: str) 
         value = host.plugin.invoke(function, parse_arguments(typed), PluginCommandContext(host, name))
         if isawaitable(value):
             value = await value
-        return _said(host, name, value)
+        return _read_result(host, name, value)
     except NamespaceError as error:
         where = getattr(error, "where", "")
         place = f"{where}: " if where and where not in error.message else ""
@@ -133,7 +126,7 @@ async def _run(host: Host, name: str, function: Callable[..., Any], typed: str) 
         HOST.reset(token)
 
 
-def _said(host: Host, name: str, value: Any) -> CommandResult:
+def _read_result(host: Host, name: str, value: Any) -> CommandResult:
     """What the function returned: a text or {message} is shown, {error} is a failure, {inject} gives the prompt; what is shown is shown
     beside a failure, too. Raises CommandFailed and BadArgument."""
     if value is None:
@@ -166,12 +159,12 @@ def _inject(value: Mapping[str, Any]) -> Inject | None:
 
 
 def _text(field: str, value: Mapping[str, Any]) -> str:
-    found = value.get(field)
-    if found is None or found is False:
+    raw = value.get(field)
+    if raw is None or raw is False:
         return ""
-    if not _is_text(found):
-        raise BadArgument(f"`{field}` must be a text, not a {lua_type(found)}")
-    return tostring(found)
+    if not _is_text(raw):
+        raise BadArgument(f"`{field}` must be a text, not a {lua_type(raw)}")
+    return tostring(raw)
 
 
 def _is_text(value: Any) -> bool:

@@ -14,19 +14,19 @@ LINE = re.compile(r"\.\w+:(\d+)")
 
 def plugin_rows(extensions: Extensions) -> list[dict[str, Any]]:
     """Every plugin by name: how it is, and all that it registered."""
-    return [_row(extensions, one) for one in sorted(extensions.plugins, key=lambda one: one.name)]
+    return [_row(extensions, plugin) for plugin in sorted(extensions.plugins, key=lambda plugin: plugin.name)]
 
 
 def format_row(row: dict[str, Any]) -> list[str]:
     """One plugin as text."""
     version = f" {row['version']}" if row["version"] else ""
-    said = [f"{row['name'] + version:<20} {row['language']:<7} {row['state']:<9} {row['layer']:<8} {row['file']}"]
-    said += [f"  handler:   {_handler(one)}" for one in row["handlers"]]
+    lines = [f"{row['name'] + version:<20} {row['language']:<7} {row['state']:<9} {row['layer']:<8} {row['file']}"]
+    lines += [f"  handler:   {_handler(handler)}" for handler in row["handlers"]]
     for key in ("tools", "commands", "services"):
         if row[key]:
             mark = "/" if key == "commands" else ""
-            said.append(f"  {key + ':':<10} {', '.join(mark + name for name in row[key])}")
-    return said + [f"  {'error:':<10} {_sentence(text)}" for text in row["errors"]]
+            lines.append(f"  {key + ':':<10} {', '.join(mark + name for name in row[key])}")
+    return lines + [f"  {'error:':<10} {_sentence(text)}" for text in row["errors"]]
 
 
 def _sentence(text: str) -> str:
@@ -34,37 +34,38 @@ def _sentence(text: str) -> str:
     return "; ".join(" ".join(line.split()) for line in text.splitlines() if line.strip()).replace(":;", ":")
 
 
-def _handler(one: dict[str, Any]) -> str:
-    pattern = f" pattern {one['pattern']}" if one["pattern"] else ""
-    return f"{one['event']} priority {one['priority']}{pattern} {one['where']}".rstrip()
+def _handler(handler: dict[str, Any]) -> str:
+    pattern = f" pattern {handler['pattern']}" if handler["pattern"] else ""
+    return f"{handler['event']} priority {handler['priority']}{pattern} {handler['where']}".rstrip()
 
 
-def _row(extensions: Extensions, one: LoadedPlugin) -> dict[str, Any]:
-    session, found = extensions.session, one.found
+def _row(extensions: Extensions, loaded: LoadedPlugin) -> dict[str, Any]:
+    session, found = extensions.session, loaded.found
     row: dict[str, Any] = {
-        "name": one.name, "owner": one.name, "version": found.manifest.version if found.manifest is not None else "",
-        "language": found.kind, "state": one.state, "layer": found.layer, "file": str(found.files[0]),
-        "handlers": [], "tools": [], "commands": [], "services": [], "error": one.error, "errors": [one.error] if one.error else [],
+        "name": loaded.name, "owner": loaded.name, "version": found.manifest.version if found.manifest is not None else "",
+        "language": found.kind, "state": loaded.state, "layer": found.layer, "file": str(found.files[0]),
+        "handlers": [], "tools": [], "commands": [], "services": [],
+        "error": loaded.error, "errors": [loaded.error] if loaded.error else [],
     }  # fmt: skip
-    if session is None or one.plugin is None:
+    if session is None or loaded.plugin is None:
         return row
     parts = session.parts
-    handlers = [h for listed in parts.bus.registry.by_event.values() for h in listed if h.owner == one.name]
+    handlers = [h for group in parts.bus.registry.by_event.values() for h in group if h.owner == loaded.name]
     row["handlers"] = [
         {"event": h.event, "priority": h.priority, "pattern": h.pattern, "where": h.where}
         for h in sorted(handlers, key=lambda h: (h.event, h.order))
     ]
-    tools = [name for name in parts.tools.names() if getattr(parts.tools.find(name), "source", "") == one.name]
+    tools = [name for name in parts.tools.names() if getattr(parts.tools.find(name), "source", "") == loaded.name]
     row["tools"] = sorted(tools)
-    row["commands"] = [command.name for command in parts.commands.all() if command.owner == one.name]
+    row["commands"] = [command.name for command in parts.commands.all() if command.owner == loaded.name]
     services = session.shared.get("services", {}).values()
-    row["services"] = sorted(service.name for service in services if service.start.host.plugin.name == one.name)
-    failures = [f"{f.context}: {f.error}" for f in recent_failures(session) if f.plugin == one.name]
-    row["errors"] += [*sorted(one.plugin.problems, key=line_of), *failures]
+    row["services"] = sorted(service.name for service in services if service.start.host.plugin.name == loaded.name)
+    failures = [f"{f.context}: {f.error}" for f in recent_failures(session) if f.plugin == loaded.name]
+    row["errors"] += [*sorted(loaded.plugin.problems, key=line_of), *failures]
     return row
 
 
 def line_of(text: str) -> int:
     """The line of a file that a text names, 0 if it names none."""
-    found = LINE.search(text)
-    return int(found[1]) if found else 0
+    match = LINE.search(text)
+    return int(match[1]) if match else 0

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from inspect import isawaitable
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -34,10 +34,12 @@ class Parameter(Struct, frozen=True):
     required: bool = True
 
 
-def make_parameter(name: str, kind: str, about: str, optional: bool = False) -> Parameter:
+def make_parameter(name: str, kind: str, description: str, optional: bool = False) -> Parameter:
     """Of a type word: string, number, integer, boolean, table, object, any, array<T>, {T}; with ? behind it, it may be left out."""
-    made = _schema(kind.rstrip("?"))
-    return Parameter(name, {**made, "description": about} if about else made, not (optional or kind.endswith("?")))
+    schema = _schema(kind.rstrip("?"))
+    return Parameter(
+        name, {**schema, "description": description} if description else schema, not (optional or kind.endswith("?"))
+    )
 
 
 def _schema(kind: str) -> dict[str, Any]:
@@ -47,45 +49,66 @@ def _schema(kind: str) -> dict[str, Any]:
     return {"type": SCHEMA_TYPES[kind]} if kind in SCHEMA_TYPES else {}
 
 
-def read_parameters(host: Host, what: str, said: Any) -> tuple[Parameter, ...]:
+def read_parameters(host: Host, what: str, specs: Any) -> tuple[Parameter, ...]:
     """Of a list of {name, type?, desc?, optional?}. Raises PluginFailed."""
-    made = []
-    for one in said or ():
-        if not isinstance(one, Mapping) or not isinstance(one.get("name"), str):
+    parameters = []
+    for spec in specs or ():
+        if not isinstance(spec, Mapping) or not isinstance(spec.get("name"), str):
             raise PluginFailed(
                 f"{what}: every parameter is a table with a name", '{name = "path", type = "string", desc = "…"}'
             )
-        unknown_keys.check_entry(host, f"{what}, parameter {one['name']}", one, PARAMETER_KEYS)
-        kind, about = str(one.get("type") or "any"), str(one.get("desc") or "")
+        unknown_keys.check_entry(host, f"{what}, parameter {spec['name']}", spec, PARAMETER_KEYS)
+        kind, description = str(spec.get("type") or "any"), str(spec.get("desc") or "")
         unknown_keys.check_type_word(
-            host, f"{what}, parameter {one['name']}", kind.rstrip("?"), (*PYTHON_TYPES, *SCHEMA_TYPES, "any")
+            host, f"{what}, parameter {spec['name']}", kind.rstrip("?"), (*PYTHON_TYPES, *SCHEMA_TYPES, "any")
         )
-        made.append(make_parameter(one["name"], kind, about, bool(one.get("optional"))))
-    return tuple(made)
+        parameters.append(make_parameter(spec["name"], kind, description, bool(spec.get("optional"))))
+    return tuple(parameters)
 
 
-def spec_entries(what: str, said: Any) -> Iterable[tuple[str, Mapping[str, Any]]]:
-    """The entries of a plugin's `tools`, `commands` or `services`: name → table. Raises PluginFailed."""
-    if not said:
+class SpecEntry(NamedTuple):
+    """One entry of a plugin's `tools`, `commands` or `services`.
+
+    name: its key
+    label: what it is called in messages
+    description: its `desc`
+    function: its `fn`
+    spec: the whole table
+    """
+
+    name: str
+    label: str
+    description: str
+    function: Callable[..., Any]
+    spec: Mapping[str, Any]
+
+
+def spec_entries(host: Host, family: str, raw: object, known: Collection[str]) -> Iterator[SpecEntry]:
+    """The entries of a plugin's table name → table. Unknown keys are told; one without a function is told and left out. Raises
+    PluginFailed."""
+    if not raw:
         return
-    if not isinstance(said, Mapping) or not all(isinstance(one, Mapping) for one in said.values()):
-        raise PluginFailed(f"`{what}` must be a table of tables: name = {{desc, …, fn}}")
-    for name in sorted(said, key=str):
-        yield str(name), said[name]
-
-
-def add_tools(host: Host, said: Any) -> None:
-    """The tools of a plugin's table: name → {desc, params, fn}. One without a function is left out. Raises PluginFailed."""
-    for name, one in spec_entries("tools", said):
-        unknown_keys.check_entry(host, f"the tool {name}", one, TOOL_KEYS)
-        if callable(one.get("fn")):
-            given = read_parameters(host, f"the tool {name}", one.get("params"))
-            add_tool(host, name, str(one.get("desc") or ""), given, one["fn"])
+    if not isinstance(raw, Mapping) or not all(isinstance(spec, Mapping) for spec in raw.values()):
+        raise PluginFailed(f"`{family}` must be a table of tables: name = {{desc, …, fn}}")
+    for name in sorted(raw, key=str):
+        spec, label = raw[name], f"the {family.removesuffix('s')} {name}"
+        unknown_keys.check_entry(host, label, spec, known)
+        if callable(spec.get("fn")):
+            yield SpecEntry(str(name), label, str(spec.get("desc") or ""), spec["fn"], spec)
         else:
-            host.problem(f"the tool {name} is left out: it has no function `fn`")
+            host.problem(f"{label} is left out: it has no function `fn`")
 
 
-def add_tool(host: Host, name: str, about: str, params: tuple[Parameter, ...], function: Callable[..., Any]) -> None:
+def add_tools(host: Host, tools: object) -> None:
+    """The tools of a plugin's table: name → {desc, params, fn}. Raises PluginFailed."""
+    for entry in spec_entries(host, "tools", tools, TOOL_KEYS):
+        parameters = read_parameters(host, entry.label, entry.spec.get("params"))
+        add_tool(host, entry.name, entry.description, parameters, entry.function)
+
+
+def add_tool(
+    host: Host, name: str, description: str, params: tuple[Parameter, ...], function: Callable[..., Any]
+) -> None:
     """Offer a function to the model. A name that is taken stays with whom it belongs to, and the plugin is told."""
     schema = {
         "type": "object",
@@ -94,7 +117,7 @@ def add_tool(host: Host, name: str, about: str, params: tuple[Parameter, ...], f
         "additionalProperties": False,
     }
     tools = host.session.parts.tools
-    problem = tools.add(PluginTool(host, name, about, schema, function))
+    problem = tools.add(PluginTool(host, name, description, schema, function))
     if problem:
         host.problem(problem)
         return
@@ -108,8 +131,10 @@ class PluginTool:
     parallel = False
     hidden = False
 
-    def __init__(self, host: Host, name: str, about: str, schema: dict[str, Any], function: Callable[..., Any]) -> None:
-        self.spec = ToolSpec(name, about, schema)
+    def __init__(
+        self, host: Host, name: str, description: str, schema: dict[str, Any], function: Callable[..., Any]
+    ) -> None:
+        self.spec = ToolSpec(name, description, schema)
         self.source = host.plugin.name
         self._host = host
         self._function = function
@@ -117,22 +142,22 @@ class PluginTool:
     def check(self, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
         """Raises ArgumentError that names the field and why."""
         try:
-            given = msgspec.json.decode(arguments or "{}") if isinstance(arguments, str) else dict(arguments)
+            fields = msgspec.json.decode(arguments or "{}") if isinstance(arguments, str) else dict(arguments)
         except msgspec.DecodeError as error:
             raise ArgumentError(f"not JSON: {error}") from error
-        if not isinstance(given, dict):
+        if not isinstance(fields, dict):
             raise ArgumentError("the arguments must be an object")
         known: Mapping[str, Any] = self.spec.parameters["properties"]
         for name in self.spec.parameters["required"]:
-            if name not in given:
+            if name not in fields:
                 raise ArgumentError(f"`{name}`: is missing")
-        for name, value in given.items():
+        for name, value in fields.items():
             if name not in known:
                 from cru.config.closest import did_you_mean
 
                 raise ArgumentError(f"`{name}`: unknown; {did_you_mean(name, known)}".rstrip("; "))
             _check_type(name, value, known[name].get("type", ""))
-        return given
+        return fields
 
     def subject(self, args: Mapping[str, Any]) -> str:
         return ""
@@ -166,6 +191,6 @@ def _result(value: Any) -> ToolResult:
 
 
 def _check_type(name: str, value: Any, kind: str) -> None:
-    wanted = PYTHON_TYPES.get(kind)
-    if wanted and (not isinstance(value, wanted) or (isinstance(value, bool) and kind != "boolean")):
+    expected = PYTHON_TYPES.get(kind)
+    if expected and (not isinstance(value, expected) or (isinstance(value, bool) and kind != "boolean")):
         raise ArgumentError(f"`{name}`: expected {kind}, got {type(value).__name__}")

@@ -25,18 +25,18 @@ SYNONYMS = {
 """Words of other systems that no counting of letters leads to ours."""
 
 
-def check_entry(host: Host, what: str, said: Mapping[str, Any], known: Collection[str]) -> None:
+def check_entry(host: Host, what: str, spec: Mapping[str, Any], known: Collection[str]) -> None:
     """Every key of a tool, a command or a service must be known."""
-    for key in sorted(map(str, said)):
+    for key in sorted(map(str, spec)):
         if key not in known:
-            meant = SYNONYMS.get(key.lower(), "")
-            hint = f"did you mean `{meant}`?" if meant in known else did_you_mean(key, known)
+            synonym = SYNONYMS.get(key.lower(), "")
+            hint = f"did you mean `{synonym}`?" if synonym in known else did_you_mean(key, known)
             host.problem(f"{what}: unknown key `{key}`; {hint or 'known: ' + ', '.join(known)}")
 
 
-def check_result(what: str, said: Mapping[str, Any], known: Collection[str]) -> None:
+def check_result(what: str, result: Mapping[str, Any], known: Collection[str]) -> None:
     """What a function returned may hold anything: only keys that are nearly known are told."""
-    for key in sorted(map(str, said)):
+    for key in sorted(map(str, result)):
         if key not in known and (near := did_you_mean(key, known)):
             warn(f"{what} returned `{key}`, which means nothing; {near}")
 
@@ -49,11 +49,11 @@ def check_type_word(host: Host, what: str, word: str, known: Iterable[str]) -> N
         host.problem(f"{what}: unknown type `{word}`; {near}")
 
 
-def check_plugin_table(host: Host, said: Mapping[str, Any], spell: Callable[[str], str] = str) -> None:
+def check_plugin_table(host: Host, table: Mapping[str, Any], spell: Callable[[str], str] = str) -> None:
     """The table that a plugin returned, or its module: it may hold anything, so only what is nearly a known name and of its kind is
     told. `said` has values, or the names of their types in Lua."""
-    for key in sorted(map(str, said)):
-        kind = _kind(said[key])
+    for key in sorted(map(str, table)):
+        kind = _kind(table[key])
         known = TABLES if kind == "table" else FUNCTIONS if kind == "function" else ()
         if kind == "table" and key.lower() in HANDLER_TABLES:
             host.problem(

@@ -148,7 +148,7 @@ def test_fifty_calls_wait_at_the_same_time() -> None:
 
 
 def test_a_call_that_never_waits_needs_no_loop() -> None:
-    assert VM.call_soon_ok(VM.load("return cru.who()", "@x.lua")) == ("nobody",)
+    assert VM.start(VM.load("return cru.who()", "@x.lua")) == ("nobody",)
 
 
 def test_waiting_has_a_limit_that_pcall_does_not_lift() -> None:
@@ -186,7 +186,7 @@ def test_cancelling_closes_the_coroutine_and_stops_what_it_waits_for() -> None:
 
 def test_an_interrupt_ends_the_call_and_nothing_in_lua_catches_it() -> None:
     with pytest.raises(KeyboardInterrupt):
-        VM.call_soon_ok(VM.load("while true do pcall(cru.interrupt) end", "@x.lua"))
+        VM.start(VM.load("while true do pcall(cru.interrupt) end", "@x.lua"))
     assert run(VM, "return 1") == 1
 
 

@@ -55,7 +55,7 @@ def same(a: Any, b: Any) -> bool:
 @given(DATA)
 @settings(max_examples=150, deadline=None)
 def test_data_comes_back_from_lua_as_it_went_in(value: Any) -> None:
-    outcome = VM.call_soon_ok(ECHO, value)
+    outcome = VM.start(ECHO, value)
     assert isinstance(outcome, tuple)
     assert same(outcome[0], value)
 
@@ -63,7 +63,7 @@ def test_data_comes_back_from_lua_as_it_went_in(value: Any) -> None:
 @given(DATA)
 @settings(max_examples=100, deadline=None)
 def test_tables_that_lua_builds_of_the_same_parts_are_the_same_data(value: Any) -> None:
-    outcome = VM.call_soon_ok(REBUILD, value)
+    outcome = VM.start(REBUILD, value)
     assert isinstance(outcome, tuple)
     assert same(outcome[0], value)
 
@@ -124,7 +124,7 @@ def test_a_python_value_that_contains_itself_is_an_error() -> None:
     knot: list[Any] = []
     knot.append(knot)
     with pytest.raises(LuaData):
-        VM.call_soon_ok(ECHO, knot)
+        VM.start(ECHO, knot)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +137,7 @@ def test_what_is_no_data_is_an_error(source: str) -> None:
 @pytest.mark.parametrize("value", [object(), int, {1.5: 1}, {("a",): 1}, 1j])
 def test_a_python_value_without_counterpart_is_an_error(value: Any) -> None:
     with pytest.raises(LuaError):
-        VM.call_soon_ok(ECHO, value)
+        VM.start(ECHO, value)
 
 
 def test_a_function_is_itself_again() -> None:

@@ -93,11 +93,11 @@ def test_chunks_have_their_own_globals_and_share_the_machines() -> None:
 def test_an_environment_is_seeded_and_read() -> None:
     vm = LuaVM()
     env = vm.environment({"M": {}})
-    vm.call_soon_ok(vm.load("M.x = 1 function handler() return M.x end", "@p.lua", env))
+    vm.start(vm.load("M.x = 1 function handler() return M.x end", "@p.lua", env))
     module = env.open("M")
     assert module is not None
     assert module.get("x") == 1
-    assert vm.call_soon_ok(env.get("handler")) == (1,)
+    assert vm.start(env.get("handler")) == (1,)
 
 
 def test_require_finds_modules_on_the_path_and_loads_them_once(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_an_error_carries_file_line_and_traceback() -> None:
     vm = LuaVM()
     function = vm.load("local function inner()\n  error('boom')\nend\ninner()", f"@{name}")
     with pytest.raises(LuaError) as caught:
-        vm.call_soon_ok(function)
+        vm.start(function)
     assert caught.value.where == f"{name}:2"
     assert caught.value.message.endswith("plugin.lua:2: boom")
     assert "in upvalue 'inner'" in caught.value.traceback or "in local 'inner'" in caught.value.traceback

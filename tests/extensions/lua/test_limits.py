@@ -97,11 +97,11 @@ def test_lua_and_python_calling_each_other_for_ever_is_an_ordinary_error() -> No
     function = vm.load("return again()", "@again.lua")
 
     def again() -> object:
-        return vm.call_soon_ok(function)
+        return vm.start(function)
 
     vm.set_global("again", again)
     with pytest.raises(LuaError, match="deep"):
-        vm.call_soon_ok(function)
+        vm.start(function)
 
 
 def test_time_in_python_is_not_the_extensions_own() -> None:
@@ -113,11 +113,11 @@ def test_a_hundred_thousand_calls_leave_nothing_behind() -> None:
     vm = LuaVM()
     function = vm.load("local e, f = ... e.x = f return e", "@f.lua")
     for _ in range(1000):
-        vm.call_soon_ok(function, {"a": 1})
+        vm.start(function, {"a": 1})
     run(vm, "collectgarbage() collectgarbage()")
     before, held = vm.memory_used(), len(vm.converter.hosts)
     for _ in range(100_000):
-        vm.call_soon_ok(function, {"a": 1})
+        vm.start(function, {"a": 1})
     run(vm, "collectgarbage() collectgarbage()")
     assert vm.memory_used() - before < 20_000
     assert len(vm.converter.hosts) == held
@@ -127,7 +127,7 @@ def test_handles_do_not_pile_up() -> None:
     vm = LuaVM()
     function = vm.load("local f = ... return function() return f end", "@f.lua")
     for _ in range(5000):
-        vm.call_soon_ok(function, len)
+        vm.start(function, len)
     run(vm, "collectgarbage() collectgarbage()")
     run(vm, "collectgarbage() collectgarbage()")
     run(vm, "return 1")

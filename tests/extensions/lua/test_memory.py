@@ -38,7 +38,7 @@ on("tool:before_call", handler)
 
 def counts(machine: LuaPlugins) -> dict[str, int]:
     for _ in range(2):
-        machine.vm.call_soon_ok(machine.vm.load("collectgarbage() collectgarbage()", "=full"))
+        machine.vm.start(machine.vm.load("collectgarbage() collectgarbage()", "=full"))
     gc.collect()
     status = Path("/proc/self/status").read_text()
     return {

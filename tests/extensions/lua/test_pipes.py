@@ -130,7 +130,7 @@ def test_a_command_that_nobody_holds_any_more_ends_but_what_it_was_given_is_used
 
     async def main() -> None:
         await vm.run(vm.load(source, "@x.lua"), str(out))
-        vm.call_soon_ok(vm.load("return 1", "@y.lua"))
+        vm.start(vm.load("return 1", "@y.lua"))
         gc.collect()
         end = time.monotonic() + 5
         loop = asyncio.get_running_loop()

@@ -32,7 +32,7 @@ class Rooms:
     def run(self, plugin: str, source: str, *args: Any) -> Any:
         if plugin not in self._rooms:
             self._rooms[plugin] = self.vm.own_globals()
-        results = self.vm.call_soon_ok(self.vm.load(source, f"@{plugin}.lua", self._rooms[plugin]), *args)
+        results = self.vm.start(self.vm.load(source, f"@{plugin}.lua", self._rooms[plugin]), *args)
         assert isinstance(results, tuple)
         return results[0] if len(results) == 1 else results
 
@@ -131,7 +131,7 @@ def test_the_library_may_be_extended_and_strings_have_the_new_methods() -> None:
         "x", 2, True,
     )  # fmt: skip
     bare = rooms.run("one", "local function f(s) return s:trim() end return f")  # no global is used in it
-    assert rooms.vm.call_soon_ok(bare, " y") == ("y",)
+    assert rooms.vm.start(bare, " y") == ("y",)
     assert "attempt to call a nil value (method 'trim')" in rooms.failure("two", "return (' x'):trim()")
     assert rooms.run("two", "return string.trim, table.count") == (None, None)
 

@@ -112,8 +112,8 @@ def _merge(name: str, same: list[DiscoveredPlugin]) -> DiscoveredPlugin:
     if len(same) == 1:
         return same[0]
     files = tuple(plugin.files[0] for plugin in same)
-    listed = " and ".join(str(file) for file in files)
-    problem = f"two plugins are called {name}: {listed}; neither is loaded"
+    names = " and ".join(str(file) for file in files)
+    problem = f"two plugins are called {name}: {names}; neither is loaded"
     return msgspec.structs.replace(same[0], files=files, problem=problem)
 
 

@@ -12,50 +12,52 @@ from cru.extensions.discovery.files import DiscoveredPlugin
 
 def sort_by_dependencies(plugins: list[DiscoveredPlugin]) -> list[DiscoveredPlugin]:
     """The same plugins, otherwise in their order. One that lacks what it needs, or needs itself, gets a problem that says so."""
-    names = {one.name: one for one in plugins}
+    names = {plugin.name: plugin for plugin in plugins}
     placed: dict[str, DiscoveredPlugin] = {}
-    waiting = dict(names)
-    while waiting:
-        ready = next((one for one in waiting.values() if not any(name in waiting for name in _needs(one))), None)
+    unplaced = dict(names)
+    while unplaced:
+        ready = next(
+            (plugin for plugin in unplaced.values() if not any(name in unplaced for name in _needs(plugin))), None
+        )
         if ready is None:
-            ready = next(one for one in waiting.values() if _cycle(one, waiting))
-            ready = msgspec.structs.replace(ready, problem=f"it needs itself: {' → '.join(_cycle(ready, waiting))}")
-        del waiting[ready.name]
+            ready = next(plugin for plugin in unplaced.values() if _cycle(plugin, unplaced))
+            ready = msgspec.structs.replace(ready, problem=f"it needs itself: {' → '.join(_cycle(ready, unplaced))}")
+        del unplaced[ready.name]
         placed[ready.name] = _checked(ready, placed, names)
     return list(placed.values())
 
 
-def _needs(one: DiscoveredPlugin) -> list[str]:
-    return [needed.name for needed in one.manifest.dependencies] if one.loadable and one.manifest else []
+def _needs(plugin: DiscoveredPlugin) -> list[str]:
+    return [needed.name for needed in plugin.manifest.dependencies] if plugin.loadable and plugin.manifest else []
 
 
-def _cycle(one: DiscoveredPlugin, waiting: Mapping[str, DiscoveredPlugin]) -> list[str]:
+def _cycle(plugin: DiscoveredPlugin, unplaced: Mapping[str, DiscoveredPlugin]) -> list[str]:
     """The shortest way from a plugin over what it needs back to itself; empty if there is none."""
-    ways = [[one.name]]
+    ways = [[plugin.name]]
     seen: set[str] = set()
     for way in ways:  # grows while it is walked
-        for name in _needs(waiting[way[-1]]):
-            if name == one.name:
+        for name in _needs(unplaced[way[-1]]):
+            if name == plugin.name:
                 return [*way, name]
-            if name in waiting and name not in seen:
+            if name in unplaced and name not in seen:
                 seen.add(name)
                 ways.append([*way, name])
     return []
 
 
 def _checked(
-    one: DiscoveredPlugin, placed: Mapping[str, DiscoveredPlugin], names: Mapping[str, DiscoveredPlugin]
+    plugin: DiscoveredPlugin, placed: Mapping[str, DiscoveredPlugin], names: Mapping[str, DiscoveredPlugin]
 ) -> DiscoveredPlugin:
     """The plugin, with a problem if something that it cannot do without is not loaded."""
-    if not one.loadable or one.manifest is None:
-        return one
-    for needed in one.manifest.dependencies:
+    if not plugin.loadable or plugin.manifest is None:
+        return plugin
+    for needed in plugin.manifest.dependencies:
         other = placed.get(needed.name)
         if needed.optional or (other is not None and other.loadable):
             continue
         why = _why(needed.name, other, names)
-        return msgspec.structs.replace(one, problem=f"it needs the plugin {needed.name}, {why}")
-    return one
+        return msgspec.structs.replace(plugin, problem=f"it needs the plugin {needed.name}, {why}")
+    return plugin
 
 
 def _why(name: str, other: DiscoveredPlugin | None, names: Mapping[str, DiscoveredPlugin]) -> str:

@@ -55,18 +55,20 @@ def manifest_file(folder: Path) -> Path | None:
 def read_manifest(file: Path) -> Manifest:
     """Without a name in it, the plugin is called as its folder. Raises BadManifest with file and key."""
     try:
-        said = msgspec.convert(_parse(file), Manifest)
+        manifest = msgspec.convert(_parse(file), Manifest)
     except msgspec.ValidationError as error:
         message, _, place = str(error).partition(" - at `$")
         key = place.rstrip("`").lstrip(".")
         raise BadManifest(
             f"{file}: {f'{key}: ' if key else ''}{message[:1].lower()}{message[1:]}", _quote(key)
         ) from error
-    said = msgspec.structs.replace(
-        said, name=said.name or file.parent.name, capabilities=tuple(OTHER_WORDS.get(c, c) for c in said.capabilities)
+    manifest = msgspec.structs.replace(
+        manifest,
+        name=manifest.name or file.parent.name,
+        capabilities=tuple(OTHER_WORDS.get(c, c) for c in manifest.capabilities),
     )
-    _check(said, file)
-    return said
+    _check(manifest, file)
+    return manifest
 
 
 def _parse(file: Path) -> Any:
@@ -89,24 +91,24 @@ def _parse(file: Path) -> Any:
         raise BadManifest(f"{file}: not YAML: {_first_line(error)}") from error
 
 
-def _check(said: Manifest, file: Path) -> None:
+def _check(manifest: Manifest, file: Path) -> None:
     """The rules of single keys. Raises BadManifest."""
-    if not NAME.fullmatch(said.name):
-        raise BadManifest(f"{file}: name: {said.name!r} is no name for a plugin", NAME_RULE)
-    parts = said.version.split(".")
+    if not NAME.fullmatch(manifest.name):
+        raise BadManifest(f"{file}: name: {manifest.name!r} is no name for a plugin", NAME_RULE)
+    parts = manifest.version.split(".")
     if len(parts) > 4 or not all(parts):
         raise BadManifest(
-            f"{file}: version: {said.version!r} is no version", "one to four parts with dots between: 1.2.0"
+            f"{file}: version: {manifest.version!r} is no version", "one to four parts with dots between: 1.2.0"
         )
-    for word in said.capabilities:
+    for word in manifest.capabilities:
         if word not in CAPABILITIES:
             known = (*CAPABILITIES, *OTHER_WORDS)
             hint = did_you_mean(word, known) or f"known: {', '.join(CAPABILITIES)}"
             raise BadManifest(f"{file}: capabilities: unknown capability {word!r}", hint)
-    main = Path(said.main)
-    if main.is_absolute() or ".." in main.parts or (said.main and main.suffix not in (".lua", ".py")):
+    main = Path(manifest.main)
+    if main.is_absolute() or ".." in main.parts or (manifest.main and main.suffix not in (".lua", ".py")):
         raise BadManifest(
-            f"{file}: main: {said.main!r} is no file that can be run", "a .lua or .py file in the plugin's folder"
+            f"{file}: main: {manifest.main!r} is no file that can be run", "a .lua or .py file in the plugin's folder"
         )
 
 

@@ -42,32 +42,38 @@ class PluginFolders(Struct, frozen=True):
         chosen: dict[str, DiscoveredPlugin] = {}
         project = project_plugins(self.home, self.root)
         for layer, folder in self._folders(project.copy, problems):
-            found = merge_same_names([_package(p) for p in installed_packages(self.home)]) if folder is None else []
+            found = (
+                merge_same_names([_package_plugin(p) for p in installed_packages(self.home)]) if folder is None else []
+            )
             if folder is not None:
-                found, odd = discover_folder(folder, layer)
-                problems += odd
-            for one in found:
-                chosen.setdefault(one.name, self._switched(one))
-        for one in project.strangers:
-            chosen.setdefault(one.name, self._switched(one))
-        return sort_by_dependencies(list(chosen.values())), [*problems, *project.problems, *self._slips(chosen)]
+                found, folder_problems = discover_folder(folder, layer)
+                problems += folder_problems
+            for plugin in found:
+                chosen.setdefault(plugin.name, self._with_enabled(plugin))
+        for plugin in project.untrusted:
+            chosen.setdefault(plugin.name, self._with_enabled(plugin))
+        return sort_by_dependencies(list(chosen.values())), [
+            *problems,
+            *project.problems,
+            *self._config_warnings(chosen),
+        ]
 
-    def _slips(self, found: Mapping[str, DiscoveredPlugin]) -> list[str]:
+    def _config_warnings(self, found: Mapping[str, DiscoveredPlugin]) -> list[str]:
         """Tables of plugins that are not there, and a slip in the one key that turns on a plugin that comes with cru."""
-        said = []
+        warnings = []
         for name, own in self.config.items():
             if not isinstance(own, Mapping):
                 continue
             if name not in found:
                 near = did_you_mean(name, found)
-                said.append(
+                warnings.append(
                     f"[plugins.{name}]: there is no plugin {name}; {near or '`cru plugin list` shows which there are'}"
                 )
             elif found[name].layer == "bundled" and "enabled" not in own:
-                said += [
+                warnings += [
                     f"[plugins.{name}] {key}: did you mean `enabled`?" for key in own if closest(key, ("enabled",))
                 ]
-        return said
+        return warnings
 
     def search(self) -> list[str]:
         """The folders in which plugins find each other as modules, in the same order; not those of an untrusted project."""
@@ -89,20 +95,20 @@ class PluginFolders(Struct, frozen=True):
         yield "package", None
         yield "bundled", BUNDLED
 
-    def _switched(self, found: DiscoveredPlugin) -> DiscoveredPlugin:
+    def _with_enabled(self, found: DiscoveredPlugin) -> DiscoveredPlugin:
         """With `enabled` as the settings and the manifest say; those that come with cru are off until somebody turns them on."""
         own = self.config.get(found.name)
-        said = own.get("enabled") if isinstance(own, Mapping) else None
-        if not isinstance(said, bool):
-            said = found.layer != "bundled" and (found.manifest is None or found.manifest.enabled)
-        return found if said else msgspec.structs.replace(found, enabled=False)
+        enabled = own.get("enabled") if isinstance(own, Mapping) else None
+        if not isinstance(enabled, bool):
+            enabled = found.layer != "bundled" and (found.manifest is None or found.manifest.enabled)
+        return found if enabled else msgspec.structs.replace(found, enabled=False)
 
 
 class ProjectPlugins(Struct, frozen=True):
     """The plugins of a project: the copy of its folder, if it is trusted; else those that are there, and why they are not loaded."""
 
     copy: Path | None = None
-    strangers: tuple[DiscoveredPlugin, ...] = ()
+    untrusted: tuple[DiscoveredPlugin, ...] = ()
     problems: tuple[str, ...] = ()
 
 
@@ -129,8 +135,8 @@ def project_plugins(home: Path, root: Path) -> ProjectPlugins:
         why = error.message
     found = tuple(list_untrusted(folder))
     several = "1 plugin of this project is" if len(found) == 1 else f"{len(found)} plugins of this project are"
-    told = [f"{several} not loaded: {why} (read {folder}, then `cru trust`)"] if found else []
-    return ProjectPlugins(None, found, (*(str(problem) for problem in trust.problems[:1]), *told))
+    notice = [f"{several} not loaded: {why} (read {folder}, then `cru trust`)"] if found else []
+    return ProjectPlugins(None, found, (*(str(problem) for problem in trust.problems[:1]), *notice))
 
 
 def _named(folder: str, where: str, problems: list[str]) -> Path | None:
@@ -145,25 +151,25 @@ def _named(folder: str, where: str, problems: list[str]) -> Path | None:
     return None
 
 
-def _package(package: Package) -> DiscoveredPlugin:
+def _package_plugin(package: Package) -> DiscoveredPlugin:
     """An installed package as a plugin; nothing of it is imported here."""
-    about = Manifest(package.name, package.version)
-    made = DiscoveredPlugin(
+    manifest = Manifest(package.name, package.version)
+    plugin = DiscoveredPlugin(
         package.name,
         "python",
         (Path(package.file),),
         Path(package.file).parent,
         "package",
-        about,
+        manifest,
         module=package.module,
     )
     if not MODULE.fullmatch(package.module):
         problem = f"{package.file}: the entry point must name a module, not {package.module!r}"
-        return msgspec.structs.replace(made, problem=problem)
+        return msgspec.structs.replace(plugin, problem=problem)
     file = _module_file(package.module)
     if file is None:
-        return msgspec.structs.replace(made, problem=f"{package.file}: there is no module {package.module}")
-    return msgspec.structs.replace(made, files=(file,), folder=file.parent)
+        return msgspec.structs.replace(plugin, problem=f"{package.file}: there is no module {package.module}")
+    return msgspec.structs.replace(plugin, files=(file,), folder=file.parent)
 
 
 def _module_file(module: str) -> Path | None:

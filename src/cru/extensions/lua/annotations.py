@@ -55,7 +55,7 @@ class SourceAnnotations(Struct):
 
 def parse_annotations(source: str) -> SourceAnnotations:
     """All annotations of a Lua source, in order."""
-    found = SourceAnnotations([], [])
+    annotations = SourceAnnotations([], [])
     block: list[tuple[int, str]] = []
     for number, line in enumerate(source.splitlines(), 1):
         comment = COMMENT.match(line)
@@ -65,9 +65,9 @@ def parse_annotations(source: str) -> SourceAnnotations:
         if not line.strip():
             continue
         if block:
-            _block(block, FUNCTION.match(line) or ASSIGNED.match(line), found)
+            _block(block, FUNCTION.match(line) or ASSIGNED.match(line), annotations)
         block = []
-    return found
+    return annotations
 
 
 def needs_module(source: str) -> bool:
@@ -76,37 +76,41 @@ def needs_module(source: str) -> bool:
     return uses is not None and re.search(r"^\s*(?:local\s+M\b|M\s*=)", source, re.MULTILINE) is None
 
 
-def _block(block: Sequence[tuple[int, str]], function: re.Match[str] | None, found: SourceAnnotations) -> None:
+def _block(block: Sequence[tuple[int, str]], function: re.Match[str] | None, annotations: SourceAnnotations) -> None:
     marks = [(number, match) for number, text in block if (match := MARK.match(text))]
     if not marks:
         return
     if function is None:
         if any(SYNONYMS.get(m[1], m[1]) in ("handler", "tool", "command") for _, m in marks):
-            found.problems.append(
+            annotations.problems.append(
                 (marks[0][0], f"@{marks[0][1][1]} stands above no function", "put it directly above one")
             )
         return
     text = " ".join(t.strip() for _, t in block if t.strip() and not MARK.match(t))
-    params = tuple(p for number, m in marks if m[1] == "param" and (p := _param(m[2], number, found)))
+    params = tuple(p for number, m in marks if m[1] == "param" and (p := _param(m[2], number, annotations)))
     for number, match in marks:
         kind = SYNONYMS.get(match[1], match[1])
         if kind in NOT_AVAILABLE:
-            found.problems.append((number, f"@{kind} is not available yet", ""))
+            annotations.problems.append((number, f"@{kind} is not available yet", ""))
         elif kind not in KNOWN:
-            found.problems.append((number, f"unknown annotation @{match[1]}", _near(match[1], [*KNOWN, *SYNONYMS])))
+            annotations.problems.append(
+                (number, f"unknown annotation @{match[1]}", _near(match[1], [*KNOWN, *SYNONYMS]))
+            )
         elif kind not in ("param", "return", "description"):
-            fields = _fields(kind, match[2], number, found)
-            found.annotations.append(LuaAnnotation(kind, function[2], number, fields, text, params, bool(function[1])))
+            fields = _fields(kind, match[2], number, annotations)
+            annotations.annotations.append(
+                LuaAnnotation(kind, function[2], number, fields, text, params, bool(function[1]))
+            )
 
 
-def _fields(kind: str, text: str, number: int, found: SourceAnnotations) -> dict[str, str]:
+def _fields(kind: str, text: str, number: int, annotations: SourceAnnotations) -> dict[str, str]:
     fields: dict[str, str] = {}
     if kind in ("tool", "command") and text and "=" not in text:
         return {"name": text.split()[0].strip("\"'")}
     for match in FIELD.finditer(text):
         if match[1] not in KNOWN[kind]:
             hint = _near(match[1], KNOWN[kind])
-            found.problems.append((number, f"@{kind} has no field `{match[1]}`", hint))
+            annotations.problems.append((number, f"@{kind} has no field `{match[1]}`", hint))
             continue
         fields[match[1]] = _unquoted(match[2])
     return fields
@@ -118,13 +122,13 @@ def _unquoted(text: str) -> str:
     return text
 
 
-def _param(text: str, number: int, found: SourceAnnotations) -> Parameter | None:
+def _param(text: str, number: int, annotations: SourceAnnotations) -> Parameter | None:
     match = PARAM.match(text.strip())
     if match is None:
-        found.problems.append((number, f"@param cannot be read: {text}", "@param name type[?] description"))
+        annotations.problems.append((number, f"@param cannot be read: {text}", "@param name type[?] description"))
         return None
-    about = _unquoted(match[3].strip())
-    return make_parameter(match[1], match[2], about, "(optional)" in about)
+    description = _unquoted(match[3].strip())
+    return make_parameter(match[1], match[2], description, "(optional)" in description)
 
 
 def _near(word: str, known: Sequence[str]) -> str:

@@ -63,7 +63,7 @@ def install(
     keyed = {path: _index(path, read, assign) for path, (read, assign) in indexed.items()}
     keyed.update({path: _read_only(path, instead) for path, instead in STORES.items() if path in tree})
     bare = [name for name in BARE if name in tree[""]]
-    vm.finish(INSTALL, tree, callable_tables, keyed, bare, resolve, _encode, _decode)
+    vm.call_builtin(INSTALL, tree, callable_tables, keyed, bare, resolve, _encode, _decode)
 
 
 def _tree(names: Iterable[str]) -> dict[str, list[str]]:

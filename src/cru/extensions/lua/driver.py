@@ -84,14 +84,14 @@ class LuaCall:
 class HostCallbacks:
     """What Lua may call in Python. Its methods never raise: an exception that crosses Lua's frames is an object of Python in Lua."""
 
-    def __init__(self, converter: Converter, room: Callable[[int], bool], write: Callable[[str], None]) -> None:
+    def __init__(self, converter: Converter, has_memory: Callable[[int], bool], write: Callable[[str], None]) -> None:
         self.converter = converter
         self.current: LuaCall | None = None
         self.depth = 0
-        self._room = room
+        self._has_memory = has_memory
         self._write = write
 
-    def callbacks(self) -> dict[str, Callable[..., Any]]:
+    def as_table(self) -> dict[str, Callable[..., Any]]:
         return {
             "call": self.call,
             "method": self.method,
@@ -102,7 +102,7 @@ class HostCallbacks:
             "forget": self.forget,
             "expired": self.expired,
             "write": self.write,
-            "odd": self.odd,
+            "check_file": self.check_file,
         }
 
     def expired(self) -> bytes | None:
@@ -123,7 +123,7 @@ class HostCallbacks:
         except BaseException as error:  # noqa: BLE001  nothing may be raised through Lua's frames
             self._stop(error)
 
-    def odd(self, name: bytes) -> bytes | None:
+    def check_file(self, name: bytes) -> bytes | None:
         """Why the file must not be opened, None if it may."""
         from cru.files.regular import blocking_reason
 
@@ -165,7 +165,7 @@ class HostCallbacks:
             data = self.converter.encode(*value)
         else:
             data = self.converter.encode(value)
-        return (tag, data) if self._room(len(data)) else MEMORY
+        return (tag, data) if self._has_memory(len(data)) else MEMORY
 
     def failed(self, error: BaseException) -> Any:
         """An error, as Lua reads it. What nobody foresaw is named with its type."""
@@ -181,24 +181,24 @@ class HostCallbacks:
         else:
             value = f"{type(error).__name__}: {error}"
         data = self.converter.encode(value, as_it_was)
-        return (ERROR, data) if self._room(len(data)) else MEMORY
+        return (ERROR, data) if self._has_memory(len(data)) else MEMORY
 
     def _answer(self, function: Callable[..., Any], *args: Any) -> Any:
         """Time in Python is not the extension's own, up to a limit."""
         call, begun = self.current, perf_counter()
         try:
-            return self._replied(function(*args))
+            return self._reply_or_wait(function(*args))
         except Exception as error:  # noqa: BLE001  reported to Lua, where it is an ordinary error
             return self.failed(error)
         except BaseException as error:  # noqa: BLE001  raised again when Lua has come back
             return self._stop(error)
         finally:
             if call is not None:
-                given = min(perf_counter() - begun, call.host)
-                call.host -= given
-                call.deadline += given
+                spent = min(perf_counter() - begun, call.host)
+                call.host -= spent
+                call.deadline += spent
 
-    def _replied(self, value: Any) -> Any:
+    def _reply_or_wait(self, value: Any) -> Any:
         if hasattr(type(value), "__await__"):
             if self.current is None:
                 value.close()
@@ -260,8 +260,8 @@ class _Method(tuple[Any, ...]):
 class Driver:
     """Starts calls, and sees them through. `start`, `go_on` and `cancel` are the functions of boot.lua."""
 
-    def __init__(self, desk: HostCallbacks, start: Any, go_on: Any, cancel: Any) -> None:
-        self.desk = desk
+    def __init__(self, callbacks: HostCallbacks, start: Any, go_on: Any, cancel: Any) -> None:
+        self.callbacks = callbacks
         self._start, self._go_on, self._cancel = start, go_on, cancel
         self._last = 0
 
@@ -272,7 +272,7 @@ class Driver:
         outcome = self._enter(call, self._start, ref, data)
         if outcome[0] == WAITING:
             return self._wait(call)
-        return tuple(self.desk.converter.results(outcome[1]))
+        return tuple(self.callbacks.converter.results(outcome[1]))
 
     async def _wait(self, call: LuaCall) -> tuple[Any, ...]:
         try:
@@ -280,7 +280,7 @@ class Driver:
                 answer = await self._awaited(call)
                 outcome = self._enter(call, self._go_on, *(answer if isinstance(answer, tuple) else (answer,)))
                 if outcome[0] != WAITING:
-                    return tuple(self.desk.converter.results(outcome[1]))
+                    return tuple(self.callbacks.converter.results(outcome[1]))
         except BaseException:
             call.budget = call.full
             self._enter(call, self._cancel)
@@ -290,7 +290,7 @@ class Driver:
         """What the awaited function returned or raised, as Lua reads it."""
         awaiting, call.awaiting = call.awaiting, None
         try:
-            return self.desk.reply(await self._limited(call, awaiting))
+            return self.callbacks.reply(await self._limited(call, awaiting))
         except LuaTooSlow as error:
             if error is call.fatal:
                 raise
@@ -320,15 +320,15 @@ class Driver:
 
     def _failed(self, call: LuaCall, error: Exception) -> Any:
         call.cause = error
-        return self.desk.failed(error)
+        return self.callbacks.failed(error)
 
     def _enter(self, call: LuaCall, function: Any, *args: Any) -> Any:
         """One stretch of Lua, under the time limit: (DONE, bytes) or (WAITING, None). Raises what it failed with."""
-        desk = self.desk
-        if desk.depth >= DEEPEST:
+        callbacks = self.callbacks
+        if callbacks.depth >= DEEPEST:
             raise LuaError(f"Lua and Python call each other more than {DEEPEST} times deep")
-        outer, desk.current = desk.current, call
-        desk.depth += 1
+        outer, callbacks.current = callbacks.current, call
+        callbacks.depth += 1
         if call.wait is None:
             call.budget, call.host = call.full, HOST_SECONDS
         call.deadline = perf_counter() + call.budget
@@ -338,8 +338,8 @@ class Driver:
             raise LuaError(str(error).partition("\n")[0]) from error
         finally:
             call.budget = call.deadline - perf_counter()
-            desk.current = outer
-            desk.depth -= 1
+            callbacks.current = outer
+            callbacks.depth -= 1
         if outcome is None or outcome[0] == WAITING:
             return outcome
         _drop(call)
@@ -351,7 +351,7 @@ class Driver:
 
     def _error(self, call: LuaCall, failure: LuaFailure) -> LuaError:
         lines = [line for line in _text(failure.trace).splitlines() if "[cru " not in line]
-        original = None if failure.original is None else self.desk.converter.results(failure.original)[0]
+        original = None if failure.original is None else self.callbacks.converter.results(failure.original)[0]
         kind = LuaTooSlow if call.is_overdue else LuaError
         error = kind(_text(failure.message), "\n".join(lines), _text(failure.where), original)
         error.reason = _text(failure.reason)

@@ -1,5 +1,5 @@
 -- The standard library as extensions see it: all of Lua 5.4, except what would end, hang or garble the program.
--- Takes: G (the globals of the machine), host (write: text for standard output and error; odd: why a file must not be opened), guard (marks a coroutine as watched), weigh (counts
+-- Takes: G (the globals of the machine), host (write: text for standard output and error; check_file: why a file must not be opened), guard (marks a coroutine as watched), weigh (counts
 -- what long functions of C do, and looks at the clock), killed (is this run over?), closed (is the machine on its way out?), homes (source of a chunk -> the globals that it was loaded with).
 -- Returns what gives another table of globals its own: streams(io), code(globals), modules(globals, package).
 
@@ -40,8 +40,8 @@ function methods.lines(file, ...) return lines(own_input(file, "lines"), ...) en
 -- A pipe or a terminal may keep the program waiting for ever, and nothing could end that.
 local io_lines, open = io.lines, io.open
 function io.open(name, ...)
-  local odd = type(name) == "string" and host.odd(name)
-  if odd then return nil, odd, 22 end
+  local problem = type(name) == "string" and host.check_file(name)
+  if problem then return nil, problem, 22 end
   return open(name, ...)
 end
 local function streams(io)                 -- io.write and the like, with a default input and output of their own
@@ -65,8 +65,8 @@ local function streams(io)                 -- io.write and the like, with a defa
   function io.read(...) return own_input(input, "io.read"):read(...) end
   function io.lines(name, ...)
     if name == nil then return own_input(input, "io.lines"):lines(...) end
-    local odd = type(name) == "string" and host.odd(name)
-    if odd then error(odd, 2) end
+    local problem = type(name) == "string" and host.check_file(name)
+    if problem then error(problem, 2) end
     return io_lines(name, ...)
   end
   function io.close(file) return (file or output):close() end
@@ -81,8 +81,8 @@ local function code(G)
   end
   function G.loadfile(name, mode, ...)
     if name == nil then return nil, "standard input belongs to the program" end
-    local odd = type(name) == "string" and host.odd(name)
-    if odd then return nil, odd end
+    local problem = type(name) == "string" and host.check_file(name)
+    if problem then return nil, problem end
     homes["@" .. name] = G
     if select("#", ...) == 0 then return loadfile(name, "t", G) end
     return loadfile(name, "t", (...))

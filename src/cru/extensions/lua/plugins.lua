@@ -32,7 +32,7 @@ local function open(plugin, path, globals) -- path: where its own modules lie, "
   scopes[plugin] = scope
 end
 
-local function opened(plugin)              -- its files have run, or failed: what they put into package.loaded is for all
+local function publish(plugin)              -- its files have run, or failed: what they put into package.loaded is for all
   local scope = scopes[plugin]
   for name, value in next, scope.loaded do
     if not scope.required[name] then offer(scope, name, value) end
@@ -85,4 +85,4 @@ local function keys(plugin, file)          -- the kinds of value of the table th
   return kinds
 end
 
-return { keys = keys, open = open, opened = opened, close = close, run = run, find = find, spec = spec }
+return { keys = keys, open = open, publish = publish, close = close, run = run, find = find, spec = spec }

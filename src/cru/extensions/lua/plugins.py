@@ -12,11 +12,9 @@ from cru.extensions import unknown_keys
 from cru.extensions.commands import add_command, add_commands, start_services
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.errors import PluginFailed
-from cru.extensions.lua import annotations as notes
-from cru.extensions.lua.annotations import LuaAnnotation
+from cru.extensions.lua.annotations import LuaAnnotation, needs_module, parse_annotations
 from cru.extensions.lua.bridge import install
-from cru.extensions.lua.convert import HostFunction
-from cru.extensions.lua.runtime import LuaFunction, LuaTable, LuaVM
+from cru.extensions.lua.runtime import LuaFunction, LuaTable, LuaVM, place_of
 from cru.extensions.tools import add_tool, add_tools
 from cru.namespace.host import Host, Plugin, call
 from cru.namespace.on import register_handler
@@ -34,50 +32,52 @@ class LuaPlugins:
         self.vm = LuaVM(print=lambda text: stream.tell(Notice("info", text.rstrip("\n"), "lua")))
         install(self.vm)
         self.vm.set_path([f"{folder}/{shape}" for folder in folders for shape in ("?.lua", "?/init.lua")])
-        rooms = self.vm.load(Path(__file__).with_suffix(".lua").read_text("utf-8"), "=[cru plugins]")
-        self._rooms: dict[str, LuaFunction] = self.vm.call_soon_ok(rooms)[0]  # type: ignore[index]  # it never waits
+        scopes = self.vm.load(Path(__file__).with_suffix(".lua").read_text("utf-8"), "=[cru plugins]")
+        self._scope_functions: dict[str, LuaFunction] = self.vm.start(scopes)[0]  # type: ignore[index]  # it never waits
 
     def plugin(self, found: DiscoveredPlugin, config: Mapping[str, Any]) -> Plugin:
-        return Plugin(found.name, found.folder, "lua", config, self._invoke, _where)
+        return Plugin(found.name, found.folder, "lua", config, self._invoke, place_of)
 
     async def load(self, found: DiscoveredPlugin, host: Host) -> None:
         """Run the files of a plugin and register what they declare. Raises LuaError and PluginFailed."""
         name = found.name
         own = self.vm.own_globals()
-        await self._room("open", name, _own_modules(found), own)
-        host.own(lambda: self._room("close", name))
+        await self._call_scope("open", name, _own_modules(found), own)
+        host.own(lambda: self._call_scope("close", name))
         specs: list[Mapping[str, Any]] = []
         try:
             for file in found.files:
-                specs += await self._file(file, found, host, own)
+                specs += await self._run_file(file, found, host, own)
         finally:
-            await self._room("opened", name)
+            await self._call_scope("publish", name)
         for spec in specs:
             await start_services(host, spec.get("services"))
         host.plugin.leaving += [spec["on_unload"] for spec in specs if isinstance(spec.get("on_unload"), LuaFunction)]
 
-    async def _room(self, function: str, *args: Any) -> Any:
-        values = await self.vm.run(self._rooms[function], *args)
+    async def _call_scope(self, function: str, *args: Any) -> Any:
+        values = await self.vm.run(self._scope_functions[function], *args)
         return values[0] if values else None
 
-    async def _file(self, file: Path, found: DiscoveredPlugin, host: Host, own: LuaTable) -> list[Mapping[str, Any]]:
+    async def _run_file(
+        self, file: Path, found: DiscoveredPlugin, host: Host, own: LuaTable
+    ) -> list[Mapping[str, Any]]:
         """Run it; the description that it returned, if it did. Of several files each has globals of its own before the plugin's."""
         source = file.read_text("utf-8")
-        said = notes.parse_annotations(source)
-        for line, text, hint in said.problems:
+        annotations = parse_annotations(source)
+        for line, text, hint in annotations.problems:
             raise PluginFailed(f"{file}:{line}: {text}", hint)
         env = own if len(found.files) == 1 else self.vm.environment({}, own)
-        if notes.needs_module(source):
+        if needs_module(source):
             env.set("M", {})
         chunk = self.vm.load(source.encode(), f"@{file}", env)
         stem = found.name if file.name == "init.lua" else file.stem
-        await self._room("run", found.name, chunk, str(file), stem, env)
-        for annotation in said.annotations:
-            await self._annotated(annotation, file, host)
-        spec = await self._room("spec", found.name, str(file), SPEC)
+        await self._call_scope("run", found.name, chunk, str(file), stem, env)
+        for annotation in annotations.annotations:
+            await self._register_annotation(annotation, file, host)
+        spec = await self._call_scope("spec", found.name, str(file), SPEC)
         if not isinstance(spec, Mapping):
             return []
-        unknown_keys.check_plugin_table(host, await self._room("keys", found.name, str(file)) or {})
+        unknown_keys.check_plugin_table(host, await self._call_scope("keys", found.name, str(file)) or {})
         add_tools(host, spec.get("tools"))
         add_commands(host, spec.get("commands"))
         if isinstance(spec.get("setup"), LuaFunction):
@@ -86,8 +86,8 @@ class LuaPlugins:
             await call(spec["on_load"])
         return [spec]
 
-    async def _annotated(self, annotation: LuaAnnotation, file: Path, host: Host) -> None:
-        function = await self._room("find", host.plugin.name, str(file), annotation.function)
+    async def _register_annotation(self, annotation: LuaAnnotation, file: Path, host: Host) -> None:
+        function = await self._call_scope("find", host.plugin.name, str(file), annotation.function)
         where = f"{file}:{annotation.line}"
         if not isinstance(function, LuaFunction):
             why = "a local function cannot be reached" if annotation.local else "the file defines no such function"
@@ -95,17 +95,17 @@ class LuaPlugins:
                 f"{where}: @{annotation.kind} {annotation.function}: {why}", "make it global, or return it in M"
             )
         name = annotation.fields.get("name") or annotation.function.rpartition(".")[2]
-        about = annotation.fields.get("desc") or annotation.text
+        description = annotation.fields.get("desc") or annotation.text
         if annotation.kind == "handler":
-            self._handler(annotation, function, where)
+            self._register_handler(annotation, function, where)
         elif annotation.kind == "tool":
-            add_tool(host, name, about, annotation.params, function)
+            add_tool(host, name, description, annotation.params, function)
         elif annotation.kind == "command":
-            add_command(host, name, about, annotation.fields.get("hint", ""), annotation.params, function)
+            add_command(host, name, description, annotation.fields.get("hint", ""), annotation.params, function)
         else:
             raise PluginFailed(f"{where}: @{annotation.kind} is not available yet")
 
-    def _handler(self, annotation: LuaAnnotation, function: LuaFunction, where: str) -> None:
+    def _register_handler(self, annotation: LuaAnnotation, function: LuaFunction, where: str) -> None:
         event = annotation.fields.get("event", "")
         if not event:
             raise PluginFailed(f"{where}: @handler has no event", '@handler event="turn:complete" priority=10')
@@ -122,7 +122,7 @@ class LuaPlugins:
         """Call without a task: the value at once, or something to await if the function waits."""
         if not isinstance(function, LuaFunction):
             return function(*args)
-        outcome = self.vm.call_soon_ok(function, *args)
+        outcome = self.vm.start(function, *args)
         return _first(outcome) if isinstance(outcome, tuple) else _awaited(outcome)
 
 
@@ -132,12 +132,6 @@ def _first(values: tuple[Any, ...]) -> Any:
 
 async def _awaited(outcome: Any) -> Any:
     return _first(await outcome)
-
-
-def _where(function: Callable[..., Any]) -> str:
-    if isinstance(function, HostFunction) or not isinstance(function, LuaFunction):
-        return ""
-    return function.where
 
 
 def _own_modules(found: DiscoveredPlugin) -> str:

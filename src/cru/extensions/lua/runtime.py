@@ -38,7 +38,7 @@ class LuaFunction(LuaReference):
 
     def start(self, *args: Any) -> Any:
         """Call it now: what it returns, or, if it waits, something to await for that."""
-        outcome = self.vm.call_soon_ok(self, *args)
+        outcome = self.vm.start(self, *args)
         return _single(outcome) if isinstance(outcome, tuple) else _later(outcome)
 
     async def detached(self, *args: Any) -> Any:
@@ -48,7 +48,7 @@ class LuaFunction(LuaReference):
     @property
     def where(self) -> str:
         """The "file:line" of its definition."""
-        source, line = self.vm.finish(WHERE, self)
+        source, line = self.vm.call_builtin(WHERE, self)
         return f"{source.lstrip('@=')}:{line}"
 
 
@@ -63,15 +63,15 @@ class LuaTable(LuaReference):
 
     def get(self, key: str | int) -> Any:
         """The value under the key (metatables are not asked): tables are copied, functions are LuaFunction."""
-        return self.vm.finish(GET, self, key)[0]
+        return self.vm.call_builtin(GET, self, key)[0]
 
     def open(self, key: str | int) -> LuaTable | None:
         """The table under the key, by reference; None if there is none."""
-        table: LuaTable | None = self.vm.finish(OPEN, self, key)[0]
+        table: LuaTable | None = self.vm.call_builtin(OPEN, self, key)[0]
         return table
 
     def set(self, key: str | int, value: Any) -> None:
-        self.vm.finish(SET, self, key, value)
+        self.vm.call_builtin(SET, self, key, value)
 
 
 class LuaVM:
@@ -89,13 +89,13 @@ class LuaVM:
         self.run_seconds = run_seconds
         self.wait_seconds = wait_seconds
         self.dropped: deque[tuple[int, int]] = deque()
-        this = weakref.proxy(self)  # Lua holds the desk: what it holds must not hold the machine
-        self.converter = Converter(lambda id: LuaFunction(id, this.itself()), lambda id: LuaTable(id, this.itself()))
+        this = weakref.proxy(self)  # Lua holds the callbacks: what it holds must not hold the machine
+        self.converter = Converter(lambda id: LuaFunction(id, this.strong()), lambda id: LuaTable(id, this.strong()))
         self._cap = memory_mb << 20
         self._lua = _machine(self._cap)
-        desk = HostCallbacks(self.converter, lambda size: bool(this.room(size)), print or _to_standard_error)
-        start, go_on, cancel, self._release, self._close = _boot(self._lua, desk)
-        self._driver = Driver(desk, start, go_on, cancel)
+        callbacks = HostCallbacks(self.converter, lambda size: bool(this.has_memory(size)), print or _to_standard_error)
+        start, go_on, cancel, self._release, self._close = _boot(self._lua, callbacks)
+        self._driver = Driver(callbacks, start, go_on, cancel)
 
     def __del__(self) -> None:
         """No finalizer of an extension may call Python while the machine goes."""
@@ -110,7 +110,7 @@ class LuaVM:
         if chunkname[:1] not in ("@", "="):
             chunkname = f"@{chunkname}"
         try:
-            function: LuaFunction = self.finish(LOAD, source, chunkname, env)[0]
+            function: LuaFunction = self.call_builtin(LOAD, source, chunkname, env)[0]
         except LuaError as error:  # Lua shortens the name of the file in its message
             line = error.where.rpartition(":")[2]
             error.where = f"{chunkname[1:]}:{line}" if line.isdigit() else chunkname[1:]
@@ -119,7 +119,7 @@ class LuaVM:
 
     async def run(self, function: LuaFunction, *args: Any) -> tuple[Any, ...]:
         """Call it, and wait for what it returns. Makes no task. Raises LuaError."""
-        outcome = self.call_soon_ok(function, *args)
+        outcome = self.start(function, *args)
         return outcome if isinstance(outcome, tuple) else await outcome
 
     async def run_detached(self, function: LuaFunction, *args: Any) -> tuple[Any, ...]:
@@ -127,36 +127,36 @@ class LuaVM:
         outcome = self._begin(function.id, args, None)
         return outcome if isinstance(outcome, tuple) else await outcome
 
-    def call_soon_ok(self, function: LuaFunction, *args: Any) -> tuple[Any, ...] | Awaitable[tuple[Any, ...]]:
+    def start(self, function: LuaFunction, *args: Any) -> tuple[Any, ...] | Awaitable[tuple[Any, ...]]:
         """Call it now: what it returns, or, if it waits, something to await for that. Raises LuaError."""
         outcome: tuple[Any, ...] | Awaitable[tuple[Any, ...]] = self._begin(function.id, args, self.wait_seconds)
         return outcome
 
-    def finish(self, builtin: int, *args: Any) -> tuple[Any, ...]:
+    def call_builtin(self, builtin: int, *args: Any) -> tuple[Any, ...]:
         """A builtin of boot.lua; they never wait."""
         outcome: tuple[Any, ...] = self._begin(builtin, args, 0.0)
         return outcome or (None,)
 
     def table(self, value: Any) -> LuaTable:
         """A new table in Lua, with a copy of this list or dict."""
-        table = self.finish(HOLD, value)[0]
+        table = self.call_builtin(HOLD, value)[0]
         if not isinstance(table, LuaTable):
             raise LuaData(f"{type(value).__name__} makes no table")
         return table
 
     def environment(self, seed: dict[str, Any] | None = None, within: LuaTable | None = None) -> LuaTable:
         """Globals for chunks: what they set lands here, what they do not find is looked up in those `within`, default: the machine's."""
-        table: LuaTable = self.finish(ENVIRONMENT, seed or {}, within)[0]
+        table: LuaTable = self.call_builtin(ENVIRONMENT, seed or {}, within)[0]
         return table
 
     def own_globals(self) -> LuaTable:
         """Globals that share nothing that can be changed with any other: copies of the library and of what was installed."""
-        table: LuaTable = self.finish(OWN)[0]
+        table: LuaTable = self.call_builtin(OWN)[0]
         return table
 
     def to_python(self, value: Any) -> Any:
         """A copy of a table as list or dict; anything else as it is."""
-        return self.finish(COPY, value)[0] if isinstance(value, LuaTable) else value
+        return self.call_builtin(COPY, value)[0] if isinstance(value, LuaTable) else value
 
     def set_global(self, name: str, value: Any) -> None:
         self.globals.set(name, value)
@@ -164,21 +164,21 @@ class LuaVM:
     @property
     def globals(self) -> LuaTable:
         """The globals that all chunks share."""
-        table: LuaTable = self.finish(GLOBALS)[0]
+        table: LuaTable = self.call_builtin(GLOBALS)[0]
         return table
 
     def set_path(self, templates: Iterable[str]) -> None:
         """Where `require` looks: "folder/?.lua", in this order."""
-        self.finish(PATH, ";".join(templates))
+        self.call_builtin(PATH, ";".join(templates))
 
-    def itself(self) -> LuaVM:
+    def strong(self) -> LuaVM:
         return self
 
     def memory_used(self) -> int:
         """Bytes that Lua holds now."""
         return int(self._lua.get_memory_used())
 
-    def room(self, size: int) -> bool:
+    def has_memory(self, size: int) -> bool:
         """Whether `size` bytes can be pushed. A push that fails outside of a protected call would end the process."""
         if self._lua.get_memory_used() + 2 * size + SPARE < self._cap:
             return True
@@ -189,9 +189,14 @@ class LuaVM:
         while self.dropped:
             self._release(*self.dropped.popleft())
         data = self.converter.encode(*args)
-        if not self.room(len(data)):
+        if not self.has_memory(len(data)):
             raise LuaError("not enough memory")
         return self._driver.begin(ref, data, self.run_seconds, wait)
+
+
+def place_of(function: Callable[..., Any]) -> str:
+    """The "file:line" of a function's definition, "" for one that is not Lua's."""
+    return function.where if isinstance(function, LuaFunction) else ""
 
 
 def _single(results: tuple[Any, ...]) -> Any:
@@ -224,15 +229,15 @@ def _machine(cap: int) -> Any:
     )
 
 
-def _boot(lua: Any, desk: HostCallbacks) -> Any:
+def _boot(lua: Any, host: HostCallbacks) -> Any:
     """Load the files beside this one: what boot.lua returns."""
     chunks = {}
     for name in ("boot", "pack", "patterns", "library", "pipes", "sandbox"):
         with open(os.path.join(os.path.dirname(__file__), name + ".lua"), encoding="utf-8") as file:
             chunks[name] = file.read()
-    callbacks: dict[bytes, Any] = {name.encode(): function for name, function in desk.callbacks().items()}
-    callbacks[b"execute"] = desk.converter.hold(HostFunction(lambda command: _pipes().execute(command)))
-    callbacks[b"popen"] = desk.converter.hold(HostFunction(lambda command, mode: _pipes().popen(command, mode)))
+    callbacks: dict[bytes, Any] = {name.encode(): function for name, function in host.as_table().items()}
+    callbacks[b"execute"] = host.converter.hold(HostFunction(lambda command: _pipes().execute(command)))
+    callbacks[b"popen"] = host.converter.hold(HostFunction(lambda command, mode: _pipes().popen(command, mode)))
     texts = {name.encode(): text.encode() for name, text in chunks.items()}
     return lua.compile(chunks["boot"], name=b"=[cru boot]", mode=b"t")(lua.table_from(callbacks), lua.table_from(texts))
 

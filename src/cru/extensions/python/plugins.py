@@ -26,7 +26,7 @@ from cru.namespace.host import Host, NamespaceError, Plugin, call, host
 from cru.values.errors import CruError
 
 PREFIX = "cru_plugin_"
-PRIVATE = PREFIX + "{name}"
+MODULE_NAME = PREFIX + "{name}"
 
 
 class PluginRaised(NamespaceError):
@@ -49,13 +49,13 @@ class PythonPlugins:
         """Raises PluginFailed, whatever the plugin's code raised."""
         from cru.namespace.python import NAMESPACE
 
-        name = found.module or PRIVATE.format(name=found.name)
-        _forget(name)
-        host.own(lambda: _forget(name))
+        name = found.module or MODULE_NAME.format(name=found.name)
+        _forget_module(name)
+        host.own(lambda: _forget_module(name))
         StrayTasks.watch(host, found.files, found.folder)
         try:
-            module = import_module(name) if found.module else _executed(name, found)
-            unknown_keys.check_plugin_table(host, _own(module), str.upper)
+            module = import_module(name) if found.module else _run_module(name, found)
+            unknown_keys.check_plugin_table(host, _capital_tables(module), str.upper)
             add_tools(host, getattr(module, "TOOLS", None))
             add_commands(host, getattr(module, "COMMANDS", None))
             if callable(getattr(module, "setup", None)):
@@ -97,7 +97,7 @@ class _Finder(MetaPathFinder):
         return spec
 
 
-def _executed(name: str, found: DiscoveredPlugin) -> ModuleType:
+def _run_module(name: str, found: DiscoveredPlugin) -> ModuleType:
     file = found.files[0]
     inside = [str(file.parent)] if file.name == "__init__.py" else None
     loader = _PluginLoader(name, str(file))
@@ -109,12 +109,12 @@ def _executed(name: str, found: DiscoveredPlugin) -> ModuleType:
     return module
 
 
-def _own(module: ModuleType) -> dict[str, Any]:
+def _capital_tables(module: ModuleType) -> dict[str, Any]:
     """Its tables whose names are in capitals: those may be meant for cru."""
     return {name: value for name, value in vars(module).items() if name.isupper() and isinstance(value, Mapping)}
 
 
-def _forget(name: str) -> None:
+def _forget_module(name: str) -> None:
     for old in [m for m in sys.modules if m == name or m.startswith(f"{name}.")]:
         del sys.modules[old]
 
@@ -130,28 +130,28 @@ def _invoke(folder: str, function: Callable[..., Any], *args: Any) -> Any:
             raise _failure(error, folder) from error
     else:
         if cancels() == before:
-            return _waited(folder, result) if waits else result
-    return _cancelled(before, _where(function))
+            return _await_result(folder, result) if waits else result
+    return _raise_cancelled(before, _where(function))
 
 
-async def _waited(folder: str, waiting: Awaitable[Any]) -> Any:
+async def _await_result(folder: str, awaitable: Awaitable[Any]) -> Any:
     try:
-        return await run_cancellable(waiting, partial(_told, waiting))
+        return await run_cancellable(awaitable, partial(_warn_plugin, awaitable))
     except BaseException as error:  # as above
         if _from_outside(error):
             raise
-        raise _failure(error, folder, _where(waiting)) from error
+        raise _failure(error, folder, _where(awaitable)) from error
 
 
-async def _cancelled(before: int, place: str) -> NoReturn:
+async def _raise_cancelled(before: int, place: str) -> NoReturn:
     await taken_back(before)
     error = CancelledItself()
     raise PluginRaised(f"{place}: {error.message}", error.hint)
 
 
-def _told(waiting: Any, text: str, where: str) -> None:
+def _warn_plugin(awaitable: Any, text: str, where: str) -> None:
     here = host()
-    who = f"{here.plugin.name} ({where or _where(waiting)})"
+    who = f"{here.plugin.name} ({where or _where(awaitable)})"
     here.session.parts.bus.stream.warn(f"{who}: {text}", here.plugin.name)
 
 

@@ -59,12 +59,12 @@ class StrayTasks:
     async def end(self, plugin: Plugin) -> None:
         """Cancel its tasks; one that does not end within two seconds is left, with a warning."""
         asking = asyncio.current_task()
-        ended = [
+        tasks = [
             task for task, whose in self.tasks.items() if whose is plugin and task is not asking and not task.done()
         ]
-        for task in ended:
+        for task in tasks:
             task.cancel()
-        for task in (await asyncio.wait(ended, timeout=CANCEL_SECONDS))[1] if ended else ():
+        for task in (await asyncio.wait(tasks, timeout=CANCEL_SECONDS))[1] if tasks else ():
             code = getattr(task.get_coro(), "cr_code", None)
             place = f" ({code.co_filename}:{code.co_firstlineno})" if code is not None else ""
             self._stream.warn(f"{plugin.name}{place}: a task of its own does not end and is left", plugin.name)
@@ -83,12 +83,12 @@ class StrayTasks:
 
     def _whose(self, error: BaseException) -> tuple[str, str]:
         """The plugin, and its last line on the way to the error; ("", "") if none is on it."""
-        found = ("", "")
+        plugin = ("", "")
         for file, line in _way(error):
             near = max((path for path in self.paths if file.startswith(path)), key=len, default="")
             if near:
-                found = self.paths[near], f"{file}:{line}"
-        return found
+                plugin = self.paths[near], f"{file}:{line}"
+        return plugin
 
 
 def _is_foreign(error: BaseException) -> bool:

@@ -49,7 +49,7 @@ async def check(loaded: LoadedPlugin, session: PluginSession) -> list[HealthChec
             await call(function)
         except Exception as error:  # noqa: BLE001  the boundary around code of a plugin: reported
             health.error(_told(error))
-        return [_line(one) for one in health.get_results()["checks"]]
+        return [_line(entry) for entry in health.get_results()["checks"]]
 
 
 async def _function(loaded: LoadedPlugin, plugin: Plugin) -> Callable[..., Any] | None:
@@ -62,8 +62,8 @@ async def _function(loaded: LoadedPlugin, plugin: Plugin) -> Callable[..., Any] 
     if single or not file.is_file() or file in loaded.found.files:
         return _callable((await vm.run(vm.load(RETURNED, "=[cru health]"), loaded.found.name) or (None,))[0])
     vm.set_path(search_path(loaded.found.folder))
-    said = (await vm.run(vm.load(file.read_text("utf-8"), f"@{file}")) or (None,))[0]
-    function = _callable(said.get("check") if isinstance(said, Mapping) else said)
+    returned = (await vm.run(vm.load(file.read_text("utf-8"), f"@{file}")) or (None,))[0]
+    function = _callable(returned.get("check") if isinstance(returned, Mapping) else returned)
     if function is None:
         raise CruError(f"{file} returns no function `check`", "return { check = function() ... end }")
     return function
@@ -72,9 +72,9 @@ async def _function(loaded: LoadedPlugin, plugin: Plugin) -> Callable[..., Any] 
 def _python(name: str) -> Callable[..., Any] | None:
     """`health(cru)` of a Python plugin."""
     import cru
-    from cru.extensions.python.plugins import PRIVATE
+    from cru.extensions.python.plugins import MODULE_NAME
 
-    function = getattr(sys.modules.get(PRIVATE.format(name=name)), "health", None)
+    function = getattr(sys.modules.get(MODULE_NAME.format(name=name)), "health", None)
     return (lambda: function(cru)) if callable(function) else None
 
 
@@ -82,10 +82,10 @@ def _callable(value: Any) -> Callable[..., Any] | None:
     return value if callable(value) else None
 
 
-def _line(one: Mapping[str, Any]) -> HealthCheck:
-    advice = one["advice"]
+def _line(entry: Mapping[str, Any]) -> HealthCheck:
+    advice = entry["advice"]
     texts = advice if isinstance(advice, (list, tuple)) else [] if advice is None else [advice]
-    return HealthCheck(one["level"], one["msg"], tuple(t if isinstance(t, str) else _json(t) for t in texts))
+    return HealthCheck(entry["level"], entry["msg"], tuple(t if isinstance(t, str) else _json(t) for t in texts))
 
 
 def _json(value: Any) -> str:

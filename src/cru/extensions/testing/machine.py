@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cru.extensions.lua.bridge import install
-from cru.extensions.lua.runtime import LuaFunction, LuaVM
+from cru.extensions.lua.runtime import LuaFunction, LuaVM, place_of
 from cru.namespace.host import HOST, Host, Plugin, PluginSession
 
 
@@ -38,7 +38,7 @@ def run_as(session: PluginSession, plugin: Plugin) -> Iterator[Host]:
 
 def unlisted_plugin(name: str, folder: Path) -> Plugin:
     """A plugin that was not found in any folder: what its functions register belongs to `name`."""
-    return Plugin(name, folder, "lua", {}, _invoke, _where)
+    return Plugin(name, folder, "lua", {}, _invoke, place_of)
 
 
 async def cancel_tasks(session: PluginSession) -> None:
@@ -53,7 +53,3 @@ async def cancel_tasks(session: PluginSession) -> None:
 
 def _invoke(function: Callable[..., Any], *args: Any) -> Any:
     return function.start(*args) if isinstance(function, LuaFunction) else function(*args)
-
-
-def _where(function: Callable[..., Any]) -> str:
-    return function.where if isinstance(function, LuaFunction) else ""

@@ -52,10 +52,10 @@ def _problem(name: str, file: Path, raised: BaseException) -> TestFailure:
     """With the last line of the file itself on the way to the error."""
     if isinstance(raised, SyntaxError) and raised.filename == str(file):
         return TestFailure(name, "", described(raised), str(file), raised.lineno or 0)
-    frames = [one for one in traceback.extract_tb(raised.__traceback__) if one.filename == str(file)]
+    frames = [frame for frame in traceback.extract_tb(raised.__traceback__) if frame.filename == str(file)]
     if not frames:
         return TestFailure(name, "", described(raised), str(file))
-    said = described(raised)
+    text = described(raised)
     return TestFailure(
-        name, "", said if str(raised) else f"{said}: {frames[-1].line}", str(file), frames[-1].lineno or 0
+        name, "", text if str(raised) else f"{text}: {frames[-1].line}", str(file), frames[-1].lineno or 0
     )

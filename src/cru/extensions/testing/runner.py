@@ -22,8 +22,8 @@ RUN_SECONDS = 10.0
 def files_of(folder: Path) -> list[Path]:
     """`tests/*_test.lua` and `tests/test_*.py`, then `*_test.lua` in the folder itself, each sorted by name."""
     tests = folder / "tests"
-    found = [*sorted(tests.glob(f"*{ENDING}")), *sorted(tests.glob(PYTHON)), *sorted(folder.glob(f"*{ENDING}"))]
-    return [path for path in found if path.is_file()]
+    files = [*sorted(tests.glob(f"*{ENDING}")), *sorted(tests.glob(PYTHON)), *sorted(folder.glob(f"*{ENDING}"))]
+    return [path for path in files if path.is_file()]
 
 
 async def run_file(file: Path, folder: Path, parts: Parts, home: Path, print: Callable[[str], None]) -> TestReport:
@@ -57,8 +57,8 @@ async def _run(file: Path, folder: Path, print: Callable[[str], None]) -> TestRe
         source = Path(__file__).with_name(f"{name}.lua").read_bytes()
         await vm.run(vm.load(source, f"=[cru tests {name}]", everywhere))
     await vm.run(vm.load(file.read_text("utf-8"), f"@{file}", everywhere))
-    (found,) = await vm.run(vm.load("return run_tests()", "=[cru tests run]", everywhere))
+    (report,) = await vm.run(vm.load("return run_tests()", "=[cru tests run]", everywhere))
     try:
-        return msgspec.convert({**found, "errors": found["errors"] or []}, TestReport)
+        return msgspec.convert({**report, "errors": report["errors"] or []}, TestReport)
     except (msgspec.ValidationError, TypeError, KeyError) as error:
         raise LuaError(f"run_tests() gives no report: {error}", where=str(file)) from error

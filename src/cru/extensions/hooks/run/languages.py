@@ -98,7 +98,7 @@ class HookLanguages(Struct):
 
     async def _load_module(self, python: PythonPlugins, file: str) -> str:
         """The name of the file's module; several entries of one file share it, a changed file is another one."""
-        from cru.extensions.python.plugins import PRIVATE
+        from cru.extensions.python.plugins import MODULE_NAME
 
         status = Path(file).stat()
         key = (file, status.st_mtime_ns, status.st_size)
@@ -110,7 +110,7 @@ class HookLanguages(Struct):
                 await python.load(plugin, host)
             finally:
                 HOST.reset(token)
-            self._modules[key] = PRIVATE.format(name=plugin.name)
+            self._modules[key] = MODULE_NAME.format(name=plugin.name)
         return self._modules[key]
 
 
