@@ -6,8 +6,8 @@ from pathlib import Path
 
 import msgspec
 
+from cru.extensions.executables.hooks.hook import ProgramHook
 from cru.extensions.executables.hooks.table import TABLE
-from cru.extensions.executables.hooks.types import Hook
 from cru.extensions.executables.settings import KEYS
 
 PAYLOADS = Path(__file__).parents[1] / "extensions" / "executables" / "payloads.json"
@@ -31,6 +31,6 @@ def settings() -> str:
     return "\n".join(["| key | |", "|---|---|", *(f"| `{key}` | {about} |" for key, about in KEYS.items())])
 
 
-def _answer(hook: Hook) -> str:
+def _answer(hook: ProgramHook) -> str:
     said = " ".join((hook.effect.__doc__ or "").split())
     return "" if said == "–" else said.replace("|", "\\|")

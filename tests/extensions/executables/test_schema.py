@@ -16,9 +16,9 @@ from tests.kit import HomeDir, cru
 
 from cru.extensions.errors import PluginFailed
 from cru.extensions.executables import schemas
+from cru.extensions.executables.calls import ProgramContext
 from cru.extensions.executables.executable import HOOKS
-from cru.extensions.executables.process import ProgramContext
-from cru.extensions.executables.schemas import era_of, read
+from cru.extensions.executables.schemas import era_of, read_schema
 
 FIELDS = st.sampled_from(["name", "description", "parameters", "hooks", "parallel", "summary_params"])
 JSON = st.recursive(st.none() | st.booleans() | st.text(), lambda some: st.lists(some) | st.dictionaries(FIELDS, some))
@@ -92,7 +92,7 @@ def test_at_the_limit_all_that_it_started_is_ended(tmp_path: Path, monkeypatch: 
     path.chmod(0o755)
     monkeypatch.setattr(schemas, "SECONDS", 0.5)
     where = ProgramContext(tmp_path, tmp_path, tmp_path, dict(os.environ), "main", lambda text: None)
-    assert asyncio.run(schemas.known_of(path, where)).failure == "`--schema` does not end within 0.5 s"
+    assert asyncio.run(schemas.ask_schema(path, where)).failure == "`--schema` does not end within 0.5 s"
     assert is_gone(int((tmp_path / "child").read_text()))
 
 
@@ -186,7 +186,7 @@ def test_a_field_that_is_nearly_one_is_told(home: HomeDir) -> None:
 
 
 def test_missing_parameters_are_an_empty_object(home: HomeDir) -> None:
-    (made,), _ = read(GOOD.encode())
+    (made,), _ = read_schema(GOOD.encode())
     assert made.parameters == {"type": "object", "properties": {}}
     assert (made.hooks, made.parallel, made.flow_control, made.ends_turn) == ((), True, False, False)
 
@@ -195,7 +195,7 @@ def test_missing_parameters_are_an_empty_object(home: HomeDir) -> None:
 @given(st.binary() | JSON.map(msgspec.json.encode))
 def test_whatever_is_printed_is_read_or_refused(printed: bytes) -> None:
     try:
-        tools, _ = read(printed)
+        tools, _ = read_schema(printed)
     except PluginFailed as error:
         assert error.message
     else:

@@ -13,11 +13,11 @@ from cru.engine.parts import Parts, TerminalLender
 from cru.events.payloads import InteractionCompleted, InteractionRequested
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.errors import PluginFailed
+from cru.extensions.executables.calls import ProgramContext
 from cru.extensions.executables.executable import ERAS, HOOK_SECONDS, POLICIES, TOOL_SECONDS, Executable
-from cru.extensions.executables.process import ProgramContext
-from cru.extensions.executables.schemas import CachedSchema, SchemaCache, known_of
+from cru.extensions.executables.schemas import CachedSchema, SchemaCache, ask_schema
 from cru.extensions.executables.settings import ExecutableSettings
-from cru.extensions.executables.tools import ExecutableTool
+from cru.extensions.executables.tool import ExecutableTool
 from cru.namespace.host import Host, Plugin
 
 
@@ -103,7 +103,7 @@ class Executables:
 
         async def ask(path: Path) -> None:
             try:
-                answers[path] = await known_of(path, self._where(paths[path]))
+                answers[path] = await ask_schema(path, self._where(paths[path]))
             except PluginFailed as error:
                 answers[path] = error
 

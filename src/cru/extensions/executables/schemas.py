@@ -13,14 +13,8 @@ from msgspec import Struct
 
 from cru import __version__
 from cru.extensions.errors import PluginFailed
+from cru.extensions.executables.calls import ProgramContext, environment, exit_words, not_started, windows_line_end
 from cru.extensions.executables.executable import HOOKS, Era, ToolSchema
-from cru.extensions.executables.process import (
-    ProgramContext,
-    environment,
-    exit_words,
-    not_started,
-    windows_line_end,
-)
 from cru.files import atomic
 from cru.process.errors import StartError, has_windows_line_end
 
@@ -102,7 +96,7 @@ class SchemaCache:
         return found.programs if found.version == __version__ else {}
 
 
-async def known_of(path: Path, where: ProgramContext) -> CachedSchema:
+async def ask_schema(path: Path, where: ProgramContext) -> CachedSchema:
     """Ask the program, and see of which generation it is; one that does not end in time is known by its failure. Raises
     PluginFailed."""
     try:
@@ -114,7 +108,7 @@ async def known_of(path: Path, where: ProgramContext) -> CachedSchema:
         printed = await _asked(path, where)
     except SchemaTimeout as error:
         return CachedSchema(about.st_mtime_ns, about.st_size, era, failure=error.message)
-    tools, problems = read(printed)
+    tools, problems = read_schema(printed)
     return CachedSchema(about.st_mtime_ns, about.st_size, era, tools, problems)
 
 
@@ -153,7 +147,7 @@ async def _asked(path: Path, where: ProgramContext) -> bytes:
     return out.content()
 
 
-def read(printed: bytes) -> tuple[tuple[ToolSchema, ...], tuple[str, ...]]:
+def read_schema(printed: bytes) -> tuple[tuple[ToolSchema, ...], tuple[str, ...]]:
     """The tools of one JSON value, an object or a list of them, and what is odd about it. Raises PluginFailed."""
     if not printed.strip():
         raise PluginFailed("`--schema` prints nothing", "it must print one JSON value")

@@ -10,7 +10,7 @@ from pathlib import Path
 SOURCE = '#!/bin/sh\nexec {python} -P -m cru.faces.cli.chibi "$@"\n'
 
 
-def programs(home: Path) -> Path:
+def install_shim(home: Path) -> Path:
     """The folder that it lies in, one for each interpreter that cru is run with. Raises OSError."""
     source = SOURCE.format(python=shlex.quote(sys.executable)).encode()
     command = home / "cache" / "bin" / sha256(source).hexdigest()[:12] / "chibi"

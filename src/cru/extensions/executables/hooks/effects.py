@@ -8,8 +8,8 @@ from typing import Any
 
 from cru.events.answers import PASS, Answer, Change, Op, cancel
 from cru.extensions.errors import HookFailed
-from cru.extensions.executables.hooks.output import readable
-from cru.extensions.executables.hooks.types import HookInvocation
+from cru.extensions.executables.hooks.hook import HookAnswerContext
+from cru.extensions.executables.hooks.output import check_answer
 from cru.values.messages import Span
 
 BLOCKED = "blocked by a hook"
@@ -17,33 +17,33 @@ NARROWING: tuple[tuple[str, Op], ...] = (("include", "keep"), ("exclude", "drop"
 FALLBACKS = ("call_user", "call_agent")
 
 
-def prompt(run: HookInvocation, said: Mapping[str, Any]) -> Answer:
+def replace_prompt(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
     """`{"prompt": TEXT}` is sent instead; the last one counts"""
     text = run.text(said, "prompt")
     return PASS if text is None else _set("content", text)
 
 
-def above(run: HookInvocation, said: Mapping[str, Any]) -> Answer:
+def prepend_section(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
     """`{"inject": TEXT}` stands above everything, a later plugin's above an earlier one's"""
     return _section(run, said, "prepend")
 
 
-def below(run: HookInvocation, said: Mapping[str, Any]) -> Answer:
+def append_section(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
     """`{"inject": TEXT}` stands below everything"""
     return _section(run, said, "append")
 
 
-def _section(run: HookInvocation, said: Mapping[str, Any], op: Op) -> Answer:
+def _section(run: HookAnswerContext, said: Mapping[str, Any], op: Op) -> Answer:
     text = run.text(said, "inject")
     return Answer(changes=(Change("sections", op, Span("plugin", run.plugin, text)),)) if text else PASS
 
 
-def call(run: HookInvocation, said: Mapping[str, Any]) -> Answer:
+def block_or_change_call(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
     """`{"block": true, "message": TEXT}`: it does not run, and the model reads the message; the first one counts. `{"arguments": {…}}`
     takes the place of the arguments; the last one counts"""
     if said.get("block") is True:
         return run.last_word(cancel(run.text(said, "message") or BLOCKED))
-    readable(said, ("block", "message", "arguments"))
+    check_answer(said, ("block", "message", "arguments"))
     given = said.get("arguments")
     if given is None:
         return PASS
@@ -52,41 +52,41 @@ def call(run: HookInvocation, said: Mapping[str, Any]) -> Answer:
     return _set("args", dict(given))
 
 
-def leave(run: HookInvocation, said: Mapping[str, Any]) -> Answer:
+def refuse_call(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
     """`{"denied": true, "reason": TEXT}` refuses, and so does `{"approved": false}` of older plugins. A yes changes nothing"""
     if said.get("denied") is True or said.get("approved") is False:
         return run.last_word(cancel(run.text(said, "reason") or "denied by a hook"))
-    readable(said, ("denied", "approved", "reason"))
+    check_answer(said, ("denied", "approved", "reason"))
     return PASS
 
 
-def output(run: HookInvocation, said: Mapping[str, Any]) -> Answer:
+def replace_output(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
     """`{"output": TEXT}` is the result instead, the last one counts; `{"block": true, "message": TEXT}`: the message is, and nobody
     else is listened to"""
     name = "error" if run.event.name == "tool:failed" else "result"
     if said.get("block") is True:
         return run.last_word(_set(name, run.text(said, "message") or BLOCKED))
-    readable(said, ("block", "message", "output"))
+    check_answer(said, ("block", "message", "output"))
     text = run.text(said, "output")
     return PASS if text is None else _set(name, text)
 
 
-def cache(run: HookInvocation, said: Mapping[str, Any]) -> Answer:
+def change_preview(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
     """`{"block": true}`: it is sent in full; `{"summary": TEXT}`: the model reads that in the place of the beginning"""
     if said.get("block") is True:
         return run.last_word(cancel("sent in full"))
-    readable(said, ("block", "summary"))
+    check_answer(said, ("block", "summary"))
     text = run.text(said, "summary")
     return PASS if text is None else _set("summary", text)
 
 
-def tools(run: HookInvocation, said: Mapping[str, Any]) -> Answer:
+def narrow_tools(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
     """`{"include": [NAME…]}` leaves only these, `{"exclude": [NAME…]}` takes these away; each can only take away"""
     changes = [Change("tools", op, names) for key, op in NARROWING if (names := _names(run, said, key)) is not None]
     return Answer(changes=tuple(changes)) if changes else PASS
 
 
-def _names(run: HookInvocation, said: Mapping[str, Any], key: str) -> list[str] | None:
+def _names(run: HookAnswerContext, said: Mapping[str, Any], key: str) -> list[str] | None:
     names = said.get(key)
     if names is None:
         return None
@@ -96,7 +96,7 @@ def _names(run: HookInvocation, said: Mapping[str, Any], key: str) -> list[str] 
     return names
 
 
-def loop(run: HookInvocation, said: Mapping[str, Any]) -> Answer:
+def steer_loop(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
     """`{"fallback": "call_agent"}`: the agent goes on after its answer; `"call_user"`: it does not. `{"fuel": N}` is left now,
     `{"fuel_delta": ±N}` more or less (post_tool_batch only)"""
     changes = []
@@ -112,7 +112,7 @@ def loop(run: HookInvocation, said: Mapping[str, Any]) -> Answer:
     return Answer(changes=tuple(changes)) if changes else PASS
 
 
-def _fuel(run: HookInvocation, said: Mapping[str, Any]) -> int | None:
+def _fuel(run: HookAnswerContext, said: Mapping[str, Any]) -> int | None:
     """What is left now; None if nothing was said, or nothing limits it."""
     now: int = run.event.payload.fuel if run.group.fuel is None else run.group.fuel  # type: ignore[attr-defined]
     given, delta = said.get("fuel"), said.get("fuel_delta")
@@ -125,7 +125,7 @@ def _fuel(run: HookInvocation, said: Mapping[str, Any]) -> int | None:
     return max(0, left + (delta if type(delta) is int and run.event.name == "tool:batch_completed" else 0))
 
 
-def sent(run: HookInvocation, said: Mapping[str, Any]) -> Answer:
+def take_delivery(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
     """`{"delivered": true, "via": TEXT}`: the plugin has delivered it, the inbox gets nothing; the first one counts"""
     if said.get("delivered") is not True:
         return PASS

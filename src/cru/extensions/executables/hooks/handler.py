@@ -5,10 +5,10 @@ from __future__ import annotations
 from cru.events.answers import PASS, Answer
 from cru.events.journal import SkipKind, SkipReason
 from cru.events.stamp import Event
+from cru.extensions.executables.calls import ProgramContext, call_hook
 from cru.extensions.executables.executable import Executable
-from cru.extensions.executables.hooks.output import answer_of
-from cru.extensions.executables.hooks.types import Hook, HookInvocation, LegFacts, observed
-from cru.extensions.executables.process import ProgramContext, call_hook
+from cru.extensions.executables.hooks.hook import HookAnswerContext, LegFacts, ProgramHook, ignore_answer
+from cru.extensions.executables.hooks.output import read_answer
 
 
 class HookCall:
@@ -16,7 +16,9 @@ class HookCall:
 
     copies = True
 
-    def __init__(self, hook: Hook, executable: Executable, tool: str, facts: LegFacts, where: ProgramContext) -> None:
+    def __init__(
+        self, hook: ProgramHook, executable: Executable, tool: str, facts: LegFacts, where: ProgramContext
+    ) -> None:
         self._hook = hook
         self._executable = executable
         self._tool = tool
@@ -38,10 +40,10 @@ class HookCall:
         """Raises HookFailed."""
         hook, facts = self._hook, self._facts
         printed = await call_hook(self._executable, hook.name, hook.payload(event, facts), self._where)
-        said = answer_of(printed) if hook.effect is not observed else None
+        said = read_answer(printed) if hook.effect is not ignore_answer else None
         if said is None:
             return PASS
-        run = HookInvocation(event, facts, self._executable.name, self._tool, facts.group(event, hook.name))
+        run = HookAnswerContext(event, facts, self._executable.name, self._tool, facts.group(event, hook.name))
         if run.group.ended_by:
             return Answer(note=f"not looked at: {run.group.ended_by} had the last word")
         answer = hook.effect(run, said)

@@ -24,7 +24,7 @@ MEANT = re.compile(r"""\{|\[\s*["{\[]|.*"(?:block|denied|approved)"\s*:""", re.D
 SHOWN = 40
 
 
-def answer_of(printed: str) -> Mapping[str, Any] | None:
+def read_answer(printed: str) -> Mapping[str, Any] | None:
     """The object; None for nothing and for text, which say nothing. Raises HookFailed."""
     try:
         value = msgspec.json.decode(printed or "null")
@@ -39,7 +39,7 @@ def answer_of(printed: str) -> Mapping[str, Any] | None:
     return value if isinstance(value, Mapping) else None
 
 
-def readable(said: Mapping[str, Any], words: tuple[str, ...]) -> None:
+def check_answer(said: Mapping[str, Any], words: tuple[str, ...]) -> None:
     """Look at an answer that does not refuse, whether it meant to. `words` are the fields that the hook knows; others are somebody's
     own, unless they are nearly one or decide elsewhere. Raises HookFailed."""
     for key, value in said.items():

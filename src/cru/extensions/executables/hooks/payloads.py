@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from cru.events.stamp import Event
-from cru.extensions.executables.hooks.types import LegFacts, messages
+from cru.extensions.executables.hooks.hook import LegFacts, count_messages
 from cru.values.entries import MESSAGE
 from cru.values.messages import ToolCall
 
@@ -27,7 +27,7 @@ def field(event: Event, name: str) -> Any:
 # session --------------------------------------------------------------------------------------------------------------------------
 
 
-def run(event: Event, facts: LegFacts) -> dict[str, Any]:
+def session(event: Event, facts: LegFacts) -> dict[str, Any]:
     """`current_context` is the one of this run: it is heard after -c and -C were carried out, and CHIBI_CONTEXT says the same."""
     parts = facts.parts
     return {
@@ -36,7 +36,7 @@ def run(event: Event, facts: LegFacts) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def switched(event: Event, facts: LegFacts) -> dict[str, Any]:
+def context_switch(event: Event, facts: LegFacts) -> dict[str, Any]:
     transient = field(event, "transient")
     both = {"is_transient": transient, "is_sub_context": transient}
     return {"from_context": field(event, "old"), "to_context": field(event, "new"), **both}
@@ -49,18 +49,18 @@ def _here(facts: LegFacts) -> dict[str, Any]:
     return {"context_name": facts.parts.store.name, "summary": facts.parts.store.summary()}
 
 
-def received(event: Event, facts: LegFacts) -> dict[str, Any]:
+def prompt(event: Event, facts: LegFacts) -> dict[str, Any]:
     return {"prompt": field(event, "content"), **_here(facts)}
 
 
-def answered(event: Event, facts: LegFacts) -> dict[str, Any]:
+def final_answer(event: Event, facts: LegFacts) -> dict[str, Any]:
     """The prompt as it was sent, with messages of other contexts."""
     ref = field(event, "ref")
     sent = next((m.content for m in facts.parts.history.messages() if ref and m.ref == ref), "")
     return {"prompt": sent, "response": field(event, "response"), "context_name": facts.parts.store.name}
 
 
-def is_answer(event: Event, facts: LegFacts) -> bool:
+def is_final_answer(event: Event, facts: LegFacts) -> bool:
     """A final text of the model; not the message of a `call_user`."""
     if field(event, "cause") != "done" or not field(event, "response").strip():
         return False
@@ -85,15 +85,15 @@ def _called(event: Event, name: str = "name") -> dict[str, Any]:
     return {"tool_name": field(event, name), "arguments": {} if RAW in args else args}
 
 
-def tool(event: Event, facts: LegFacts) -> dict[str, Any]:
+def tool_call(event: Event, facts: LegFacts) -> dict[str, Any]:
     return _called(event)
 
 
-def output(event: Event, facts: LegFacts) -> dict[str, Any]:
+def tool_output(event: Event, facts: LegFacts) -> dict[str, Any]:
     return {**_called(event), "output": field(event, "error" if event.name == "tool:failed" else "result")}
 
 
-def settled(event: Event, facts: LegFacts) -> dict[str, Any]:
+def settled_call(event: Event, facts: LegFacts) -> dict[str, Any]:
     return {**_called(event), "result": field(event, "output"), "cached": bool(field(event, "cached"))}
 
 
@@ -106,13 +106,13 @@ def final_output(event: Event, facts: LegFacts) -> dict[str, Any]:
     return {**_called(event), **more}
 
 
-def is_no_steering(event: Event, facts: LegFacts) -> bool:
+def is_not_steering(event: Event, facts: LegFacts) -> bool:
     """Tools that end the turn have no `post_tool`; `recurse` was a plugin's tool once, and has."""
     found = facts.parts.tools.find(field(event, "name"))
     return found is None or found.kind != "flow" or field(event, "name") == "recurse"
 
 
-def to_cache(event: Event, facts: LegFacts) -> dict[str, Any]:
+def output_to_cache(event: Event, facts: LegFacts) -> dict[str, Any]:
     sizes = {
         "output_size": field(event, "size"),
         "char_count": len(field(event, "content")),
@@ -126,7 +126,7 @@ def is_worth_caching(event: Event, facts: LegFacts) -> bool:
     return bool(text.strip()) and not text.startswith("Error:")
 
 
-def cached(event: Event, facts: LegFacts) -> dict[str, Any]:
+def cached_output(event: Event, facts: LegFacts) -> dict[str, Any]:
     sizes = {"output_size": _bytes(field(event, "output")), "preview_size": _bytes(field(event, "content"))}
     return {"tool_name": field(event, "name"), "cache_id": Path(field(event, "cached")).stem, **sizes}
 
@@ -142,7 +142,7 @@ def _bytes(text: str) -> int:
 # the loop -------------------------------------------------------------------------------------------------------------------------
 
 
-def fuel(facts: LegFacts, left: int) -> dict[str, Any]:
+def fuel_fields(facts: LegFacts, left: int) -> dict[str, Any]:
     """`recursion_depth` is what the hooks of 0.6 and before had in the place of fuel, which is told only where it is limited."""
     total = facts.parts.settings.fuel
     return {
@@ -151,9 +151,9 @@ def fuel(facts: LegFacts, left: int) -> dict[str, Any]:
     }
 
 
-def tools(event: Event, facts: LegFacts) -> dict[str, Any]:
+def tool_choice(event: Event, facts: LegFacts) -> dict[str, Any]:
     offered = [{"name": name, "type": _category(facts, name)} for name in field(event, "tools")]
-    return {"context_name": facts.parts.store.name, "tools": offered, **fuel(facts, facts.fuel)}
+    return {"context_name": facts.parts.store.name, "tools": offered, **fuel_fields(facts, facts.fuel)}
 
 
 def _category(facts: LegFacts, name: str) -> str:
@@ -161,16 +161,16 @@ def _category(facts: LegFacts, name: str) -> str:
     return CATEGORIES.get(found.kind, "plugin") if found is not None and found.source == "built-in" else "plugin"
 
 
-def loop(event: Event, facts: LegFacts) -> dict[str, Any]:
+def loop_start(event: Event, facts: LegFacts) -> dict[str, Any]:
     facts.leg(event)
     said = {"current_fallback": field(event, "fallback"), "message": field(event, "message")}
-    return {"context_name": facts.parts.store.name, **said, **fuel(facts, field(event, "fuel"))}
+    return {"context_name": facts.parts.store.name, **said, **fuel_fields(facts, field(event, "fuel"))}
 
 
-def batch(event: Event, facts: LegFacts) -> dict[str, Any]:
+def tool_batch(event: Event, facts: LegFacts) -> dict[str, Any]:
     calls = [{"name": call.name, "arguments": _arguments(call)} for call in field(event, "tool_calls")]
     said = {"current_fallback": field(event, "fallback"), "tool_calls": calls}
-    return {"context_name": facts.parts.store.name, **said, **fuel(facts, field(event, "fuel"))}
+    return {"context_name": facts.parts.store.name, **said, **fuel_fields(facts, field(event, "fuel"))}
 
 
 def _arguments(call: ToolCall) -> Any:
@@ -183,36 +183,40 @@ def _arguments(call: ToolCall) -> Any:
 # other contexts, and what becomes of this one --------------------------------------------------------------------------------------
 
 
-def message(event: Event, facts: LegFacts) -> dict[str, Any]:
+def outgoing_message(event: Event, facts: LegFacts) -> dict[str, Any]:
     said = {"from": field(event, "sender"), "to": field(event, "to"), "content": field(event, "content")}
     return {**said, "context_name": facts.parts.store.name}
 
 
-def delivered(event: Event, facts: LegFacts) -> dict[str, Any]:
+def delivered_message(event: Event, facts: LegFacts) -> dict[str, Any]:
     from cru.engine.mail import describe_delivery
 
     return {
-        **message(event, facts),
+        **outgoing_message(event, facts),
         "delivery_result": describe_delivery(field(event, "to"), field(event, "delivered_by")),
     }
 
 
-def context(event: Event, facts: LegFacts) -> dict[str, Any]:
+def context_summary(event: Event, facts: LegFacts) -> dict[str, Any]:
     here = _here(facts)
-    return {"context_name": here["context_name"], "message_count": messages(facts.parts), "summary": here["summary"]}
+    return {
+        "context_name": here["context_name"],
+        "message_count": count_messages(facts.parts),
+        "summary": here["summary"],
+    }
 
 
 def context_name(event: Event, facts: LegFacts) -> dict[str, Any]:
     return {"context_name": facts.parts.store.name}
 
 
-def rolling(event: Event, facts: LegFacts) -> dict[str, Any]:
+def automatic_compaction(event: Event, facts: LegFacts) -> dict[str, Any]:
     """There are no system messages in a context: the system prompt is made anew for each prompt."""
-    return {**context(event, facts), "non_system_count": messages(facts.parts)}
+    return {**context_summary(event, facts), "non_system_count": count_messages(facts.parts)}
 
 
-def rolled(event: Event, facts: LegFacts) -> dict[str, Any]:
-    return {**context(event, facts), "messages_archived": field(event, "archived")}
+def compacted_context(event: Event, facts: LegFacts) -> dict[str, Any]:
+    return {**context_summary(event, facts), "messages_archived": field(event, "archived")}
 
 
 def is_manual(event: Event, facts: LegFacts) -> bool:

@@ -10,7 +10,7 @@ import msgspec
 
 from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Event
-from cru.extensions.executables.hooks.types import LegFacts
+from cru.extensions.executables.hooks.hook import LegFacts
 from cru.tools.protocol import ArgumentError, Tool
 
 
@@ -66,12 +66,12 @@ def _path(args: dict[str, Any]) -> str:
     return str(args.get("file_path") or args.get("path") or ".")
 
 
-def read(event: Event, facts: LegFacts) -> dict[str, Any]:
+def file_to_read(event: Event, facts: LegFacts) -> dict[str, Any]:
     said, args = _args(event)
     return {**said, "path": os.path.normpath(facts.parts.root / os.path.expanduser(_path(args)))}
 
 
-def write(event: Event, facts: LegFacts) -> dict[str, Any]:
+def file_to_write(event: Event, facts: LegFacts) -> dict[str, Any]:
     """`write` has its content; `edit` what it looks for and what takes its place."""
     said, args = _args(event)
     said |= {"path": _path(args), "content": args.get("content")}
@@ -80,12 +80,12 @@ def write(event: Event, facts: LegFacts) -> dict[str, Any]:
     return said
 
 
-def shell(event: Event, facts: LegFacts) -> dict[str, Any]:
+def command_to_run(event: Event, facts: LegFacts) -> dict[str, Any]:
     said, args = _args(event)
     return {**said, "command": args.get("command")}
 
 
-def fetch(event: Event, facts: LegFacts) -> dict[str, Any]:
+def url_to_fetch(event: Event, facts: LegFacts) -> dict[str, Any]:
     from cru.tools.web import sensitive_reason
 
     said, args = _args(event)

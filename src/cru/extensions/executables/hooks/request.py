@@ -8,8 +8,8 @@ from typing import Any
 from cru.events.answers import PASS, Answer, Change
 from cru.events.payloads import MessageBeforeSend
 from cru.events.stamp import Event
-from cru.extensions.executables.hooks.payloads import fuel
-from cru.extensions.executables.hooks.types import HookInvocation, LegFacts
+from cru.extensions.executables.hooks.hook import HookAnswerContext, LegFacts
+from cru.extensions.executables.hooks.payloads import fuel_fields
 from cru.values.messages import Message, ToolCall, system_text
 
 OWN = ("model", "messages", "tools", "stream")
@@ -22,11 +22,15 @@ def is_first(event: Event, facts: LegFacts) -> bool:
     return event.payload.round == 1 and not event.stamp.purpose
 
 
-def request(event: Event, facts: LegFacts) -> dict[str, Any]:
-    return {"context_name": facts.parts.store.name, "request_body": body(event, facts), **fuel(facts, facts.fuel)}
+def api_request(event: Event, facts: LegFacts) -> dict[str, Any]:
+    return {
+        "context_name": facts.parts.store.name,
+        "request_body": request_body(event, facts),
+        **fuel_fields(facts, facts.fuel),
+    }
 
 
-def body(event: Event, facts: LegFacts) -> dict[str, Any]:
+def request_body(event: Event, facts: LegFacts) -> dict[str, Any]:
     said = event.payload
     assert isinstance(said, MessageBeforeSend)
     functions = [
@@ -53,7 +57,7 @@ def _shown(message: Message) -> dict[str, Any]:
     }
 
 
-def changed(run: HookInvocation, said: Mapping[str, Any]) -> Answer:
+def change_request(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
     """`{"request_body": {…}}`: what it changes of `model`, of parameters, and for this one request of `messages` holds"""
     given = said.get("request_body")
     if given is None:
@@ -61,7 +65,7 @@ def changed(run: HookInvocation, said: Mapping[str, Any]) -> Answer:
     if not isinstance(given, Mapping):
         run.odd.append("`request_body` is no object and is left out")
         return PASS
-    before, changes = body(run.event, run.facts), []
+    before, changes = request_body(run.event, run.facts), []
     new = {key: value for key, value in given.items() if key not in before or before[key] != value}
     if isinstance(new.get("model"), str):
         changes.append(Change("model", "set", new["model"]))
@@ -75,7 +79,7 @@ def changed(run: HookInvocation, said: Mapping[str, Any]) -> Answer:
     return Answer(changes=tuple(changes)) if changes else PASS
 
 
-def _messages(run: HookInvocation, shown: Sequence[dict[str, Any]], given: Any) -> list[Change]:
+def _messages(run: HookAnswerContext, shown: Sequence[dict[str, Any]], given: Any) -> list[Change]:
     """Those that it left alone stay what they are, with their thinking; the others are read."""
     payload = run.event.payload
     assert isinstance(payload, MessageBeforeSend)

@@ -3,14 +3,14 @@ object that it returns does (docs/decisions/0015-hooks-of-programs.md)."""
 
 from __future__ import annotations
 
+from cru.extensions.executables.calls import ProgramContext
 from cru.extensions.executables.executable import Executable
 from cru.extensions.executables.hooks import effects as does
 from cru.extensions.executables.hooks import payloads as gets
 from cru.extensions.executables.hooks import permissions as leave
 from cru.extensions.executables.hooks import request
 from cru.extensions.executables.hooks.handler import HookCall
-from cru.extensions.executables.hooks.types import Hook, LegFacts
-from cru.extensions.executables.process import ProgramContext
+from cru.extensions.executables.hooks.hook import LegFacts, ProgramHook
 from cru.namespace.host import Host
 
 PRIORITY = 100
@@ -33,73 +33,73 @@ OBSERVED: dict[str, str] = {
 _CALL = ("tool:before_call",)
 _DONE = ("tool:completed", "tool:failed")
 
-TABLE: tuple[Hook, ...] = (
-    Hook("on_start", "a session has opened, its plugins are loaded",
-         ("session:started",), gets.run),
-    Hook("on_end", "the session ends",
-         ("session:ended",), gets.run),
-    Hook("on_context_switch", "`-c` or `-C` took another context",
-         ("context:switched",), gets.switched),
-    Hook("pre_message", "a prompt is about to be sent, continuations too",
-         ("message:received",), gets.received, does.prompt),
-    Hook("post_message", "a final answer is in the log; not the message of `call_user`",
-         ("turn:complete",), gets.answered, hears=gets.is_answer),
-    Hook("pre_system_prompt", "the system prompt is made, once a prompt or continuation",
-         ("system_prompt:build",), gets.system_prompt, does.above),
-    Hook("post_system_prompt", "the same, after all `pre_system_prompt`",
-         ("system_prompt:build",), gets.system_prompt, does.below, step=1),
-    Hook("pre_tool", "before every call of a tool, unknown ones too",
-         _CALL, gets.tool, does.call),
-    Hook("post_tool", "a call is over and its result is in the log",
-         ("tool:settled",), gets.settled, hears=gets.is_no_steering, step=2),
-    Hook("pre_tool_output", "a tool has ended, well or not, or was refused",
-         _DONE, gets.output, does.output),
-    Hook("post_tool_output", "it is settled what the model reads of a result",
+TABLE: tuple[ProgramHook, ...] = (
+    ProgramHook("on_start", "a session has opened, its plugins are loaded",
+         ("session:started",), gets.session),
+    ProgramHook("on_end", "the session ends",
+         ("session:ended",), gets.session),
+    ProgramHook("on_context_switch", "`-c` or `-C` took another context",
+         ("context:switched",), gets.context_switch),
+    ProgramHook("pre_message", "a prompt is about to be sent, continuations too",
+         ("message:received",), gets.prompt, does.replace_prompt),
+    ProgramHook("post_message", "a final answer is in the log; not the message of `call_user`",
+         ("turn:complete",), gets.final_answer, hears=gets.is_final_answer),
+    ProgramHook("pre_system_prompt", "the system prompt is made, once a prompt or continuation",
+         ("system_prompt:build",), gets.system_prompt, does.prepend_section),
+    ProgramHook("post_system_prompt", "the same, after all `pre_system_prompt`",
+         ("system_prompt:build",), gets.system_prompt, does.append_section, step=1),
+    ProgramHook("pre_tool", "before every call of a tool, unknown ones too",
+         _CALL, gets.tool_call, does.block_or_change_call),
+    ProgramHook("post_tool", "a call is over and its result is in the log",
+         ("tool:settled",), gets.settled_call, hears=gets.is_not_steering, step=2),
+    ProgramHook("pre_tool_output", "a tool has ended, well or not, or was refused",
+         _DONE, gets.tool_output, does.replace_output),
+    ProgramHook("post_tool_output", "it is settled what the model reads of a result",
          ("tool:settled",), gets.final_output, step=1),
-    Hook("pre_cache_output", "an output is too long, and is about to be saved to a file",
-         ("output:cached",), gets.to_cache, does.cache, gets.is_worth_caching),
-    Hook("post_cache_output", "it was saved",
-         ("tool:settled",), gets.cached, hears=gets.is_cached),
-    Hook("pre_api_tools", "tools are chosen, once a prompt or continuation",
-         ("tools:select",), gets.tools, does.tools, wants=(FUEL,)),
-    Hook("pre_api_request", "before the first request of a prompt or continuation",
-         ("message:before_send",), request.request, request.changed, request.is_first, wants=(FUEL, TOOLS, SYSTEM)),
-    Hook("pre_agentic_loop", "a prompt or continuation begins",
-         ("leg:started",), gets.loop, does.loop, wants=(FUEL,)),
-    Hook("post_tool_batch", "all calls of one reply are done",
-         ("tool:batch_completed",), gets.batch, does.loop, wants=(FUEL,)),
-    Hook("pre_file_read", "a tool would read outside of the project, where no allow rule leads",
-         _CALL, leave.read, does.leave, leave.reads_outside, step=LAST),
-    Hook("pre_file_write", "a tool would write a file",
-         _CALL, leave.write, does.leave, leave.writes, step=LAST),
-    Hook("pre_shell_exec", "a command would run",
-         _CALL, leave.shell, does.leave, leave.runs, step=LAST),
-    Hook("pre_fetch_url", "an address of this machine or a private network would be fetched, and no rule decides on it",
-         _CALL, leave.fetch, does.leave, leave.fetches_inside, step=LAST),
-    Hook("pre_send_message", "the agent sends a message to another context",
-         ("inbox:sending",), gets.message, does.sent),
-    Hook("post_send_message", "it was delivered",
-         ("inbox:sent",), gets.delivered),
-    Hook("pre_clear", "`-a` or `/clear` is about to empty the context",
-         ("context:clearing",), gets.context),
-    Hook("post_clear", "it is empty",
+    ProgramHook("pre_cache_output", "an output is too long, and is about to be saved to a file",
+         ("output:cached",), gets.output_to_cache, does.change_preview, gets.is_worth_caching),
+    ProgramHook("post_cache_output", "it was saved",
+         ("tool:settled",), gets.cached_output, hears=gets.is_cached),
+    ProgramHook("pre_api_tools", "tools are chosen, once a prompt or continuation",
+         ("tools:select",), gets.tool_choice, does.narrow_tools, wants=(FUEL,)),
+    ProgramHook("pre_api_request", "before the first request of a prompt or continuation",
+         ("message:before_send",), request.api_request, request.change_request, request.is_first, wants=(FUEL, TOOLS, SYSTEM)),
+    ProgramHook("pre_agentic_loop", "a prompt or continuation begins",
+         ("leg:started",), gets.loop_start, does.steer_loop, wants=(FUEL,)),
+    ProgramHook("post_tool_batch", "all calls of one reply are done",
+         ("tool:batch_completed",), gets.tool_batch, does.steer_loop, wants=(FUEL,)),
+    ProgramHook("pre_file_read", "a tool would read outside of the project, where no allow rule leads",
+         _CALL, leave.file_to_read, does.refuse_call, leave.reads_outside, step=LAST),
+    ProgramHook("pre_file_write", "a tool would write a file",
+         _CALL, leave.file_to_write, does.refuse_call, leave.writes, step=LAST),
+    ProgramHook("pre_shell_exec", "a command would run",
+         _CALL, leave.command_to_run, does.refuse_call, leave.runs, step=LAST),
+    ProgramHook("pre_fetch_url", "an address of this machine or a private network would be fetched, and no rule decides on it",
+         _CALL, leave.url_to_fetch, does.refuse_call, leave.fetches_inside, step=LAST),
+    ProgramHook("pre_send_message", "the agent sends a message to another context",
+         ("inbox:sending",), gets.outgoing_message, does.take_delivery),
+    ProgramHook("post_send_message", "it was delivered",
+         ("inbox:sent",), gets.delivered_message),
+    ProgramHook("pre_clear", "`-a` or `/clear` is about to empty the context",
+         ("context:clearing",), gets.context_summary),
+    ProgramHook("post_clear", "it is empty",
          ("context:cleared",), gets.context_name),
-    Hook("pre_compact", "`-z` or `/compact` is about to summarise the conversation",
-         ("context:overflow",), gets.context, hears=gets.is_manual),
-    Hook("post_compact", "it is summarised",
-         ("session:compacted",), gets.context, hears=gets.is_manual),
-    Hook("pre_rolling_compact", "the conversation is about to be summarised because it grew too long",
-         ("context:overflow",), gets.rolling, hears=gets.is_automatic),
-    Hook("post_rolling_compact", "it was, and is shorter",
-         ("session:compacted",), gets.rolled, hears=gets.is_automatic),
-    Hook("pre_spawn_agent", "a sub-agent is about to be asked", later=NO_AGENTS),
-    Hook("post_spawn_agent", "it has answered", later=NO_AGENTS),
-    Hook("post_index_file", "a source file is in the index", later=NO_INDEX),
-    Hook("pre_vfs_write", "a file of the virtual file system is about to be written", later=NO_VFS),
-    Hook("post_vfs_write", "it is written", later=NO_VFS),
+    ProgramHook("pre_compact", "`-z` or `/compact` is about to summarise the conversation",
+         ("context:overflow",), gets.context_summary, hears=gets.is_manual),
+    ProgramHook("post_compact", "it is summarised",
+         ("session:compacted",), gets.context_summary, hears=gets.is_manual),
+    ProgramHook("pre_rolling_compact", "the conversation is about to be summarised because it grew too long",
+         ("context:overflow",), gets.automatic_compaction, hears=gets.is_automatic),
+    ProgramHook("post_rolling_compact", "it was, and is shorter",
+         ("session:compacted",), gets.compacted_context, hears=gets.is_automatic),
+    ProgramHook("pre_spawn_agent", "a sub-agent is about to be asked", later=NO_AGENTS),
+    ProgramHook("post_spawn_agent", "it has answered", later=NO_AGENTS),
+    ProgramHook("post_index_file", "a source file is in the index", later=NO_INDEX),
+    ProgramHook("pre_vfs_write", "a file of the virtual file system is about to be written", later=NO_VFS),
+    ProgramHook("post_vfs_write", "it is written", later=NO_VFS),
 )  # fmt: skip
 
-BY_NAME: dict[str, Hook] = {hook.name: hook for hook in TABLE}
+BY_NAME: dict[str, ProgramHook] = {hook.name: hook for hook in TABLE}
 
 
 def register(host: Host, executable: Executable, where: ProgramContext) -> None:

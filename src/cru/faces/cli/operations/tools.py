@@ -123,7 +123,7 @@ def _failure(name: str, tool: Tool | None, outcome: ToolOutcome, *, program: boo
 
 def _without_errors(name: str, text: str) -> str:
     """The result of a program that failed, without its standard error."""
-    from cru.extensions.executables.process import ERRORS
+    from cru.extensions.executables.calls import ERRORS
 
     before, mark, after = text.rpartition(ERRORS)
     if not mark:

@@ -115,10 +115,10 @@ def environment(where: ProgramContext, extra: Mapping[str, str]) -> dict[str, st
 
 def _programs(where: ProgramContext) -> str:
     """The folder with the command `chibi`; "" if it cannot be made, which is told."""
-    from cru.extensions.executables.shim import programs
+    from cru.extensions.executables.shim import install_shim
 
     try:
-        return str(programs(where.home))
+        return str(install_shim(where.home))
     except OSError as error:
         where.warn(f"plugins find no command chibi: {error}")
         return ""

@@ -8,8 +8,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from cru.extensions.executables.calls import ProgramContext, call_tool
 from cru.extensions.executables.executable import Executable, ToolSchema
-from cru.extensions.executables.process import ProgramContext, call_tool
 from cru.tools.protocol import Access, ArgumentError, Kind, ToolContext, ToolResult
 from cru.values.messages import ToolSpec
 

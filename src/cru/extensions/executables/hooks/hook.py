@@ -66,12 +66,12 @@ class LegFacts(Struct):
         self.sections = event.payload.sections
 
 
-def messages(parts: Parts) -> int:
+def count_messages(parts: Parts) -> int:
     """How many messages the context holds now; the system prompt is none of them."""
     return sum(entry.entry_type == MESSAGE for entry in parts.store.visible())
 
 
-class HookInvocation(Struct):
+class HookAnswerContext(Struct):
     """One run of a hook whose answer is to be read. plugin: its owner · tool: the entry of its schema that registered the hook · `odd`
     collects what of the answer cannot be used, for the person."""
 
@@ -97,15 +97,15 @@ class HookInvocation(Struct):
 
 
 Payload = Callable[[Event, LegFacts], dict[str, Any]]
-Effect = Callable[[HookInvocation, Mapping[str, Any]], Answer]
+Effect = Callable[[HookAnswerContext, Mapping[str, Any]], Answer]
 
 
-def observed(run: HookInvocation, said: Mapping[str, Any]) -> Answer:
+def ignore_answer(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
     """–"""
     return PASS
 
 
-class Hook(Struct, frozen=True):
+class ProgramHook(Struct, frozen=True):
     """One of the 34. when: in words · events: ours that it hears · payload: what it is given · effect: what an object that it returns
     does, its docstring says it for docs/executables.md · hears: which of these events it means · step: hooks of one event run in this
     order, all plugins at one step before the next · wants: what is observed for its payload (methods of Facts) · later: why it is never
@@ -115,7 +115,7 @@ class Hook(Struct, frozen=True):
     when: str
     events: tuple[str, ...] = ()
     payload: Payload = lambda event, facts: {}
-    effect: Effect = observed
+    effect: Effect = ignore_answer
     hears: Callable[[Event, LegFacts], bool] | None = None
     step: int = 0
     wants: tuple[str, ...] = ()
