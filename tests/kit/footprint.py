@@ -1,0 +1,101 @@
+"""`python -m tests.kit.footprint`: how much code one hooked tool call crosses.
+
+The installed package plays one scripted turn with one call of `bash` and one PreToolUse command hook of Claude, and every function of it is
+noted that is entered from the dispatch of `tool:before_call` until that of `tool:completed`, each once. What modules run while they are
+loaded does not count.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from tests.kit.home import HomeDir, home
+
+# Runs in the child, around `cru`: a line `FOOTPRINT [[file, function], …]` on standard error at its end.
+RECORDER = """
+import os, sys, threading, json
+import cru
+from cru.events.bus import Bus
+root = os.path.dirname(cru.__file__)
+begin, seen, on = Bus.dispatch.__code__, set(), False
+INNER = {"<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>"}
+
+def loads(frame):
+    while frame is not None:
+        if frame.f_code.co_name == "<module>" and frame.f_code.co_filename.startswith(root):
+            return True
+        frame = frame.f_back
+    return False
+
+def record(frame, event, argument):
+    global on
+    if event != "call":
+        return
+    code = frame.f_code
+    if code is begin:
+        name = type(frame.f_locals["payload"]).__name__
+        on = name == "ToolBeforeCall" or (on and name != "ToolCompleted")
+    if on and code.co_filename.startswith(root) and code.co_name not in INNER and not loads(frame):
+        seen.add((code.co_filename[len(root) + 1:], code.co_qualname))
+
+real = os._exit
+def leave(code):
+    sys.setprofile(None)
+    os.write(2, ("FOOTPRINT " + json.dumps(sorted(seen)) + "\\n").encode())
+    real(code)
+
+os._exit = leave
+sys.argv = ["cru", *sys.argv[1:]]
+threading.setprofile(record)
+from cru.faces.cli.main import main
+sys.setprofile(record)
+main()
+leave(0)
+"""
+SCRIPT = 'call: bash {"command": "true"}\n---\ntext: done\n'
+
+
+class Footprint(Struct, frozen=True):
+    """functions: (file below src/cru, qualified name)"""
+
+    functions: tuple[tuple[str, str], ...]
+
+    @property
+    def files(self) -> Counter[str]:
+        """How many functions of each file."""
+        return Counter(file for file, _ in self.functions)
+
+
+def measure(here: HomeDir) -> Footprint:
+    """Play the turn in a fresh home."""
+    model = here.path / "model.txt"
+    model.write_text(SCRIPT)
+    here.configure(f'model = "scripted:{model}"\nmode = "trust"\n[hooks]\ndialects = ["claude"]\n')
+    hook = {"matcher": "Bash", "hooks": [{"type": "command", "command": "cat > ran.json"}]}
+    settings = here.path / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_bytes(msgspec.json.encode({"hooks": {"PreToolUse": [hook]}}))
+    run = subprocess.run(
+        [sys.executable, "-c", RECORDER, "go"],
+        env=here.env, cwd=here.project, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+    )  # fmt: skip
+    assert run.returncode == 0 and (here.project / "ran.json").exists(), run.stderr
+    return Footprint(msgspec.json.decode(run.stderr.rpartition("FOOTPRINT ")[2], type=tuple[tuple[str, str], ...]))
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        footprint = measure(home(Path(folder)))
+    for file, number in sorted(footprint.files.items()):
+        print(f"{number:4}  {file}")
+    print(f"{len(footprint.files)} files, {len(footprint.functions)} functions")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,16 @@
+"""How much code a hooked tool call crosses may shrink, and not grow unseen."""
+
+from __future__ import annotations
+
+from tests.kit import HomeDir
+from tests.kit.footprint import measure
+
+FILES, FUNCTIONS = 52, 185
+
+
+def test_a_hooked_tool_call_crosses_few_files_and_functions(home: HomeDir) -> None:
+    footprint = measure(home)
+    crossed = {file for file, _ in footprint.functions}
+    assert {"events/chain.py", "extensions/hooks/run/command.py", "engine/tool_call.py", "tools/shell.py"} <= crossed
+    assert len(crossed) <= FILES, sorted(crossed)
+    assert len(footprint.functions) <= FUNCTIONS, footprint.functions
