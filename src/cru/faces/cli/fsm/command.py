@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cru.app import Built
-    from cru.events.bus import Bus
     from cru.namespace.fsm.machine import WorkflowMachine
 
 HELP = """\
@@ -29,11 +28,11 @@ The plugins are loaded, no model is asked. `cru -C CONTEXT fsm status` looks at 
 SWITCHES: dict[str, tuple[str, ...]] = {
     "list": ("--json",), "status": ("--json",), "show": ("--json", "--mermaid"), "reset": (),
 }  # fmt: skip
-OF_ONE = ("show", "reset")
+NAMED = ("show", "reset")
 """Those that need a name."""
 
 
-class NoWorkflow(CruError):
+class UnknownWorkflow(CruError):
     """There is none of that name."""
 
 
@@ -45,19 +44,19 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     if args.show_help():
         return 0
     names = args.words[1:]
-    if verb in OF_ONE and not names:
+    if verb in NAMED and not names:
         raise UsageProblem(
             f"`cru fsm {verb}` needs a name", f"cru fsm {verb} NAME; `cru fsm status` says which there are"
         )
-    if verb not in OF_ONE and names:
+    if verb not in NAMED and names:
         raise args.wrong(f"`cru fsm {verb or 'list'}` does not take {names[0]}")
     if args.has("--json") and args.has("--mermaid"):
         raise UsageProblem("--json and --mermaid do not go together", f"cru fsm show {names[0]} --mermaid")
-    machines, orphans = run_interruptible(_loaded(parsed, names[0] if verb == "reset" else ""))
+    machines, orphans = run_interruptible(_load(parsed, names[0] if verb == "reset" else ""))
     if verb == "reset":
         show(f"{names[0]}: its run in this context is forgotten")
     elif verb == "show":
-        _show(_found(machines, names[0]), args)
+        _show(_find(machines, names[0]), args)
     elif verb == "status":
         _status(machines, orphans, args.has("--json"))
     else:
@@ -65,32 +64,28 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     return 0
 
 
-async def _loaded(parsed: Parsed, reset: str = "") -> tuple[dict[str, WorkflowMachine], dict[str, Any]]:
+async def _load(parsed: Parsed, reset: str = "") -> tuple[dict[str, WorkflowMachine], dict[str, object]]:
     """The workflows that the plugins define; and by name what is saved of others in this context. The run of `reset` is forgotten first.
-    Raises NoWorkflow and ContextHeld."""
-    from cru.app import build
+    Raises UnknownWorkflow and ContextHeld."""
     from cru.contexts.home import Home
+    from cru.faces.cli.session_run import open_session, say_notice
     from cru.namespace import state
     from cru.namespace.fsm.workflows import find_workflows
 
     start = start_of(parsed, context_name(parsed, Home(home_path(parsed))))
-    built = build(start, watch=_tell_warnings)
-    parts = built.session.parts
-    try:
+    async with open_session(start, say_notice) as built:
+        parts = built.session.parts
         for opening in parts.lifecycle.opening:
             await opening(parts)
         workflows = find_workflows(parts)
         machines = {} if workflows is None else dict(workflows.machines)
         if workflows is not None:
             workflows.mind_tools()
-        saved = _saved(parts.store.folder / state.FILE)
+        saved = _read_saved(parts.store.folder / state.FILE)
         if reset:
             with built.session.locked():
                 _reset(built, reset, {*machines, *saved})
-        return machines, {name: one for name, one in saved.items() if name not in machines}
-    finally:
-        await built.session.close()
-        await built.close()
+        return machines, {name: record for name, record in saved.items() if name not in machines}
 
 
 def _reset(built: Built, name: str, known: set[str]) -> None:
@@ -100,51 +95,48 @@ def _reset(built: Built, name: str, known: set[str]) -> None:
     if name not in known:
         from cru.config.closest import did_you_mean
 
-        raise NoWorkflow(
+        raise UnknownWorkflow(
             f"nothing is saved of a workflow {name}", did_you_mean(name, known) or "cru fsm status shows what is saved"
         )
     folder = built.store.folder
     save_record(Host(PluginSession(built.session.parts, folder), Plugin("cru", folder, "cru")), name, None)
 
 
-def _tell_warnings(bus: Bus) -> None:
-    from cru.events.stream import Notice, Published
-
-    def notice(item: Published[Notice]) -> None:
-        if item.payload.level != "info":
-            say(f"cru: {item.payload.text}")
-
-    bus.stream.subscribe(notice, Notice)
-
-
-def _saved(path: Path) -> dict[str, Any]:
-    """What plugins keep under `fsm:NAME` in a context, by name."""
+def _read_saved(path: Path) -> dict[str, object]:
+    """The workflows that are saved in a context, by name."""
     import msgspec
 
+    from cru.namespace.state import WORKFLOW
+
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=dict[str, Any])
+        values = msgspec.json.decode(path.read_bytes(), type=dict[str, object])
     except FileNotFoundError:
         return {}
     except (OSError, msgspec.MsgspecError, UnicodeError) as error:
         say(f"cru: {path} cannot be read: {error}")
         return {}
-    return {key[4:]: one for key, one in found.items() if key.startswith("fsm:")}
+    return {key.removeprefix(WORKFLOW): value for key, value in values.items() if key.startswith(WORKFLOW)}
 
 
-def _found(machines: dict[str, WorkflowMachine], name: str) -> WorkflowMachine:
+def _find(machines: dict[str, WorkflowMachine], name: str) -> WorkflowMachine:
     if name in machines:
         return machines[name]
     from cru.config.closest import did_you_mean
 
-    raise NoWorkflow(
+    raise UnknownWorkflow(
         f"there is no workflow {name}", did_you_mean(name, machines) or "cru fsm list shows those that are there"
     )
 
 
 def _list(machines: dict[str, WorkflowMachine], as_json: bool) -> None:
     rows = [
-        {"name": one.name, "plugin": one.owner.plugin.name, "about": one.definition.about, **_place(one)}
-        for one in machines.values()
+        {
+            "name": machine.name,
+            "plugin": machine.owner.plugin.name,
+            "about": machine.definition.about,
+            **_place(machine),
+        }
+        for machine in machines.values()
     ]
     if as_json:
         _json(rows)
@@ -156,22 +148,22 @@ def _list(machines: dict[str, WorkflowMachine], as_json: bool) -> None:
         show(f"/{row['name']:<16} {place:<24} {one_line(row['about'])}".rstrip())
 
 
-def _status(machines: dict[str, WorkflowMachine], orphans: dict[str, Any], as_json: bool) -> None:
+def _status(machines: dict[str, WorkflowMachine], orphans: dict[str, object], as_json: bool) -> None:
     import msgspec
 
     from cru.namespace.fsm.command import status
 
     if as_json:
-        records = {name: msgspec.to_builtins(one.record) for name, one in machines.items()}
+        records = {name: msgspec.to_builtins(machine.record) for name, machine in machines.items()}
         _json({**records, **orphans})
         return
     if not machines and not orphans:
         show("there are no workflows in this context")
-    for one in machines.values():
-        show(status(one))
+    for machine in machines.values():
+        show(status(machine))
     for name, record in orphans.items():
-        found = record if isinstance(record, dict) else {}
-        state, how = found.get("state") or "?", found.get("status", "running")
+        fields = record if isinstance(record, dict) else {}
+        state, how = fields.get("state") or "?", fields.get("status", "running")
         binds = (
             f"; until it is back, or `cru fsm reset {name}`, the model's tools are denied" if how == "running" else ""
         )
@@ -206,7 +198,7 @@ def _place(machine: WorkflowMachine) -> dict[str, Any]:
     return {"status": record.status, "state": record.state}
 
 
-def _json(value: Any) -> None:
+def _json(value: object) -> None:
     import msgspec
 
     show(msgspec.json.encode(value).decode())

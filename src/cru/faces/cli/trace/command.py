@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 import textwrap
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -15,11 +13,12 @@ from cru.contexts.store import FileContext
 from cru.engine import rebuild
 from cru.engine.rebuild import TraceLine
 from cru.engine.recorder import RequestLine
-from cru.events.journal import SkipKind
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, say, show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import context_name, home_path, start_of
+from cru.faces.cli.trace.moments import TurnMoment, read_moments
+from cru.models.protocol import Model
 
 WIDTH, MARGIN = 100, " " * 26
 HELP = """\
@@ -67,18 +66,20 @@ def render_turn(store: FileContext, number: int) -> str:
     if not turns:
         return "\n".join([*skipped, f"no turn is recorded in the context {store.name}"])
     at = _pick(turns, number)
-    return "\n".join([*skipped, *_shown(turns[at], _moments(store.folder, turns[at]), f"{at + 1} of {len(turns)}")])
+    return "\n".join(
+        [*skipped, *_render(turns[at], read_moments(store.folder, turns[at]), f"{at + 1} of {len(turns)}")]
+    )
 
 
 def _turns(lines: list[TraceLine]) -> list[list[TraceLine]]:
     """Turns in order, the oldest first; what was asked of a model outside of any (`cru -z`) stands between them."""
-    found: dict[str, list[TraceLine]] = {}
+    turns: dict[str, list[TraceLine]] = {}
     outside = 0
     for line in lines:
         if not line.turn and line.kind == "request" and line.data["n"] == 1:
             outside += 1
-        found.setdefault(line.turn or f"#{outside}", []).append(line)
-    return list(found.values())
+        turns.setdefault(line.turn or f"#{outside}", []).append(line)
+    return list(turns.values())
 
 
 def _pick(turns: list[list[TraceLine]], number: int) -> int:
@@ -118,7 +119,7 @@ def _request(store: FileContext, turn: list[TraceLine], number: int, as_json: bo
     return 0 if same else 1
 
 
-def _encoder(line: RequestLine) -> Any:
+def _encoder(line: RequestLine) -> Model:
     """The adapter that encoded it; it has no key, and nothing is sent."""
     from cru.models.registry import ModelChoice, build_model
     from cru.models.settings import ModelSettings
@@ -129,25 +130,25 @@ def _encoder(line: RequestLine) -> Any:
 
 
 def _turn(store: FileContext, turn: list[TraceLine], place: str, as_json: bool) -> int:
-    moments = _moments(store.folder, turn)
+    moments = read_moments(store.folder, turn)
     if as_json:
         for moment in moments:
             show(msgspec.json.encode(moment).decode())
         return 0
-    for line in _shown(turn, moments, place):
+    for line in _render(turn, moments, place):
         show(line)
     return 0
 
 
-def _shown(turn: list[TraceLine], moments: list[dict[str, Any]], place: str) -> Iterator[str]:
+def _render(turn: list[TraceLine], moments: list[TurnMoment], place: str) -> Iterator[str]:
     """A turn for people, line by line."""
     yield _headline(turn, place)
-    begin = moments[0]["time"] if moments else 0.0
+    begin = moments[0].time if moments else 0.0
     for moment in moments:
-        text = one_line(moment["text"])
-        if moment["what"] == "events":
+        text = one_line(moment.text)
+        if moment.what == "events":
             text = textwrap.fill(text, WIDTH, initial_indent=MARGIN, subsequent_indent=MARGIN).lstrip()
-        yield f"{(moment['time'] - begin) * 1000:10.1f} ms  {moment['what']:<10} {text}"
+        yield f"{(moment.time - begin) * 1000:10.1f} ms  {moment.what:<10} {text}"
 
 
 def _headline(turn: list[TraceLine], place: str) -> str:
@@ -158,93 +159,3 @@ def _headline(turn: list[TraceLine], place: str) -> str:
         return f"{', '.join(purposes)}: {count} outside of a turn ({place})"
     ends = [line.data["cause"] for line in turn if line.kind == "end"]
     return f"turn {place} ({turn[0].turn}): {count}, {', '.join(ends) or 'not finished (cru --resume)'}"
-
-
-def _moments(folder: Path, turn: list[TraceLine]) -> list[dict[str, Any]]:
-    """Everything that happened, in order of time."""
-    found: list[dict[str, Any]] = []
-    began = 0.0
-    for line in turn:
-        data = line.data
-        if line.kind == "leg":
-            began = data["time"]
-            found.append(_moment(began, "leg", f"source {data['source']}"))
-        elif line.kind == "states":
-            found += [_moment(began + ms / 1000, "state", name) for name, ms in data["at"]]
-        elif line.kind == "request":
-            found.append(
-                _moment(
-                    data["time"], "request", f"{data['n']}: {data['provider']}:{data['model']}, {data['bytes']} bytes"
-                )
-            )
-        elif line.kind == "reply":
-            found.append(_moment(data["time"], "reply", _reply(data)))
-        elif line.kind == "end":
-            counts = ", ".join(f"{name} {n}" for name, n in data["counts"].items())
-            found.append(_moment(data["time"], "end", f"{data['cause']} {data['error']}".strip()))
-            found.append(_moment(data["time"], "events", counts))
-    runs = {line.data["run"] for line in turn if line.kind == "leg"}
-    found += _journalled(folder, runs, found)
-    return sorted(found, key=lambda m: m["time"])
-
-
-def _last(found: list[dict[str, Any]], began: float) -> float:
-    return float(max([began, *(m["time"] for m in found)]))
-
-
-def _moment(time: float, what: str, text: str) -> dict[str, Any]:
-    return {"time": time, "what": what, "text": text}
-
-
-def _reply(data: dict[str, Any]) -> str:
-    usage = data["usage"]
-    tokens = f"{usage['input']} tokens in ({usage['cache_read']} cached), {usage['output']} out"
-    return f"{data['n']}: {data['ms']} ms, {data['error'] or data['reason']}, {tokens}"
-
-
-def _journalled(folder: Path, runs: set[str], found: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Dispatches with handlers, out of the journal, as far as they lie within the turn."""
-    if not runs:
-        return []
-    first, last = min(m["time"] for m in found), _last(found, 0.0)
-    made: list[dict[str, Any]] = []
-    for path in (folder / "journal.jsonl.1", folder / "journal.jsonl"):
-        try:
-            data = path.read_bytes()
-        except FileNotFoundError:
-            continue
-        for raw in data.splitlines():
-            try:
-                line = msgspec.json.decode(raw)
-            except msgspec.DecodeError:
-                continue  # a line torn by a kill
-            if line.get("run") in runs and first - 0.05 <= line["time"] <= last + 0.05:
-                made += [_moment(line["time"], "event", text) for text in _heard(line)]
-    return made
-
-
-def _heard(line: dict[str, Any]) -> list[str]:
-    name = f"{line['event']} {line.get('ident', '')}".rstrip()
-    texts = []
-    for heard in line.get("heard", ()):
-        if heard.get("hook") and heard.get("skip", {}).get("kind") == SkipKind.OTHER_EVENT:
-            continue  # none of the moments that this hook of a program means
-        answer = heard.get("answer", {})
-        troubles = [
-            f"{word}: {heard[key]}" for key, word in (("skipped", "skipped"), ("error", "failed")) if heard.get(key)
-        ]
-        refused = [f"refused: {why}" for why in heard.get("rejected", ())]
-        said = "; ".join([*troubles, *_said(answer), *refused]) or "pass"
-        texts.append(
-            f"{name} → {heard['owner']} {heard.get('where', '')}: {said} ({heard.get('ms', 0)} ms)".replace(" :", ":")
-        )
-    return texts
-
-
-def _said(answer: dict[str, Any]) -> list[str]:
-    words = [answer.get("decision", "")] if answer.get("decision") else []
-    words += ["halt"] if answer.get("halt") else []
-    words += [repr(answer["reason"])] if answer.get("reason") else []
-    words += [f"{c['op']} {c['field']}" for c in answer.get("changes", ())]
-    words += [key for key in ("inject", "result", "context") if answer.get(key)]
-    return words

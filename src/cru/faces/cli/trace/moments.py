@@ -1,0 +1,108 @@
+"""What happened in a turn, moment by moment: out of the trace, and of the journal what handlers did."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from msgspec import Struct
+
+from cru.engine.rebuild import TraceLine
+from cru.events.journal import SkipKind
+
+SLACK_SECONDS = 0.05
+"""A dispatch may be written down so long before or after the turn it belongs to."""
+
+
+class TurnMoment(Struct, frozen=True):
+    """One thing that happened.
+
+    time: Unix seconds
+    what: leg, state, request, reply, end, events (how many of each) or event (what a handler did)
+    text: the rest of it, for a person
+    """
+
+    time: float
+    what: str
+    text: str
+
+
+def read_moments(folder: Path, turn: list[TraceLine]) -> list[TurnMoment]:
+    """Everything that happened in a turn of a context, in order of time."""
+    moments: list[TurnMoment] = []
+    began = 0.0
+    for line in turn:
+        if line.kind == "leg":
+            began = line.data["time"]
+        moments += _from_trace(line, began)
+    runs = {line.data["run"] for line in turn if line.kind == "leg"}
+    if runs:
+        first = min(moment.time for moment in moments) - SLACK_SECONDS
+        last = max(moment.time for moment in moments) + SLACK_SECONDS
+        moments += [moment for moment in _from_journal(folder, runs) if first <= moment.time <= last]
+    return sorted(moments, key=lambda moment: moment.time)
+
+
+def _from_trace(line: TraceLine, began: float) -> Iterator[TurnMoment]:
+    """`began`: when the leg did."""
+    data = line.data
+    if line.kind == "leg":
+        yield TurnMoment(began, "leg", f"source {data['source']}")
+    elif line.kind == "states":
+        for name, ms in data["at"]:
+            yield TurnMoment(began + ms / 1000, "state", name)
+    elif line.kind == "request":
+        text = f"{data['n']}: {data['provider']}:{data['model']}, {data['bytes']} bytes"
+        yield TurnMoment(data["time"], "request", text)
+    elif line.kind == "reply":
+        usage = data["usage"]
+        tokens = f"{usage['input']} tokens in ({usage['cache_read']} cached), {usage['output']} out"
+        text = f"{data['n']}: {data['ms']} ms, {data['error'] or data['reason']}, {tokens}"
+        yield TurnMoment(data["time"], "reply", text)
+    elif line.kind == "end":
+        counts = ", ".join(f"{name} {count}" for name, count in data["counts"].items())
+        yield TurnMoment(data["time"], "end", f"{data['cause']} {data['error']}".strip())
+        yield TurnMoment(data["time"], "events", counts)
+
+
+def _from_journal(folder: Path, runs: set[str]) -> Iterator[TurnMoment]:
+    """The dispatches of these runs that had handlers."""
+    for path in (folder / "journal.jsonl.1", folder / "journal.jsonl"):
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            continue
+        for raw in data.splitlines():
+            try:
+                line = msgspec.json.decode(raw)
+            except msgspec.DecodeError:
+                continue  # a line torn by a kill
+            if line.get("run") in runs:
+                for text in _render_handlers(line):
+                    yield TurnMoment(line["time"], "event", text)
+
+
+def _render_handlers(line: dict[str, Any]) -> Iterator[str]:
+    """What each handler of a dispatch did."""
+    event = f"{line['event']} {line.get('ident', '')}".rstrip()
+    for heard in line.get("heard", ()):
+        if heard.get("hook") and heard.get("skip", {}).get("kind") == SkipKind.OTHER_EVENT:
+            continue  # none of the moments that this hook of a program means
+        problems = [
+            f"{word}: {heard[key]}" for key, word in (("skipped", "skipped"), ("error", "failed")) if heard.get(key)
+        ]
+        rejected = [f"refused: {why}" for why in heard.get("rejected", ())]
+        result = "; ".join([*problems, *_answer_words(heard.get("answer", {})), *rejected]) or "pass"
+        yield f"{event} → {heard['owner']} {heard.get('where', '')}: {result} ({heard.get('ms', 0)} ms)".replace(
+            " :", ":"
+        )
+
+
+def _answer_words(answer: dict[str, Any]) -> list[str]:
+    words = [answer["decision"]] if answer.get("decision") else []
+    words += ["halt"] if answer.get("halt") else []
+    words += [repr(answer["reason"])] if answer.get("reason") else []
+    words += [f"{change['op']} {change['field']}" for change in answer.get("changes", ())]
+    return words + [key for key in ("inject", "result", "context") if answer.get(key)]
