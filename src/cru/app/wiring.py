@@ -25,7 +25,7 @@ from cru.engine.settling import inject_recursion
 from cru.engine.system_prompt import PromptSources, build_sections
 from cru.events.bus import Bus
 from cru.events.journal import JournalLine
-from cru.events.payloads import TodoChanged
+from cru.events.payloads import TodoChanged, TurnComplete
 from cru.events.stamp import Origin
 from cru.extensions.hooks.settings import HookOptions, HookSettings, HookSetup
 from cru.extensions.hooks.watcher import HookWatcher
@@ -56,7 +56,7 @@ class BadExtension(CruError):
 
 def register_extensions(bus: Bus, extensions: Iterable[Extension]) -> None:
     """The built-in handlers first, then everybody's, in order. Raises BadExtension."""
-    bus.registry.on("turn:complete", inject_recursion, owner="cru", where="recurse", priority=0)
+    bus.registry.on(TurnComplete, inject_recursion, owner="cru", where="recurse", priority=0)
     for extension in extensions:
         try:
             extension.register(bus)

@@ -14,12 +14,16 @@ from cru.engine.errors import UnknownCommand
 # A first word with one slash, in front. `/usr/bin is missing` and ` /leading space` are prompts.
 SHAPE = re.compile(r"/([A-Za-z][\w-]*)(?:\s+(.*))?\Z", re.DOTALL)
 
-
-MEANT = "\na space before the slash makes it a prompt"
+PROMPT_HINT = "\na space before the slash makes it a prompt"
 
 
 class CommandResult(Struct, frozen=True):
-    """What a command leaves: text for the person, and a prompt for the model ("" = none; `model` holds for that prompt only)."""
+    """What a command leaves.
+
+    message: text for the person
+    prompt: for the model; "": none
+    model: holds for that prompt only
+    """
 
     message: str = ""
     prompt: str = ""
@@ -27,9 +31,14 @@ class CommandResult(Struct, frozen=True):
 
 
 class Command(Struct, frozen=True):
-    """One command. `run` gets what stands behind its name, as typed. `reads` says that it changes nothing of the context: it needs no lock
-    and works while another process holds it. `at_once` says that it does not wait for what runs. `hint` shows the arguments: `[text]`.
-    Errors are CruErrors."""
+    """One command. Errors are CruErrors.
+
+    run: gets what stands behind its name, as typed
+    hint: shows the arguments: `[text]`
+    reads: it changes nothing of the context: it needs no lock and works while another process holds it
+    at_once: it does not wait for what runs
+    where: file and line, for messages
+    """
 
     name: str
     about: str
@@ -68,10 +77,10 @@ class Commands:
 
     def drop(self, owner: str) -> int:
         """Take away everything of an owner; how many commands."""
-        gone = [name for name, command in self._all.items() if command.owner == owner]
-        for name in gone:
+        names = [name for name, command in self._all.items() if command.owner == owner]
+        for name in names:
             del self._all[name]
-        return len(gone)
+        return len(names)
 
     def all(self) -> tuple[Command, ...]:
         """In alphabetical order."""
@@ -87,14 +96,14 @@ class Commands:
 
     def find(self, name: str, typed: bool = False) -> Command:
         """Raises UnknownCommand with the closest name; `typed` says that it may have been meant for the model."""
-        found = self._all.get(name)
-        if found is None:
+        command = self._all.get(name)
+        if command is None:
             from cru.config.closest import closest
 
             near = closest(name, self._all)
             hint = f"did you mean `/{near}`?" if near else "`/help` lists all"
-            raise UnknownCommand(f"unknown command `/{name}`", f"{hint}{MEANT if typed else ''}")
-        return found
+            raise UnknownCommand(f"unknown command `/{name}`", f"{hint}{PROMPT_HINT if typed else ''}")
+        return command
 
 
 def split_command(text: str) -> tuple[str, str] | None:

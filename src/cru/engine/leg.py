@@ -24,7 +24,12 @@ EMPTY_RETRIES = 2
 
 
 class Leg:
-    """Runs once: begin, then run. What it collected is readable afterwards, whatever ended it."""
+    """Runs once: begin, then run. What it collected is readable afterwards, whatever ended it.
+
+    ref: the log entry of its prompt
+    rounds: requests so far, retries not counted
+    recurse: the note of a call of `recurse`; None: there was none
+    """
 
     def __init__(
         self, parts: Parts, machine: StateMachine, prompt: Prompt, turn: Turn, pending: PendingContext
@@ -50,55 +55,55 @@ class Leg:
         self.ref = self.ref or log_writer.prompt(self.parts, self._prompt).id
 
     async def run(self) -> LegResult:
-        """From receiving up to the door of settling; raises only what is a defect. Cancelling the task interrupts the leg."""
+        """All states before settling; raises only what is a defect. Cancelling the task interrupts the leg."""
         try:
             try:
-                await self._body()
+                await self._run_rounds()
             finally:
-                await self._settled_on_disk()
-            return self._ended("done")
+                await self._wait_for_sync()
+            return self._finish("done")
         except TurnStopped as stop:
-            return self._ended(stop.cause, reason=stop.reason)
+            return self._finish(stop.cause, reason=stop.reason)
         except asyncio.CancelledError:
             task = asyncio.current_task()
             if task is not None:
                 task.uncancel()
             return self.interrupted()
         except CruError as error:
-            return self._ended("error", error=error.message, hint=error.hint, code=error.code)
+            return self._finish("error", error=error.message, hint=error.hint, code=error.code)
         except OSError as error:
-            return self._ended("error", error=str(error), code=1)
+            return self._finish("error", error=str(error), code=1)
 
     def interrupted(self) -> LegResult:
         """The result of a leg whose task was cancelled, also before it took its first step."""
-        return self._ended("interrupted", reason="interrupted")
+        return self._finish("interrupted", reason="interrupted")
 
-    async def _body(self) -> None:
+    async def _run_rounds(self) -> None:
         parts, prompt = self.parts, self._prompt
-        text, beside = prompt.text, tuple[str, ...]()
+        text, context = prompt.text, tuple[str, ...]()
         if not prompt.resolved:
-            text, beside = await receive_prompt(parts, prompt, self.ref, self._pending)
-        elif not self._unfinished():
+            text, context = await receive_prompt(parts, prompt, self.ref, self._pending)
+        elif not self._resume():
             return
         self._machine.to(LegState.PREPARING)
         voice = await parts.choose(prompt.model)
-        spans, tools = await self._build(voice, text)
-        plan = RequestPlan(voice, spans, tools, self.ref, text, not prompt.resolved, beside)
+        spans, tools = await self._prepare(voice, text)
+        plan = RequestPlan(voice, spans, tools, self.ref, text, not prompt.resolved, context)
         compaction.warn_if_full(parts, voice, spans, tools)
         while True:
             self.rounds += 1
             plan.round = self.rounds
             if await self._compactor.fit(plan.voice, plan.spans, plan.tools, self.ref):
-                plan.spans = await self._system()
+                plan.spans = await self._build_system_prompt()
             calls = await self._respond(await self._call(plan))
-            if not calls or await self._tools(calls):
+            if not calls or await self._run_tools(calls):
                 compaction.warn_if_full(parts, plan.voice, plan.spans, plan.tools)
                 return
             plan.fresh = False
             self._machine.to(LegState.PREPARING)
 
-    def _unfinished(self) -> bool:
-        """A resumed leg whose final reply is there already goes straight to settling."""
+    def _resume(self) -> bool:
+        """Whether there is anything to do: a resumed leg whose final reply is there already goes straight to settling."""
         final = final_reply(self.parts.store.visible(), self.ref)
         if final is not None:
             self._text = final
@@ -107,28 +112,28 @@ class Leg:
             log_writer.inject(self.parts, "\n\n".join(self._prompt.before))
         return True
 
-    async def _build(self, voice: ResolvedModel, text: str) -> tuple[tuple[Span, ...], tuple[ToolSpec, ...]]:
+    async def _prepare(self, voice: ResolvedModel, text: str) -> tuple[tuple[Span, ...], tuple[ToolSpec, ...]]:
         """First pass of preparing: fuel, system prompt and tools, fixed for the leg."""
         parts, turn = self.parts, self.turn
         started = await parts.bus.dispatch(LegStarted(text, turn.fuel))
         turn.fuel, turn.fallback = started.payload.fuel, started.payload.fallback
-        _halt(started.answer.halt, started.answer.reason)
-        spans = await self._system()
+        _raise_if_halted(started.answer.halt, started.answer.reason)
+        spans = await self._build_system_prompt()
         names = parts.tools.names() if parts.offers_tools(voice) else ()
         selected = await parts.bus.dispatch(ToolsSelect(names))
-        _halt(selected.answer.halt, selected.answer.reason)
-        wider = [name for name in selected.payload.tools if name not in names]
-        if wider:
+        _raise_if_halted(selected.answer.halt, selected.answer.reason)
+        added = [name for name in selected.payload.tools if name not in names]
+        if added:
             parts.bus.stream.warn(
-                f"tools:select may only narrow: {', '.join(wider)} left out", selected.changed_by("tools")
+                f"tools:select may only narrow: {', '.join(added)} left out", selected.changed_by("tools")
             )
         return spans, parts.tools.specs([n for n in selected.payload.tools if n in names])
 
-    async def _system(self) -> tuple[Span, ...]:
+    async def _build_system_prompt(self) -> tuple[Span, ...]:
         """The system prompt: once a leg, and again after a compaction, since the summary is one of its sections."""
         parts = self.parts
         built = await parts.bus.dispatch(SystemPromptBuild(parts.sections()))
-        _halt(built.answer.halt, built.answer.reason)
+        _raise_if_halted(built.answer.halt, built.answer.reason)
         texts = context_texts(parts, built.answer)
         extra = (Span("added", f"added by {built.by}", "\n\n".join(texts)),) if texts else ()
         return (*built.payload.sections, *extra)
@@ -148,15 +153,15 @@ class Leg:
                     raise
                 compacted = True
                 self._machine.to(LegState.PREPARING)
-                plan.spans = await self._system()
+                plan.spans = await self._build_system_prompt()
                 continue
             if reply.reason == "length":
-                _cut(parts, plan)
+                _warn_cut(parts, plan)
             if reply.parts or reply.content.strip():
                 return reply
             empty += 1
             if empty > EMPTY_RETRIES:
-                raise _empty(plan.voice)
+                raise _empty_reply(plan.voice)
             parts.bus.stream.warn(
                 f"empty reply from {plan.voice.model.name}, asking again ({empty} of {EMPTY_RETRIES})"
             )
@@ -176,60 +181,61 @@ class Leg:
         )
         self._reply = None
         self._text = reply.content
-        await self._responded(AgentResponded(reply.content, reply.content, not calls, calls, reply.usage, entry))
+        await self._announce_reply(AgentResponded(reply.content, reply.content, not calls, calls, reply.usage, entry))
         return calls
 
-    async def _responded(self, payload: AgentResponded) -> None:
+    async def _announce_reply(self, payload: AgentResponded) -> None:
         await self.parts.bus.flush()
         outcome = await self.parts.bus.dispatch(payload)
         self._pending.add(context_texts(self.parts, outcome.answer), outcome.answer.inject)
-        _halt(outcome.answer.halt, outcome.answer.reason)
+        _raise_if_halted(outcome.answer.halt, outcome.answer.reason)
 
-    async def _tools(self, calls: tuple[ToolCall, ...]) -> bool:
+    async def _run_tools(self, calls: tuple[ToolCall, ...]) -> bool:
         """Run the batch; True if the leg is over after it."""
         parts, turn = self.parts, self.turn
         self._machine.to(LegState.TOOLING)
         if turn.fuel > 0:
             turn.fuel -= 1
-        done = await batch.run(parts, calls, turn, self._pending, self._guard)
-        await self._settled_on_disk()
+        outcomes = await batch.run(parts, calls, turn, self._pending, self._guard)
+        await self._wait_for_sync()
         self._sync = asyncio.get_running_loop().run_in_executor(None, parts.store.sync)
-        for one in done:
-            if one.call.name == "recurse" and not one.is_error:
-                self.recurse = _note(one.call)
-        ended = [one for one in done if one.ends_turn]
-        for one in ended:
-            turn.fallback = USER  # somebody said where the leg goes
-            await self._say(one)
+        for outcome in outcomes:
+            if outcome.call.name == "recurse" and not outcome.is_error:
+                self.recurse = _read_note(outcome.call)
+        ended = [outcome for outcome in outcomes if outcome.ends_turn]
+        for outcome in ended:
+            turn.fallback = USER  # the call said where the leg goes
+            await self._speak(outcome)
         if turn.fuel == 0 and not ended:
             raise TurnStopped(
                 "halted", "out of fuel: the limit of tool batches and continuations for one prompt is reached"
             )
         return bool(ended)
 
-    async def _say(self, done: ToolOutcome) -> None:
+    async def _speak(self, outcome: ToolOutcome) -> None:
         """A call that ended the turn (call_user) speaks for the agent: its message is shown and logged as the agent's."""
-        if not done.result.strip():
+        text = outcome.result
+        if not text.strip():
             return
-        entry = log_writer.said(self.parts, done.result, done.call.id, self._model)
-        self._text = done.result
-        self.parts.bus.offer(StreamingDelta(done.result, 1))
-        await self._responded(AgentResponded(done.result, done.result, True, ref=entry))
+        entry_id = log_writer.message_of_call(self.parts, text, outcome.call.id, self._model)
+        self._text = text
+        self.parts.bus.offer(StreamingDelta(text, 1))
+        await self._announce_reply(AgentResponded(text, text, True, ref=entry_id))
 
-    async def _settled_on_disk(self) -> None:
+    async def _wait_for_sync(self) -> None:
         if self._sync is not None:
             sync, self._sync = self._sync, None
             await sync
 
-    def _ended(self, cause: Cause, **more: Any) -> LegResult:
-        """Leave the log complete: what was said of a reply that broke off, and a result for every call."""
+    def _finish(self, cause: Cause, **details: Any) -> LegResult:
+        """Leave the log complete: the text of a reply that broke off, and a result for every call."""
         try:
             if cause in ("interrupted", "error"):
                 self._save_partial(cause)
             close_calls(self.parts)
         except CruError as error:  # the log cannot be written; that is what the user must know
-            cause, more = "error", {"error": error.message, "hint": error.hint, "code": error.code}
-        return LegResult(cause, self._text, self.ref, self.rounds, recurse=self.recurse, **more)
+            cause, details = "error", {"error": error.message, "hint": error.hint, "code": error.code}
+        return LegResult(cause, self._text, self.ref, self.rounds, recurse=self.recurse, **details)
 
     def _save_partial(self, cause: Cause) -> None:
         reply, self._reply = self._reply, None
@@ -244,18 +250,18 @@ def close_calls(parts: Parts) -> None:
         log_writer.result(parts, call, INTERRUPTED, True, which=FailureKind.INTERRUPTED.value)
 
 
-def _halt(halts: bool, reason: str) -> None:
+def _raise_if_halted(halts: bool, reason: str) -> None:
     if halts:
         raise TurnStopped("halted", reason)
 
 
-def _cut(parts: Parts, plan: RequestPlan) -> None:
+def _warn_cut(parts: Parts, plan: RequestPlan) -> None:
     most = plan.voice.parameters.get("max_tokens")
     limit = f"max_tokens = {most}" if most else "the limit of its length"
     parts.bus.stream.warn(f"the reply is cut off: it reached {limit}; `max_tokens` in [api] sets how long one may be")
 
 
-def _note(call: ToolCall) -> str:
+def _read_note(call: ToolCall) -> str:
     import msgspec
 
     try:
@@ -265,7 +271,7 @@ def _note(call: ToolCall) -> str:
     return str(value.get("note") or "") if isinstance(value, dict) else ""
 
 
-def _empty(voice: ResolvedModel) -> CruError:
+def _empty_reply(voice: ResolvedModel) -> CruError:
     from cru.engine.errors import EmptyReply
 
     return EmptyReply(

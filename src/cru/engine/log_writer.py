@@ -33,9 +33,9 @@ def entry(kind: str, content: str = "", **fields: Any) -> Entry:
 
 def prompt(parts: Parts, prompt: Prompt) -> Entry:
     """The original text of a prompt, before anybody had a say."""
-    made = _prompt(parts, prompt)
-    write(parts, made)
-    return made
+    logged = _prompt(parts, prompt)
+    write(parts, logged)
+    return logged
 
 
 def _prompt(parts: Parts, prompt: Prompt) -> Entry:
@@ -48,9 +48,9 @@ def _prompt(parts: Parts, prompt: Prompt) -> Entry:
         metadata["parent"] = parts.parent
     if prompt.command:
         metadata["command"] = prompt.command
-    made = entry(MESSAGE, prompt.text, from_=parts.username, to=parts.store.name, role="user", metadata=metadata)
+    logged = entry(MESSAGE, prompt.text, from_=parts.username, to=parts.store.name, role="user", metadata=metadata)
     # A continuation carries an id that says so to readers of the log; it is an ordinary message otherwise.
-    return msgspec.structs.replace(made, id=f"msg-{made.id}") if prompt.source in CONTINUING else made
+    return msgspec.structs.replace(logged, id=f"msg-{logged.id}") if prompt.source in CONTINUING else logged
 
 
 def resolved(parts: Parts, ref: str, original: str, text: str, context: Sequence[str]) -> None:
@@ -68,7 +68,7 @@ def blocked(parts: Parts, ref: str, reason: str) -> None:
 
 
 def inject(parts: Parts, text: str) -> None:
-    """A user message that a handler made, after results."""
+    """A user message that a handler logged, after results."""
     write(parts, entry(MESSAGE, text, from_="hook", to=parts.store.name, role="user", metadata={"source": "inject"}))
 
 
@@ -102,21 +102,21 @@ def reply(
     return entries[0].id
 
 
-def said(parts: Parts, text: str, call_id: str, model: str) -> str:
+def message_of_call(parts: Parts, text: str, call_id: str, model: str) -> str:
     """What a call (call_user) says in the agent's name. The model reads it as the call's result, people as a message."""
     metadata = {"model": model, "call": call_id}
-    made = entry(MESSAGE, text, from_=parts.store.name, to="user", role="agent", metadata=metadata)
-    write(parts, made)
-    return made.id
+    logged = entry(MESSAGE, text, from_=parts.store.name, to="user", role="agent", metadata=metadata)
+    write(parts, logged)
+    return logged.id
 
 
 def result(parts: Parts, call: ToolCall, content: str, is_error: bool, **metadata: Any) -> str:
     """A call's outcome as the model will read it."""
     if is_error:
         metadata["is_error"] = True
-    made = entry(TOOL_RESULT, content, from_=call.name, to=parts.store.name, tool_call_id=call.id, metadata=metadata)
-    write(parts, made)
-    return made.id
+    logged = entry(TOOL_RESULT, content, from_=call.name, to=parts.store.name, tool_call_id=call.id, metadata=metadata)
+    write(parts, logged)
+    return logged.id
 
 
 def leg_ended(parts: Parts, ref: str, cause: str) -> None:
@@ -126,9 +126,9 @@ def leg_ended(parts: Parts, ref: str, cause: str) -> None:
 
 def leg_ended_and_continued(parts: Parts, ref: str, cause: str, prompt: Prompt) -> str:
     """The end of a leg and the prompt of the next as one write, so that no kill falls between; returns the prompt's id."""
-    made = _prompt(parts, prompt)
-    write(parts, entry(LEG_ENDED, metadata={"ref": ref, "cause": cause}), made)
-    return made.id
+    logged = _prompt(parts, prompt)
+    write(parts, entry(LEG_ENDED, metadata={"ref": ref, "cause": cause}), logged)
+    return logged.id
 
 
 def resolved_again(parts: Parts, ref: str, text: str, context: Sequence[str]) -> None:

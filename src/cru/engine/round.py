@@ -53,20 +53,25 @@ class ModelReply(Struct):
 
     def calls(self, prefix: str) -> tuple[ToolCall, ...]:
         """The calls in the model's order; one without an id, or with one that was used before it, gets its own."""
-        made: list[ToolCall] = []
+        calls: list[ToolCall] = []
         seen: set[str] = set()
         for index in sorted(self.parts):
             call_id, name, arguments = self.parts[index]
             if not call_id or call_id in seen:
                 call_id = f"{prefix}_{index}"
             seen.add(call_id)
-            made.append(ToolCall(call_id, name, arguments or "{}"))
-        return tuple(made)
+            calls.append(ToolCall(call_id, name, arguments or "{}"))
+        return tuple(calls)
 
 
 class AnnouncedRequest(Struct, frozen=True):
-    """What `message:before_send` made of a request. `prompt` is the new outgoing text (first round only), `messages_by` names
-    who replaced the messages for this one request ("" = nobody), `model_by` who chose the model."""
+    """What `message:before_send` made of a request.
+
+    prompt: the new outgoing text (first round only)
+    messages_by: who replaced the messages for this one request, "" if nobody did
+    by: who decided
+    model_by: who chose the model, "" if nobody did
+    """
 
     request: Request
     answer: Answer
@@ -143,8 +148,14 @@ def _call_part(reply: ModelReply, part: CallPart) -> None:
 
 
 class RequestPlan(Struct):
-    """What the requests of a leg have in common. `fresh`: it is the first round of a prompt that was received just now, so the
-    prompt may still change; `beside` is the context that `message:received` put beside it."""
+    """What the requests of a leg have in common.
+
+    ref: the log entry of the prompt
+    text: the outgoing prompt
+    fresh: it is the first round of a prompt that was received just now, so the prompt may still change
+    context: what `message:received` put beside the prompt
+    round: counts from 1
+    """
 
     voice: ResolvedModel
     spans: tuple[Span, ...]
@@ -152,7 +163,7 @@ class RequestPlan(Struct):
     ref: str
     text: str
     fresh: bool
-    beside: tuple[str, ...] = ()
+    context: tuple[str, ...] = ()
     round: int = 0
 
 
@@ -160,19 +171,19 @@ async def ask_model(parts: Parts, plan: RequestPlan, reply: ModelReply) -> str:
     """Announce, record and send one request; fills `reply`, returns provider:model. Raises TurnStopped and ModelError."""
     voice, before = plan.voice, parts.history.messages()
     request = Request(voice.model.name, plan.spans, before, plan.tools, voice.parameters)
-    said = await announce_request(parts, request, plan.text if plan.fresh else "", plan.round)
-    if said.answer.stops:
-        raise stop_for(said.answer, "the request")
-    if said.request.model != voice.model.name:
-        voice = await _chosen(parts, said)
-    request = adapt_request(said.request, voice, plan.voice)
-    if _beside(parts, plan, said):
-        request = replace(request, messages=_merged(request.messages, before, parts.history.messages(), plan.ref))
+    announced = await announce_request(parts, request, plan.text if plan.fresh else "", plan.round)
+    if announced.answer.stops:
+        raise stop_for(announced.answer, "the request")
+    if announced.request.model != voice.model.name:
+        voice = await _choose(parts, announced)
+    request = adapt_request(announced.request, voice, plan.voice)
+    if _log_additions(parts, plan, announced):
+        request = replace(request, messages=_merge_logged(request.messages, before, parts.history.messages(), plan.ref))
     facts: dict[str, Any] = {"round": plan.round, "upto": parts.store.entries()[-1].id}
-    if said.messages_by:
-        facts.update(messages=request.messages, changed_by=said.messages_by)
+    if announced.messages_by:
+        facts.update(messages=request.messages, changed_by=announced.messages_by)
         parts.bus.stream.warn(
-            f"{said.messages_by} replaced the messages: the prompt cache breaks here", said.messages_by
+            f"{announced.messages_by} replaced the messages: the prompt cache breaks here", announced.messages_by
         )
     label = f"{voice.model.provider}:{voice.model.name}"
     reply.model = label
@@ -180,12 +191,12 @@ async def ask_model(parts: Parts, plan: RequestPlan, reply: ModelReply) -> str:
     return label
 
 
-async def _chosen(parts: Parts, said: AnnouncedRequest) -> ResolvedModel:
+async def _choose(parts: Parts, announced: AnnouncedRequest) -> ResolvedModel:
     """The model that a handler chose. Raises NoModel, which names it."""
     try:
-        return await parts.choose(said.request.model)
+        return await parts.choose(announced.request.model)
     except NoModel as error:
-        raise NoModel(f"{said.model_by} chose a model that there is not: {error.message}", error.hint) from error
+        raise NoModel(f"{announced.model_by} chose a model that there is not: {error.message}", error.hint) from error
 
 
 def adapt_request(request: Request, voice: ResolvedModel, planned: ResolvedModel) -> Request:
@@ -196,18 +207,18 @@ def adapt_request(request: Request, voice: ResolvedModel, planned: ResolvedModel
     return replace(request, model=voice.model.name, parameters=own)
 
 
-def _beside(parts: Parts, plan: RequestPlan, said: AnnouncedRequest) -> bool:
+def _log_additions(parts: Parts, plan: RequestPlan, announced: AnnouncedRequest) -> bool:
     """Log what `message:before_send` added, so that it stays: beside the prompt first, later as a message of its own."""
-    answer = said.answer
+    answer = announced.answer
     texts = context_texts(parts, answer)
     if plan.fresh:
-        text = place_inject(answer, said.prompt)
+        text = place_inject(answer, announced.prompt)
         if text == plan.text and not texts:
             return False
-        log_writer.resolved_again(parts, plan.ref, text, [*plan.beside, *texts])
+        log_writer.resolved_again(parts, plan.ref, text, [*plan.context, *texts])
         return True
-    if said.prompt:
-        parts.bus.stream.warn("message:before_send: the prompt can only be changed in the first round", said.by)
+    if announced.prompt:
+        parts.bus.stream.warn("message:before_send: the prompt can only be changed in the first round", announced.by)
     if answer.inject is not None:
         texts.append(answer.inject.content)
     if texts:
@@ -215,7 +226,7 @@ def _beside(parts: Parts, plan: RequestPlan, said: AnnouncedRequest) -> bool:
     return bool(texts)
 
 
-def _merged(
+def _merge_logged(
     now: tuple[Message, ...], before: tuple[Message, ...], after: tuple[Message, ...], ref: str
 ) -> tuple[Message, ...]:
     """The messages with what was logged just now; `now` differs from `before` if a handler replaced them."""

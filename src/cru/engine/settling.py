@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from cru.engine import log_writer
 from cru.engine.parts import Parts
 from cru.engine.pending import PendingContext, context_texts
-from cru.engine.turn import AGENT, LegResult, Prompt, PromptQueue, PromptSource, Turn
+from cru.engine.turn import AGENT, LegResult, Prompt, PromptQueue, Turn
 from cru.events.answers import Answer, Inject
+from cru.events.bus import Outcome
 from cru.events.payloads import InjectionPending, TurnComplete
 from cru.events.stamp import Event
 
@@ -20,8 +21,12 @@ RECURSE_TEXT = "[You asked to go on by yourself. Your note follows.]\n{note}"
 
 
 class Continuation(Struct, frozen=True):
-    """What follows a leg: another one, or idle. `drained` is why queued prompts were let go ("" = they were not); halted: a handler
-    ended the turn although the leg had ended well."""
+    """What follows a leg.
+
+    prompt: of the next leg; None: the session is idle
+    drained: why queued prompts are dropped; "": they are not
+    halted: a handler ended the turn although the leg had ended well
+    """
 
     prompt: Prompt | None = None
     drained: str = ""
@@ -33,11 +38,12 @@ async def settle(
 ) -> Continuation:
     """The settling table of docs/turn.md. The log knows the leg's end, and the continuation, before anything else happens."""
     try:
-        answer = await _complete(parts, result, turn, len(queue))
+        outcome = await _complete(parts, result, turn, len(queue))
     except asyncio.CancelledError:  # the leg is over all the same
         log_writer.leg_ended(parts, result.ref, result.cause)
         pending.injects.clear()
         raise
+    answer = outcome.answer
     injects = [*pending.injects, *([answer.inject] if answer.inject is not None else [])]
     pending.injects.clear()
     pending.context.extend(context_texts(parts, answer))
@@ -50,11 +56,12 @@ async def settle(
     queued = queue.prompt()
     if queued is not None:
         log_writer.leg_ended(parts, result.ref, result.cause)
-        for one in injects:
-            await parts.bus.dispatch(InjectionPending(one.content, one.position, False))
+        for inject in injects:
+            await parts.bus.dispatch(InjectionPending(inject.content, inject.position, False))
         return Continuation(join_injects(queued, injects))
     if injects and may_continue(parts, turn):
-        return await _continue(parts, result, turn, injects)
+        is_recursion = outcome.injected_by is inject_recursion and outcome.payload.recurse is not None
+        return await _continue(parts, result, turn, injects, is_recursion)
     log_writer.leg_ended(parts, result.ref, result.cause)
     return Continuation()
 
@@ -74,7 +81,7 @@ def may_continue(parts: Parts, turn: Turn) -> bool:
     return True
 
 
-async def _complete(parts: Parts, result: LegResult, turn: Turn, queued: int) -> Answer:
+async def _complete(parts: Parts, result: LegResult, turn: Turn, queued: int) -> Outcome[TurnComplete]:
     recurse = result.recurse
     if recurse is not None and turn.recursions >= parts.settings.max_recursion_depth:
         parts.bus.stream.warn(f"recurse: the limit of {turn.recursions} is reached (setting max_recursion_depth)")
@@ -86,8 +93,7 @@ async def _complete(parts: Parts, result: LegResult, turn: Turn, queued: int) ->
         result.cause, result.response, result.ref, result.rounds, turn.continuations, stuck, result.error, recurse, queued,
         turn.fallback,
     )  # fmt: skip
-    outcome = await parts.bus.dispatch(payload)
-    return outcome.answer
+    return await parts.bus.dispatch(payload)
 
 
 def _count_no_progress(turn: Turn, response: str) -> int:
@@ -98,18 +104,17 @@ def _count_no_progress(turn: Turn, response: str) -> int:
     return turn.no_progress
 
 
-async def _continue(parts: Parts, result: LegResult, turn: Turn, injects: list[Inject]) -> Continuation:
-    text = "\n\n".join(i.content for i in injects)
-    source: PromptSource = "continuation"
-    if result.recurse is not None and injects[-1].content == RECURSE_TEXT.format(note=result.recurse):
-        source = "recurse"
-        turn.recursions += 1
-    prompt = Prompt(text, source, model=injects[-1].model)
+async def _continue(
+    parts: Parts, result: LegResult, turn: Turn, injects: list[Inject], is_recursion: bool
+) -> Continuation:
+    text = "\n\n".join(inject.content for inject in injects)
+    turn.recursions += is_recursion
+    prompt = Prompt(text, "recurse" if is_recursion else "continuation", model=injects[-1].model)
     ref = log_writer.leg_ended_and_continued(parts, result.ref, result.cause, prompt)
-    pending = await parts.bus.dispatch(InjectionPending(text, injects[-1].position))
-    if pending.answer.halt:
-        log_writer.blocked(parts, ref, pending.answer.reason)
-        return Continuation(drained=pending.answer.reason)
+    announced = await parts.bus.dispatch(InjectionPending(text, injects[-1].position))
+    if announced.answer.halt:
+        log_writer.blocked(parts, ref, announced.answer.reason)
+        return Continuation(drained=announced.answer.reason)
     return Continuation(replace(prompt, ref=ref))
 
 
@@ -121,10 +126,10 @@ def join_injects(queued: Prompt, injects: list[Inject]) -> Prompt:
     return replace(queued, before=before, after=after, model=model)
 
 
-def inject_recursion(event: Event) -> Answer | None:
+def inject_recursion(event: Event[TurnComplete]) -> Answer | None:
     """The built-in handler of `turn:complete`: a call of `recurse` makes the agent go on by itself (chibi 0.4), and so does the fallback
     `call_agent` after a final reply (chibi 0.6)."""
-    note = getattr(event.payload, "recurse", None)
+    note = event.payload.recurse
     if note is not None:
         return Answer(inject=Inject(RECURSE_TEXT.format(note=note)))
-    return Answer(inject=Inject(GO_ON_TEXT)) if getattr(event.payload, "fallback", "") == AGENT else None
+    return Answer(inject=Inject(GO_ON_TEXT)) if event.payload.fallback == AGENT else None

@@ -17,9 +17,15 @@ PromptSource = Literal["user", "queue", "command", "inbox", "continuation", "rec
 
 
 class Prompt(Struct, frozen=True):
-    """One prompt on its way into a leg. `ref` is its log entry if it is there already (--resume), `resolved` whether it was
-    decided then; `before` and `after` are injects that travel with it; `model` holds for this leg only; `command` is what was typed if
-    a command gave it; `literal`: it is no command, whatever it begins with."""
+    """One prompt on its way into a leg.
+
+    ref: its log entry, if it is there already (--resume)
+    resolved: it was accepted then
+    before, after: injects that travel with it
+    model: holds for this leg only; "": the configured one
+    command: what was typed, if a command gave it
+    literal: it is no command, whatever it begins with
+    """
 
     text: str
     source: PromptSource = "user"
@@ -34,7 +40,16 @@ class Prompt(Struct, frozen=True):
 
 
 class Turn(Struct):
-    """One user prompt until idle. fuel < 0 means no limit; fallback: who has the word after the running leg's final reply."""
+    """One user prompt until idle.
+
+    fuel: tool batches and continuations that are left; < 0: no limit
+    fallback: who goes on after the running leg's final reply
+    continuations, recursions: how many there were
+    no_progress: legs in a row with the same reply and no new result
+    last_response: the reply of the leg before
+    results: finished calls
+    results_before: the same when the leg before ended
+    """
 
     id: str
     fuel: int
@@ -48,7 +63,16 @@ class Turn(Struct):
 
 
 class LegResult(Struct, frozen=True):
-    """How a leg ended. `response` is the text of its last reply; `error` the message for a person; `hint` the next step."""
+    """How a leg ended.
+
+    response: the text of its last reply
+    ref: the log entry of its prompt
+    reason: why it was cancelled or halted
+    error: the message for a person
+    hint: the next step for them
+    code: the exit status of an error
+    recurse: the note of a call of `recurse`; None: there was none
+    """
 
     cause: Cause
     response: str = ""

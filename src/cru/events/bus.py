@@ -16,7 +16,7 @@ from cru.events.chain import Chain
 from cru.events.deltas import DeltaQueue
 from cru.events.errors import TooDeep
 from cru.events.journal import JournalLine, JournalSink, SkipKind, SkipReason, Unjournalled
-from cru.events.registry import Handler, HandlerRegistry
+from cru.events.registry import Handler, HandlerFunction, HandlerRegistry
 from cru.events.scope import check
 from cru.events.stamp import FRAME, MAX_BELOW, MAX_DEPTH, Event, Frame, Origin, Stamp
 from cru.events.stream import Published, Stream
@@ -26,9 +26,16 @@ P = TypeVar("P", bound=Struct)
 
 
 class Outcome(Struct, Generic[P], frozen=True):
-    """The payload after the chain and the folded answer. `owners` are those whose answers count in it, `deciders` those of
-    them that allowed, asked, cancelled or halted, `edits` the (field, owner) of each change; `failed`: what decided is not an
-    answer but a failing handler."""
+    """What came of a dispatch.
+
+    payload: as the chain left it
+    answer: the folded answers
+    owners: those whose answers count
+    deciders: those of them that allowed, asked, cancelled or halted
+    edits: the (field, owner) of each change
+    failed: what decided is not an answer but a failing handler
+    injected_by: the handler whose inject counts; None: there is none
+    """
 
     payload: P
     answer: Answer = PASS
@@ -36,6 +43,7 @@ class Outcome(Struct, Generic[P], frozen=True):
     deciders: tuple[str, ...] = ()
     edits: tuple[tuple[str, str], ...] = ()
     failed: bool = False
+    injected_by: HandlerFunction | None = None
 
     @property
     def by(self) -> str:
@@ -66,7 +74,7 @@ class Bus:
         self.counts: dict[str, int] = {}
         self._numbers = count(1)
         self._unwritten = False
-        self._deltas = DeltaQueue(self)
+        self._deltas = DeltaQueue(self._dispatch_delta, self.stream.warn)
 
     def child(self, origin: Origin) -> Bus:
         bus = Bus(origin, self.registry, self.stream, self.sink)
@@ -89,7 +97,7 @@ class Bus:
             self.stream.publish(Published(stamp, outcome.payload, outcome.answer))
         return outcome
 
-    async def dispatch_delta(self, payload: Struct) -> None:
+    async def _dispatch_delta(self, payload: Struct) -> None:
         """Coalesced deltas go to handlers only: faces have had them raw."""
         row = BY_TYPE[type(payload)]
         self.counts[row.name] = self.counts.get(row.name, 0) + 1
@@ -133,7 +141,7 @@ class Bus:
             if able:
                 await chain.run(able)
         answer = chain.folded()
-        outcome: Outcome[P] = Outcome(cast(P, chain.payload), answer, *chain.who())
+        outcome: Outcome[P] = Outcome(cast(P, chain.payload), answer, *chain.who(), chain.injected_by)
         self._record(chain, answer, payload, perf_counter() - started)
         return outcome, stamp
 

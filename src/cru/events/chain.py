@@ -15,7 +15,7 @@ from cru.events.catalog import EventRow
 from cru.events.errors import BadAnswer
 from cru.events.journal import Heard, SkipReason
 from cru.events.payloads import detached
-from cru.events.registry import Group, Handler
+from cru.events.registry import Group, Handler, HandlerFunction
 from cru.events.stamp import FRAME, DispatchBudget, Event, Frame, Stamp
 from cru.events.stream import Stream
 
@@ -45,7 +45,7 @@ class Chain:
     """The state of one dispatch. `payload` is what the next group sees; `stopped_by` names who ended the chain."""
 
     __slots__ = (
-        "_allows", "_frame", "_seen", "_stream", "_total", "edits", "heard", "payload", "row", "said", "stamp", "stopped_by",
+        "_allows", "_frame", "_stream", "_total", "edits", "heard", "injected_by", "payload", "row", "said", "stamp", "stopped_by",
     )  # fmt: skip
 
     def __init__(self, row: EventRow, stamp: Stamp, payload: Struct, frame: Frame, stream: Stream) -> None:
@@ -56,6 +56,7 @@ class Chain:
         self.said: list[Contribution] = []
         self.edits: list[tuple[str, str]] = []
         self.stopped_by = ""
+        self.injected_by: HandlerFunction | None = None
         self._frame = frame
         self._stream = stream
         self._total = PASS
@@ -153,6 +154,8 @@ class Chain:
                 continue
             total = _beside(total, answer) if handler.lane == "commands" else add(total, answer)
             self.said.append(Contribution(handler.owner, strength(answer), at_fault))
+            if answer.inject is not None:
+                self.injected_by = handler.call
             if answer.decision == "allow":
                 allows[handler.owner] = handler.group
             if answer.stops and not self.stopped_by:

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextvars import ContextVar
 from itertools import groupby
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from cru.events.errors import TooDeep
 from cru.events.payloads import AgentThinking, StreamingDelta
 from cru.events.stamp import FRAME, Frame
-
-if TYPE_CHECKING:
-    from cru.events.bus import Bus
 
 WINDOW = 0.05
 CHUNK = 4096
@@ -25,24 +21,23 @@ _INSIDE: ContextVar[bool] = ContextVar("cru_delivering", default=False)
 
 
 class DeltaQueue:
-    """Collects text by kind and by the frame in which it was offered; one task hands it to the handlers. What waits is
-    bounded: over MOST characters the rest is left out, with one warning a reply."""
+    """Collects text by kind and by the frame in which it was offered; one task dispatches it. What waits is bounded: over MOST
+    characters the rest is left out, with one warning a reply."""
 
-    def __init__(self, bus: Bus) -> None:
-        self._bus = bus
+    def __init__(self, dispatch: Callable[[Struct], Awaitable[None]], warn: Callable[[str], None]) -> None:
+        self._dispatch = dispatch
+        self._warn = warn
         self._parts: list[tuple[Frame, Struct]] = []
         self._size = 0
-        self._told = False
+        self._has_warned = False
         self._task: asyncio.Task[None] | None = None
         self._full = asyncio.Event()
 
     def put(self, payload: Struct) -> None:
         if self._size >= MOST:
-            if not self._told:
-                self._told = True
-                self._bus.stream.warn(
-                    f"handlers of deltas are too slow: text beyond {MOST} characters was not shown to them"
-                )
+            if not self._has_warned:
+                self._has_warned = True
+                self._warn(f"handlers of deltas are too slow: text beyond {MOST} characters was not shown to them")
             return
         self._parts.append((FRAME.get(), payload))
         self._size += len(_text(payload))
@@ -59,7 +54,7 @@ class DeltaQueue:
             if self._task is None or self._task.done():
                 break
             await self._finished(self._task)
-        self._told = False
+        self._has_warned = False
 
     async def close(self) -> None:
         self._parts.clear()
@@ -93,9 +88,9 @@ class DeltaQueue:
             for frame, payload in _merged(parts):
                 FRAME.set(frame)
                 try:
-                    await self._bus.dispatch_delta(payload)
+                    await self._dispatch(payload)
                 except TooDeep as error:
-                    self._bus.stream.warn(error.message)
+                    self._warn(error.message)
 
 
 def _text(payload: Struct) -> str:
