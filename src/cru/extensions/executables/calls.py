@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import signal
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +26,8 @@ LONGEST = 100 << 10
 """Bytes of JSON that an environment variable is trusted with; Linux passes on 128 KiB with the name."""
 ERRORS = "[standard error]\n"
 """Stands before what a program that failed said there."""
+SHIM = '#!/bin/sh\nexec {python} -P -m cru.faces.cli.chibi "$@"\n'
+"""The command `chibi` that programs find first on their PATH: it is the cru that started them."""
 SCRUBBED = ("CHIBI_HOOK", "CHIBI_TOOL", "CHIBI_VERBOSE")
 
 
@@ -115,13 +119,24 @@ def environment(where: ProgramContext, extra: Mapping[str, str]) -> dict[str, st
 
 def _programs(where: ProgramContext) -> str:
     """The folder with the command `chibi`; "" if it cannot be made, which is told."""
-    from cru.extensions.executables.shim import install_shim
-
     try:
-        return str(install_shim(where.home))
+        return str(_install_shim(where.home))
     except OSError as error:
         where.warn(f"plugins find no command chibi: {error}")
         return ""
+
+
+def _install_shim(home: Path) -> Path:
+    """The folder of that command, one for each interpreter that cru is run with. Raises OSError."""
+    from hashlib import sha256
+
+    source = SHIM.format(python=shlex.quote(sys.executable)).encode()
+    command = home / "cache" / "bin" / sha256(source).hexdigest()[:12] / "chibi"
+    if not command.exists():
+        from cru.files import atomic
+
+        atomic.replace_file(command, source, new_mode=0o755, make_folders=True)
+    return command.parent
 
 
 async def _run(

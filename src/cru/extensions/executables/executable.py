@@ -1,11 +1,15 @@
-"""What is known of a plugin that is a program: its tools as its `--schema` gave them, and which of chibi's two generations it speaks."""
+"""What is known of a plugin that is a program: its tools as its `--schema` gave them, which of chibi's two generations it speaks, and what
+`[plugins.NAME]` says of it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from msgspec import Struct
+
+from cru.extensions.errors import PluginFailed
 
 Era = Literal["env", "stdin"]
 """env: arguments and payloads come in environment variables (chibi up to 0.6); stdin: as JSON on standard input (from 0.7 on)."""
@@ -27,10 +31,24 @@ OnError = Literal["pass", "deny", "ask"]
 """What becomes of a call if a hook that may refuse it fails."""
 POLICIES: tuple[str, ...] = get_args(OnError)
 
+KEYS: dict[str, str] = {
+    "era": "how it is given arguments and payloads: `env` or `stdin` (seen in the file itself)",
+    "timeout": "seconds that a call of a tool may take (600)",
+    "hook_timeout": "seconds that a hook may take (30)",
+    "on_error": "what becomes of a call if `pre_tool` or a permission hook of it fails: `pass`, `deny` or `ask` (`pass`)",
+}
+MOST_SECONDS = 86400
+
 
 class ToolSchema(Struct, frozen=True):
-    """One tool of a plugin. parameters: JSON Schema; parallel: it may run beside others; flow_control: it is not run, a call of it only
-    says how to go on; ends_turn: which then is back to the user; summary_params: the arguments that tell a person what a call does."""
+    """One tool of a plugin.
+
+    parameters: JSON Schema
+    parallel: it may run beside others
+    flow_control: it is not run, a call of it only says how to go on
+    ends_turn: which then is back to the user
+    summary_params: the arguments that tell a person what a call does
+    """
 
     name: str
     description: str
@@ -43,8 +61,14 @@ class ToolSchema(Struct, frozen=True):
 
 
 class Executable(Struct, frozen=True):
-    """One plugin: its name, the file that is run (links followed), its generation, its tools, and its limits in seconds. `on_error`
-    is meant for hooks that may refuse a call; `problems` is what was odd about its schema."""
+    """One plugin.
+
+    path: the file that is run, links followed
+    era: the generation of chibi that it was written for
+    timeout, hook_timeout: seconds
+    on_error: what becomes of a call if a hook of it fails that may refuse it
+    problems: what is wrong with its schema and its settings, for the person
+    """
 
     name: str
     path: Path
@@ -54,3 +78,35 @@ class Executable(Struct, frozen=True):
     hook_timeout: float = HOOK_SECONDS
     on_error: OnError = "pass"
     problems: tuple[str, ...] = ()
+
+
+class ExecutableSettings(Struct, frozen=True):
+    """The table of one plugin; whatever is wrong in it raises PluginFailed."""
+
+    plugin: str
+    config: Mapping[str, Any]
+
+    def choice(self, key: str, known: tuple[str, ...], default: Any) -> Any:
+        value = self.config.get(key, default)
+        if value in known:
+            return value
+        from cru.config.closest import did_you_mean
+
+        hint = did_you_mean(str(value), known) or f"one of: {', '.join(known)}"
+        raise PluginFailed(f"[plugins.{self.plugin}] {key}: there is no {value!r}", hint)
+
+    def seconds(self, key: str, default: float) -> float:
+        value = self.config.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value <= MOST_SECONDS:
+            problem = f"[plugins.{self.plugin}] {key} must be a number of seconds, at most {MOST_SECONDS}"
+            raise PluginFailed(problem, f"{key} = {default:g}")
+        return float(value)
+
+    def near_misses(self) -> Iterator[str]:
+        """Keys that are nearly one of ours; others may be the program's own."""
+        from cru.config.closest import did_you_mean
+
+        for key in self.config:
+            near = did_you_mean(key, KEYS) if key not in KEYS else ""
+            if near:
+                yield f"[plugins.{self.plugin}] {key} has no effect; {near}"

@@ -14,9 +14,15 @@ from cru.events.payloads import InteractionCompleted, InteractionRequested
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.errors import PluginFailed
 from cru.extensions.executables.calls import ProgramContext
-from cru.extensions.executables.executable import ERAS, HOOK_SECONDS, POLICIES, TOOL_SECONDS, Executable
+from cru.extensions.executables.executable import (
+    ERAS,
+    HOOK_SECONDS,
+    POLICIES,
+    TOOL_SECONDS,
+    Executable,
+    ExecutableSettings,
+)
 from cru.extensions.executables.schemas import CachedSchema, SchemaCache, ask_schema
-from cru.extensions.executables.settings import ExecutableSettings
 from cru.extensions.executables.tool import ExecutableTool
 from cru.namespace.host import Host, Plugin
 
@@ -49,7 +55,7 @@ class Executables:
                 host.problem(problem)
         host.own(lambda: tools.drop(found.name), "tools")
         if any(schema.hooks for schema in executable.tools):
-            from cru.extensions.executables.hooks.table import register
+            from cru.extensions.executables.hooks.handler import register
 
             register(host, executable, where)
 
@@ -79,7 +85,7 @@ class Executables:
         return Executable(
             found.name, path, settings.choice("era", ERAS, known.era), known.tools,
             settings.seconds("timeout", TOOL_SECONDS), settings.seconds("hook_timeout", HOOK_SECONDS),
-            settings.choice("on_error", POLICIES, "pass"), (*known.problems, *settings.slips()),
+            settings.choice("on_error", POLICIES, "pass"), (*known.problems, *settings.near_misses()),
         )  # fmt: skip
 
     async def _ask(self, path: Path, name: str) -> CachedSchema:

@@ -1,50 +1,102 @@
-"""What an object that a hook returns does. Every plugin was given the same; the answers count in name order
-(docs/decisions/0015-hooks-of-programs.md)."""
+"""What a program printed for a hook: whether it is an answer, and what that does.
+
+Every plugin was given the same; the answers count in name order (docs/decisions/0015-hooks-of-programs.md). A guard that slipped must
+not pass for one that said nothing.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
+from cru.config.closest import closest
 from cru.events.answers import PASS, Answer, Change, Op, cancel
 from cru.extensions.errors import HookFailed
 from cru.extensions.executables.hooks.hook import HookAnswerContext
-from cru.extensions.executables.hooks.output import check_answer
 from cru.values.messages import Span
 
 BLOCKED = "blocked by a hook"
 NARROWING: tuple[tuple[str, Op], ...] = (("include", "keep"), ("exclude", "drop"))
 FALLBACKS = ("call_user", "call_agent")
+REFUSING_FIELDS = ("block", "denied", "approved")
+"""The fields that refuse."""
+DECIDING_WORDS: dict[str, bool | None] = {
+    **dict.fromkeys(("block", "blocked", "denied", "deny", "reject", "refuse", "cancel", "halt", "stop"), False),
+    **dict.fromkeys(("approved", "approve", "allow", "allowed", "continue"), True),
+    **dict.fromkeys(("decision", "permission", "permissiondecision", "hookspecificoutput"), None),
+}
+"""Words that decide in other hooks and other systems → the value with which they let it be."""
+ANSWER_LIKE = re.compile(r"""\{|\[\s*["{\[]|.*"(?:block|denied|approved)"\s*:""", re.DOTALL)
+"""Text that was to be an answer; any other is for a log (`[info] looked at it`, too)."""
+SHOWN = 40
+"""Characters of a value in an error."""
 
 
-def replace_prompt(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
+def read_answer(printed: str) -> Mapping[str, Any] | None:
+    """The object; None for nothing and for text, which say nothing. Raises HookFailed."""
+    try:
+        value = msgspec.json.decode(printed or "null")
+    except (msgspec.DecodeError, RecursionError) as error:
+        if ANSWER_LIKE.match(printed):
+            raise HookFailed(
+                f"what it printed is no JSON: {error}", "an answer is one object, and nothing else"
+            ) from error
+        return None
+    if isinstance(value, list):
+        raise HookFailed("it printed a list", "an answer is one object, and nothing else")
+    return value if isinstance(value, Mapping) else None
+
+
+def check_answer(answer: Mapping[str, Any], words: tuple[str, ...]) -> None:
+    """Look at an answer that does not refuse, whether it meant to. `words` are the fields that the hook knows; others are somebody's
+    own, unless they are nearly one or decide elsewhere. Raises HookFailed."""
+    for key, value in answer.items():
+        if key in words:
+            if key in REFUSING_FIELDS and value is not None and not isinstance(value, bool):
+                raise HookFailed(f"`{key}` of its answer is {_short(value)}, not true or false")
+        elif value is not None and (value is not DECIDING_WORDS.get(key.casefold())):
+            near = closest(key, words)
+            if near or key.casefold() in DECIDING_WORDS:
+                hint = f"did you mean `{near}`?" if near else f"its fields are {', '.join(words)}"
+                raise HookFailed(f"its answer has `{key}`, which means nothing here", hint)
+
+
+def _short(value: Any) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= SHOWN else text[:SHOWN] + "…"
+
+
+def replace_prompt(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
     """`{"prompt": TEXT}` is sent instead; the last one counts"""
-    text = run.text(said, "prompt")
+    text = context.text(answer, "prompt")
     return PASS if text is None else _set("content", text)
 
 
-def prepend_section(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
+def prepend_section(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
     """`{"inject": TEXT}` stands above everything, a later plugin's above an earlier one's"""
-    return _section(run, said, "prepend")
+    return _section(context, answer, "prepend")
 
 
-def append_section(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
+def append_section(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
     """`{"inject": TEXT}` stands below everything"""
-    return _section(run, said, "append")
+    return _section(context, answer, "append")
 
 
-def _section(run: HookAnswerContext, said: Mapping[str, Any], op: Op) -> Answer:
-    text = run.text(said, "inject")
-    return Answer(changes=(Change("sections", op, Span("plugin", run.plugin, text)),)) if text else PASS
+def _section(context: HookAnswerContext, answer: Mapping[str, Any], op: Op) -> Answer:
+    text = context.text(answer, "inject")
+    return Answer(changes=(Change("sections", op, Span("plugin", context.plugin, text)),)) if text else PASS
 
 
-def block_or_change_call(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
+def block_or_change_call(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
     """`{"block": true, "message": TEXT}`: it does not run, and the model reads the message; the first one counts. `{"arguments": {…}}`
     takes the place of the arguments; the last one counts"""
-    if said.get("block") is True:
-        return run.last_word(cancel(run.text(said, "message") or BLOCKED))
-    check_answer(said, ("block", "message", "arguments"))
-    given = said.get("arguments")
+    if answer.get("block") is True:
+        return context.last_word(cancel(context.text(answer, "message") or BLOCKED))
+    check_answer(answer, ("block", "message", "arguments"))
+    given = answer.get("arguments")
     if given is None:
         return PASS
     if not isinstance(given, Mapping):
@@ -52,84 +104,86 @@ def block_or_change_call(run: HookAnswerContext, said: Mapping[str, Any]) -> Ans
     return _set("args", dict(given))
 
 
-def refuse_call(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
+def refuse_call(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
     """`{"denied": true, "reason": TEXT}` refuses, and so does `{"approved": false}` of older plugins. A yes changes nothing"""
-    if said.get("denied") is True or said.get("approved") is False:
-        return run.last_word(cancel(run.text(said, "reason") or "denied by a hook"))
-    check_answer(said, ("denied", "approved", "reason"))
+    if answer.get("denied") is True or answer.get("approved") is False:
+        return context.last_word(cancel(context.text(answer, "reason") or "denied by a hook"))
+    check_answer(answer, ("denied", "approved", "reason"))
     return PASS
 
 
-def replace_output(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
+def replace_output(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
     """`{"output": TEXT}` is the result instead, the last one counts; `{"block": true, "message": TEXT}`: the message is, and nobody
     else is listened to"""
-    name = "error" if run.event.name == "tool:failed" else "result"
-    if said.get("block") is True:
-        return run.last_word(_set(name, run.text(said, "message") or BLOCKED))
-    check_answer(said, ("block", "message", "output"))
-    text = run.text(said, "output")
+    name = "error" if context.event.name == "tool:failed" else "result"
+    if answer.get("block") is True:
+        return context.last_word(_set(name, context.text(answer, "message") or BLOCKED))
+    check_answer(answer, ("block", "message", "output"))
+    text = context.text(answer, "output")
     return PASS if text is None else _set(name, text)
 
 
-def change_preview(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
+def change_preview(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
     """`{"block": true}`: it is sent in full; `{"summary": TEXT}`: the model reads that in the place of the beginning"""
-    if said.get("block") is True:
-        return run.last_word(cancel("sent in full"))
-    check_answer(said, ("block", "summary"))
-    text = run.text(said, "summary")
+    if answer.get("block") is True:
+        return context.last_word(cancel("sent in full"))
+    check_answer(answer, ("block", "summary"))
+    text = context.text(answer, "summary")
     return PASS if text is None else _set("summary", text)
 
 
-def narrow_tools(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
+def narrow_tools(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
     """`{"include": [NAME…]}` leaves only these, `{"exclude": [NAME…]}` takes these away; each can only take away"""
-    changes = [Change("tools", op, names) for key, op in NARROWING if (names := _names(run, said, key)) is not None]
+    changes = [
+        Change("tools", op, names) for key, op in NARROWING if (names := _names(context, answer, key)) is not None
+    ]
     return Answer(changes=tuple(changes)) if changes else PASS
 
 
-def _names(run: HookAnswerContext, said: Mapping[str, Any], key: str) -> list[str] | None:
-    names = said.get(key)
+def _names(context: HookAnswerContext, answer: Mapping[str, Any], key: str) -> list[str] | None:
+    names = answer.get(key)
     if names is None:
         return None
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        run.odd.append(f"`{key}` is no list of names and is left out")
+        context.problems.append(f"`{key}` is no list of names and is left out")
         return None
     return names
 
 
-def steer_loop(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
+def steer_loop(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
     """`{"fallback": "call_agent"}`: the agent goes on after its answer; `"call_user"`: it does not. `{"fuel": N}` is left now,
     `{"fuel_delta": ±N}` more or less (post_tool_batch only)"""
     changes = []
-    target = run.text(said, "fallback")
+    target = context.text(answer, "fallback")
     if target in FALLBACKS:
         changes.append(Change("fallback", "set", target))
     elif target is not None:
-        run.odd.append(f"there is no fallback `{target}`: {' or '.join(FALLBACKS)}")
-    left = _fuel(run, said)
+        context.problems.append(f"there is no fallback `{target}`: {' or '.join(FALLBACKS)}")
+    left = _fuel(context, answer)
     if left is not None:
-        run.group.fuel = left
+        context.dispatch.fuel = left
         changes.append(Change("fuel", "set", left))
     return Answer(changes=tuple(changes)) if changes else PASS
 
 
-def _fuel(run: HookAnswerContext, said: Mapping[str, Any]) -> int | None:
+def _fuel(context: HookAnswerContext, answer: Mapping[str, Any]) -> int | None:
     """What is left now; None if nothing was said, or nothing limits it."""
-    now: int = run.event.payload.fuel if run.group.fuel is None else run.group.fuel  # type: ignore[attr-defined]
-    given, delta = said.get("fuel"), said.get("fuel_delta")
+    now: int = context.event.payload.fuel if context.dispatch.fuel is None else context.dispatch.fuel  # type: ignore[attr-defined]
+    given, delta = answer.get("fuel"), answer.get("fuel_delta")
     for key, value in (("fuel", given), ("fuel_delta", delta)):
         if value is not None and type(value) is not int:
-            run.odd.append(f"`{key}` is no whole number and is left out")
+            context.problems.append(f"`{key}` is no whole number and is left out")
     if now < 0 or (type(given) is not int and type(delta) is not int):
         return None
     left = given if type(given) is int else now
-    return max(0, left + (delta if type(delta) is int and run.event.name == "tool:batch_completed" else 0))
+    return max(0, left + (delta if type(delta) is int and context.event.name == "tool:batch_completed" else 0))
 
 
-def take_delivery(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
+def take_delivery(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
     """`{"delivered": true, "via": TEXT}`: the plugin has delivered it, the inbox gets nothing; the first one counts"""
-    if said.get("delivered") is not True:
+    if answer.get("delivered") is not True:
         return PASS
-    return run.last_word(Answer(result={"via": run.text(said, "via") or run.tool}))
+    return context.last_word(Answer(result={"via": context.text(answer, "via") or context.tool}))
 
 
 def _set(name: str, value: Any) -> Answer:

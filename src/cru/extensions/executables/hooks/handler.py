@@ -1,4 +1,4 @@
-"""One hook of one tool entry as a handler of the bus."""
+"""The hooks of a plugin on the bus: one handler for each tool entry that registered one."""
 
 from __future__ import annotations
 
@@ -7,11 +7,18 @@ from cru.events.journal import SkipKind, SkipReason
 from cru.events.stamp import Event
 from cru.extensions.executables.calls import ProgramContext, call_hook
 from cru.extensions.executables.executable import Executable
+from cru.extensions.executables.hooks.effects import read_answer
 from cru.extensions.executables.hooks.hook import HookAnswerContext, LegFacts, ProgramHook, ignore_answer
-from cru.extensions.executables.hooks.output import read_answer
+from cru.extensions.executables.hooks.table import BY_NAME, CALL, LAST
+from cru.namespace.host import Host
+
+PRIORITY = 100
+SHARED = "executable hooks"
+SECONDS = 86_400.0
+"""The bus does not wait longer; the limit of a hook is the plugin's own."""
 
 
-class HookCall:
+class ProgramHookHandler:
     """Runs the program with the hook's payload. That it fails is told like the failure of any handler, and ends no turn."""
 
     copies = True
@@ -40,16 +47,43 @@ class HookCall:
         """Raises HookFailed."""
         hook, facts = self._hook, self._facts
         printed = await call_hook(self._executable, hook.name, hook.payload(event, facts), self._where)
-        said = read_answer(printed) if hook.effect is not ignore_answer else None
-        if said is None:
+        fields = read_answer(printed) if hook.effect is not ignore_answer else None
+        if fields is None:
             return PASS
-        run = HookAnswerContext(event, facts, self._executable.name, self._tool, facts.group(event, hook.name))
-        if run.group.ended_by:
-            return Answer(note=f"not looked at: {run.group.ended_by} had the last word")
-        answer = hook.effect(run, said)
-        for text in run.odd:
-            self._warn(text)
+        dispatch = facts.dispatch_of(event, hook.name)
+        if dispatch.ended_by:
+            return Answer(note=f"not looked at: {dispatch.ended_by} had the last word")
+        context = HookAnswerContext(event, facts, self._executable.name, self._tool, dispatch)
+        answer = hook.effect(context, fields)
+        for problem in context.problems:
+            self._warn(problem)
         return answer
 
     def _warn(self, text: str) -> None:
         self._facts.parts.bus.stream.warn(f"{self._executable.name}: {self._hook.name}: {text}", self._executable.name)
+
+
+def register(host: Host, executable: Executable, where: ProgramContext) -> None:
+    """Put a plugin's hooks on the bus, in its name: one handler for each tool entry that registered the hook. What will never be called is
+    kept for the list of plugins. Names that are no hooks are left to whoever reads the schema."""
+    wanted = [
+        (tool.name, BY_NAME[name]) for tool in executable.tools for name in dict.fromkeys(tool.hooks) if name in BY_NAME
+    ]
+    if not wanted:
+        return
+    facts = host.session.family_state(SHARED, lambda: LegFacts(host.session.parts, where.home, where.verbose))
+    for tool, hook in wanted:
+        handler = ProgramHookHandler(hook, executable, tool, facts, where)
+        on_error = executable.on_error if hook.events == CALL else "pass"
+        for event in hook.events:
+            host.listen(
+                event, handler, lane="executables", priority=PRIORITY + hook.step, limit=SECONDS,
+                where=f"{executable.path} {hook.name}", on_error=on_error, hook=hook.name,
+            )  # fmt: skip
+    hooks = {hook.name: hook for _, hook in wanted}
+    for observed in dict.fromkeys(observed for hook in hooks.values() for observed in hook.observes):
+        host.listen(observed.value, facts.observe, priority=LAST, where=f"{executable.path} (looks on)")
+    reasons = dict.fromkeys(hook.later for hook in hooks.values() if hook.later)
+    for reason in reasons:
+        names = [hook.name for hook in hooks.values() if hook.later == reason]
+        host.plugin.problems.append(f"{' and '.join(names)}: never called: {reason}")

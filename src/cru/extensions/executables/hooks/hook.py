@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from msgspec import Struct, field
 
@@ -16,20 +17,38 @@ from cru.values.entries import MESSAGE
 from cru.values.messages import Span
 
 TYPED = ("user", "queue", "command")
-GROUPS_KEPT = 64
+DISPATCHES_KEPT = 64
 
 
 class HookDispatch(Struct):
-    """One hook in one dispatch, over all plugins: `ended_by` is who had the last word, "" while nobody had; `fuel` is what earlier answers
-    made of it, None if they said nothing."""
+    """One hook in one dispatch, over all plugins.
+
+    ended_by: the plugin that had the last word, "" while none had
+    fuel: what earlier answers made of it, None if they said nothing
+    """
 
     ended_by: str = ""
     fuel: int | None = None
 
 
+class Observed(Enum):
+    """What payloads need of events that came before, and the event that has it. Observed only for hooks that somebody registered."""
+
+    FUEL = "leg:started"
+    TOOLS = "tools:select"
+    SYSTEM_PROMPT = "system_prompt:build"
+
+
 class LegFacts(Struct):
-    """What payloads of all plugins need beside the event. fuel (< 0: no limit), depth, tools, sections: of the running leg, as the
-    observers of hooks that want them saw them last."""
+    """What payloads of all plugins need beside the event.
+
+    home: of cru
+    verbose: whether programs may say more
+    fuel: of the running leg when it began, < 0: no limit
+    depth: how many legs of this prompt came before it
+    tools: what the model may call in it
+    sections: its system prompt
+    """
 
     parts: Parts
     home: Path
@@ -39,31 +58,28 @@ class LegFacts(Struct):
     tools: tuple[str, ...] = ()
     sections: tuple[Span, ...] = ()
     _leg: int = 0
-    _groups: dict[tuple[int, str], HookDispatch] = field(default_factory=dict)
+    _dispatches: dict[tuple[int, str], HookDispatch] = field(default_factory=dict)
 
-    def group(self, event: Event, hook: str) -> HookDispatch:
+    def dispatch_of(self, event: Event, hook: str) -> HookDispatch:
         key = (event.stamp.dispatch_seq, hook)
-        if key not in self._groups:
-            while len(self._groups) >= GROUPS_KEPT:
-                del self._groups[next(iter(self._groups))]
-            self._groups[key] = HookDispatch()
-        return self._groups[key]
+        if key not in self._dispatches:
+            while len(self._dispatches) >= DISPATCHES_KEPT:
+                del self._dispatches[next(iter(self._dispatches))]
+            self._dispatches[key] = HookDispatch()
+        return self._dispatches[key]
 
-    def leg(self, event: Event) -> None:
-        """A leg begins: its fuel, and how many legs of this prompt came before it."""
-        assert isinstance(event.payload, LegStarted)
-        self.fuel = event.payload.fuel
-        if self._leg != event.stamp.dispatch_seq:
-            self._leg = event.stamp.dispatch_seq
-            self.depth = 0 if event.stamp.source in TYPED else self.depth + 1
-
-    def selected(self, event: Event) -> None:
-        assert isinstance(event.payload, ToolsSelect)
-        self.tools = event.payload.tools
-
-    def built(self, event: Event) -> None:
-        assert isinstance(event.payload, SystemPromptBuild)
-        self.sections = event.payload.sections
+    def observe(self, event: Event) -> None:
+        """Keep what an event of `Observed` says."""
+        match event.payload:
+            case LegStarted(fuel=fuel):
+                self.fuel = fuel
+                if self._leg != event.stamp.dispatch_seq:
+                    self._leg = event.stamp.dispatch_seq
+                    self.depth = 0 if event.stamp.source in TYPED else self.depth + 1
+            case ToolsSelect(tools=tools):
+                self.tools = tools
+            case SystemPromptBuild(sections=sections):
+                self.sections = sections
 
 
 def count_messages(parts: Parts) -> int:
@@ -72,44 +88,56 @@ def count_messages(parts: Parts) -> int:
 
 
 class HookAnswerContext(Struct):
-    """One run of a hook whose answer is to be read. plugin: its owner · tool: the entry of its schema that registered the hook · `odd`
-    collects what of the answer cannot be used, for the person."""
+    """One run of a hook whose answer is to be read.
+
+    plugin: its owner
+    tool: the entry of its schema that registered the hook
+    dispatch: what all plugins' answers to this event share
+    problems: what of the answer cannot be used, for the person
+    """
 
     event: Event
     facts: LegFacts
     plugin: str
     tool: str
-    group: HookDispatch
-    odd: list[str] = field(default_factory=list)
+    dispatch: HookDispatch
+    problems: list[str] = field(default_factory=list)
 
     def last_word(self, answer: Answer) -> Answer:
         """No later plugin's answer counts any more."""
-        self.group.ended_by = self.plugin
+        self.dispatch.ended_by = self.plugin
         return answer
 
-    def text(self, said: Mapping[str, Any], key: str) -> str | None:
+    def text(self, answer: Mapping[str, Any], key: str) -> str | None:
         """A field that must be text; None if it is not there."""
-        value = said.get(key)
+        value = answer.get(key)
         if value is None or isinstance(value, str):
             return value
-        self.odd.append(f"`{key}` is no text and is left out")
+        self.problems.append(f"`{key}` is no text and is left out")
         return None
 
 
-Payload = Callable[[Event, LegFacts], dict[str, Any]]
-Effect = Callable[[HookAnswerContext, Mapping[str, Any]], Answer]
+Payload: TypeAlias = Callable[[Event, LegFacts], dict[str, Any]]
+Effect: TypeAlias = Callable[[HookAnswerContext, Mapping[str, Any]], Answer]
 
 
-def ignore_answer(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
+def ignore_answer(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
     """–"""
     return PASS
 
 
 class ProgramHook(Struct, frozen=True):
-    """One of the 34. when: in words · events: ours that it hears · payload: what it is given · effect: what an object that it returns
-    does, its docstring says it for docs/executables.md · hears: which of these events it means · step: hooks of one event run in this
-    order, all plugins at one step before the next · wants: what is observed for its payload (methods of Facts) · later: why it is never
-    called."""
+    """One of the 34.
+
+    when: it is called, in words
+    events: ours that it hears
+    payload: what it is given
+    effect: what an object that it returns does; its docstring says it for docs/executables.md
+    hears: which of these events it means, None: all
+    step: hooks of one event run in this order, all plugins at one step before the next
+    observes: what its payload needs of earlier events
+    later: why it is never called
+    """
 
     name: str
     when: str
@@ -118,5 +146,5 @@ class ProgramHook(Struct, frozen=True):
     effect: Effect = ignore_answer
     hears: Callable[[Event, LegFacts], bool] | None = None
     step: int = 0
-    wants: tuple[str, ...] = ()
+    observes: tuple[Observed, ...] = ()
     later: str = ""

@@ -162,7 +162,7 @@ def _category(facts: LegFacts, name: str) -> str:
 
 
 def loop_start(event: Event, facts: LegFacts) -> dict[str, Any]:
-    facts.leg(event)
+    facts.observe(event)
     said = {"current_fallback": field(event, "fallback"), "message": field(event, "message")}
     return {"context_name": facts.parts.store.name, **said, **fuel_fields(facts, field(event, "fuel"))}
 

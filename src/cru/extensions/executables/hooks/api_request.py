@@ -57,37 +57,39 @@ def _shown(message: Message) -> dict[str, Any]:
     }
 
 
-def change_request(run: HookAnswerContext, said: Mapping[str, Any]) -> Answer:
+def change_request(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
     """`{"request_body": {…}}`: what it changes of `model`, of parameters, and for this one request of `messages` holds"""
-    given = said.get("request_body")
+    given = answer.get("request_body")
     if given is None:
         return PASS
     if not isinstance(given, Mapping):
-        run.odd.append("`request_body` is no object and is left out")
+        context.problems.append("`request_body` is no object and is left out")
         return PASS
-    before, changes = request_body(run.event, run.facts), []
+    before, changes = request_body(context.event, context.facts), []
     new = {key: value for key, value in given.items() if key not in before or before[key] != value}
     if isinstance(new.get("model"), str):
         changes.append(Change("model", "set", new["model"]))
     if "messages" in new:
-        changes += _messages(run, before["messages"], new["messages"])
+        changes += _messages(context, before["messages"], new["messages"])
     if "tools" in new:
-        run.odd.append("`tools` of the request are chosen with pre_api_tools; what it says about them is left out")
+        context.problems.append(
+            "`tools` of the request are chosen with pre_api_tools; what it says about them is left out"
+        )
     parameters = {key: value for key, value in new.items() if key not in OWN}
     if parameters:
         changes.append(Change("parameters", "merge", parameters))
     return Answer(changes=tuple(changes)) if changes else PASS
 
 
-def _messages(run: HookAnswerContext, shown: Sequence[dict[str, Any]], given: Any) -> list[Change]:
+def _messages(context: HookAnswerContext, shown: Sequence[dict[str, Any]], given: Any) -> list[Change]:
     """Those that it left alone stay what they are, with their thinking; the others are read."""
-    payload = run.event.payload
+    payload = context.event.payload
     assert isinstance(payload, MessageBeforeSend)
     if not isinstance(given, list) or not all(_is_message(one) for one in given):
-        run.odd.append("`messages` cannot be read and are left out")
+        context.problems.append("`messages` cannot be read and are left out")
         return []
     if any(one["role"] == "system" and one != shown[0] for one in given):
-        run.odd.append("the system prompt is changed with pre_system_prompt and post_system_prompt")
+        context.problems.append("the system prompt is changed with pre_system_prompt and post_system_prompt")
     known = list(zip(shown[1:], payload.messages, strict=True))
     made: list[Message] = []
     for one in given:
