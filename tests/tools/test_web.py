@@ -11,7 +11,7 @@ from tests.tools.box import Box
 
 from cru.net.http import WholeResponse
 from cru.net.transport import Transport
-from cru.tools.html import plain
+from cru.tools.html import plain_text
 from cru.tools.protocol import ToolError
 from cru.tools.web import sensitive_reason
 from cru.values.errors import CruError
@@ -93,7 +93,7 @@ def test_html_becomes_text_with_links(box: Box) -> None:
     ],
 )
 def test_broken_html_is_read_as_far_as_it_goes(page: str, text: str) -> None:
-    assert plain(page) == text
+    assert plain_text(page) == text
 
 
 def test_the_charset_is_honoured_and_an_unknown_one_does_not_stop_it(box: Box) -> None:

@@ -37,7 +37,7 @@ class SettingsChecker:
         self.wrong: list[tuple[Path, str, str]] = []
         self.without_effect: list[tuple[Path, str, str]] = []
         self._owners = owners
-        self._tables = {tuple(key.split(".")): _nested(value) for key, value in tables.items()}
+        self._tables = {tuple(key.split(".")): _nest(value) for key, value in tables.items()}
         self._ranges = {
             tuple(key.split(".")): limits
             for struct in dict.fromkeys(owners.values())
@@ -163,10 +163,10 @@ class SettingsChecker:
         dots = place.rstrip("`")
         inside = dots[dots.index("[") :] if "[" in dots else ""
         message, _, hint = message.partition("\n  ")  # as a CruError of a struct's own check prints itself
-        self.wrong.append((path, f"`{join_key(path)}{inside}`: {_plain(message)}", hint))
+        self.wrong.append((path, f"`{join_key(path)}{inside}`: {_in_plain_words(message)}", hint))
 
 
-def _nested(table: Mapping[str, object]) -> dict[str, object]:
+def _nest(table: Mapping[str, object]) -> dict[str, object]:
     """The table with dotted keys as tables in it."""
     out: dict[str, object] = {}
     dotted: dict[str, dict[str, object]] = {}
@@ -176,7 +176,7 @@ def _nested(table: Mapping[str, object]) -> dict[str, object]:
             out[outer] = dotted.setdefault(outer, {})
             dotted[outer][inner] = kind
         else:
-            out[key] = _nested(kind) if isinstance(kind, Mapping) else kind
+            out[key] = _nest(kind) if isinstance(kind, Mapping) else kind
     return out
 
 
@@ -203,7 +203,7 @@ def describe_range(low: float, high: float) -> str:
     return f"a number from {low:g} to {high:g}" if high != inf else f"a number of {low:g} or more"
 
 
-def _plain(message: str) -> str:
+def _in_plain_words(message: str) -> str:
     """msgspec's "Expected `int`, got `str`" in the words of a user; other messages as they are."""
     start, middle, end = "Expected `", "`, got `", "`"
     if not message.startswith(start) or middle not in message:

@@ -23,8 +23,8 @@ def set_value(path: Path, key: str, value: object) -> None:
     from cru.files.atomic import replace_file
 
     try:
-        document = tomlkit.parse(_text(path))
-        _put(document, split_key(key), value, path)
+        document = tomlkit.parse(_read_text(path))
+        _set_key(document, split_key(key), value, path)
         text = tomlkit.dumps(document)
     except TOMLKitError as error:
         raise ConfigError([SettingsProblem(f"not TOML: {error}", str(path), "mend the file first")]) from error
@@ -34,7 +34,7 @@ def set_value(path: Path, key: str, value: object) -> None:
         raise ConfigError([SettingsProblem(f"cannot be written: {error.strerror}", str(path))]) from error
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig")
     except FileNotFoundError:
@@ -43,7 +43,7 @@ def _text(path: Path) -> str:
         raise ConfigError([SettingsProblem(f"cannot be read: {error}", str(path))]) from error
 
 
-def _put(document: TOMLDocument, names: tuple[str, ...], value: object, path: Path) -> None:
+def _set_key(document: TOMLDocument, names: tuple[str, ...], value: object, path: Path) -> None:
     import tomlkit
 
     table: MutableMapping[str, object] = document

@@ -134,12 +134,12 @@ def restrict_untrusted(layer: Layer) -> tuple[Layer, tuple[SettingsProblem, ...]
         ignored += [(key, inner) for inner in value if inner not in (*allowed, *alone)]
     problems = tuple(
         SettingsProblem(
-            f"`{'.'.join(path)}` is ignored: this project is not trusted", layer.place(path), _how_to_trust(layer)
+            f"`{'.'.join(path)}` is ignored: this project is not trusted", layer.place(path), _trust_hint(layer)
         )
         for path in ignored
     )
     return Layer(layer.name, kept, layer.file, layer.text), problems
 
 
-def _how_to_trust(layer: Layer) -> str:
+def _trust_hint(layer: Layer) -> str:
     return f"read {layer.file}, then `cru trust`"

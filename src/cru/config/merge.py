@@ -50,7 +50,7 @@ class Settings:
 
         path = split_key(key)
         for layer in reversed(self._layers):
-            if _holds(layer.data, path):
+            if _has_key(layer.data, path):
                 return layer.place(path)
         return "default"
 
@@ -87,14 +87,14 @@ def merge_layers(structs: Sequence[type[Struct]], layers: Sequence[Layer], *, ta
     values: dict[type[Struct], Struct] = {}
     warnings: list[SettingsProblem] = []
     filled = [layer for layer in layers if layer.data]
-    merged = _checked(structs, filled, tables or {}, warnings) if filled else {}
+    merged = _check_and_merge(structs, filled, tables or {}, warnings) if filled else {}
     for struct in structs:
         own = {key: merged[key] for key in struct.__struct_encode_fields__ if key in merged}
-        values[struct] = _build(own, struct) if own else struct()
+        values[struct] = _convert(own, struct) if own else struct()
     return Settings(values, filled, warnings)
 
 
-def _checked(
+def _check_and_merge(
     structs: Sequence[type[Struct]], layers: list[Layer], tables: Tables, warnings: list[SettingsProblem]
 ) -> dict[str, object]:
     from cru.config.check import SettingsChecker
@@ -104,7 +104,7 @@ def _checked(
     merged: dict[str, object] = {}
     for layer in layers:
         check = SettingsChecker(owners, tables, words=layer.name in _WORDS)
-        data = check.check_layer(_allowed(layer, errors))
+        data = check.check_layer(_without_forbidden(layer, errors))
         warnings += [SettingsProblem(text, layer.place(path), hint) for path, text, hint in check.without_effect]
         if layer.name == ENVIRONMENT:
             warnings += [SettingsProblem(text, layer.place(path), hint) for path, text, hint in check.unknown]
@@ -117,7 +117,7 @@ def _checked(
     return merged
 
 
-def _allowed(layer: Layer, errors: list[SettingsProblem]) -> Mapping[str, object]:
+def _without_forbidden(layer: Layer, errors: list[SettingsProblem]) -> Mapping[str, object]:
     """The layer's data without the settings that it may not hold, each of which is an error."""
     if layer.name not in (PROJECT, CONTEXT):
         return layer.data
@@ -143,7 +143,7 @@ def _merge_values(below: object, above: object, path: tuple[str, ...]) -> object
     return above
 
 
-def _holds(data: object, path: tuple[str, ...]) -> bool:
+def _has_key(data: object, path: tuple[str, ...]) -> bool:
     for name in path:
         if not isinstance(data, dict) or name not in data:
             return False
@@ -151,7 +151,7 @@ def _holds(data: object, path: tuple[str, ...]) -> bool:
     return True
 
 
-def _build(own: dict[str, object], struct: type[Struct]) -> Struct:
+def _convert(own: dict[str, object], struct: type[Struct]) -> Struct:
     from msgspec import convert
 
     try:

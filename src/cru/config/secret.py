@@ -27,7 +27,7 @@ def secrets_in_url(url: str) -> list[str]:
     """What may be secret in an address: user name, password, and the values of its query; as written, and decoded."""
     from urllib.parse import unquote_plus
 
-    start, end, query = _places(url)
+    start, end, query = _find_parts(url)
     parts = [url[start:end], *url[start:end].split(":", 1)] if end > start else []
     if query:
         parts += [part.partition("=")[2] or part for part in re.split("[&;]", url[query:].partition("#")[0])]
@@ -36,7 +36,7 @@ def secrets_in_url(url: str) -> list[str]:
 
 def mask_url(url: str) -> str:
     """The address with *** in the place of user name and password and of each value of its query."""
-    start, end, query = _places(url)
+    start, end, query = _find_parts(url)
     shown = f"{url[:start]}{MASK}" if end > start else url[:end]
     if not query:
         return shown + url[end:]
@@ -46,7 +46,7 @@ def mask_url(url: str) -> str:
     )
 
 
-def _places(url: str) -> tuple[int, int, int]:
+def _find_parts(url: str) -> tuple[int, int, int]:
     """Where user name and password begin and end (twice the same place if there are none), and where the query begins (0: none)."""
     start = url.find("://") + 3 if "://" in url else 0
     tail = re.compile("[/?#]").search(url, start)

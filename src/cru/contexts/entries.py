@@ -69,17 +69,17 @@ def encode(entry: Entry) -> bytes:
 
 def replace_surrogates(entry: Entry) -> Entry:
     """The entry with lone surrogates (undecodable bytes from outside) replaced, since no JSON file can hold them."""
-    mended: Entry = msgspec.convert(_mend(msgspec.to_builtins(entry)), Entry)
+    mended: Entry = msgspec.convert(_without_surrogates(msgspec.to_builtins(entry)), Entry)
     return mended
 
 
-def _mend(value: object) -> object:
+def _without_surrogates(value: object) -> object:
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode()
     if isinstance(value, dict):
-        return {_mend(k): _mend(v) for k, v in value.items()}
+        return {_without_surrogates(k): _without_surrogates(v) for k, v in value.items()}
     if isinstance(value, list):
-        return [_mend(v) for v in value]
+        return [_without_surrogates(v) for v in value]
     return value
 
 

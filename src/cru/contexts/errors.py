@@ -17,6 +17,7 @@ import errno
 from os import strerror
 from pathlib import Path
 
+from cru.files.regular import read_regular
 from cru.values.errors import CruError
 
 
@@ -91,6 +92,16 @@ def read_error(path: Path | str, error: OSError) -> StoreUnreadable:
     return StoreUnreadable(
         f"cannot read {path}: {os_error_text(error)}", "make it readable for this user, or move it away"
     )
+
+
+def read_if_exists(path: Path) -> bytes | None:
+    """The content of a file, None if there is none. Raises StoreUnreadable."""
+    try:
+        return read_regular(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise read_error(path, error) from error
 
 
 class write_errors:

@@ -63,11 +63,11 @@ class ExpiryMark(Struct, frozen=True):
 def read_mark(home: Path, folder: Path) -> ExpiryMark:
     """The mark of the context in `folder`. Raises StoreUnreadable."""
     listed = listed_context(home, folder.name)
-    if listed is not None and _anothers(listed, folder):
+    if listed is not None and _is_of_another_context(listed, folder):
         return ExpiryMark()
     values = read_meta(folder) if listed is None else listed
-    stamps = [*map(_written, (folder / name for name in USED)), _whole(values.get("last_activity_at"))]
-    return ExpiryMark(_whole(values.get(AT)), _whole(values.get(AFTER)), max(stamps) or _written(folder))
+    stamps = [*map(_modified_at, (folder / name for name in USED)), _as_seconds(values.get("last_activity_at"))]
+    return ExpiryMark(_as_seconds(values.get(AT)), _as_seconds(values.get(AFTER)), max(stamps) or _modified_at(folder))
 
 
 def set_mark(home: Path, folder: Path, *, at: int | None = None, after: int | None = None) -> None:
@@ -77,13 +77,13 @@ def set_mark(home: Path, folder: Path, *, at: int | None = None, after: int | No
     def edit(state: dict[str, object], session: dict[str, object]) -> None:
         if has_objects(state):
             listed = add_object(state, folder.name)
-            if _anothers(listed, folder):
+            if _is_of_another_context(listed, folder):
                 forget_mark(state, session, folder.name)
             listed.update({**new, OWNER: ensure_session_id(folder)[0]})
             return
         update_meta(folder, new)
         left = read_meta(folder)
-        stays = _whole(left.get(AT)) or _whole(left.get(AFTER))
+        stays = _as_seconds(left.get(AT)) or _as_seconds(left.get(AFTER))
         list_expiring(session, *(("", folder.name) if stays else (folder.name, "")))
 
     update_state(home, edit)
@@ -92,15 +92,15 @@ def set_mark(home: Path, folder: Path, *, at: int | None = None, after: int | No
 def destroy_due(home: Home, spare: Collection[str]) -> list[str]:
     """Destroy what is due, without those in `spare` and those that somebody works on; a sentence for each one that went or could
     not go."""
-    sentences = [_destroyed(home, name) for name in home.expiring if name not in spare]
+    sentences = [_destroy(home, name) for name in home.expiring if name not in spare]
     return [*filter(None, sentences), *home.failed_removals]
 
 
-def _destroyed(home: Home, name: str) -> str:
+def _destroy(home: Home, name: str) -> str:
     folder = home.path / CONTEXTS / name
     try:
         listed = listed_context(home.path, name)
-        if not home.exists(name) or (listed is not None and _anothers(listed, folder)):
+        if not home.exists(name) or (listed is not None and _is_of_another_context(listed, folder)):
             update_state(home.path, lambda state, session: forget_mark(state, session, name))
             return ""
         mark = read_mark(home.path, folder)
@@ -113,7 +113,7 @@ def _destroyed(home: Home, name: str) -> str:
     return ""
 
 
-def _anothers(listed: Mapping[str, object], folder: Path) -> bool:
+def _is_of_another_context(listed: Mapping[str, object], folder: Path) -> bool:
     """Whether the mark in state.json is that of an earlier context of this name."""
     return bool(listed.get(OWNER)) and listed[OWNER] != known_session_id(folder)
 
@@ -132,13 +132,13 @@ def format_duration(seconds: int) -> str:
     return f"{seconds // UNITS[unit]}{unit}"
 
 
-def _written(path: Path) -> int:
+def _modified_at(path: Path) -> int:
     try:
         return int(os.stat(path).st_mtime)
     except OSError:
         return 0
 
 
-def _whole(value: object) -> int:
+def _as_seconds(value: object) -> int:
     """Seconds as somebody may have written them; anything else is no mark."""
     return int(value) if isinstance(value, int | float) and value is not True and 0 < value < 1 << 62 else 0

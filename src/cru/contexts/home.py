@@ -15,6 +15,7 @@ from cru.contexts.errors import (
     TooLong,
     os_error_text,
     read_error,
+    read_if_exists,
     write_error,
     write_errors,
 )
@@ -24,7 +25,6 @@ from cru.contexts.lock import ContextLock, LockOwner, LockState, clamp_heartbeat
 from cru.contexts.settings import ContextSettings
 from cru.contexts.state import CONTEXTS, HomeState, begin_rename, bind_mark, end_rename, load_state, save_state
 from cru.contexts.store import FileContext
-from cru.files.regular import read_regular
 
 REFLECTION, DELETED = "prompts/reflection.md", ".deleted-"
 MOST_NAMED = 8
@@ -187,12 +187,7 @@ class Home:
     @property
     def reflection(self) -> str:
         """What the agent noted across contexts; "" if nothing."""
-        try:
-            return read_regular(self.path / REFLECTION).decode("utf-8", "replace")
-        except FileNotFoundError:
-            return ""
-        except OSError as error:
-            raise read_error(self.path / REFLECTION, error) from error
+        return (read_if_exists(self.path / REFLECTION) or b"").decode("utf-8", "replace")
 
     def write_reflection(self, text: str, limit_bytes: int | None = None) -> None:
         """Replace it. Raises TooLong over the limit (the setting's, unless given) and leaves the file alone."""

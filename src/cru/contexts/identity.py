@@ -9,9 +9,8 @@ from pathlib import Path
 import msgspec
 
 from cru.contexts.entries import LogProblem, new_id, now, short_error
-from cru.contexts.errors import BadName, read_error, write_errors
+from cru.contexts.errors import BadName, read_if_exists, write_errors
 from cru.files.atomic import create_file, replace_file, set_aside
-from cru.files.regular import read_regular
 
 META = "context_meta.json"
 VERSION = 1
@@ -69,13 +68,8 @@ def update_meta(folder: Path, new: Mapping[str, int]) -> None:
 
 def _read(path: Path) -> dict[str, object]:
     """The file as it is; {} if there is none."""
-    try:
-        data = read_regular(path)
-    except FileNotFoundError:
-        return {}
-    except OSError as error:
-        raise read_error(path, error) from error
-    return msgspec.json.decode(data, type=dict[str, object])
+    data = read_if_exists(path)
+    return {} if data is None else msgspec.json.decode(data, type=dict[str, object])
 
 
 def _write(path: Path, meta: dict[str, object], *, replace: bool, broken: bool) -> str:

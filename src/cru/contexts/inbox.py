@@ -13,8 +13,8 @@ import msgspec
 from msgspec import Struct, field
 
 from cru.contexts.entries import BROKEN, LogProblem, new_id, now, short_error
-from cru.contexts.errors import ContextHeld, read_error, write_error, write_errors
-from cru.files.regular import PRIVATE, append_lines, open_regular, read_regular
+from cru.contexts.errors import ContextHeld, read_if_exists, write_error, write_errors
+from cru.files.regular import PRIVATE, append_lines, open_regular
 
 INBOX, REJECTED, GUARD = "inbox.jsonl", "inbox.rejected.jsonl", ".inbox.lock"
 PATIENCE = 10.0
@@ -65,7 +65,7 @@ def deliver(folder: Path, letter: InboxMessage) -> None:
         data = msgspec.json.encode({**line, "content": letter.content.encode("utf-8", "replace").decode()})
     with write_errors(folder):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    guard = _guard(folder)
+    guard = _lock_inbox(folder)
     try:
         with write_errors(folder / INBOX):
             append_lines(folder / INBOX, data + b"\n")
@@ -98,7 +98,7 @@ class InboxReading:
             return []
         if (self._folder / INBOX).is_symlink():  # it could not be emptied
             raise write_error(self._folder / INBOX, OSError(errno.ELOOP, os.strerror(errno.ELOOP)))
-        self._guard_fd = _guard(self._folder)
+        self._guard_fd = _lock_inbox(self._folder)
         try:
             messages, problems, self._rejected = _read(self._folder / INBOX)
         except BaseException:
@@ -140,12 +140,7 @@ def one_line(name: str) -> str:
 
 def _read(path: Path) -> tuple[list[InboxMessage], list[LogProblem], bytes]:
     """The messages, what is wrong, and the lines that are no messages. Raises StoreUnreadable."""
-    try:
-        return _parse(read_regular(path))
-    except FileNotFoundError:
-        return [], [], b""
-    except OSError as error:
-        raise read_error(path, error) from error
+    return _parse(read_if_exists(path) or b"")
 
 
 def _parse(data: bytes) -> tuple[list[InboxMessage], list[LogProblem], bytes]:
@@ -178,7 +173,7 @@ def _empty(path: Path) -> None:
         os.close(fd)
 
 
-def _guard(folder: Path) -> int:
+def _lock_inbox(folder: Path) -> int:
     """The exclusive lock, as a file descriptor whose closing releases it. A program that never lets go is named."""
     path = folder / GUARD
     try:
@@ -186,14 +181,14 @@ def _guard(folder: Path) -> int:
     except OSError as error:
         raise write_error(path, error) from error
     try:
-        _wait(fd, path)
+        _wait_for_lock(fd, path)
     except BaseException:
         os.close(fd)
         raise
     return fd
 
 
-def _wait(fd: int, path: Path) -> None:
+def _wait_for_lock(fd: int, path: Path) -> None:
     end = time.monotonic() + PATIENCE
     while True:
         try:

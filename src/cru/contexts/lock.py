@@ -84,8 +84,8 @@ class ContextLock:
 
     def __enter__(self) -> None:
         if self.is_held:
-            raise _held_by_another(self._folder, self._heartbeat)
-        fd = _flock(self._folder, self._heartbeat)
+            raise _held_error(self._folder, self._heartbeat)
+        fd = _lock_folder(self._folder, self._heartbeat)
         try:
             self._check()
             self._beat_fd = self._claim(fd)
@@ -105,7 +105,7 @@ class ContextLock:
                 self._thread.join()
                 # After a long suspension another program may have taken the lock over: then the files are not ours to remove.
                 if _is_ours(self._fd, self._beat_fd):
-                    _remove(self._fd, self._folder)
+                    _remove_files(self._fd, self._folder)
         finally:
             for fd in {self._beat_fd, self._fd} - {-1}:
                 os.close(fd)
@@ -119,14 +119,14 @@ class ContextLock:
                 if self._signed(folder, beat):
                     return beat
             except FileExistsError:
-                if not _abandoned(read_lock(self._folder, self._heartbeat), self._heartbeat):
+                if not _is_abandoned(read_lock(self._folder, self._heartbeat), self._heartbeat):
                     break
-                _remove(folder, self._folder)
+                _remove_files(folder, self._folder)
             except OSError as error:
                 if self._to_remove and error.errno in _NO_SPACE:
                     return -1
                 raise write_error(self._folder / LOCK, error) from error
-        raise _held_by_another(self._folder, self._heartbeat)
+        raise _held_error(self._folder, self._heartbeat)
 
     def _signed(self, folder: int, beat: int) -> bool:
         """Say who it is, then since when: a kill in between leaves an empty `.lock`, which is nobody's. False if another program has
@@ -141,7 +141,7 @@ class ContextLock:
             os.pwrite(beat, b"%d" % now(), 0)
         except OSError:
             os.close(beat)
-            _remove(folder, self._folder)
+            _remove_files(folder, self._folder)
             raise
         if _is_ours(folder, beat):
             return True
@@ -171,17 +171,17 @@ def read_lock(folder: Path, heartbeat: int) -> LockState | None:
     except OSError:
         return LockState(None, None)
     beat = int(text) if text.strip().isdigit() and len(text) < 20 else None
-    return LockState(beat, _holder(folder / OWNER, beat, heartbeat))
+    return LockState(beat, _read_owner(folder / OWNER, beat, heartbeat))
 
 
 def is_stale(sight: LockState, heartbeat: int) -> bool:
     """chibi's rule by the clock; and a process of this host that is gone."""
     if sight.last_beat is None or now() - sight.last_beat > heartbeat * 3 // 2:
         return True
-    return sight.owner is not None and sight.owner.host == os.uname().nodename and not _alive(sight.owner.pid)
+    return sight.owner is not None and sight.owner.host == os.uname().nodename and not _is_alive(sight.owner.pid)
 
 
-def _abandoned(sight: LockState | None, heartbeat: int) -> bool:
+def _is_abandoned(sight: LockState | None, heartbeat: int) -> bool:
     """Whether `.lock` may be taken over by the owner of the kernel's lock. A cru process of this host that signed it would
     still have the kernel's lock if it lived; its pid may have been given to another process, so that is not asked."""
     if sight is None or is_stale(sight, heartbeat):
@@ -189,7 +189,7 @@ def _abandoned(sight: LockState | None, heartbeat: int) -> bool:
     return sight.owner is not None and sight.owner.host == os.uname().nodename
 
 
-def _holder(path: Path, beat: int | None, heartbeat: int) -> LockOwner | None:
+def _read_owner(path: Path, beat: int | None, heartbeat: int) -> LockOwner | None:
     """Who signed; None if the signature is missing, broken, or older than `.lock`, which then is another program's."""
     try:
         signed = path.stat().st_mtime
@@ -199,29 +199,29 @@ def _holder(path: Path, beat: int | None, heartbeat: int) -> LockOwner | None:
     return holder if beat is None or beat - signed <= heartbeat else None
 
 
-def _flock(folder: Path, heartbeat: int) -> int:
+def _lock_folder(folder: Path, heartbeat: int) -> int:
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError as error:
-        raise _gone(folder) from error
+        raise _gone_error(folder) from error
     except OSError as error:
         raise write_error(folder, error) from error
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError as error:
         os.close(fd)
-        raise _held_by_another(folder, heartbeat) from error
+        raise _held_error(folder, heartbeat) from error
     except OSError as error:
         if error.errno not in NO_FLOCK:  # without flock (some network disks) `.lock` alone decides
             os.close(fd)
             raise write_error(folder, error) from error
-    if not _still(folder, fd):
+    if not _leads_to(folder, fd):
         os.close(fd)
-        raise _gone(folder)
+        raise _gone_error(folder)
     return fd
 
 
-def _still(folder: Path, fd: int) -> bool:
+def _leads_to(folder: Path, fd: int) -> bool:
     """Whether the name still leads to the folder that was opened: a rename or a removal may have come between."""
     try:
         return os.path.samestat(os.stat(folder), os.fstat(fd))
@@ -229,12 +229,12 @@ def _still(folder: Path, fd: int) -> bool:
         return False
 
 
-def _gone(folder: Path) -> NoSuchContext:
+def _gone_error(folder: Path) -> NoSuchContext:
     hint = "it was deleted or renamed meanwhile; list the contexts with -L"
     return NoSuchContext(f"there is no context '{folder.name}' any more", hint)
 
 
-def _held_by_another(folder: Path, heartbeat: int) -> ContextHeld:
+def _held_error(folder: Path, heartbeat: int) -> ContextHeld:
     for _ in range(5):  # the holder may be about to sign
         sight = read_lock(folder, heartbeat)
         if sight is not None and sight.owner is not None:
@@ -261,7 +261,7 @@ def format_time(seconds: int | None) -> str:
     return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds)) if seconds is not None else "an unknown time"
 
 
-def _alive(pid: int) -> bool:
+def _is_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -271,7 +271,7 @@ def _alive(pid: int) -> bool:
     return True
 
 
-def _remove(folder: int, path: Path) -> None:
+def _remove_files(folder: int, path: Path) -> None:
     for name in (LOCK, OWNER):
         try:
             _unlink(folder, name)

@@ -27,7 +27,7 @@ class Presence:
 
     def __init__(self, folder: Path, command: str) -> None:
         self._path = folder / SEAT
-        self._fd = _sit(self._path)
+        self._fd = _open_seat(self._path)
         try:  # the name is for people: on a full disk the seat counts without it
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, msgspec.json.encode(LockOwner(os.getpid(), os.uname().nodename, command, now())), 0)
@@ -39,7 +39,7 @@ class Presence:
     def leave(self) -> None:
         """The last one to leave takes the file away. A folder that was renamed meanwhile keeps it, empty of meaning."""
         try:
-            if _alone(self._fd) and _same(self._path, self._fd):
+            if _is_alone(self._fd) and _is_same_file(self._path, self._fd):
                 self._path.unlink(missing_ok=True)
         finally:
             os.close(self._fd)
@@ -53,7 +53,7 @@ def refuse_if_attended(folder: Path) -> None:
     except OSError:
         return  # there is none; what cannot be opened is nobody's seat
     try:
-        if _alone(fd):
+        if _is_alone(fd):
             return
     finally:
         os.close(fd)
@@ -66,7 +66,7 @@ def refuse_if_attended(folder: Path) -> None:
     raise ContextHeld(f"context '{folder.name}' is open in {text}: it is not removed", hint)
 
 
-def _sit(path: Path) -> int:
+def _open_seat(path: Path) -> int:
     for _ in range(_TRIES):
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK, PRIVATE)
         try:
@@ -79,13 +79,13 @@ def _sit(path: Path) -> int:
             os.close(fd)
             raise
         else:
-            if _same(path, fd):
+            if _is_same_file(path, fd):
                 return fd
         os.close(fd)
     raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), os.fspath(path))
 
 
-def _alone(fd: int) -> bool:
+def _is_alone(fd: int) -> bool:
     """Whether nobody else sits; then nobody can sit down before `fd` is closed. Without flock nobody is known to sit."""
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -97,7 +97,7 @@ def _alone(fd: int) -> bool:
     return True
 
 
-def _same(path: Path, fd: int) -> bool:
+def _is_same_file(path: Path, fd: int) -> bool:
     try:
         return os.path.samestat(os.stat(path), os.fstat(fd))
     except FileNotFoundError:

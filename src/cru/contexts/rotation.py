@@ -42,7 +42,7 @@ def _split(content: bytes, keep_ids: set[str]) -> tuple[list[bytes], list[bytes]
     """The lines before the last anchor, and those among them that it keeps."""
     lines = content.split(b"\n")
     del lines[-1]
-    entries = [_decoded(line) for line in lines]
+    entries = [_decode_or_none(line) for line in lines]
     anchors = [i for i, e in enumerate(entries) if e is not None and anchor_keeps(e) is not None]
     last = anchors[-1] if anchors else 0
     before = [line + b"\n" for line in lines[:last]]
@@ -54,7 +54,7 @@ def _split(content: bytes, keep_ids: set[str]) -> tuple[list[bytes], list[bytes]
     return before, kept
 
 
-def _decoded(line: bytes) -> Entry | None:
+def _decode_or_none(line: bytes) -> Entry | None:
     try:
         return decode(line)
     except BROKEN:

@@ -53,7 +53,7 @@ def load_state(home: Path) -> HomeState:
     """Read both files; missing ones mean the defaults, broken ones too, with a problem. Nothing is changed."""
     state, broken_state = _read(home / STATE)
     session, broken_session = _read(home / SESSION)
-    _follow(home, state, session)
+    _finish_rename(home, state, session)
     problems = [*broken_state, *broken_session]
     implied = _name(session, "implied_context", SESSION, problems)
     current = _name(state, "current_context", STATE, problems) or implied or DEFAULT
@@ -61,7 +61,7 @@ def load_state(home: Path) -> HomeState:
     if implied and implied != current:  # another program has switched without telling session.json
         previous = implied
     names = tuple(n for n in map(_name_of, _contexts(state)) if is_name(n))
-    expiring = tuple(n for n in _expiring(state, session) if is_name(n))
+    expiring = tuple(n for n in _expiring_names(state, session) if is_name(n))
     return HomeState(names, current, previous if previous != current else None, tuple(problems), expiring)
 
 
@@ -73,7 +73,7 @@ def save_state(home: Path, current: str, previous: str | None, *, add: str = "",
 
     def edit(state: dict[str, object], session: dict[str, object]) -> None:
         objects = has_objects(state)
-        state["contexts"] = _edited(_contexts(state), add, drop, objects)
+        state["contexts"] = _edit_list(_contexts(state), add, drop, objects)
         if not objects:
             state["current_context"] = current
         session["implied_context"] = current
@@ -99,7 +99,7 @@ def end_rename(home: Path, old: str, new: str) -> None:
     update_state(home, lambda state, session: _rename(state, session, old, new))
 
 
-def _follow(home: Path, state: dict[str, object], session: dict[str, object]) -> None:
+def _finish_rename(home: Path, state: dict[str, object], session: dict[str, object]) -> None:
     """Finish a rename in what both files hold."""
     pending = session.get(RENAMING)
     if not isinstance(pending, dict):
@@ -117,7 +117,7 @@ def _follow(home: Path, state: dict[str, object], session: dict[str, object]) ->
 def _rename(state: dict[str, object], session: dict[str, object], old: str, new: str) -> None:
     """Twice is as good as once."""
     session.pop(RENAMING, None)
-    state["contexts"] = _edited(_contexts(state), new, old, has_objects(state))
+    state["contexts"] = _edit_list(_contexts(state), new, old, has_objects(state))
     for raw, name in ((state, "current_context"), (session, "implied_context"), (session, "previous_context")):
         if raw.get(name) == old:
             raw[name] = new
@@ -134,7 +134,7 @@ def update_state(home: Path, edit: Callable[[dict[str, object], dict[str, object
             fcntl.flock(guard, fcntl.LOCK_EX)
             held = [(home / name, _read(home / name)[0]) for name in (STATE, SESSION)]
             before = [msgspec.json.encode(raw) for _, raw in held]
-            _follow(home, held[0][1], held[1][1])
+            _finish_rename(home, held[0][1], held[1][1])
             edit(held[0][1], held[1][1])
             for (path, raw), old in zip(held, before, strict=True):
                 if msgspec.json.encode(raw) != old:
@@ -155,7 +155,7 @@ def listed_context(home: Path, name: str) -> dict[str, object] | None:
 
 def add_object(state: dict[str, object], name: str) -> dict[str, object]:
     """The object of a context in a state.json of objects, made if it is missing."""
-    state["contexts"] = _edited(_contexts(state), name, "", True)
+    state["contexts"] = _edit_list(_contexts(state), name, "", True)
     listed = find_object(state, name)
     assert listed is not None
     return listed
@@ -239,7 +239,7 @@ def _strings(value: object) -> list[str]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-def _expiring(state: dict[str, object], session: dict[str, object]) -> list[str]:
+def _expiring_names(state: dict[str, object], session: dict[str, object]) -> list[str]:
     """The names in session.json, and those that chibi has marked."""
     marked = [_name_of(c) for c in _contexts(state) if isinstance(c, dict) and (c.get(AT) or c.get(AFTER))]
     return list(dict.fromkeys((*_strings(session.get(EXPIRING)), *marked)))
@@ -251,22 +251,22 @@ def has_objects(raw: dict[str, object]) -> bool:
     return any(isinstance(c, dict) for c in contexts) or bool(raw and not contexts and "current_context" not in raw)
 
 
-def _edited(contexts: list[object], add: str, drop: str, objects: bool) -> list[object]:
+def _edit_list(contexts: list[object], add: str, drop: str, objects: bool) -> list[object]:
     """The list with one name added, dropped, or replaced in place; nothing twice."""
     if add and drop:
-        contexts = [_renamed(c, add) if _name_of(c) == drop else c for c in contexts]
+        contexts = [_with_name(c, add) if _name_of(c) == drop else c for c in contexts]
     elif drop:
         contexts = [c for c in contexts if _name_of(c) != drop]
     if add and add not in map(_name_of, contexts):
-        contexts = [*contexts, _object(add) if objects else add]
+        contexts = [*contexts, _new_object(add) if objects else add]
     return contexts
 
 
-def _renamed(item: object, name: str) -> object:
+def _with_name(item: object, name: str) -> object:
     return {**item, "name": name} if isinstance(item, dict) else name
 
 
-def _object(name: str) -> dict[str, object]:
+def _new_object(name: str) -> dict[str, object]:
     moment = now()
     times = {"created_at": moment, "last_activity_at": moment}
     return {"name": name, **times, AFTER: 0, AT: 0}

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from cru.contexts.entries import LogProblem, decode_lines, lost_lines, new_id, now, role_of, summary_of
-from cru.contexts.errors import ContextError, NoSuchContext, os_error_text, read_error, write_errors
+from cru.contexts.errors import ContextError, NoSuchContext, os_error_text, read_if_exists, write_errors
 from cru.contexts.identity import ensure_session_id, find_context, read_meta
 from cru.contexts.inbox import InboxMessage, InboxReading, read_inbox
 from cru.contexts.lock import ContextLock, clamp_heartbeat
 from cru.contexts.log import Log
 from cru.contexts.settings import ContextSettings
-from cru.files.regular import read_regular
 from cru.values.entries import ANCHOR, MESSAGE, Entry
 
 if TYPE_CHECKING:
@@ -207,12 +206,12 @@ class FileContext:
         return read_inbox(self.folder)[0]
 
     def read_text(self, name: str) -> str:
-        return self._bytes(_plain(name)).decode("utf-8", "replace")
+        return self._bytes(_check_text_name(name)).decode("utf-8", "replace")
 
     def write_text(self, name: str, text: str) -> None:
         from cru.files.atomic import replace_file
 
-        path = self.folder / _plain(name)
+        path = self.folder / _check_text_name(name)
         with write_errors(path):
             if name == SUMMARY and not text:
                 path.unlink(missing_ok=True)
@@ -258,15 +257,10 @@ class FileContext:
             self._loaded = True
 
     def _bytes(self, name: str) -> bytes:
-        try:
-            return read_regular(self.folder / name)
-        except FileNotFoundError:
-            return b""
-        except OSError as error:
-            raise read_error(self.folder / name, error) from error
+        return read_if_exists(self.folder / name) or b""
 
 
-def _plain(name: str) -> str:
+def _check_text_name(name: str) -> str:
     """A file name without folders. Raises ContextError."""
     if not name or name in (".", "..") or "/" in name or "\0" in name:
         raise ContextError(f"not the name of a text in a context: {name!r}", "use a plain file name such as todos.md")

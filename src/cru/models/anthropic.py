@@ -10,8 +10,8 @@ from msgspec import Struct
 from cru.models import encoding
 from cru.models.encoding import FragmentCache, LastValue
 from cru.models.exchange import NOT_JSON, Exchange, Say, unfinished_error, unreadable_error
-from cru.models.failures import ArgumentLimit, ErrorObject, RequestFacts, as_object, error_for_object
-from cru.models.openai_compatible import tell_once
+from cru.models.failures import ArgumentLimit, ErrorObject, RequestFacts, error_for_object, to_error_object
+from cru.models.openai_compatible import tell_dropped
 from cru.values.messages import (
     CallPart,
     Delta,
@@ -67,10 +67,10 @@ class AnthropicModel:
         )
         parts = [head]
         if has_tools:
-            parts += [b',"tools":', self._tools.get(request.tools, lambda: _tools(request.tools))]
-        if system := self._system.get((request.system, cached), lambda: _system(request, cached)):
+            parts += [b',"tools":', self._tools.get(request.tools, lambda: _encode_tools(request.tools))]
+        if system := self._system.get((request.system, cached), lambda: _encode_system(request, cached)):
             parts += [b',"system":', system]
-        parts += [b',"messages":[', *_turns(request.messages, self._messages.encode_all(request.messages)), b"]}"]
+        parts += [b',"messages":[', *_group_turns(request.messages, self._messages.encode_all(request.messages)), b"]}"]
         return b"".join(parts)
 
     def stream(self, body: bytes) -> AsyncGenerator[Delta, None]:
@@ -86,14 +86,14 @@ class AnthropicModel:
             head["cache_control"] = _MARK
         mapped = encoding.anthropic_parameters(parameters, model, has_tools)
         for name in mapped.dropped:
-            tell_once(self._told, self._say, self.provider, name)
+            tell_dropped(self._told, self._say, self.provider, name)
         return _encode(head | mapped.fields)[:-1]
 
     def _blocks(self, message: Message) -> bytes:
         """A message's content blocks without the brackets; b"" if nothing is left to send."""
         blocks: list[dict[str, object]] = []
         if message.role == "tool":
-            result: dict[str, object] = {"type": "tool_result", "tool_use_id": _id(message.call_id)}
+            result: dict[str, object] = {"type": "tool_result", "tool_use_id": _safe_id(message.call_id)}
             if message.content:
                 result["content"] = message.content
             if message.is_error:
@@ -103,13 +103,15 @@ class AnthropicModel:
         if message.content.strip():
             blocks.append({"type": "text", "text": message.content})
         for call in message.calls:
-            blocks.append({"type": "tool_use", "id": _id(call.id), "name": call.name, "input": _input(call.arguments)})
+            blocks.append(
+                {"type": "tool_use", "id": _safe_id(call.id), "name": call.name, "input": _decode_input(call.arguments)}
+            )
         if blocks and message.role == "assistant":
             blocks[:0] = [t.data for t in message.thinking if t.provider == self.provider and t.data]
         return _encode(blocks)[1:-1]
 
 
-def _turns(messages: Sequence[Message], fragments: Sequence[bytes]) -> list[bytes]:
+def _group_turns(messages: Sequence[Message], fragments: Sequence[bytes]) -> list[bytes]:
     """The messages as the API wants them: user and assistant alternate, so neighbours of one side become one message; in a
     user message the tool results come first."""
     parts: list[bytes] = []
@@ -138,23 +140,23 @@ def _turns(messages: Sequence[Message], fragments: Sequence[bytes]) -> list[byte
     return parts
 
 
-def _input(arguments: str) -> dict[str, object]:
+def _decode_input(arguments: str) -> dict[str, object]:
     try:
         return _decode_object(arguments or "{}")
     except msgspec.DecodeError:
         return {"_raw": arguments}
 
 
-def _id(identity: str) -> str:
+def _safe_id(identity: str) -> str:
     """A call's id with the characters that the API takes; ids of other providers may hold others."""
     return "".join(c if c.isascii() and (c.isalnum() or c in "_-") else "_" for c in identity) or "call"
 
 
-def _tools(tools: tuple[ToolSpec, ...]) -> bytes:
+def _encode_tools(tools: tuple[ToolSpec, ...]) -> bytes:
     return _encode([{"name": t.name, "description": t.description, "input_schema": t.parameters} for t in tools])
 
 
-def _system(request: Request, cached: bool) -> bytes:
+def _encode_system(request: Request, cached: bool) -> bytes:
     text = system_text(request.system)
     if not text.strip():
         return b""
@@ -236,7 +238,7 @@ class AnthropicReply:
             raise unreadable_error(self._facts, data) from error
         if event.type == "content_block_delta" and event.delta is not None:
             return self._delta(event.index, event.delta)
-        if event.error is not None and (failure := as_object(event.error)):
+        if event.error is not None and (failure := to_error_object(event.error)):
             raise error_for_object(self._facts, failure)
         return self._other(event)
 

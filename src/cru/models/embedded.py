@@ -12,7 +12,7 @@ import msgspec
 from cru.models.encoding import FragmentCache, LastValue
 from cru.models.exchange import Say
 from cru.models.failures import RequestFacts
-from cru.models.openai_compatible import OpenAIReply, tell_once
+from cru.models.openai_compatible import OpenAIReply, tell_dropped
 from cru.models.protocol import ModelUnavailable, NoModel
 from cru.models.tool_schema import call_schema, parse_call
 from cru.values.messages import Delta, End, Message, Request, Span, Text, ToolSpec, system_text
@@ -55,7 +55,7 @@ class EmbeddedModel:
         self.name, self._path, self._say = name, path, say
         self._window = context_window or WINDOW
         self._facts = RequestFacts(self.provider, name)
-        self._messages, self._head, self._format = FragmentCache(_message), LastValue(), LastValue()
+        self._messages, self._head, self._format = FragmentCache(_encode_message), LastValue(), LastValue()
         self._told: set[str] = set()
         self._server: xllamacpp.Server | None = None
         self._loading = asyncio.Lock()
@@ -76,7 +76,7 @@ class EmbeddedModel:
         server = await self._loaded()
         reply = OpenAIReply(self._facts)
         pieces: list[str] | None = [] if _FORCED in body else None
-        async for data in _run(server, body):
+        async for data in _run_request(server, body):
             for delta in reply.read(data):
                 if pieces is not None and isinstance(delta, Text):
                     pieces.append(delta.text)
@@ -91,17 +91,17 @@ class EmbeddedModel:
         """Frees the weights."""
         server, self._server = self._server, None
         if server is not None:
-            await asyncio.to_thread(_drop, [server])
+            await asyncio.to_thread(_free, [server])
 
     def _called(self, text: str) -> list[Delta]:
-        call = parse_call(text, 0, f"call_local_{_made_up()}")
+        call = parse_call(text, 0, f"call_local_{_new_call_id()}")
         return [call] if call is not None else [Text(text)]
 
     async def _loaded(self) -> xllamacpp.Server:
         async with self._loading:
             if self._server is None:
                 try:
-                    self._server = await asyncio.to_thread(_load, self._path, self._window)
+                    self._server = await asyncio.to_thread(_load_server, self._path, self._window)
                 except RuntimeError as error:
                     raise ModelUnavailable(f"cannot load {self._path}: {error}", "is it a whole GGUF file?") from error
             return self._server
@@ -119,7 +119,7 @@ class EmbeddedModel:
         parameters = request.parameters
         for name in parameters:
             if name not in _HANDLED:
-                tell_once(self._told, self._say, self.provider, name)
+                tell_dropped(self._told, self._say, self.provider, name)
         head: dict[str, object] = {"model": self.name, "stream": True, "stream_options": {"include_usage": True}}
         head["max_tokens"] = parameters.get("max_tokens") or MAX_TOKENS
         head |= {key: parameters[key] for key in _TAKEN if parameters.get(key) is not None}
@@ -134,7 +134,7 @@ def _require_library() -> None:
         raise NoModel("local models need the library xllamacpp", "pip install xllamacpp")
 
 
-def _load(path: Path, window: int) -> xllamacpp.Server:
+def _load_server(path: Path, window: int) -> xllamacpp.Server:
     import os
 
     import xllamacpp
@@ -152,12 +152,12 @@ def _load(path: Path, window: int) -> xllamacpp.Server:
     return xllamacpp.Server(parameters)
 
 
-def _drop(held: list[object]) -> None:
+def _free(held: list[object]) -> None:
     """Let the last reference go in a worker thread: the library waits for its own threads then."""
     held.clear()
 
 
-async def _run(server: xllamacpp.Server, body: bytes) -> AsyncGenerator[bytes, None]:
+async def _run_request(server: xllamacpp.Server, body: bytes) -> AsyncGenerator[bytes, None]:
     """The events of one request as the library makes them. When this generator is closed, the next token is the last one."""
     loop = asyncio.get_running_loop()
     queue: asyncio.Queue[bytes | None] = asyncio.Queue()
@@ -191,7 +191,7 @@ def _response_format(tools: tuple[ToolSpec, ...]) -> bytes:
     return _FORCED + b',"json_schema":{"name":"call","schema":' + _encode(call_schema(tools)) + b"}}"
 
 
-def _message(message: Message) -> bytes:
+def _encode_message(message: Message) -> bytes:
     """Calls and results as plain text: chat templates of small models have no words for them."""
     if message.role == "tool":
         return _encode({"role": "user", "content": f"The result is:\n{message.content}\nTell me what it says."})
@@ -200,7 +200,7 @@ def _message(message: Message) -> bytes:
     return _encode({"role": message.role, "content": content}) if content else b""
 
 
-def _made_up() -> str:
+def _new_call_id() -> str:
     from os import urandom
 
     return urandom(6).hex()

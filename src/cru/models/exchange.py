@@ -60,9 +60,8 @@ class Exchange:
         """The reply to one request. Raises ModelError. Close the generator to close the connection."""
         for attempt in range(TRIES):
             begun = False
-            asked_delay: list[float] = []
             try:
-                async with aclosing(self._once(body, reader(), asked_delay)) as deltas:
+                async with aclosing(self._once(body, reader())) as deltas:
                     async for delta in deltas:
                         begun = True
                         yield delta
@@ -74,7 +73,7 @@ class Exchange:
                 failure, cause = error, error
             if begun or not failure.retryable or attempt == TRIES - 1:
                 raise failure from (cause if cause is not failure else cause.__cause__)
-            await self._wait(attempt, failure, asked_delay[0] if asked_delay else None)
+            await self._wait(attempt, failure)
 
     def _lost(self, error: NetError, begun: bool) -> ModelError:
         if isinstance(error, BadUrl):
@@ -84,19 +83,19 @@ class Exchange:
             f"{self.facts.provider}: {error.message}", error.hint or f"is {self._url.partition('?')[0]} reachable?"
         )
 
-    async def _wait(self, attempt: int, failure: ModelError, asked: float | None) -> None:
+    async def _wait(self, attempt: int, failure: ModelError) -> None:
         from random import random
 
-        seconds = delay_before_retry(attempt, asked, random())
+        seconds = delay_before_retry(attempt, failure.retry_after, random())
         self._say(f"{failure.message}; trying again in {seconds:.1f} s ({attempt + 2} of {TRIES})")
         await self._sleep(seconds)
 
-    async def _once(self, body: bytes, reader: ReplyReader, asked_delay: list[float]) -> AsyncGenerator[Delta, None]:
+    async def _once(self, body: bytes, reader: ReplyReader) -> AsyncGenerator[Delta, None]:
         response = await self._transport.post_stream(self._url, self._headers, body)
         try:
             if response.status >= 300:
-                raise await self._refusal(response, asked_delay)
-            async with aclosing(_events(response, reader, self._stranger)) as batches:
+                raise await self._refusal(response)
+            async with aclosing(_read_deltas(response, reader, self._foreign_reply)) as batches:
                 async for batch in batches:
                     for delta in batch:
                         yield delta
@@ -104,29 +103,28 @@ class Exchange:
             await response.chunks.aclose()
             await response.close()
 
-    def _stranger(self, kind: str) -> ModelError:
+    def _foreign_reply(self, kind: str) -> ModelError:
         """The error for a good status with something else than a reply: a login page, a proxy, another service."""
         from cru.net.http import split_url
 
         kind = "".join(char for char in kind[:80] if char.isprintable())
         what = f"with {kind}" if kind else "without a content type"
-        error = BrokenReply(
+        return BrokenReply(
             f"{self.facts.provider}: {split_url(self._url).authority} answered {what}, which is no model's reply",
             f"does base_url name the right server and path? The request went to {self._url.partition('?')[0]}",
+            retryable=False,
         )
-        error.retryable = False
-        return error
 
-    async def _refusal(self, response: Response, asked_delay: list[float]) -> ModelError:
+    async def _refusal(self, response: Response) -> ModelError:
         from time import time
 
-        if (seconds := delay_asked_for(response.headers, time())) is not None:
-            asked_delay.append(seconds)
-        return error_for_status(self.facts, response.status, await response.read(_ERROR_BYTES))
+        error = error_for_status(self.facts, response.status, await response.read(_ERROR_BYTES))
+        error.retry_after = delay_asked_for(response.headers, time())
+        return error
 
 
-async def _events(
-    response: Response, reader: ReplyReader, stranger: Callable[[str], ModelError]
+async def _read_deltas(
+    response: Response, reader: ReplyReader, foreign_reply: Callable[[str], ModelError]
 ) -> AsyncGenerator[list[Delta], None]:
     """The deltas of each chunk. A body that begins with `{` is a whole reply, and one that begins like events is a stream,
     whatever its content type says; anything else of another type is nobody's reply."""
@@ -136,8 +134,8 @@ async def _events(
     async for chunk in response.chunks:
         if first and (start := chunk.lstrip()):
             first = False
-            if not known and not _like_a_reply(start):
-                raise stranger(kind)
+            if not known and not _begins_like_a_reply(start):
+                raise foreign_reply(kind)
             if start.startswith(b"{"):
                 yield reader.whole(chunk + await response.read(_WHOLE_BYTES))
                 yield reader.end()
@@ -149,13 +147,13 @@ async def _events(
             yield reader.end()
             return
     if first and kind and not known:
-        raise stranger(kind)
+        raise foreign_reply(kind)
     for data in decoder.end():
         yield reader.read(data)
     yield reader.end()
 
 
-def _like_a_reply(start: bytes) -> bool:
+def _begins_like_a_reply(start: bytes) -> bool:
     """Whether a body may be JSON or events; a chunk may end in the middle of a field's name."""
     begins = (b"{", b"\xef\xbb\xbf", *_FIELDS)
     return any(start.startswith(begin) or begin.startswith(start) for begin in begins)
@@ -180,8 +178,5 @@ def unfinished_error(facts: RequestFacts) -> BrokenReply:
 def unreadable_error(facts: RequestFacts, data: bytes) -> BrokenReply:
     """For a reply that is not what the protocol says; asking again would bring the same."""
     shown = facts.without_keys(data.decode("utf-8", "replace"))[:120]
-    error = BrokenReply(
-        f"{facts.provider}: cannot understand the reply: {shown!r}", "does base_url name the right server?"
-    )
-    error.retryable = False
-    return error
+    message = f"{facts.provider}: cannot understand the reply: {shown!r}"
+    return BrokenReply(message, "does base_url name the right server?", retryable=False)

@@ -73,7 +73,7 @@ class RequestFacts(Struct, frozen=True):
     hidden: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
-        return f"Asked({self.provider!r}, {self.model!r}, {self.key_name!r})"
+        return f"RequestFacts({self.provider!r}, {self.model!r}, {self.key_name!r})"
 
     def without_keys(self, text: str) -> str:
         """A text of the server's, in which it may repeat what it was sent."""
@@ -90,11 +90,11 @@ def error_for_status(facts: RequestFacts, status: int, body: bytes) -> ModelErro
     except (msgspec.DecodeError, UnicodeDecodeError):
         error.message = body[:500].decode("utf-8", "replace").strip()
     else:
-        error = as_object(reply.error) or ErrorObject(reply.message or str(reply.detail or ""))
+        error = to_error_object(reply.error) or ErrorObject(reply.message or str(reply.detail or ""))
     return error_for(facts, status, error)
 
 
-def as_object(error: ErrorObject | str | None) -> ErrorObject | None:
+def to_error_object(error: ErrorObject | str | None) -> ErrorObject | None:
     return ErrorObject(error) if isinstance(error, str) else error
 
 
@@ -105,7 +105,7 @@ def error_for_object(facts: RequestFacts, error: ErrorObject) -> ModelError:
 
 
 def error_for(facts: RequestFacts, status: int, error: ErrorObject) -> ModelError:
-    text = _words(facts, error)
+    text = _error_text(facts, error)
     message = f"{facts.provider}: {text}" if text else f"{facts.provider} answered {status}"
     if status and text:
         message = f"{facts.provider} answered {status}: {text}"
@@ -125,7 +125,7 @@ def error_for(facts: RequestFacts, status: int, error: ErrorObject) -> ModelErro
     return BrokenReply(message)
 
 
-def _words(facts: RequestFacts, error: ErrorObject) -> str:
+def _error_text(facts: RequestFacts, error: ErrorObject) -> str:
     """The provider's message, with what the host behind a router said; never the key."""
     text = error.message or ""
     if isinstance(error.metadata, dict) and isinstance(raw := error.metadata.get("raw"), str) and raw not in text:
@@ -148,11 +148,8 @@ MOST_ARGUMENT_BYTES = 64 << 20
 
 def too_long(what: str, limit: int) -> BrokenReply:
     """The error for a part of a reply that is too long; asking again would bring the same."""
-    error = BrokenReply(
-        f"the reply holds {what} of more than {limit >> 20} MiB", "does base_url name a model server that works?"
-    )
-    error.retryable = False
-    return error
+    hint = "does base_url name a model server that works?"
+    return BrokenReply(f"the reply holds {what} of more than {limit >> 20} MiB", hint, retryable=False)
 
 
 class ArgumentLimit:

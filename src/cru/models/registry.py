@@ -55,7 +55,7 @@ async def choose_model(
 
     Raises NoModel (exit 5) with the ways to go on."""
     named, source = (settings.model, "the setting model") if settings.model else (env.get("CRU_MODEL", ""), "CRU_MODEL")
-    model, alias = _alias(named, settings)
+    model, alias = _resolve_alias(named, settings)
     parameters = merge_api(settings.api, alias.api)
     for sentence in check_api(parameters):
         say(f"settings: {sentence}")
@@ -66,17 +66,17 @@ async def choose_model(
 
     provider, identity = providers.split_model(model.strip(), settings, env)
     if provider in ("local", "scripted"):
-        return chosen(provider, identity, _file(provider, identity, models_folder), source)
-    base_url, why = _address(provider, settings, env)
+        return chosen(provider, identity, _require_file(provider, identity, models_folder), source)
+    base_url, why = _resolve_address(provider, settings, env)
     if base_url:
         if not provider and not settings.base_url:
             providers.refuse_misspelt(identity)
         provider = provider or providers.provider_at(base_url)
         if not identity:
-            raise NoModel(f"no model is named for {provider} ({why})", _choices(models_folder))
+            raise NoModel(f"no model is named for {provider} ({why})", _model_hint(models_folder))
         _require_key(provider, base_url, settings, env)
         return chosen(provider, identity, base_url, f"{source}; {why}")
-    return await _unconfigured(identity, models_folder, say, chosen, servers)
+    return await _choose_unconfigured(identity, models_folder, say, chosen, servers)
 
 
 def build_model(
@@ -100,10 +100,10 @@ def build_model(
         from cru.models.embedded import EmbeddedModel
 
         return EmbeddedModel(choice.model, Path(choice.base_url), choice.context_window, say=tell)
-    return _http(choice, settings, env, transport, tell)
+    return _build_http_model(choice, settings, env, transport, tell)
 
 
-def _http(
+def _build_http_model(
     choice: ModelChoice, settings: ModelSettings, env: Mapping[str, str], transport: Transport, say: Say
 ) -> AdapterModel:
     from cru.models.exchange import Exchange
@@ -134,13 +134,13 @@ def _http(
     return openai_compatible.OpenAICompatibleModel(choice.provider, choice.model, exchange, say=say)
 
 
-def _alias(named: str, settings: ModelSettings) -> tuple[str, ModelAlias]:
+def _resolve_alias(named: str, settings: ModelSettings) -> tuple[str, ModelAlias]:
     """A name's model id and what `[models."name"]` says about it."""
     alias = settings.models.get(named, ModelAlias())
     return alias.model or named, alias
 
 
-def _address(provider: str, settings: ModelSettings, env: Mapping[str, str]) -> tuple[str, str]:
+def _resolve_address(provider: str, settings: ModelSettings, env: Mapping[str, str]) -> tuple[str, str]:
     """Where requests go and what decided it; "" if nothing did. A base_url wins over a provider's own address."""
     if settings.base_url:
         return settings.base_url, "the setting base_url"
@@ -166,7 +166,7 @@ def _require_key(provider: str, base_url: str, settings: ModelSettings, env: Map
         raise NoModel(f"{provider} needs a key", f"set {row.key_variable}, or `api_key` in config.toml")
 
 
-def _file(provider: str, identity: str, models_folder: Path) -> str:
+def _require_file(provider: str, identity: str, models_folder: Path) -> str:
     """The file of a local model or a script. Raises NoModel if it is not there."""
     from cru.models.pull import WEIGHTS, weights_path
 
@@ -182,7 +182,7 @@ def _file(provider: str, identity: str, models_folder: Path) -> str:
     return str(path)
 
 
-async def _unconfigured(
+async def _choose_unconfigured(
     identity: str, models_folder: Path, say: Say, chosen: Callable[..., ModelChoice], servers: Sequence[Provider] | None
 ) -> ModelChoice:
     from cru.models.probe import SERVERS, probe
@@ -197,14 +197,14 @@ async def _unconfigured(
     if identity:
         providers.refuse_misspelt(identity)
         offers = f"; {server.provider.name} here offers {', '.join(server.models[:8])}" if server else ""
-        raise NoModel(f"no provider is configured for the model {identity!r}{offers}", _ways())
-    for name in _pulled(models_folder):
+        raise NoModel(f"no provider is configured for the model {identity!r}{offers}", _setup_hint())
+    for name in _usable_weights(models_folder):
         say(f"no provider is configured: using the small model {name} inside this process")
-        return chosen("local", name, _file("local", name, models_folder), "nothing else is configured")
-    raise NoModel("no model is configured", _ways())
+        return chosen("local", name, _require_file("local", name, models_folder), "nothing else is configured")
+    raise NoModel("no model is configured", _setup_hint())
 
 
-def _pulled(models_folder: Path) -> list[str]:
+def _usable_weights(models_folder: Path) -> list[str]:
     """Known models that are there and can run here."""
     from importlib.util import find_spec
 
@@ -215,15 +215,15 @@ def _pulled(models_folder: Path) -> list[str]:
     return [name for name in WEIGHTS if weights_path(name, models_folder).exists()]
 
 
-def _choices(models_folder: Path) -> str:
-    local = "".join(f", local:{name}" for name in _pulled(models_folder))
+def _model_hint(models_folder: Path) -> str:
+    local = "".join(f", local:{name}" for name in _usable_weights(models_folder))
     return (
         "set `model` in config.toml, CRU_MODEL, or --model; for example openrouter:anthropic/claude-sonnet-4.5, "
         f"openai:gpt-5, anthropic:claude-sonnet-4-5, ollama:qwen3{local}"
     )
 
 
-def _ways() -> str:
+def _setup_hint() -> str:
     return (
         f"one of: 1. a key ({', '.join(KEY_VARIABLES[:3])}) and a model (CRU_MODEL or `model`); "
         "2. a server: `base_url`, or Ollama or LM Studio running on this machine; "

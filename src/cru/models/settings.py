@@ -84,13 +84,13 @@ def check_api(api: dict[str, object]) -> list[str]:
     if not isinstance(reasoning, dict):
         return [f"api.reasoning: expected a table, got {type(reasoning).__name__}"]
     flat |= {f"reasoning.{key}": value for key, value in reasoning.items()}
-    problems = [sentence for key, value in flat.items() if (sentence := _wrong(key, value))]
+    problems = [sentence for key, value in flat.items() if (sentence := _check_key(key, value))]
     if "effort" in reasoning and "max_tokens" in reasoning:
         problems.append("api.reasoning: effort and max_tokens exclude each other")
     return problems
 
 
-def _wrong(key: str, value: object) -> str:
+def _check_key(key: str, value: object) -> str:
     import msgspec
 
     from cru.config.closest import closest

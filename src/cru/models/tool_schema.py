@@ -20,24 +20,24 @@ _decode = msgspec.json.Decoder(_ChosenCall).decode
 
 def call_schema(tools: tuple[ToolSpec, ...]) -> dict[str, object]:
     """The JSON Schema of one call of one of the tools. Strings get a limit, or a small model never ends them."""
-    return {"anyOf": [_call(tool) for tool in tools]}
+    return {"anyOf": [_one_call_schema(tool) for tool in tools]}
 
 
-def _call(tool: ToolSpec) -> dict[str, object]:
+def _one_call_schema(tool: ToolSpec) -> dict[str, object]:
     return {
         "type": "object",
-        "properties": {"name": {"const": tool.name}, "arguments": _limited(tool.parameters or {"type": "object"})},
+        "properties": {"name": {"const": tool.name}, "arguments": _with_limits(tool.parameters or {"type": "object"})},
         "required": ["name", "arguments"],
         "additionalProperties": False,
     }
 
 
-def _limited(part: object) -> object:
+def _with_limits(part: object) -> object:
     if isinstance(part, list):
-        return [_limited(item) for item in part]
+        return [_with_limits(item) for item in part]
     if not isinstance(part, dict):
         return part
-    copy = {key: _limited(value) for key, value in part.items() if key != "description"}
+    copy = {key: _with_limits(value) for key, value in part.items() if key != "description"}
     if copy.get("type") == "string" and not {"enum", "const", "maxLength"} & copy.keys():
         copy["maxLength"] = LONGEST_STRING
     if copy.get("type") == "object" and "properties" in copy:

@@ -51,13 +51,13 @@ class RemoteClient:
             )
             answer = await request.__aenter__()
         except PyreqwestError as error:
-            raise _ours(error) from error
+            raise _to_net_error(error) from error
 
         return Response(
             answer.status,
             {name.lower(): value for name, value in answer.headers.items()},
-            _chunks(answer),
-            _closer(request),
+            _read_chunks(answer),
+            _make_close(request),
         )
 
     async def close(self) -> None:
@@ -66,7 +66,7 @@ class RemoteClient:
             self._client = None
 
 
-def _closer(request: StreamRequest) -> Callable[[], Awaitable[None]]:
+def _make_close(request: StreamRequest) -> Callable[[], Awaitable[None]]:
     """Ends an exchange once; closing it again does nothing."""
     open_: list[StreamRequest] = [request]
 
@@ -77,7 +77,7 @@ def _closer(request: StreamRequest) -> Callable[[], Awaitable[None]]:
     return close
 
 
-async def _chunks(answer: Answer) -> AsyncGenerator[bytes, None]:
+async def _read_chunks(answer: Answer) -> AsyncGenerator[bytes, None]:
     from pyreqwest.exceptions import PyreqwestError
 
     read = answer.body_reader.read_chunk
@@ -85,10 +85,10 @@ async def _chunks(answer: Answer) -> AsyncGenerator[bytes, None]:
         while (chunk := await read()) is not None:
             yield chunk.to_bytes()
     except PyreqwestError as error:
-        raise _ours(error) from error
+        raise _to_net_error(error) from error
 
 
-def _ours(error: PyreqwestError) -> NetError:
+def _to_net_error(error: PyreqwestError) -> NetError:
     """The library's error as ours. Its causes name the reason and the URL, never a header."""
     from pyreqwest.exceptions import BuilderError, ConnectError, ConnectTimeoutError, RequestTimeoutError
 

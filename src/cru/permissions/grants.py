@@ -83,15 +83,15 @@ class Grants:
 
     def _with(self, old: GrantFile, scope: Scope, text: str) -> GrantFile:
         if scope == "always":
-            return replace(old, always=(*_less(old.always, text), text))
-        own = (*_less(old.projects.get(self._root, ()), text), text)
+            return replace(old, always=(*_without(old.always, text), text))
+        own = (*_without(old.projects.get(self._root, ()), text), text)
         return replace(old, projects={**old.projects, self._root: own})
 
     def _without(self, old: GrantFile, text: str) -> GrantFile:
-        own = _less(old.projects.get(self._root, ()), text)
+        own = _without(old.projects.get(self._root, ()), text)
         projects = {root: rules for root, rules in {**old.projects, self._root: own}.items() if rules}
-        return replace(old, always=_less(old.always, text), projects=projects)
+        return replace(old, always=_without(old.always, text), projects=projects)
 
 
-def _less(rules: tuple[str, ...], text: str) -> tuple[str, ...]:
+def _without(rules: tuple[str, ...], text: str) -> tuple[str, ...]:
     return tuple(rule for rule in rules if rule != text)

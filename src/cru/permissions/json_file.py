@@ -84,15 +84,14 @@ def load_json(path: Path, kind: type[T]) -> tuple[T, SettingsProblem | None]:
         return kind(), _keep_aside(path, str(error))
 
 
-def _keep_aside(path: Path, why: str) -> SettingsProblem:
-    number = 1
-    while (aside := path.with_name(f"{path.name}.corrupt-{number}")).exists():
-        number += 1
+def _keep_aside(path: Path, reason: str) -> SettingsProblem:
+    from cru.files.atomic import set_aside
+
     try:
-        path.rename(aside)
+        aside = set_aside(path, "corrupt")
     except OSError as error:
-        return SettingsProblem(f"not understood: {why}; cannot be kept aside: {error.strerror}", str(path))
-    return SettingsProblem(f"not understood: {why}", str(path), f"kept as {aside}; its permissions do not count")
+        return SettingsProblem(f"not understood: {reason}; cannot be kept aside: {error.strerror}", str(path))
+    return SettingsProblem(f"not understood: {reason}", str(path), f"kept as {aside}; its permissions do not count")
 
 
 def update_json(path: Path, kind: type[T], change: Callable[[T], T]) -> tuple[T, SettingsProblem | None]:

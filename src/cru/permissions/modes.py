@@ -11,37 +11,12 @@ Decision = Literal["allow", "ask", "deny"]
 
 KINDS = ("read", "write", "shell", "fetch", "memory", "message", "flow", "tool")
 
+_FREE: Mapping[str, Decision] = {"read": "allow", "memory": "allow", "flow": "allow"}
+
 MODES: Mapping[str, Mapping[str, Decision]] = {
-    "ask": {
-        "read": "allow",
-        "write": "ask",
-        "shell": "ask",
-        "fetch": "ask",
-        "memory": "allow",
-        "message": "ask",
-        "flow": "allow",
-        "tool": "ask",
-    },
-    "auto": {
-        "read": "allow",
-        "write": "allow",
-        "shell": "ask",
-        "fetch": "ask",
-        "memory": "allow",
-        "message": "ask",
-        "flow": "allow",
-        "tool": "ask",
-    },
-    "plan": {
-        "read": "allow",
-        "write": "deny",
-        "shell": "deny",
-        "fetch": "deny",
-        "memory": "allow",
-        "message": "deny",
-        "flow": "allow",
-        "tool": "deny",
-    },
+    "ask": {**dict.fromkeys(KINDS, "ask"), **_FREE},
+    "auto": {**dict.fromkeys(KINDS, "ask"), **_FREE, "write": "allow"},
+    "plan": {**dict.fromkeys(KINDS, "deny"), **_FREE},
     "trust": dict.fromkeys(KINDS, "allow"),
 }
 

@@ -139,16 +139,16 @@ def is_protected(one: ResolvedPath, places: PathRoots) -> bool:
     if one.access == "read":
         if any(is_inside(one.real, folder) for folder in places.readable):
             return False
-        return any(_secret(path, places) for path in {one.real, one.lexical})
-    return any(_protected(path, places) for path in {one.real, one.lexical})
+        return any(_is_secret(path, places) for path in {one.real, one.lexical})
+    return any(_is_protected_spelling(path, places) for path in {one.real, one.lexical})
 
 
-def _secret(path: str, places: PathRoots) -> bool:
+def _is_secret(path: str, places: PathRoots) -> bool:
     return is_inside(path, places.home) or _is_at_home(path, places, SECRET_AT_HOME)
 
 
-def _protected(path: str, places: PathRoots) -> bool:
-    if _secret(path, places) or path in places.guarded:
+def _is_protected_spelling(path: str, places: PathRoots) -> bool:
+    if _is_secret(path, places) or path in places.guarded:
         return True
     if is_inside(path, places.root):
         inner = path[len(places.root.rstrip("/")) :].casefold().split("/")

@@ -69,12 +69,12 @@ def find_allowing_rule(rules: Sequence[Rule], call: JudgedCall, places: PathRoot
             next((rule for rule in rules if path_is_covered(rule, call, path, places)), None) for path in call.paths
         ]
         return covering[-1] if covering and None not in covering else None
-    own = [rule for rule in rules if _names(rule, call)]
+    own = [rule for rule in rules if _names_call(rule, call)]
     whole = next((rule for rule in own if rule.pattern is None or rule.pattern == "*"), None)
     if whole is not None or not own:
         return whole
     if call.kind == "shell":
-        return _covers_command(own, call)
+        return _find_command_rule(own, call)
     if call.kind == "fetch":
         from cru.permissions import urls
 
@@ -82,7 +82,7 @@ def find_allowing_rule(rules: Sequence[Rule], call: JudgedCall, places: PathRoot
     return next((rule for rule in own if glob.matches_text(rule.pieces, call.detail)), None)
 
 
-def _covers_command(rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
+def _find_command_rule(rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
     """Each simple command must be covered and nothing be opaque, or one rule without a star be the whole command."""
     from cru.permissions.command_rules import allowed_text
 
@@ -93,13 +93,13 @@ def _covers_command(rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
         return None
     for words in call.command.parts:
         text = allowed_text(words)
-        covering = next((rule for rule in rules if _fits(rule.pieces, text)), None)
+        covering = next((rule for rule in rules if _matches_command(rule.pieces, text)), None)
         if covering is None:
             return None
     return covering
 
 
-def _fits(pattern: glob.StarGlob, text: str) -> bool:
+def _matches_command(pattern: glob.StarGlob, text: str) -> bool:
     """Whether it matches; a closing " *" may also stand for nothing at all."""
     return glob.matches_text(pattern, text) or (pattern[-1] == "" and glob.matches_text(pattern, text + " "))
 
@@ -107,27 +107,27 @@ def _fits(pattern: glob.StarGlob, text: str) -> bool:
 def path_is_covered(rule: Rule, call: JudgedCall, path: ResolvedPath, places: PathRoots) -> bool:
     """Whether an allow rule covers this path. Only where it really leads counts, and only a glob that begins with `/` or `~`
     reaches outside the project, or to what is protected from reading."""
-    named = call.kind in ("read", "write") and _names(rule, call)
+    named = call.kind in ("read", "write") and _names_call(rule, call)
     if not (named or rule.tool == path.access) or (rule.tool == "read" and path.access == "write"):
         return False
     if path.access == "read" and not (rule.pattern or "").startswith(("/", "~")) and is_protected(path, places):
         return False
     if rule.pattern is None:
         return is_inside(path.real, places.root)
-    return glob.matches_path(_anchored(rule.pattern, places), _split(path.real))
+    return glob.matches_path(_absolute_glob(rule.pattern, places), _names_of(path.real))
 
 
 def rule_hits(rule: Rule, call: JudgedCall, places: PathRoots) -> bool:
     """Whether an ask or deny rule touches the call: any path, any command in it, any spelling of its URL."""
     by_access = [path for path in call.paths if path.access == rule.tool]
-    if by_access and (rule.pattern is None or any(_hits_path(rule.pattern, path, places) for path in by_access)):
+    if by_access and (rule.pattern is None or any(_path_is_hit(rule.pattern, path, places) for path in by_access)):
         return True
-    if not _names(rule, call):
+    if not _names_call(rule, call):
         return False
     if rule.pattern is None or rule.pattern == "*":
         return True
     if call.kind in ("read", "write"):
-        return any(_hits_path(rule.pattern, path, places) for path in call.paths)
+        return any(_path_is_hit(rule.pattern, path, places) for path in call.paths)
     if call.kind == "shell":
         from cru.permissions.command_rules import command_matches
 
@@ -139,48 +139,50 @@ def rule_hits(rule: Rule, call: JudgedCall, places: PathRoots) -> bool:
     return glob.matches_text(glob.parse_glob(rule.pattern.strip()), call.detail.strip())
 
 
-def _names(rule: Rule, call: JudgedCall) -> bool:
+def _names_call(rule: Rule, call: JudgedCall) -> bool:
     if rule.tool in (call.tool, call.kind, "*"):
         return True
     return "*" in rule.tool and glob.matches_text(glob.parse_glob(rule.tool), call.tool)
 
 
-def _hits_path(pattern: str, resolved: ResolvedPath, places: PathRoots) -> bool:
+def _path_is_hit(pattern: str, resolved: ResolvedPath, places: PathRoots) -> bool:
     """Either spelling, anything below what is named, a bare name anywhere, and a named symlink's target."""
     spellings = {resolved.lexical, resolved.real}
     if "/" not in pattern.rstrip("/") and not pattern.startswith("~"):
         named = glob.parse_glob(_fold(pattern.rstrip("/")))
         return any(
-            glob.matches_text(named, _fold(name)) for path in spellings for name in _split(path)[_skip(path, places) :]
+            glob.matches_text(named, _fold(name))
+            for path in spellings
+            for name in _names_of(path)[_own_names(path, places) :]
         )
-    anchors = [_folded(_anchored(pattern, places)), _folded(_resolved(pattern, places))]
-    return any(glob.matches_path(a, _split(_fold(path)), below=True) for a in anchors for path in spellings)
+    anchors = [_fold_glob(_absolute_glob(pattern, places)), _fold_glob(_resolved_glob(pattern, places))]
+    return any(glob.matches_path(a, _names_of(_fold(path)), below=True) for a in anchors for path in spellings)
 
 
-def _skip(path: str, places: PathRoots) -> int:
+def _own_names(path: str, places: PathRoots) -> int:
     """The names of the project's own folder say nothing about what lies in it."""
-    return len(_split(places.root)) if is_inside(path, places.root) else 0
+    return len(_names_of(places.root)) if is_inside(path, places.root) else 0
 
 
-def _anchored(pattern: str, places: PathRoots) -> glob.PathGlob:
-    base, rest = _base(pattern, places)
+def _absolute_glob(pattern: str, places: PathRoots) -> glob.PathGlob:
+    base, rest = _split_base(pattern, places)
     return (*glob.literal_path_glob(base), *glob.parse_path_glob(rest))
 
 
-def _folded(pattern: glob.PathGlob) -> glob.PathGlob:
+def _fold_glob(pattern: glob.PathGlob) -> glob.PathGlob:
     return tuple(name and tuple(_fold(piece) for piece in name) for name in pattern)
 
 
-def _resolved(pattern: str, places: PathRoots) -> glob.PathGlob:
+def _resolved_glob(pattern: str, places: PathRoots) -> glob.PathGlob:
     """The pattern with the names before its first star resolved."""
-    base, rest = _base(pattern, places)
+    base, rest = _split_base(pattern, places)
     names = rest.split("/")
     plain = next((i for i, name in enumerate(names) if "*" in name or "\\" in name), len(names))
     real = resolve(os.path.join(base or "/", *names[:plain]))
     return (*glob.literal_path_glob(real), *glob.parse_path_glob("/".join(names[plain:])))
 
 
-def _base(pattern: str, places: PathRoots) -> tuple[str, str]:
+def _split_base(pattern: str, places: PathRoots) -> tuple[str, str]:
     """The folder that a path pattern starts from ("" for /), and the rest of the pattern."""
     if pattern == "~" or pattern.startswith("~/"):
         return places.user_home, pattern[2:]
@@ -192,7 +194,7 @@ def _base(pattern: str, places: PathRoots) -> tuple[str, str]:
     return base, pattern
 
 
-def _split(path: str) -> tuple[str, ...]:
+def _names_of(path: str) -> tuple[str, ...]:
     return tuple(name for name in path.split("/") if name)
 
 

@@ -25,7 +25,7 @@ class RuleUrl(Struct, frozen=True):
     is_ambiguous: bool
 
 
-def split(url: str) -> RuleUrl:
+def parse_rule_url(url: str) -> RuleUrl:
     """Scheme and host in small letters, without user, closing dot and default port."""
     scheme, _, behind = url.partition("://")
     cut = min((at for mark in "/?#" if (at := behind.find(mark)) >= 0), default=len(behind))
@@ -47,7 +47,7 @@ def url_is_covered(pattern: str, url: str) -> bool:
     """Whether an allow rule's pattern covers this URL: `https://host/path*`, `https://host` (all of that host), `*`."""
     if pattern == "*":
         return True
-    parts = split(url)
+    parts = parse_rule_url(url)
     scheme, separator, behind = pattern.partition("://")
     if parts.is_ambiguous or not separator:
         return parse_glob(pattern) == (url,)
@@ -60,11 +60,11 @@ def url_is_covered(pattern: str, url: str) -> bool:
         matches_text(parse_glob(scheme.lower()), parts.scheme)
         and matches_text(parse_glob(host), parts.host)
         and matches_text(parse_glob(rest), parts.rest)
-        and (rest in ("*", "/*") or not _climbs(parts.rest))
+        and (rest in ("*", "/*") or not _may_leave_folder(parts.rest))
     )
 
 
-def _climbs(rest: str) -> bool:
+def _may_leave_folder(rest: str) -> bool:
     """Whether the path may lead out of the folder that it seems to be in."""
     path = rest.partition("?")[0].partition("#")[0].lower()
     return "%" in path or ".." in path.split("/")
@@ -72,7 +72,7 @@ def _climbs(rest: str) -> bool:
 
 def url_is_hit(pattern: StarGlob, url: str) -> bool:
     """Whether a deny or ask rule's pattern fits the URL as it is, or as it is meant, or something that begins with it."""
-    parts = split(url)
+    parts = parse_rule_url(url)
     meant = f"{parts.scheme}://{parts.host}{parts.rest}"
     forms = (pattern, (*pattern, ""))
     return any(matches_text(form, text) for form in forms for text in (url, url.lower(), meant))
@@ -80,5 +80,5 @@ def url_is_hit(pattern: StarGlob, url: str) -> bool:
 
 def suggest_pattern(url: str) -> str:
     """The pattern of everything on this URL's host, "" if its spelling is odd."""
-    parts = split(url)
+    parts = parse_rule_url(url)
     return "" if parts.is_ambiguous or parts.scheme not in _PORTS else escape(f"{parts.scheme}://{parts.host}/") + "*"

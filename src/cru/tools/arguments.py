@@ -95,7 +95,7 @@ _NAMES = {
 }
 
 
-def check(kind: type[Struct], arguments: str | Mapping[str, object]) -> dict[str, object]:
+def check_arguments(kind: type[Struct], arguments: str | Mapping[str, object]) -> dict[str, object]:
     """The arguments as given, validated against `kind`; null for an argument that may be left out counts as left out.
 
     Accepts the model's JSON text ("" counts as {}) or an object already parsed. Raises ArgumentError.
@@ -103,11 +103,11 @@ def check(kind: type[Struct], arguments: str | Mapping[str, object]) -> dict[str
     decoded = _decode(arguments) if isinstance(arguments, str) else dict(arguments)
     optional = kind.__struct_encode_fields__[len(kind.__struct_fields__) - len(kind.__struct_defaults__) :]
     present = {key: value for key, value in decoded.items() if value is not None or key not in optional}
-    parse(kind, present)
+    parse_arguments(kind, present)
     return present
 
 
-def parse(kind: type[S], arguments: Mapping[str, object]) -> S:
+def parse_arguments(kind: type[S], arguments: Mapping[str, object]) -> S:
     """The arguments as a struct with its defaults filled in. Raises ArgumentError."""
     try:
         return msgspec.convert(arguments, kind)

@@ -69,11 +69,11 @@ class BuiltInTool:
         self._options = options
 
     def check(self, arguments: str | Mapping[str, object]) -> dict[str, object]:
-        return a.check(self._row.arguments, arguments)
+        return a.check_arguments(self._row.arguments, arguments)
 
     def subject(self, args: Mapping[str, object]) -> str:
         value = str(args.get(self._row.subject) or self._row.default)
-        return _home(value) if self._row.access else value
+        return _expand_home(value) if self._row.access else value
 
     def paths(self, args: Mapping[str, object]) -> Iterable[tuple[Access, str]]:
         return [(self._row.access, self.subject(args))] if self._row.access else []
@@ -89,7 +89,7 @@ class BuiltInTool:
 
         module, _, function = self._row.call.partition(".")
         call = getattr(import_module(f"cru.tools.{module}"), function)
-        result: ToolResult = await call(a.parse(self._row.arguments, args), running, self._options)
+        result: ToolResult = await call(a.parse_arguments(self._row.arguments, args), running, self._options)
         return result
 
 
@@ -106,7 +106,7 @@ class BuiltInTools:
         return [BuiltInTool(name, row, self._options) for name, row in TABLE.items() if name not in self._left_out]
 
 
-def _home(path: str) -> str:
+def _expand_home(path: str) -> str:
     """`~` means the same for the permission question and for the tool that runs after it."""
     if not path.startswith("~"):
         return path

@@ -44,19 +44,19 @@ def _read(path: Path, args: Read, size: int, room: int) -> str:
                 hint = "it looks like UTF-16: `iconv -f utf-16 -t utf-8` shows it" if wide else ""
                 raise ToolError(f"`{args.file_path}` is a binary file ({size:,} bytes)", hint)
             file.seek(0)
-            return _page(file, args, size, room)
+            return _show_page(file, args, size, room)
     except OSError as error:
         raise os_failure("read", args.file_path, error) from error
 
 
-def _page(file: BinaryIO, args: Read, size: int, room: int) -> str:
+def _show_page(file: BinaryIO, args: Read, size: int, room: int) -> str:
     shown: list[str] = []
     number = broken = 0
     more = False
-    for number, line in enumerate(_lines(file), 1):
+    for number, line in enumerate(_read_lines(file), 1):
         if number < args.offset:
             continue
-        text, is_broken = _text(line)
+        text, is_broken = _show_line(line)
         room -= len(text) + 8
         if len(shown) == args.limit or (room < 0 and shown):
             more = True
@@ -64,21 +64,21 @@ def _page(file: BinaryIO, args: Read, size: int, room: int) -> str:
         broken += is_broken
         shown.append(f"{number:6d}\t{text}")
     if not shown:
-        return _nothing(args, number)
+        return _show_nothing(args, number)
     notes = [f"[lines that are not valid UTF-8: {broken}; what could not be read is shown as \ufffd]"] if broken else []
     if more:
-        total = f" of {number + _count(file):,}" if size <= COUNTED else ""
+        total = f" of {number + _count_rest(file):,}" if size <= COUNTED else ""
         notes.append(f"[lines {args.offset}-{number - 1}{total}; go on with offset {number}]")
     return "\n".join([*shown, *notes])
 
 
-def _nothing(args: Read, lines: int) -> str:
+def _show_nothing(args: Read, lines: int) -> str:
     if not lines:
         return "(empty file)"
     raise ToolError(f"`offset`: {args.offset} is past the end of `{args.file_path}`, which has {lines:,} lines")
 
 
-def _lines(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
+def _read_lines(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
     """(the line's beginning, its length in bytes): a line of a gigabyte takes no more memory than another."""
     while line := file.readline(4 * LINE):
         length = len(line)
@@ -88,7 +88,7 @@ def _lines(file: BinaryIO) -> Iterator[tuple[bytes, int]]:
         yield line, length
 
 
-def _text(line: tuple[bytes, int]) -> tuple[str, bool]:
+def _show_line(line: tuple[bytes, int]) -> tuple[str, bool]:
     """The line as it is shown, and whether it holds bytes that are not UTF-8."""
     data, length = line
     text = data.decode("utf-8", "replace")
@@ -98,7 +98,7 @@ def _text(line: tuple[bytes, int]) -> tuple[str, bool]:
     return shown, shown.count("\ufffd") > data.count(b"\xef\xbf\xbd")
 
 
-def _count(file: BinaryIO) -> int:
+def _count_rest(file: BinaryIO) -> int:
     """The lines that are left."""
     count, last = 0, b"\n"
     while piece := file.read(1 << 20):
@@ -121,8 +121,8 @@ async def edit(args: Edit, running: ToolContext, options: ToolOptions) -> ToolRe
     old, new = _line_ends(text, args)
     count = text.count(old)
     if count == 0:
-        raise ToolError(f"`old_string` was not found in {args.file_path}", _near(text, args.old_string))
-    places = _places(text, old)
+        raise ToolError(f"`old_string` was not found in {args.file_path}", _nearest_hint(text, args.old_string))
+    places = _line_numbers(text, old)
     if count > 1 and not args.replace_all:
         raise ToolError(
             f"`old_string` occurs {count} times in {args.file_path} (lines {places})",
@@ -162,15 +162,15 @@ def _line_ends(text: str, args: Edit) -> tuple[str, str]:
         return old, new
     windows = crlf == text.count("\n")
     if windows or old not in text:
-        old, new = _windows(old), _windows(new)
+        old, new = _with_crlf(old), _with_crlf(new)
     return old, new
 
 
-def _windows(text: str) -> str:
+def _with_crlf(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\n", "\r\n")
 
 
-def _places(text: str, old: str, most: int = 10) -> str:
+def _line_numbers(text: str, old: str, most: int = 10) -> str:
     """The numbers of the lines where it begins."""
     numbers: list[str] = []
     at, line, last = text.find(old), 1, 0
@@ -184,7 +184,7 @@ def _places(text: str, old: str, most: int = 10) -> str:
     return ", ".join(numbers)
 
 
-def _near(text: str, old: str) -> str:
+def _nearest_hint(text: str, old: str) -> str:
     """A hint: the place that differs only in white space, or the most similar line."""
     lines = text.splitlines()
     first = next((line for line in old.splitlines() if line.strip()), "")

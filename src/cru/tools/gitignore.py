@@ -65,12 +65,12 @@ def read_rules(path: Path) -> tuple[IgnoreRule, ...]:
         text = read_regular(path).decode("utf-8-sig", "surrogateescape")
     except OSError:
         return ()
-    return tuple(rule for line in text.split("\n") if (rule := parse(line)))
+    return tuple(rule for line in text.split("\n") if (rule := parse_line(line)))
 
 
-def parse(line: str) -> IgnoreRule | None:
+def parse_line(line: str) -> IgnoreRule | None:
     """One line of a .gitignore; None if it holds no pattern."""
-    text = _strip(line.rstrip("\r"))
+    text = _strip_blanks(line.rstrip("\r"))
     if not text or text.startswith("#"):
         return None
     negated = text.startswith("!")
@@ -84,7 +84,7 @@ def parse(line: str) -> IgnoreRule | None:
     return IgnoreRule(negated, folders_only, parts=parse_search_glob(names))
 
 
-def _strip(text: str) -> str:
+def _strip_blanks(text: str) -> str:
     """Without the spaces at its end, unless a backslash keeps them."""
     end = text.rstrip(" ")
     return text[: len(end) + 1] if end.endswith("\\") and len(end) < len(text) else end

@@ -79,18 +79,18 @@ async def grep(args: Grep, running: ToolContext, options: ToolOptions) -> ToolRe
     await hidden.count(job)
     ripgrep = find_program("rg", running.env.get("PATH", ""))
     ended = await _search(_ripgrep(ripgrep, job), running) if ripgrep else None
-    if ended is None or (ended.exit_status > 1 and not _refused(ended) and "\0" not in ended.output):
-        ended = await _search(_own(job), running)  # no ripgrep, or one that does not know these options
-    if _refused(ended):
-        raise ArgumentError(f"`pattern`: not a regular expression: {_complaint(ended.output)}")
+    if ended is None or (ended.exit_status > 1 and not _is_bad_pattern(ended) and "\0" not in ended.output):
+        ended = await _search(_python_search(job), running)  # no ripgrep, or one that does not know these options
+    if _is_bad_pattern(ended):
+        raise ArgumentError(f"`pattern`: not a regular expression: {_pattern_error(ended.output)}")
     if ended.timed_out:
         raise ToolTimeout(
             f"the search took longer than {SECONDS:g} s; give a smaller `path` or an `include`",
-            _show(ended, options, hidden),
+            _show_matches(ended, options, hidden),
         )
     if ended.exit_status and ended.output and "\0" not in ended.output:
         raise ToolError(f"the search failed: {ended.output[:500].strip()}")
-    return ToolResult(_show(ended, options, hidden))
+    return ToolResult(_show_matches(ended, options, hidden))
 
 
 def _job(args: Grep, root: Path) -> SearchJob:
@@ -134,7 +134,7 @@ def _ripgrep(program: str, job: SearchJob) -> list[str]:
     return [*argv, f"--regexp={job.pattern}", "--", job.path]
 
 
-def _own(job: SearchJob) -> list[str]:
+def _python_search(job: SearchJob) -> list[str]:
     from msgspec.json import encode
 
     path = [str(Path(__file__).resolve().parents[2]), *sys.path]
@@ -146,15 +146,15 @@ async def _search(argv: list[str], running: ToolContext) -> ProcessResult:
     return await run_command(argv, running, SECONDS, TextCapture(limit=OUTPUT, ends_at_limit=True))
 
 
-def _refused(ended: ProcessResult) -> bool:
+def _is_bad_pattern(ended: ProcessResult) -> bool:
     return ended.exit_status > 1 and "regex parse error:" in ended.output[:200]
 
 
-def _complaint(output: str) -> str:
+def _pattern_error(output: str) -> str:
     return " ".join(output.partition("regex parse error:")[2].split())[:500]
 
 
-def _show(ended: ProcessResult, options: ToolOptions, hidden: _HiddenFiles) -> str:
+def _show_matches(ended: ProcessResult, options: ToolOptions, hidden: _HiddenFiles) -> str:
     """`path:12:text` for a match, `path-11-text` for a line beside it."""
     room = options.settings.tool_output_cache_threshold - 200  # for the note at the end
     shown: list[str] = []

@@ -10,7 +10,7 @@ _BLOCKS = {"p", "div", "br", "li", "tr", "ul", "ol", "table", "pre", "section", 
 }
 
 
-def plain(html: str) -> str:
+def plain_text(html: str) -> str:
     """The text of a page, led by its title; a link as `text (address)`."""
     page = _Page()
     page.feed(html)

@@ -88,8 +88,8 @@ DAY = 86400
 
 def clear_outputs(context: Path) -> int:
     """Remove every saved output of the context in that folder; how many. Raises OSError."""
-    with _opened(context) as fd:
-        names = [name for name, _ in _files(fd)]
+    with _open_folder(context) as fd:
+        names = [name for name, _ in _list_files(fd)]
         return _remove(fd, names)
 
 
@@ -97,8 +97,8 @@ def clean_outputs(context: Path, days: int, visible: Callable[[], Iterable[Entry
     """Remove those older than `days` + 1 days; how many. One that an entry of that time still names stays: `visible` gives the entries,
     and is asked only if something is that old. Raises OSError."""
     limit = now() - (days + 1) * DAY
-    with _opened(context) as fd:
-        old = [name for name, written in _files(fd) if written < limit]
+    with _open_folder(context) as fd:
+        old = [name for name, written in _list_files(fd) if written < limit]
         if not old:
             return 0
         recent = "\n".join(f"{e.content}\n{e.metadata}" for e in visible() if e.timestamp >= limit)
@@ -106,7 +106,7 @@ def clean_outputs(context: Path, days: int, visible: Callable[[], Iterable[Entry
 
 
 @contextmanager
-def _opened(context: Path) -> Iterator[int]:
+def _open_folder(context: Path) -> Iterator[int]:
     """The folder's descriptor, -1 if there is none. A link is not followed: what it leads to is not ours."""
     try:
         fd = os.open(context / FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -121,7 +121,7 @@ def _opened(context: Path) -> Iterator[int]:
         os.close(fd)
 
 
-def _files(fd: int) -> list[tuple[str, float]]:
+def _list_files(fd: int) -> list[tuple[str, float]]:
     if fd < 0:
         return []
     with os.scandir(fd) as entries:

@@ -84,14 +84,14 @@ def write_file(path: Path, text: str, data: bytes) -> bool:
     could only be written in place.
     """
     try:
-        old = _replaceable(path, text)
+        old = _require_replaceable(path, text)
         replace_file(path, data, new_mode=0o666, make_folders=True, in_place=True, sync=False)
     except OSError as error:
         raise os_failure("write", text, error) from error
     return old is None
 
 
-def _replaceable(path: Path, text: str) -> os.stat_result | None:
+def _require_replaceable(path: Path, text: str) -> os.stat_result | None:
     """The status of the existing file, None if there is none."""
     try:
         old = path.stat()

@@ -16,18 +16,18 @@ WIDTH = 160
 def preview_call(tool: str, args: Mapping[str, object]) -> str:
     """A few lines without control characters; "" where the subject of the call says it all."""
     if tool == "write":
-        return _written(str(args["content"]))
+        return _show_written(str(args["content"]))
     if tool == "edit":
-        return _edited(args)
+        return _show_edited(args)
     if tool == "send_message":
-        return _begin(str(args["content"]), "")
+        return _first_lines(str(args["content"]), "")
     return ""
 
 
 def show_arguments(args: Mapping[str, object], first: Iterable[str] = ()) -> str:
     """Every argument of a call, one a line: those of `first` in that order, then the others. What looks like a secret is hidden."""
     names = dict.fromkeys((*(name for name in first if name in args), *args))
-    return "\n".join(_plain(masked(f"{_name(name)}: {_json(args[name])}")) for name in names)
+    return "\n".join(_safe_line(masked(f"{_name(name)}: {_json(args[name])}")) for name in names)
 
 
 def _name(name: str) -> str:
@@ -38,33 +38,33 @@ def _json(value: object) -> str:
     return msgspec.json.encode(value, enc_hook=repr).decode("utf-8", "replace")
 
 
-def _written(content: str) -> str:
+def _show_written(content: str) -> str:
     size = len(content.encode("utf-8", "replace"))
     if not content:
         return "(0 lines, 0 bytes)"
     count = len(content.splitlines())
-    return f"{_begin(content, '')}\n({count} {'line' if count == 1 else 'lines'}, {size} bytes)"
+    return f"{_first_lines(content, '')}\n({count} {'line' if count == 1 else 'lines'}, {size} bytes)"
 
 
-def _edited(args: Mapping[str, object]) -> str:
-    parts = [_begin(str(args["old_string"]), "- ")]
+def _show_edited(args: Mapping[str, object]) -> str:
+    parts = [_first_lines(str(args["old_string"]), "- ")]
     if args["new_string"]:
-        parts.append(_begin(str(args["new_string"]), "+ "))
+        parts.append(_first_lines(str(args["new_string"]), "+ "))
     if args.get("replace_all"):
         parts.append("(everywhere in the file)")
     return "\n".join(parts)
 
 
-def _begin(text: str, mark: str) -> str:
+def _first_lines(text: str, mark: str) -> str:
     """The first lines, each behind the mark, and how many more there are."""
     lines = text.splitlines() or [""]
-    shown = [mark + _plain(line) for line in lines[:LINES]]
+    shown = [mark + _safe_line(line) for line in lines[:LINES]]
     if len(lines) > LINES:
         shown.append(f"{mark}… {len(lines) - LINES} more lines")
     return "\n".join(shown)
 
 
-def _plain(line: str) -> str:
+def _safe_line(line: str) -> str:
     """A line as it is safe to show: nothing in it may move the cursor or turn the text around."""
     cut = line[:WIDTH].replace("\t", "    ")
     shown = "".join(char if char.isprintable() else "�" for char in cut)

@@ -26,7 +26,7 @@ class ToolRegistry:
         """One more tool, from a plugin; the problem ("" = none): a name that is taken stays with whom it belongs to, but for a hidden
         tool, which comes back when the plugin's is dropped."""
         taken = self._tools.get(tool.spec.name)
-        if taken is not None and _hidden(taken) and tool.spec.name not in self._under:
+        if taken is not None and _is_hidden(taken) and tool.spec.name not in self._under:
             self._under[tool.spec.name] = taken
         elif taken is not None:
             whose = "cru itself" if taken.source == "built-in" else taken.source
@@ -47,12 +47,12 @@ class ToolRegistry:
 
     def _offer(self) -> None:
         self._specs.clear()
-        self._offered = tuple(name for name, tool in self._tools.items() if not _hidden(tool))
+        self._offered = tuple(name for name, tool in self._tools.items() if not _is_hidden(tool))
 
     def _add(self, tool: Tool) -> None:
         name = tool.spec.name
         old = self._tools.get(name)
-        if old is not None and not _hidden(old):
+        if old is not None and not _is_hidden(old):
             self.problems.append(f"tool `{name}` of {old.source} is replaced by the one of {tool.source}")
         self._tools[name] = tool
 
@@ -79,5 +79,5 @@ class ToolRegistry:
         return specs
 
 
-def _hidden(tool: Tool) -> bool:
+def _is_hidden(tool: Tool) -> bool:
     return bool(getattr(tool, "hidden", False))

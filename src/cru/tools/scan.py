@@ -68,13 +68,13 @@ def searched_files(job: SearchJob, stop: Callable[[], bool] = never) -> Iterator
     if path.is_file():
         yield job.path, path
         return
-    included = _included(job.include)
+    included = _include_test(job.include)
     for names, entry in walk(path, Path(job.root), stop):
         if included(Path(job.path, *names).parts) and entry.is_file(follow_symlinks=False):
             yield os.path.normpath(Path(job.path, *names)), Path(entry.path)
 
 
-def _included(patterns: tuple[str, ...]) -> Callable[[tuple[str, ...]], bool]:
+def _include_test(patterns: tuple[str, ...]) -> Callable[[tuple[str, ...]], bool]:
     """A pattern with a slash matches the path from the project root, one without the last name."""
     tests = [compile_search_glob(pattern if "/" in pattern else f"**/{pattern}") for pattern in patterns]
     return lambda names: not tests or any(test(names) for test in tests)

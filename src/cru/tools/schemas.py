@@ -9,7 +9,7 @@ def _text(description: str, **more: object) -> dict[str, object]:
     return {"type": "string", "description": description, **more}
 
 
-def _some(description: str) -> dict[str, object]:
+def _nonempty_text(description: str) -> dict[str, object]:
     return _text(description, minLength=1)
 
 
@@ -36,7 +36,7 @@ _ALL = (
         "read",
         "Read a text file. Each line comes with its number and a tab, which are not part of the file.",
         ("file_path",),
-        file_path=_some(_FILE),
+        file_path=_nonempty_text(_FILE),
         offset=_count("The first line to read, counted from 1. Default: 1."),
         limit=_count("How many lines to read. Default: 2000."),
     ),
@@ -44,7 +44,7 @@ _ALL = (
         "write",
         "Write a whole file, replacing what it held. Missing folders are made. To change a part of a file use `edit`.",
         ("file_path", "content"),
-        file_path=_some(_FILE),
+        file_path=_nonempty_text(_FILE),
         content=_text("The whole new content."),
     ),
     _spec(
@@ -52,7 +52,7 @@ _ALL = (
         "Replace exact text in a file. `old_string` must occur exactly once, unless `replace_all` is true. "
         "An empty `old_string` creates a new file from `new_string`.",
         ("file_path", "old_string", "new_string"),
-        file_path=_some(_FILE),
+        file_path=_nonempty_text(_FILE),
         old_string=_text("The text to replace, with its exact white space and without line numbers."),
         new_string=_text("The text to put in its place."),
         replace_all=_flag("Replace every occurrence. Default: false."),
@@ -60,25 +60,27 @@ _ALL = (
     _spec(
         "ls",
         "List a folder: its files with their sizes in bytes, its folders with a slash.",
-        path=_some("The folder, relative to the project root or absolute. Default: the project root."),
+        path=_nonempty_text("The folder, relative to the project root or absolute. Default: the project root."),
     ),
     _spec(
         "glob",
         "Find files by name, newest first, at most 100. What .gitignore names is left out.",
         ("pattern",),
-        pattern=_some("Relative to `path`: `*` stays inside a name, `**` crosses folders, as in `src/**/*.{ts,tsx}`."),
-        path=_some(_FOLDER),
+        pattern=_nonempty_text(
+            "Relative to `path`: `*` stays inside a name, `**` crosses folders, as in `src/**/*.{ts,tsx}`."
+        ),
+        path=_nonempty_text(_FOLDER),
     ),
     _spec(
         "grep",
         "Search the contents of files with a regular expression; gives path:line:text, at most 200 matches. "
         "What .gitignore names is left out, and so are binary files.",
         ("pattern",),
-        pattern=_some("The regular expression, matched line by line."),
-        path=_some(
+        pattern=_nonempty_text("The regular expression, matched line by line."),
+        path=_nonempty_text(
             "The file or folder to search, relative to the project root or absolute. Default: the project root."
         ),
-        include=_some(
+        include=_nonempty_text(
             "Only files whose name matches this glob, as in `*.py`; with a slash it matches the path from the project root."
         ),
         ignore_case=_flag("Ignore upper and lower case. Default: false."),
@@ -90,7 +92,7 @@ _ALL = (
         "It has no terminal and no input. Each call is a new shell. Redirect the output of a process that should go on "
         "in the background (`server >server.log 2>&1 &`).",
         ("command",),
-        command=_some("The command."),
+        command=_nonempty_text("The command."),
         timeout={
             "type": "number",
             "description": "Seconds after which it is ended with everything it started, at most 3600. Default: 120.",
@@ -102,7 +104,7 @@ _ALL = (
         "fetch",
         "Get a web page or file over http or https, as text; of HTML only text and links are kept. At most 1 MiB.",
         ("url",),
-        url=_some("The whole address, with http:// or https://."),
+        url=_nonempty_text("The whole address, with http:// or https://."),
     ),
     _spec(
         "update_todos",
@@ -126,7 +128,7 @@ _ALL = (
         "read_context",
         "Look into another context (a named conversation): its summary, todos, goals and last messages, as JSON.",
         ("context_name",),
-        context_name=_some("The name of the context."),
+        context_name=_nonempty_text("The name of the context."),
         include_messages=_flag("Whether its last messages are given. Default: true."),
         num_messages=_count("How many of them. Default: 5.", 0),
     ),
@@ -134,9 +136,9 @@ _ALL = (
         "send_message",
         "Send a message to another context (a named conversation); it is read there before its next prompt.",
         ("to", "content"),
-        to=_some("The name of the context."),
-        content=_some("The message."),
-        from_=_some("The sender's name. Default: this context."),
+        to=_nonempty_text("The name of the context."),
+        content=_nonempty_text("The message."),
+        from_=_nonempty_text("The sender's name. Default: this context."),
     ),
     _spec(
         "call_user",

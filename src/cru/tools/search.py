@@ -27,13 +27,13 @@ async def ls(args: Ls, running: ToolContext, options: ToolOptions) -> ToolResult
             entries = sorted(listing, key=lambda entry: entry.name)
     except OSError as error:
         raise os_failure("list", args.path, error) from error
-    lines = [_line(entry) for entry in entries[:LISTED]]
+    lines = [_show_entry(entry) for entry in entries[:LISTED]]
     if len(entries) > LISTED:
         lines.append(f"[{len(entries) - LISTED:,} more; `glob` finds some of them]")
     return ToolResult("\n".join(lines) or "(empty folder)")
 
 
-def _line(entry: os.DirEntry[str]) -> str:
+def _show_entry(entry: os.DirEntry[str]) -> str:
     name = printable(entry.name)
     try:
         if entry.is_symlink():
@@ -59,21 +59,23 @@ async def glob(args: Glob, running: ToolContext, options: ToolOptions) -> ToolRe
         return stopped or late()
 
     try:
-        files, whole = await asyncio.to_thread(_find, path, running.root, matches, stop)
+        files, whole = await asyncio.to_thread(_find_files, path, running.root, matches, stop)
     finally:
         stopped = True  # a thread cannot be cancelled, but it looks here
-    lines = [printable(os.path.relpath(file, running.root) if _inside(file, running.root) else file) for file in files]
+    lines = [
+        printable(os.path.relpath(file, running.root) if _is_inside(file, running.root) else file) for file in files
+    ]
     notes = [] if whole else [f"[the search took longer than {SECONDS:g} s and is not complete; give a smaller `path`]"]
     if len(lines) > FOUND:
         notes.append(f"[{len(lines) - FOUND:,} more; only the newest {FOUND} are shown]")
     return ToolResult("\n".join([*lines[:FOUND], *notes]) or "(no files)")
 
 
-def _inside(file: str, root: Path) -> bool:
+def _is_inside(file: str, root: Path) -> bool:
     return file.startswith(os.path.join(root, ""))
 
 
-def _find(
+def _find_files(
     path: Path, root: Path, matches: Callable[[tuple[str, ...]], bool], stop: Callable[[], bool]
 ) -> tuple[list[str], bool]:
     """The files that match, newest first, and whether the search came to its end."""
@@ -82,13 +84,13 @@ def _find(
     try:
         for names, entry in walk(path, root, stop):
             if matches(names):
-                files.append((-_age(entry), entry.path))
+                files.append((-_modified_at(entry), entry.path))
     except WalkStopped:
         whole = False
     return [file for _, file in sorted(files)], whole
 
 
-def _age(entry: os.DirEntry[str]) -> float:
+def _modified_at(entry: os.DirEntry[str]) -> float:
     try:
         return entry.stat(follow_symlinks=False).st_mtime
     except OSError:

@@ -49,9 +49,9 @@ async def fetch(args: Fetch, running: ToolContext, options: ToolOptions) -> Tool
         raise ToolError(f"{args.url} is not text ({kind or 'unknown type'}, {size})", "get it with `bash` and curl")
     text = _decode(reply.body, charset)
     if "html" in kind:
-        from cru.tools.html import plain
+        from cru.tools.html import plain_text
 
-        text = plain(text)
+        text = plain_text(text)
     notes = [f"[from {reply.url}]"] if reply.url != args.url else []
     if reply.truncated:
         notes.append(f"[only the first {LIMIT:,} bytes were read]")
@@ -109,7 +109,7 @@ def sensitive_reason(url: str) -> str:
     if host == "localhost" or host.endswith(".localhost"):
         return "it is this machine"
     try:
-        address = ip_address(_dotted(host))
+        address = ip_address(_dotted_ip(host))
     except ValueError:
         return ""
     mapped = getattr(address, "ipv4_mapped", None)
@@ -121,7 +121,7 @@ def sensitive_reason(url: str) -> str:
     return "it is an address of a private network" if address.is_private else ""
 
 
-def _dotted(host: str) -> str:
+def _dotted_ip(host: str) -> str:
     """IPv4 in the other spellings that resolvers take: 127.1, 0x7f000001, 2130706433, 0177.0.0.1."""
     pieces = host.split(".")
     try:

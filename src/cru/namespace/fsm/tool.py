@@ -48,7 +48,7 @@ class WorkflowTool:
         self._running = running
 
     def check(self, raw: str | Mapping[str, Any]) -> dict[str, Any]:
-        return arguments.check(WorkflowArguments, raw)
+        return arguments.check_arguments(WorkflowArguments, raw)
 
     def subject(self, args: Mapping[str, Any]) -> str:
         return str(args.get("to", ""))
@@ -58,7 +58,7 @@ class WorkflowTool:
 
     async def run(self, args: dict[str, Any], running: ToolContext) -> ToolResult:
         """Raises ToolError if nothing can be moved."""
-        parsed = arguments.parse(WorkflowArguments, args)
+        parsed = arguments.parse_arguments(WorkflowArguments, args)
         machine = self._chosen(parsed)
         try:
             moved, text = await machine.move(parsed.to, parsed.note, emit=running.emit)

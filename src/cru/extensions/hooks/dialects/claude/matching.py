@@ -149,5 +149,5 @@ def _path(what: str, kind: str, tool: str, given: str, root: str, home: str) -> 
 def _url(what: str, url: str) -> bool:
     from cru.permissions import urls
 
-    host = urls.split(url).host.partition(":")[0]
+    host = urls.parse_rule_url(url).host.partition(":")[0]
     return glob.matches_text(glob.parse_glob(what.removeprefix("domain:").lower()), host)
