@@ -9,7 +9,7 @@ import pytest
 from tests.kit import Call, Done, HomeDir, Reply, Status, cru, server
 
 from cru.faces.cli.flags import FLAGS
-from cru.faces.cli.json_mode.request import COMMANDS, LATER
+from cru.faces.cli.json_mode.commands import COMMANDS, LATER
 from cru.faces.cli.operations.flag_run import TABLE
 
 

@@ -11,17 +11,30 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from cru.config.closest import did_you_mean
-from cru.faces.cli.flags import FLAGS, Flag, Parsed, UsageProblem, find
+from cru.faces.cli.flags import FLAGS, Parsed, UsageProblem
+from cru.faces.cli.json_mode.commands import (
+    FlagValues,
+    flag_values,
+    parse_command,
+    require_known,
+    require_text,
+    single_item,
+)
 
-MOST = 32 << 20
-"""Bytes of an object."""
-
-Given = tuple[Flag, tuple[str, ...]]
+MOST_BYTES = 32 << 20
 
 
 class JsonRequest(Struct, frozen=True):
-    """The object."""
+    """The object; what is not in it is as without the flag.
+
+    command: its name, or {name: {field: value}}
+    context: a name, {"switch": {"name", "persistent"}} or {"transient": {"name"}}
+    username: a name, or {"persistent" | "transient": name}
+    flags: options by name
+    home, project_root: as those flags
+    config: settings as in a local.toml
+    overrides: settings by dotted name, as with --set
+    """
 
     command: str | dict[str, Any]
     context: str | dict[str, Any] = "current"
@@ -32,45 +45,6 @@ class JsonRequest(Struct, frozen=True):
     config: dict[str, Any] = {}
     overrides: dict[str, str | int | float | bool] = {}
 
-
-class JsonCommand(Struct, frozen=True):
-    """A command: its fields in the order of the flag's values (`x?` may be left out, `x*` is a list that may), and the flag; `other` is
-    the one that takes the first field, if that may be left out and is there."""
-
-    fields: tuple[str, ...] = ()
-    flag: str = ""
-    other: str = ""
-
-
-DESTROY = JsonCommand(("name",), "--delete-context")
-ARCHIVE = JsonCommand(("name?",), "--archive-current-context", "--archive-context")
-SEND = JsonCommand(("prompt",))
-COMMANDS: dict[str, JsonCommand] = {
-    "send_prompt": SEND,
-    "resume": JsonCommand((), "--resume"),
-    "list_contexts": JsonCommand((), "--list-contexts"),
-    "list_current_context": JsonCommand((), "--list-current-context"),
-    "destroy_context": DESTROY,
-    "delete_context": DESTROY,
-    "archive_history": ARCHIVE,
-    "archive_context": ARCHIVE,
-    "compact_context": JsonCommand(("name?",), "--compact-current-context", "--compact-context"),
-    "rename_context": JsonCommand(("old?", "new"), "--rename-current-context", "--rename-context"),
-    "show_log": JsonCommand(("context?", "count"), "--show-current-log", "--show-log"),
-    "inspect": JsonCommand(("context?", "thing"), "--inspect-current", "--inspect"),
-    "set_system_prompt": JsonCommand(("context?", "prompt"), "--set-current-system-prompt", "--set-system-prompt"),
-    "set_model": JsonCommand(("context?", "model"), "--set-current-model", "--set-model"),
-    "run_plugin": JsonCommand(("name", "args*"), "--plugin"),
-    "call_tool": JsonCommand(("name", "args*"), "--call-tool"),
-    "clear_cache": JsonCommand(("name?",), "--clear-cache", "--clear-cache-for"),
-    "cleanup_cache": JsonCommand((), "--cleanup-cache"),
-    "check_inbox": JsonCommand(("context",), "--check-inbox"),
-    "check_all_inboxes": JsonCommand((), "--check-inboxes"),
-    "no_op": JsonCommand((), "--no-llm"),
-    "show_help": JsonCommand((), "--help"),
-    "show_version": JsonCommand((), "--version"),
-}
-LATER = ("model_metadata", "flock_create", "flock_delete", "flock_join", "flock_leave", "flock_list")
 
 # Beside it on the command line; everything else stands in the object.
 BESIDE = ("json-config", "json", "verbose")
@@ -92,95 +66,96 @@ def read_request(parsed: Parsed) -> Parsed:
         raise UsageProblem(
             f"{what} does not go with --json-config", 'it stands in the object: {"command": …, "flags": {…}}'
         )
-    wanted = _wanted(_read())
+    request = _convert(_read())
     given = [
-        *(one for one in parsed.given if one[0].name == "verbose"),
-        _flag("--json"),
-        _flag("--json-config"),
-        *_where(wanted),
-        *_how(wanted),
+        *((flag, values) for flag, values in parsed.given if flag.name == "verbose"),
+        flag_values("--json"),
+        flag_values("--json-config"),
+        *_place_flags(request),
+        *_option_flags(request),
     ]
-    command, fields = _command(wanted.command)
-    if command is SEND:
-        # As a word of the command line comes: in the encoding of this system.
-        made = Parsed(tuple(given), (os.fsdecode(_text("prompt", fields.get("prompt")).encode()),), literal=True)
-    else:
-        made = Parsed((*given, _operation(command, fields)), (), literal=True)
-    _refuse_nul(made)
-    made.config = wanted.config
-    return made
+    command, words = parse_command(request.command)
+    line = Parsed((*given, *command), words, literal=True)
+    _refuse_nul(line)
+    line.config = request.config
+    return line
 
 
-def _refuse_nul(made: Parsed) -> None:
+def _refuse_nul(line: Parsed) -> None:
     """No command line can hold it, and no path. Raises UsageProblem."""
-    flag = next((flag for flag, values in made.given if any("\0" in value for value in values)), None)
+    flag = next((flag for flag, values in line.given if any("\0" in value for value in values)), None)
     if flag is not None:
         raise UsageProblem(f"the value for {flag.long} has a NUL character in it", "leave it out")
 
 
-def _read() -> Any:
+def _read() -> object:
     """Raises UsageProblem unless standard input holds one JSON value."""
     try:
-        data = b"" if os.isatty(0) else sys.stdin.buffer.read(MOST + 1)
+        data = b"" if os.isatty(0) else sys.stdin.buffer.read(MOST_BYTES + 1)
     except OSError:
         data = b""  # it is closed
     if not data.strip():
         example = """echo '{"command": {"send_prompt": {"prompt": "hi"}}}' | cru --json-config"""
         raise UsageProblem("there is nothing on standard input", example)
-    if len(data) > MOST:
-        raise UsageProblem(f"the JSON object has more than {MOST >> 20} MiB", "give large texts as files: --attach")
+    if len(data) > MOST_BYTES:
+        raise UsageProblem(
+            f"the JSON object has more than {MOST_BYTES >> 20} MiB", "give large texts as files: --attach"
+        )
     try:
         return msgspec.json.decode(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise UsageProblem(f"standard input is not one JSON object: {error}") from error
 
 
-def _wanted(value: Any) -> JsonRequest:
+def _convert(value: object) -> JsonRequest:
     if not isinstance(value, dict):
         raise UsageProblem("standard input is JSON, but no object", 'it begins with {"command": …')
-    _known("the object", value, JsonRequest.__struct_fields__)
+    require_known("the object", value, JsonRequest.__struct_fields__)
     try:
         return msgspec.convert(value, JsonRequest)
     except msgspec.ValidationError as error:
         raise UsageProblem(f"standard input: {error}", "cru's docs/json.md has the shape") from error
 
 
-def _where(wanted: JsonRequest) -> Iterator[Given]:
+def _place_flags(request: JsonRequest) -> Iterator[FlagValues]:
     """Home, project, context, user."""
-    if wanted.home:
-        yield _flag("--home", wanted.home)
-    if wanted.project_root:
-        yield _flag("--project-root", wanted.project_root)
-    if isinstance(wanted.context, dict):
-        yield _selected(wanted.context)
-    elif wanted.context != "current":
-        yield _flag("--transient-context", wanted.context)
-    if isinstance(wanted.username, dict):
-        kind, name = _single("username", wanted.username, ("persistent", "transient"))
-        yield _flag("--set-username" if kind == "persistent" else "--transient-username", _text("username", name))
-    elif wanted.username:
-        yield _flag("--transient-username", wanted.username)
+    if request.home:
+        yield flag_values("--home", request.home)
+    if request.project_root:
+        yield flag_values("--project-root", request.project_root)
+    if isinstance(request.context, dict):
+        yield _context_flag(request.context)
+    elif request.context != "current":
+        yield flag_values("--transient-context", request.context)
+    if isinstance(request.username, dict):
+        kind, name = single_item("username", request.username, ("persistent", "transient"))
+        yield flag_values(
+            "--set-username" if kind == "persistent" else "--transient-username", require_text("username", name)
+        )
+    elif request.username:
+        yield flag_values("--transient-username", request.username)
 
 
-def _selected(context: dict[str, Any]) -> Given:
+def _context_flag(context: dict[str, Any]) -> FlagValues:
     """{"switch": {"name", "persistent"}} or {"transient": {"name"}}."""
-    kind, about = _single("context", context, ("switch", "transient"))
-    if not isinstance(about, dict):
+    kind, fields = single_item("context", context, ("switch", "transient"))
+    if not isinstance(fields, dict):
         raise UsageProblem(f"`context.{kind}` should be an object", f'{{"{kind}": {{"name": "…"}}}}')
-    _known(f"context.{kind}", about, ("name", "persistent") if kind == "switch" else ("name",))
-    persistent = about.get("persistent", True)
+    require_known(f"context.{kind}", fields, ("name", "persistent") if kind == "switch" else ("name",))
+    persistent = fields.get("persistent", True)
     if not isinstance(persistent, bool):
         raise UsageProblem(f"`context.{kind}.persistent` should be true or false")
-    stays = kind == "switch" and persistent
-    return _flag(
-        "--switch-context" if stays else "--transient-context", _text(f"context.{kind}.name", about.get("name"))
+    is_kept = kind == "switch" and persistent
+    return flag_values(
+        "--switch-context" if is_kept else "--transient-context",
+        require_text(f"context.{kind}.name", fields.get("name")),
     )
 
 
-def _how(wanted: JsonRequest) -> Iterator[Given]:
+def _option_flags(request: JsonRequest) -> Iterator[FlagValues]:
     """Options and settings."""
-    _known("flags", wanted.flags, (*(name.replace("-", "_") for name in OPTIONS), *CHIBI))
-    for key, value in wanted.flags.items():
+    require_known("flags", request.flags, (*(name.replace("-", "_") for name in OPTIONS), *CHIBI))
+    for key, value in request.flags.items():
         flag = OPTIONS[CHIBI.get(key, key.replace("_", "-"))]
         if not flag.args:
             if not isinstance(value, bool):
@@ -188,77 +163,8 @@ def _how(wanted: JsonRequest) -> Iterator[Given]:
             if value:
                 yield flag, ()
             continue
-        for one in value if isinstance(value, list) else [value]:
-            yield flag, (_text(f"flags.{key}", one),)
-    for key, setting in wanted.overrides.items():
+        for item in value if isinstance(value, list) else [value]:
+            yield flag, (require_text(f"flags.{key}", item),)
+    for key, setting in request.overrides.items():
         text = setting if isinstance(setting, str) else msgspec.json.encode(setting).decode()
-        yield _flag("--set", f"{key}={text}")
-
-
-def _command(value: str | dict[str, Any]) -> tuple[JsonCommand, dict[str, Any]]:
-    """The command and its fields."""
-    name, fields = (value, {}) if isinstance(value, str) else _single("command", value)
-    if name in LATER:
-        raise UsageProblem(f"the command `{name}` is not available yet")
-    if name not in COMMANDS:
-        raise UsageProblem(
-            f"there is no command `{name}`", did_you_mean(name, COMMANDS) or f"one of: {', '.join(COMMANDS)}"
-        )
-    if not isinstance(fields, dict):
-        raise UsageProblem(f"`command.{name}` should be an object")
-    command = COMMANDS[name]
-    _known(f"command.{name}", fields, [field.rstrip("?*") for field in command.fields])
-    return command, {key: value for key, value in fields.items() if value is not None}
-
-
-def _operation(command: JsonCommand, fields: dict[str, Any]) -> Given:
-    """The flag of a command, with its values."""
-    first = command.fields[0].rstrip("?") if command.other else ""
-    values: list[str] = []
-    for field in command.fields:
-        name = field.rstrip("?*")
-        if field.endswith("*"):
-            values += _arguments(name, fields.get(name, []))
-        elif name in fields or not field.endswith("?"):
-            values.append(_text(name, fields.get(name)))
-    if isinstance(fields.get("args"), dict):
-        return _flag("--call-tool", *values)  # --plugin takes words as they are
-    return _flag(command.other if first in fields else command.flag, *values)
-
-
-def _arguments(name: str, value: Any) -> list[str]:
-    """A list of texts; an object is a tool's arguments."""
-    if isinstance(value, dict):
-        return [msgspec.json.encode(value).decode()]
-    if not isinstance(value, list):
-        raise UsageProblem(f"`{name}` should be a list of texts, or an object")
-    return [_text(name, one) for one in value]
-
-
-def _flag(long: str, *values: str) -> Given:
-    return find(long)[0], values
-
-
-def _single(what: str, value: dict[str, Any], known: tuple[str, ...] = ()) -> tuple[str, Any]:
-    """The one key of an object, and what it holds."""
-    if len(value) != 1:
-        raise UsageProblem(f"`{what}` should be an object with one key, not {len(value)}")
-    if known:
-        _known(what, value, known)
-    return next(iter(value.items()))
-
-
-def _known(what: str, value: dict[str, Any], known: Any) -> None:
-    unknown = next((key for key in value if key not in known), None)
-    if unknown is not None:
-        raise UsageProblem(
-            f"{what} has no `{unknown}`", did_you_mean(unknown, known) or f"it may have: {', '.join(known)}"
-        )
-
-
-def _text(name: str, value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    raise UsageProblem(f"`{name}` is missing" if value is None else f"`{name}` should be a text")
+        yield flag_values("--set", f"{key}={text}")
