@@ -21,7 +21,7 @@ leave(0)
 """
 HEAVY = {"rich", "prompt_toolkit", "tomlkit", "typing_extensions", "lupa", "pyreqwest", "sqlite3", "dataclasses", "http.client",
          "urllib.request", "email", "tempfile", "shutil", "random", "argparse", "click", "pydantic", "json"}  # fmt: skip
-OWN, ALL = 133, 280
+OWN, ALL = 119, 280
 
 
 def loaded(home: HomeDir, *words: str) -> set[str]:

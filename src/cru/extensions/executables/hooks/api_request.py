@@ -16,9 +16,8 @@ OWN = ("model", "messages", "tools", "stream")
 ROLES = ("user", "assistant", "tool")
 
 
-def is_first(event: Event, facts: LegFacts) -> bool:
+def is_first(event: Event[MessageBeforeSend], facts: LegFacts) -> bool:
     """Once a prompt or continuation, and not for summaries."""
-    assert isinstance(event.payload, MessageBeforeSend)
     return event.payload.round == 1 and not event.stamp.purpose
 
 

@@ -117,7 +117,7 @@ class HookAnswerContext(Struct):
         return None
 
 
-Payload: TypeAlias = Callable[[Event, LegFacts], dict[str, Any]]
+Payload: TypeAlias = Callable[[Event[Any], LegFacts], dict[str, Any]]
 Effect: TypeAlias = Callable[[HookAnswerContext, Mapping[str, Any]], Answer]
 
 
@@ -144,7 +144,7 @@ class ProgramHook(Struct, frozen=True):
     events: tuple[str, ...] = ()
     payload: Payload = lambda event, facts: {}
     effect: Effect = ignore_answer
-    hears: Callable[[Event, LegFacts], bool] | None = None
+    hears: Callable[[Event[Any], LegFacts], bool] | None = None
     step: int = 0
     observes: tuple[Observed, ...] = ()
     later: str = ""

@@ -14,10 +14,9 @@ from cru.extensions.executables.hooks.hook import LegFacts
 from cru.tools.protocol import ArgumentError, Tool
 
 
-def _call(event: Event, facts: LegFacts, kind: str) -> tuple[Tool, dict[str, Any]] | None:
+def _call(event: Event[ToolBeforeCall], facts: LegFacts, kind: str) -> tuple[Tool, dict[str, Any]] | None:
     """The tool and its final arguments; None if it is of another kind, or the call cannot run at all."""
     payload = event.payload
-    assert isinstance(payload, ToolBeforeCall)
     tool = facts.parts.tools.find(payload.name)
     if tool is None or tool.kind != kind:
         return None
@@ -27,15 +26,15 @@ def _call(event: Event, facts: LegFacts, kind: str) -> tuple[Tool, dict[str, Any
         return None
 
 
-def writes(event: Event, facts: LegFacts) -> bool:
+def writes(event: Event[ToolBeforeCall], facts: LegFacts) -> bool:
     return _call(event, facts, "write") is not None
 
 
-def runs(event: Event, facts: LegFacts) -> bool:
+def runs(event: Event[ToolBeforeCall], facts: LegFacts) -> bool:
     return _call(event, facts, "shell") is not None
 
 
-def reads_outside(event: Event, facts: LegFacts) -> bool:
+def reads_outside(event: Event[ToolBeforeCall], facts: LegFacts) -> bool:
     """A path outside of the project that no allow rule names."""
     found = _call(event, facts, "read")
     if found is None:
@@ -44,7 +43,7 @@ def reads_outside(event: Event, facts: LegFacts) -> bool:
     return facts.parts.gate.leads_outside(tool.spec.name, "read", tool.subject(args), tool.paths(args))
 
 
-def fetches_inside(event: Event, facts: LegFacts) -> bool:
+def fetches_inside(event: Event[ToolBeforeCall], facts: LegFacts) -> bool:
     """An address of this machine or a private network, unless a rule decides on it."""
     found = _call(event, facts, "fetch")
     if found is None:
@@ -56,9 +55,8 @@ def fetches_inside(event: Event, facts: LegFacts) -> bool:
     return bool(sensitive_reason(url)) and not facts.parts.gate.judge(tool.spec.name, "fetch", url).explicit
 
 
-def _args(event: Event) -> tuple[dict[str, Any], dict[str, Any]]:
+def _args(event: Event[ToolBeforeCall]) -> tuple[dict[str, Any], dict[str, Any]]:
     payload = event.payload
-    assert isinstance(payload, ToolBeforeCall)
     return {"tool_name": payload.name}, payload.args
 
 
@@ -66,12 +64,12 @@ def _path(args: dict[str, Any]) -> str:
     return str(args.get("file_path") or args.get("path") or ".")
 
 
-def file_to_read(event: Event, facts: LegFacts) -> dict[str, Any]:
+def file_to_read(event: Event[ToolBeforeCall], facts: LegFacts) -> dict[str, Any]:
     said, args = _args(event)
     return {**said, "path": os.path.normpath(facts.parts.root / os.path.expanduser(_path(args)))}
 
 
-def file_to_write(event: Event, facts: LegFacts) -> dict[str, Any]:
+def file_to_write(event: Event[ToolBeforeCall], facts: LegFacts) -> dict[str, Any]:
     """`write` has its content; `edit` what it looks for and what takes its place."""
     said, args = _args(event)
     said |= {"path": _path(args), "content": args.get("content")}
@@ -80,12 +78,12 @@ def file_to_write(event: Event, facts: LegFacts) -> dict[str, Any]:
     return said
 
 
-def command_to_run(event: Event, facts: LegFacts) -> dict[str, Any]:
+def command_to_run(event: Event[ToolBeforeCall], facts: LegFacts) -> dict[str, Any]:
     said, args = _args(event)
     return {**said, "command": args.get("command")}
 
 
-def url_to_fetch(event: Event, facts: LegFacts) -> dict[str, Any]:
+def url_to_fetch(event: Event[ToolBeforeCall], facts: LegFacts) -> dict[str, Any]:
     from cru.tools.web import sensitive_reason
 
     said, args = _args(event)

@@ -33,9 +33,9 @@ class EventMapping(Struct, frozen=True):
     name: str
     event: str = ""
     unavailable: str = ""
-    accepts: Callable[[Event], bool] | None = None
-    subject: Callable[[Event], str] | None = None
-    fields: Callable[[Event, SessionFacts], dict[str, Any]] | None = None
+    accepts: Callable[[Event[Any]], bool] | None = None
+    subject: Callable[[Event[Any]], str] | None = None
+    fields: Callable[[Event[Any], SessionFacts], dict[str, Any]] | None = None
     answer: Callable[[HookEntry, Event, CommandResult, SessionFacts], HookResult] | None = None
 
 

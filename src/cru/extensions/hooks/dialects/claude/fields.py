@@ -33,13 +33,12 @@ def source(word: str) -> Callable[[Event, SessionFacts], dict[str, Any]]:
     return lambda event, about: {"source": word}
 
 
-def opened(event: Event) -> str:
+def opened(event: Event[p.SessionStarted]) -> str:
     payload = event.payload
-    assert isinstance(payload, p.SessionStarted)
     return "resume" if payload.resumed or payload.source == "resume" else "startup"
 
 
-def on_opened(event: Event, about: SessionFacts) -> dict[str, Any]:
+def on_opened(event: Event[p.SessionStarted], about: SessionFacts) -> dict[str, Any]:
     model = getattr(event.payload, "model", "")
     return {"source": opened(event), **({"model": model} if model else {})}
 
@@ -49,9 +48,8 @@ def ended(event: Event) -> str:
     return reason if reason in ("clear", "resume", "logout", "prompt_input_exit") else "other"
 
 
-def prompt(event: Event, about: SessionFacts) -> dict[str, Any]:
+def prompt(event: Event[p.MessageReceived], about: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    assert isinstance(payload, p.MessageReceived)
     return {
         "prompt": payload.content,
         "prompt_id": payload.ref,
@@ -63,15 +61,13 @@ def called(event: Event, about: SessionFacts) -> dict[str, Any]:
     return tools.call(common.tool(event), common.args(event), getattr(event.payload, "call_id", ""), about)
 
 
-def question(event: Event, about: SessionFacts) -> dict[str, Any]:
+def question(event: Event[p.PermissionRequested], about: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    assert isinstance(payload, p.PermissionRequested)
     return {**called(event, about), "permission_suggestions": [], "reason": payload.why}
 
 
-def completed(event: Event, about: SessionFacts) -> dict[str, Any]:
+def completed(event: Event[p.ToolCompleted], about: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    assert isinstance(payload, p.ToolCompleted)
     known = called(event, about)
     response = tools.response(payload.name, known["tool_input"], payload.result)
     return {**known, "tool_response": response, "duration_ms": round(payload.duration)}
@@ -81,18 +77,16 @@ def was_run(event: Event) -> bool:
     return getattr(event.payload, "which", "") in RAN
 
 
-def failed(event: Event, about: SessionFacts) -> dict[str, Any]:
+def failed(event: Event[p.ToolFailed], about: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    assert isinstance(payload, p.ToolFailed)
     return {
         **called(event, about), "error": payload.error, "is_interrupt": payload.which == "interrupted",
         "is_timeout": payload.which == "timeout", "duration_ms": round(payload.duration),
     }  # fmt: skip
 
 
-def batch(event: Event, about: SessionFacts) -> dict[str, Any]:
+def batch(event: Event[p.ToolBatchCompleted], about: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    assert isinstance(payload, p.ToolBatchCompleted)
     calls = [tools.call(one.name, arguments(one.arguments), one.id, about) for one in payload.tool_calls]
     return {"tool_calls": calls}
 
@@ -106,9 +100,8 @@ def dialog(event: Event) -> str:
     return DIALOGS.get(getattr(event.payload, "kind", ""), "elicitation_dialog")
 
 
-def notice(event: Event, about: SessionFacts) -> dict[str, Any]:
+def notice(event: Event[p.InteractionRequested], about: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    assert isinstance(payload, p.InteractionRequested)
     asks = "cru needs your permission: " if payload.kind == "permission" else ""
     return {"message": asks + payload.prompt, "title": "cru", "notification_type": dialog(event)}
 
@@ -122,9 +115,8 @@ def caused(cause: str) -> Callable[[Event], bool]:
     return lambda event: getattr(event.payload, "cause", "") == cause and not event.stamp.is_sub_agent
 
 
-def stop(event: Event, about: SessionFacts) -> dict[str, Any]:
+def stop(event: Event[p.TurnComplete], about: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    assert isinstance(payload, p.TurnComplete)
     count = effects.blocks(event, about)
     return {
         "stop_hook_active": count > 0, "last_assistant_message": payload.response, "background_tasks": [], "session_crons": [],
@@ -139,9 +131,8 @@ def error(event: Event) -> str:
     return ERRORS.get(status, usual)
 
 
-def failure(event: Event, about: SessionFacts) -> dict[str, Any]:
+def failure(event: Event[p.TurnComplete], about: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    assert isinstance(payload, p.TurnComplete)
     return {"error": error(event), "error_details": payload.error, "last_assistant_message": payload.response}
 
 
@@ -153,7 +144,6 @@ def before_compaction(event: Event, about: SessionFacts) -> dict[str, Any]:
     return {"trigger": trigger(event), "custom_instructions": ""}
 
 
-def after_compaction(event: Event, about: SessionFacts) -> dict[str, Any]:
+def after_compaction(event: Event[p.SessionCompacted], about: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    assert isinstance(payload, p.SessionCompacted)
     return {"trigger": payload.trigger, "compact_summary": payload.summary}

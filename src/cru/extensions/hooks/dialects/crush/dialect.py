@@ -124,9 +124,8 @@ def _tool_fields(event: Event, about: SessionFacts) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _prompt_fields(event: Event, about: SessionFacts) -> dict[str, Any]:
+def _prompt_fields(event: Event[MessageReceived], about: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    assert isinstance(payload, MessageReceived)
     return {"prompt": payload.content, "attachments": [a.path for a in payload.attachments]}
 
 

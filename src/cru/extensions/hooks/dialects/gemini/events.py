@@ -24,7 +24,7 @@ RETRIED, RETRIES = "gemini retry", 8
 """The counter of AfterAgent hooks that made the running turn go on, and where that ends."""
 REASONS = ("exit", "clear", "logout", "prompt_input_exit")
 NOT_YET = model.NOT_YET
-Meaning = Callable[[Event, GeminiOutput, SessionFacts], HookResult]
+Meaning = Callable[[Event[Any], GeminiOutput, SessionFacts], HookResult]
 
 
 def _field(event: Event, name: str) -> Any:
@@ -190,7 +190,7 @@ class _Selection:
     def __init__(self) -> None:
         self._agents: dict[str, _Selected] = {}
 
-    def __call__(self, event: Event, out: GeminiOutput, about: SessionFacts) -> HookResult:
+    def __call__(self, event: Event[ToolsSelect], out: GeminiOutput, about: SessionFacts) -> HookResult:
         config = out.specific.get("toolConfig")
         now = self._now(event)
         if not isinstance(config, dict):
@@ -206,9 +206,8 @@ class _Selection:
         kept = () if now.nothing else tuple(name for name in now.tools if name in now.allowed)
         return told(out, Answer(changes=(Change("tools", "set", kept),)), odd)
 
-    def _now(self, event: Event) -> _Selected:
+    def _now(self, event: Event[ToolsSelect]) -> _Selected:
         stamp, payload = event.stamp, event.payload
-        assert isinstance(payload, ToolsSelect)
         known = self._agents.get(stamp.agent_id)
         if known is None or known.seq != stamp.dispatch_seq:
             known = self._agents[stamp.agent_id] = _Selected(stamp.dispatch_seq, payload.tools)
