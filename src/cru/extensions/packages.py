@@ -31,7 +31,11 @@ class Package(Struct, frozen=True):
 
 
 class PackageCache(Struct, frozen=True):
-    """`cache/packages.json`: what was found while the folders of the search path had these mtimes (nanoseconds; 0 = none)."""
+    """`cache/packages.json`.
+
+    folders: of the search path, with their mtimes in nanoseconds (0: none) when this was found
+    packages: what was found
+    """
 
     folders: tuple[tuple[str, int], ...]
     packages: tuple[Package, ...] = ()

@@ -140,7 +140,11 @@ class Values(tuple[Any, ...]):
 
 
 class Object:
-    """A value with methods. `METHODS` are the ones that extensions may call (`obj:method(...)` in Lua), `FIELDS` what they may read."""
+    """A value with methods.
+
+    METHODS: those that extensions may call (`obj:method(...)` in Lua)
+    FIELDS: what they may read
+    """
 
     __slots__ = ("__weakref__",)
     METHODS: tuple[str, ...] = ()

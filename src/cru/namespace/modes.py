@@ -24,7 +24,12 @@ _BASE = "ask"
 
 
 class Mode(Struct, frozen=True):
-    """`tools` are globs of names (None = all); the lists hold rules `tool` or `tool:glob`."""
+    """A mode that a script defined. The lists hold rules `tool` or `tool:glob`.
+
+    tools: globs of the tools that are offered; None: all
+    default: what holds where no rule does: ask, allow or deny
+    allow, deny, ask: rules; deny beats ask beats allow
+    """
 
     name: str
     description: str = ""

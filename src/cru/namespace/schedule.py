@@ -90,8 +90,10 @@ async def _repeat(work: Callback, every: float) -> None:
 
 
 class _Failures:
-    """The calls of one scheduled function: the same error is told once, and how often it came when that is over. `running` is how
-    many calls failed, one after another, up to now."""
+    """The calls of one scheduled function: the same error is told once, and how often it came when that is over.
+
+    running: how many calls failed, one after another, up to now
+    """
 
     def __init__(self, work: Callback) -> None:
         self.running = 0

@@ -88,7 +88,11 @@ async def _wait(seconds: float, jitter: bool, error: Exception) -> None:
 
 
 class TokenBucket(Object):
-    """Starts full; gains one token every `interval` seconds, up to `capacity`."""
+    """A bucket that starts full.
+
+    capacity: the most tokens that it holds
+    interval: seconds in which it gains one token
+    """
 
     METHODS = ("acquire", "try_acquire", "remaining")
 

@@ -34,7 +34,11 @@ class Dependency(Struct, frozen=True):
 
 
 class Manifest(Struct, frozen=True):
-    """`main` is the file that is run ("" = not said); `enabled` is overruled by `[plugins.NAME] enabled`. Other keys are ignored."""
+    """What stands in a manifest. Other keys are ignored.
+
+    main: the file that is run; "": not said
+    enabled: overruled by `[plugins.NAME] enabled`
+    """
 
     name: str = ""
     version: str = "0.0.0"

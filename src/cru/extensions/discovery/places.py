@@ -26,8 +26,14 @@ MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
 class PluginFolders(Struct, frozen=True):
-    """home: cru's home folder; root: the project; env: what the search path variables are read from; runtimepath and config: the
-    settings of these names, `[plugins]` as a whole. Everything is looked up anew by each call: files come and go."""
+    """Every place where plugins may be. All is looked up anew by each call: files come and go.
+
+    home: cru's home folder
+    root: the project
+    env: what the search path variables are read from
+    runtimepath: the setting of this name
+    config: `[plugins]` as a whole
+    """
 
     home: Path
     root: Path
@@ -105,7 +111,12 @@ class PluginFolders(Struct, frozen=True):
 
 
 class ProjectPlugins(Struct, frozen=True):
-    """The plugins of a project: the copy of its folder, if it is trusted; else those that are there, and why they are not loaded."""
+    """The plugins of a project.
+
+    copy: the copy of its folder, if it is trusted
+    untrusted: those that are there, if it is not
+    problems: why they are not loaded
+    """
 
     copy: Path | None = None
     untrusted: tuple[DiscoveredPlugin, ...] = ()

@@ -35,7 +35,13 @@ NOT_AVAILABLE = ("view", "view.handler")
 
 
 class LuaAnnotation(Struct, frozen=True):
-    """One annotation on a function. `function` is its path as written (`M.on_turn_complete`), `line` where it stands."""
+    """One annotation on a function.
+
+    kind: handler, tool, command, …
+    function: its path as written (`M.on_turn_complete`)
+    line: where it stands
+    local: the function is local, so that nobody can reach it
+    """
 
     kind: str
     function: str

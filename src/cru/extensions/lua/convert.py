@@ -68,8 +68,11 @@ class LuaData(LuaError):
 
 
 class HostFunction:
-    """A Python function as Lua calls it. `dialog`: it waits for a person, so its waiting is not limited; `least`: how many arguments
-    it must have."""
+    """A Python function as Lua calls it.
+
+    dialog: it waits for a person, so its waiting is not limited
+    least: how many arguments it must have
+    """
 
     __slots__ = ("call", "dialog", "least")
 
@@ -110,7 +113,11 @@ class LuaReference:
 
 
 class Converter:
-    """The Python side of pack.lua. `function` and `table` make the handles of Lua's functions and tables."""
+    """The Python side of pack.lua.
+
+    function, table: make the references to Lua's functions and tables
+    hosts: values of Python that Lua holds, by their number
+    """
 
     def __init__(self, function: Callable[[int], LuaReference], table: Callable[[int], LuaReference]) -> None:
         self.hosts: dict[int, Any] = {}

@@ -49,8 +49,19 @@ class LuaFailure(NamedTuple):
 
 
 class LuaCall:
-    """One run of a Lua function. `budget` and `wait` are the seconds left (wait None: no limit, and each stretch between two waits
-    has the whole budget)."""
+    """One run of a Lua function.
+
+    budget: seconds of run time that are left; `full` of them at the start
+    wait: seconds of waiting that are left; None: no limit, and each stretch between two waits has the whole budget
+    longest: the seconds of waiting at the start
+    deadline: when the run time is over, while it runs
+    host: seconds that functions of `cru` may still take beside the run time
+    awaiting: what it waits for
+    dialog: whether that waits for a person, so that it is not limited
+    is_overdue: it was ended because it ran too long
+    fatal: what ends it, however Lua goes on
+    cause: what a function of Python raised last
+    """
 
     __slots__ = (
         "awaiting",

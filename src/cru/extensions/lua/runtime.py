@@ -75,8 +75,13 @@ class LuaTable(LuaReference):
 
 
 class LuaVM:
-    """One machine. `memory_mb`: what Lua may hold; `run_seconds`: its own run time in one call; `wait_seconds`: waiting in one call
-    (not counted while a dialog is open). `print` takes what Lua prints; default: standard error. Raises LuaError without lupa."""
+    """One machine. Raises LuaError without lupa.
+
+    memory_mb: what Lua may hold, in MiB
+    run_seconds: its own run time in one call
+    wait_seconds: waiting in one call (not counted while a dialog is open)
+    print: takes what Lua prints; default: standard error
+    """
 
     def __init__(
         self,

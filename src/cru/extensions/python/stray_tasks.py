@@ -26,8 +26,11 @@ AT_ONCE = (SystemExit, KeyboardInterrupt)
 
 
 class StrayTasks:
-    """The exception handler of a loop, and the factory of its tasks. `paths` are files and folders of plugins, with the plugin's name;
-    `tasks` those that a plugin's code began, with the plugin."""
+    """The exception handler of a loop, and the factory of its tasks.
+
+    paths: files and folders of plugins, with the plugin's name
+    tasks: those that a plugin's code began, with the plugin
+    """
 
     def __init__(self, stream: Stream) -> None:
         self.paths: dict[str, str] = {}

@@ -26,7 +26,11 @@ return type(health) == "function" and health or nil
 
 
 class HealthCheck(Struct, frozen=True):
-    """One line of a report: level ok, info, warn or error; `advice` says what to do."""
+    """One line of a report.
+
+    level: ok, info, warn or error
+    advice: what to do
+    """
 
     level: str
     text: str

@@ -6,7 +6,11 @@ from msgspec import Struct
 
 
 class TestFailure(Struct, frozen=True):
-    """A test that failed. `suite` is "outer / inner"; `file` is empty and `line` 0 where nothing says the place."""
+    """A test that failed.
+
+    suite: "outer / inner"
+    file, line: empty and 0 where nothing says the place
+    """
 
     name: str = ""
     suite: str = ""

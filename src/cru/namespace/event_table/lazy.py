@@ -7,8 +7,11 @@ from typing import Any
 
 
 class Lazy:
-    """A value that is made when it is first read. `small`: what it is made of, if that may as well be sent to another language at
-    once."""
+    """A value that is made when it is first read.
+
+    make: makes it
+    small: what it is made of, if that may as well be sent to another language at once
+    """
 
     __slots__ = ("_value", "make", "small")
 
@@ -25,7 +28,7 @@ class Lazy:
 
 
 class LazyDict(dict[str, Any]):
-    """A dict whose Lazy values are made when they are read, for handlers in Python. `stored` gives them as they are."""
+    """A dict whose Lazy values are made when they are read, for handlers in Python. `raw_items` gives them as they are."""
 
     def __getitem__(self, key: str) -> Any:
         value = super().__getitem__(key)

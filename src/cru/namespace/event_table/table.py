@@ -20,7 +20,12 @@ from cru.namespace.event_table.lazy import Lazy, LazyDict
 
 
 class EventAlias(Struct, frozen=True):
-    """One name. `events`: ours; `keys`: their key → our field; only these are shown if `only`."""
+    """A name that a script may listen to.
+
+    events: our events behind it
+    keys: its key → our field
+    only: only these keys are shown
+    """
 
     events: tuple[str, ...]
     keys: Mapping[str, str] = {}

@@ -26,7 +26,13 @@ CALL_SECONDS = 60.0
 
 
 class Guard(Struct, frozen=True):
-    """What must hold before a state is left: a shell command that succeeds, or a function. `timeout` in seconds."""
+    """What must hold before a state is left: a shell command that succeeds, or a function.
+
+    shell: the command, "" for a function
+    call: the function; None: it is a command
+    timeout: seconds
+    about: what must hold, in words of the definition
+    """
 
     shell: str = ""
     call: Callback | None = None
@@ -39,7 +45,11 @@ class Guard(Struct, frozen=True):
 
 
 class Limits(Struct, frozen=True):
-    """How long something may last, 0 = as long as it likes; `on_limit` is the state that follows, "" = the workflow stops."""
+    """How long something may last.
+
+    legs, rounds: 0: as long as it likes
+    on_limit: the state that follows; "": the workflow stops
+    """
 
     legs: int = 0
     rounds: int = 0
@@ -47,7 +57,13 @@ class Limits(Struct, frozen=True):
 
 
 class WorkflowState(Struct, frozen=True):
-    """One state. tools: globs (None = all); to: where it goes on, through the guard; back: where it may return to without it."""
+    """One state of a workflow.
+
+    tools: globs of the tools that it allows; None: all
+    to: where it goes on, through the guard
+    back: where it may return to, without the guard
+    final: the workflow is done in it
+    """
 
     name: str
     instruction: str = ""
@@ -69,7 +85,11 @@ class WorkflowState(Struct, frozen=True):
 
 
 class Definition(Struct, frozen=True):
-    """A whole workflow; `states` in the order in which they are reached from the initial one."""
+    """A whole workflow.
+
+    states: by name, in the order in which they are reached from the initial one
+    limits: of a whole run
+    """
 
     name: str
     initial: str

@@ -25,7 +25,13 @@ class WorkflowError(NamespaceError):
 
 
 class WorkflowMachine:
-    """`record` is None until it is started. `paused`: no continuations until the next prompt of the user."""
+    """A workflow, and where it stands.
+
+    owner: the plugin that defined it
+    record: None until it is started
+    problem: why what is saved is not understood, "" if it is
+    paused: no continuations until the next prompt of the user
+    """
 
     def __init__(self, definition: Definition, owner: Host) -> None:
         self.definition = definition

@@ -17,7 +17,11 @@ MAX_TRANSITIONS = 200
 
 
 class Transition(Struct, frozen=True, rename={"from_": "from"}):
-    """One transition. `at` in unix seconds; the first one of a run comes from ""."""
+    """One move from state to state.
+
+    from_: "" for the first one of a run
+    at: Unix seconds
+    """
 
     from_: str
     to: str
@@ -27,8 +31,14 @@ class Transition(Struct, frozen=True, rename={"from_": "from"}):
 
 
 class WorkflowRecord(Struct):
-    """What is saved. `why` says why it is not running; `legs` and `rounds` count in this state, `total_*` since it was started;
-    `refused` is what the guard said last, "" since the state was entered."""
+    """What is saved of a run.
+
+    why: why it is not running
+    legs, rounds: in this state
+    total_legs, total_rounds: since it was started
+    refused: what the guard said last, "" since the state was entered
+    history: the last moves, the oldest first
+    """
 
     state: str
     status: Status = "running"

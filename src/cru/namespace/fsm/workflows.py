@@ -49,9 +49,15 @@ def bind_saved_runs(parts: Parts) -> None:
 
 
 class Workflows:
-    """`machines` by name; lost: by name, why a run that nobody defines binds the model all the same. told: the model knows the states as
-    they are; in_leg: the agent is at work; moving: in this batch a move was asked for; handed: the agent handed over to the user in this
-    leg."""
+    """The workflows of one session.
+
+    machines: by name
+    lost: by name, why a run that nobody defines binds the model all the same
+    told: whether the model knows the states as they are
+    _in_leg: whether the agent is at work
+    _moving: whether a move was asked for in this batch
+    _handed: whether the agent handed over to the user in this leg
+    """
 
     def __init__(self, parts: Parts) -> None:
         self.machines: dict[str, WorkflowMachine] = {}

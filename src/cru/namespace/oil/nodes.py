@@ -15,7 +15,12 @@ _HINTS = {"table": "wrap data in a node, as in cru.oil.text(...)", "function": "
 
 
 class Node(Object):
-    """One node: `kind`, `props` and `children`; `with_style` and the others give a new one."""
+    """One node of a view. Its methods give a new one.
+
+    kind: text, col, row, …
+    props: by name, what the kind takes
+    children: the nodes in it
+    """
 
     METHODS = ("with_style", "with_padding", "with_border", "with_margin", "gap", "justify", "align", "as_data")
 
