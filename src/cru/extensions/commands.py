@@ -58,7 +58,7 @@ async def start_services(host: Host, services: object) -> None:
         await start_service(entry.name, entry.description, entry.function)
 
 
-def parse_arguments(typed: str) -> dict[str, Any]:
+def parse_arguments(typed: str) -> dict[str, object]:
     """What a command's function gets first: `input` and `_raw` as typed, `_args` the words (quotes hold words together), `_positional`
     those without `key=`, and each `key=value` under its key."""
     try:
@@ -84,33 +84,33 @@ class PluginCommandContext(Object):
 
     def __init__(self, host: Host, name: str) -> None:
         self._host = host
-        self._kept: dict[str, Any] = {}
+        self._kept: dict[str, object] = {}
         self.session = SessionView(host)
         self.session_id = host.session.parts.store.session_id
         self.handler_name = name
 
-    def set(self, key: str, value: Any = None) -> None:
+    def set(self, key: str, value: object = None) -> None:
         self._kept[key] = value
 
-    def get(self, key: str) -> Any:
+    def get(self, key: str) -> object:
         return self._kept.get(key)
 
-    async def emit(self, name: str, payload: Any = None) -> None:
+    async def emit(self, name: str, payload: object = None) -> None:
         """Raise an event of one's own; those who listen to that name hear it before this returns."""
         await self._host.session.parts.bus.dispatch(Custom(name, payload))
 
-    def display_info(self, *words: Any) -> None:
+    def display_info(self, *words: object) -> None:
         self._display(words, is_error=False)
 
-    def display_error(self, *words: Any) -> None:
+    def display_error(self, *words: object) -> None:
         self._display(words, is_error=True)
 
-    def _display(self, words: tuple[Any, ...], is_error: bool) -> None:
+    def _display(self, words: tuple[object, ...], is_error: bool) -> None:
         text = "".join(str(word) for word in words if word is not self)
         self._host.session.parts.bus.stream.tell(CommandSaid(self.handler_name, text, is_error))
 
 
-async def _run(host: Host, name: str, function: Callable[..., Any], typed: str) -> CommandResult:
+async def _run(host: Host, name: str, function: Callable[..., object], typed: str) -> CommandResult:
     """Call the function in its plugin's name. Raises CommandFailed."""
     token = HOST.set(host)
     try:
@@ -126,7 +126,7 @@ async def _run(host: Host, name: str, function: Callable[..., Any], typed: str) 
         HOST.reset(token)
 
 
-def _read_result(host: Host, name: str, value: Any) -> CommandResult:
+def _read_result(host: Host, name: str, value: object) -> CommandResult:
     """What the function returned: a text or {message} is shown, {error} is a failure, {inject} gives the prompt; what is shown is shown
     beside a failure, too. Raises CommandFailed and BadArgument."""
     if value is None:
@@ -149,7 +149,7 @@ def _read_result(host: Host, name: str, value: Any) -> CommandResult:
     return CommandResult(message) if inject is None else CommandResult(message, inject.content, inject.model)
 
 
-def _inject(value: Mapping[str, Any]) -> Inject | None:
+def _inject(value: Mapping[str, object]) -> Inject | None:
     if value.get("inject") is None or value["inject"] is False:
         return None
     inject = values.read_inject(value["inject"], model=value.get("model"))
@@ -158,7 +158,7 @@ def _inject(value: Mapping[str, Any]) -> Inject | None:
     return inject
 
 
-def _text(field: str, value: Mapping[str, Any]) -> str:
+def _text(field: str, value: Mapping[str, object]) -> str:
     raw = value.get(field)
     if raw is None or raw is False:
         return ""
@@ -167,5 +167,5 @@ def _text(field: str, value: Mapping[str, Any]) -> str:
     return tostring(raw)
 
 
-def _is_text(value: Any) -> bool:
+def _is_text(value: object) -> bool:
     return isinstance(value, (str, int, float)) and not isinstance(value, bool)

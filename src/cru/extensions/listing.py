@@ -12,7 +12,7 @@ from cru.namespace.callbacks import recent_failures
 LINE = re.compile(r"\.\w+:(\d+)")
 
 
-def plugin_rows(extensions: Extensions) -> list[dict[str, Any]]:
+def plugin_rows(extensions: Extensions) -> list[dict[str, object]]:
     """Every plugin by name: how it is, and all that it registered."""
     return [_row(extensions, plugin) for plugin in sorted(extensions.plugins, key=lambda plugin: plugin.name)]
 
@@ -34,12 +34,12 @@ def _sentence(text: str) -> str:
     return "; ".join(" ".join(line.split()) for line in text.splitlines() if line.strip()).replace(":;", ":")
 
 
-def _handler(handler: dict[str, Any]) -> str:
+def _handler(handler: dict[str, object]) -> str:
     pattern = f" pattern {handler['pattern']}" if handler["pattern"] else ""
     return f"{handler['event']} priority {handler['priority']}{pattern} {handler['where']}".rstrip()
 
 
-def _row(extensions: Extensions, loaded: LoadedPlugin) -> dict[str, Any]:
+def _row(extensions: Extensions, loaded: LoadedPlugin) -> dict[str, object]:
     session, found = extensions.session, loaded.found
     row: dict[str, Any] = {
         "name": loaded.name, "owner": loaded.name, "version": found.manifest.version if found.manifest is not None else "",

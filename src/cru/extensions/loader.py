@@ -34,7 +34,7 @@ ROUNDS = 3
 class Language(Protocol):
     """What runs the plugins of one language; made when the first one is there."""
 
-    def plugin(self, found: DiscoveredPlugin, config: Mapping[str, Any]) -> Plugin: ...
+    def plugin(self, found: DiscoveredPlugin, config: Mapping[str, object]) -> Plugin: ...
 
     async def load(self, found: DiscoveredPlugin, host: Host) -> None: ...
 
@@ -146,7 +146,7 @@ class PluginLoader:
                 "what takes longer may go on beside everything else (cru.spawn), or give it more time: [plugins] setup_timeout",
             ) from error
 
-    def _plugin_config(self, name: str) -> dict[str, Any]:
+    def _plugin_config(self, name: str) -> dict[str, object]:
         section = self._config.get(name)
         return {k: v for k, v in section.items() if k != "enabled"} if isinstance(section, Mapping) else {}
 
@@ -178,7 +178,7 @@ def _check_loadable(found: DiscoveredPlugin, active: Collection[str]) -> None:
             raise PluginFailed(f"it depends on the plugin {name}, which is not active", "`cru plugin list` says why")
 
 
-async def _call_in_time(host: Host, context: str, function: Callable[..., Any], *args: object) -> None:
+async def _call_in_time(host: Host, context: str, function: Callable[..., object], *args: object) -> None:
     """Call what takes something back. One that fails, or does not end, is reported."""
     try:
         async with asyncio.timeout(TEARDOWN_SECONDS) as clock:

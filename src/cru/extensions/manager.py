@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -45,7 +44,7 @@ class Extensions:
     session: what they share; None before `open`
     """
 
-    def __init__(self, places: PluginFolders, config: Mapping[str, Any], home: Path) -> None:
+    def __init__(self, places: PluginFolders, config: Mapping[str, object], home: Path) -> None:
         self.places = places
         self.config = config
         self.home = home

@@ -42,7 +42,7 @@ def make_parameter(name: str, kind: str, description: str, optional: bool = Fals
     )
 
 
-def _schema(kind: str) -> dict[str, Any]:
+def _schema(kind: str) -> dict[str, object]:
     array = re.match(r"^array<(\w+)>$|^\{(\w+)\}$", kind)
     if array:
         return {"type": "array", "items": _schema(array[1] or array[2])}
@@ -132,14 +132,14 @@ class PluginTool:
     hidden = False
 
     def __init__(
-        self, host: Host, name: str, description: str, schema: dict[str, Any], function: Callable[..., Any]
+        self, host: Host, name: str, description: str, schema: dict[str, object], function: Callable[..., object]
     ) -> None:
         self.spec = ToolSpec(name, description, schema)
         self.source = host.plugin.name
         self._host = host
         self._function = function
 
-    def check(self, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
+    def check(self, arguments: str | Mapping[str, object]) -> dict[str, object]:
         """Raises ArgumentError that names the field and why."""
         try:
             fields = msgspec.json.decode(arguments or "{}") if isinstance(arguments, str) else dict(arguments)
@@ -159,13 +159,13 @@ class PluginTool:
             _check_type(name, value, known[name].get("type", ""))
         return fields
 
-    def subject(self, args: Mapping[str, Any]) -> str:
+    def subject(self, args: Mapping[str, object]) -> str:
         return ""
 
-    def paths(self, args: Mapping[str, Any]) -> Iterable[tuple[Access, str]]:
+    def paths(self, args: Mapping[str, object]) -> Iterable[tuple[Access, str]]:
         return ()
 
-    async def run(self, args: dict[str, Any], running: ToolContext) -> ToolResult:
+    async def run(self, args: dict[str, object], running: ToolContext) -> ToolResult:
         """Call the plugin's function in its name. Raises ToolError."""
         token = HOST.set(self._host)
         try:
@@ -184,13 +184,13 @@ class PluginTool:
             raise ToolError(f"what it returned cannot be read: {described(raised)}") from raised
 
 
-def _result(value: Any) -> ToolResult:
+def _result(value: object) -> ToolResult:
     if isinstance(value, Mapping) and value.get("error"):
         return ToolResult(str(value["error"]), is_error=True)
     return ToolResult(value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=repr).decode())
 
 
-def _check_type(name: str, value: Any, kind: str) -> None:
+def _check_type(name: str, value: object, kind: str) -> None:
     expected = PYTHON_TYPES.get(kind)
     if expected and (not isinstance(value, expected) or (isinstance(value, bool) and kind != "boolean")):
         raise ArgumentError(f"`{name}`: expected {kind}, got {type(value).__name__}")

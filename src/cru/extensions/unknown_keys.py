@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
 
 from cru.config.closest import closest, did_you_mean, distance
 from cru.namespace.arguments import warn
@@ -25,7 +24,7 @@ SYNONYMS = {
 """Words of other systems that no counting of letters leads to ours."""
 
 
-def check_entry(host: Host, what: str, spec: Mapping[str, Any], known: Collection[str]) -> None:
+def check_entry(host: Host, what: str, spec: Mapping[str, object], known: Collection[str]) -> None:
     """Every key of a tool, a command or a service must be known."""
     for key in sorted(map(str, spec)):
         if key not in known:
@@ -34,7 +33,7 @@ def check_entry(host: Host, what: str, spec: Mapping[str, Any], known: Collectio
             host.problem(f"{what}: unknown key `{key}`; {hint or 'known: ' + ', '.join(known)}")
 
 
-def check_result(what: str, result: Mapping[str, Any], known: Collection[str]) -> None:
+def check_result(what: str, result: Mapping[str, object], known: Collection[str]) -> None:
     """What a function returned may hold anything: only keys that are nearly known are told."""
     for key in sorted(map(str, result)):
         if key not in known and (near := did_you_mean(key, known)):
@@ -49,7 +48,7 @@ def check_type_word(host: Host, what: str, word: str, known: Iterable[str]) -> N
         host.problem(f"{what}: unknown type `{word}`; {near}")
 
 
-def check_plugin_table(host: Host, table: Mapping[str, Any], spell: Callable[[str], str] = str) -> None:
+def check_plugin_table(host: Host, table: Mapping[str, object], spell: Callable[[str], str] = str) -> None:
     """The table that a plugin returned, or its module: it may hold anything, so only what is nearly a known name and of its kind is
     told. `said` has values, or the names of their types in Lua."""
     for key in sorted(map(str, table)):
@@ -68,7 +67,7 @@ def _is_slip(key: str, name: str) -> bool:
     return bool(name) and distance(key, name) <= max(1, len(key) // 3)
 
 
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     if isinstance(value, str):
         return value
     return "table" if isinstance(value, Mapping) else "function" if callable(value) else ""

@@ -8,7 +8,7 @@ from typing import Any
 from cru.namespace.host import BadArgument, host
 
 
-def lua_type(value: Any) -> str:
+def lua_type(value: object) -> str:
     """What Lua calls the type of this value."""
     if value is None:
         return "nil"
@@ -23,7 +23,7 @@ def lua_type(value: Any) -> str:
     return "function" if callable(value) else "userdata"
 
 
-def tostring(value: Any) -> str:
+def tostring(value: object) -> str:
     """The text that Lua's `tostring` gives for plain data; tables become JSON."""
     if isinstance(value, str):
         return value
@@ -41,14 +41,14 @@ def tostring(value: Any) -> str:
     return encode("tostring", value).decode()
 
 
-def text(where: str, name: str, value: Any) -> str:
+def text(where: str, name: str, value: object) -> str:
     """A string. Raises BadArgument that names the function and the argument."""
     if not isinstance(value, str):
         raise BadArgument(f"{where}: {name} must be a string, got {lua_type(value)}")
     return value
 
 
-def number(where: str, name: str, value: Any, least: float | None = None) -> float:
+def number(where: str, name: str, value: object, least: float | None = None) -> float:
     """A finite number, at least `least`. Raises BadArgument."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise BadArgument(f"{where}: {name} must be a number, got {lua_type(value)}")
@@ -58,7 +58,7 @@ def number(where: str, name: str, value: Any, least: float | None = None) -> flo
     return value
 
 
-def whole(where: str, name: str, value: Any, least: int | None = None) -> int:
+def whole(where: str, name: str, value: object, least: int | None = None) -> int:
     """An integer; a float without a fraction is one. Raises BadArgument."""
     result = number(where, name, value, least)
     if result != int(result):
@@ -66,7 +66,7 @@ def whole(where: str, name: str, value: Any, least: int | None = None) -> int:
     return int(result)
 
 
-def function(where: str, name: str, value: Any) -> Callable[..., Any]:
+def function(where: str, name: str, value: object) -> Callable[..., object]:
     """Something to call. Raises BadArgument."""
     if not callable(value):
         raise BadArgument(f"{where}: {name} must be a function, got {lua_type(value)}")
@@ -93,7 +93,7 @@ def array(where: str, name: str, value: Any) -> list[Any]:
     return list(value)
 
 
-def texts(where: str, name: str, value: Any) -> list[str]:
+def texts(where: str, name: str, value: object) -> list[str]:
     """An array of strings; numbers become text, as in Lua. Raises BadArgument."""
     items = array(where, name, value)
     for item in items:

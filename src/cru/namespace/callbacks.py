@@ -21,7 +21,7 @@ MAX_FAILURES = 100
 CANCEL_SECONDS = GRACE + 0.5
 """Seconds that a cancelled task may take to end: what a plugin in Python has, and a little more."""
 
-_BACKGROUND_TASK: ContextVar[asyncio.Task[Any] | None] = ContextVar("cru_background", default=None)
+_BACKGROUND_TASK: ContextVar[asyncio.Task[object] | None] = ContextVar("cru_background", default=None)
 """The background task in which this runs."""
 
 
@@ -31,7 +31,7 @@ class Callback(Struct, frozen=True):
     function: Callable[..., Any]
     host: Host
 
-    async def call(self, *args: Any) -> Any:
+    async def call(self, *args: object) -> object:
         """Call it in its owner's name."""
         plugin = self.host.plugin
         # A function of Lua is its own boundary, and may return several values.
@@ -46,7 +46,7 @@ class Callback(Struct, frozen=True):
         """The same for work that may go on for ever: the waiting of a function of Lua is limited otherwise."""
         return Callback(getattr(self.function, "detached", self.function), self.host)
 
-    async def guarded(self, context: str, *args: Any) -> Any:
+    async def guarded(self, context: str, *args: object) -> object:
         """Call it; an error is reported and kept, and None comes back."""
         try:
             return await self.call(*args)
@@ -64,7 +64,7 @@ class CallbackFailure(Struct, frozen=True):
     at: float
 
 
-def bind_callback(function: Callable[..., Any]) -> Callback:
+def bind_callback(function: Callable[..., object]) -> Callback:
     return Callback(function, host())
 
 
@@ -80,7 +80,7 @@ def recent_failures(session: PluginSession) -> deque[CallbackFailure]:
     return session.family_state("errors", lambda: deque[CallbackFailure](maxlen=MAX_FAILURES))
 
 
-def error_value(error: BaseException) -> Any:
+def error_value(error: BaseException) -> object:
     """What an error is for an extension: the object that its own code raised, else the message."""
     original = getattr(error, "original", None)
     if original is not None:

@@ -10,7 +10,7 @@ from cru.namespace.host import BadArgument, host
 from cru.namespace.log import log
 
 
-def string(value: Any, name: str, opts: dict[str, Any] | None = None) -> str | None:
+def string(value: object, name: str, opts: dict[str, object] | None = None) -> str | None:
     """check.string(value, name, {optional}?) -> value. Raises BadArgument; with optional = true, nil passes.
 
     Example: cru.check.string("x", "title") --> "x"
@@ -19,7 +19,7 @@ def string(value: Any, name: str, opts: dict[str, Any] | None = None) -> str | N
     return checked
 
 
-def number(value: Any, name: str, opts: dict[str, Any] | None = None) -> float | None:
+def number(value: object, name: str, opts: dict[str, object] | None = None) -> float | None:
     """check.number(value, name, {min, max, optional}?) -> value. Raises BadArgument.
 
     Example: pcall(cru.check.number, 7, "count", {max=5}) --> false
@@ -35,7 +35,7 @@ def number(value: Any, name: str, opts: dict[str, Any] | None = None) -> float |
     return checked
 
 
-def boolean(value: Any, name: str, opts: dict[str, Any] | None = None) -> bool | None:
+def boolean(value: object, name: str, opts: dict[str, object] | None = None) -> bool | None:
     """check.boolean(value, name, {optional}?) -> value. Raises BadArgument.
 
     Example: cru.check.boolean(true, "force") --> true
@@ -44,7 +44,7 @@ def boolean(value: Any, name: str, opts: dict[str, Any] | None = None) -> bool |
     return checked
 
 
-def table(value: Any, name: str, opts: dict[str, Any] | None = None) -> Any:
+def table(value: object, name: str, opts: dict[str, object] | None = None) -> object:
     """check.table(value, name, {optional}?) -> value. Raises BadArgument.
 
     Example: pcall(cru.check.table, 1, "opts") --> false
@@ -52,7 +52,7 @@ def table(value: Any, name: str, opts: dict[str, Any] | None = None) -> Any:
     return _typed("table", value, name, opts)
 
 
-def func(value: Any, name: str, opts: dict[str, Any] | None = None) -> Callable[..., Any] | None:
+def func(value: object, name: str, opts: dict[str, object] | None = None) -> Callable[..., object] | None:
     """check.func(value, name, {optional}?) -> value. Raises BadArgument.
 
     Example: pcall(cru.check.func, 1, "callback") --> false
@@ -61,7 +61,7 @@ def func(value: Any, name: str, opts: dict[str, Any] | None = None) -> Callable[
     return checked
 
 
-def one_of(value: Any, choices: list[Any], name: str, opts: dict[str, Any] | None = None) -> Any:
+def one_of(value: object, choices: list[object], name: str, opts: dict[str, object] | None = None) -> object:
     """check.one_of(value, choices, name, {optional}?) -> value. Raises BadArgument.
 
     Example: cru.check.one_of("a", {"a", "b"}, "mode") --> "a"

@@ -16,7 +16,7 @@ WITHHELD = frozenset(
 _CHANGED = "config"
 
 
-def get(key: str) -> Any:
+def get(key: str) -> object:
     """config.get(key) -> a setting by its name, or nil; if the part before the first dot names a plugin, what `[plugins.NAME]`
     says: config.get("todo-list.default_file").
 
@@ -31,7 +31,7 @@ def get(key: str) -> Any:
     return dict(setting) if isinstance(setting, Mapping) else setting
 
 
-async def set_(values: dict[str, Any]) -> None:
+async def set_(values: dict[str, object]) -> None:
     """config.set{key = value, ...}: for `config.get` of all plugins of this session; nothing is written to a file, and the engine
     keeps its own settings. Announces `config:changed` for each key. Raises BadArgument.
 
@@ -45,7 +45,7 @@ async def set_(values: dict[str, Any]) -> None:
         await session.parts.bus.dispatch(ConfigChanged(str(key), value))
 
 
-def section(name: str) -> dict[str, Any] | None:
+def section(name: str) -> dict[str, object] | None:
     """config[NAME] -> the table `[plugins.NAME]`, or nil.
 
     Example: cru.config["no such plugin"] --> nil
@@ -54,7 +54,7 @@ def section(name: str) -> dict[str, Any] | None:
     return None if section is None else dict(section)
 
 
-def _plugin(name: str) -> Mapping[str, Any] | None:
+def _plugin(name: str) -> Mapping[str, object] | None:
     here = host()
     if name == here.plugin.name:
         return here.plugin.config
@@ -63,7 +63,7 @@ def _plugin(name: str) -> Mapping[str, Any] | None:
     return section if isinstance(section, Mapping) else None
 
 
-def _settings() -> dict[str, Any]:
+def _settings() -> dict[str, object]:
     """All settings in plain types, secrets masked, with what scripts changed."""
     session = host().session
     settings = session.parts.services.settings

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
 
 from cru.engine import compaction
 from cru.engine.history import BYTES_PER_TOKEN, History
@@ -89,7 +88,7 @@ def messages(session_id: str | None = None) -> Values:
     return Values(([{"role": message.role, "content": message.content} for message in history], None))
 
 
-def remove(session_id: str | None, which: dict[str, Any]) -> Values:
+def remove(session_id: str | None, which: dict[str, object]) -> Values:
     """context.remove(session_id, {type="all"} | {type="first"|"last", n=} | {type="indices", start=, ["end"]=}) -> how many messages the
     model sees no more, or (nil, message). Indices count from 0, the end is not included. Calls and results go with their reply. The
     log keeps every line. Not while a prompt is being answered.
@@ -115,7 +114,7 @@ def remove(session_id: str | None, which: dict[str, Any]) -> Values:
     return Values((len(removed), None))
 
 
-def attach(session_id: str | None, words: str, opts: dict[str, Any] | None = None) -> Values | bool:
+def attach(session_id: str | None, words: str, opts: dict[str, object] | None = None) -> Values | bool:
     """context.attach(session_id, text, {key}?) -> true, or (false, reason). Adds the text to the next prompt; a key that was used before
     adds nothing, and a session takes 2,000 characters in all.
 
@@ -142,11 +141,11 @@ class _Attached:
     """What waits for the next prompt."""
 
     def __init__(self) -> None:
-        self.keys: dict[Any, str] = {}
+        self.keys: dict[object, str] = {}
         self.used = 0
         self._texts: list[tuple[str, str]] = []
 
-    def take(self, owner: str, words: str, key: Any) -> None:
+    def take(self, owner: str, words: str, key: object) -> None:
         self._texts.append((owner, words))
         self.used += len(words)
         if key is not None:
@@ -187,7 +186,7 @@ def _held(parts: Parts) -> AbstractContextManager[None]:
     return nullcontext() if getattr(parts.store, "held", False) else parts.store.lock("a script")
 
 
-def _chosen(where: str, fields: dict[str, Any], messages: Sequence[Entry]) -> Sequence[Entry]:
+def _chosen(where: str, fields: dict[str, object], messages: Sequence[Entry]) -> Sequence[Entry]:
     kind = fields.get("type")
     if kind == "all":
         return messages

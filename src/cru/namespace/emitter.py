@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 from weakref import WeakSet
 
 from msgspec import Struct
@@ -30,11 +29,11 @@ class Emitter(Object):
         self._listeners: dict[str, list[_Listener]] = {}
         self._last: dict[str, int] = {}
 
-    def on(self, event: str, listener: Callable[..., Any], owner: str | None = None) -> int:
+    def on(self, event: str, listener: Callable[..., object], owner: str | None = None) -> int:
         """Listen; gives the id for `off`. Raises BadArgument."""
         return self._add(event, listener, owner, once=False)
 
-    def once(self, event: str, listener: Callable[..., Any], owner: str | None = None) -> int:
+    def once(self, event: str, listener: Callable[..., object], owner: str | None = None) -> int:
         """Listen once; it is removed before it is called."""
         return self._add(event, listener, owner, once=True)
 
@@ -45,7 +44,7 @@ class Emitter(Object):
         self._check_owner("emitter:off", name, lambda entry: entry.id == number)
         return self._remove(name, number)
 
-    async def emit(self, event: str, *args: Any) -> None:
+    async def emit(self, event: str, *args: object) -> None:
         """Call everybody who listens now, one after another."""
         name = tostring(event)
         for listener in list(self._listeners.get(name, ())):
@@ -55,7 +54,7 @@ class Emitter(Object):
                 self._remove(name, listener.id)
             await listener.call.guarded(f"listener of {name}", *args)
 
-    async def emit_async(self, event: str, *args: Any) -> None:
+    async def emit_async(self, event: str, *args: object) -> None:
         """The same as `emit`: it too returns after the last listener."""
         await self.emit(event, *args)
 
@@ -76,7 +75,7 @@ class Emitter(Object):
         for name in [tostring(event)] if event is not None else list(self._listeners):
             self._keep(name, lambda listener: caller not in (self._maker, listener.call.host.plugin.name))
 
-    def _add(self, event: str, listener: Callable[..., Any], owner: str | None, *, once: bool) -> int:
+    def _add(self, event: str, listener: Callable[..., object], owner: str | None, *, once: bool) -> int:
         name = tostring(event)
         function(f"emitter:{'once' if once else 'on'}", "fn", listener)
         self._last[name] = number = self._last.get(name, 0) + 1

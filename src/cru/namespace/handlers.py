@@ -43,13 +43,13 @@ class Context(Object):
     def session(self) -> SessionView:
         return SessionView(self._host)
 
-    def set(self, key: str, value: Any = None) -> None:
+    def set(self, key: str, value: object = None) -> None:
         self._chain()[key] = value
 
-    def get(self, key: str) -> Any:
+    def get(self, key: str) -> object:
         return self._chain().get(key)
 
-    async def emit(self, name: str, payload: Any = None) -> None:
+    async def emit(self, name: str, payload: object = None) -> None:
         """Raise an event of one's own; those who listen to that name hear it before this returns, the same plugin too. At most 16
         events deep."""
         frame = FRAME.get()
@@ -60,12 +60,12 @@ class Context(Object):
         finally:
             FRAME.reset(token)
 
-    def _chain(self) -> dict[str, Any]:
+    def _chain(self) -> dict[str, object]:
         """What the handlers of this dispatch share."""
         shared: dict[str, Any] = self._host.session.shared
         if shared.get("chain", (0,))[0] != self._seq:
             shared["chain"] = (self._seq, {})
-        values: dict[str, Any] = shared["chain"][1]
+        values: dict[str, object] = shared["chain"][1]
         return values
 
 
@@ -74,7 +74,7 @@ class PluginHandler:
 
     copies = True
 
-    def __init__(self, host: Host, name: str, function: Callable[..., Any], priority: int, label: str) -> None:
+    def __init__(self, host: Host, name: str, function: Callable[..., object], priority: int, label: str) -> None:
         self._host = host
         self._name = name
         self._function = function
@@ -98,7 +98,7 @@ class PluginHandler:
             return self._waited(event, result, sent)
         return self._answer(event, result, sent)
 
-    async def _waited(self, event: Event, awaitable: Awaitable[Any], sent: Mapping[str, Any]) -> Answer:
+    async def _waited(self, event: Event, awaitable: Awaitable[object], sent: Mapping[str, object]) -> Answer:
         token = HOST.set(self._host)
         try:
             result = await awaitable
@@ -108,7 +108,7 @@ class PluginHandler:
             HOST.reset(token)
         return self._answer(event, result, sent)
 
-    def _answer(self, event: Event, result: Any, sent: Mapping[str, Any]) -> Answer:
+    def _answer(self, event: Event, result: object, sent: Mapping[str, object]) -> Answer:
         if isinstance(result, Answer):
             return limit_texts(result)
         answer, warnings = parse.parse_answer(self._name, event.row, result, sent)
@@ -133,5 +133,5 @@ class PluginHandler:
         return bool(self._host.session.shared.get("stopped") == event.stamp.dispatch_seq)
 
 
-def _same(awaitable: Any) -> Any:
+def _same(awaitable: object) -> object:
     return awaitable

@@ -41,7 +41,7 @@ def info(message: str) -> None:
     _add("info", message, None)
 
 
-def warn(message: str, advice: Any = None) -> None:
+def warn(message: str, advice: object = None) -> None:
     """health.warn(message, advice?): advice is a text, or an array of texts.
 
     Example: cru.health.warn("it is old", "update it") --> nil
@@ -49,7 +49,7 @@ def warn(message: str, advice: Any = None) -> None:
     _add("warn", message, advice)
 
 
-def error(message: str, advice: Any = None) -> None:
+def error(message: str, advice: object = None) -> None:
     """health.error(message, advice?): only this makes the report unhealthy.
 
     Example: cru.health.error("no such program", {"install it"}) --> nil

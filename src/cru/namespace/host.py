@@ -40,7 +40,7 @@ class NotAvailable(NamespaceError):
     pass
 
 
-def invoke(function: Callable[..., Any], *args: Any) -> Any:
+def invoke(function: Callable[..., object], *args: object) -> object:
     """How a plugin in Python is called: the result, or something to await for it."""
     return function(*args)
 
@@ -151,10 +151,10 @@ class Object:
     FIELDS: tuple[str, ...] = ()
 
 
-async def call(function: Callable[..., Any], *args: Any) -> Any:
+async def call(function: Callable[..., object], *args: object) -> object:
     """Call a function of an extension, whatever its language, and wait for what it returns."""
     result = function(*args)
     if isawaitable(result):
-        awaitable: Awaitable[Any] = result
+        awaitable: Awaitable[object] = result
         return await awaitable
     return result

@@ -15,7 +15,7 @@ TIMEOUT = 30.0
 _OPTIONS = ("headers", "body", "timeout")
 
 
-async def get(url: str, opts: dict[str, Any] | None = None) -> dict[str, Any]:
+async def get(url: str, opts: dict[str, object] | None = None) -> dict[str, object]:
     """http.get(url, {headers, body, timeout=30}?) -> {status, ok, headers, body}; header names in lower case, ok for 200 to 299.
     If there is no answer: {ok=false, status=0, body="", headers={}, error}. Redirects are followed, ten at most. Raises
     BadArgument only.
@@ -25,7 +25,7 @@ async def get(url: str, opts: dict[str, Any] | None = None) -> dict[str, Any]:
     return await _send("cru.http.get", "GET", url, opts)
 
 
-async def post(url: str, opts: dict[str, Any] | None = None) -> dict[str, Any]:
+async def post(url: str, opts: dict[str, object] | None = None) -> dict[str, object]:
     """http.post(url, {headers, body, timeout}?) -> as get. The body is sent as it is.
 
     Example: cru.http.post("not a url", {body="{}"}).status --> 0
@@ -33,7 +33,7 @@ async def post(url: str, opts: dict[str, Any] | None = None) -> dict[str, Any]:
     return await _send("cru.http.post", "POST", url, opts)
 
 
-async def put(url: str, opts: dict[str, Any] | None = None) -> dict[str, Any]:
+async def put(url: str, opts: dict[str, object] | None = None) -> dict[str, object]:
     """http.put(url, opts?) -> as get.
 
     Example: cru.http.put("not a url").ok --> false
@@ -41,7 +41,7 @@ async def put(url: str, opts: dict[str, Any] | None = None) -> dict[str, Any]:
     return await _send("cru.http.put", "PUT", url, opts)
 
 
-async def patch(url: str, opts: dict[str, Any] | None = None) -> dict[str, Any]:
+async def patch(url: str, opts: dict[str, object] | None = None) -> dict[str, object]:
     """http.patch(url, opts?) -> as get.
 
     Example: cru.http.patch("not a url").ok --> false
@@ -49,7 +49,7 @@ async def patch(url: str, opts: dict[str, Any] | None = None) -> dict[str, Any]:
     return await _send("cru.http.patch", "PATCH", url, opts)
 
 
-async def delete(url: str, opts: dict[str, Any] | None = None) -> dict[str, Any]:
+async def delete(url: str, opts: dict[str, object] | None = None) -> dict[str, object]:
     """http.delete(url, opts?) -> as get.
 
     Example: cru.http.delete("not a url").ok --> false
@@ -57,7 +57,7 @@ async def delete(url: str, opts: dict[str, Any] | None = None) -> dict[str, Any]
     return await _send("cru.http.delete", "DELETE", url, opts)
 
 
-async def request(opts: dict[str, Any]) -> dict[str, Any]:
+async def request(opts: dict[str, object]) -> dict[str, object]:
     """http.request{url, method="GET", headers, body, timeout} -> as get; also HEAD and OPTIONS.
 
     Example: cru.http.request({url="not a url", method="HEAD"}).ok --> false

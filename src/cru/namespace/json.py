@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cru.namespace import plain_data
 from cru.namespace.arguments import array as as_array
 from cru.namespace.arguments import text
@@ -11,7 +9,7 @@ from cru.namespace.arguments import text
 NULL = None
 
 
-def encode(value: Any) -> str:
+def encode(value: object) -> str:
     """json.encode(value) -> string. Raises BadArgument for what is not data: functions, NaN, tables that hold themselves.
 
     Example: cru.json.encode({a=1}) --> '{"a":1}'
@@ -19,7 +17,7 @@ def encode(value: Any) -> str:
     return plain_data.encode("cru.json.encode", value).decode()
 
 
-def decode(source: str) -> Any:
+def decode(source: str) -> object:
     """json.decode(text) -> value. Raises BadArgument for what is not JSON.
 
     Example: cru.json.decode('[1, 2]')[2] --> 2
@@ -27,7 +25,7 @@ def decode(source: str) -> Any:
     return plain_data.decode("cru.json.decode", text("cru.json.decode", "text", source))
 
 
-def array(value: Any = None) -> list[Any]:
+def array(value: object = None) -> list[object]:
     """json.array(table?) -> the table, marked as an array: an empty one encodes as `[]`. Raises BadArgument for one with keys.
 
     Example: cru.json.encode(cru.json.array({})) --> "[]"

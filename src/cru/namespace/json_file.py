@@ -17,7 +17,7 @@ Rescue = Callable[[bytes], dict[str, Any]]
 """What of a damaged file must not be forgotten: it is written in its place."""
 
 
-def load(path: Path, rescue: Rescue | None = None) -> dict[str, Any]:
+def load(path: Path, rescue: Rescue | None = None) -> dict[str, object]:
     """The object; {} if there is no file. A file that holds no object is kept beside as `NAME.corrupt-N`, with a warning.
     Raises NamespaceError if it cannot be read."""
     try:
@@ -35,7 +35,7 @@ def load(path: Path, rescue: Rescue | None = None) -> dict[str, Any]:
     return content
 
 
-def update(path: Path, change: Callable[[dict[str, Any]], T], rescue: Rescue | None = None) -> T:
+def update(path: Path, change: Callable[[dict[str, object]], T], rescue: Rescue | None = None) -> T:
     """Read, change, replace; gives what `change` gives. Raises NamespaceError if it cannot be written."""
     from cru.files.atomic import file_lock, replace_file
 
@@ -58,7 +58,7 @@ def update(path: Path, change: Callable[[dict[str, Any]], T], rescue: Rescue | N
     return result
 
 
-def _aside(path: Path, why: str, rescued: dict[str, Any]) -> dict[str, Any]:
+def _aside(path: Path, why: str, rescued: dict[str, object]) -> dict[str, object]:
     """Out of the way with it; what is rescued stands in its place from now on."""
     from cru.files.atomic import replace_file, set_aside
 

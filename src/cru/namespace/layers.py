@@ -13,7 +13,7 @@ class Layers:
     """Values by key, each with the plugin that set it. The newest holds; what a plugin set goes with it, and the one before holds again."""
 
     def __init__(self) -> None:
-        self._all: dict[Hashable, dict[str, Any]] = {}
+        self._all: dict[Hashable, dict[str, object]] = {}
 
     def __contains__(self, key: Hashable) -> bool:
         return key in self._all
@@ -29,7 +29,7 @@ class Layers:
         values = self._all.get(key)
         return next(reversed(values.values())) if values else default
 
-    def set(self, owner: str, key: Hashable, value: Any) -> None:
+    def set(self, owner: str, key: Hashable, value: object) -> None:
         values = self._all.setdefault(key, {})
         values.pop(owner, None)
         values[owner] = value

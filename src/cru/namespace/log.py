@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cru.events.stream import Notice
 from cru.namespace.arguments import lua_type, options, table, tostring
 from cru.namespace.host import BadArgument, host
@@ -13,7 +11,7 @@ _NAMES = {"trace": 0, "debug": 1, "info": 2, "warn": 3, "warning": 3, "error": 4
 _OPTIONS = ("progress",)
 
 
-def log(level: str | int, message: Any = "") -> None:
+def log(level: str | int, message: object = "") -> None:
     """log(level, message). Levels debug, info, warn, error, or a number of `cru.log.levels`; an unknown one counts as info.
     Warnings and errors are shown; info and debug with -v.
 
@@ -30,7 +28,7 @@ def log(level: str | int, message: Any = "") -> None:
     here.session.parts.bus.stream.tell(Notice(kind, f"{prefix}{tostring(message)}", here.plugin.name))  # type: ignore[arg-type]
 
 
-def toast(message: Any) -> None:
+def toast(message: object) -> None:
     """toast(message): a short note that everybody sees, the same as notify(message).
 
     Example: cru.toast("done") --> nil
@@ -38,7 +36,7 @@ def toast(message: Any) -> None:
     notify(message)
 
 
-def notify(message: Any, level: int | str | None = None, opts: dict[str, Any] | None = None) -> None:
+def notify(message: object, level: int | str | None = None, opts: dict[str, object] | None = None) -> None:
     """notify(message, level?=INFO, {progress={current,total}}?). Always shown, whatever the level.
 
     Example: cru.notify("copying", 2, {progress={current=1, total=3}}) --> nil
@@ -55,7 +53,7 @@ def notify(message: Any, level: int | str | None = None, opts: dict[str, Any] | 
     here.session.parts.bus.stream.tell(kind)
 
 
-def notify_once(message: Any, level: int | str | None = None, opts: dict[str, Any] | None = None) -> bool:
+def notify_once(message: object, level: int | str | None = None, opts: dict[str, object] | None = None) -> bool:
     """notify_once(message, level?, opts?) -> true the first time in a session, false when this text was shown before.
 
     Example: cru.notify_once("please update") --> true

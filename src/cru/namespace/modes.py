@@ -4,7 +4,6 @@ what it would allow. Built in are ask (also called normal), auto, plan and trust
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from msgspec import Struct
 
@@ -45,7 +44,7 @@ class _Modes(Struct):
     current: str = ""
 
 
-def get(name: str) -> dict[str, Any] | None:
+def get(name: str) -> dict[str, object] | None:
     """modes[NAME] -> {description, ...}, or nil.
 
     Example: cru.modes.plan.description --> "only reads"
@@ -59,7 +58,7 @@ def get(name: str) -> dict[str, Any] | None:
     return {"description": MODE_DESCRIPTIONS[built_in], "tools": "*"} if built_in in MODES else None
 
 
-def set_(name: str, definition: dict[str, Any] | None = None) -> None:
+def set_(name: str, definition: dict[str, object] | None = None) -> None:
     """modes[NAME] = {description, tools = "*"|{globs}, permissions = "ask"|"allow"|"deny"|{default, allow, deny, ask}}; nil removes it.
     The lists hold rules "tool" or "tool:glob"; deny beats ask beats allow. `get_session().mode = NAME` switches to it. Raises
     BadArgument.

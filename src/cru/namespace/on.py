@@ -82,7 +82,7 @@ def _grouped_handlers(here: Host) -> dict[int, list[int]]:
     return groups
 
 
-def _register(event: str, first: Any, second: Any, named: dict[str, Any], once: bool) -> Any:
+def _register(event: str, first: object, second: object, named: dict[str, object], once: bool) -> object:
     if not isinstance(event, str):
         raise BadArgument(
             "cru.on: the first argument is the name of an event", 'cru.on("turn:complete", function(ctx, event) … end)'
@@ -104,7 +104,7 @@ def _register(event: str, first: Any, second: Any, named: dict[str, Any], once: 
     return register_handler(event, function, fields)
 
 
-def _decorator(event: str, options: dict[str, Any]) -> Callable[[F], F]:
+def _decorator(event: str, options: dict[str, object]) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         register_handler(event, function, dict(options))
         return function
@@ -140,7 +140,7 @@ def _literal(name: str) -> str:
     return "".join(f"\\{c}" if c in "*?[]{}\\" else c for c in name)
 
 
-def _priority(value: Any) -> int:
+def _priority(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadArgument(f"cru.on: priority must be a number, not {value!r}")
     try:

@@ -29,7 +29,7 @@ class Option(Struct, frozen=True):
     fields: dict[str, Any]
 
     @property
-    def info(self) -> dict[str, Any]:
+    def info(self) -> dict[str, object]:
         return {"path": list(self.path), "name": self.path[-1] if self.path else "", "type": self.type}
 
 
@@ -40,7 +40,7 @@ class OptionTree(Struct, frozen=True):
     options: tuple[Option, ...]
 
 
-async def options(tree: dict[str, Any]) -> None:
+async def options(tree: dict[str, object]) -> None:
     """options{type="group", args={KEY = {type="input"|"select"|"toggle"|"range"|"execute"|"group", name, desc, get=fn(info),
     set=fn(info, value), func=fn(info), values, min, max, disabled, hidden, order=100}}}. get, set, func, values, disabled and hidden
     are inherited from the group; any field may be fn(info), info is {path, name, type}. Raises BadArgument.
@@ -59,7 +59,7 @@ async def options(tree: dict[str, Any]) -> None:
             await Callback(option.fields["set"], here).guarded(f"option {'.'.join(option.path)}", option.info, value)
 
 
-async def describe_options(session: PluginSession, plugin: str) -> list[dict[str, Any]]:
+async def describe_options(session: PluginSession, plugin: str) -> list[dict[str, object]]:
     """For faces: the options of a plugin in order, with {path, type, value} and the fields of SHOWN, functions called."""
     tree = _tree(session, plugin)
     rows = []
@@ -71,7 +71,7 @@ async def describe_options(session: PluginSession, plugin: str) -> list[dict[str
     return sorted(rows, key=lambda row: (len(row["path"]) > 1, row["path"][:-1], row["order"]))
 
 
-async def change_option(session: PluginSession, plugin: str, path: str, value: Any = None) -> None:
+async def change_option(session: PluginSession, plugin: str, path: str, value: object = None) -> None:
     """For faces: set an option by its dotted path, or run an `execute`. Raises BadArgument, and what the plugin raises."""
     tree = _tree(session, plugin)
     option = next((entry for entry in tree.options if ".".join(entry.path) == path), None)
@@ -99,7 +99,7 @@ async def change_option(session: PluginSession, plugin: str, path: str, value: A
         HOST.reset(token)
 
 
-def _walk(path: tuple[str, ...], spec: dict[str, Any], above: dict[str, Any]) -> Iterator[Option]:
+def _walk(path: tuple[str, ...], spec: dict[str, object], above: dict[str, object]) -> Iterator[Option]:
     where = f"cru.options: {'.'.join(path) or 'the tree'}"
     kind = spec.get("type", "group" if "args" in spec else None)
     if kind not in TYPES:

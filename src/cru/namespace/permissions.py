@@ -18,7 +18,7 @@ from cru.namespace.host import host
 _SAFE = ("read", "memory", "flow")
 
 
-def on_request(work: Callable[[dict[str, Any]], Any], opts: dict[str, Any] | None = None) -> int:
+def on_request(work: Callable[[dict[str, object]], object], opts: dict[str, object] | None = None) -> int:
     """permissions.on_request(fn(req), {pattern, priority=100}?) -> id. req is {tool_name, args, file_path, mode, is_safe}; fn returns
     {allow = true}, {deny = true, reason?} or nil. Asked only where a rule or the mode would ask a person; a refusal beats every allow,
     and an error, or a verdict that cannot be read, refuses. `pattern` is a glob of tool names.

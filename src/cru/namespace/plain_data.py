@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from cru.namespace.host import BadArgument
@@ -12,7 +10,7 @@ _PLAIN = (str, int, float, bool, type(None))
 DEPTH = 100
 
 
-def encode(where: str, value: Any, *, sort: bool = False) -> bytes:
+def encode(where: str, value: object, *, sort: bool = False) -> bytes:
     """The value as JSON. Raises BadArgument for functions, NaN, cycles (more than 100 levels) and text that is not Unicode."""
     check(where, value)
     try:
@@ -21,7 +19,7 @@ def encode(where: str, value: Any, *, sort: bool = False) -> bytes:
         raise BadArgument(f"{where}: not JSON data: {error}") from error
 
 
-def check(where: str, value: Any, depth: int = 0) -> None:
+def check(where: str, value: object, depth: int = 0) -> None:
     """That a value is plain data. Raises BadArgument."""
     if depth > DEPTH:
         raise BadArgument(f"{where}: more than {DEPTH} levels deep, or a table that holds itself")
@@ -40,7 +38,7 @@ def check(where: str, value: Any, depth: int = 0) -> None:
         raise BadArgument(f"{where}: {value} cannot be written as JSON")
 
 
-def decode(where: str, text: str | bytes) -> Any:
+def decode(where: str, text: str | bytes) -> object:
     """The value of a JSON text. Raises BadArgument."""
     try:
         return msgspec.json.decode(text)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cru.events.stream import FactPublished, StatusChanged
 from cru.namespace import plain_data
 from cru.namespace.arguments import number, options, text, tostring
@@ -16,7 +14,7 @@ MOST_KEYS, MOST_CHARACTERS = 16, 256
 LEVELS = ("info", "warn", "error")
 
 
-def publish(key: str, value: Any = None) -> None:
+def publish(key: str, value: object = None) -> None:
     """publish(key, value): keys are targets, session_title and isolation; any JSON value. Raises BadArgument.
 
     Example: cru.publish("session_title", "A day at sea") --> nil
@@ -39,7 +37,7 @@ def publish(key: str, value: Any = None) -> None:
     tell(FactPublished(owner.plugin.name, key, value))
 
 
-def set_status(opts: dict[str, Any]) -> None:
+def set_status(opts: dict[str, object]) -> None:
     """set_status{session?, key, text, level="info"|"warn"|"error", progress?}: one line of a plugin's own; progress is 0 to 1. Raises
     BadArgument.
 
@@ -57,7 +55,7 @@ def set_status(opts: dict[str, Any]) -> None:
     _status(StatusChanged(host().plugin.name, key, words, level, part))
 
 
-def clear_status(opts: dict[str, Any]) -> None:
+def clear_status(opts: dict[str, object]) -> None:
     """clear_status{session?, key} takes a status back. Raises BadArgument.
 
     Example: cru.clear_status({key="sync"}) --> nil
@@ -68,7 +66,7 @@ def clear_status(opts: dict[str, Any]) -> None:
     _status(StatusChanged(host().plugin.name, text(where, "key", fields.get("key")), ""))
 
 
-def statusline_set(session_id: str | None, key: str, value: Any) -> dict[str, Any]:
+def statusline_set(session_id: str | None, key: str, value: object) -> dict[str, object]:
     """statusline.set(session_id, key, value) -> {ok = true, value, unchanged}, or {ok = false, reason}. At most 16 keys of 256
     characters each; a longer value is cut.
 
@@ -91,7 +89,7 @@ def statusline_set(session_id: str | None, key: str, value: Any) -> dict[str, An
     return {"ok": True, "value": words, "unchanged": unchanged}
 
 
-def statusline_clear(session_id: str | None, key: str) -> dict[str, Any]:
+def statusline_clear(session_id: str | None, key: str) -> dict[str, object]:
     """statusline.clear(session_id, key) -> {ok = true, unchanged}, or {ok = false, reason}
 
     Example: cru.statusline.clear(nil, "branch").ok --> true

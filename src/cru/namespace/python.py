@@ -7,8 +7,6 @@ gets an underscore: `emitter.global_()`.
 
 from __future__ import annotations
 
-from typing import Any
-
 from cru.namespace.names import CONSTANTS, INDEXED, NAMES, NOT_AVAILABLE, load_target, not_available
 
 _TARGETS = {**CONSTANTS, **NAMES}
@@ -21,7 +19,7 @@ class Family:
     def __init__(self, path: str) -> None:
         object.__setattr__(self, "_path", path)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         path: str = object.__getattribute__(self, "_path")
         full = f"{path}.{name.removesuffix('_')}" if path else name.removesuffix("_")
         if name.startswith("__"):
@@ -36,19 +34,19 @@ class Family:
             return self[name]
         raise AttributeError(_unknown(full), name=name, obj=self)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         self[name] = value
 
-    def __getitem__(self, key: str) -> Any:
+    def __getitem__(self, key: str) -> object:
         return load_target(self._indexed(key)[0])(key)
 
-    def __setitem__(self, key: str, value: Any) -> None:
+    def __setitem__(self, key: str, value: object) -> None:
         assign = self._indexed(key)[1]
         if not assign:
             raise AttributeError(f"cru.{self}.{key} cannot be assigned")
         load_target(assign)(key, value)
 
-    def __call__(self, *args: Any, **named: Any) -> Any:
+    def __call__(self, *args: object, **named: object) -> object:
         path = str(self)
         if path not in NAMES:
             raise TypeError(f"cru.{path} is no function")
@@ -74,12 +72,12 @@ class Family:
 NAMESPACE = Family("")
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     return getattr(NAMESPACE, name)
 
 
-def _unavailable(name: str) -> Any:
-    def raise_error(*_: Any, **__: Any) -> Any:
+def _unavailable(name: str) -> object:
+    def raise_error(*_: object, **__: object) -> object:
         raise not_available(name)
 
     return raise_error

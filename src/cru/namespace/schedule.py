@@ -24,7 +24,7 @@ class _Schedules(Struct):
     live: dict[int, Task[Any]] = field(default_factory=dict)
 
 
-def spawn(work: Callable[[], Any]) -> None:
+def spawn(work: Callable[[], object]) -> None:
     """spawn(fn) runs fn beside everything else and returns at once; its errors are reported. Raises BadArgument.
 
     Example: cru.spawn(function() end) --> nil
@@ -33,7 +33,7 @@ def spawn(work: Callable[[], Any]) -> None:
     run_in_background(background.host, background.guarded, "spawned function")
 
 
-def schedule(opts: float | dict[str, Any], work: Callable[[], Any]) -> int:
+def schedule(opts: float | dict[str, object], work: Callable[[], object]) -> int:
     """schedule(seconds | {every=seconds}, fn) -> handle. Calls fn again and again, first after one interval, until it is cancelled
     or the session closes; `interval` is another word for `every`. An interval under 0.05 s counts as 0.05 s. While fn fails, the pause
     doubles each time, up to 60 s, and the same error is told once. At most 256 at a time. Raises BadArgument, NamespaceError.

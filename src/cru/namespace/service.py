@@ -65,7 +65,7 @@ def define(spec: dict[str, Any]) -> dict[str, Any]:
     return {"desc": service.desc, "fn": ServiceStarter(service)}
 
 
-async def status(name: str) -> dict[str, Any] | None:
+async def status(name: str) -> dict[str, object] | None:
     """service.status(name) -> {running, healthy, name, desc}, or nil; healthy is nil without a health function, false if it fails.
 
     Example: cru.service.status("no such service") --> nil
@@ -74,7 +74,7 @@ async def status(name: str) -> dict[str, Any] | None:
     return None if service is None else await _status(service)
 
 
-async def list_() -> list[dict[str, Any]]:
+async def list_() -> list[dict[str, object]]:
     """service.list() -> the status of every service.
 
     Example: #cru.service.list() --> 0
@@ -96,7 +96,7 @@ async def stop(name: str) -> bool:
     return await _ended(service)
 
 
-async def start_service(name: str, desc: str, work: Callable[..., Any]) -> None:
+async def start_service(name: str, desc: str, work: Callable[..., object]) -> None:
     """Start a service that a plugin's table names: one that `define` made, or a function, which is not started again if it fails."""
     if isinstance(work, ServiceStarter):
         await work()
@@ -111,7 +111,7 @@ class ServiceStarter:
     def __init__(self, service: _Service) -> None:
         self._service = service
 
-    async def __call__(self, *_: Any) -> bool:
+    async def __call__(self, *_: object) -> bool:
         if self._service.running:
             return False
         self._service.task = run_in_background(self._service.start.host, _run, self._service)
@@ -142,11 +142,11 @@ async def _run(service: _Service) -> None:
     await Callback(again, service.start.host).guarded(f"service {service.name}")
 
 
-def _retryable(error: Any) -> bool:
+def _retryable(error: object) -> bool:
     return not (isinstance(error, dict) and error.get("retryable") is False)
 
 
-def _value(service: _Service, key: str, spec: Any) -> Any:
+def _value(service: _Service, key: str, spec: object) -> object:
     fields = spec if isinstance(spec, dict) else {"default": spec}
     owner = service.start.host
     if fields.get("secret"):
@@ -157,14 +157,14 @@ def _value(service: _Service, key: str, spec: Any) -> Any:
     return fields.get("default") if configured is None else configured
 
 
-async def _status(service: _Service) -> dict[str, Any]:
+async def _status(service: _Service) -> dict[str, object]:
     healthy: bool | None = None
     if service.health is not None:
         healthy = bool(await service.health.guarded(f"health of the service {service.name}"))
     return {"running": service.running, "healthy": healthy, "name": service.name, "desc": service.desc}
 
 
-def _optional(where: str, name: str, fields: dict[str, Any]) -> Callback | None:
+def _optional(where: str, name: str, fields: dict[str, object]) -> Callback | None:
     value = fields.get(name)
     return None if value is None else bind_callback(function(where, name, value))
 

@@ -45,7 +45,7 @@ class SessionObject(Object):
             raise _unknown(name)
         return _fixed(session, name)
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         session: PluginSession = object.__getattribute__(self, "_session")
         if name == "mode":
             modes.switch_mode(session, text("session.mode", "mode", value))
@@ -56,12 +56,12 @@ class SessionObject(Object):
         else:
             raise _unknown(name)
 
-    def set_variable(self, key: str, value: Any = None) -> None:
+    def set_variable(self, key: str, value: object = None) -> None:
         """Keep a JSON value for this run of the session; nil removes it."""
         plain_data.encode("session:set_variable", value)
         _variables(self._session)[text("session:set_variable", "key", key)] = value
 
-    def get_variable(self, key: str) -> Any:
+    def get_variable(self, key: str) -> object:
         """A value that was kept, or nil."""
         return _variables(self._session).get(text("session:get_variable", "key", key))
 
@@ -79,7 +79,7 @@ def get_session() -> SessionObject:
     return SessionObject(host().session)
 
 
-def get_default(name: str) -> Any:
+def get_default(name: str) -> object:
     """defaults[NAME] -> what was assigned to it in this session, or nil.
 
     Example: cru.defaults.temperature --> nil
@@ -87,7 +87,7 @@ def get_default(name: str) -> Any:
     return _knobs(host().session).get(_known(name))
 
 
-def set_default(name: str, value: Any = None) -> None:
+def set_default(name: str, value: object = None) -> None:
     """defaults[NAME] = value: system_prompt, temperature (0 to 2), max_tokens (more than 0), thinking_budget; nil takes it back. It
     holds from the next request of this session on, system_prompt from the next prompt on. Raises BadArgument.
 
@@ -138,7 +138,7 @@ def _listen(event: str, work: Any, where: str) -> int:
     return host().listen(event, work, where=where)
 
 
-def _fixed(session: PluginSession, name: str) -> Any:
+def _fixed(session: PluginSession, name: str) -> object:
     if name == "id":
         return session.parts.store.session_id
     if name == "workspace":
@@ -151,7 +151,7 @@ def _fixed(session: PluginSession, name: str) -> Any:
     return settings.as_dict().get("model") if settings is not None else None
 
 
-def _variables(session: PluginSession) -> dict[str, Any]:
+def _variables(session: PluginSession) -> dict[str, object]:
     return session.family_state("variables", dict[str, Any])
 
 
@@ -188,7 +188,7 @@ def _prompt(knobs: Layers, event: Event[SystemPromptBuild]) -> Answer:
     )
 
 
-def _set_knob(session: PluginSession, name: str, value: Any) -> None:
+def _set_knob(session: PluginSession, name: str, value: object) -> None:
     where = f"cru.defaults.{name}"
     if value is None:
         _knobs(session).remove(where, name)

@@ -20,10 +20,10 @@ class ScriptState(Object):
     def __init__(self, host: Host) -> None:
         self._host = host
 
-    def get(self, key: str) -> Any:
+    def get(self, key: str) -> object:
         return self._in(state.get, key)
 
-    def set(self, key: str, value: Any = None) -> None:
+    def set(self, key: str, value: object = None) -> None:
         self._in(state.set_, key, value)
 
     def clear(self, key: str) -> None:
@@ -51,7 +51,7 @@ class SessionView(Object):
         return self._host.session.parts.store.session_id
 
     @property
-    def transcript(self) -> list[dict[str, Any]]:
+    def transcript(self) -> list[dict[str, object]]:
         return [{"role": m.role, "content": m.content} for m in self._host.session.parts.history.messages()]
 
     @property
@@ -59,7 +59,7 @@ class SessionView(Object):
         return len(self._host.session.parts.history.messages())
 
     @property
-    def todos(self) -> list[dict[str, Any]]:
+    def todos(self) -> list[dict[str, object]]:
         """Checkbox lines of the todo list, and of the last reply."""
         replies = [m.content for m in self._host.session.parts.history.messages() if m.role == "assistant"]
         texts = [self._host.session.parts.store.read_text("todos.md"), *replies[-1:]]

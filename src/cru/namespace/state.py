@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 from cru.namespace import json_file, plain_data
 from cru.namespace.arguments import text
@@ -15,7 +14,7 @@ WORKFLOW = "fsm:"
 """What stands before a workflow's name in its key."""
 
 
-def set_(key: str, value: Any = None) -> None:
+def set_(key: str, value: object = None) -> None:
     """state.set(key, value). Any JSON value; nil removes the key. Raises BadArgument for what is not data, NamespaceError if the
     file cannot be written.
 
@@ -29,7 +28,7 @@ def set_(key: str, value: Any = None) -> None:
     json_file.update(_path(), lambda all: all.__setitem__(key, value), workflows)
 
 
-def get(key: str) -> Any:
+def get(key: str) -> object:
     """state.get(key) -> the value, or nil. A table is a copy: changing it changes nothing until it is set again.
 
     Example: cru.state.get("never set") --> nil
@@ -47,12 +46,12 @@ def clear(key: str) -> None:
         json_file.update(path, lambda all: all.pop(key, None), workflows)
 
 
-def everything() -> dict[str, Any]:
+def everything() -> dict[str, object]:
     """All values by key. Raises NamespaceError."""
     return json_file.load(_path(), workflows)
 
 
-def workflows(damaged: bytes) -> dict[str, Any]:
+def workflows(damaged: bytes) -> dict[str, object]:
     """Of a damaged file, the workflows that it named, each in a state that nobody knows: a rule must not end because a file broke."""
     names = re.findall(rb'"(fsm:[A-Za-z][\w-]*)"', damaged)
     return {name.decode(): {"state": ""} for name in names}

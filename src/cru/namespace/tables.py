@@ -50,11 +50,11 @@ def tbl_get(value: Any, *keys: Any) -> Any:
     return current
 
 
-def _into(target: dict[Any, Any], source: dict[Any, Any], force: bool) -> None:
+def _into(target: dict[object, object], source: dict[object, object], force: bool) -> None:
     for key, value in source.items():
         old = target.get(key)
         if isinstance(value, dict) and (isinstance(old, dict) or old is None):
-            fresh: dict[Any, Any] = old if isinstance(old, dict) else {}
+            fresh: dict[object, object] = old if isinstance(old, dict) else {}
             _into(fresh, value, force)
             target[key] = fresh
         elif force or old is None:

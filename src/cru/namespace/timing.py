@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any
 
 from cru.namespace.arguments import function, number, options, whole
 from cru.namespace.callbacks import error_value
@@ -22,7 +21,7 @@ async def sleep(seconds: float) -> None:
     await asyncio.sleep(number("cru.timer.sleep", "seconds", seconds, 0))
 
 
-async def timeout(seconds: float, work: Callable[[], Any]) -> Values:
+async def timeout(seconds: float, work: Callable[[], object]) -> Values:
     """timer.timeout(seconds, fn) -> (true, result), (false, error) if fn failed, (false, "timeout") if it took longer; it is
     ended then. Raises BadArgument.
 
@@ -48,7 +47,7 @@ def clock() -> float:
     return time.monotonic()
 
 
-async def retry(work: Callable[[], Any], opts: dict[str, Any] | None = None) -> Any:
+async def retry(work: Callable[[], object], opts: dict[str, object] | None = None) -> object:
     """retry(fn, {max_retries=3, base_delay=1, max_delay=60, jitter=true, retryable=fn(err)->bool}?) -> what fn returns. Waits
     base_delay * 2^n seconds, at most max_delay, times 0.5 to 1 with jitter; an error table's `after` (seconds) is the least wait.
     Raises the last error, or at once one that is not retryable.
@@ -71,7 +70,7 @@ async def retry(work: Callable[[], Any], opts: dict[str, Any] | None = None) -> 
     raise AssertionError("unreachable")
 
 
-async def _retryable(judge: Callable[[Any], Any] | None, error: Exception) -> bool:
+async def _retryable(judge: Callable[[object], object] | None, error: Exception) -> bool:
     return judge is None or bool(await call(judge, error_value(error)))
 
 
@@ -126,7 +125,7 @@ class TokenBucket(Object):
         self._filled_at = now
 
 
-def new_bucket(opts: dict[str, Any] | None = None) -> TokenBucket:
+def new_bucket(opts: dict[str, object] | None = None) -> TokenBucket:
     """ratelimit.new{capacity=5, interval=1.0} -> a bucket that gains one token every interval seconds: b:acquire() waits,
     b:try_acquire() -> bool, b:remaining() -> number. Raises BadArgument.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import msgspec
 
@@ -24,7 +23,7 @@ from cru.values.errors import CruError
 _ACTIVE = "active_tools"
 
 
-async def call(name: str, args: dict[str, Any] | None = None, opts: dict[str, Any] | None = None) -> Values:
+async def call(name: str, args: dict[str, object] | None = None, opts: dict[str, object] | None = None) -> Values:
     """tools.call(name, args?, {session}?) -> (result text, nil), or (nil, message) if it was refused or failed. The result is whole,
     and does not become part of the conversation.
 
@@ -49,7 +48,7 @@ def list_() -> Values:
     return Values(([msgspec.to_builtins(spec) for spec in specs], None))
 
 
-async def batch(calls: list[dict[str, Any]], opts: dict[str, Any] | None = None) -> Values:
+async def batch(calls: list[dict[str, object]], opts: dict[str, object] | None = None) -> Values:
     """tools.batch({{tool, args}, ...}, {session}?) -> {{result} or {err}, ...} in the same order; they run at the same time.
 
     Example: cru.tools.batch({{tool="no_such_tool"}})[1].result --> nil

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -75,7 +74,7 @@ def read_manifest(file: Path) -> Manifest:
     return manifest
 
 
-def _parse(file: Path) -> Any:
+def _parse(file: Path) -> object:
     try:
         data = read_regular(file)
     except OSError as error:

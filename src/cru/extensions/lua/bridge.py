@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
 
 import msgspec
 
@@ -52,7 +51,7 @@ def install(
         **names,
     }
 
-    def resolve(name: str) -> Any:
+    def resolve(name: str) -> object:
         return _resolve(name, targets[name])
 
     tree = _tree(targets)
@@ -79,7 +78,7 @@ def _tree(names: Iterable[str]) -> dict[str, list[str]]:
     return tree
 
 
-def _resolve(name: str, target: str) -> Any:
+def _resolve(name: str, target: str) -> object:
     """The function or value behind a name; one that is not available yet becomes a function that says so."""
     value = load_target(target) if target else _unavailable(name)
     if callable(value) and not isinstance(value, Object):
@@ -94,13 +93,13 @@ def _unavailable(name: str) -> Callable[..., object]:
     return raise_error
 
 
-def _index(path: str, read: str, assign: str) -> dict[str, Any]:
+def _index(path: str, read: str, assign: str) -> dict[str, object]:
     """How the other keys of a table are read and assigned."""
 
-    def get(key: Any) -> Any:
+    def get(key: object) -> object:
         return load_target(read)(key)
 
-    def put(key: Any, value: Any = None) -> None:
+    def put(key: object, value: object = None) -> None:
         if not assign:
             raise BadArgument(f"cru.{path}.{key} cannot be assigned", f"cru.{path}.set{{…}}")
         load_target(assign)(key, value)
@@ -108,16 +107,16 @@ def _index(path: str, read: str, assign: str) -> dict[str, Any]:
     return {"get": get, "put": put}
 
 
-def _read_only(path: str, instead: str) -> dict[str, Any]:
+def _read_only(path: str, instead: str) -> dict[str, object]:
     """A family that looks as if it kept what is put into it."""
 
-    def put(key: Any, _value: Any = None) -> None:
+    def put(key: object, _value: object = None) -> None:
         raise BadArgument(f"cru.{path}.{key} cannot be assigned", instead)
 
     return {"get": lambda _key: None, "put": put}
 
 
-def _encode(value: Any = None) -> str:
+def _encode(value: object = None) -> str:
     try:
         return msgspec.json.encode(value).decode()
     except (TypeError, ValueError) as error:

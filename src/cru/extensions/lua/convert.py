@@ -47,7 +47,7 @@ class LuaError(NamespaceError):
     └── LuaData         a value has no counterpart in the other language
     """
 
-    def __init__(self, message: str, traceback: str = "", where: str = "", original: Any = ...) -> None:
+    def __init__(self, message: str, traceback: str = "", where: str = "", original: object = ...) -> None:
         super().__init__(message)
         self.traceback = traceback if _names_a_line(traceback) else ""
         self.where = where
@@ -76,13 +76,13 @@ class HostFunction:
 
     __slots__ = ("call", "dialog", "least")
 
-    def __init__(self, call: Callable[..., Any], dialog: bool = False) -> None:
+    def __init__(self, call: Callable[..., object], dialog: bool = False) -> None:
         self.call = call
         self.dialog = dialog
         self.least = required_arguments(call)
 
 
-def required_arguments(function: Callable[..., Any]) -> int:
+def required_arguments(function: Callable[..., object]) -> int:
     """How many arguments must be given by position, as far as the function says it: in Lua those that are left out are nil."""
     inner = getattr(function, "__func__", function)
     code = getattr(inner, "__code__", None)
@@ -138,9 +138,9 @@ class Converter:
         except (TypeError, ValueError, OverflowError) as error:
             raise LuaData(f"no data for Lua: {error}") from error
 
-    def results(self, data: bytes) -> list[Any]:
+    def results(self, data: bytes) -> list[object]:
         """What Lua returned."""
-        values: list[Any] = self._decoder.decode(data)
+        values: list[object] = self._decoder.decode(data)
         return values
 
     def arguments(self, data: bytes, least: int = 0) -> list[Any]:
@@ -150,7 +150,7 @@ class Converter:
             values.pop()
         return values + [None] * (least - len(values)) if len(values) < least else values
 
-    def hold(self, value: Any) -> int:
+    def hold(self, value: object) -> int:
         """A number for a Python value, valid until Lua gives it back through `release`."""
         self._last += 1
         self.hosts[self._last] = value
@@ -159,7 +159,7 @@ class Converter:
     def release(self, id: int) -> None:
         self.hosts.pop(id, None)
 
-    def _encode(self, value: Any) -> bytes:
+    def _encode(self, value: object) -> bytes:
         event = type(value) is LazyDict
         encoder = self._events if event else self._encoder
         try:
@@ -168,7 +168,7 @@ class Converter:
             data = encoder.encode(_plain(value))
         return _HEAD + self.hold(value).to_bytes(8, "big") + data if event else data
 
-    def _field(self, value: Any) -> Any:
+    def _field(self, value: object) -> object:
         """A field of an event: what is small goes along as bytes that Lua reads when it needs them; if it is no mere data, Lua asks
         for it like for what is big."""
         if type(value) is not Lazy:
@@ -199,7 +199,7 @@ class Converter:
             return _extension(HOST, self.hold(HostFunction(value)))
         raise TypeError(f"{kind.__name__} has no counterpart in Lua")
 
-    def _incoming(self, code: int, data: memoryview) -> Any:
+    def _incoming(self, code: int, data: memoryview) -> object:
         if code == RAW:
             return str(data, "utf-8", "surrogateescape")
         id = int.from_bytes(data, "big")
@@ -217,7 +217,7 @@ def _extension(code: int, id: int) -> msgpack.Ext:
     return msgpack.Ext(code, id.to_bytes(8, "big"))
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: object) -> object:
     """The value with what msgspec refuses made bearable: integers beyond 64 bits, and text with surrogate escapes."""
     if isinstance(value, dict):
         return {_plain(key): _plain(item) for key, item in raw_items(value)}

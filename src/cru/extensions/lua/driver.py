@@ -85,7 +85,7 @@ class LuaCall:
         self.longest = wait or 0.0
         self.deadline = 0.0
         self.host = HOST_SECONDS
-        self.awaiting: Any = None
+        self.awaiting: object = None
         self.dialog = False
         self.is_overdue = False
         self.fatal: BaseException | None = None
@@ -102,7 +102,7 @@ class HostCallbacks:
         self._has_memory = has_memory
         self._write = write
 
-    def as_table(self) -> dict[str, Callable[..., Any]]:
+    def as_table(self) -> dict[str, Callable[..., object]]:
         return {
             "call": self.call,
             "method": self.method,
@@ -150,22 +150,22 @@ class HostCallbacks:
         if self.current is not None:
             _drop(self.current)
 
-    def call(self, id: int, data: bytes) -> Any:
+    def call(self, id: int, data: bytes) -> object:
         return self._answer(self._call, id, data)
 
-    def method(self, id: int, name: bytes, data: bytes) -> Any:
+    def method(self, id: int, name: bytes, data: bytes) -> object:
         return self._answer(self._method, id, name.decode(), data)
 
-    def read(self, id: int, data: bytes) -> Any:
+    def read(self, id: int, data: bytes) -> object:
         return self._answer(self._read, id, data)
 
-    def assign(self, id: int, data: bytes) -> Any:
+    def assign(self, id: int, data: bytes) -> object:
         return self._answer(self._assign, id, data)
 
-    def fetch(self, id: int, key: bytes) -> Any:
+    def fetch(self, id: int, key: bytes) -> object:
         return self._answer(self._fetch, id, key.decode())
 
-    def reply(self, value: Any) -> Any:
+    def reply(self, value: object) -> object:
         """A result, as Lua reads it: a number, or a number and bytes."""
         if value is None:
             return NOTHING
@@ -178,7 +178,7 @@ class HostCallbacks:
             data = self.converter.encode(value)
         return (tag, data) if self._has_memory(len(data)) else MEMORY
 
-    def failed(self, error: BaseException) -> Any:
+    def failed(self, error: BaseException) -> object:
         """An error, as Lua reads it. What nobody foresaw is named with its type."""
         if self.current is not None:
             self.current.cause = error
@@ -194,7 +194,7 @@ class HostCallbacks:
         data = self.converter.encode(value, as_it_was)
         return (ERROR, data) if self._has_memory(len(data)) else MEMORY
 
-    def _answer(self, function: Callable[..., Any], *args: Any) -> Any:
+    def _answer(self, function: Callable[..., object], *args: object) -> object:
         """Time in Python is not the extension's own, up to a limit."""
         call, begun = self.current, perf_counter()
         try:
@@ -223,13 +223,13 @@ class HostCallbacks:
             self.current.fatal = error
         return STOP
 
-    def _call(self, id: int, data: bytes) -> Any:
+    def _call(self, id: int, data: bytes) -> object:
         function: HostFunction = self.converter.hosts[id]
         if self.current is not None:
             self.current.dialog = function.dialog
         return function.call(*self.converter.arguments(data, function.least))
 
-    def _method(self, id: int, name: str, data: bytes) -> Any:
+    def _method(self, id: int, name: str, data: bytes) -> object:
         target: Object = self.converter.hosts[id]
         if name not in target.METHODS:
             raise LuaError(f"{type(target).__name__} has no method {name}")
@@ -238,11 +238,11 @@ class HostCallbacks:
         method = getattr(target, name)
         return method(*self.converter.arguments(data, required_arguments(method)))
 
-    def _fetch(self, id: int, key: str) -> Any:
+    def _fetch(self, id: int, key: str) -> object:
         """A field of an event; each table that Lua makes of it is its own."""
         return resolve_lazy(dict.get(self.converter.hosts[id], key))
 
-    def _read(self, id: int, data: bytes) -> Any:
+    def _read(self, id: int, data: bytes) -> object:
         target, name = self.converter.hosts[id], self.converter.arguments(data)[0]
         if name in target.METHODS:
             return _Method((METHOD, name.encode()))
@@ -264,19 +264,19 @@ class HostCallbacks:
             raise LuaError(f"{kind.__name__} has no field {name} that can be assigned")
 
 
-class _Method(tuple[Any, ...]):
+class _Method(tuple[object, ...]):
     """An answer that is ready."""
 
 
 class Driver:
     """Starts calls, and sees them through. `start`, `go_on` and `cancel` are the functions of boot.lua."""
 
-    def __init__(self, callbacks: HostCallbacks, start: Any, go_on: Any, cancel: Any) -> None:
+    def __init__(self, callbacks: HostCallbacks, start: object, go_on: object, cancel: object) -> None:
         self.callbacks = callbacks
         self._start, self._go_on, self._cancel = start, go_on, cancel
         self._last = 0
 
-    def begin(self, ref: int, data: bytes, budget: float, wait: float | None) -> Any:
+    def begin(self, ref: int, data: bytes, budget: float, wait: float | None) -> object:
         """Run until the end or the first wait: the results as a tuple, or something to await for them. Raises LuaError."""
         self._last += 1
         call = LuaCall(self._last, budget, wait)
@@ -285,7 +285,7 @@ class Driver:
             return self._wait(call)
         return tuple(self.callbacks.converter.results(outcome[1]))
 
-    async def _wait(self, call: LuaCall) -> tuple[Any, ...]:
+    async def _wait(self, call: LuaCall) -> tuple[object, ...]:
         try:
             while True:
                 answer = await self._awaited(call)
@@ -297,7 +297,7 @@ class Driver:
             self._enter(call, self._cancel)
             raise
 
-    async def _awaited(self, call: LuaCall) -> Any:
+    async def _awaited(self, call: LuaCall) -> object:
         """What the awaited function returned or raised, as Lua reads it."""
         awaiting, call.awaiting = call.awaiting, None
         try:
@@ -329,7 +329,7 @@ class Driver:
         finally:
             call.wait -= perf_counter() - begun
 
-    def _failed(self, call: LuaCall, error: Exception) -> Any:
+    def _failed(self, call: LuaCall, error: Exception) -> object:
         call.cause = error
         return self.callbacks.failed(error)
 

@@ -35,7 +35,7 @@ class LuaPlugins:
         scopes = self.vm.load(Path(__file__).with_suffix(".lua").read_text("utf-8"), "=[cru plugins]")
         self._scope_functions: dict[str, LuaFunction] = self.vm.start(scopes)[0]  # type: ignore[index]  # it never waits
 
-    def plugin(self, found: DiscoveredPlugin, config: Mapping[str, Any]) -> Plugin:
+    def plugin(self, found: DiscoveredPlugin, config: Mapping[str, object]) -> Plugin:
         return Plugin(found.name, found.folder, "lua", config, self._invoke, place_of)
 
     async def load(self, found: DiscoveredPlugin, host: Host) -> None:
@@ -60,7 +60,7 @@ class LuaPlugins:
 
     async def _run_file(
         self, file: Path, found: DiscoveredPlugin, host: Host, own: LuaTable
-    ) -> list[Mapping[str, Any]]:
+    ) -> list[Mapping[str, object]]:
         """Run it; the description that it returned, if it did. Of several files each has globals of its own before the plugin's."""
         source = file.read_text("utf-8")
         annotations = parse_annotations(source)
@@ -109,7 +109,7 @@ class LuaPlugins:
         event = annotation.fields.get("event", "")
         if not event:
             raise PluginFailed(f"{where}: @handler has no event", '@handler event="turn:complete" priority=10')
-        options: dict[str, Any] = {key: annotation.fields[key] for key in RUN_FIELDS if key in annotation.fields}
+        options: dict[str, object] = {key: annotation.fields[key] for key in RUN_FIELDS if key in annotation.fields}
         pattern = annotation.fields.get("pattern", "*")
         if pattern != "*":
             options["pattern"] = pattern
@@ -118,7 +118,7 @@ class LuaPlugins:
             raise PluginFailed(f"{where}: priority must be a whole number, not {priority}")
         register_handler(event, function, {**options, "priority": int(priority), "where": where}, annotation.function)
 
-    def _invoke(self, function: Callable[..., Any], *args: Any) -> Any:
+    def _invoke(self, function: Callable[..., object], *args: object) -> object:
         """Call without a task: the value at once, or something to await if the function waits."""
         if not isinstance(function, LuaFunction):
             return function(*args)
@@ -126,7 +126,7 @@ class LuaPlugins:
         return _first(outcome) if isinstance(outcome, tuple) else _awaited(outcome)
 
 
-def _first(values: tuple[Any, ...]) -> Any:
+def _first(values: tuple[object, ...]) -> object:
     return values[0] if values else None
 
 

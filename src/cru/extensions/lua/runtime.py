@@ -33,7 +33,7 @@ class LuaFunction(LuaReference):
         super().__init__(id, vm.dropped)
         self.vm = vm
 
-    async def __call__(self, *args: Any) -> Any:
+    async def __call__(self, *args: object) -> object:
         return _single(await self.vm.run(self, *args))
 
     def start(self, *args: Any) -> Any:
@@ -70,7 +70,7 @@ class LuaTable(LuaReference):
         table: LuaTable | None = self.vm.call_builtin(OPEN, self, key)[0]
         return table
 
-    def set(self, key: str | int, value: Any) -> None:
+    def set(self, key: str | int, value: object) -> None:
         self.vm.call_builtin(SET, self, key, value)
 
 
@@ -107,7 +107,7 @@ class LuaVM:
         if hasattr(self, "_close"):
             self._close()
 
-    def load(self, source: str | bytes, chunkname: str, env: dict[str, Any] | LuaTable | None = None) -> LuaFunction:
+    def load(self, source: str | bytes, chunkname: str, env: dict[str, object] | LuaTable | None = None) -> LuaFunction:
         """The function of a text chunk. `chunkname` is "@file" (or the name in messages after "="); `env` holds its globals, behind
         which the machine's lie; default: fresh ones. Raises LuaError with file and line."""
         if not isinstance(env, LuaTable):
@@ -127,29 +127,29 @@ class LuaVM:
         outcome = self.start(function, *args)
         return outcome if isinstance(outcome, tuple) else await outcome
 
-    async def run_detached(self, function: LuaFunction, *args: Any) -> tuple[Any, ...]:
+    async def run_detached(self, function: LuaFunction, *args: object) -> tuple[object, ...]:
         """`run` for work that may go on for ever: see LuaFunction.detached."""
         outcome = self._begin(function.id, args, None)
         return outcome if isinstance(outcome, tuple) else await outcome
 
     def start(self, function: LuaFunction, *args: Any) -> tuple[Any, ...] | Awaitable[tuple[Any, ...]]:
         """Call it now: what it returns, or, if it waits, something to await for that. Raises LuaError."""
-        outcome: tuple[Any, ...] | Awaitable[tuple[Any, ...]] = self._begin(function.id, args, self.wait_seconds)
+        outcome: tuple[object, ...] | Awaitable[tuple[object, ...]] = self._begin(function.id, args, self.wait_seconds)
         return outcome
 
     def call_builtin(self, builtin: int, *args: Any) -> tuple[Any, ...]:
         """A builtin of boot.lua; they never wait."""
-        outcome: tuple[Any, ...] = self._begin(builtin, args, 0.0)
+        outcome: tuple[object, ...] = self._begin(builtin, args, 0.0)
         return outcome or (None,)
 
-    def table(self, value: Any) -> LuaTable:
+    def table(self, value: object) -> LuaTable:
         """A new table in Lua, with a copy of this list or dict."""
         table = self.call_builtin(HOLD, value)[0]
         if not isinstance(table, LuaTable):
             raise LuaData(f"{type(value).__name__} makes no table")
         return table
 
-    def environment(self, seed: dict[str, Any] | None = None, within: LuaTable | None = None) -> LuaTable:
+    def environment(self, seed: dict[str, object] | None = None, within: LuaTable | None = None) -> LuaTable:
         """Globals for chunks: what they set lands here, what they do not find is looked up in those `within`, default: the machine's."""
         table: LuaTable = self.call_builtin(ENVIRONMENT, seed or {}, within)[0]
         return table
@@ -163,7 +163,7 @@ class LuaVM:
         """A copy of a table as list or dict; anything else as it is."""
         return self.call_builtin(COPY, value)[0] if isinstance(value, LuaTable) else value
 
-    def set_global(self, name: str, value: Any) -> None:
+    def set_global(self, name: str, value: object) -> None:
         self.globals.set(name, value)
 
     @property
@@ -199,19 +199,19 @@ class LuaVM:
         return self._driver.begin(ref, data, self.run_seconds, wait)
 
 
-def place_of(function: Callable[..., Any]) -> str:
+def place_of(function: Callable[..., object]) -> str:
     """The "file:line" of a function's definition, "" for one that is not Lua's."""
     return function.where if isinstance(function, LuaFunction) else ""
 
 
-def _single(results: tuple[Any, ...]) -> Any:
+def _single(results: tuple[object, ...]) -> object:
     """What a Python function would have returned."""
     if len(results) > 1:
         return Values(results)
     return results[0] if results else None
 
 
-async def _later(outcome: Awaitable[tuple[Any, ...]]) -> Any:
+async def _later(outcome: Awaitable[tuple[object, ...]]) -> object:
     return _single(await outcome)
 
 

@@ -42,7 +42,7 @@ class PythonPlugins:
         if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
             sys.meta_path.insert(0, _Finder())
 
-    def plugin(self, found: DiscoveredPlugin, config: Mapping[str, Any]) -> Plugin:
+    def plugin(self, found: DiscoveredPlugin, config: Mapping[str, object]) -> Plugin:
         return Plugin(found.name, found.folder, "python", config, partial(_invoke, str(found.folder)), _where)
 
     async def load(self, found: DiscoveredPlugin, host: Host) -> None:
@@ -109,7 +109,7 @@ def _run_module(name: str, found: DiscoveredPlugin) -> ModuleType:
     return module
 
 
-def _capital_tables(module: ModuleType) -> dict[str, Any]:
+def _capital_tables(module: ModuleType) -> dict[str, object]:
     """Its tables whose names are in capitals: those may be meant for cru."""
     return {name: value for name, value in vars(module).items() if name.isupper() and isinstance(value, Mapping)}
 
@@ -134,7 +134,7 @@ def _invoke(folder: str, function: Callable[..., Any], *args: Any) -> Any:
     return _raise_cancelled(before, _where(function))
 
 
-async def _await_result(folder: str, awaitable: Awaitable[Any]) -> Any:
+async def _await_result(folder: str, awaitable: Awaitable[object]) -> object:
     try:
         return await run_cancellable(awaitable, partial(_warn_plugin, awaitable))
     except BaseException as error:  # as above
@@ -149,7 +149,7 @@ async def _raise_cancelled(before: int, place: str) -> NoReturn:
     raise PluginRaised(f"{place}: {error.message}", error.hint)
 
 
-def _warn_plugin(awaitable: Any, text: str, where: str) -> None:
+def _warn_plugin(awaitable: object, text: str, where: str) -> None:
     here = host()
     who = f"{here.plugin.name} ({where or _where(awaitable)})"
     here.session.parts.bus.stream.warn(f"{who}: {text}", here.plugin.name)
@@ -179,6 +179,6 @@ def _place(error: BaseException, folder: str, otherwise: str) -> str:
     return place
 
 
-def _where(function: Any) -> str:
+def _where(function: object) -> str:
     code = getattr(function, "__code__", None) or getattr(function, "cr_code", None)
     return f"{code.co_filename}:{code.co_firstlineno}" if code is not None else ""

@@ -34,7 +34,7 @@ class StrayTasks:
 
     def __init__(self, stream: Stream) -> None:
         self.paths: dict[str, str] = {}
-        self.tasks: WeakKeyDictionary[asyncio.Task[Any], Plugin] = WeakKeyDictionary()
+        self.tasks: WeakKeyDictionary[asyncio.Task[object], Plugin] = WeakKeyDictionary()
         self._stream = stream
 
     @staticmethod

@@ -56,7 +56,7 @@ async def check(loaded: LoadedPlugin, session: PluginSession) -> list[HealthChec
         return [_line(entry) for entry in health.get_results()["checks"]]
 
 
-async def _function(loaded: LoadedPlugin, plugin: Plugin) -> Callable[..., Any] | None:
+async def _function(loaded: LoadedPlugin, plugin: Plugin) -> Callable[..., object] | None:
     """The function that checks, whatever the plugin's language."""
     vm = getattr(getattr(plugin.invoke, "__self__", None), "vm", None)  # the machine that the plugin runs in
     if not isinstance(vm, LuaVM):
@@ -73,7 +73,7 @@ async def _function(loaded: LoadedPlugin, plugin: Plugin) -> Callable[..., Any] 
     return function
 
 
-def _python(name: str) -> Callable[..., Any] | None:
+def _python(name: str) -> Callable[..., object] | None:
     """`health(cru)` of a Python plugin."""
     import cru
     from cru.extensions.python.plugins import MODULE_NAME
@@ -82,7 +82,7 @@ def _python(name: str) -> Callable[..., Any] | None:
     return (lambda: function(cru)) if callable(function) else None
 
 
-def _callable(value: Any) -> Callable[..., Any] | None:
+def _callable(value: object) -> Callable[..., object] | None:
     return value if callable(value) else None
 
 
@@ -92,7 +92,7 @@ def _line(entry: Mapping[str, Any]) -> HealthCheck:
     return HealthCheck(entry["level"], entry["msg"], tuple(t if isinstance(t, str) else _json(t) for t in texts))
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     return msgspec.json.encode(value, enc_hook=repr).decode()
 
 

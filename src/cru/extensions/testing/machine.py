@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from cru.extensions.lua.bridge import install
 from cru.extensions.lua.runtime import LuaFunction, LuaVM, place_of
@@ -51,5 +50,5 @@ async def cancel_tasks(session: PluginSession) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _invoke(function: Callable[..., Any], *args: Any) -> Any:
+def _invoke(function: Callable[..., object], *args: object) -> object:
     return function.start(*args) if isinstance(function, LuaFunction) else function(*args)

@@ -7,7 +7,6 @@ import traceback
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from cru.events.calling import described, from_outside
 from cru.events.cancellable import run_cancellable
@@ -33,7 +32,7 @@ async def run_python_file(file: Path) -> TestReport:
     return report
 
 
-async def _one(name: str, function: Callable[..., Any], file: Path) -> TestReport:
+async def _one(name: str, function: Callable[..., object], file: Path) -> TestReport:
     if inspect.signature(function).parameters:
         line = function.__code__.co_firstlineno
         return TestReport(failed=1, errors=(TestFailure(name, "", FIXTURES, str(file), line),))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cru.events.catalog import EventRow
 from cru.namespace.answers.words import ADDING, BESIDE, DECIDING, REFUSING
@@ -33,7 +33,7 @@ class MisspelledKey(NamedTuple):
     refuses: bool
 
 
-def find_misspelled(name: str, row: EventRow, raw: Mapping[str, Any], unknown: Iterable[str]) -> list[MisspelledKey]:
+def find_misspelled(name: str, row: EventRow, raw: Mapping[str, object], unknown: Iterable[str]) -> list[MisspelledKey]:
     """What is wrong with the keys that mean nothing; most of them are just somebody's own."""
     from cru.config.closest import closest
 

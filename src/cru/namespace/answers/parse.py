@@ -38,7 +38,7 @@ class ParsedAnswer(NamedTuple):
 NO_ANSWER = ParsedAnswer(PASS)
 
 
-def parse_answer(name: str, row: EventRow, raw: Any, sent: Mapping[str, Any]) -> ParsedAnswer:
+def parse_answer(name: str, row: EventRow, raw: object, sent: Mapping[str, object]) -> ParsedAnswer:
     """The answer of a return value. `sent` is the payload as the handler got it. Raises BadAnswer (the handler's failure) for what
     cannot be read whole."""
     if not isinstance(raw, Mapping):
@@ -55,7 +55,7 @@ def parse_answer(name: str, row: EventRow, raw: Any, sent: Mapping[str, Any]) ->
         raise BadAnswer(error.message, error.hint, refuses=_refuses(row, words)) from error
 
 
-def _words(raw: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, Any]:
+def _words(raw: Mapping[str, object], sent: Mapping[str, object]) -> dict[str, object]:
     """The words of an answer that are not absent. In an event that came back, what it has a field for is that field."""
     fields = sent if "type" in raw else ()
     return {
@@ -80,7 +80,7 @@ def _read(
     return ParsedAnswer(answer, warnings) if warnings or answer is not PASS else NO_ANSWER
 
 
-def _parse_scalar(raw: Any) -> ParsedAnswer:
+def _parse_scalar(raw: object) -> ParsedAnswer:
     """`condition and {…}` gives false, and in Python whatever is empty; a scalar passes as in crucible. Anything else was meant to say
     something: raises BadAnswer."""
     if raw is None:
@@ -93,11 +93,11 @@ def _parse_scalar(raw: Any) -> ParsedAnswer:
     return ParsedAnswer(PASS, {"": f"{what}; a table or nil is understood"})
 
 
-def _payload(raw: Mapping[str, Any]) -> Any:
+def _payload(raw: Mapping[str, object]) -> object:
     return dict.get(raw, "payload") if isinstance(raw, LazyDict) else raw.get("payload")
 
 
-def _merge_payload(raw: Mapping[str, Any], sent: Mapping[str, Any]) -> Mapping[str, Any]:
+def _merge_payload(raw: Mapping[str, object], sent: Mapping[str, object]) -> Mapping[str, object]:
     """With what the handler put into `payload` and the payload had not."""
     inner = _payload(raw)
     if inner is None or type(inner) is Lazy or "payload" in sent:
@@ -108,7 +108,7 @@ def _merge_payload(raw: Mapping[str, Any], sent: Mapping[str, Any]) -> Mapping[s
     return {**added, **dict(raw_items(raw))} if added else raw
 
 
-def _find_misspelled(name: str, row: EventRow, raw: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, str]:
+def _find_misspelled(name: str, row: EventRow, raw: Mapping[str, object], sent: Mapping[str, object]) -> dict[str, str]:
     """Keys that mean nothing and were probably meant to. Where the event guards something, or where it was a no that a gate would have
     heard, that is the handler's failure: raises BadAnswer."""
     unknown = [key for key in raw if key not in sent and key not in KNOWN and key not in row.writable]
@@ -125,7 +125,7 @@ def _find_misspelled(name: str, row: EventRow, raw: Mapping[str, Any], sent: Map
     return warnings
 
 
-def _check_partners(name: str, row: EventRow, sent: Mapping[str, Any], words: dict[str, Any]) -> None:
+def _check_partners(name: str, row: EventRow, sent: Mapping[str, object], words: dict[str, object]) -> None:
     """A word that stands beside another one needs it; a field of the event of the same name needs nothing."""
     for key, partner in BESIDE.items():
         if key not in words or not partner or partner in words:
@@ -135,7 +135,7 @@ def _check_partners(name: str, row: EventRow, sent: Mapping[str, Any], words: di
         del words[key]
 
 
-def _from_words(name: str, row: EventRow, words: Mapping[str, Any], warnings: dict[str, str]) -> Answer:
+def _from_words(name: str, row: EventRow, words: Mapping[str, object], warnings: dict[str, str]) -> Answer:
     """The answer that the words make, each by its type."""
     for key in (*DECIDING, "terminate"):
         if key in words:
@@ -159,7 +159,7 @@ def _from_words(name: str, row: EventRow, words: Mapping[str, Any], warnings: di
     )
 
 
-def _decision(words: Mapping[str, Any], warnings: Mapping[str, str]) -> Decision:
+def _decision(words: Mapping[str, object], warnings: Mapping[str, str]) -> Decision:
     if "halt" in words or _cancels(words):
         return "deny"
     if "ask" in words and "ask" not in warnings:
@@ -167,16 +167,16 @@ def _decision(words: Mapping[str, Any], warnings: Mapping[str, str]) -> Decision
     return "allow" if "allow" in words and "allow" not in warnings else "none"
 
 
-def _reason(words: Mapping[str, Any]) -> str:
+def _reason(words: Mapping[str, object]) -> str:
     return "halted" if "halt" in words else DEFAULT_REASON if _cancels(words) else ""
 
 
-def _cancels(words: Mapping[str, Any]) -> str:
+def _cancels(words: Mapping[str, object]) -> str:
     """The word that cancels, if one does."""
     return next((word for word in CANCEL if word in words), "")
 
 
-def _without_stopped(row: EventRow, words: Mapping[str, Any], answer: Answer, warnings: dict[str, str]) -> Answer:
+def _without_stopped(row: EventRow, words: Mapping[str, object], answer: Answer, warnings: dict[str, str]) -> Answer:
     """The answer without what a stop leaves no room for. A cancel of a plugin on `turn:complete` only stops the handlers behind it."""
     stop = "halt" if "halt" in words else _cancels(words) or "terminate"
     without: dict[str, Any] = {}
@@ -194,7 +194,7 @@ def _without_stopped(row: EventRow, words: Mapping[str, Any], answer: Answer, wa
     return replace(answer, **without) if without else answer
 
 
-def _refuses(row: EventRow, words: Mapping[str, Any]) -> bool:
+def _refuses(row: EventRow, words: Mapping[str, object]) -> bool:
     """Whether a gate would have heard a no."""
     no = ("halt",) if row.name == "turn:complete" else REFUSING
     return row.kind == "gate" and any(word in words for word in no)
@@ -224,14 +224,14 @@ def _changes(
     return tuple(changes.values())
 
 
-def _check_complete(name: str, row: EventRow, event: LazyDict, sent: Mapping[str, Any]) -> None:
+def _check_complete(name: str, row: EventRow, event: LazyDict, sent: Mapping[str, object]) -> None:
     """That nothing that may be changed was taken out: that would change nothing."""
     for key in sent:
         if key not in event and field_of(name, key) in row.writable:
             raise BadArgument(f"`{key}` was taken out of the event", "give it a value")
 
 
-def _same(before: Any, now: Any) -> bool:
+def _same(before: object, now: object) -> bool:
     """Equal, where an absent key counts as null: Lua knows no other null in a table. What a handler was given it may have changed."""
     if type(before) is Lazy:
         before = before.make()

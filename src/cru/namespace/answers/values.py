@@ -22,7 +22,7 @@ _KINDS: tuple[tuple[Any, str], ...] = (
 )  # fmt: skip
 
 
-def describe_type(value: Any) -> str:
+def describe_type(value: object) -> str:
     """What a value is called in messages. A coroutine is closed: nobody will await it any more."""
     if iscoroutine(value):
         value.close()
@@ -33,13 +33,13 @@ def describe_type(value: Any) -> str:
     return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
-def check_true(word: str, value: Any) -> None:
+def check_true(word: str, value: object) -> None:
     """That the value is true. 0, "" and {} are true in Lua and not in Python: neither language's truth counts."""
     if value is not True:
         raise BadArgument(f"`{word}` must be true or false, not {describe_type(value)}", f"return {{{word} = true}}")
 
 
-def read_text(word: str, value: Any) -> str:
+def read_text(word: str, value: object) -> str:
     """A text, or a number; "" for None and False (`condition and "text"`). What is no Unicode in it becomes a question mark."""
     if value is None or value is False:
         return ""
@@ -50,7 +50,7 @@ def read_text(word: str, value: Any) -> str:
     return value if value.isascii() else value.encode("utf-8", "replace").decode()
 
 
-def read_inject(value: Any, position: Any = None, model: Any = None) -> Inject:
+def read_inject(value: object, position: object = None, model: object = None) -> Inject:
     """A text, or {content, position?, model?}; `position` and `model` are those that stand beside it."""
     if isinstance(value, Mapping):
         _known(value)
@@ -66,7 +66,7 @@ def read_inject(value: Any, position: Any = None, model: Any = None) -> Inject:
     return Inject(read_text("content", value), POSITIONS[place], read_text("model", model))
 
 
-def _known(value: Mapping[str, Any]) -> None:
+def _known(value: Mapping[str, object]) -> None:
     """Other systems put more into the table than we read; what is nearly one of our keys was meant to be it."""
     unknown = [key for key in value if key not in INJECT_KEYS and isinstance(key, str)]
     if not unknown:
@@ -91,7 +91,7 @@ def limit_texts(answer: Answer) -> Answer:
     return answer
 
 
-def _cut(text: Any) -> Any:
+def _cut(text: object) -> object:
     if not isinstance(text, str) or len(text) <= LONGEST:
         return text
     return f"{text[:LONGEST]}\n[… {len(text) - LONGEST:,} more characters of a handler are left out]"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from cru.namespace.arguments import array, table, text, texts, tostring, whole
 from cru.namespace.dialogs.port import show_dialog
 from cru.namespace.host import BadArgument, Object
@@ -159,7 +157,7 @@ def answer_other(words: str) -> ChoiceAnswer:
     return ChoiceAnswer(other=text("cru.ask.answer_other", "text", words))
 
 
-def notify(message: str) -> dict[str, Any]:
+def notify(message: str) -> dict[str, object]:
     """ask.notify(message) -> {kind = "notify", message}
 
     Example: cru.ask.notify("done").message --> "done"
@@ -180,7 +178,7 @@ async def ask_user(questions: Batch) -> AskResponse:
     return AskResponse(batch.id(), None if reply is None else read_answers(reply))
 
 
-def check_batch(where: str, questions: Any) -> Batch:
+def check_batch(where: str, questions: object) -> Batch:
     """A batch with at least one question. Raises BadArgument."""
     if not isinstance(questions, Batch):
         raise BadArgument(f"{where}: not a batch", "make one with cru.ask.batch():question(q)")
@@ -189,14 +187,14 @@ def check_batch(where: str, questions: Any) -> Batch:
     return questions
 
 
-def question_data(question: Question) -> dict[str, Any]:
+def question_data(question: Question) -> dict[str, object]:
     return {
         "header": question.header(), "question": question.question_text(), "choices": question.get_choices(),
         "multi_select": question.is_multi_select(), "allow_other": True,
     }  # fmt: skip
 
 
-def read_answers(reply: dict[str, Any]) -> tuple[ChoiceAnswer, ...] | None:
+def read_answers(reply: dict[str, object]) -> tuple[ChoiceAnswer, ...] | None:
     """The answers that a dialog gave; None if it was cancelled."""
     if reply.get("cancelled"):
         return None

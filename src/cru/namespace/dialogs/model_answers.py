@@ -32,7 +32,7 @@ async def agent(questions: Batch) -> AskResponse:
     return AskResponse(batch.id(), await ask_model([question_data(question) for question in batch.questions]))
 
 
-async def ask_model(questions: list[dict[str, Any]]) -> tuple[ChoiceAnswer, ...]:
+async def ask_model(questions: list[dict[str, object]]) -> tuple[ChoiceAnswer, ...]:
     """The model's answers. To one question without choices plain text is one, too. Raises NamespaceError."""
     text = await _ask(_PROMPT + "\n\n".join(_shown(n, question) for n, question in enumerate(questions, 1)))
     try:
@@ -71,7 +71,7 @@ def _shown(number: int, question: dict[str, Any]) -> str:
     return f"{number}. {question['header']}: {question['question']}{several}{choices}"
 
 
-def _json(text: str) -> Any:
+def _json(text: str) -> object:
     """The first object in a fenced block, or anywhere. Raises NamespaceError if there is none."""
     places = [match[1] for match in _FENCED.finditer(text)]
     if "{" in text:

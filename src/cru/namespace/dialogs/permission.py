@@ -43,7 +43,7 @@ async def permission(session_id: str | None, opts: dict[str, Any], timeout_secs:
     return {**verdict, **({"reason": reply.reason} if reply.reason else {})}
 
 
-def _subject(where: str, fields: dict[str, Any]) -> PermissionSubject:
+def _subject(where: str, fields: dict[str, object]) -> PermissionSubject:
     action = table(where, "action", fields.get("action"))
     kind = action.get("type")
     if kind == "bash":

@@ -17,7 +17,7 @@ def entry(label: str, description: str | None = None) -> dict[str, Any]:
     return made if description is None else {**made, "description": tostring(description)}
 
 
-def entry_with_data(label: str, description: str | None = None, data: Any = None) -> dict[str, Any]:
+def entry_with_data(label: str, description: str | None = None, data: object = None) -> dict[str, object]:
     """popup.entry_with_data(label, description, data) -> {label, description?, data}
 
     Example: cru.popup.entry_with_data("Open", nil, 7).data --> 7
@@ -25,7 +25,7 @@ def entry_with_data(label: str, description: str | None = None, data: Any = None
     return {**entry(label, description), "data": data}
 
 
-def request(title: str, entries: list[Any] | None = None) -> dict[str, Any]:
+def request(title: str, entries: list[object] | None = None) -> dict[str, object]:
     """popup.request(title, entries) -> {title, entries, allow_other = false}
 
     Example: cru.popup.request("What?", {}).allow_other --> false
@@ -50,7 +50,7 @@ def response_selected(index: int, entry: dict[str, Any]) -> dict[str, Any]:
     return {"selected_index": whole("cru.popup.response_selected", "index", index), "selected_entry": entry}
 
 
-def response_other(words: str) -> dict[str, Any]:
+def response_other(words: str) -> dict[str, object]:
     """popup.response_other(text) -> {other}
 
     Example: cru.popup.response_other("neither").other --> "neither"
@@ -58,7 +58,7 @@ def response_other(words: str) -> dict[str, Any]:
     return {"other": text("cru.popup.response_other", "text", words)}
 
 
-def response_none() -> dict[str, Any]:
+def response_none() -> dict[str, object]:
     """popup.response_none() -> {}
 
     Example: next(cru.popup.response_none()) --> nil
@@ -66,7 +66,7 @@ def response_none() -> dict[str, Any]:
     return {}
 
 
-async def show(request: dict[str, Any]) -> dict[str, Any]:
+async def show(request: dict[str, object]) -> dict[str, object]:
     """popup.show(request) -> {selected_index, selected_entry} with the index from 0, {other}, or {} if nothing was chosen or nobody is
     there. Raises BadArgument.
 
@@ -75,7 +75,7 @@ async def show(request: dict[str, Any]) -> dict[str, Any]:
     return await choose_entry("cru.popup.show", request, None) or {}
 
 
-async def choose_entry(where: str, request: dict[str, Any], timeout_secs: Any) -> dict[str, Any] | None:
+async def choose_entry(where: str, request: dict[str, object], timeout_secs: object) -> dict[str, object] | None:
     """What a person chose; None for nothing. Raises BadArgument."""
     fields = table(where, "request", request)
     entries = [

@@ -23,7 +23,7 @@ class Hints(Object):
 
     METHODS = ("filterable", "multi_select", "allow_other", "initial_selection", "initial_filter")
 
-    def __init__(self, values: dict[str, Any] | None = None) -> None:
+    def __init__(self, values: dict[str, object] | None = None) -> None:
         self.values = values or {}
 
     def filterable(self) -> Hints:
@@ -42,7 +42,7 @@ class Hints(Object):
         return Hints({**self.values, "initial_filter": text("hints:initial_filter", "text", words)})
 
 
-def item(label: str, description: str | None = None) -> dict[str, Any]:
+def item(label: str, description: str | None = None) -> dict[str, object]:
     """ui.item(label, description?) -> {label, description?}
 
     Example: cru.ui.item("Open").label --> "Open"
@@ -50,7 +50,7 @@ def item(label: str, description: str | None = None) -> dict[str, Any]:
     return popup.entry(label, description)
 
 
-def item_with_data(label: str, description: str | None = None, data: Any = None) -> dict[str, Any]:
+def item_with_data(label: str, description: str | None = None, data: object = None) -> dict[str, object]:
     """ui.item_with_data(label, description, data) -> {label, description?, data}
 
     Example: cru.ui.item_with_data("Open", nil, 7).data --> 7
@@ -66,7 +66,7 @@ def hints() -> Hints:
     return Hints()
 
 
-def panel(header: str | None, items: Any = None, hints: Any = None) -> dict[str, Any] | Awaitable[Shown]:
+def panel(header: str | None, items: object = None, hints: object = None) -> dict[str, object] | Awaitable[Shown]:
     """ui.panel(header, items, hints?) -> {header, items, hints}; items are texts or {label, description?, data?}.
     ui.panel(session_id, {header, items, hints}, timeout_secs=300) shows it: {kind = "panel", cancelled = false, selected, other?}.
 
@@ -79,7 +79,7 @@ def panel(header: str | None, items: Any = None, hints: Any = None) -> dict[str,
     return {"header": text(where, "header", header), "items": _items(where, items), "hints": dict(shown_hints)}
 
 
-def confirm(message: str) -> dict[str, Any]:
+def confirm(message: str) -> dict[str, object]:
     """ui.confirm(message) -> a panel with the items Yes and No
 
     Example: cru.ui.confirm("Sure?").items[1].label --> "Yes"
@@ -87,7 +87,7 @@ def confirm(message: str) -> dict[str, Any]:
     return _panel(message, ["Yes", "No"])
 
 
-def select(header: str, choices: list[Any]) -> dict[str, Any]:
+def select(header: str, choices: list[object]) -> dict[str, object]:
     """ui.select(header, choices) -> a panel of which one item is chosen
 
     Example: #cru.ui.select("Way", {"left", "right"}).items --> 2
@@ -95,7 +95,7 @@ def select(header: str, choices: list[Any]) -> dict[str, Any]:
     return _panel(header, choices)
 
 
-def multi_select(header: str, choices: list[Any]) -> dict[str, Any]:
+def multi_select(header: str, choices: list[object]) -> dict[str, object]:
     """ui.multi_select(header, choices) -> a panel of which several items may be chosen
 
     Example: cru.ui.multi_select("Ways", {"left"}).hints.multi_select --> true
@@ -103,7 +103,7 @@ def multi_select(header: str, choices: list[Any]) -> dict[str, Any]:
     return _panel(header, choices, multi_select=True)
 
 
-def search(header: str, items: list[Any]) -> dict[str, Any]:
+def search(header: str, items: list[object]) -> dict[str, object]:
     """ui.search(header, items) -> a panel that can be filtered, with words of one's own allowed
 
     Example: cru.ui.search("Note", {}).hints.filterable --> true
@@ -111,7 +111,7 @@ def search(header: str, items: list[Any]) -> dict[str, Any]:
     return _panel(header, items, filterable=True, allow_other=True)
 
 
-def result_selected(indices: list[int]) -> dict[str, Any]:
+def result_selected(indices: list[int]) -> dict[str, object]:
     """ui.result_selected{indices} -> {cancelled = false, selected}
 
     Example: cru.ui.result_selected({0}).selected[1] --> 0
@@ -119,7 +119,7 @@ def result_selected(indices: list[int]) -> dict[str, Any]:
     return {"cancelled": False, "selected": array("cru.ui.result_selected", "indices", indices)}
 
 
-def result_other(words: str) -> dict[str, Any]:
+def result_other(words: str) -> dict[str, object]:
     """ui.result_other(text) -> {cancelled = false, other, selected = {}}
 
     Example: cru.ui.result_other("x").other --> "x"
@@ -127,7 +127,7 @@ def result_other(words: str) -> dict[str, Any]:
     return {"cancelled": False, "other": text("cru.ui.result_other", "text", words), "selected": []}
 
 
-def result_cancelled() -> dict[str, Any]:
+def result_cancelled() -> dict[str, object]:
     """ui.result_cancelled() -> {cancelled = true, selected = {}}
 
     Example: cru.ui.result_cancelled().cancelled --> true
@@ -135,11 +135,11 @@ def result_cancelled() -> dict[str, Any]:
     return {"cancelled": True, "selected": []}
 
 
-def _dialog(work: Callable[..., Coroutine[Any, Any, Shown]]) -> Callable[..., Coroutine[Any, Any, Shown]]:
+def _dialog(work: Callable[..., Coroutine[object, object, Shown]]) -> Callable[..., Coroutine[object, object, Shown]]:
     """Bad arguments come back as (nil, message)."""
 
     @wraps(work)
-    async def shown(*args: Any) -> Shown:
+    async def shown(*args: object) -> Shown:
         try:
             return await work(*args)
         except BadArgument as error:
@@ -149,7 +149,7 @@ def _dialog(work: Callable[..., Coroutine[Any, Any, Shown]]) -> Callable[..., Co
 
 
 @_dialog
-async def show_panel(panel: dict[str, Any], timeout_secs: Any = None, session_id: str | None = None) -> Shown:
+async def show_panel(panel: dict[str, object], timeout_secs: object = None, session_id: str | None = None) -> Shown:
     """show_panel(panel) -> {kind = "panel", cancelled = false, selected = indices from 0, other?}, or {kind = "cancelled", cancelled =
     true, selected = {}}
 
@@ -169,7 +169,7 @@ async def show_panel(panel: dict[str, Any], timeout_secs: Any = None, session_id
 
 
 @_dialog
-async def ask(session_id: str | None, opts: dict[str, Any], timeout_secs: Any = None) -> Shown:
+async def ask(session_id: str | None, opts: dict[str, object], timeout_secs: object = None) -> Shown:
     """ui.ask(session_id, {question, choices?, multi_select, allow_other}, timeout_secs=300) -> {kind = "ask", selected = indices from 0,
     other?}
 
@@ -189,7 +189,7 @@ async def ask(session_id: str | None, opts: dict[str, Any], timeout_secs: Any = 
 
 
 @_dialog
-async def ask_batch(session_id: str | None, opts: dict[str, Any], timeout_secs: Any = None) -> Shown:
+async def ask_batch(session_id: str | None, opts: dict[str, object], timeout_secs: object = None) -> Shown:
     """ui.ask_batch(session_id, {questions = {{header, question, choices, multi_select, allow_other}}}, timeout_secs=300) -> {kind =
     "ask_batch", id, cancelled = false, answers = {{selected, other?}}}
 
@@ -216,7 +216,7 @@ async def ask_batch(session_id: str | None, opts: dict[str, Any], timeout_secs: 
 
 
 @_dialog
-async def edit(session_id: str | None, opts: dict[str, Any], timeout_secs: Any = None) -> Shown:
+async def edit(session_id: str | None, opts: dict[str, object], timeout_secs: object = None) -> Shown:
     """ui.edit(session_id, {content, format="markdown"|"code"|"json"|"plain", hint?}, timeout_secs=300) -> {kind = "edit", modified}
 
     Example: cru.ui.edit(nil, {content="x"}).kind --> "cancelled"
@@ -229,7 +229,7 @@ async def edit(session_id: str | None, opts: dict[str, Any], timeout_secs: Any =
 
 
 @_dialog
-async def show(session_id: str | None, opts: dict[str, Any], timeout_secs: Any = None) -> Shown:
+async def show(session_id: str | None, opts: dict[str, object], timeout_secs: object = None) -> Shown:
     """ui.show(session_id, {content, format?, title?}, timeout_secs=300) -> {kind = "show"} once the person has seen it
 
     Example: cru.ui.show(nil, {content="x"}).kind --> "cancelled"
@@ -242,7 +242,7 @@ async def show(session_id: str | None, opts: dict[str, Any], timeout_secs: Any =
 
 
 @_dialog
-async def popup_(session_id: str | None, opts: dict[str, Any], timeout_secs: Any = None) -> Shown:
+async def popup_(session_id: str | None, opts: dict[str, object], timeout_secs: object = None) -> Shown:
     """ui.popup(session_id, {title, entries, allow_other}, timeout_secs=300) -> {kind = "popup", selected_index, selected_entry} with
     the index from 0, or {kind = "popup", other}
 
@@ -255,7 +255,7 @@ async def popup_(session_id: str | None, opts: dict[str, Any], timeout_secs: Any
     return dict(CANCELLED) if reply is None else {"kind": "popup", **reply}
 
 
-def check_session(where: str, session_id: Any) -> None:
+def check_session(where: str, session_id: object) -> None:
     """That an id means this session; nil does. Raises BadArgument."""
     if session_id is None:
         return
@@ -266,11 +266,11 @@ def check_session(where: str, session_id: Any) -> None:
         )
 
 
-def _panel(header: str, items: Any, **known: Any) -> dict[str, Any]:
+def _panel(header: str, items: object, **known: object) -> dict[str, object]:
     return {"header": text("cru.ui", "header", header), "items": _items("cru.ui", items), "hints": known}
 
 
-def _items(where: str, items: Any) -> list[dict[str, Any]]:
+def _items(where: str, items: object) -> list[dict[str, object]]:
     return [item if isinstance(item, dict) else {"label": tostring(item)} for item in array(where, "items", items)]
 
 

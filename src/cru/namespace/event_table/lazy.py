@@ -15,7 +15,7 @@ class Lazy:
 
     __slots__ = ("_value", "make", "small")
 
-    def __init__(self, make: Callable[[], Any], small: Any = None) -> None:
+    def __init__(self, make: Callable[[], Any], small: object = None) -> None:
         self.make = make
         self.small = small
         self._value: Any = None
@@ -42,14 +42,14 @@ class LazyDict(dict[str, Any]):
     def __eq__(self, other: object) -> bool:
         return dict(self.items()) == other
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         """`event.args` is `event["args"]`, as far as dict has no method of that name; to assign and to delete it always is."""
         try:
             return self[name]
         except KeyError:
             raise self._missing(name) from None
 
-    def __setattr__(self, name: str, value: Any) -> None:
+    def __setattr__(self, name: str, value: object) -> None:
         self[name] = value
 
     def __delattr__(self, name: str) -> None:
@@ -68,14 +68,14 @@ class LazyDict(dict[str, Any]):
 
     __hash__ = None
 
-    def get(self, key: str, default: Any = None) -> Any:
+    def get(self, key: str, default: object = None) -> object:
         return self[key] if key in self else default  # noqa: SIM401  that is what this is
 
-    def pop(self, key: str, *default: Any) -> Any:
+    def pop(self, key: str, *default: object) -> object:
         value = super().pop(key, *default)
         return value.get() if isinstance(value, Lazy) else value
 
-    def setdefault(self, key: str, default: Any = None) -> Any:
+    def setdefault(self, key: str, default: object = None) -> object:
         super().setdefault(key, default)
         return self[key]
 
@@ -100,6 +100,6 @@ def raw_items(values: Mapping[Any, Any]) -> Iterable[tuple[Any, Any]]:
     return dict.items(values) if isinstance(values, LazyDict) else values.items()
 
 
-def resolve_lazy(value: Any) -> Any:
+def resolve_lazy(value: object) -> object:
     """The value itself."""
     return value.get() if isinstance(value, Lazy) else value

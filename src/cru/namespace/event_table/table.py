@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache, partial
-from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -55,7 +54,7 @@ ALIASES: dict[str, EventAlias] = {
 }
 
 # Fields that are worked out, by our event.
-EXTRA: dict[str, Callable[[Event], dict[str, Any]]] = {
+EXTRA: dict[str, Callable[[Event], dict[str, object]]] = {
     "turn:complete": lambda event: {
         "session_id": event.stamp.session_id,
         "response_length": len(getattr(event.payload, "response")),  # noqa: B009  the payload's type is the row's
@@ -88,7 +87,7 @@ def known_events() -> list[str]:
     return [*BY_NAME, *ALIASES]
 
 
-def payload_fields(name: str, event: Event) -> dict[str, Any]:
+def payload_fields(name: str, event: Event) -> dict[str, object]:
     """The payload as a script that listens to `name` sees it: plain data, shared with nobody; tables and long texts are Lazy. The data
     of an event of one's own stand flat beside its name."""
     payload = event.payload
@@ -110,7 +109,7 @@ def payload_fields(name: str, event: Event) -> dict[str, Any]:
     return renamed if alias.only else {**fields, **renamed}
 
 
-def event_table(name: str, event: Event) -> tuple[LazyDict, dict[str, Any]]:
+def event_table(name: str, event: Event) -> tuple[LazyDict, dict[str, object]]:
     """The event table: flat fields, `payload` with the same data, and what every event has; and these data apart, which nobody
     changes."""
     flat = payload_fields(name, event)
@@ -125,17 +124,17 @@ def event_table(name: str, event: Event) -> tuple[LazyDict, dict[str, Any]]:
     return table, flat
 
 
-def _shown(value: Any) -> Any:
+def _shown(value: object) -> object:
     if type(value) in _SHORT or (type(value) is str and len(value) <= BIG_TEXT):
         return value
     return _lazy(value)
 
 
-def _lazy(value: Any) -> Lazy:
+def _lazy(value: object) -> Lazy:
     return Lazy(partial(_copied, value), None if _big(value) else value)
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: object) -> object:
     """Lists and dicts of one's own; records become dicts, and what is no data stays what it is."""
     if isinstance(value, (list, tuple)):
         return [_copied(item) for item in value]
@@ -144,7 +143,7 @@ def _copied(value: Any) -> Any:
     return _copied(msgspec.to_builtins(value)) if isinstance(value, Struct) else value
 
 
-def _big(value: Any) -> bool:
+def _big(value: object) -> bool:
     """Whether a list is long, a text, or a text in a table is; cheap, so only the first level of a table is looked at."""
     if isinstance(value, (list, tuple)):
         return len(value) > BIG_LIST or any(len(getattr(item, "content", "")) > BIG_TEXT for item in value)
@@ -153,7 +152,7 @@ def _big(value: Any) -> bool:
     return type(value) is str
 
 
-def _summary(flat: Mapping[str, Any]) -> str:
+def _summary(flat: Mapping[str, object]) -> str:
     """The beginning of the payload as JSON; what is big is left out."""
     short = {}
     for key, value in flat.items():

@@ -39,11 +39,11 @@ def detect_format(text: str) -> str:
     return "toon" if any(_PAIR.fullmatch(line) for line in lines) else "json"
 
 
-def read_format(where: str, text: str, name: str) -> Any:
+def read_format(where: str, text: str, name: str) -> object:
     """The value of a text in this format. Raises BadArgument."""
     reader = _known(_READERS, name)
 
-    def value() -> Any:
+    def value() -> object:
         try:
             return _plain(reader(text), [0])
         except (ValueError, RecursionError) as error:
@@ -52,12 +52,12 @@ def read_format(where: str, text: str, name: str) -> Any:
     return _bounded(where, value, len(text) <= SMALL or name == "json")
 
 
-def write_format(where: str, value: Any, name: str) -> str:
+def write_format(where: str, value: object, name: str) -> str:
     """The value as a text in this format. Raises BadArgument."""
     writer = _known(_WRITERS, name)
     plain_data.check(where, value)
 
-    def text() -> Any:
+    def text() -> object:
         try:
             return writer(value)
         except (ValueError, TypeError, RecursionError) as error:
@@ -71,7 +71,7 @@ def _bounded(where: str, work: Callable[[], Any], small: bool) -> Any:
     return work() if small else run_bounded(where, work)
 
 
-def _size(value: Any) -> int:
+def _size(value: object) -> int:
     """About how many characters it has; more than SMALL are not counted."""
     size, left = 0, [value]
     while left and size <= SMALL:
@@ -96,7 +96,7 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _plain(value: Any, count: list[int], depth: int = 0) -> Any:
+def _plain(value: object, count: list[int], depth: int = 0) -> object:
     """Data out of what a parser gave: dates become text, keys become text. A short YAML text may stand for a huge value."""
     count[0] += 1
     if count[0] > MOST_NODES or depth > plain_data.DEPTH:
@@ -110,29 +110,29 @@ def _plain(value: Any, count: list[int], depth: int = 0) -> Any:
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
-def _name(key: Any) -> str:
+def _name(key: object) -> str:
     from cru.namespace.arguments import tostring
 
     return key if isinstance(key, str) else "null" if key is None else tostring(_plain(key, [0]))
 
 
-def _read_json(text: str) -> Any:
+def _read_json(text: str) -> object:
     return msgspec.json.decode(text)
 
 
-def _read_toml(text: str) -> Any:
+def _read_toml(text: str) -> object:
     import tomllib
 
     return tomllib.loads(text)
 
 
-def _read_toon(text: str) -> Any:
+def _read_toon(text: str) -> object:
     from cru.namespace.formats.toon_decode import decode
 
     return decode(text)
 
 
-def _read_yaml(text: str) -> Any:
+def _read_yaml(text: str) -> object:
     import yaml
 
     try:
@@ -141,16 +141,16 @@ def _read_yaml(text: str) -> Any:
         raise ValueError(" ".join(str(error).split())) from error
 
 
-def _write_json(value: Any) -> str:
+def _write_json(value: object) -> str:
     return plain_data.encode("cru.oq.json", value).decode()
 
 
-def pretty(value: Any) -> str:
+def pretty(value: object) -> str:
     """JSON over several lines, two blanks a level."""
     return msgspec.json.format(plain_data.encode("cru.oq.json_pretty", value), indent=2).decode()
 
 
-def _write_toml(value: Any) -> str:
+def _write_toml(value: object) -> str:
     """TOML has no null: it becomes the text "null"."""
     if value is None:
         return "null"
@@ -169,27 +169,27 @@ def _named_null(value: Any) -> Any:
     return "null" if value is None else value
 
 
-def _write_toon(value: Any) -> str:
+def _write_toon(value: object) -> str:
     from cru.namespace.formats.toon_encode import encode
 
     return encode(value)
 
 
-def _write_yaml(value: Any) -> str:
+def _write_yaml(value: object) -> str:
     import yaml
 
     written: str = yaml.safe_dump(value, sort_keys=False, allow_unicode=True, default_flow_style=False)
     return written
 
 
-_READERS: dict[str, Callable[[str], Any]] = {
+_READERS: dict[str, Callable[[str], object]] = {
     "json": _read_json,
     "yaml": _read_yaml,
     "yml": _read_yaml,
     "toml": _read_toml,
     "toon": _read_toon,
 }
-_WRITERS: dict[str, Callable[[Any], str]] = {
+_WRITERS: dict[str, Callable[[object], str]] = {
     "json": _write_json,
     "json_pretty": pretty,
     "yaml": _write_yaml,

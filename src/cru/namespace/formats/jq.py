@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from cru.namespace.formats.bounded import run_bounded
 from cru.namespace.host import BadArgument, NotAvailable
@@ -22,7 +21,7 @@ _PATH = re.compile(r"\s*(\.|(\.[A-Za-z_]\w*|\.?\[-?\d+\]|\.?\[\])+)\s*", re.ASCI
 SMALL = 64 << 10
 
 
-def query(where: str, text: bytes, code: str) -> list[Any]:
+def query(where: str, text: bytes, code: str) -> list[object]:
     """Every result of the filter for one JSON text. Raises BadArgument, also for what takes longer than 5 s or needs more than 1 GiB;
     NotAvailable without the library."""
     try:
@@ -34,7 +33,7 @@ def query(where: str, text: bytes, code: str) -> list[Any]:
     if len(code) > LONGEST or sum(map(code.count, "([{")) > OPEN:
         raise BadArgument(f"{where}: the filter is too long", f"at most {LONGEST} characters and {OPEN} brackets")
 
-    def run() -> list[Any]:
+    def run() -> list[object]:
         try:
             return jaq.compile(_PRELUDE + code, ["ENV"]).run(text, text=True, vars={"ENV": {}})
         except jaq.JaqError as error:

@@ -14,7 +14,7 @@ from cru.namespace.host import BadArgument
 NULL = None
 
 
-def parse(text: str) -> Any:
+def parse(text: str) -> object:
     """oq.parse(text) -> value, in the format that `detect` names. Raises BadArgument.
 
     Example: cru.oq.parse('{"a": 1}').a --> 1
@@ -30,7 +30,7 @@ def parse_as(text: str, format: str) -> Any:
     return read_format("cru.oq.parse_as", a_text("cru.oq.parse_as", "text", text), format)
 
 
-def json(value: Any) -> str:
+def json(value: object) -> str:
     """oq.json(value) -> JSON on one line. Raises BadArgument.
 
     Example: cru.oq.json({a=1}) --> '{"a":1}'
@@ -38,7 +38,7 @@ def json(value: Any) -> str:
     return write_format("cru.oq.json", value, "json")
 
 
-def json_pretty(value: Any) -> str:
+def json_pretty(value: object) -> str:
     """oq.json_pretty(value) -> JSON over several lines. Raises BadArgument.
 
     Example: cru.oq.json_pretty({1}) --> "[\\n  1\\n]"
@@ -46,7 +46,7 @@ def json_pretty(value: Any) -> str:
     return write_format("cru.oq.json_pretty", value, "json_pretty")
 
 
-def yaml(value: Any) -> str:
+def yaml(value: object) -> str:
     """oq.yaml(value) -> YAML. Raises BadArgument.
 
     Example: pcall(cru.oq.yaml, function() end) --> false
@@ -54,7 +54,7 @@ def yaml(value: Any) -> str:
     return write_format("cru.oq.yaml", value, "yaml")
 
 
-def toml(value: Any) -> str:
+def toml(value: object) -> str:
     """oq.toml(table) -> TOML; null becomes the text "null". Raises BadArgument for what is no table with keys.
 
     Example: cru.oq.toml({a=1}) --> "a = 1\\n"
@@ -62,7 +62,7 @@ def toml(value: Any) -> str:
     return write_format("cru.oq.toml", value, "toml")
 
 
-def toon(value: Any) -> str:
+def toon(value: object) -> str:
     """oq.toon(value) -> TOON 3.0, which takes few tokens. Raises BadArgument.
 
     Example: cru.oq.toon({tags={"a", "b"}}) --> "tags[2]: a,b"
@@ -70,7 +70,7 @@ def toon(value: Any) -> str:
     return write_format("cru.oq.toon", value, "toon")
 
 
-def convert(value: Any, format: str) -> str:
+def convert(value: object, format: str) -> str:
     """oq.convert(value or text, format) -> the text in that format; a text is parsed first. Raises BadArgument.
 
     Example: cru.oq.convert('{"a": 1}', "toml") --> "a = 1\\n"
@@ -86,7 +86,7 @@ def detect(text: str) -> str:
     return detect_format(a_text("cru.oq.detect", "text", text))
 
 
-def query(value: Any, filter: str) -> Any:
+def query(value: object, filter: str) -> object:
     """oq.query(value, jq filter) -> the one result, or an array of none or several. A filter sees no environment and defines no
     functions. Raises BadArgument.
 
@@ -97,7 +97,7 @@ def query(value: Any, filter: str) -> Any:
     return results[0] if len(results) == 1 else results
 
 
-def format(value: Any, opts: dict[str, Any] | None = None) -> str:
+def format(value: object, opts: dict[str, object] | None = None) -> str:
     """oq.format(value, {tool}?) -> a text for the model: TOON, a plain text as it is, or JSON where TOON cannot be. `tool` names the
     tool whose result it is; every tool's result is shown the same way.
 

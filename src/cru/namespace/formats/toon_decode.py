@@ -34,7 +34,7 @@ class _Header(Struct, frozen=True):
     rest: str
 
 
-def decode(text: str) -> Any:
+def decode(text: str) -> object:
     """The value of a TOON document; {} for an empty one. Raises ToonError."""
     return _ToonReader(text).document()
 
@@ -56,7 +56,7 @@ class _ToonReader:
                 raise ToonError(f"line {number}: indented by {indent} blanks, not a multiple of 2")
             self.lines.append(_ToonLine(number, indent // 2, bare.rstrip(" \r")))
 
-    def document(self) -> Any:
+    def document(self) -> object:
         if not self.lines:
             return {}
         first = self.lines[0]
@@ -65,7 +65,7 @@ class _ToonReader:
         header = _header(first)
         if header is not None and header.key is None:
             self.at = 1
-            document: Any = self.array(header, first, 1)
+            document: object = self.array(header, first, 1)
         elif len(self.lines) == 1 and header is None and _colon(first.text) < 0:
             self.at = 1
             document = _scalar(first.text, first)
@@ -85,10 +85,10 @@ class _ToonReader:
             raise ToonError(f"line {line.number}: indented too deeply")
         return line if line.depth == depth else None
 
-    def object(self, depth: int) -> dict[str, Any]:
+    def object(self, depth: int) -> dict[str, object]:
         if depth > _DEPTH:
             raise ToonError(f"more than {_DEPTH} levels deep")
-        fields: dict[str, Any] = {}
+        fields: dict[str, object] = {}
         while (line := self.peek(depth)) is not None:
             self.at += 1
             self.field(line, line.text, fields, depth + 1)
@@ -130,7 +130,7 @@ class _ToonReader:
             raise ToonError(f"line {blank}: a blank line inside an array")
 
     def rows(self, header: _Header, inside: int) -> list[Any]:
-        rows: list[Any] = []
+        rows: list[object] = []
         fields = header.fields or []
         while (line := self.peek(inside)) is not None:
             cells_end, colon = _find(line.text, header.delimiter), _colon(line.text)
@@ -144,7 +144,7 @@ class _ToonReader:
         return rows
 
     def items(self, inside: int) -> list[Any]:
-        items: list[Any] = []
+        items: list[object] = []
         while (line := self.peek(inside)) is not None and (line.text == "-" or line.text.startswith("- ")):
             self.at += 1
             items.append(self.item(line, line.text[2:].strip(), inside))
@@ -158,7 +158,7 @@ class _ToonReader:
             return self.array(header, line, depth + 1)
         if header is None and _colon(text) < 0:
             return _scalar(text, line)
-        fields: dict[str, Any] = {}
+        fields: dict[str, object] = {}
         self.field(line, text, fields, depth + 2)
         fields.update(self.object(depth + 1))
         return fields
@@ -218,7 +218,7 @@ def _name(text: str, line: _ToonLine) -> str:
     return _unquoted(text, line) if text.startswith('"') else text
 
 
-def _scalar(text: str, line: _ToonLine) -> Any:
+def _scalar(text: str, line: _ToonLine) -> object:
     if text.startswith('"'):
         return _unquoted(text, line)
     if text in ("true", "false", "null"):

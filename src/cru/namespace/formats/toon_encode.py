@@ -13,7 +13,7 @@ _SPECIAL = re.compile(r'[:"\\\[\]{}\x00-\x1f,]')
 ESCAPES = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
-def encode(value: Any) -> str:
+def encode(value: object) -> str:
     """The text of JSON data, without a newline at its end; an empty object is the empty text."""
     if isinstance(value, dict):
         return "\n".join(_fields(value, 0))
@@ -64,17 +64,17 @@ def _quoted(text: str) -> str:
     return '"' + "".join(ESCAPES.get(char, char) for char in text) + '"'
 
 
-def _key(key: Any) -> str:
+def _key(key: object) -> str:
     text = str(key)
     return text if KEY.fullmatch(text) else _quoted(text)
 
 
-def _fields(value: dict[Any, Any], depth: int) -> Iterator[str]:
+def _fields(value: dict[object, object], depth: int) -> Iterator[str]:
     for key, inner in value.items():
         yield from _field(_key(key), inner, depth, depth + 1)
 
 
-def _field(key: str, value: Any, depth: int, inside: int) -> Iterator[str]:
+def _field(key: str, value: object, depth: int, inside: int) -> Iterator[str]:
     """One field at `depth`; what belongs to it stands at `inside`."""
     if isinstance(value, dict):
         yield f"{INDENT * depth}{key}:"
@@ -101,7 +101,7 @@ def _array(key: str, value: Any, depth: int, inside: int) -> Iterator[str]:
         yield from _item(item, inside)
 
 
-def _item(value: Any, depth: int) -> Iterator[str]:
+def _item(value: object, depth: int) -> Iterator[str]:
     """One item of a list, behind a hyphen."""
     dash = f"{INDENT * depth}-"
     if isinstance(value, dict) and not value:
@@ -121,7 +121,7 @@ def _item(value: Any, depth: int) -> Iterator[str]:
         yield f"{dash} {scalar(value)}"
 
 
-def _plain(value: Any) -> bool:
+def _plain(value: object) -> bool:
     return not isinstance(value, (dict, list, tuple))
 
 

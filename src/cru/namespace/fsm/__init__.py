@@ -14,7 +14,7 @@ from cru.namespace.fsm.workflows import ensure_workflows, find_workflows
 from cru.namespace.host import BadArgument, Values, host
 
 
-def define(spec: dict[str, Any]) -> dict[str, Any]:
+def define(spec: dict[str, object]) -> dict[str, object]:
     """fsm.define{name, initial, about?, limits = {legs=200, rounds}, states = {NAME = {instruction, tools = {globs}, to = {names}, back =
     {names}, exit = fn(ctx) -> true | false, "why" or {shell|call, timeout, about}, limits = {legs, rounds, on_limit}, final}}} -> {name,
     states}. Makes the workflow, its command `/NAME` and the tool `workflow`. Raises BadArgument for whatever does not fit.
@@ -38,7 +38,7 @@ def define(spec: dict[str, Any]) -> dict[str, Any]:
     return {"name": definition.name, "states": list(definition.states)}
 
 
-def list_() -> list[dict[str, Any]]:
+def list_() -> list[dict[str, object]]:
     """fsm.list() -> {{name, about, plugin, status, state}, ...}; status is "not started", running, stopped or done.
 
     Example: #cru.fsm.list() --> 0
@@ -54,7 +54,7 @@ def list_() -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def status(name: str) -> dict[str, Any] | None:
+def status(name: str) -> dict[str, object] | None:
     """fsm.status(name) -> {state, status, task, why, legs, rounds, total_legs, total_rounds, refused, history = {{from, to, at, note,
     by}, ...}}, or nil if it was never started in this context. Raises BadArgument for a workflow that there is not.
 

@@ -98,7 +98,7 @@ class Definition(Struct, frozen=True):
     limits: Limits = Limits(legs=LEGS)
 
 
-def read_definition(spec: Any) -> Definition:
+def read_definition(spec: object) -> Definition:
     """The definition in a table of an extension. Raises BadArgument."""
     fields = _table("the definition", spec, MACHINE)
     name = text(WHERE, "name", fields.get("name"))
@@ -117,7 +117,7 @@ def read_definition(spec: Any) -> Definition:
     return Definition(name, initial, _ordered(initial, states), _text(where, "about", fields), limits)
 
 
-def _state(where: str, name: Any, raw: Any, known: Collection[str]) -> WorkflowState:
+def _state(where: str, name: object, raw: object, known: Collection[str]) -> WorkflowState:
     if not isinstance(name, str) or NAME.match(name) is None:
         raise _bad(
             f"{where}: state {name!r}", 'a state has a name of letters, digits, - and _: plan = { to = {"work"} }'
@@ -177,7 +177,7 @@ def _ordered(initial: str, states: dict[str, WorkflowState]) -> dict[str, Workfl
     return {name: states[name] for name in names}
 
 
-def _guard(where: str, raw: Any) -> Guard:
+def _guard(where: str, raw: object) -> Guard:
     if callable(raw):
         return Guard(call=bind_callback(function(WHERE, "exit", raw)).detached(), timeout=CALL_SECONDS)
     fields = _table(f"{where}: exit", raw, GUARD, "a function or a table {shell = …}")
@@ -195,7 +195,7 @@ def _guard(where: str, raw: Any) -> Guard:
     return Guard("", bind_callback(work).detached(), seconds, description)
 
 
-def _limits(where: str, raw: Any, keys: tuple[str, ...], states: Collection[str]) -> Limits:
+def _limits(where: str, raw: object, keys: tuple[str, ...], states: Collection[str]) -> Limits:
     if raw is None:
         return Limits()
     fields = _table(f"{where}: limits", raw, keys)
@@ -238,7 +238,7 @@ def _tools(where: str, raw: Any) -> tuple[str, ...] | None:
     return globs
 
 
-def _known(where: str, raw: Any, known: Collection[str]) -> str:
+def _known(where: str, raw: object, known: Collection[str]) -> str:
     """The name of a state that there is."""
     if not isinstance(raw, str):
         raise _bad(f"{where} must be the name of a state, got {lua_type(raw)}")
@@ -248,7 +248,7 @@ def _known(where: str, raw: Any, known: Collection[str]) -> str:
     return raw
 
 
-def _table(where: str, raw: Any, known: Collection[str], expected: str = "a table with keys") -> dict[str, Any]:
+def _table(where: str, raw: object, known: Collection[str], expected: str = "a table with keys") -> dict[str, object]:
     if raw == []:
         return {}
     if not isinstance(raw, dict):
@@ -259,7 +259,7 @@ def _table(where: str, raw: Any, known: Collection[str], expected: str = "a tabl
     return raw
 
 
-def _text(where: str, label: str, fields: dict[str, Any], key: str = "") -> str:
+def _text(where: str, label: str, fields: dict[str, object], key: str = "") -> str:
     raw = fields.get(key or label)
     return "" if raw is None else text(WHERE, f"{where}: {label}", raw)
 

@@ -40,7 +40,7 @@ async def check_guard(
     return why
 
 
-async def _called(guard: Guard, facts: dict[str, Any]) -> str:
+async def _called(guard: Guard, facts: dict[str, object]) -> str:
     callback = guard.call
     assert callback is not None
     deadline = asyncio.get_running_loop().time() + guard.timeout

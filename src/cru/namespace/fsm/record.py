@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 from msgspec import Struct, field
@@ -78,7 +78,7 @@ def running_records(owner: Host) -> dict[str, WorkflowRecord]:
     return {name: value for name, value in records.items() if value.status == "running"}
 
 
-def _read(saved: Any) -> tuple[WorkflowRecord, str]:
+def _read(saved: object) -> tuple[WorkflowRecord, str]:
     try:
         return msgspec.convert(saved, WorkflowRecord), ""
     except msgspec.ValidationError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
 
 from msgspec import Struct
 
@@ -47,16 +46,16 @@ class WorkflowTool:
     def __init__(self, running: Callable[[], list[WorkflowMachine]]) -> None:
         self._running = running
 
-    def check(self, raw: str | Mapping[str, Any]) -> dict[str, Any]:
+    def check(self, raw: str | Mapping[str, object]) -> dict[str, object]:
         return arguments.check_arguments(WorkflowArguments, raw)
 
-    def subject(self, args: Mapping[str, Any]) -> str:
+    def subject(self, args: Mapping[str, object]) -> str:
         return str(args.get("to", ""))
 
-    def paths(self, args: Mapping[str, Any]) -> Iterable[tuple[Access, str]]:
+    def paths(self, args: Mapping[str, object]) -> Iterable[tuple[Access, str]]:
         return ()
 
-    async def run(self, args: dict[str, Any], running: ToolContext) -> ToolResult:
+    async def run(self, args: dict[str, object], running: ToolContext) -> ToolResult:
         """Raises ToolError if nothing can be moved."""
         parsed = arguments.parse_arguments(WorkflowArguments, args)
         machine = self._chosen(parsed)

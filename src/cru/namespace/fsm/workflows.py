@@ -7,7 +7,6 @@ calls, by a handler that denies when it fails.
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 from cru.engine.commands import Command, CommandResult
 from cru.engine.parts import Parts
@@ -76,7 +75,7 @@ class Workflows:
 
     def register(self) -> None:
         self._parts.tools.add(WorkflowTool(self.running))
-        heard: dict[str, tuple[HandlerFunction, dict[str, Any]]] = {
+        heard: dict[str, tuple[HandlerFunction, dict[str, object]]] = {
             "message:received": (self._received, {}),
             "leg:started": (self._started, {}),
             "message:before_send": (self._sending, {"scope": "main"}),

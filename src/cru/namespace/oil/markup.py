@@ -12,7 +12,7 @@ from cru.namespace.oil.nodes import Node
 
 COLUMNS = ("div", "section", "col", "article", "main", "aside")
 ROWS = ("span", "row")
-STYLES: dict[str, dict[str, Any]] = {
+STYLES: dict[str, dict[str, object]] = {
     "p": {},
     "text": {},
     "b": {"bold": True},
@@ -105,7 +105,7 @@ def _made(tag: str, attributes: dict[str, str], children: list[Node]) -> Node:
     return Node(tag) if tag in EMPTY_TAGS else Node("fragment", {}, tuple(children))
 
 
-def _styled(tag: str, style: dict[str, Any], children: list[Node]) -> Node:
+def _styled(tag: str, style: dict[str, object], children: list[Node]) -> Node:
     if tag == "badge":
         style = {"bold": True, **style}
         return Node("badge", {"label": "".join(map(_words, children)), "style": style})
@@ -116,12 +116,12 @@ def _styled(tag: str, style: dict[str, Any], children: list[Node]) -> Node:
     return inner[0] if len(inner) == 1 else Node("row", {}, tuple(inner))
 
 
-def _props(attributes: dict[str, str]) -> dict[str, Any]:
+def _props(attributes: dict[str, str]) -> dict[str, object]:
     known: dict[str, Any] = {name: int(attributes[name]) for name in _SIZES if attributes.get(name, "").isdigit()}
     return {**known, **{name: attributes[name] for name in ("border", "justify", "align") if name in attributes}}
 
 
-def _style(attributes: dict[str, str]) -> dict[str, Any]:
+def _style(attributes: dict[str, str]) -> dict[str, object]:
     flags: dict[str, Any] = {name: attributes[name] != "false" for name in _FLAGS if name in attributes}
     return {**flags, **({"fg": attributes["color"]} if "color" in attributes else {})}
 

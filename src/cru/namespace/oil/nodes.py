@@ -27,11 +27,11 @@ class Node(Object):
     def __init__(self, kind: str, props: dict[str, Any] | None = None, children: tuple[Node, ...] = ()) -> None:
         self.kind, self.props, self.children = kind, props or {}, children
 
-    def as_data(self) -> dict[str, Any]:
+    def as_data(self) -> dict[str, object]:
         """The node and all below it as plain data."""
         return {"kind": self.kind, "props": self.props, "children": [child.as_data() for child in self.children]}
 
-    def with_style(self, style: dict[str, Any]) -> Node:
+    def with_style(self, style: dict[str, object]) -> Node:
         """Raises BadArgument for an unknown colour or a flag that is no boolean."""
         return self._with(style={**self.props.get("style", {}), **oil_style.style("node:with_style", style)})
 
@@ -53,14 +53,14 @@ class Node(Object):
     def align(self, how: str) -> Node:
         return self._with(align=oil_style.align("node:align", how))
 
-    def _with(self, **props: Any) -> Node:
+    def _with(self, **props: object) -> Node:
         return Node(self.kind, {**self.props, **props}, self.children)
 
 
 EMPTY = Node("empty")
 
 
-def text(content: Any = None, style: dict[str, Any] | None = None) -> Node:
+def text(content: object = None, style: dict[str, object] | None = None) -> Node:
     """oil.text(content, style?) -> node; content is text, a number or nil. Style: fg, bg, bold, dim, italic, underline. Raises
     BadArgument.
 
@@ -72,7 +72,7 @@ def text(content: Any = None, style: dict[str, Any] | None = None) -> Node:
     return Node("text", _styled(where, {"text": "" if content is None else tostring(content)}, style))
 
 
-def col(*children: Any) -> Node:
+def col(*children: object) -> Node:
     """oil.col(props?, ...) -> node: children below each other; props: gap, padding, border, justify, align, fg, bg, bold, margin. A text
     is a child, nil is none. Raises BadArgument for a table, number, boolean or function as a child.
 
@@ -81,7 +81,7 @@ def col(*children: Any) -> Node:
     return _container("col", children)
 
 
-def row(*children: Any) -> Node:
+def row(*children: object) -> Node:
     """oil.row(props?, ...) -> node: children beside each other, as col.
 
     Example: cru.oil.row("a", cru.oil.spacer(), "b") ~= nil --> true
@@ -89,7 +89,7 @@ def row(*children: Any) -> Node:
     return _container("row", children)
 
 
-def fragment(*children: Any) -> Node:
+def fragment(*children: object) -> Node:
     """oil.fragment(...) -> node: an invisible group; what is no node and no text is dropped.
 
     Example: cru.oil.fragment("a", 1) ~= nil --> true
@@ -98,7 +98,7 @@ def fragment(*children: Any) -> Node:
     return Node("fragment", {}, tuple(to_node("cru.oil.fragment", child) for child in nodes))
 
 
-def scrollback(_key: Any = None, *children: Any) -> Node:
+def scrollback(_key: object = None, *children: object) -> Node:
     """oil.scrollback(key, ...) -> the same as fragment.
 
     Example: cru.oil.scrollback("log", "a") ~= nil --> true
@@ -132,7 +132,7 @@ def progress(value: float, width: int | None = None) -> Node:
     return Node("progress", {"value": part, "width": 20 if width is None else whole(where, "width", width, 1)})
 
 
-def badge(label: str, style: dict[str, Any] | None = None) -> Node:
+def badge(label: str, style: dict[str, object] | None = None) -> Node:
     """oil.badge(label, style?) -> node. Raises BadArgument.
 
     Example: cru.oil.badge("new", {fg="green"}) ~= nil --> true
@@ -158,7 +158,7 @@ def hr() -> Node:
     return Node("hr")
 
 
-def input(opts: dict[str, Any] | None = None) -> Node:
+def input(opts: dict[str, object] | None = None) -> Node:
     """oil.input{value="", cursor=0, placeholder?, focused=true} -> node. Raises BadArgument.
 
     Example: cru.oil.input({value="x"}) ~= nil --> true
@@ -174,7 +174,7 @@ def input(opts: dict[str, Any] | None = None) -> Node:
     return Node("input", props if more is None else {**props, "placeholder": tostring(more)})
 
 
-def popup(items: list[Any], selected: int | None = None, max_visible: int | None = None) -> Node:
+def popup(items: list[object], selected: int | None = None, max_visible: int | None = None) -> Node:
     """oil.popup(items, selected=0, max_visible=10) -> node; items are texts or {label, desc, kind}, selected counts from 0.
 
     Example: cru.oil.popup({"a", {label="b"}}) ~= nil --> true
@@ -186,7 +186,7 @@ def popup(items: list[Any], selected: int | None = None, max_visible: int | None
     return Node("popup", {"items": entries, "selected": chosen, "max_visible": most})
 
 
-def bullet_list(items: list[Any]) -> Node:
+def bullet_list(items: list[object]) -> Node:
     """oil.bullet_list(texts) -> node
 
     Example: cru.oil.bullet_list({"a", "b"}) ~= nil --> true
@@ -194,7 +194,7 @@ def bullet_list(items: list[Any]) -> Node:
     return Node("bullet_list", {"items": [tostring(item) for item in array("cru.oil.bullet_list", "items", items)]})
 
 
-def numbered_list(items: list[Any]) -> Node:
+def numbered_list(items: list[object]) -> Node:
     """oil.numbered_list(texts) -> node
 
     Example: cru.oil.numbered_list({"a", "b"}) ~= nil --> true
@@ -202,7 +202,7 @@ def numbered_list(items: list[Any]) -> Node:
     return Node("numbered_list", {"items": [tostring(item) for item in array("cru.oil.numbered_list", "items", items)]})
 
 
-def kv(key: Any, value: Any) -> Node:
+def kv(key: object, value: object) -> Node:
     """oil.kv(key, value) -> node
 
     Example: cru.oil.kv("name", "x") ~= nil --> true
@@ -210,7 +210,7 @@ def kv(key: Any, value: Any) -> Node:
     return Node("kv", {"key": tostring(key), "value": tostring(value)})
 
 
-def when(condition: Any, child: Any) -> Node:
+def when(condition: object, child: object) -> Node:
     """oil.when(condition, node) -> the node, or nothing
 
     Example: cru.oil.when(false, "a") ~= nil --> true
@@ -218,7 +218,7 @@ def when(condition: Any, child: Any) -> Node:
     return to_node("cru.oil.when", child) if _truth("cru.oil.when", condition) else EMPTY
 
 
-def either(condition: Any, yes: Any, no: Any = None) -> Node:
+def either(condition: object, yes: object, no: object = None) -> Node:
     """oil.either(condition, a, b) -> a or b; if_else is another word for it
 
     Example: cru.oil.either(true, "a", "b") ~= nil --> true
@@ -226,7 +226,7 @@ def either(condition: Any, yes: Any, no: Any = None) -> Node:
     return to_node("cru.oil.either", yes if _truth("cru.oil.either", condition) else no)
 
 
-async def each(items: list[Any], work: Callable[[Any, int], Any]) -> Node:
+async def each(items: list[object], work: Callable[[object, int], object]) -> Node:
     """oil.each(items, fn(item, index)) -> a fragment of what fn returns; the index counts from 1. Raises BadArgument.
 
     Example: cru.oil.each({"a"}, function(item, i) return item end) ~= nil --> true
@@ -237,7 +237,7 @@ async def each(items: list[Any], work: Callable[[Any, int], Any]) -> Node:
     return Node("fragment", {}, tuple(nodes))
 
 
-async def maybe(value: Any, work: Callable[[Any], Any]) -> Node:
+async def maybe(value: object, work: Callable[[object], object]) -> Node:
     """oil.maybe(value, fn(value)) -> what fn returns; nothing for nil, and only for nil
 
     Example: cru.oil.maybe(nil, function() error("never") end) ~= nil --> true
@@ -246,7 +246,7 @@ async def maybe(value: Any, work: Callable[[Any], Any]) -> Node:
     return EMPTY if value is None else to_node("cru.oil.maybe", await call(work, value))
 
 
-async def match_state(key: Any, cases: dict[Any, Any]) -> Node:
+async def match_state(key: object, cases: dict[object, object]) -> Node:
     """oil.match_state(key, {key = node or fn, _ = default}) -> the node of that key, else of `_`, else nothing
 
     Example: cru.oil.match_state("on", {on="yes", _="no"}) ~= nil --> true
@@ -257,7 +257,7 @@ async def match_state(key: Any, cases: dict[Any, Any]) -> Node:
     return to_node(where, await call(case) if callable(case) else case)
 
 
-def component(base: Callable[..., Any], defaults: dict[str, Any] | None = None) -> Callable[..., Any]:
+def component(base: Callable[..., object], defaults: dict[str, object] | None = None) -> Callable[..., object]:
     """oil.component(fn(props, ...), defaults) -> a function; its first table is merged over the defaults and handed on as props
 
     Example: type(cru.oil.component(function(props) return props.label end, {label="x"})) --> "function"
@@ -273,7 +273,7 @@ def component(base: Callable[..., Any], defaults: dict[str, Any] | None = None) 
     return made
 
 
-def to_node(where: str, value: Any) -> Node:
+def to_node(where: str, value: object) -> Node:
     """A node; a text becomes one, nil is nothing. Raises BadArgument."""
     if value is None:
         return EMPTY
@@ -284,7 +284,7 @@ def to_node(where: str, value: Any) -> Node:
     raise BadArgument(f"{where}: a node or a text is wanted, got {lua_type(value)}")
 
 
-def _container(kind: str, children: tuple[Any, ...]) -> Node:
+def _container(kind: str, children: tuple[object, ...]) -> Node:
     where = f"cru.oil.{kind}"
     props: dict[str, Any] = {}
     first = 1
@@ -301,12 +301,12 @@ def _container(kind: str, children: tuple[Any, ...]) -> Node:
     return Node(kind, props, tuple(nodes))
 
 
-def _styled(where: str, props: dict[str, Any], style: Any) -> dict[str, Any]:
+def _styled(where: str, props: dict[str, object], style: object) -> dict[str, object]:
     checked = oil_style.style(where, style)
     return {**props, "style": checked} if checked else props
 
 
-def _truth(where: str, condition: Any) -> bool:
+def _truth(where: str, condition: object) -> bool:
     if condition is not None and not isinstance(condition, bool):
         raise BadArgument(f"{where}: the condition must be a boolean, got {lua_type(condition)}")
     return bool(condition)

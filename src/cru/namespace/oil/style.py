@@ -19,7 +19,7 @@ _HEX = re.compile(r"#[0-9a-f]{6}")
 _RGB = re.compile(r"rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)")
 
 
-def style(where: str, fields: Any) -> dict[str, Any]:
+def style(where: str, fields: object) -> dict[str, object]:
     """A style that is all right. Raises BadArgument."""
     checked: dict[str, Any] = {}
     for key, value in options(where, fields, ("fg", "bg", *FLAGS)).items():
@@ -29,7 +29,7 @@ def style(where: str, fields: Any) -> dict[str, Any]:
     return checked
 
 
-def colour(where: str, value: Any) -> str:
+def colour(where: str, value: object) -> str:
     """A colour by its plain name, or as #rrggbb. Raises BadArgument."""
     name = value.lower().replace("-", "_") if isinstance(value, str) else ""
     name = SPELLINGS.get(name, name)
@@ -45,7 +45,7 @@ def colour(where: str, value: Any) -> str:
     )
 
 
-def container(where: str, fields: dict[str, Any]) -> dict[str, Any]:
+def container(where: str, fields: dict[str, object]) -> dict[str, object]:
     """The properties of a container; colours that are none are dropped here."""
     known = options(where, fields, (*_SIZES, "border", "justify", "align", "fg", "bg", "bold"))
     checked: dict[str, Any] = {
@@ -65,20 +65,20 @@ def container(where: str, fields: dict[str, Any]) -> dict[str, Any]:
     return {**checked, "bold": True} if known.get("bold") is True else checked
 
 
-def border(kind: Any) -> str:
+def border(kind: object) -> str:
     """A border; `true` and an unknown one are single."""
     return kind if kind in BORDERS else "single"
 
 
-def justify(where: str, how: Any) -> str:
+def justify(where: str, how: object) -> str:
     return _one_of(where, "justify", how, JUSTIFY)
 
 
-def align(where: str, how: Any) -> str:
+def align(where: str, how: object) -> str:
     return _one_of(where, "align", how, ALIGN)
 
 
-def _one_of(where: str, name: str, value: Any, known: tuple[str, ...]) -> str:
+def _one_of(where: str, name: str, value: object, known: tuple[str, ...]) -> str:
     choice = value.replace("-", "_") if isinstance(value, str) else ""
     if choice not in known:
         raise BadArgument(f"{where}: {name} must be one of {', '.join(known)}, got {tostring(value)}")
