@@ -51,12 +51,12 @@ class SettingsChecker:
         for key, value in data.items():
             struct = self._owners.get(key)
             if struct is None:
-                self._stranger(key)
+                self._report_unknown_room(key)
             else:
-                self._field(struct, key, value, (), out)
+                self._check_field(struct, key, value, (), out)
         return out
 
-    def _stranger(self, key: str) -> None:
+    def _report_unknown_room(self, key: str) -> None:
         """A key of no room: another program's, or misspelt."""
 
         if key in CHIBI_WITHOUT_EFFECT:
@@ -64,9 +64,9 @@ class SettingsChecker:
         elif key in CHIBI_RULES:
             self.unknown.append(((key,), f"`{key}` of chibi is not known here", CHIBI_RULES[key]))
         else:
-            self._unknown((key,), self._owners)
+            self._report_unknown((key,), self._owners)
 
-    def _unknown(self, path: Path, known: Mapping[str, object]) -> None:
+    def _report_unknown(self, path: Path, known: Mapping[str, object]) -> None:
         from cru.config.closest import closest
         from cru.config.positions import join_key
 
@@ -74,68 +74,70 @@ class SettingsChecker:
         hint = f"did you mean `{join_key((*path[:-1], name))}`?" if name else ""
         self.unknown.append((path, f"unknown setting `{join_key(path)}`", hint))
 
-    def _field(self, struct: type[Struct], key: str, value: object, above: Path, out: dict[str, object]) -> None:
+    def _check_field(self, struct: type[Struct], key: str, value: object, above: Path, out: dict[str, object]) -> None:
         """One field of a struct. It is also set in a struct of its own, so that `__post_init__` may judge it."""
         path = (*above, key)
         kind = next(field.type for field in fields(struct) if field.encode_name == key)
         before = len(self.wrong) + len(self.unknown)
-        fitted = self._fit(value, kind, path)
+        fitted = self._convert(value, kind, path)
         if len(self.wrong) + len(self.unknown) > before:
             return
         if all(not field.required for field in fields(struct)):
             try:
                 convert({key: fitted}, struct)
             except ValidationError as error:
-                self._fail(path, error)
+                self._report_misfit(path, error)
                 return
         out[key] = fitted
 
-    def _fit(self, value: object, kind: object, path: Path) -> object:
+    def _convert(self, value: object, kind: object, path: Path) -> object:
         table = _match(self._tables, path)
         inner = _struct_or_dict(kind)
         if isinstance(value, dict) and table is not None:
-            return self._table(value, table, path)
+            return self._check_table(value, table, path)
         if isinstance(value, dict) and isinstance(inner, type) and issubclass(inner, Struct):
-            return self._struct(value, inner, path)
+            return self._check_struct(value, inner, path)
         if isinstance(value, dict) and get_origin(inner) is dict:
-            return {key: self._fit(item, get_args(inner)[1], (*path, key)) for key, item in value.items()}
+            return {key: self._convert(item, get_args(inner)[1], (*path, key)) for key, item in value.items()}
         try:
-            return self._within(convert(value, kind, strict=not self._words), path)
+            return self._check_range(convert(value, kind, strict=not self._words), path)
         except ValidationError as error:
             if self._words and inner is not None and len(path) == 1:
                 self.unknown.append(
                     (path, f"`{path[0]}` is a table, which one word cannot set", "set it in config.toml")
                 )
             elif get_origin(kind) is Literal and isinstance(value, str):
-                self._no_choice(path, value, get_args(kind))
+                self._report_choices(path, value, get_args(kind))
             else:
-                self._fail(path, error)
+                self._report_misfit(path, error)
             return None
 
-    def _struct(self, value: dict[str, object], struct: type[Struct], path: Path) -> dict[str, object]:
+    def _check_struct(self, value: dict[str, object], struct: type[Struct], path: Path) -> dict[str, object]:
         out: dict[str, object] = {}
         known = dict.fromkeys(struct.__struct_encode_fields__)
         for key, item in value.items():
             if key in known:
-                self._field(struct, key, item, path, out)
+                self._check_field(struct, key, item, path, out)
             else:
-                self._unknown((*path, key), known)
+                self._report_unknown((*path, key), known)
         return out
 
-    def _table(self, value: dict[str, object], table: Mapping[str, object], path: Path) -> dict[str, object]:
+    def _check_table(self, value: dict[str, object], table: Mapping[str, object], path: Path) -> dict[str, object]:
         out: dict[str, object] = {}
         for key, item in value.items():
             kind = table.get(key, table.get("*"))
             if kind is None:
-                self._unknown((*path, key), table)
+                self._report_unknown((*path, key), table)
             elif isinstance(kind, Mapping):
                 inner = (*path, key)
-                out[key] = self._table(item, kind, inner) if isinstance(item, dict) else self._fit(item, dict, inner)
+                out[key] = (
+                    self._check_table(item, kind, inner) if isinstance(item, dict) else self._convert(item, dict, inner)
+                )
             else:
-                out[key] = self._fit(item, kind, (*path, key))
+                out[key] = self._convert(item, kind, (*path, key))
         return out
 
-    def _within(self, value: object, path: Path) -> object:
+    def _check_range(self, value: object, path: Path) -> object:
         """The value; a number outside of what the room says that it may be is wrong."""
         if not isinstance(value, int | float) or isinstance(value, bool):
             return value
@@ -147,7 +149,7 @@ class SettingsChecker:
         self.wrong.append((path, f"`{join_key(path)}`: expected {describe_range(low, high)}, got {value}", ""))
         return None
 
-    def _no_choice(self, path: Path, value: str, choices: tuple[object, ...]) -> None:
+    def _report_choices(self, path: Path, value: str, choices: tuple[object, ...]) -> None:
         from cru.config.closest import did_you_mean
         from cru.config.positions import join_key
 
@@ -156,7 +158,7 @@ class SettingsChecker:
         message = f"`{join_key(path)}`: expected one of {listed}, got `{value}`"
         self.wrong.append((path, message, did_you_mean(value, words)))
 
-    def _fail(self, path: Path, error: ValidationError) -> None:
+    def _report_misfit(self, path: Path, error: ValidationError) -> None:
         from cru.config.positions import join_key
 
         message, _, place = str(error).partition(" - at `$")
@@ -222,7 +224,7 @@ CHIBI_WITHOUT_EFFECT: dict[str, str] = {
     "vfs": "",
     "site": "",
 }
-"""They are told and have no effect."""
+"""A warning names them; they have no effect."""
 
 CHIBI_RULES: dict[str, str] = {
     "tools": 'write it as rules: `[permissions] deny = ["bash"]`',

@@ -13,12 +13,12 @@ _ESCAPES = {"b": "\b", "t": "\t", "n": "\n", "f": "\f", "r": "\r", '"': '"', "\\
 def line_of(text: str, key: str | Sequence[str]) -> int:
     """The 1-based line of a dotted key (`api.temperature`, `models."a.b"`) or of a sequence of names. A key inside an inline
     table has the line of that table's key, a missing one the line of its nearest table; 0 if nothing of it is there."""
-    wanted = split_key(key) if isinstance(key, str) else tuple(key)
+    names = split_key(key) if isinstance(key, str) else tuple(key)
     best, length = 0, 0
     for path, line in positions(text):
-        if path[: len(wanted)] == wanted:
+        if path[: len(names)] == names:
             return line
-        if wanted[: len(path)] == path and len(path) > length:
+        if names[: len(path)] == path and len(path) > length:
             best, length = line, len(path)
     return best
 

@@ -31,7 +31,9 @@ def secrets_in_url(url: str) -> list[str]:
     parts = [url[start:end], *url[start:end].split(":", 1)] if end > start else []
     if query:
         parts += [part.partition("=")[2] or part for part in re.split("[&;]", url[query:].partition("#")[0])]
-    return [text for text in dict.fromkeys(spelt for one in parts for spelt in (one, unquote_plus(one))) if text]
+    return [
+        text for text in dict.fromkeys(spelling for text in parts for spelling in (text, unquote_plus(text))) if text
+    ]
 
 
 def mask_url(url: str) -> str:

@@ -89,11 +89,11 @@ class Home:
                 raise BadName("there is no previous context", "name one; cru -L lists them")
             return self.previous
         if name == "new":
-            return self._claim("")
+            return self._claim_new_name("")
         if name.startswith("new:"):
             if name == "new:":
                 raise BadName("'new:' needs a prefix", "write new:PREFIX, or just new")
-            return self._claim(f"{name[4:]}_")
+            return self._claim_new_name(f"{name[4:]}_")
         return check_name(name)
 
     def resolve_existing(self, name: str) -> str:
@@ -108,7 +108,7 @@ class Home:
 
     def find(self, name: str) -> FileContext:
         """The context of that name, which must be there. Raises NoSuchContext, and what `open` raises."""
-        self._require(name)
+        self._require_exists(name)
         return self.open(name)
 
     def read_inbox(self, name: str) -> tuple[list[InboxMessage], list[LogProblem]]:
@@ -128,14 +128,14 @@ class Home:
 
     def status(self, name: str) -> str:
         """none, active or stale: what the lock files say."""
-        sight = self._sight(name)
+        sight = self._read_lock(name)
         if sight is None:
             return "none"
         return "stale" if is_stale(sight, self._heartbeat) else "active"
 
     def holder(self, name: str) -> dict[str, object] | None:
         """Who holds it: {pid, host, command, since}; {since} if another program does; None if nobody does."""
-        sight = self._sight(name)
+        sight = self._read_lock(name)
         if sight is None:
             return None
         h: LockOwner | None = sight.owner
@@ -148,7 +148,7 @@ class Home:
         if new == "new":
             raise BadName("a context cannot be renamed to 'new', which means a new name", "choose another one")
         folder, target = self._folder(old), self._folder(new)
-        self._require(old)
+        self._require_exists(old)
         with ContextLock(folder, f"rename to {new}", self._heartbeat):
             if target.exists():
                 raise NameTaken(f"there is a context '{new}' already", "choose another name, or delete that one first")
@@ -162,7 +162,7 @@ class Home:
     def delete(self, name: str, *, only_if: Callable[[], bool] = lambda: True) -> bool:
         """Remove a context with all its files; False if there was none, or `only_if`, asked while nobody else can work on it, says
         no. If it was the current one, the previous one becomes current, or "default". What could not be cleared away is then in
-        `left`. Raises ContextHeld, also if somebody has it open."""
+        `failed_removals`. Raises ContextHeld, also if somebody has it open."""
         from cru.contexts.presence import refuse_if_attended
 
         folder = self._folder(name)
@@ -211,10 +211,10 @@ class Home:
     def _folder(self, name: str) -> Path:
         return self._contexts / check_name(name)
 
-    def _sight(self, name: str) -> LockState | None:
+    def _read_lock(self, name: str) -> LockState | None:
         return read_lock(self._folder(name), self._heartbeat)
 
-    def _require(self, name: str) -> None:
+    def _require_exists(self, name: str) -> None:
         if self.exists(name):
             return
         from cru.config.closest import did_you_mean
@@ -225,7 +225,7 @@ class Home:
             f"there is no context '{name}'", did_you_mean(name, names) or f"there are: {shown or 'none'}"
         )
 
-    def _claim(self, prefix: str) -> str:
+    def _claim_new_name(self, prefix: str) -> str:
         stem = check_name(prefix + time.strftime("%Y%m%d_%H%M%S"))
         name, number = stem, 2
         make_folder(self._contexts)

@@ -94,7 +94,7 @@ class InboxReading:
 
     def __enter__(self) -> list[InboxMessage]:
         self._read_any, self._rejected, self.problems = False, b"", ()
-        if not self._filled():
+        if not self._has_content():
             return []
         if (self._folder / INBOX).is_symlink():  # it could not be emptied
             raise write_error(self._folder / INBOX, OSError(errno.ELOOP, os.strerror(errno.ELOOP)))
@@ -119,7 +119,7 @@ class InboxReading:
         finally:
             self._release()
 
-    def _filled(self) -> bool:
+    def _has_content(self) -> bool:
         try:
             return (self._folder / INBOX).stat().st_size > 0
         except OSError:

@@ -91,7 +91,7 @@ class ContextLock:
             self._beat_fd = self._claim(fd)
             if self._beat_fd >= 0:
                 self._stop.clear()
-                self._thread = Thread(target=self._beat, args=(fd,), name="cru-lock", daemon=True)
+                self._thread = Thread(target=self._keep_alive, args=(fd,), name="cru-lock", daemon=True)
                 self._thread.start()
         except BaseException:
             os.close(fd)
@@ -116,7 +116,7 @@ class ContextLock:
         for _ in range(3):
             try:
                 beat = os.open(LOCK, os.O_CREAT | os.O_EXCL | os.O_RDWR, PRIVATE, dir_fd=folder)
-                if self._signed(folder, beat):
+                if self._sign(folder, beat):
                     return beat
             except FileExistsError:
                 if not _is_abandoned(read_lock(self._folder, self._heartbeat), self._heartbeat):
@@ -128,7 +128,7 @@ class ContextLock:
                 raise write_error(self._folder / LOCK, error) from error
         raise _held_error(self._folder, self._heartbeat)
 
-    def _signed(self, folder: int, beat: int) -> bool:
+    def _sign(self, folder: int, beat: int) -> bool:
         """Say who it is, then since when: a kill in between leaves an empty `.lock`, which is nobody's. False if another program has
         taken the empty one over meanwhile."""
         try:
@@ -148,7 +148,7 @@ class ContextLock:
         os.close(beat)
         return False
 
-    def _beat(self, folder: int) -> None:
+    def _keep_alive(self, folder: int) -> None:
         while not self._stop.wait(self._heartbeat):
             try:
                 os.pwrite(self._beat_fd, b"%d" % now(), 0)

@@ -76,7 +76,7 @@ class Log:
         if size < known or not data.startswith(self._tail):
             self._clear()
             fresh, data = True, read_range(self._fd, 0, size)
-        self._take(data[len(self._tail) :])
+        self._read_lines(data[len(self._tail) :])
         # An incomplete line may be another process in the middle of its write: it is reported when it has not grown.
         if self._rest and fresh:
             self._report_torn()
@@ -87,9 +87,9 @@ class Log:
             fd, writable = open_regular(self.path, APPENDING & ~os.O_CREAT), True
         except OSError:
             fd, writable = open_regular(self.path), False
-        self._swap(fd, writable)
+        self._replace_fd(fd, writable)
 
-    def _swap(self, fd: int, writable: bool) -> None:
+    def _replace_fd(self, fd: int, writable: bool) -> None:
         with self._guard:
             if self._fd >= 0:
                 os.close(self._fd)
@@ -98,7 +98,7 @@ class Log:
         self._identity = (status.st_dev, status.st_ino) if status else (0, 0)
         self._clear()
 
-    def _take(self, data: bytes) -> None:
+    def _read_lines(self, data: bytes) -> None:
         """Understand bytes that follow the offset."""
         if self._unended and data.startswith(b"\n"):
             self._advance(b"\n", 0)
@@ -111,9 +111,9 @@ class Log:
         self._add(entries)
         self._rest = rest
         if rest:
-            self._take_unended(rest)
+            self._read_unended_line(rest)
 
-    def _take_unended(self, rest: bytes) -> None:
+    def _read_unended_line(self, rest: bytes) -> None:
         """A last line that lacks only its newline is whole: no beginning of an entry is an entry."""
         try:
             entry = decode(rest)
@@ -160,7 +160,7 @@ class Log:
         self.refresh()
         with write_errors(self.path):
             if not self._writable:
-                self._swap(open_regular(self.path, APPENDING, PRIVATE), True)
+                self._replace_fd(open_regular(self.path, APPENDING, PRIVATE), True)
                 self._refresh()
             start = self._offset
             torn = bool(self._rest)
@@ -192,4 +192,4 @@ class Log:
     def close(self) -> None:
         """Give the file back; the next use opens it again."""
         if self._fd >= 0:
-            self._swap(-1, False)
+            self._replace_fd(-1, False)

@@ -133,7 +133,7 @@ class FileContext:
         return self._lock
 
     def attend(self, command: str) -> None:
-        """Be there until `close`: the context is neither removed nor does it destroy itself meanwhile (see seat.py)."""
+        """Be there until `close`: the context is neither removed nor does it destroy itself meanwhile (see presence.py)."""
         from cru.contexts.presence import Presence
 
         try:

@@ -128,7 +128,7 @@ class PluginLoader:
             for undo in reversed(session.owned.pop(name, {}).values()):
                 await _call_in_time(host, "unloading", undo)
         session.parts.bus.registry.drop_owner(name)
-        session.parts.tools.drop(name)
+        session.parts.tools.drop_source(name)
         session.parts.commands.drop(name)
         await cancel_background(session, name)
 

@@ -121,7 +121,7 @@ def add_tool(
     if problem:
         host.problem(problem)
         return
-    host.own(lambda: tools.drop(host.plugin.name), "tools")
+    host.own(lambda: tools.drop_source(host.plugin.name), "tools")
 
 
 class PluginTool:

@@ -55,7 +55,7 @@ class AnthropicModel:
         self._exchange, self._say = exchange, say
         self._messages = FragmentCache(self._blocks)
         self._head, self._system, self._tools = LastValue(), LastValue(), LastValue()
-        self._told: set[str] = set()
+        self._announced: set[str] = set()
 
     def encode(self, request: Request) -> bytes:
         """The request's body; "messages" comes last."""
@@ -86,7 +86,7 @@ class AnthropicModel:
             head["cache_control"] = _MARK
         mapped = encoding.anthropic_parameters(parameters, model, has_tools)
         for name in mapped.dropped:
-            tell_dropped(self._told, self._say, self.provider, name)
+            tell_dropped(self._announced, self._say, self.provider, name)
         return _encode(head | mapped.fields)[:-1]
 
     def _blocks(self, message: Message) -> bytes:

@@ -24,7 +24,7 @@ WINDOW = 8192
 MAX_TOKENS = 512
 SYSTEM_CHARACTERS = 800  # about 200 tokens: a long system prompt is all that a very small model then talks about
 
-_TAKEN = (
+_PASSED_ON = (
     "temperature",
     "top_p",
     "stop",
@@ -35,7 +35,7 @@ _TAKEN = (
     "top_k",
     "min_p",
 )
-_HANDLED = (*_TAKEN, "max_tokens", "tool_choice", "prompt_caching", "parallel_tool_calls", "reasoning")
+_HANDLED = (*_PASSED_ON, "max_tokens", "tool_choice", "prompt_caching", "parallel_tool_calls", "reasoning")
 _FORCED = b',"response_format":{"type":"json_schema"'
 _encode = msgspec.json.encode
 
@@ -56,13 +56,13 @@ class EmbeddedModel:
         self._window = context_window or WINDOW
         self._facts = RequestFacts(self.provider, name)
         self._messages, self._head, self._format = FragmentCache(_encode_message), LastValue(), LastValue()
-        self._told: set[str] = set()
+        self._announced: set[str] = set()
         self._server: xllamacpp.Server | None = None
         self._loading = asyncio.Lock()
 
     def encode(self, request: Request) -> bytes:
         """The request's body; what may change from one request to the next comes after the messages."""
-        system = self._short(request.system)
+        system = self._fit_system(request.system)
         key = (request.model, system, request.parameters)
         head = self._head.get(key, lambda: self._encode_head(request, system))
         parts = [head, b",".join([b"", *(f for f in self._messages.encode_all(request.messages) if f)]), b"]"]
@@ -73,7 +73,7 @@ class EmbeddedModel:
 
     async def stream(self, body: bytes) -> AsyncGenerator[Delta, None]:
         """Raises ModelUnavailable if the weights cannot be loaded, ContextTooLong, BrokenReply."""
-        server = await self._loaded()
+        server = await self._ensure_server()
         reply = OpenAIReply(self._facts)
         pieces: list[str] | None = [] if _FORCED in body else None
         async for data in _run_request(server, body):
@@ -82,7 +82,7 @@ class EmbeddedModel:
                     pieces.append(delta.text)
                 else:
                     yield delta
-        for delta in self._called("".join(pieces)) if pieces else ():
+        for delta in self._to_call("".join(pieces)) if pieces else ():
             yield delta
         for delta in reply.end():
             yield End("tool_calls", delta.usage) if pieces and isinstance(delta, End) else delta
@@ -93,11 +93,11 @@ class EmbeddedModel:
         if server is not None:
             await asyncio.to_thread(_free, [server])
 
-    def _called(self, text: str) -> list[Delta]:
+    def _to_call(self, text: str) -> list[Delta]:
         call = parse_call(text, 0, f"call_local_{_new_call_id()}")
         return [call] if call is not None else [Text(text)]
 
-    async def _loaded(self) -> xllamacpp.Server:
+    async def _ensure_server(self) -> xllamacpp.Server:
         async with self._loading:
             if self._server is None:
                 try:
@@ -106,12 +106,12 @@ class EmbeddedModel:
                     raise ModelUnavailable(f"cannot load {self._path}: {error}", "is it a whole GGUF file?") from error
             return self._server
 
-    def _short(self, spans: tuple[Span, ...]) -> str:
+    def _fit_system(self, spans: tuple[Span, ...]) -> str:
         text = system_text(spans)
         if self._window > WINDOW or len(text) <= SYSTEM_CHARACTERS:
             return text
-        if "system" not in self._told:
-            self._told.add("system")
+        if "system" not in self._announced:
+            self._announced.add("system")
             self._say(f"local: the system prompt is cut to {SYSTEM_CHARACTERS} characters for {self.name}")
         return text[:SYSTEM_CHARACTERS]
 
@@ -119,10 +119,10 @@ class EmbeddedModel:
         parameters = request.parameters
         for name in parameters:
             if name not in _HANDLED:
-                tell_dropped(self._told, self._say, self.provider, name)
+                tell_dropped(self._announced, self._say, self.provider, name)
         head: dict[str, object] = {"model": self.name, "stream": True, "stream_options": {"include_usage": True}}
         head["max_tokens"] = parameters.get("max_tokens") or MAX_TOKENS
-        head |= {key: parameters[key] for key in _TAKEN if parameters.get(key) is not None}
+        head |= {key: parameters[key] for key in _PASSED_ON if parameters.get(key) is not None}
         first = _encode({"role": "system", "content": system or "You are a helpful assistant."})
         return _encode(head)[:-1] + b',"messages":[' + first
 

@@ -61,13 +61,13 @@ class Exchange:
         for attempt in range(TRIES):
             begun = False
             try:
-                async with aclosing(self._once(body, reader())) as deltas:
+                async with aclosing(self._try_once(body, reader())) as deltas:
                     async for delta in deltas:
                         begun = True
                         yield delta
                 return
             except NetError as error:
-                failure = self._lost(error, begun)
+                failure = self._connection_error(error, begun)
                 cause: Exception = error
             except ModelError as error:
                 failure, cause = error, error
@@ -75,7 +75,7 @@ class Exchange:
                 raise failure from (cause if cause is not failure else cause.__cause__)
             await self._wait(attempt, failure)
 
-    def _lost(self, error: NetError, begun: bool) -> ModelError:
+    def _connection_error(self, error: NetError, begun: bool) -> ModelError:
         if isinstance(error, BadUrl):
             return ModelRefused(self.facts.without_keys(error.message), error.hint)
         kind = BrokenReply if begun else ModelUnavailable
@@ -90,7 +90,7 @@ class Exchange:
         self._say(f"{failure.message}; trying again in {seconds:.1f} s ({attempt + 2} of {TRIES})")
         await self._sleep(seconds)
 
-    async def _once(self, body: bytes, reader: ReplyReader) -> AsyncGenerator[Delta, None]:
+    async def _try_once(self, body: bytes, reader: ReplyReader) -> AsyncGenerator[Delta, None]:
         response = await self._transport.post_stream(self._url, self._headers, body)
         try:
             if response.status >= 300:

@@ -50,7 +50,7 @@ class OpenAICompatibleModel:
         self._exchange, self._say = exchange, say
         self._messages = FragmentCache(self._message)
         self._head, self._system, self._tools = LastValue(), LastValue(), LastValue()
-        self._told: set[str] = set()
+        self._announced: set[str] = set()
 
     def encode(self, request: Request) -> bytes:
         """The request's body. "messages" comes last, so that a longer conversation changes nothing before its new messages."""
@@ -88,7 +88,7 @@ class OpenAICompatibleModel:
             head["stream_options"] = {"include_usage": True}
         mapped = encoding.openai_parameters(parameters, self.provider, has_tools)
         for name in mapped.dropped:
-            tell_dropped(self._told, self._say, self.provider, name)
+            tell_dropped(self._announced, self._say, self.provider, name)
         return _encode(head | mapped.fields)[:-1]
 
     def _message(self, message: Message) -> bytes:
@@ -115,9 +115,9 @@ class OpenAICompatibleModel:
         return _encode(encoded)
 
 
-def tell_dropped(dropped: set[str], say: Say, provider: str, name: str) -> None:
-    if name not in dropped:
-        dropped.add(name)
+def tell_dropped(announced: set[str], say: Say, provider: str, name: str) -> None:
+    if name not in announced:
+        announced.add(name)
         say(f"{provider} does not take the parameter `{name}`; it is left out")
 
 
@@ -211,7 +211,7 @@ class OpenAIReply:
         except NOT_JSON as error:
             if b"\n" in data:  # a server that forgets the blank line between events
                 return [delta for line in data.split(b"\n") if line for delta in self.read(line)]
-            chunk = self._half_characters(data, error)
+            chunk = self._decode_halved_characters(data, error)
         if chunk.error is not None and (failure := to_error_object(chunk.error)):
             raise error_for_object(self._facts, failure)
         if chunk.usage is not None:
@@ -241,7 +241,7 @@ class OpenAIReply:
             reason = "tool_calls"
         return [*self._thinking.block(self._facts.provider), End(reason, self._usage)]
 
-    def _half_characters(self, data: bytes, error: Exception) -> _Chunk:
+    def _decode_halved_characters(self, data: bytes, error: Exception) -> _Chunk:
         """Some servers cut a character in two, `\\ud83d` here and `\\ude00` in the next event; the halves become U+FFFD."""
         import json
 

@@ -121,7 +121,7 @@ def _origin(url: str) -> str:
 
 
 def provider_at(base_url: str) -> str:
-    """The provider that a base_url belongs to; CUSTOM if it is nobody's."""
+    """The provider that a base_url belongs to; CUSTOM if none has it."""
     return next((row.name for row in PROVIDERS.values() if same_host(row.base_url, base_url)), CUSTOM)
 
 

@@ -46,7 +46,7 @@ class ScriptedReply(Struct, frozen=True):
     end: End = End("")
 
 
-class Script(Struct, frozen=True):
+class ModelScript(Struct, frozen=True):
     """A whole script.
 
     path: its file
@@ -65,7 +65,7 @@ ITEMS = ("think", "text", "call", "delay", "usage", "end", "error", "drop", "rep
 HEADERS = ("loop", "by")
 
 
-def load_script(path: Path) -> Script:
+def load_script(path: Path) -> ModelScript:
     """Read a script. Raises NoModel that names file and line."""
     try:
         text = path.read_text(encoding="utf-8")
@@ -74,7 +74,7 @@ def load_script(path: Path) -> Script:
     return parse_script(text, str(path))
 
 
-def parse_script(text: str, path: str) -> Script:
+def parse_script(text: str, path: str) -> ModelScript:
     """Replies of a script's text; `path` is only for messages."""
     builder = _Builder(path)
     for number, line in enumerate(text.splitlines(), 1):
@@ -115,9 +115,9 @@ class _Builder:
         else:
             self._other(key, value.strip())
 
-    def script(self) -> Script:
+    def script(self) -> ModelScript:
         self._close()
-        return Script(self._path, tuple(self._replies), self._loop, self._by_order)
+        return ModelScript(self._path, tuple(self._replies), self._loop, self._by_order)
 
     def _close(self) -> None:
         if not self._empty:

@@ -56,7 +56,7 @@ class BodyDecoder:
     def feed(self, data: bytes) -> bytes:
         """Payload bytes in `data`, the raw bytes that came next."""
         if self._chunked:
-            return self._dechunk(data)
+            return self._decode_chunks(data)
         if self._until_end:
             return data
         payload, rest = data[: self._left], data[self._left :]
@@ -71,7 +71,7 @@ class BodyDecoder:
         if not self.done:
             raise ConnectionLost("the connection broke in the middle of the answer")
 
-    def _dechunk(self, data: bytes) -> bytes:
+    def _decode_chunks(self, data: bytes) -> bytes:
         buffer, out = self._buffer + data, []
         position = 0
         while not self.done:
@@ -86,13 +86,13 @@ class BodyDecoder:
             line_end = buffer.find(b"\n", position)
             if line_end < 0:
                 break
-            self._size_line(buffer[position:line_end].strip())
+            self._read_size_line(buffer[position:line_end].strip())
             position = line_end + 1
         self._buffer = buffer[position:]
         self.leftover = self.done and bool(self._buffer)
         return b"".join(out)
 
-    def _size_line(self, line: bytes) -> None:
+    def _read_size_line(self, line: bytes) -> None:
         if self._in_trailer:
             self.done = not line
             return

@@ -21,7 +21,7 @@ class _Connection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.reader, self.writer = reader, writer
 
-    def usable(self) -> bool:
+    def is_usable(self) -> bool:
         return not (self.reader.at_eof() or self.writer.is_closing())
 
 
@@ -36,7 +36,7 @@ class LoopbackClient:
     async def send(self, method: str, url: Url, headers: Mapping[str, str], body: bytes) -> Response:
         """Send one request and wait for the head of its answer. Raises ConnectFailed, ConnectionLost, TimedOut."""
         data = encode_request(method, url, headers, body)
-        for connection in self._kept(url):
+        for connection in self._take_idle(url):
             try:  # the server may have closed a kept connection just now: then nothing was answered, so send it again
                 return await self._exchange(connection, method, url, data)
             except ConnectionLost:
@@ -49,14 +49,14 @@ class LoopbackClient:
                 connection.writer.close()
         self._idle.clear()
 
-    def _kept(self, url: Url) -> list[_Connection]:
+    def _take_idle(self, url: Url) -> list[_Connection]:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:
             self._loop, self._idle = loop, {}
         kept = self._idle.get((url.host, url.port), [])
         while kept:
             connection = kept.pop()
-            if connection.usable():
+            if connection.is_usable():
                 return [connection]
             connection.writer.close()
         return []
@@ -84,7 +84,7 @@ class LoopbackClient:
         keep = headers.get("connection", "").lower() != "close"
 
         async def close() -> None:
-            if body.done and keep and not body.leftover and connection.usable():
+            if body.done and keep and not body.leftover and connection.is_usable():
                 kept = self._idle.setdefault((url.host, url.port), [])
                 if len(kept) < _IDLE_KEPT and connection not in kept:
                     kept.append(connection)

@@ -44,7 +44,7 @@ class Transport:
     ) -> WholeResponse:
         """GET a whole page: at most `limit_bytes` of it, within `timeout` seconds. `allow` is called with the URL of every hop
         and refuses it by raising. Headers are not sent on to another host. Raises NetError."""
-        return await self._whole("GET", url, dict(headers or {}), b"", limit_bytes, timeout, max_redirects, allow)
+        return await self._fetch_whole("GET", url, dict(headers or {}), b"", limit_bytes, timeout, max_redirects, allow)
 
     async def request(
         self,
@@ -59,7 +59,9 @@ class Transport:
     ) -> WholeResponse:
         """Send any request and get the whole answer, whatever its status; limits as in `get`. After 301, 302 (a POST) and 303 the
         redirect is followed with a GET, as browsers do. Raises NetError."""
-        return await self._whole(method, url, dict(headers or {}), body, limit_bytes, timeout, max_redirects, None)
+        return await self._fetch_whole(
+            method, url, dict(headers or {}), body, limit_bytes, timeout, max_redirects, None
+        )
 
     async def close(self) -> None:
         """Close what is idle. The transport can be used again."""
@@ -82,7 +84,7 @@ class Transport:
             self._remote = RemoteClient(*self._limits)
         return await self._remote.send(method, url, headers, body)
 
-    async def _whole(
+    async def _fetch_whole(
         self, method: str, url: str, headers: dict[str, str], body: bytes, limit: int, seconds: float, hops: int,
         allow: Callable[[str], None] | None,
     ) -> WholeResponse:  # fmt: skip

@@ -6,7 +6,7 @@ from cru.values.errors import CruError
 
 
 class PermissionsError(CruError):
-    """PermissionError_
+    """PermissionsError
     ├── BadRule      a rule that cannot be read (also a ValueError, so that settings report its place)
     ├── UnknownMode  no such mode (exit 2; also a ValueError)
     ├── NotAccepted  a folder that cannot be trusted as a whole: a link leads out of it, …

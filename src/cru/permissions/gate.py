@@ -97,23 +97,23 @@ class Gate:
             call = self._call(tool, kind, detail, paths)
         except ValueError as error:
             return Verdict("deny", f"not a path ({error})")
-        rule = self._hit(self._deny, call)
+        rule = self._first_hit(self._deny, call)
         if rule is not None:
             why = f"the rule `{rule.text}` in [permissions] deny of {rule.source}"
             return Verdict("deny", why, rule.text, explicit=True)
-        place = self._place(call) if call.paths and self._mode != "trust" else None
+        place = self._judge_places(call) if call.paths and self._mode != "trust" else None
         table = decide(self._mode, kind)
         if table == "deny":
             return Verdict("deny", f"{self._mode} mode {MODE_DESCRIPTIONS[self._mode]}, `{tool}` is refused")
         if place is not None and place.decision == "deny":
             return place
-        rule = self._hit(self._ask, call)
+        rule = self._first_hit(self._ask, call)
         if rule is not None:
             why = f"the rule `{rule.text}` in [permissions] ask of {rule.source} wants a question"
             return Verdict("ask", why, rule.text, explicit=True)
         if place is not None:
             return place
-        return self._permission(call, table)
+        return self._judge_unrestricted(call, table)
 
     def leads_outside(self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]]) -> bool:
         """Whether the call's paths lead to a place outside of the project that no allow rule and no answer names, whatever the mode."""
@@ -121,29 +121,29 @@ class Gate:
             call = self._call(tool, kind, detail, paths)
         except ValueError:
             return True
-        return any(is_outside(path, self._places) and not self._reaches(call, path) for path in call.paths)
+        return any(is_outside(path, self._places) and not self._is_named_by_rule(call, path) for path in call.paths)
 
     def protect(self, files: Iterable[str]) -> None:
         """Protect these files too, from now on: what a person has accepted with their content."""
         spellings = {path for file in files for path in (os.path.abspath(file).replace(os.sep, "/"), resolve(file))}
         self._places = replace(self._places, guarded=self._places.guarded | spellings)
 
-    def _permission(self, call: JudgedCall, table: Decision) -> Verdict:
+    def _judge_unrestricted(self, call: JudgedCall, table: Decision) -> Verdict:
         if table == "allow":
             return Verdict("allow", f"{self._mode} mode {MODE_DESCRIPTIONS[self._mode]}")
-        rule = self._allowing(call)
+        rule = self._find_allowing(call)
         if rule is not None:
             return Verdict("allow", f"allowed by the rule `{rule.text}` of {rule.source}", rule.text, explicit=True)
         return Verdict("ask", f"{self._mode} mode asks before {_DOING.get(call.kind, f'using `{call.tool}`')}")
 
-    def _hit(self, rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
+    def _first_hit(self, rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
         if not rules:
             return None
         from cru.permissions.rules import rule_hits
 
         return next((rule for rule in rules if rule_hits(rule, call, self._places)), None)
 
-    def _allowing(self, call: JudgedCall) -> Rule | None:
+    def _find_allowing(self, call: JudgedCall) -> Rule | None:
         rules = (*self._allow, *self._grants.rules())
         if not rules:
             return None
@@ -173,27 +173,27 @@ class Gate:
             located = (locate(self._places, "read" if kind == "read" else "write", detail),)
         return JudgedCall(tool, kind, detail, located)
 
-    def _place(self, call: JudgedCall) -> Verdict | None:
+    def _judge_places(self, call: JudgedCall) -> Verdict | None:
         """The strictest verdict on where the call's paths lead, None if all of them are where they may be."""
-        verdicts = [verdict for path in call.paths if (verdict := self._path(call, path)) is not None]
+        verdicts = [verdict for path in call.paths if (verdict := self._judge_path(call, path)) is not None]
         return next((verdict for verdict in verdicts if verdict.decision == "deny"), verdicts[0] if verdicts else None)
 
-    def _path(self, call: JudgedCall, path: ResolvedPath) -> Verdict | None:
+    def _judge_path(self, call: JudgedCall, path: ResolvedPath) -> Verdict | None:
         if self._mode == "plan" and path.access == "write":
             return Verdict("deny", f"plan mode {MODE_DESCRIPTIONS['plan']}, and this would change `{path.text}`")
         if is_protected(path, self._places):
             if path.access == "write":
                 return Verdict("ask", f"`{path.text}` is protected: changing it always needs a question")
-            if not self._reaches(call, path):
+            if not self._is_named_by_rule(call, path):
                 return Verdict("ask", f"`{path.text}` is protected: reading it needs a question")
         if not is_outside(path, self._places):
             return None
-        if self._reaches(call, path):
+        if self._is_named_by_rule(call, path):
             return None
         target = "" if path.real == path.lexical else f" (it leads to {path.real})"
         return Verdict("ask", f"`{path.text}`{target} is outside the project folder {self._places.root}")
 
-    def _reaches(self, call: JudgedCall, path: ResolvedPath) -> bool:
+    def _is_named_by_rule(self, call: JudgedCall, path: ResolvedPath) -> bool:
         """Whether an allow rule or an answer names this place outside the project."""
         rules = (*self._allow, *self._grants.rules())
         if not rules:

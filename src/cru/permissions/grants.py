@@ -36,7 +36,7 @@ class Grants:
             from cru.permissions.json_file import GrantFile, load_json
 
             file, problem = load_json(self._path, GrantFile)
-            self._take(file, problem)
+            self._keep_rules(file, problem)
         return (*self._session, *(self._stored or ()))
 
     def add(self, scope: Scope, text: str) -> None:
@@ -47,7 +47,7 @@ class Grants:
         self._session.append(rule)
         if scope == "session":
             return
-        self._change(lambda old: self._with(old, scope, text))
+        self._change(lambda old: self._add_rule(old, scope, text))
         self._session.remove(rule)
 
     def remove(self, text: str) -> bool:
@@ -56,16 +56,16 @@ class Grants:
             return False
         self._session = [rule for rule in self._session if rule.text != text]
         if any(rule.text == text for rule in self._stored or ()):
-            self._change(lambda old: self._without(old, text))
+            self._change(lambda old: self._remove_rule(old, text))
         return True
 
     def _change(self, change: Callable[[GrantFile], GrantFile]) -> None:
         from cru.permissions.json_file import GrantFile, update_json
 
         file, problem = update_json(self._path, GrantFile, change)
-        self._take(file, problem)
+        self._keep_rules(file, problem)
 
-    def _take(self, file: GrantFile, problem: SettingsProblem | None) -> None:
+    def _keep_rules(self, file: GrantFile, problem: SettingsProblem | None) -> None:
         from cru.config.errors import SettingsProblem
         from cru.permissions.errors import BadRule
         from cru.permissions.rules import parse_rule
@@ -81,13 +81,13 @@ class Grants:
                     self.problems.append(SettingsProblem(error.message, str(self._path), error.hint))
         self._stored = tuple(stored)
 
-    def _with(self, old: GrantFile, scope: Scope, text: str) -> GrantFile:
+    def _add_rule(self, old: GrantFile, scope: Scope, text: str) -> GrantFile:
         if scope == "always":
             return replace(old, always=(*_without(old.always, text), text))
         own = (*_without(old.projects.get(self._root, ()), text), text)
         return replace(old, projects={**old.projects, self._root: own})
 
-    def _without(self, old: GrantFile, text: str) -> GrantFile:
+    def _remove_rule(self, old: GrantFile, text: str) -> GrantFile:
         own = _without(old.projects.get(self._root, ()), text)
         projects = {root: rules for root, rules in {**old.projects, self._root: own}.items() if rules}
         return replace(old, always=_without(old.always, text), projects=projects)

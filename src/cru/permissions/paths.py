@@ -110,17 +110,17 @@ def resolve(path: str | os.PathLike[str]) -> str:
     return os.path.realpath(path).replace(os.sep, "/")
 
 
-def locate(places: PathRoots, access: Literal["read", "write"], given: str) -> ResolvedPath:
+def locate(places: PathRoots, access: Literal["read", "write"], text: str) -> ResolvedPath:
     """Find a path as tools do: relative to the root, `~` is the user's home. Raises ValueError for what can be no path."""
-    if given == "~" or given.startswith("~/"):
-        joined = places.user_home + given[1:]
-    elif given.startswith("~"):
-        joined = os.path.expanduser(given)
+    if text == "~" or text.startswith("~/"):
+        joined = places.user_home + text[1:]
+    elif text.startswith("~"):
+        joined = os.path.expanduser(text)
     else:
-        joined = given
+        joined = text
     # The dots stay in what is resolved: `link/..` is the parent of the link's target.
     joined = os.path.join(places.root, joined)
-    return ResolvedPath(access, given, os.path.normpath(joined).replace(os.sep, "/"), resolve(joined))
+    return ResolvedPath(access, text, os.path.normpath(joined).replace(os.sep, "/"), resolve(joined))
 
 
 def is_inside(path: str, folder: str) -> bool:
@@ -134,13 +134,13 @@ def is_outside(path: ResolvedPath, places: PathRoots) -> bool:
     return path.access == "write" or not any(is_inside(path.real, folder) for folder in places.readable)
 
 
-def is_protected(one: ResolvedPath, places: PathRoots) -> bool:
+def is_protected(path: ResolvedPath, places: PathRoots) -> bool:
     """Whether writing here may change what cru, git or a shell does; or reading here give away keys or other conversations."""
-    if one.access == "read":
-        if any(is_inside(one.real, folder) for folder in places.readable):
+    if path.access == "read":
+        if any(is_inside(path.real, folder) for folder in places.readable):
             return False
-        return any(_is_secret(path, places) for path in {one.real, one.lexical})
-    return any(_is_protected_spelling(path, places) for path in {one.real, one.lexical})
+        return any(_is_secret(spelling, places) for spelling in {path.real, path.lexical})
+    return any(_is_protected_spelling(spelling, places) for spelling in {path.real, path.lexical})
 
 
 def _is_secret(path: str, places: PathRoots) -> bool:

@@ -75,8 +75,8 @@ class Snapshot(Struct, frozen=True):
 def take_snapshot(folder: Path, inside: Path) -> Snapshot:
     """Read a folder whole. Links may lead anywhere inside of `inside`. Raises NotAccepted that names what cannot be in it."""
     reader = _FolderReader(folder, os.path.realpath(inside))
-    real = reader.real(folder)
-    return Snapshot(folder, tuple(sorted(reader.below(real, "", (real,)), key=lambda item: os.fsencode(item.path))))
+    real = reader.resolve(folder)
+    return Snapshot(folder, tuple(sorted(reader.walk(real, "", (real,)), key=lambda item: os.fsencode(item.path))))
 
 
 class _FolderReader:
@@ -85,13 +85,13 @@ class _FolderReader:
         self._inside = inside
         self._bytes = self._count = 0
 
-    def real(self, path: str | Path) -> str:
+    def resolve(self, path: str | Path) -> str:
         real = os.path.realpath(path)
         if not real.startswith(self._inside.rstrip(os.sep) + os.sep):
             raise NotAccepted(f"{path} leads out of the project", "put what it leads to into the project, or remove it")
         return real
 
-    def below(self, real: str, path: str, above: tuple[str, ...]) -> Iterator[SnapshotFile]:
+    def walk(self, real: str, path: str, above: tuple[str, ...]) -> Iterator[SnapshotFile]:
         """`real` is the folder itself, `path` its place in the snapshot, `above` the folders that lead to it."""
         try:
             names = sorted(os.listdir(real))
@@ -99,13 +99,13 @@ class _FolderReader:
             raise NotAccepted(f"{self._folder / path} cannot be read: {error.strerror}") from error
         for name in names:
             if name != LEFT_OUT:
-                yield from self._item(os.path.join(real, name), os.path.join(path, name), above)
+                yield from self._read_item(os.path.join(real, name), os.path.join(path, name), above)
 
-    def _item(self, place: str, path: str, above: tuple[str, ...]) -> Iterator[SnapshotFile]:
+    def _read_item(self, place: str, path: str, above: tuple[str, ...]) -> Iterator[SnapshotFile]:
         shown = self._folder / path
         self._count += 1
-        self._within_limits()
-        real = self.real(place) if os.path.islink(place) else place
+        self._check_limits()
+        real = self.resolve(place) if os.path.islink(place) else place
         try:
             mode = os.stat(real).st_mode
         except FileNotFoundError as error:
@@ -116,22 +116,22 @@ class _FolderReader:
             if real in above:
                 raise NotAccepted(f"{shown} leads to a folder that it lies in", "remove it")
             yield SnapshotFile("folder", path)
-            yield from self.below(real, path, (*above, real))
+            yield from self.walk(real, path, (*above, real))
         elif stat.S_ISREG(mode):
-            yield SnapshotFile("program" if mode & 0o111 else "file", path, self._content(real, shown))
+            yield SnapshotFile("program" if mode & 0o111 else "file", path, self._read_content(real, shown))
         else:
             raise NotAccepted(f"{shown} is neither a file nor a folder", "remove it")
 
-    def _content(self, real: str, shown: Path) -> bytes:
+    def _read_content(self, real: str, shown: Path) -> bytes:
         try:
             with open(open_regular(real), "rb", buffering=0) as file:
                 self._bytes += os.fstat(file.fileno()).st_size
-                self._within_limits()
+                self._check_limits()
                 return file.readall()
         except OSError as error:
             raise NotAccepted(f"{shown} cannot be read: {error.strerror or error}") from error
 
-    def _within_limits(self) -> None:
+    def _check_limits(self) -> None:
         if self._count > LIMIT_ITEMS or self._bytes > LIMIT_BYTES:
             limits = f"{LIMIT_ITEMS} files and {LIMIT_BYTES // 2**20} MiB"
             raise NotAccepted(f"{self._folder} is too large to be accepted", f"at most {limits}")

@@ -56,7 +56,7 @@ class TrustStore:
         import shutil
 
         listing = seen.listing
-        copy = self._copy(seen.folder, _digest(listing))
+        copy = self._copy_path(seen.folder, _digest(listing))
         try:
             shutil.rmtree(copy.parent, ignore_errors=True)  # copies of what was accepted before
             seen.copy_to(copy)
@@ -71,7 +71,7 @@ class TrustStore:
         from cru.permissions.snapshot import take_snapshot
 
         listing = take_snapshot(folder, inside).listing
-        copy = self._copy(folder, _digest(listing))
+        copy = self._copy_path(folder, _digest(listing))
         return copy if self.is_trusted(folder, listing) and copy.is_dir() else None
 
     def revoke(self, path: Path) -> bool:
@@ -84,7 +84,7 @@ class TrustStore:
         update_json(
             self._path, TrustFile, lambda old: replace(old, files={k: v for k, v in old.files.items() if k != key})
         )
-        shutil.rmtree(self._copy(path, "").parent, ignore_errors=True)
+        shutil.rmtree(self._copy_path(path, "").parent, ignore_errors=True)
         return True
 
     def stamp(self) -> tuple[int, ...]:
@@ -96,13 +96,13 @@ class TrustStore:
         return (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
     def hook_judgements(self) -> Mapping[str, HookJudgement]:
-        """What was said about hooks, by fingerprint."""
+        """What was decided about hooks, by fingerprint."""
         return self._load().hooks
 
     def judge_hooks(self, judgements: Mapping[str, HookJudgement]) -> None:
-        """Note what a person said about hooks, the newest last. Raises NotStored."""
+        """Note what a person decided about hooks, the newest last. Raises NotStored."""
 
-        def noted(old: TrustFile) -> TrustFile:
+        def with_judgements(old: TrustFile) -> TrustFile:
             return replace(
                 old,
                 hooks={
@@ -111,25 +111,19 @@ class TrustStore:
                 },
             )
 
-        update_json(self._path, TrustFile, noted)
+        update_json(self._path, TrustFile, with_judgements)
 
     def forget_hooks(self, root: Path) -> int:
-        """Forget what was said about the hooks of a project; how many there were. Raises NotStored."""
+        """Forget what was decided about the hooks of a project; how many hooks that were. Raises NotStored."""
         inside = _key(root).rstrip(os.sep) + os.sep
-        forgotten = {
-            key: judgement for key, judgement in self.hook_judgements().items() if judgement.file.startswith(inside)
-        }
-        gone = set(forgotten)
-        hooks = {
-            judgement.key or (judgement.file, judgement.what) for judgement in forgotten.values()
-        }  # one may have been judged more than once
-        if gone:
+        forgotten = {key: entry for key, entry in self.hook_judgements().items() if entry.file.startswith(inside)}
+        if forgotten:
             update_json(
                 self._path,
                 TrustFile,
-                lambda old: replace(old, hooks={k: v for k, v in old.hooks.items() if k not in gone}),
+                lambda old: replace(old, hooks={k: v for k, v in old.hooks.items() if k not in forgotten}),
             )
-        return len(hooks)
+        return len({entry.key or (entry.file, entry.what) for entry in forgotten.values()})  # some were judged twice
 
     def _digest_of(self, path: Path) -> str | None:
         return self._load().files.get(_key(path))
@@ -140,7 +134,7 @@ class TrustStore:
             self.problems.append(problem)
         return known
 
-    def _copy(self, folder: Path, digest: str) -> Path:
+    def _copy_path(self, folder: Path, digest: str) -> Path:
         """`trusted/PROJECT-…/DIGEST`: a person who reads it in a message sees which project it is."""
         key = _key(folder)
         project = os.path.basename(os.path.dirname(os.path.dirname(key)))

@@ -1,4 +1,4 @@
-"""How tools run a program of theirs."""
+"""How tools run a program."""
 
 from __future__ import annotations
 

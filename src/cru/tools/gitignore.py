@@ -36,7 +36,7 @@ class IgnoreRules(Struct, frozen=True):
         rules = read_rules(folder / ".gitignore")
         return IgnoreRules((*self.layers, (depth, rules))) if rules else self
 
-    def ignored(self, names: Sequence[str], folder: bool) -> bool:
+    def is_ignored(self, names: Sequence[str], folder: bool) -> bool:
         """`names` is the path below the top. The last line that matches decides, the innermost file first."""
         for depth, rules in reversed(self.layers):
             for rule in reversed(rules):

@@ -35,7 +35,7 @@ class ToolRegistry:
         self._offer()
         return ""
 
-    def drop(self, source: str) -> int:
+    def drop_source(self, source: str) -> int:
         """Take away everything of a source; how many tools."""
         gone = [name for name, tool in self._tools.items() if tool.source == source]
         for name in gone:

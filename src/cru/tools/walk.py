@@ -43,7 +43,7 @@ def walk(
         for entry in _entries(path):
             inner = (*names, entry.name)
             folder = entry.is_dir(follow_symlinks=False)
-            if entry.name == ".git" or ignores.ignored(inner, folder):
+            if entry.name == ".git" or ignores.is_ignored(inner, folder):
                 continue
             if folder:
                 below.append((inner, ignores))

@@ -73,7 +73,7 @@ def _host(url: str) -> str:
 
 
 def _type(reply: WholeResponse) -> tuple[str, str]:
-    """(media type, charset), lower case; "" for what is not told."""
+    """(media type, charset), lower case; "" for what is missing."""
     value = next((v for k, v in reply.headers.items() if k.lower() == "content-type"), "")
     kind, _, more = str(value).lower().partition(";")
     charset = more.partition("charset=")[2].partition(";")[0].strip(" \"'")

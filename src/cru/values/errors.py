@@ -3,7 +3,7 @@
 CruError
 ├── ConfigError      (config)       ├── ModelError       (models)
 ├── ContextError     (contexts)     ├── ToolError        (tools)
-├── EventError       (events)       ├── PermissionError_ (permissions)
+├── EventError       (events)       ├── PermissionsError (permissions)
 └── EngineError      (engine)       └── UsageError       (faces)
 """
 

@@ -53,7 +53,7 @@ class Executables:
             problem = tools.add(ExecutableTool(executable, schema, where))
             if problem:
                 host.problem(problem)
-        host.own(lambda: tools.drop(found.name), "tools")
+        host.own(lambda: tools.drop_source(found.name), "tools")
         if any(schema.hooks for schema in executable.tools):
             from cru.extensions.executables.hooks.handler import register
 

@@ -121,7 +121,7 @@ class Workflows:
         if not self.machines and not self.lost and find_workflows(self._parts) is self:
             for id in self._ids:
                 self._parts.bus.registry.off(id)
-            self._parts.tools.drop(SOURCE)
+            self._parts.tools.drop_source(SOURCE)
             self._parts.services.workflows = None
 
     def look(self) -> None:
