@@ -31,22 +31,22 @@ class BadPayload(HookError):
     pass
 
 
-def make_payload(name: str, given: dict[str, Any]) -> msgspec.Struct:
+def make_payload(name: str, fields: dict[str, Any]) -> msgspec.Struct:
     """The payload of an event of ours, with these fields. Raises BadPayload."""
-    kind = BY_NAME[name].payload
-    types = get_type_hints(kind)
-    for field in given:
+    payload = BY_NAME[name].payload
+    types = get_type_hints(payload)
+    for field in fields:
         if field not in types:
             hint = did_you_mean(field, types) or f"it has: {', '.join(types)}"
             raise BadPayload(f"`{name}` has no field `{field}`", hint)
-    required = [f for f, info in zip(kind.__struct_fields__, _defaults(kind), strict=True) if info]
-    made = {field: _empty(types[field]) for field in required} | USUAL.get(name, {})
+    required = [info.name for info in msgspec.structs.fields(payload) if info.required]
+    defaults = {field: _empty(types[field]) for field in required} | USUAL.get(name, {})
     if "call_id" in types:
-        made["call_id"] = CALL_ID
+        defaults["call_id"] = CALL_ID
     if name in ABOUT_CALLS:
-        made["kind"] = _kind(str(given.get("tool") or given.get("name") or ""))
+        defaults["kind"] = _kind(str(fields.get("tool") or fields.get("name") or ""))
     try:
-        return msgspec.convert({**made, **given}, kind)
+        return msgspec.convert({**defaults, **fields}, payload)
     except msgspec.ValidationError as error:
         raise BadPayload(f"`{name}`: {error}", "see the payload's fields in docs/events.md") from error
 
@@ -58,11 +58,6 @@ def _kind(tool: str) -> str:
     return TABLE[tool].kind if tool in TABLE else "tool"
 
 
-def _defaults(kind: type[msgspec.Struct]) -> list[bool]:
-    """Of each field whether it must be given."""
-    return [field.required for field in msgspec.structs.fields(kind)]
-
-
 def _empty(type_: Any) -> Any:
     value = _EMPTY.get(get_origin(type_) or type_)
     if value is None and get_args(type_):
@@ -70,10 +65,10 @@ def _empty(type_: Any) -> Any:
     return value() if isinstance(value, type) else value
 
 
-def make_event(name: str, what: msgspec.Struct) -> Event:
+def make_event(name: str, payload: msgspec.Struct) -> Event:
     """Such an event as a handler gets it, typed by a person, in no run."""
     stamp = Stamp("", "", "main", "", 0, False, 0, 0, time.time(), False, "user", "")
-    return Event(BY_NAME[name], stamp, what)
+    return Event(BY_NAME[name], stamp, payload)
 
 
 def make_call(tool: str, args: dict[str, Any] | None = None) -> Event:

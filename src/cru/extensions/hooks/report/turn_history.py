@@ -62,84 +62,95 @@ class RecordedTurn(Struct):
         return next((one for one in reversed(self.firings) if (one.run, one.seq, one.id) == place), None)
 
 
+class _Span(Struct):
+    """What of the records belongs to a turn.
+
+    runs: of its legs
+    begin, end: seconds since the epoch, where another turn of the same run is the neighbour
+    first, until: the log entry that began it, and the one that began the next turn, "" if there is none
+    """
+
+    runs: set[str]
+    begin: float
+    end: float
+    first: str
+    until: str
+
+    def covers(self, run: str, time: float) -> bool:
+        return run in self.runs and self.begin <= time < self.end
+
+
 def read_turn(store: FileContext, number: int = -1) -> RecordedTurn | None:
     """A recorded turn, the first one is 1, the last one -1; None if there are none. Raises NotInTrace."""
     lines, _ = rebuild.read_trace(store.folder / "trace.jsonl")
-    turns = [
-        one
-        for one in rebuild.group_by_turn(line for line in lines if line.turn)
-        if any(line.kind == "leg" for line in one)
-    ]
+    turns = [turn for turn in rebuild.group_by_turn(line for line in lines if line.turn) if _legs(turn)]
     if not turns:
         return None
-    at = number - 1 if number > 0 else len(turns) + number
-    if number == 0 or not 0 <= at < len(turns):
+    index = number - 1 if number > 0 else len(turns) + number
+    if number == 0 or not 0 <= index < len(turns):
         raise NotInTrace(f"there is no turn {number}", f"{len(turns)} are recorded, the oldest is 1, the last -1")
-    mine, before, after = turns[at], turns[at - 1 : at] if at else [], turns[at + 1 : at + 2]
-    runs = {line.data["run"] for line in _legs(mine)}
-    begin = _legs(mine)[0].data["time"] if before and runs & _runs(before[0]) else 0.0
-    end = _legs(after[0])[0].data["time"] if after and runs & _runs(after[0]) else math.inf
-    return _filled(
-        store, mine, (at + 1, len(turns)), runs, (begin, end), _legs(after[0])[0].data["ref"] if after else ""
-    )
-
-
-def _filled(
-    store: FileContext,
-    mine: list[TraceLine],
-    place: tuple[int, int],
-    runs: set[str],
-    span: tuple[float, float],
-    until: str,
-) -> RecordedTurn:
-    begin, end = span
-    first = _legs(mine)[0].data
-    ends = [line.data for line in mine if line.kind == "end"]
+    span = _span(turns, index)
+    entries = _entries(list(store.everything()), span)
+    leg = _legs(turns[index])[0].data
+    ends = [line.data for line in turns[index] if line.kind == "end"]
     counts: Counter[str] = Counter()
-    for one in ends:
-        counts.update(one["counts"])
-    said = _between(list(store.everything()), first["ref"], until)
-    recorded = [line for line in records.read_lines(store.folder) if line.run in runs]
+    for end in ends:
+        counts.update(end["counts"])
+    recorded = [line for line in records.read_lines(store.folder) if line.run in span.runs]
     return RecordedTurn(
-        number=place[0], last=place[1], prompt=next((one.content for one in said if one.id == first["ref"]), ""),
-        source=first["source"], began=first["time"], cause=ends[-1]["cause"] if ends else "", counts=dict(counts),
-        calls=_calls(said), dispatches=sorted(_dispatches(store.folder, runs, begin, end), key=lambda line: line.seq),
-        firings=[line for line in reversed(recorded) if isinstance(line, FiringRecord) and begin <= line.time < end],
-        load=next((line for line in recorded if isinstance(line, LoadRecord) and line.time < end), None),
+        number=index + 1, last=len(turns), prompt=next((entry.content for entry in entries if entry.id == span.first), ""),
+        source=leg["source"], began=leg["time"], cause=ends[-1]["cause"] if ends else "", counts=dict(counts),
+        calls=_calls(entries), dispatches=sorted(_dispatches(store.folder, span), key=lambda line: line.seq),
+        firings=[line for line in reversed(recorded) if isinstance(line, FiringRecord) and span.covers(line.run, line.time)],
+        load=next((line for line in recorded if isinstance(line, LoadRecord) and line.time < span.end), None),
     )  # fmt: skip
+
+
+def _span(turns: list[list[TraceLine]], index: int) -> _Span:
+    legs = _legs(turns[index])
+    before = _legs(turns[index - 1]) if index else []
+    after = _legs(turns[index + 1]) if index + 1 < len(turns) else []
+    runs = _runs(legs)
+    return _Span(
+        runs,
+        begin=legs[0].data["time"] if runs & _runs(before) else 0.0,
+        end=after[0].data["time"] if runs & _runs(after) else math.inf,
+        first=legs[0].data["ref"],
+        until=after[0].data["ref"] if after else "",
+    )
 
 
 def _legs(lines: list[TraceLine]) -> list[TraceLine]:
     return [line for line in lines if line.kind == "leg"]
 
 
-def _runs(lines: list[TraceLine]) -> set[str]:
-    return {line.data["run"] for line in _legs(lines)}
+def _runs(legs: list[TraceLine]) -> set[str]:
+    return {leg.data["run"] for leg in legs}
 
 
-def _between(entries: list[Entry], first: str, until: str) -> list[Entry]:
+def _entries(entries: list[Entry], span: _Span) -> list[Entry]:
     """The log from one prompt to another; to the end if there is none."""
     ids = [entry.id for entry in entries]
-    begin = ids.index(first) if first in ids else len(ids)
-    return entries[begin : ids.index(until) if until in ids[begin:] else len(ids)]
+    begin = ids.index(span.first) if span.first in ids else len(ids)
+    return entries[begin : ids.index(span.until) if span.until in ids[begin:] else len(ids)]
 
 
 def _calls(entries: list[Entry]) -> list[RecordedCall]:
-    made = {
-        one.tool_call_id: RecordedCall(one.tool_call_id, one.to, one.content)
-        for one in entries
-        if one.entry_type == TOOL_CALL
+    calls = {
+        entry.tool_call_id: RecordedCall(entry.tool_call_id, entry.to, entry.content)
+        for entry in entries
+        if entry.entry_type == TOOL_CALL
     }
-    for one in entries:
-        if one.entry_type == TOOL_RESULT and one.tool_call_id in made:
-            made[one.tool_call_id].result = one.content
-            made[one.tool_call_id].which = str(one.metadata.get("which", ""))
-    return list(made.values())
+    for entry in entries:
+        if entry.entry_type == TOOL_RESULT and entry.tool_call_id in calls:
+            calls[entry.tool_call_id].result = entry.content
+            calls[entry.tool_call_id].which = str(entry.metadata.get("which", ""))
+    return list(calls.values())
 
 
-def _dispatches(folder: Path, runs: set[str], begin: float, end: float) -> Iterator[JournalLine]:
+def _dispatches(folder: Path, span: _Span) -> Iterator[JournalLine]:
     decoder = msgspec.json.Decoder(JournalLine)
-    names = [run.encode() for run in runs]
+    names = [run.encode() for run in span.runs]
     for raw in records.newest_first(folder, "journal.jsonl"):
         if not any(name in raw for name in names):
             continue
@@ -147,5 +158,5 @@ def _dispatches(folder: Path, runs: set[str], begin: float, end: float) -> Itera
             line = decoder.decode(raw)
         except (msgspec.MsgspecError, UnicodeError):
             continue  # torn by a kill
-        if line.run in runs and begin <= line.time < end:
+        if span.covers(line.run, line.time):
             yield line

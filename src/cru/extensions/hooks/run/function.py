@@ -17,19 +17,27 @@ from msgspec.structs import replace
 from cru.events import registry
 from cru.events.answers import Answer, add
 from cru.events.calling import described, finish, in_thread
+from cru.events.catalog import EventRow
 from cru.events.stamp import Event
+from cru.extensions.hooks.dialects.cru.output import ENVELOPE, KEYS, meaning, unknown
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.mapping import Dialect, EventMapping
 from cru.extensions.hooks.model.result import CommandResult, HookResult
 from cru.extensions.hooks.records import CANCELLED, make_firing
 from cru.extensions.hooks.run.command import CommandHook, apply_failure_policy
 from cru.extensions.hooks.run.languages import BadFunction
-from cru.extensions.hooks.run.returned import split_returned
 from cru.extensions.hooks.run.runtime import HookRuntime
 from cru.extensions.hooks.trust.guard import deny_answer
+from cru.namespace.answers.misspelled_keys import writable_keys
+from cru.namespace.answers.parse import KNOWN
+from cru.namespace.answers.words import DECIDING
+from cru.namespace.event_table.lazy import raw_items
 from cru.namespace.handlers import PluginHandler
 from cru.namespace.host import Host
 from cru.namespace.on import NO_LIMIT
+
+COMMAND_WORDS = frozenset((*KEYS, *ENVELOPE))
+PLUGIN_WORDS = tuple(word for word in DECIDING if word not in COMMAND_WORDS)
 
 
 class FunctionRevoked(BadFunction):
@@ -129,10 +137,28 @@ class _FunctionHandler(PluginHandler):
             raise BadFunction(
                 f"returned {type(result).__name__} {str(result)[:40]!r}; a table or nothing is understood"
             )
-        rest, extras = split_returned(self._name, event.row, result, sent)
+        rest, extras = _split_returned(self._name, event.row, result, sent)
         answer = add(super()._answer(event, rest, sent), extras.answer)
         self._extras[event.stamp.dispatch_seq] = extras
         return answer
+
+
+def _split_returned(
+    name: str, row: EventRow, raw: Mapping[Any, Any], sent: Mapping[str, Any]
+) -> tuple[Mapping[Any, Any], HookResult]:
+    """(what is in the words of plugins, what the others say). A key that means nothing is a failure, and the rest counts."""
+    fields = writable_keys(name, row)
+    event = raw if "type" in raw else ()  # it gave back what it got: only what was not there before are words
+    words = {key for key in raw if key in COMMAND_WORDS and key not in fields and not (event and key in sent)}
+    if words <= KNOWN or any(raw.get(word) for word in PLUGIN_WORDS):
+        words -= KNOWN  # words that both have
+    strays = [key for key in raw if not (key in words or key in KNOWN or key in fields or key in sent)]
+    if not words and not strays:
+        return raw, HookResult()
+    rest = {key: value for key, value in raw_items(raw) if key not in words and key not in strays}
+    result = meaning({key: raw[key] for key in words}, row)
+    warnings = unknown(strays, (*KNOWN, *COMMAND_WORDS, *fields))
+    return rest, replace(result, failed="; ".join(filter(None, (result.failed, *warnings))))
 
 
 def function_limit(entry: HookEntry) -> float:
