@@ -14,7 +14,7 @@ from tests.extensions.hooks.running import Hooks
 
 from cru.extensions.hooks.errors import BadScript
 from cru.extensions.hooks.launch import script_probe
-from cru.extensions.hooks.launch.dispatch import prepared
+from cru.extensions.hooks.launch.dispatch import insert_interpreters
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ LINES: dict[bytes, tuple[str, ...]] = {
 
 @pytest.mark.parametrize("line", LINES)
 def test_d2_shebangs(line: bytes) -> None:
-    found = script_probe.shebang(line + b"\necho\n")
+    found = script_probe.read_shebang(line + b"\necho\n")
     assert (found.program, *found.args) == LINES[line]
 
 
@@ -87,7 +87,7 @@ def test_d2_shebangs(line: bytes) -> None:
 )  # fmt: skip
 def test_d2_shebangs_that_are_none(hooks: Hooks, line: bytes, why: str) -> None:
     with pytest.raises(BadScript) as caught:
-        script_probe.shebang(line)
+        script_probe.read_shebang(line)
     assert caught.value.message == why
     hooks.script("x", line, 0o755)
     made = hooks.run("./x")
@@ -175,14 +175,14 @@ def test_d15_a_file_that_may_not_be_read(hooks: Hooks) -> None:
         (folder / "x").write_text("echo hi\n")
         (folder / "x").chmod(0)
         with pytest.raises(BadScript, match="permission denied"):
-            script_probe.before("./x", f"{folder}/x", "/bin/sh")
+            script_probe.find_interpreter_words("./x", f"{folder}/x", "/bin/sh")
 
 
 def test_d15_a_program_that_may_be_run_but_not_read_is_the_kernels(hooks: Hooks) -> None:
     with as_somebody() as folder:
         (folder / "x").write_bytes(b"\x7fELF")
         (folder / "x").chmod(0o111)
-        assert script_probe.before("./x", f"{folder}/x", "/bin/sh") == ()
+        assert script_probe.find_interpreter_words("./x", f"{folder}/x", "/bin/sh") == ()
 
 
 def test_d16_a_loop_of_links(hooks: Hooks) -> None:
@@ -202,7 +202,7 @@ def test_d18_an_interpreter_in_a_folder_that_may_not_be_read_is_not_replaced(hoo
         (folder / "locked").mkdir(0)
         (folder / "x").write_text(f"#!{folder}/locked/bash\n")
         with pytest.raises(BadScript, match="permission denied"):
-            script_probe.before("./x", f"{folder}/x", "/bin/sh")
+            script_probe.find_interpreter_words("./x", f"{folder}/x", "/bin/sh")
 
 
 def test_d18_nor_one_that_is_no_program(hooks: Hooks) -> None:
@@ -237,21 +237,21 @@ def test_what_is_not_at_a_commands_place_is_left_alone(hooks: Hooks) -> None:
         "# ./x", "echo '; ./x'", "pushd sub; ./x", "eval cd sub; ./x", "true || cd sub || ./x", "$SOMETHING/x",
         "if true; then cd sub; fi; ./x", "cd $HOME/no; ./x", "sudo ./x", "`./x`", "echo $((1)) ; ./x", "'./x", "cat < ./x > ./x 2>> ./x",
     ):  # fmt: skip
-        assert prepared(source, "/bin/bash", {"HOME": "/home/x"}, hooks.cwd) == source
+        assert insert_interpreters(source, "/bin/bash", {"HOME": "/home/x"}, hooks.cwd) == source
 
 
 def test_a_variable_that_the_command_sets_is_not_guessed(hooks: Hooks) -> None:
     hooks.script("x", "echo wrong\n")
     env = {"D": str(hooks.cwd)}
     for source in ("D=/tmp; $D/x", "read -r D; $D/x", "for D in a; do $D/x; done", "export D=/; ${D}/x"):
-        assert prepared(source, "/bin/bash", env, hooks.cwd) == source
-    assert prepared("$D/x", "/bin/bash", env, hooks.cwd) == "/bin/bash $D/x"
+        assert insert_interpreters(source, "/bin/bash", env, hooks.cwd) == source
+    assert insert_interpreters("$D/x", "/bin/bash", env, hooks.cwd) == "/bin/bash $D/x"
 
 
 def test_a_script_that_the_kernel_runs_is_left_to_it(hooks: Hooks) -> None:
     for line in ("#!/bin/sh", "#!/bin/sh -e", "#!/usr/bin/env bash", "#!/usr/bin/env -S bash -e"):
         hooks.script("x", f"{line}\n", 0o755)
-        assert prepared("./x", "/bin/bash", {}, hooks.cwd) == "./x"
+        assert insert_interpreters("./x", "/bin/bash", {}, hooks.cwd) == "./x"
 
 
 def test_other_dialects_leave_files_to_the_shell(hooks: Hooks) -> None:

@@ -12,11 +12,11 @@ from cru.extensions.hooks.errors import BadScript
 from cru.extensions.hooks.launch import script_probe
 from cru.shell.command_starts import CommandStart, find_command_starts
 
-DIALECTS = ("crush", "cru")
+DISPATCHING_DIALECTS = ("crush", "cru")
 """Whose commands are looked at; the others' systems leave all of it to the shell."""
 
 
-def prepared(source: str, shell: str, env: Mapping[str, str], cwd: Path) -> str:
+def insert_interpreters(source: str, shell: str, env: Mapping[str, str], cwd: Path) -> str:
     """The source with what must stand before its paths.
 
     shell: the program that will run it
@@ -37,7 +37,7 @@ def _words_before(start: CommandStart, shell: str, cwd: Path) -> tuple[str, ...]
     if start.folders is None and not word.startswith("/"):
         return ()
     try:
-        return script_probe.before(word, os.path.join(cwd, *(start.folders or ()), word), shell)
+        return script_probe.find_interpreter_words(word, os.path.join(cwd, *(start.folders or ()), word), shell)
     except BadScript as error:
         message = shlex.quote(f"{word}: {error.message}")
         return (shell, "-c", f"echo {message} >&2; exit {script_probe.CANNOT_RUN}")

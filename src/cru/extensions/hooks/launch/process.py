@@ -12,8 +12,8 @@ from msgspec.structs import replace
 
 from cru.extensions.hooks.errors import HookError
 from cru.extensions.hooks.launch import jq, shells
-from cru.extensions.hooks.launch.dispatch import DIALECTS as DISPATCHING
-from cru.extensions.hooks.launch.dispatch import prepared
+from cru.extensions.hooks.launch.dispatch import DISPATCHING_DIALECTS as DISPATCHING
+from cru.extensions.hooks.launch.dispatch import insert_interpreters
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.result import CommandResult
 from cru.process.capture import ByteCapture
@@ -82,7 +82,7 @@ def command_line(entry: HookEntry, env: Mapping[str, str], cwd: Path) -> tuple[s
     shell = shells.shell(entry.dialect, entry.shell, env.get("PATH", ""))
     source = entry.command
     if entry.dialect in DISPATCHING:
-        source = prepared(source, shell[0], env, cwd)
+        source = insert_interpreters(source, shell[0], env, cwd)
     # a command that begins with a sign would be taken for an option
     return (*shell, f" {source}" if source[:1] in ("-", "+") else source)
 

@@ -43,7 +43,7 @@ def is_binary(head: bytes) -> bool:
     return b"\0" in head or head.startswith(MAGIC)
 
 
-def shebang(head: bytes) -> Shebang:
+def read_shebang(head: bytes) -> Shebang:
     """Read the line behind `#!`. Raises BadScript.
 
     What follows the interpreter is one argument, also behind `env NAME`; only `env -S` splits it.
@@ -76,7 +76,7 @@ def _cut(text: str) -> tuple[str, str]:
     return word, rest[0] if rest else ""
 
 
-def before(word: str, file: str, shell: str) -> tuple[str, ...]:
+def find_interpreter_words(word: str, file: str, shell: str) -> tuple[str, ...]:
     """The words that must stand before a path so that it runs whatever its mode and its line ends; () if it runs as it is, or if
     nobody can run it and the shell is to say so. Raises BadScript with what to say instead.
 
@@ -89,7 +89,7 @@ def before(word: str, file: str, shell: str) -> tuple[str, ...]:
         return ("true",)
     if not head.startswith(b"#!"):
         return () if file.endswith(".ps1") else (shell,)
-    line = shebang(head)
+    line = read_shebang(head)
     program, there = _interpreter(line.program)
     if there and line.as_kernel and os.access(file, os.X_OK):
         return ()

@@ -109,9 +109,9 @@ def _check_state(status: EntryStatus, dialect: Dialect) -> Iterator[Finding]:
 def _check_runnable(status: EntryStatus, facts: SessionFacts) -> Iterator[Finding]:
     entry = status.entry
     level: Level = "odd" if status.state is Activation.NOT_ACCEPTED else "broken"
-    for certain, text, hint in runnable.broken(entry, facts):
+    for certain, text, hint in runnable.find_broken(entry, facts):
         yield Finding(level if certain else "odd", entry.id, entry.where, text, hint)
-    text, hint = project_files.odd(entry, facts)
+    text, hint = project_files.find_project_file(entry, facts)
     if text:
         yield Finding("odd", entry.id, entry.where, text, hint)
 
@@ -246,7 +246,7 @@ def _seconds(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iter
 
 
 def _login(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    if entry.kind == "command" and runnable.login(entry):
+    if entry.kind == "command" and runnable.starts_login_shell(entry):
         yield "it starts a login shell: slow, and what the profile prints spoils the answer", "leave -l out"
 
 

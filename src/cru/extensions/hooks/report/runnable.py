@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cru.extensions.hooks.errors import BadScript
 from cru.extensions.hooks.launch import script_probe
-from cru.extensions.hooks.launch.dispatch import DIALECTS as DISPATCHING
+from cru.extensions.hooks.launch.dispatch import DISPATCHING_DIALECTS as DISPATCHING
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.shell.analysis import analyze
@@ -37,7 +37,7 @@ TRIES = re.compile(r"\|\||^\s*(?:if|while|until|for|case|!)\s")
 """What stands behind or between these need not be there."""
 
 
-def broken(entry: HookEntry, about: SessionFacts) -> Iterator[tuple[bool, str, str]]:
+def find_broken(entry: HookEntry, about: SessionFacts) -> Iterator[tuple[bool, str, str]]:
     """What cannot run as it stands, and the next step; whether that is certain: of a command that is plain, its first program."""
     if entry.kind in ("lua", "python"):
         from cru.extensions.hooks.report.code_problems import find_code_problems as unusable
@@ -68,7 +68,7 @@ def _of_command(entry: HookEntry, about: SessionFacts) -> Iterator[tuple[bool, T
                 yield at == 0, trouble
 
 
-def login(entry: HookEntry) -> bool:
+def starts_login_shell(entry: HookEntry) -> bool:
     """Whether it starts a shell that reads the user's profile."""
     parts = [(entry.command, *entry.args)] if entry.args is not None else analyze(entry.command).parts
     return any(
@@ -145,7 +145,7 @@ def _shebang(word: str, path: str, env: dict[str, str], *, kernel: bool) -> Iter
         yield f"{word} has line ends of Windows, so its interpreter is not found", f"sed -i 's/\\r$//' {word}"
         return
     try:
-        program = script_probe.shebang(head).program
+        program = script_probe.read_shebang(head).program
     except BadScript as error:
         if not kernel:
             yield f"{word}: {error.message}", "the first line names the interpreter: #!/usr/bin/env python3"
