@@ -25,7 +25,7 @@ _FUNCTION = re.compile(r"\([ \t]*\)")
 _LIST_OPERATORS = re.compile(r"&&|\|\||;(?![;&])|&|\n")
 _TOKEN = re.compile(r"&&|\|\||;;|.|\n")
 _CASE_ENDS = (";;", ";&")
-_MISPLACED = frozenset(["then", "else", "elif", "fi", "do", "done", "esac", "}"])
+_MISPLACED = frozenset(["!", "then", "else", "elif", "fi", "do", "done", "esac", "}"])
 _LOOPS = {"while": CompoundKind.WHILE, "until": CompoundKind.UNTIL}
 _NAMED_LOOPS = {"for": CompoundKind.FOR, "select": CompoundKind.SELECT}
 
@@ -352,7 +352,8 @@ class _Parser(WordReader):
             if word.assigned_name and len(command.words) == 1:
                 command.assignments.append(command.words.pop())
         command.end = end
-        if command.start == end and not pipeline.prefix:
+        is_bare_prefix = bool(pipeline.prefix) and len(pipeline.commands) == 1 and self.peek() != "|"
+        if command.start == end and not is_bare_prefix:
             raise self.unexpected()
 
     def read_function(self, pipeline: Pipeline, command: SimpleCommand) -> None:

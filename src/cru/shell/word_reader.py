@@ -48,13 +48,13 @@ class WordReader:
         if self.depth > DEEPEST:
             raise Unreadable(self.at, reason)
 
-    def read_word(self, words: list[Word]) -> Word:
+    def read_word(self, words: list[Word], *, may_be_array: bool = True) -> Word:
         """Add the word that begins here."""
         word = Word(self.at, len(self.text))
         words.append(word)
         while (char := self.peek()) and (char not in WORD_ENDS or self._at_process()):
             self._read_part(word.parts, char)
-        if self.peek() == "(" and _ARRAY.fullmatch(self.text, word.start, self.at):
+        if may_be_array and self.peek() == "(" and _ARRAY.fullmatch(self.text, word.start, self.at):
             self._read_array(word.parts)
         word.end = self.at
         word.source = self.text[word.start : word.end]
@@ -225,7 +225,7 @@ class WordReader:
         while self.peek() != ")":
             if not self.peek() or (self.peek() in WORD_ENDS and not self._at_process()):
                 raise Unreadable(self.at, "a subshell or function")
-            self.read_word(part.words)
+            self.read_word(part.words, may_be_array=False)
             self.skip_space(newlines=True)
         self.at += 1
         self._end(part)
