@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial
 from importlib import import_module
 
@@ -12,10 +12,15 @@ from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
 from cru.engine.commands import Command, CommandResult
 
+CommandFunction = Callable[[CommandContext, str], Awaitable[CommandResult]]
+
 
 class CommandRow(Struct, frozen=True):
-    """A command: `work` is MODULE.FUNCTION of this folder, called with the desk and what stands behind the name. The rest is as in
-    Command; without a hint it takes no words."""
+    """A command; the fields that are not named here are as in Command.
+
+    work: MODULE.FUNCTION of this folder, called with the CommandContext and what stands behind the name
+    hint: the words it takes, "" if it takes none
+    """
 
     name: str
     about: str
@@ -25,33 +30,33 @@ class CommandRow(Struct, frozen=True):
     at_once: bool = False
 
 
-HINT = "[list | reload [name] | enable name | disable name]"
+PLUGIN_HINT = "[list | reload [name] | enable name | disable name]"
 TABLE = (
-    CommandRow("clear", "start the conversation from nothing; the log keeps every line (cru -a)", "flow.clear"),
-    CommandRow("compact", "replace the conversation by a summary that the model writes (cru -z)", "flow.compact"),
-    CommandRow("exit", "leave the chat; the conversation is kept", "flow.leave", reads=True),
-    CommandRow("help", "all commands, or one", "show.help", "[command]", reads=True),
+    CommandRow("clear", "start the conversation from nothing; the log keeps every line (cru -a)", "session.clear"),
+    CommandRow("compact", "replace the conversation by a summary that the model writes (cru -z)", "session.compact"),
+    CommandRow("exit", "leave the chat; the conversation is kept", "session.leave", reads=True),
+    CommandRow("help", "all commands, or one", "session.help", "[command]", reads=True),
     CommandRow("model", "which model answers; with a name: another one, kept for this context", "model.model", "[name]", reads=True),
-    CommandRow("pause", "hand control to the shell until `fg`, as Ctrl-Z does", "flow.pause", reads=True),
-    CommandRow("plugin", "what plugins are there; load one anew, or switch it for this session", "plugins.plugin", HINT),
-    CommandRow("quit", "the same as /exit", "flow.leave", reads=True),
-    CommandRow("stop", "end what runs and what waits; loops of plugins end too", "flow.stop", at_once=True),
-    CommandRow("tools", "what the model may call, and whose it is", "show.tools", reads=True),
-    CommandRow("trace", "what happened in the last turn, or in turn N (cru trace)", "show.trace", "[N]", reads=True),
+    CommandRow("pause", "hand control to the shell until `fg`, as Ctrl-Z does", "session.pause", reads=True),
+    CommandRow("plugin", "what plugins are there; load one anew, or switch it for this session", "plugins.plugin", PLUGIN_HINT),
+    CommandRow("quit", "the same as /exit", "session.leave", reads=True),
+    CommandRow("stop", "end what runs and what waits; loops of plugins end too", "session.stop", at_once=True),
+    CommandRow("tools", "what the model may call, and whose it is", "session.tools", reads=True),
+    CommandRow("trace", "what happened in the last turn, or in turn N (cru trace)", "session.trace", "[N]", reads=True),
 )  # fmt: skip
 
 
-def built_in(desk: CommandContext) -> Iterator[Command]:
-    """The commands of a session, at its desk."""
+def built_in(context: CommandContext) -> Iterator[Command]:
+    """The commands of a session."""
     for row in TABLE:
-        run = partial(_run, desk, row)
+        run = partial(_run, context, row)
         yield Command(row.name, row.about, run, hint=row.hint, reads=row.reads, at_once=row.at_once)
 
 
-async def _run(desk: CommandContext, row: CommandRow, words: str) -> CommandResult:
+async def _run(context: CommandContext, row: CommandRow, words: str) -> CommandResult:
     """Raises BadCommand if words are given to a command that takes none."""
     if words and not row.hint:
         raise BadCommand(f"/{row.name} takes no words", f"`/{row.name}`: {row.about}")
     module, _, function = row.work.partition(".")
-    said: CommandResult = await getattr(import_module(f"cru.commands.{module}"), function)(desk, words)
-    return said
+    run: CommandFunction = getattr(import_module(f"{__package__}.{module}"), function)
+    return await run(context, words)

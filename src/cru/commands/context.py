@@ -48,9 +48,15 @@ class NoFace:
 
 
 class CommandContext(Struct):
-    """What a built-in command works with; extensions: the session's plugins, None if there are none."""
+    """What a built-in command works with.
+
+    session: the session it was typed in
+    models: the models that can be chosen there
+    face: what only the face can do that the user sits at
+    extensions: the session's plugins, None if there are none
+    """
 
     session: Session
-    voices: ModelPool
+    models: ModelPool
     face: Face
     extensions: Extensions | None = None

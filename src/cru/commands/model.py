@@ -14,18 +14,20 @@ from cru.engine.parts import ResolvedModel
 from cru.events.payloads import ConfigChanged
 
 
-async def model(desk: CommandContext, words: str) -> CommandResult:
+async def model(context: CommandContext, words: str) -> CommandResult:
     """Show it, or change it: kept in the context's local.toml, and used at once. Raises NoModel, NoSuchModel, ContextHeld and
     ConfigError; the old one stays then."""
-    return CommandResult(await _change(desk, words) if words else _about(desk, await desk.voices.choose("")))
+    return CommandResult(
+        await _change(context, words) if words else _describe(context, await context.models.choose(""))
+    )
 
 
-def _about(desk: CommandContext, voice: ResolvedModel) -> str:
-    window = voice.window or desk.session.parts.settings.context_window_limit
+def _describe(context: CommandContext, resolved: ResolvedModel) -> str:
+    window = resolved.window or context.session.parts.settings.context_window_limit
     lines = {
-        "model": voice.model.name,
-        "provider": voice.model.provider,
-        "because of": desk.voices.why(voice),
+        "model": resolved.model.name,
+        "provider": resolved.model.provider,
+        "because of": context.models.why(resolved),
         "context window": f"{window} tokens"
         if window
         else 'not known: set context_window_limit, or `[models."NAME"] context_window`',
@@ -33,26 +35,26 @@ def _about(desk: CommandContext, voice: ResolvedModel) -> str:
     return "\n".join(f"{f'{key}:':<15} {value}" for key, value in lines.items())
 
 
-async def _change(desk: CommandContext, name: str) -> str:
-    parts = desk.session.parts
-    await check(name, desk.voices)
+async def _change(context: CommandContext, name: str) -> str:
+    parts = context.session.parts
+    await check_model(name, context.models)
     path = parts.store.folder / "local.toml"
-    with desk.session.locked():
+    with context.session.locked():
         set_value(path, "model", name)
-    voice = await desk.voices.use(name)
+    resolved = await context.models.use(name)
     await parts.bus.dispatch(ConfigChanged("model", name))
-    return f"{voice.model.provider}:{voice.model.name} answers from now on in {parts.store.name} (kept in {path})"
+    return f"{resolved.model.provider}:{resolved.model.name} answers from now on in {parts.store.name} (kept in {path})"
 
 
-async def check(name: str, voices: ModelPool) -> ResolvedModel:
-    """The voice of a model that is to be kept, checked as far as that goes without asking it anything (/model, -m and -M). Raises NoModel
+async def check_model(name: str, models: ModelPool) -> ResolvedModel:
+    """A model that is to be kept, checked as far as that goes without asking it anything (/model, -m and -M). Raises NoModel
     and NoSuchModel."""
     from cru.models.probe import require_listed
 
-    _refuse_misspelt(name, voices.aliases())
-    voice = await voices.check(name)
-    await require_listed(voice.model.provider, voice.model.name, voice.base_url)
-    return voice
+    _refuse_misspelt(name, models.aliases())
+    resolved = await models.check(name)
+    await require_listed(resolved.model.provider, resolved.model.name, resolved.base_url)
+    return resolved
 
 
 def _refuse_misspelt(name: str, aliases: Sequence[str]) -> None:

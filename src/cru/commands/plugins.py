@@ -14,7 +14,7 @@ HINTS = {"list": "list", "reload": "reload [name]", "enable": "enable name", "di
 NONE = "there are no plugins; `cru plugin new NAME` makes one, for the next session"
 
 
-async def plugin(desk: CommandContext, words: str) -> CommandResult:
+async def plugin(context: CommandContext, words: str) -> CommandResult:
     """Raises BadCommand, NoPlugin, StaysLoaded, and PluginFailed with the traceback as its hint."""
     verb, *names = words.split() or ["list"]
     if verb not in VERBS:
@@ -24,7 +24,7 @@ async def plugin(desk: CommandContext, words: str) -> CommandResult:
     least, most = VERBS[verb]
     if not least <= len(names) <= most:
         raise BadCommand(f"/plugin {verb} does not take {len(names)} names", f"/plugin {HINTS[verb]}")
-    extensions = desk.extensions
+    extensions = context.extensions
     if extensions is None or not extensions.plugins:
         return CommandResult(NONE)
     if verb == "list":

@@ -16,7 +16,7 @@ class NotConfirmed(CruError):
     """Something that a person must confirm, and nobody is there."""
 
 
-def transient(run: FlagRun, _name: str) -> None:
+def use_once(run: FlagRun, _name: str) -> None:
     from cru.events.payloads import ContextSwitched
 
     if run.name != run.home.current:

@@ -13,7 +13,7 @@ NEVER = ("never", "0")
 
 
 def destroy_at(run: FlagRun, value: str) -> None:
-    moment = 0 if value in NEVER else _moment(value)
+    moment = 0 if value in NEVER else _parse_time(value)
     _mark(run, at=moment)
     run.say(
         f"{run.name} destroys itself on {format_time(moment)}"
@@ -23,7 +23,7 @@ def destroy_at(run: FlagRun, value: str) -> None:
 
 
 def destroy_after_inactive(run: FlagRun, value: str) -> None:
-    seconds = 0 if value in NEVER else _span(value)
+    seconds = 0 if value in NEVER else _parse_duration(value)
     _mark(run, after=seconds)
     what = f"{run.name} destroys itself after {format_duration(seconds)} without use"
     run.say(what if seconds else f"{run.name} does not destroy itself for lack of use")
@@ -34,7 +34,7 @@ def _mark(run: FlagRun, **mark: int) -> None:
     run.home.prepare()  # it knows of the mark now
 
 
-def _moment(value: str) -> int:
+def _parse_time(value: str) -> int:
     """Unix seconds, or a date with or without a time (ISO 8601; local, unless it names a zone)."""
     from datetime import datetime
 
@@ -50,12 +50,12 @@ def _moment(value: str) -> int:
     return seconds
 
 
-def _span(value: str) -> int:
+def _parse_duration(value: str) -> int:
     """Seconds, or a number with a unit."""
-    found = re.fullmatch(r"(\d{1,12})([smhdw]?)", value)
-    if found is None or int(found[1]) == 0:
+    match = re.fullmatch(r"(\d{1,12})([smhdw]?)", value)
+    if match is None or int(match[1]) == 0:
         raise UsageProblem(
             f"--destroy-after-inactive: {value!r} is not a length of time",
             "seconds, or 45m, 12h, 30d, 2w; never takes it back",
         )
-    return int(found[1]) * UNITS[found[2] or "s"]
+    return int(match[1]) * UNITS[match[2] or "s"]

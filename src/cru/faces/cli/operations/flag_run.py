@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from cru.contexts.home import Home
     from cru.contexts.store import FileContext
     from cru.engine.session import Session
+    from cru.faces.cli.json_mode.face import JsonFace
 
 
 # Long name of a flag -> module.function of this package; it gets the FlagRun and the flag's values.
 TABLE = {
-    "--transient-context": "contexts.transient",
+    "--transient-context": "contexts.use_once",
     "--switch-context": "contexts.switch",
     "--archive-current-context": "contexts.archive",
     "--archive-context": "contexts.archive_other",
@@ -29,10 +30,10 @@ TABLE = {
     "--compact-context": "contexts.compact_other",
     "--rename-current-context": "contexts.rename",
     "--rename-context": "contexts.rename_other",
-    "--set-current-system-prompt": "texts.prompt",
-    "--set-system-prompt": "texts.prompt_other",
-    "--set-username": "texts.username",
-    "--transient-username": "texts.transient_username",
+    "--set-current-system-prompt": "texts.set_prompt",
+    "--set-system-prompt": "texts.set_prompt_other",
+    "--set-username": "texts.set_username",
+    "--transient-username": "texts.use_username",
     "--set-current-model": "models.set_current",
     "--set-model": "models.set_other",
     "--destroy-at": "expiry.destroy_at",
@@ -48,10 +49,10 @@ TABLE = {
     "--show-log": "show.show_log_other",
     "--inspect-current": "show.inspect_current",
     "--inspect": "show.inspect_other",
-    "--plugin": "tools.plugin",
-    "--call-tool": "tools.call",
-    "--check-inboxes": "inbox.sweep",
-    "--check-inbox": "inbox.one",
+    "--plugin": "tools.run_plugin",
+    "--call-tool": "tools.call_tool",
+    "--check-inboxes": "inbox.check_all",
+    "--check-inbox": "inbox.check_one",
 }
 
 
@@ -74,7 +75,7 @@ class FlagRun:
         self.code = 0
         self.results: list[str] = []
         self._verbose = parsed.has("verbose")
-        self._json: Any = None
+        self._json: JsonFace | None = None
 
     def carry_out(self, operations: list[tuple[Flag, tuple[str, ...]]]) -> None:
         for flag, values in operations:
@@ -100,15 +101,15 @@ class FlagRun:
 
     def store(self, name: str | None = None) -> FileContext:
         """The context of the run, or another one that exists. Raises NoSuchContext."""
-        wanted = self.name if name is None else self.home.resolve_existing(name)
-        if name is not None and not self.home.exists(wanted):
+        context = self.name if name is None else self.home.resolve_existing(name)
+        if name is not None and not self.home.exists(context):
             from cru.config.closest import did_you_mean
             from cru.contexts.errors import NoSuchContext
 
             raise NoSuchContext(
-                f"there is no context '{wanted}'", did_you_mean(wanted, self.home.names()) or "cru -L lists them"
+                f"there is no context '{context}'", did_you_mean(context, self.home.names()) or "cru -L lists them"
             )
-        return self.home.open(wanted)
+        return self.home.open(context)
 
     def with_session(
         self, name: str, work: Callable[[Session], Coroutine[Any, Any, None]], *, tells_failures: bool = True

@@ -16,34 +16,32 @@ from cru.values.errors import CruError
 PROMPT = "inbox.md"
 
 
-def sweep(run: FlagRun) -> None:
+def check_all(run: FlagRun) -> None:
     """Every context; one whose turn fails, or that another process holds, does not keep the others waiting."""
-    _sweep(run, run.home.names(), patient=True)
+    _check(run, run.home.names(), skips_held=True)
 
 
-def one(run: FlagRun, name: str) -> None:
+def check_one(run: FlagRun, name: str) -> None:
     """One context. That it is held is an error."""
-    _sweep(run, [run.store(name).name], patient=False)
+    _check(run, [run.store(name).name], skips_held=False)
 
 
-def _sweep(run: FlagRun, names: Iterable[str], *, patient: bool) -> None:
-    waiting = {name: letters for name in _once(run, names) if (letters := _waiting(run, name))}
+def _check(run: FlagRun, names: Iterable[str], *, skips_held: bool) -> None:
+    waiting = {name: messages for name in _without_links(run, names) if (messages := _read_waiting(run, name))}
     if not waiting:
         run.say("no messages wait")
-    for name, letters in waiting.items():
+    for name, messages in waiting.items():
         if run.parsed.has("no-llm") and not run.parsed.has("force-llm"):
-            from cru.faces.cli.operations.listing import count_waiting
-
-            run.show(f"{name}: {count_waiting(len(letters))}")
+            run.show(f"{name}: {count_waiting(len(messages))}")
             continue
-        if not _waiting(run, name):
+        if not _read_waiting(run, name):
             continue  # another run was faster, or the turn of another context took them away
         if len(waiting) > 1 and not run.parsed.has("json"):
             run.show(f"[{name}]")
-        run.code = max(run.code, _act(run, name, patient))
+        run.code = max(run.code, _run_turn(run, name, skips_held))
 
 
-def _once(run: FlagRun, names: Iterable[str]) -> list[str]:
+def _without_links(run: FlagRun, names: Iterable[str]) -> list[str]:
     """Without further names (links) of the same folder."""
     folders: dict[str, str] = {}
     for name in names:
@@ -51,39 +49,39 @@ def _once(run: FlagRun, names: Iterable[str]) -> list[str]:
     return list(folders.values())
 
 
-def _waiting(run: FlagRun, name: str) -> list[InboxMessage]:
+def _read_waiting(run: FlagRun, name: str) -> list[InboxMessage]:
     """The messages in an inbox; what is wrong with it is told and does not stop anything."""
     try:
-        letters, problems = run.home.read_inbox(name)
+        messages, problems = run.home.read_inbox(name)
     except CruError as error:
         complain(error.message, error.hint)
         run.code = max(run.code, error.code)
         return []
-    if problems and not letters:
+    if problems and not messages:
         for problem in problems:
             say(f"cru: {name}: {problem.file}:{problem.line}: {problem.message}")
-    return letters
+    return messages
 
 
-def _act(run: FlagRun, name: str, patient: bool) -> int:
-    """One turn; its exit status. Raises Interrupted."""
+def _run_turn(run: FlagRun, name: str, skips_held: bool) -> int:
+    """One turn; its exit status. Raises SignalInterrupt."""
     from cru.faces.cli.session_run import PromptRequest, one_shot
 
     try:
         code = one_shot(start_of(run.parsed, name), run.parsed, PromptRequest(_prompt(run), source="inbox"))
     except ContextHeld as error:
-        if patient:
+        if skips_held:
             say(f"cru: {name} is left out: {error.message}")
             return ExitStatus.DONE
-        return _failed(run, error)
+        return _report(run, error)
     except CruError as error:
-        return _failed(run, error)
+        return _report(run, error)
     if code > 128:
         raise SignalInterrupt(code)
     return code
 
 
-def _failed(run: FlagRun, error: CruError) -> int:
+def _report(run: FlagRun, error: CruError) -> int:
     complain(error.message, error.hint)
     if run.parsed.has("json"):
         from cru.faces.cli.json_mode.face import JsonFace

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MARKS = {"none": "", "active": " [active]", "stale": " [stale]"}
 FIRST_LINES = 3
 SHORT_ARGS = 60
-THINGS = {"system_prompt": "system_prompt.md", "prompt": "system_prompt.md", "todos": "todos.md", "goals": "goals.md"}
+TEXTS = {"system_prompt": "system_prompt.md", "prompt": "system_prompt.md", "todos": "todos.md", "goals": "goals.md"}
 
 # Prompts that no person typed, and what handlers may have made of one: blocked, rewritten, added context.
 UNTYPED = ("continuation", "recurse", "inbox", "task")
@@ -27,13 +27,13 @@ NONE = {"system_prompt.md": "(no system prompt of its own; cru trace --next show
 
 def render_contexts(home: Home, current: str) -> str:
     """All names, sorted; `* ` marks the current one, then who holds it and what waits for it."""
-    return "\n".join(_listed(home, name, name == current) for name in home.names() or [current])
+    return "\n".join(_render_name(home, name, name == current) for name in home.names() or [current])
 
 
-def _listed(home: Home, name: str, current: bool) -> str:
+def _render_name(home: Home, name: str, current: bool) -> str:
     waiting = inbox_summary(home, name)
-    marked = f"{'* ' if current else '  '}{name}{MARKS[home.status(name)]}"
-    return f"{marked} ({waiting})" if waiting else marked
+    line = f"{'* ' if current else '  '}{name}{MARKS[home.status(name)]}"
+    return f"{line} ({waiting})" if waiting else line
 
 
 def inbox_summary(home: Home, name: str) -> str:
@@ -65,8 +65,8 @@ def render_context(home: Home, store: FileContext) -> str:
     if store.name in home.expiring:
         from cru.contexts.expiry import read_mark
 
-        told = read_mark(home.path, store.folder).describe()
-        lines += [f"Destroys itself: {told}"] if told else []
+        fate = read_mark(home.path, store.folder).describe()
+        lines += [f"Destroys itself: {fate}"] if fate else []
     return "\n".join(lines)
 
 
@@ -79,9 +79,8 @@ def _first(text: str) -> list[str]:
 def render_log(entries: Sequence[Entry], count: int, verbose: bool) -> Iterator[str]:
     """The last (count > 0), the first (count < 0) or all entries, as a person reads them."""
     sent = {e.metadata.get("ref"): e for e in entries if e.entry_type == RESOLVED}
-    shown = readable_entries(entries, verbose)
-    part = shown[-count:] if count > 0 else shown[:-count] if count < 0 else shown
-    for entry in part:
+    entries = readable_entries(entries, verbose)
+    for entry in entries[-count:] if count > 0 else entries[:-count] if count < 0 else entries:
         yield from _lines(entry, sent.get(entry.id), verbose)
 
 
@@ -111,12 +110,12 @@ def _who(entry: Entry) -> str:
 
 def _mark(entry: Entry, resolved: Entry | None) -> str:
     """How a text came about that nobody typed, why it breaks off, and what handlers made of a prompt, whose original is shown."""
-    about, made = entry.metadata, {} if resolved is None else resolved.metadata
-    source = about.get("source")
+    metadata, changes = entry.metadata, {} if resolved is None else resolved.metadata
+    source = metadata.get("source")
     marks = [
-        str(about.get("partial", "")),
-        one_line(str(about.get("command", source)), SHORT_ARGS) if source in (*UNTYPED, "command") else "",
-        *(word for word in HANDLED if made.get(word.split()[-1])),
+        str(metadata.get("partial", "")),
+        one_line(str(metadata.get("command", source)), SHORT_ARGS) if source in (*UNTYPED, "command") else "",
+        *(word for word in HANDLED if changes.get(word.split()[-1])),
     ]
     shown = ", ".join(mark for mark in marks if mark)
     return f" ({shown})" if shown else ""
@@ -128,8 +127,8 @@ def _size(count: int) -> str:
 
 def inspect_context(home: Home, store: FileContext, thing: str, settings: Callable[[], Settings]) -> str:
     """One of the texts of a context, the home folder, or a setting; a line that says so if it is empty. Raises UsageProblem."""
-    if thing in THINGS:
-        return store.read_text(THINGS[thing]) or NONE.get(THINGS[thing], f"(no {thing})")
+    if thing in TEXTS:
+        return store.read_text(TEXTS[thing]) or NONE.get(TEXTS[thing], f"(no {thing})")
     if thing == "reflection":
         return home.reflection or "(no reflection)"
     if thing == "home":

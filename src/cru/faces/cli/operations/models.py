@@ -43,7 +43,7 @@ def _set(run: FlagRun, context: str, model: str, command: str) -> None:
 async def _check(start: Start, model: str) -> None:
     """As /model does. Raises NoModel, NoSuchModel."""
     from cru.app import load_settings
-    from cru.commands.model import check
+    from cru.commands.model import check_model
     from cru.engine.model_pool import ModelPool
     from cru.events.bus import Bus
     from cru.events.stamp import Origin
@@ -52,8 +52,8 @@ async def _check(start: Start, model: str) -> None:
 
     bus = Bus(Origin("", ""))
     bus.stream.subscribe(lambda item: say(item.payload.text), Notice)
-    voices = ModelPool(bus, load_settings(start)[0].of(ModelSettings), start.env, start.home / "models")
+    models = ModelPool(bus, load_settings(start)[0].of(ModelSettings), start.env, start.home / "models")
     try:
-        await check(model, voices)
+        await check_model(model, models)
     finally:
-        await voices.close()
+        await models.close()

@@ -19,18 +19,18 @@ def setting_value(settings: Settings, name: str, others: tuple[str, ...]) -> str
     path = split_key(name)
     if not path:
         raise UsageProblem("-n needs the name of a setting", "-n list names what there is")
-    found: Any = settings.as_dict()
+    value: Any = settings.as_dict()
     for at, part in enumerate(path):
-        if not isinstance(found, dict) or part not in found:
-            if at and isinstance(found, dict) and _is_free(path[:at]):
+        if not isinstance(value, dict) or part not in value:
+            if at and isinstance(value, dict) and _is_free(path[:at]):
                 return f"({name} is not set)"
-            known = [join_key((*path[:at], key)) for key in found] if isinstance(found, dict) else []
+            known = [join_key((*path[:at], key)) for key in value] if isinstance(value, dict) else []
             near = did_you_mean(name, [*known, *(() if at else others)])
             raise UsageProblem(f"cannot inspect {name}", near or "-n list names what there is")
-        found = found[part]
+        value = value[part]
     if is_secret(path[-1]):
-        return "set" if found else f"({name} is not set)"
-    return "\n".join(_lines(found, ())) or f"({name} is not set)"
+        return "set" if value else f"({name} is not set)"
+    return "\n".join(_lines(value, ())) or f"({name} is not set)"
 
 
 def setting_names(settings: Settings) -> list[str]:
@@ -45,16 +45,16 @@ def _is_free(path: tuple[str, ...]) -> bool:
     return path[0] in {name.partition(".")[0] for name in API_TABLES}
 
 
-def _lines(value: Any, path: tuple[str, ...]) -> Iterator[str]:
-    for inner, found in _leaves(value, path):
-        if inner and found is None:
+def _lines(value: object, path: tuple[str, ...]) -> Iterator[str]:
+    for inner, leaf in _leaves(value, path):
+        if inner and leaf is None:
             continue  # a part of a table that is not set
-        hidden = bool(inner) and isinstance(found, str) and is_secret(inner[-1])
-        text = "set" if hidden and found else _text(found, bare=not inner)
+        is_hidden = bool(inner) and isinstance(leaf, str) and is_secret(inner[-1])
+        text = "set" if is_hidden and leaf else _text(leaf, bare=not inner)
         yield f"{join_key(inner)} = {text}" if inner else text
 
 
-def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+def _leaves(value: object, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], object]]:
     if isinstance(value, dict) and value:
         for key, inner in value.items():
             yield from _leaves(inner, (*path, str(key)))
@@ -62,7 +62,7 @@ def _leaves(value: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
         yield path, value
 
 
-def _text(value: Any, bare: bool) -> str:
+def _text(value: object, bare: bool) -> str:
     """A text as it is if it stands alone; the rest as TOML writes it."""
     if bare and (value is None or isinstance(value, str)):
         return value or ""

@@ -56,10 +56,10 @@ def _show(run: FlagRun, store: FileContext, count: str) -> None:
         archived = len(readable_entries(list(store.everything()), verbose)) - here
         if archived:
             what = "1 older entry is" if archived == 1 else f"{archived} older entries are"
-            say(f"cru: {what} in the archive: {_all_of(run, store)}")
+            say(f"cru: {what} in the archive: {_log_command(run, store)}")
 
 
-def _all_of(run: FlagRun, store: FileContext) -> str:
+def _log_command(run: FlagRun, store: FileContext) -> str:
     """The command that shows everything of a context."""
     return "cru -g 0" if store.name == run.home.current else f"cru -G {store.name} 0"
 

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 SUFFIXES = (".md", ".txt", ".prompt")
 
 
-def prompt(run: FlagRun, text: str) -> None:
+def set_prompt(run: FlagRun, text: str) -> None:
     _write_prompt(run.store(), text, "cru -y")
     run.say(f"system prompt of {run.name} set")
 
 
-def prompt_other(run: FlagRun, name: str, text: str) -> None:
+def set_prompt_other(run: FlagRun, name: str, text: str) -> None:
     store = run.store(name)
     _write_prompt(store, text, "cru -Y")
     run.show(f"System prompt of {store.name} set")
@@ -51,7 +51,7 @@ def _text_or_file(value: str) -> str:
         raise UsageProblem(f"{value} cannot be read: {error.strerror}") from error
 
 
-def username(run: FlagRun, name: str) -> None:
+def set_username(run: FlagRun, name: str) -> None:
     _check_name(name)
     from cru.config.edit import set_value
     from cru.events.payloads import ConfigChanged
@@ -63,7 +63,7 @@ def username(run: FlagRun, name: str) -> None:
     run.say(f"user name {name} saved for {run.name}")
 
 
-def transient_username(run: FlagRun, name: str) -> None:
+def use_username(run: FlagRun, name: str) -> None:
     _check_name(name)
     run.say(f"user name {name}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 # Failures of calls that were not allowed to run; a timeout is one only before the tool ran.
 DENIED = frozenset({FailureKind.POLICY, FailureKind.HOOK, FailureKind.HUMAN, FailureKind.ERROR, FailureKind.HALTED})
-LEAVE = '"flags": {"trust": true} allows what only a mode asks about'
+TRUST_HINT = '"flags": {"trust": true} allows what only a mode asks about'
 
 
 class CallFailed(CruError):
@@ -32,12 +32,12 @@ class CallFailed(CruError):
         self.code = code
 
 
-def plugin(run: FlagRun, name: str, *words: str) -> None:
+def run_plugin(run: FlagRun, name: str, *words: str) -> None:
     """`{"args": [words]}`, whatever they look like."""
     _call(run, name, words, as_object=False)
 
 
-def call(run: FlagRun, name: str, *words: str) -> None:
+def call_tool(run: FlagRun, name: str, *words: str) -> None:
     """One word that is a JSON object is the arguments themselves."""
     _call(run, name, words, as_object=True)
 
@@ -46,26 +46,26 @@ def _call(run: FlagRun, name: str, words: tuple[str, ...], *, as_object: bool) -
     """Run it and print its result; the model gets that too if it is called after all. Raises CallFailed."""
     if as_object and len(words) == 1 and words[0].lstrip().startswith("{"):
         _check_object(name, words[0])
-    found: list[Tool | None] = []
-    done: list[ToolOutcome] = []
-    program = run.parsed.has("json-config")
+    tools: list[Tool | None] = []
+    outcomes: list[ToolOutcome] = []
+    by_program = run.parsed.has("json-config")
 
     async def work(session: Session) -> None:
-        def given(tool: Tool | None) -> str:
-            found.append(tool)
+        def arguments_for(tool: Tool | None) -> str:
+            tools.append(tool)
             return arguments(tool, words, as_object)
 
-        done.append(await session.call_tool(name, given, "script" if program else "user"))
+        outcomes.append(await session.call_tool(name, arguments_for, "script" if by_program else "user"))
 
     try:
         run.with_session(run.name, work, tells_failures=False)
     except StoreUnwritable as error:
-        if not done:
+        if not outcomes:
             raise
         say(f"cru: what happened in this call is not in the trace: {error.message}")
-    [outcome] = done
+    [outcome] = outcomes
     if outcome.is_error:
-        raise _failure(name, found[0], outcome, program=program, streamed=not run.parsed.has("json"))
+        raise _failure(name, tools[0], outcome, by_program=by_program, is_streamed=not run.parsed.has("json"))
     _show(run, outcome.result)
     if outcome.answer.halt:
         raise CallFailed(f"halted by {outcome.halted_by}: {outcome.answer.reason}".rstrip(": "), code=ExitStatus.DENIED)
@@ -94,7 +94,7 @@ def _check_object(name: str, word: str) -> None:
         ) from error
 
 
-def _decoded(word: str) -> Any:
+def _decoded(word: str) -> object:
     try:
         return msgspec.json.decode(word)
     except (msgspec.DecodeError, RecursionError):
@@ -107,17 +107,17 @@ def _closed(tool: Tool) -> bool:
     return schema.get("additionalProperties") is False and "args" not in schema.get("properties", {})
 
 
-def _failure(name: str, tool: Tool | None, outcome: ToolOutcome, *, program: bool, streamed: bool) -> CallFailed:
-    """`program`: a program asked, not a person; `streamed`: what a tool's own process said on standard error has been seen there."""
+def _failure(name: str, tool: Tool | None, outcome: ToolOutcome, *, by_program: bool, is_streamed: bool) -> CallFailed:
+    """`by_program`: a program asked, not a person; `is_streamed`: what a tool's own process said on standard error has been seen there."""
     text = outcome.content.rstrip("\n") or f"{name} failed"
-    if streamed and getattr(tool, "outside", False):
+    if is_streamed and getattr(tool, "outside", False):
         text = _without_errors(name, text)
     if outcome.failure_kind is FailureKind.UNKNOWN:
         return CallFailed(text, "`cru /tools` lists them", ExitStatus.USAGE)
     if outcome.failure_kind is FailureKind.INVALID:
         return CallFailed(text, _example(name, tool), ExitStatus.USAGE)
     denied = outcome.failure_kind in DENIED or (outcome.failure_kind is FailureKind.TIMEOUT and not outcome.ran)
-    hint = LEAVE if program and outcome.failure_kind is FailureKind.POLICY else ""
+    hint = TRUST_HINT if by_program and outcome.failure_kind is FailureKind.POLICY else ""
     return CallFailed(text, hint, ExitStatus.DENIED if denied else ExitStatus.ERROR)
 
 
@@ -136,8 +136,8 @@ def _example(name: str, tool: Tool | None) -> str:
     """The tool's required arguments as they are written."""
     if tool is None or not _closed(tool):
         return ""
-    wanted = tool.spec.parameters.get("required") or list(tool.spec.parameters.get("properties", ()))[:1]
-    text = msgspec.json.encode(dict.fromkeys(wanted, "…")).decode()
+    names = tool.spec.parameters.get("required") or list(tool.spec.parameters.get("properties", ()))[:1]
+    text = msgspec.json.encode(dict.fromkeys(names, "…")).decode()
     return f"write its arguments as one JSON object: {shlex.join(('cru', '-P', name))} '{text}'"
 
 

@@ -1,0 +1,111 @@
+"""Commands of a session: /clear, /compact, /stop, /pause, /quit, and those that show: /help, /tools, /trace."""
+
+from __future__ import annotations
+
+from cru.commands.context import CommandContext
+from cru.commands.errors import BadCommand
+from cru.engine.commands import Command, CommandResult
+from cru.engine.errors import TooFewMessages
+
+CALL_WIDTH = 16
+"""Columns of a command's name and arguments."""
+
+
+async def clear(context: CommandContext, _words: str) -> CommandResult:
+    """What `cru -a` does."""
+    await context.session.archive()
+    name = context.session.parts.store.name
+    return CommandResult(f"{name} starts from nothing; what was said before: cru -G {name} 0")
+
+
+async def compact(context: CommandContext, _words: str) -> CommandResult:
+    """What `cru -z` does. Raises NothingToCompact, ModelError and Interrupted."""
+    name = context.session.parts.store.name
+    try:
+        await context.session.compact()
+    except TooFewMessages as error:
+        return CommandResult(f"{name}: {error.message}")
+    return CommandResult(f"{name} is compacted; what was said before: cru -G {name} 0")
+
+
+async def stop(context: CommandContext, _words: str) -> CommandResult:
+    """End what runs and drop what waits. Scripts hear `command:stop` afterwards."""
+    ran, waiting = context.session.stop()
+    dropped = f"{waiting} that waited {'is' if waiting == 1 else 'are'} dropped" if waiting else ""
+    if ran:
+        return CommandResult(f"stopped{f'; {dropped}' if dropped else ''}")
+    return CommandResult(f"nothing runs{f'; {dropped}' if dropped else ''}")
+
+
+async def pause(context: CommandContext, _words: str) -> CommandResult:
+    """Returns when control is given back. Raises NotHere."""
+    await context.face.pause()
+    return CommandResult()
+
+
+async def leave(context: CommandContext, _words: str) -> CommandResult:
+    """Raises NotHere."""
+    context.face.leave()
+    return CommandResult()
+
+
+async def help(context: CommandContext, words: str) -> CommandResult:
+    """All commands, those of plugins too; with a name that one. Raises UnknownCommand."""
+    commands = context.session.parts.commands
+    if words:
+        return CommandResult(_render_command(commands.find(words.removeprefix("/"))))
+    lines = [_render_row(_call(command), _description(command)) for command in commands.all()]
+    return CommandResult("\n".join([*lines, *(["", context.face.keys] if context.face.keys else [])]))
+
+
+def _render_row(call: str, about: str) -> str:
+    """A long call has a line of its own."""
+    return f"{call:<{CALL_WIDTH}}  {about}" if len(call) <= CALL_WIDTH else f"{call}\n{'':<{CALL_WIDTH}}  {about}"
+
+
+def _call(command: Command) -> str:
+    return f"/{command.name} {command.hint}".rstrip()
+
+
+def _description(command: Command) -> str:
+    return command.about if command.owner == "cru" else f"{command.about} ({command.owner})".lstrip()
+
+
+def _render_command(command: Command) -> str:
+    """One command: how it is called, what it does, whose it is."""
+    place = f" ({command.where})" if command.where else ""
+    owner = "built in" if command.owner == "cru" else f"of the plugin {command.owner}{place}"
+    return "\n".join(line for line in (_call(command), f"  {command.about}".rstrip(), f"  {owner}") if line)
+
+
+async def tools(context: CommandContext, _words: str) -> CommandResult:
+    """The tools that are offered, those of plugins too, in the order in which the model sees them."""
+    registry = context.session.parts.tools
+    rows = []
+    for name in registry.names():
+        tool = registry.find(name)
+        if tool is not None:
+            rows.append((name, tool.source, _first_sentence(tool.spec.description)))
+    if not rows:
+        return CommandResult("the model is offered no tools")
+    names, sources = (max(len(row[i]) for row in rows) for i in (0, 1))
+    return CommandResult(
+        "\n".join(f"{name:<{names}}  {source:<{sources}}  {about}".rstrip() for name, source, about in rows)
+    )
+
+
+def _first_sentence(text: str) -> str:
+    """The first sentence of the first line."""
+    return text.strip().partition("\n")[0].partition(". ")[0].removesuffix(".")
+
+
+async def trace(context: CommandContext, words: str) -> CommandResult:
+    """Raises BadCommand if the words are no number, NotInTrace if there is no such turn."""
+    try:
+        number = int(words or -1)
+    except ValueError as error:
+        raise BadCommand(
+            f"/trace needs a number, not {words}",
+            "`/trace` shows the last turn, `/trace 1` the oldest, `/trace -2` the one before the last",
+        ) from error
+    return CommandResult(context.face.trace(number))
