@@ -32,6 +32,8 @@ def _check(run: FlagRun, names: Iterable[str], *, skips_held: bool) -> None:
         run.say("no messages wait")
     for name, messages in waiting.items():
         if run.parsed.has("no-llm") and not run.parsed.has("force-llm"):
+            from cru.faces.cli.operations.listing import count_waiting
+
             run.show(f"{name}: {count_waiting(len(messages))}")
             continue
         if not _read_waiting(run, name):
