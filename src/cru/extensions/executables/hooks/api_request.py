@@ -21,7 +21,7 @@ def is_first(event: Event[MessageBeforeSend], facts: LegFacts) -> bool:
     return event.payload.round == 1 and not event.stamp.purpose
 
 
-def api_request(event: Event, facts: LegFacts) -> dict[str, Any]:
+def api_request(event: Event[MessageBeforeSend], facts: LegFacts) -> dict[str, object]:
     return {
         "context_name": facts.parts.store.name,
         "request_body": request_body(event, facts),
@@ -29,21 +29,19 @@ def api_request(event: Event, facts: LegFacts) -> dict[str, Any]:
     }
 
 
-def request_body(event: Event, facts: LegFacts) -> dict[str, Any]:
-    said = event.payload
-    assert isinstance(said, MessageBeforeSend)
+def request_body(event: Event[MessageBeforeSend], facts: LegFacts) -> dict[str, object]:
     functions = [
         {"name": spec.name, "description": spec.description, "parameters": spec.parameters}
         for spec in facts.parts.tools.specs(facts.tools)
     ]
     return {
-        **said.parameters, "model": said.model,
-        "messages": [{"role": "system", "content": system_text(facts.sections)}, *map(_shown, said.messages)],
-        "tools": [{"type": "function", "function": one} for one in functions], "stream": True,
+        **event.payload.parameters, "model": event.payload.model,
+        "messages": [{"role": "system", "content": system_text(facts.sections)}, *map(_shown, event.payload.messages)],
+        "tools": [{"type": "function", "function": function} for function in functions], "stream": True,
     }  # fmt: skip
 
 
-def _shown(message: Message) -> dict[str, Any]:
+def _shown(message: Message) -> dict[str, object]:
     calls = [
         {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}} for c in message.calls
     ]
@@ -56,7 +54,7 @@ def _shown(message: Message) -> dict[str, Any]:
     }
 
 
-def change_request(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
+def change_request(context: HookAnswerContext, answer: Mapping[str, object]) -> Answer:
     """`{"request_body": {…}}`: what it changes of `model`, of parameters, and for this one request of `messages` holds"""
     given = answer.get("request_body")
     if given is None:
@@ -64,7 +62,8 @@ def change_request(context: HookAnswerContext, answer: Mapping[str, Any]) -> Ans
     if not isinstance(given, Mapping):
         context.problems.append("`request_body` is no object and is left out")
         return PASS
-    before, changes = request_body(context.event, context.facts), []
+    before: dict[str, Any] = request_body(context.event, context.facts)
+    changes: list[Change] = []
     new = {key: value for key, value in given.items() if key not in before or before[key] != value}
     if isinstance(new.get("model"), str):
         changes.append(Change("model", "set", new["model"]))
@@ -80,42 +79,42 @@ def change_request(context: HookAnswerContext, answer: Mapping[str, Any]) -> Ans
     return Answer(changes=tuple(changes)) if changes else PASS
 
 
-def _messages(context: HookAnswerContext, shown: Sequence[dict[str, Any]], given: Any) -> list[Change]:
+def _messages(context: HookAnswerContext, shown: Sequence[Mapping[str, Any]], given: object) -> list[Change]:
     """Those that it left alone stay what they are, with their thinking; the others are read."""
     payload = context.event.payload
     assert isinstance(payload, MessageBeforeSend)
-    if not isinstance(given, list) or not all(_is_message(one) for one in given):
+    if not isinstance(given, list) or not all(_is_message(message) for message in given):
         context.problems.append("`messages` cannot be read and are left out")
         return []
-    if any(one["role"] == "system" and one != shown[0] for one in given):
+    if any(message["role"] == "system" and message != shown[0] for message in given):
         context.problems.append("the system prompt is changed with pre_system_prompt and post_system_prompt")
-    known = list(zip(shown[1:], payload.messages, strict=True))
-    made: list[Message] = []
-    for one in given:
-        same = next((pair for pair in known if pair[0] == one), None)
+    unchanged = list(zip(shown[1:], payload.messages, strict=True))
+    messages: list[Message] = []
+    for message in given:
+        same = next((pair for pair in unchanged if pair[0] == message), None)
         if same is not None:
-            known.remove(same)
-            made.append(same[1])
-        elif one["role"] != "system":
-            made.append(_message(one))
-    return [Change("messages", "set", made)] if tuple(made) != payload.messages else []
+            unchanged.remove(same)
+            messages.append(same[1])
+        elif message["role"] != "system":
+            messages.append(_message(message))
+    return [Change("messages", "set", messages)] if tuple(messages) != payload.messages else []
 
 
-def _is_message(one: Any) -> bool:
-    if not isinstance(one, Mapping) or one.get("role") not in (*ROLES, "system"):
+def _is_message(message: object) -> bool:
+    if not isinstance(message, Mapping) or message.get("role") not in (*ROLES, "system"):
         return False
-    calls = one.get("tool_calls") or []
+    calls = message.get("tool_calls") or []
     return (
-        isinstance(one.get("content") or "", str)
-        and isinstance(one.get("tool_call_id") or "", str)
+        isinstance(message.get("content") or "", str)
+        and isinstance(message.get("tool_call_id") or "", str)
         and isinstance(calls, list)
         and all(isinstance(call, Mapping) and isinstance(call.get("function"), Mapping) for call in calls)
     )
 
 
-def _message(one: Mapping[str, Any]) -> Message:
+def _message(fields: Mapping[str, Any]) -> Message:
     calls = [
         ToolCall(str(c.get("id", "")), str(c["function"].get("name", "")), str(c["function"].get("arguments", "{}")))
-        for c in one.get("tool_calls") or []
+        for c in fields.get("tool_calls") or []
     ]
-    return Message(one["role"], one.get("content") or "", tuple(calls), one.get("tool_call_id") or "")
+    return Message(fields["role"], fields.get("content") or "", tuple(calls), fields.get("tool_call_id") or "")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 import msgspec
 
@@ -35,7 +34,7 @@ SHOWN = 40
 """Characters of a value in an error."""
 
 
-def read_answer(printed: str) -> Mapping[str, Any] | None:
+def read_answer(printed: str) -> Mapping[str, object] | None:
     """The object; None for nothing and for text, which say nothing. Raises HookFailed."""
     try:
         value = msgspec.json.decode(printed or "null")
@@ -50,7 +49,7 @@ def read_answer(printed: str) -> Mapping[str, Any] | None:
     return value if isinstance(value, Mapping) else None
 
 
-def check_answer(answer: Mapping[str, Any], words: tuple[str, ...]) -> None:
+def check_answer(answer: Mapping[str, object], words: tuple[str, ...]) -> None:
     """Look at an answer that does not refuse, whether it meant to. `words` are the fields that the hook knows; others are somebody's
     own, unless they are nearly one or decide elsewhere. Raises HookFailed."""
     for key, value in answer.items():
@@ -64,33 +63,33 @@ def check_answer(answer: Mapping[str, Any], words: tuple[str, ...]) -> None:
                 raise HookFailed(f"its answer has `{key}`, which means nothing here", hint)
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = msgspec.json.encode(value).decode()
     return text if len(text) <= SHOWN else text[:SHOWN] + "…"
 
 
-def replace_prompt(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
+def replace_prompt(context: HookAnswerContext, answer: Mapping[str, object]) -> Answer:
     """`{"prompt": TEXT}` is sent instead; the last one counts"""
     text = context.text(answer, "prompt")
     return PASS if text is None else _set("content", text)
 
 
-def prepend_section(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
+def prepend_section(context: HookAnswerContext, answer: Mapping[str, object]) -> Answer:
     """`{"inject": TEXT}` stands above everything, a later plugin's above an earlier one's"""
     return _section(context, answer, "prepend")
 
 
-def append_section(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
+def append_section(context: HookAnswerContext, answer: Mapping[str, object]) -> Answer:
     """`{"inject": TEXT}` stands below everything"""
     return _section(context, answer, "append")
 
 
-def _section(context: HookAnswerContext, answer: Mapping[str, Any], op: Op) -> Answer:
+def _section(context: HookAnswerContext, answer: Mapping[str, object], op: Op) -> Answer:
     text = context.text(answer, "inject")
     return Answer(changes=(Change("sections", op, Span("plugin", context.plugin, text)),)) if text else PASS
 
 
-def block_or_change_call(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
+def block_or_change_call(context: HookAnswerContext, answer: Mapping[str, object]) -> Answer:
     """`{"block": true, "message": TEXT}`: it does not run, and the model reads the message; the first one counts. `{"arguments": {…}}`
     takes the place of the arguments; the last one counts"""
     if answer.get("block") is True:
@@ -104,7 +103,7 @@ def block_or_change_call(context: HookAnswerContext, answer: Mapping[str, Any]) 
     return _set("args", dict(given))
 
 
-def refuse_call(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
+def refuse_call(context: HookAnswerContext, answer: Mapping[str, object]) -> Answer:
     """`{"denied": true, "reason": TEXT}` refuses, and so does `{"approved": false}` of older plugins. A yes changes nothing"""
     if answer.get("denied") is True or answer.get("approved") is False:
         return context.last_word(cancel(context.text(answer, "reason") or "denied by a hook"))
@@ -112,7 +111,7 @@ def refuse_call(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer
     return PASS
 
 
-def replace_output(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
+def replace_output(context: HookAnswerContext, answer: Mapping[str, object]) -> Answer:
     """`{"output": TEXT}` is the result instead, the last one counts; `{"block": true, "message": TEXT}`: the message is, and nobody
     else is listened to"""
     name = "error" if context.event.name == "tool:failed" else "result"
@@ -123,7 +122,7 @@ def replace_output(context: HookAnswerContext, answer: Mapping[str, Any]) -> Ans
     return PASS if text is None else _set(name, text)
 
 
-def change_preview(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
+def change_preview(context: HookAnswerContext, answer: Mapping[str, object]) -> Answer:
     """`{"block": true}`: it is sent in full; `{"summary": TEXT}`: the model reads that in the place of the beginning"""
     if answer.get("block") is True:
         return context.last_word(cancel("sent in full"))
@@ -132,7 +131,7 @@ def change_preview(context: HookAnswerContext, answer: Mapping[str, Any]) -> Ans
     return PASS if text is None else _set("summary", text)
 
 
-def narrow_tools(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
+def narrow_tools(context: HookAnswerContext, answer: Mapping[str, object]) -> Answer:
     """`{"include": [NAME…]}` leaves only these, `{"exclude": [NAME…]}` takes these away; each can only take away"""
     changes = [
         Change("tools", op, names) for key, op in NARROWING if (names := _names(context, answer, key)) is not None
@@ -140,7 +139,7 @@ def narrow_tools(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answe
     return Answer(changes=tuple(changes)) if changes else PASS
 
 
-def _names(context: HookAnswerContext, answer: Mapping[str, Any], key: str) -> list[str] | None:
+def _names(context: HookAnswerContext, answer: Mapping[str, object], key: str) -> list[str] | None:
     names = answer.get(key)
     if names is None:
         return None
@@ -150,7 +149,7 @@ def _names(context: HookAnswerContext, answer: Mapping[str, Any], key: str) -> l
     return names
 
 
-def steer_loop(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
+def steer_loop(context: HookAnswerContext, answer: Mapping[str, object]) -> Answer:
     """`{"fallback": "call_agent"}`: the agent goes on after its answer; `"call_user"`: it does not. `{"fuel": N}` is left now,
     `{"fuel_delta": ±N}` more or less (post_tool_batch only)"""
     changes = []
@@ -166,9 +165,9 @@ def steer_loop(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
     return Answer(changes=tuple(changes)) if changes else PASS
 
 
-def _fuel(context: HookAnswerContext, answer: Mapping[str, Any]) -> int | None:
+def _fuel(context: HookAnswerContext, answer: Mapping[str, object]) -> int | None:
     """What is left now; None if nothing was said, or nothing limits it."""
-    now: int = context.event.payload.fuel if context.dispatch.fuel is None else context.dispatch.fuel  # type: ignore[attr-defined]
+    now: int = context.event.payload.fuel if context.dispatch.fuel is None else context.dispatch.fuel
     given, delta = answer.get("fuel"), answer.get("fuel_delta")
     for key, value in (("fuel", given), ("fuel_delta", delta)):
         if value is not None and type(value) is not int:
@@ -179,12 +178,12 @@ def _fuel(context: HookAnswerContext, answer: Mapping[str, Any]) -> int | None:
     return max(0, left + (delta if type(delta) is int and context.event.name == "tool:batch_completed" else 0))
 
 
-def take_delivery(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
+def take_delivery(context: HookAnswerContext, answer: Mapping[str, object]) -> Answer:
     """`{"delivered": true, "via": TEXT}`: the plugin has delivered it, the inbox gets nothing; the first one counts"""
     if answer.get("delivered") is not True:
         return PASS
     return context.last_word(Answer(result={"via": context.text(answer, "via") or context.tool}))
 
 
-def _set(name: str, value: Any) -> Answer:
+def _set(name: str, value: object) -> Answer:
     return Answer(changes=(Change(name, "set", value),))

@@ -96,7 +96,7 @@ class HookAnswerContext(Struct):
     problems: what of the answer cannot be used, for the person
     """
 
-    event: Event
+    event: Event[Any]
     facts: LegFacts
     plugin: str
     tool: str
@@ -108,7 +108,7 @@ class HookAnswerContext(Struct):
         self.dispatch.ended_by = self.plugin
         return answer
 
-    def text(self, answer: Mapping[str, Any], key: str) -> str | None:
+    def text(self, answer: Mapping[str, object], key: str) -> str | None:
         """A field that must be text; None if it is not there."""
         value = answer.get(key)
         if value is None or isinstance(value, str):
@@ -117,11 +117,11 @@ class HookAnswerContext(Struct):
         return None
 
 
-Payload: TypeAlias = Callable[[Event[Any], LegFacts], dict[str, Any]]
-Effect: TypeAlias = Callable[[HookAnswerContext, Mapping[str, Any]], Answer]
+Payload: TypeAlias = Callable[[Event[Any], LegFacts], dict[str, object]]
+Effect: TypeAlias = Callable[[HookAnswerContext, Mapping[str, object]], Answer]
 
 
-def ignore_answer(context: HookAnswerContext, answer: Mapping[str, Any]) -> Answer:
+def ignore_answer(context: HookAnswerContext, answer: Mapping[str, object]) -> Answer:
     """–"""
     return PASS
 

@@ -7,6 +7,23 @@ from typing import Any
 
 import msgspec
 
+from cru.events.payloads import (
+    ContextOverflow,
+    ContextSwitched,
+    InboxSending,
+    InboxSent,
+    LegStarted,
+    MessageReceived,
+    OutputCached,
+    SessionCompacted,
+    ToolBatchCompleted,
+    ToolBeforeCall,
+    ToolCompleted,
+    ToolFailed,
+    ToolSettled,
+    ToolsSelect,
+    TurnComplete,
+)  # fmt: skip
 from cru.events.stamp import Event
 from cru.extensions.executables.hooks.hook import LegFacts, count_messages
 from cru.values.entries import MESSAGE
@@ -20,14 +37,10 @@ CATEGORIES = {
 }  # fmt: skip
 
 
-def field(event: Event, name: str) -> Any:
-    return getattr(event.payload, name)
-
-
 # session --------------------------------------------------------------------------------------------------------------------------
 
 
-def session(event: Event, facts: LegFacts) -> dict[str, Any]:
+def session(event: Event, facts: LegFacts) -> dict[str, object]:
     """`current_context` is the one of this run: it is heard after -c and -C were carried out, and CHIBI_CONTEXT says the same."""
     parts = facts.parts
     return {
@@ -36,42 +49,42 @@ def session(event: Event, facts: LegFacts) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def context_switch(event: Event, facts: LegFacts) -> dict[str, Any]:
-    transient = field(event, "transient")
+def context_switch(event: Event[ContextSwitched], facts: LegFacts) -> dict[str, object]:
+    transient = event.payload.transient
     both = {"is_transient": transient, "is_sub_context": transient}
-    return {"from_context": field(event, "old"), "to_context": field(event, "new"), **both}
+    return {"from_context": event.payload.old, "to_context": event.payload.new, **both}
 
 
 # messages -------------------------------------------------------------------------------------------------------------------------
 
 
-def _here(facts: LegFacts) -> dict[str, Any]:
+def _here(facts: LegFacts) -> dict[str, object]:
     return {"context_name": facts.parts.store.name, "summary": facts.parts.store.summary()}
 
 
-def prompt(event: Event, facts: LegFacts) -> dict[str, Any]:
-    return {"prompt": field(event, "content"), **_here(facts)}
+def prompt(event: Event[MessageReceived], facts: LegFacts) -> dict[str, object]:
+    return {"prompt": event.payload.content, **_here(facts)}
 
 
-def final_answer(event: Event, facts: LegFacts) -> dict[str, Any]:
+def final_answer(event: Event[TurnComplete], facts: LegFacts) -> dict[str, object]:
     """The prompt as it was sent, with messages of other contexts."""
-    ref = field(event, "ref")
+    ref = event.payload.ref
     sent = next((m.content for m in facts.parts.history.messages() if ref and m.ref == ref), "")
-    return {"prompt": sent, "response": field(event, "response"), "context_name": facts.parts.store.name}
+    return {"prompt": sent, "response": event.payload.response, "context_name": facts.parts.store.name}
 
 
-def is_final_answer(event: Event, facts: LegFacts) -> bool:
+def is_final_answer(event: Event[TurnComplete], facts: LegFacts) -> bool:
     """A final text of the model; not the message of a `call_user`."""
-    if field(event, "cause") != "done" or not field(event, "response").strip():
+    if event.payload.cause != "done" or not event.payload.response.strip():
         return False
-    said = (
+    replies = (
         e for e in reversed(facts.parts.store.visible()) if e.entry_type == MESSAGE and e.role in ("agent", "assistant")
     )
-    last = next(said, None)
+    last = next(replies, None)
     return last is None or not last.metadata.get("call")
 
 
-def system_prompt(event: Event, facts: LegFacts) -> dict[str, Any]:
+def system_prompt(event: Event, facts: LegFacts) -> dict[str, object]:
     store = facts.parts.store
     own = {name: store.read_text(f"{name}.md") for name in ("todos", "goals")}
     return {**_here(facts), **own, "flock_goals": []}
@@ -80,59 +93,64 @@ def system_prompt(event: Event, facts: LegFacts) -> dict[str, Any]:
 # tools ----------------------------------------------------------------------------------------------------------------------------
 
 
-def _called(event: Event, name: str = "name") -> dict[str, Any]:
-    args = field(event, "args")
-    return {"tool_name": field(event, name), "arguments": {} if RAW in args else args}
+def _call(name: str, args: dict[str, Any]) -> dict[str, object]:
+    return {"tool_name": name, "arguments": {} if RAW in args else args}
 
 
-def tool_call(event: Event, facts: LegFacts) -> dict[str, Any]:
-    return _called(event)
+def tool_call(event: Event[ToolBeforeCall], facts: LegFacts) -> dict[str, object]:
+    return _call(event.payload.name, event.payload.args)
 
 
-def tool_output(event: Event, facts: LegFacts) -> dict[str, Any]:
-    return {**_called(event), "output": field(event, "error" if event.name == "tool:failed" else "result")}
+def tool_output(event: Event[ToolCompleted | ToolFailed], facts: LegFacts) -> dict[str, object]:
+    payload = event.payload
+    output = payload.error if isinstance(payload, ToolFailed) else payload.result
+    return {**_call(payload.name, payload.args), "output": output}
 
 
-def settled_call(event: Event, facts: LegFacts) -> dict[str, Any]:
-    return {**_called(event), "result": field(event, "output"), "cached": bool(field(event, "cached"))}
+def settled_call(event: Event[ToolSettled], facts: LegFacts) -> dict[str, object]:
+    return {
+        **_call(event.payload.name, event.payload.args),
+        "result": event.payload.output,
+        "cached": bool(event.payload.cached),
+    }
 
 
-def final_output(event: Event, facts: LegFacts) -> dict[str, Any]:
+def final_output(event: Event[ToolSettled], facts: LegFacts) -> dict[str, object]:
     more = {
-        "output": field(event, "output"),
-        "final_output": field(event, "content"),
-        "cached": bool(field(event, "cached")),
+        "output": event.payload.output,
+        "final_output": event.payload.content,
+        "cached": bool(event.payload.cached),
     }
-    return {**_called(event), **more}
+    return {**_call(event.payload.name, event.payload.args), **more}
 
 
-def is_not_steering(event: Event, facts: LegFacts) -> bool:
+def is_not_steering(event: Event[ToolSettled], facts: LegFacts) -> bool:
     """Tools that end the turn have no `post_tool`; `recurse` was a plugin's tool once, and has."""
-    found = facts.parts.tools.find(field(event, "name"))
-    return found is None or found.kind != "flow" or field(event, "name") == "recurse"
+    tool = facts.parts.tools.find(event.payload.name)
+    return tool is None or tool.kind != "flow" or event.payload.name == "recurse"
 
 
-def output_to_cache(event: Event, facts: LegFacts) -> dict[str, Any]:
+def output_to_cache(event: Event[OutputCached], facts: LegFacts) -> dict[str, object]:
     sizes = {
-        "output_size": field(event, "size"),
-        "char_count": len(field(event, "content")),
-        "line_count": field(event, "lines"),
+        "output_size": event.payload.size,
+        "char_count": len(event.payload.content),
+        "line_count": event.payload.lines,
     }
-    return {**_called(event, "tool"), "content": field(event, "content"), **sizes}
+    return {**_call(event.payload.tool, event.payload.args), "content": event.payload.content, **sizes}
 
 
-def is_worth_caching(event: Event, facts: LegFacts) -> bool:
-    text = str(field(event, "content"))
+def is_worth_caching(event: Event[OutputCached], facts: LegFacts) -> bool:
+    text = str(event.payload.content)
     return bool(text.strip()) and not text.startswith("Error:")
 
 
-def cached_output(event: Event, facts: LegFacts) -> dict[str, Any]:
-    sizes = {"output_size": _bytes(field(event, "output")), "preview_size": _bytes(field(event, "content"))}
-    return {"tool_name": field(event, "name"), "cache_id": Path(field(event, "cached")).stem, **sizes}
+def cached_output(event: Event[ToolSettled], facts: LegFacts) -> dict[str, object]:
+    sizes = {"output_size": _bytes(event.payload.output), "preview_size": _bytes(event.payload.content)}
+    return {"tool_name": event.payload.name, "cache_id": Path(event.payload.cached).stem, **sizes}
 
 
-def is_cached(event: Event, facts: LegFacts) -> bool:
-    return bool(field(event, "cached"))
+def is_cached(event: Event[ToolSettled], facts: LegFacts) -> bool:
+    return bool(event.payload.cached)
 
 
 def _bytes(text: str) -> int:
@@ -142,7 +160,7 @@ def _bytes(text: str) -> int:
 # the loop -------------------------------------------------------------------------------------------------------------------------
 
 
-def fuel_fields(facts: LegFacts, left: int) -> dict[str, Any]:
+def fuel_fields(facts: LegFacts, left: int) -> dict[str, object]:
     """`recursion_depth` is what the hooks of 0.6 and before had in the place of fuel, which is told only where it is limited."""
     total = facts.parts.settings.fuel
     return {
@@ -151,26 +169,26 @@ def fuel_fields(facts: LegFacts, left: int) -> dict[str, Any]:
     }
 
 
-def tool_choice(event: Event, facts: LegFacts) -> dict[str, Any]:
-    offered = [{"name": name, "type": _category(facts, name)} for name in field(event, "tools")]
+def tool_choice(event: Event[ToolsSelect], facts: LegFacts) -> dict[str, object]:
+    offered = [{"name": name, "type": _category(facts, name)} for name in event.payload.tools]
     return {"context_name": facts.parts.store.name, "tools": offered, **fuel_fields(facts, facts.fuel)}
 
 
 def _category(facts: LegFacts, name: str) -> str:
-    found = facts.parts.tools.find(name)
-    return CATEGORIES.get(found.kind, "plugin") if found is not None and found.source == "built-in" else "plugin"
+    tool = facts.parts.tools.find(name)
+    return CATEGORIES.get(tool.kind, "plugin") if tool is not None and tool.source == "built-in" else "plugin"
 
 
-def loop_start(event: Event, facts: LegFacts) -> dict[str, Any]:
+def loop_start(event: Event[LegStarted], facts: LegFacts) -> dict[str, object]:
     facts.observe(event)
-    said = {"current_fallback": field(event, "fallback"), "message": field(event, "message")}
-    return {"context_name": facts.parts.store.name, **said, **fuel_fields(facts, field(event, "fuel"))}
+    more = {"current_fallback": event.payload.fallback, "message": event.payload.message}
+    return {"context_name": facts.parts.store.name, **more, **fuel_fields(facts, event.payload.fuel)}
 
 
-def tool_batch(event: Event, facts: LegFacts) -> dict[str, Any]:
-    calls = [{"name": call.name, "arguments": _arguments(call)} for call in field(event, "tool_calls")]
-    said = {"current_fallback": field(event, "fallback"), "tool_calls": calls}
-    return {"context_name": facts.parts.store.name, **said, **fuel_fields(facts, field(event, "fuel"))}
+def tool_batch(event: Event[ToolBatchCompleted], facts: LegFacts) -> dict[str, object]:
+    calls = [{"name": call.name, "arguments": _arguments(call)} for call in event.payload.tool_calls]
+    more = {"current_fallback": event.payload.fallback, "tool_calls": calls}
+    return {"context_name": facts.parts.store.name, **more, **fuel_fields(facts, event.payload.fuel)}
 
 
 def _arguments(call: ToolCall) -> Any:
@@ -183,21 +201,21 @@ def _arguments(call: ToolCall) -> Any:
 # other contexts, and what becomes of this one --------------------------------------------------------------------------------------
 
 
-def outgoing_message(event: Event, facts: LegFacts) -> dict[str, Any]:
-    said = {"from": field(event, "sender"), "to": field(event, "to"), "content": field(event, "content")}
-    return {**said, "context_name": facts.parts.store.name}
+def outgoing_message(event: Event[InboxSending | InboxSent], facts: LegFacts) -> dict[str, object]:
+    more = {"from": event.payload.sender, "to": event.payload.to, "content": event.payload.content}
+    return {**more, "context_name": facts.parts.store.name}
 
 
-def delivered_message(event: Event, facts: LegFacts) -> dict[str, Any]:
+def delivered_message(event: Event[InboxSent], facts: LegFacts) -> dict[str, object]:
     from cru.engine.mail import describe_delivery
 
     return {
         **outgoing_message(event, facts),
-        "delivery_result": describe_delivery(field(event, "to"), field(event, "delivered_by")),
+        "delivery_result": describe_delivery(event.payload.to, event.payload.delivered_by),
     }
 
 
-def context_summary(event: Event, facts: LegFacts) -> dict[str, Any]:
+def context_summary(event: Event, facts: LegFacts) -> dict[str, object]:
     here = _here(facts)
     return {
         "context_name": here["context_name"],
@@ -206,22 +224,22 @@ def context_summary(event: Event, facts: LegFacts) -> dict[str, Any]:
     }
 
 
-def context_name(event: Event, facts: LegFacts) -> dict[str, Any]:
+def context_name(event: Event, facts: LegFacts) -> dict[str, object]:
     return {"context_name": facts.parts.store.name}
 
 
-def automatic_compaction(event: Event, facts: LegFacts) -> dict[str, Any]:
+def automatic_compaction(event: Event, facts: LegFacts) -> dict[str, object]:
     """There are no system messages in a context: the system prompt is made anew for each prompt."""
     return {**context_summary(event, facts), "non_system_count": count_messages(facts.parts)}
 
 
-def compacted_context(event: Event, facts: LegFacts) -> dict[str, Any]:
-    return {**context_summary(event, facts), "messages_archived": field(event, "archived")}
+def compacted_context(event: Event[SessionCompacted], facts: LegFacts) -> dict[str, object]:
+    return {**context_summary(event, facts), "messages_archived": event.payload.archived}
 
 
-def is_manual(event: Event, facts: LegFacts) -> bool:
-    return bool(field(event, "trigger") == "manual")
+def is_manual(event: Event[ContextOverflow | SessionCompacted], facts: LegFacts) -> bool:
+    return event.payload.trigger == "manual"
 
 
-def is_automatic(event: Event, facts: LegFacts) -> bool:
+def is_automatic(event: Event[ContextOverflow | SessionCompacted], facts: LegFacts) -> bool:
     return not is_manual(event, facts)

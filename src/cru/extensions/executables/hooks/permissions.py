@@ -4,7 +4,6 @@ call, and in every mode."""
 from __future__ import annotations
 
 import os
-from typing import Any
 
 import msgspec
 
@@ -14,7 +13,7 @@ from cru.extensions.executables.hooks.hook import LegFacts
 from cru.tools.protocol import ArgumentError, Tool
 
 
-def _call(event: Event[ToolBeforeCall], facts: LegFacts, kind: str) -> tuple[Tool, dict[str, Any]] | None:
+def _call(event: Event[ToolBeforeCall], facts: LegFacts, kind: str) -> tuple[Tool, dict[str, object]] | None:
     """The tool and its final arguments; None if it is of another kind, or the call cannot run at all."""
     payload = event.payload
     tool = facts.parts.tools.find(payload.name)
@@ -36,56 +35,54 @@ def runs(event: Event[ToolBeforeCall], facts: LegFacts) -> bool:
 
 def reads_outside(event: Event[ToolBeforeCall], facts: LegFacts) -> bool:
     """A path outside of the project that no allow rule names."""
-    found = _call(event, facts, "read")
-    if found is None:
+    call = _call(event, facts, "read")
+    if call is None:
         return False
-    tool, args = found
+    tool, args = call
     return facts.parts.gate.leads_outside(tool.spec.name, "read", tool.subject(args), tool.paths(args))
 
 
 def fetches_inside(event: Event[ToolBeforeCall], facts: LegFacts) -> bool:
     """An address of this machine or a private network, unless a rule decides on it."""
-    found = _call(event, facts, "fetch")
-    if found is None:
+    call = _call(event, facts, "fetch")
+    if call is None:
         return False
     from cru.tools.web import sensitive_reason
 
-    tool, args = found
+    tool, args = call
     url = tool.subject(args)
     return bool(sensitive_reason(url)) and not facts.parts.gate.judge(tool.spec.name, "fetch", url).explicit
 
 
-def _args(event: Event[ToolBeforeCall]) -> tuple[dict[str, Any], dict[str, Any]]:
-    payload = event.payload
-    return {"tool_name": payload.name}, payload.args
-
-
-def _path(args: dict[str, Any]) -> str:
+def _path(args: dict[str, object]) -> str:
     return str(args.get("file_path") or args.get("path") or ".")
 
 
-def file_to_read(event: Event[ToolBeforeCall], facts: LegFacts) -> dict[str, Any]:
-    said, args = _args(event)
-    return {**said, "path": os.path.normpath(facts.parts.root / os.path.expanduser(_path(args)))}
+def file_to_read(event: Event[ToolBeforeCall], facts: LegFacts) -> dict[str, object]:
+    args = event.payload.args
+    return {
+        "tool_name": event.payload.name,
+        "path": os.path.normpath(facts.parts.root / os.path.expanduser(_path(args))),
+    }
 
 
-def file_to_write(event: Event[ToolBeforeCall], facts: LegFacts) -> dict[str, Any]:
+def file_to_write(event: Event[ToolBeforeCall], facts: LegFacts) -> dict[str, object]:
     """`write` has its content; `edit` what it looks for and what takes its place."""
-    said, args = _args(event)
-    said |= {"path": _path(args), "content": args.get("content")}
+    args = event.payload.args
+    shown: dict[str, object] = {"tool_name": event.payload.name, "path": _path(args), "content": args.get("content")}
     if "old_string" in args:
-        said |= {"operation": "replace_string", "find": args["old_string"], "replace": args.get("new_string")}
-    return said
+        shown |= {"operation": "replace_string", "find": args["old_string"], "replace": args.get("new_string")}
+    return shown
 
 
-def command_to_run(event: Event[ToolBeforeCall], facts: LegFacts) -> dict[str, Any]:
-    said, args = _args(event)
-    return {**said, "command": args.get("command")}
+def command_to_run(event: Event[ToolBeforeCall], facts: LegFacts) -> dict[str, object]:
+    args = event.payload.args
+    return {"tool_name": event.payload.name, "command": args.get("command")}
 
 
-def url_to_fetch(event: Event[ToolBeforeCall], facts: LegFacts) -> dict[str, Any]:
+def url_to_fetch(event: Event[ToolBeforeCall], facts: LegFacts) -> dict[str, object]:
     from cru.tools.web import sensitive_reason
 
-    said, args = _args(event)
+    args = event.payload.args
     url = str(args.get("url"))
-    return {**said, "url": url, "safety": "sensitive", "reason": sensitive_reason(url)}
+    return {"tool_name": event.payload.name, "url": url, "safety": "sensitive", "reason": sensitive_reason(url)}
