@@ -27,7 +27,7 @@ from cru.events.bus import Bus
 from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Origin
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.dialects.crush.dialect import Crush
+from cru.extensions.hooks.dialects.crush.dialect import DIALECT as CRUSH
 from cru.extensions.hooks.model.entry import HookSource
 from cru.extensions.hooks.model.status import EntryStatus, LoadedHooks
 from cru.extensions.hooks.session import SessionHooks
@@ -47,14 +47,13 @@ class World:
         self.cwd = folder
         self.env = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": str(folder), "LANG": "C.UTF-8"}
         text = msgspec.json.encode({"hooks": {"PreToolUse": [{"command": hook.format(n=n)} for n in range(count)]}}).decode()
-        dialect = Crush()
-        entries, _ = dialect.parse(HookSource("crush", "user", folder / "crush.json", text))
         about = SessionFacts("s", "main", folder, folder, folder, folder, folder, self.env, lambda: "ask", lambda: folder / "t.jsonl")
+        entries = CRUSH.parse(HookSource("crush", "user", folder / "crush.json", text), about).entries
         loaded = LoadedHooks([EntryStatus(entry, "active") for entry in entries])
-        self.hooks = SessionHooks(loaded, {"crush": dialect}, about, LineFile(folder / "hooks.jsonl"))
+        self.hooks = SessionHooks(loaded, {"crush": CRUSH}, about, LineFile(folder / "hooks.jsonl"))
         self.bus = Bus(Origin(session_id="s", run_id="r"))
         self.hooks.register(self.bus)
-        self.argv = command_line(entries[0], self.env, folder) if entries else ()
+        self.argv = command_line(entries[0], self.env, folder, CRUSH.launch) if entries else ()
         self.stdin = b"x" * 1200
 
     async def dispatch(self) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 from tests.faces.hooks_home import CALLS, TOUCH, foreign, model, project, ran, rows, seen, trust, trust_all, turn
-from tests.faces.test_start import loaded
+from tests.faces.test_start import WITHOUT_HOOKS, loaded
 from tests.kit import HomeDir, cru, pty
 
 # before and after trust -----------------------------------------------------------------------------------------------------------
@@ -298,7 +298,7 @@ def test_without_files_nothing_of_the_room_is_loaded(home: HomeDir) -> None:
     (home.path / ".claude").mkdir()
     (home.path / ".claude" / "settings.json").write_text('{"permissions": {"allow": ["Bash(ls)"]}}')
     room = {name for name in loaded(home, "hi") if name.startswith("cru.extensions.hooks.")}
-    assert room == {f"cru.extensions.hooks.{name}" for name in ("discovery", "settings", "watcher")}
+    assert room == WITHOUT_HOOKS
 
 
 # the other dialects ---------------------------------------------------------------------------------------------------------------

@@ -7,6 +7,8 @@ import sys
 
 from tests.kit import HomeDir, Reply, pty, server
 
+from cru.extensions.hooks.dialects import find_footprints
+
 REPORT = """
 import os, sys
 real = os._exit
@@ -21,7 +23,14 @@ leave(0)
 """
 HEAVY = {"rich", "prompt_toolkit", "tomlkit", "typing_extensions", "lupa", "pyreqwest", "sqlite3", "dataclasses", "http.client",
          "urllib.request", "email", "tempfile", "shutil", "random", "argparse", "click", "pydantic", "json"}  # fmt: skip
-OWN, ALL = 119, 280
+OWN, ALL = 128, 290
+
+ROOM = "cru.extensions.hooks"
+WITHOUT_HOOKS = {
+    *(f"{ROOM}.{name}" for name in ("discovery", "settings", "watcher", "model", "model.locations", "dialects")),
+    *(f"{ROOM}.dialects.{name}" for name in find_footprints()),
+}
+"""What says where the files of each dialect lie, and nothing else of it."""
 
 
 def loaded(home: HomeDir, *words: str) -> set[str]:

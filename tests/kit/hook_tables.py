@@ -16,15 +16,14 @@ from cru.events.answers import Answer
 from cru.events.catalog import BY_NAME, CATALOG, EventRow
 from cru.events.stamp import Event
 from cru.extensions.hooks import synthetic_events
-from cru.extensions.hooks.dialects.claude.effects import EFFECTS
-from cru.extensions.hooks.inventory import DIALECTS, load_dialects
-from cru.extensions.hooks.launch.shells import SHELLS
+from cru.extensions.hooks.dialects import foreign_names, load_dialects
+from cru.extensions.hooks.dialects.claude.result import CarriedContext
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import Dialect, EventMapping
 from cru.extensions.hooks.model.result import CommandResult
-from cru.extensions.hooks.model.tool_names import DROPPED, KEYS, TOOLS
-from cru.extensions.hooks.settings import FOREIGN
+from cru.extensions.hooks.model.tools import ArgumentMapping
+from cru.extensions.hooks.report.query import own_tools
 
 GIVEN: dict[str, dict[str, Any]] = {
     "tool:before_call": {"name": "bash", "args": {"command": "true"}},
@@ -61,7 +60,7 @@ WORDS = ("halt", "deny", "ask", "allow", "answer", "rewrite", "context", "go on"
 def places() -> str:
     """Where each dialect's files lie, lowest layer first."""
     rows = ["| dialect | the system's and yours | the project's |", "|---|---|---|"]
-    about, dialects = _about(Path("/state")), load_dialects(DIALECTS)
+    about, dialects = _about(Path("/state")), load_dialects()
     for name, dialect in dialects.items():
         cells: dict[str, list[str]] = {"user": [], "project": []}
         for layer, path in dialect.places(about):
@@ -73,7 +72,7 @@ def places() -> str:
 
 def moments() -> str:
     """Our events, and what hooks of each dialect can do there."""
-    dialects = load_dialects(DIALECTS)
+    dialects = load_dialects()
     rows = ["| event of cru | " + " | ".join(dialects) + " |", "|---" * (len(dialects) + 1) + "|"]
     with tempfile.TemporaryDirectory() as folder:
         about = _about(Path(folder))
@@ -104,7 +103,7 @@ def without_moment() -> str:
     """Events of other systems that never fire here, and why."""
     rows = ["| event | dialect | why it never fires |", "|---|---|---|"]
     whys: dict[tuple[str, str], list[str]] = {}
-    for name, dialect in load_dialects(FOREIGN).items():
+    for name, dialect in load_dialects(foreign_names()).items():
         for event, all_ in dialect.events.items():
             if not any(moment.event for moment in all_):
                 whys.setdefault((name, all_[0].unavailable), []).append(f"`{event}`")
@@ -114,29 +113,33 @@ def without_moment() -> str:
 
 def tools() -> str:
     """Names of tools. The first is what scripts read, matchers know all of them and ours."""
-    rows = ["| cru | " + " | ".join(FOREIGN) + " |", "|---" * (len(FOREIGN) + 1) + "|"]
-    for tool, known in TOOLS.items():
-        rows.append(f"| `{tool}` | " + " | ".join(_list(f"`{one}`" for one in known[name]) for name in FOREIGN) + " |")
+    foreign = load_dialects(foreign_names())
+    rows = ["| cru | " + " | ".join(foreign) + " |", "|---" * (len(foreign) + 1) + "|"]
+    for tool in own_tools():
+        names = (_list(f"`{name}`" for name in dialect.tools.tools.get(tool, ())) for dialect in foreign.values())
+        rows.append(f"| `{tool}` | " + " | ".join(names) + " |")
     return "\n".join(rows)
 
 
 def arguments() -> str:
     """Arguments that have other names or units elsewhere, and those that are left out of what comes back."""
     rows = ["| dialect | tool | ours → theirs | given back in vain |", "|---|---|---|---|"]
-    for name in FOREIGN:
-        for tool in TOOLS:
-            keys = [f"`{ours}` → {_key(ours, key)}" for ours, key in KEYS.get(name, {}).get(tool, {}).items()]
-            dropped = [f"`{one}`" for one in DROPPED.get(name, {}).get(tool, ())]
-            if keys or dropped:
-                rows.append(f"| {name} | `{tool}` | {_list(keys)} | {_list(dropped)} |")
+    for name, dialect in load_dialects(foreign_names()).items():
+        for tool in own_tools():
+            mappings = dialect.tools.arguments.get(tool, {})
+            renamed = [f"`{argument}` → {_argument(mapping)}" for argument, mapping in mappings.items()]
+            dropped = [f"`{argument}`" for argument in dialect.tools.dropped.get(tool, ())]
+            if renamed or dropped:
+                rows.append(f"| {name} | `{tool}` | {_list(renamed)} | {_list(dropped)} |")
     return "\n".join(rows)
 
 
 def shells() -> str:
     """Which shell runs a dialect's commands: the first that is there."""
     rows = ["| dialect | Linux, macOS | Windows |", "|---|---|---|"]
-    for name in DIALECTS:
-        rows.append(f"| {name} | {_list(SHELLS['posix'][name])} | {_list(SHELLS['windows'][name])} |")
+    for name, dialect in load_dialects().items():
+        shells = dialect.launch.shells
+        rows.append(f"| {name} | {_list(shells['posix'])} | {_list(shells['windows'])} |")
     return "\n".join(rows)
 
 
@@ -144,11 +147,11 @@ def _list(words: Iterable[str]) -> str:
     return ", ".join(words)
 
 
-def _key(ours: str, key: Any) -> str:
+def _argument(mapping: ArgumentMapping) -> str:
     """Its name there; a number that is another one there says which."""
     probe = 60
-    changed = "" if key.out(probe) == probe else f" ({probe} → {key.out(probe)})"
-    return f"`{key.name}`{changed}"
+    changed = "" if mapping.to_foreign(probe) == probe else f" ({probe} → {mapping.to_foreign(probe)})"
+    return f"`{mapping.name}`{changed}"
 
 
 def _about(folder: Path) -> SessionFacts:
@@ -167,7 +170,7 @@ def _cell(dialect: Dialect, moment: EventMapping, row: EventRow, about: SessionF
         assert moment.answer is not None
         answer = moment.answer(entry, event, run, about).answer
         said |= set(_verbs(answer, row))
-    if dialect.name == "claude" and EFFECTS[moment.name].context:
+    if about.state(CarriedContext).take():
         said.add("context")  # where the event has no place for it, it goes into the next request
     able = _list(word for word in WORDS if word in said) or "look"
     return able if dialect.name == "cru" else f"`{moment.name}`: {able}"
@@ -176,7 +179,7 @@ def _cell(dialect: Dialect, moment: EventMapping, row: EventRow, about: SessionF
 def judged(dialect: str, exit: int, stderr: str, folder: Path) -> str:
     """What an exit status means before a call: halt, deny, failed or none."""
     [known] = load_dialects([dialect]).values()
-    [moment] = known.events["BeforeTool" if dialect == "gemini" else "PreToolUse"]
+    moment = next(row for rows in known.events.values() for row in rows if row.event == "tool:before_call")
     assert moment.answer is not None
     entry, event = _tried(known, moment)
     said = moment.answer(entry, event, CommandResult(exit, stderr=stderr), _about(folder))

@@ -14,7 +14,8 @@ from cru.config.layers import COMMAND_LINE, CONTEXT, Layer, environment_layer, r
 from cru.config.merge import Settings, merge_layers
 from cru.contexts.settings import ContextSettings
 from cru.engine.settings import EngineSettings
-from cru.extensions.hooks.discovery import HookLocations, HookPolicy
+from cru.extensions.hooks.discovery import HookPolicy
+from cru.extensions.hooks.model.locations import HookLocations
 from cru.extensions.hooks.settings import HookSettings
 from cru.extensions.settings import PLUGIN_KEYS, PluginSettings
 from cru.models.settings import API_KEYS, ModelSettings

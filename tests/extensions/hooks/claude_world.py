@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from cru.events.catalog import BY_TYPE
 from cru.events.stamp import Event, Stamp
-from cru.extensions.hooks.dialects.claude.dialect import Claude
+from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import EventMapping
@@ -43,9 +43,11 @@ def event(payload: Struct, **stamp: Any) -> Event:
 
 
 def read(
-    text: str, layer: Layer = "user", dialect: Claude | None = None
+    text: str, layer: Layer = "user", facts: SessionFacts | None = None
 ) -> tuple[list[HookEntry], list[HookFileProblem]]:
-    return (dialect or Claude()).parse(HookSource("claude", layer, Path(f"/{layer}/settings.json"), text))
+    source = HookSource("claude", layer, Path(f"/{layer}/settings.json"), text)
+    file = CLAUDE.parse(source, facts or about(Path("/project")))
+    return file.entries, file.problems
 
 
 def config(name: str, *handlers: Any, **group: Any) -> str:
@@ -58,28 +60,28 @@ def entry(name: str, matcher: str = "", **handler: Any) -> HookEntry:
     return made
 
 
-def moment(dialect: Claude, name: str, at: Event) -> EventMapping | None:
+def moment(name: str, at: Event, facts: SessionFacts) -> EventMapping | None:
     """The row of an event that hears this one."""
-    rows = [row for row in dialect.events[name] if row.event == at.name]
-    return next((row for row in rows if row.accepts is None or row.accepts(at)), None)
+    rows = [row for row in CLAUDE.events[name] if row.event == at.name]
+    return next((row for row in rows if row.accepts is None or row.accepts(at, facts)), None)
 
 
 def given(name: str, payload: Struct, path: Path, **stamp: Any) -> dict[str, Any]:
     """What a hook reads on standard input."""
-    dialect, at = Claude(), event(payload, **stamp)
-    row = moment(dialect, name, at)
+    at, facts = event(payload, **stamp), about(path)
+    row = moment(name, at, facts)
     assert row is not None
-    value: dict[str, Any] = msgspec.json.decode(dialect.stdin(entry(name), row, at, about(path)))
+    value: dict[str, Any] = msgspec.json.decode(CLAUDE.stdin(row, at, facts))
     return value
 
 
 def said(
     name: str, payload: Struct, path: Path, out: Any = "", *, exit: int = 0, err: str = "", **more: Any
 ) -> HookResult:
-    """What a run means. out: its standard output, anything but a text as JSON · facts: instead of `about` · dialect · seq."""
-    dialect, facts = more.get("dialect") or Claude(), more.get("facts") or about(path)
+    """What a run means. out: its standard output, anything but a text as JSON · facts: instead of `about` · seq."""
+    facts = more.get("facts") or about(path)
     at = event(payload, dispatch_seq=more.get("seq", 7))
-    row = moment(dialect, name, at)
+    row = moment(name, at, facts)
     assert row is not None and row.answer is not None
     stdout = out if isinstance(out, str) else msgspec.json.encode(out).decode()
     return row.answer(more.get("entry") or entry(name), at, CommandResult(exit, stdout, err), facts)

@@ -15,7 +15,7 @@ from cru.events.bus import Bus, Outcome
 from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Event, Origin
 from cru.events.stream import Notice, Published
-from cru.extensions.hooks.dialects.crush.dialect import Crush
+from cru.extensions.hooks.dialects.crush.dialect import DIALECT as CRUSH
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import EventMapping
@@ -38,7 +38,8 @@ def read(
     path: Path, text: str, layer: Layer = "user", name: str = "crush.json"
 ) -> tuple[list[HookEntry], list[HookFileProblem]]:
     """The entries and problems of one configuration."""
-    return Crush().parse(HookSource("crush", layer, path / name, text))
+    file = CRUSH.parse(HookSource("crush", layer, path / name, text), about(path))
+    return file.entries, file.problems
 
 
 def config(*entries: Mapping[str, Any], event: str = "PreToolUse") -> str:
@@ -53,7 +54,7 @@ class Made(SessionHooks):
         self, path: Path, text: str, prints: Mapping[str, CommandResult] | Printing | None = None, **more: Any
     ) -> None:
         entries, self.problems = read(path, text)
-        dialect = Crush()
+        dialect = CRUSH
         known = [
             EntryStatus(entry, Activation.ACTIVE if dialect.events.get(entry.event) else Activation.NO_EVENT)
             for entry in entries
@@ -137,4 +138,4 @@ def event(payload: Struct, name: str, source: str = "user", depth: int = 0) -> E
 
 
 def moment(name: str) -> EventMapping:
-    return Crush.events[name][0]
+    return CRUSH.events[name][0]

@@ -13,7 +13,7 @@ from tests.kit.run import Done
 
 from cru.events.catalog import BY_TYPE
 from cru.events.stamp import Event, Stamp
-from cru.extensions.hooks.model.entry import DialectName, HookEntry, HookFileProblem, HookSource, Layer
+from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import Dialect, EventMapping
 from cru.extensions.hooks.model.result import CommandResult, HookResult
@@ -35,7 +35,7 @@ def event(payload: Struct, **stamp: Any) -> Event:
     return Event(BY_TYPE[type(payload)], Stamp(**{**known, **stamp}), payload)
 
 
-def source(dialect: DialectName, text: str, name: str, layer: Layer = "user") -> HookSource:
+def source(dialect: str, text: str, name: str, layer: Layer = "user") -> HookSource:
     return HookSource(dialect, layer, Path(f"/{layer}/{name}"), text)
 
 
@@ -43,13 +43,14 @@ def parsed(
     dialect: Dialect, text: str | Mapping[str, Any], name: str, layer: Layer = "user"
 ) -> tuple[list[HookEntry], list[HookFileProblem]]:
     text = text if isinstance(text, str) else msgspec.json.encode(text).decode()
-    return dialect.parse(source(dialect.name, text, name, layer))
+    file = dialect.parse(source(dialect.name, text, name, layer), about())
+    return file.entries, file.problems
 
 
 def moment(dialect: Dialect, name: str, at: Event) -> EventMapping | None:
     """The row of an event that hears this one."""
     rows = [row for row in dialect.events[name] if row.event == at.name]
-    return next((row for row in rows if row.accepts is None or row.accepts(at)), None)
+    return next((row for row in rows if row.accepts is None or row.accepts(at, about())), None)
 
 
 def said(
@@ -72,8 +73,7 @@ def said(
 def stdin(dialect: Dialect, name: str, at: Event, facts: SessionFacts | None = None) -> dict[str, Any]:
     row = moment(dialect, name, at)
     assert row is not None
-    made = HookEntry(id="x", dialect=dialect.name, event=name, source=source(dialect.name, "", "x"), line=1)
-    read: dict[str, Any] = msgspec.json.decode(dialect.stdin(made, row, at, facts or about()))
+    read: dict[str, Any] = msgspec.json.decode(dialect.stdin(row, at, facts or about()))
     return read
 
 

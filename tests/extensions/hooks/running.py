@@ -6,14 +6,16 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from cru.extensions.hooks.dialects import load_dialect
 from cru.extensions.hooks.launch.process import run
-from cru.extensions.hooks.model.entry import DialectName, HookEntry, HookSource
+from cru.extensions.hooks.model.entry import HookEntry, HookSource
+from cru.extensions.hooks.model.mapping import LaunchRules
 from cru.extensions.hooks.model.result import CommandResult
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
 
-def entry(command: str, dialect: DialectName = "crush", **more: Any) -> HookEntry:
+def entry(command: str, dialect: str = "crush", **more: Any) -> HookEntry:
     source = HookSource(dialect, "user", Path("/nowhere/crush.json"), "")
     return HookEntry(id="one", dialect=dialect, event="PreToolUse", source=source, line=1, command=command, **more)
 
@@ -21,8 +23,9 @@ def entry(command: str, dialect: DialectName = "crush", **more: Any) -> HookEntr
 class Hooks:
     """A working directory, and commands run in it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, rules: LaunchRules | None = None) -> None:
         self.cwd = folder
+        self.rules = rules
         self.env = {"PATH": PATH, "HOME": str(folder), "LANG": "C.UTF-8"}
 
     def script(self, name: str, text: str | bytes, mode: int = 0o644) -> Path:
@@ -32,13 +35,13 @@ class Hooks:
         path.chmod(mode)
         return path
 
-    async def arun(
-        self, command: str, stdin: bytes = b"", dialect: DialectName = "crush", **more: Any
-    ) -> CommandResult:
+    async def arun(self, command: str, stdin: bytes = b"", dialect: str = "crush", **more: Any) -> CommandResult:
         env = {**self.env, **more.pop("also", {})}
-        return await run(entry(command, dialect, **more), stdin, env, self.cwd)
+        return await run(
+            entry(command, dialect, **more), stdin, env, self.cwd, self.rules or load_dialect(dialect).launch
+        )
 
-    def run(self, command: str, stdin: bytes = b"", dialect: DialectName = "crush", **more: Any) -> CommandResult:
+    def run(self, command: str, stdin: bytes = b"", dialect: str = "crush", **more: Any) -> CommandResult:
         return asyncio.run(self.arun(command, stdin, dialect, **more))
 
     def out(self, command: str, stdin: bytes = b"", **more: Any) -> str:

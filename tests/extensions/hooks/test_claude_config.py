@@ -9,10 +9,11 @@ import msgspec
 import pytest
 from tests.extensions.hooks.claude_world import EVENTS, about, config, entry, read
 
-from cru.extensions.hooks.dialects.claude.dialect import Claude
+from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
 from cru.extensions.hooks.loader import load_hooks, read_sources
 from cru.extensions.hooks.model.status import LoadPolicy
 
+HERE = about(Path("/project"))
 COMMAND = {"type": "command", "command": "x"}
 
 
@@ -57,9 +58,8 @@ def test_limits_are_seconds(event: str, handler: dict[str, Any], seconds: float)
 
 @pytest.mark.parametrize(("given", "seconds"), [("5000", 5.0), ("90000", 60.0), ("soon", 1.5), ("0", 1.5)])
 def test_the_limit_at_the_end_of_a_session_may_be_set(tmp_path: Path, given: str, seconds: float) -> None:
-    dialect = Claude()
-    dialect.places(about(tmp_path, CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS=given))
-    [made], _ = read(config("SessionEnd", COMMAND), dialect=dialect)
+    facts = about(tmp_path, CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS=given)
+    [made], _ = read(config("SessionEnd", COMMAND), facts=facts)
     assert made.timeout == seconds
 
 
@@ -84,7 +84,7 @@ def test_waking_the_agent_is_not_available_yet() -> None:
 def test_other_types_load_and_wait(kind: str) -> None:
     key = {"http": "url", "mcp_tool": "tool"}.get(kind, "prompt")
     text = config("Stop", {"type": kind, key: "what"})
-    [known] = load_hooks([_source(text)], {"claude": Claude()}, LoadPolicy(frozenset({"claude"}))).known
+    [known] = load_hooks([_source(text)], {"claude": CLAUDE}, LoadPolicy(frozenset({"claude"})), HERE).known
     assert (known.state, known.entry.label) == ("not available yet", "what") and kind in known.why
 
 
@@ -137,7 +137,7 @@ BROKEN: list[tuple[dict[str, Any], Any, str]] = [
 @pytest.mark.parametrize(("handler", "matcher", "why"), BROKEN)
 def test_what_cannot_run_is_listed_as_broken(handler: dict[str, Any], matcher: Any, why: str) -> None:
     [known] = load_hooks(
-        [_source(config("PreToolUse", handler, matcher=matcher))], {"claude": Claude()}, LoadPolicy()
+        [_source(config("PreToolUse", handler, matcher=matcher))], {"claude": CLAUDE}, LoadPolicy(), HERE
     ).known
     assert known.state == "broken" and why in known.why
 
@@ -148,7 +148,7 @@ def test_an_if_where_there_is_no_tool_never_holds() -> None:
 
 
 def test_where_the_files_lie(tmp_path: Path) -> None:
-    places = Claude().places(about(tmp_path, CLAUDE_CONFIG_DIR="/elsewhere"))
+    places = CLAUDE.places(about(tmp_path, CLAUDE_CONFIG_DIR="/elsewhere"))
     assert [(layer, str(path)) for layer, path in places[1:]] == [
         ("user", "/elsewhere/settings.json"), ("project", f"{tmp_path}/.claude/settings.json"),
         ("project", f"{tmp_path}/.claude/settings.local.json"),
@@ -169,23 +169,25 @@ def test_all_may_be_disabled_but_not_the_users_by_a_project(tmp_path: Path, off:
     facts.root = tmp_path / "p"
     _written(tmp_path, ".claude/settings.json", disableAllHooks=off == "user")
     _written(tmp_path, "p/.claude/settings.json", disableAllHooks=off == "project")
-    dialect = Claude()
     for _ in range(2):  # read again, as after a change
-        given, problems = read_sources([dialect], facts)
+        given, problems = read_sources([CLAUDE], facts)
         loaded = load_hooks(
-            given, {"claude": dialect}, LoadPolicy(frozenset({"claude"}), is_trusted=lambda entry: True)
+            given, {"claude": CLAUDE}, LoadPolicy(frozenset({"claude"}), is_trusted=lambda entry: True), facts
         )
         assert problems == [] and " ".join(known.state for known in loaded.known) == states
 
 
 def test_every_documented_event_has_a_row() -> None:
-    moments = Claude().events
+    moments = CLAUDE.events
     assert set(moments) == set(EVENTS)
     assert all(row.event or row.unavailable for rows in moments.values() for row in rows)
     later = [
         known
         for known in load_hooks(
-            [_source(config(name, COMMAND)) for name in EVENTS], {"claude": Claude()}, LoadPolicy(frozenset({"claude"}))
+            [_source(config(name, COMMAND)) for name in EVENTS],
+            {"claude": CLAUDE},
+            LoadPolicy(frozenset({"claude"})),
+            HERE,
         ).known
         if known.state == "no moment"
     ]

@@ -9,7 +9,7 @@ import pytest
 from tests.extensions.hooks.claude_world import about, config, entry, event, moment, read
 
 from cru.events import payloads as p
-from cru.extensions.hooks.dialects.claude.dialect import Claude
+from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
 from cru.extensions.hooks.dialects.claude.matching import fits, holds
 
 # matcher, our tool, whether it fits
@@ -52,7 +52,7 @@ def test_other_events_have_other_values(name: str, matcher: str, value: str, fit
 def test_where_matchers_have_no_effect(name: str) -> None:
     [made], problems = read(config(name, {"type": "command", "command": "x"}, matcher="never("))
     assert not made.problem and not problems
-    assert all(row.subject is None for row in Claude().events[name])
+    assert all(row.subject is None for row in CLAUDE.events[name])
 
 
 # rule, tool, arguments, whether it holds; the project is /p
@@ -84,12 +84,10 @@ def test_an_if_is_one_permission_rule(rule: str, tool: str, args: dict[str, Any]
 
 
 def test_matcher_and_if_together(tmp_path: Path) -> None:
-    dialect = Claude()
-    dialect.places(about(tmp_path))
     made = entry("PreToolUse", "Bash|Read", **{"if": "Bash(git *)"})
     calls = [("bash", "git push", True), ("bash", "ls", False), ("read", "", False), ("write", "git", False)]
     for tool, command, fit in calls:
         at = event(p.ToolBeforeCall(tool, {"command": command}, "c"))
-        row = moment(dialect, "PreToolUse", at)
+        row = moment("PreToolUse", at, about(tmp_path))
         assert row is not None and row.subject is not None
-        assert dialect.matches(made, at, row.subject(at)) is fit
+        assert CLAUDE.matches(made, at, row.subject(at), about(tmp_path)) is fit

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 from msgspec import Struct
-from tests.extensions.hooks.claude_world import about, entry, event, given, moment
+from tests.extensions.hooks.claude_world import about, event, given, moment
 
 from cru.events import payloads as p
 from cru.events.catalog import BY_NAME
-from cru.extensions.hooks.dialects.claude.dialect import Claude
+from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
 from cru.values.messages import ToolCall
 
 ENDED = p.TurnComplete("done", "the end", "r")
@@ -71,7 +71,7 @@ def test_standard_input(tmp_path: Path, name: str, payload: Struct, fields: dict
 
 
 def test_every_row_is_of_a_live_event_and_is_tested() -> None:
-    rows = {(name, row.event) for name, some in Claude().events.items() for row in some if row.event}
+    rows = {(name, row.event) for name, some in CLAUDE.events.items() for row in some if row.event}
     assert all(BY_NAME[ours].live for _, ours in rows)
     assert rows == {(name, event(payload).name) for name, payload, _ in FIELDS}
 
@@ -82,11 +82,9 @@ def test_every_row_is_of_a_live_event_and_is_tested() -> None:
 )
 def test_modes(tmp_path: Path, mode: str, theirs: str) -> None:
     at = event(ENDED)
-    row = moment(Claude(), "Stop", at)
+    row = moment("Stop", at, about(tmp_path))
     assert row is not None
-    assert (
-        f'"permission_mode":"{theirs}"' in Claude().stdin(entry("Stop"), row, at, about(tmp_path, mode=mode)).decode()
-    )
+    assert f'"permission_mode":"{theirs}"' in CLAUDE.stdin(row, at, about(tmp_path, mode=mode)).decode()
 
 
 def test_a_sub_agent_names_itself(tmp_path: Path) -> None:
@@ -122,7 +120,7 @@ HEARD: list[tuple[str, Struct, dict[str, Any], bool]] = [
 
 @pytest.mark.parametrize(("name", "payload", "stamp", "heard"), HEARD)
 def test_what_is_heard(name: str, payload: Struct, stamp: dict[str, Any], heard: bool) -> None:
-    assert (moment(Claude(), name, event(payload, **stamp)) is not None) is heard
+    assert (moment(name, event(payload, **stamp), about(Path())) is not None) is heard
 
 
 @pytest.mark.parametrize(
@@ -135,7 +133,7 @@ def test_what_is_heard(name: str, payload: Struct, stamp: dict[str, Any], heard:
 )  # fmt: skip
 def test_kinds_of_failures(text: str, error: str) -> None:
     at = event(failure(text))
-    row = moment(Claude(), "StopFailure", at)
+    row = moment("StopFailure", at, about(Path()))
     assert row is not None and row.subject is not None and row.subject(at) == error
 
 

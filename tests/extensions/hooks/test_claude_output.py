@@ -11,7 +11,7 @@ from tests.extensions.hooks.claude_world import about, entry, said
 
 from cru.events import payloads as p
 from cru.events.answers import PASS, Answer, Change, Inject
-from cru.extensions.hooks.dialects.claude.dialect import Claude
+from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
 from cru.extensions.hooks.parsing.spill import LONGEST
 
 CALL = p.ToolBeforeCall("bash", {"command": "ls", "timeout": 2}, "c1")
@@ -41,7 +41,7 @@ def own(**fields: Any) -> dict[str, Any]:
 
 
 def test_every_event_with_a_moment_is_judged() -> None:
-    assert set(ALL) == {name for name, rows in Claude().events.items() if rows[0].event}
+    assert set(ALL) == {name for name, rows in CLAUDE.events.items() if rows[0].event}
 
 
 # Status 2 with `no` on stderr: (answer, to the person, whether it counts as a failure)
@@ -295,12 +295,13 @@ def test_an_asynchronous_hook_that_would_wake_the_agent_tells_the_model(tmp_path
 
 
 def test_context_without_a_place_waits_for_the_next_request(tmp_path: Path) -> None:
-    dialect = Claude()
-    assert said("SessionStart", SMALLER, tmp_path, "remember", dialect=dialect).answer is PASS
-    helpers = dict(dialect.helpers([entry("SessionStart")], about(tmp_path)))
+    facts = about(tmp_path)
+    assert CLAUDE.handlers is not None
+    assert said("SessionStart", SMALLER, tmp_path, "remember", facts=facts).answer is PASS
+    handlers = dict(CLAUDE.handlers([entry("SessionStart")], facts))
     from tests.extensions.hooks.claude_world import event
 
     sending = event(p.MessageBeforeSend("m", {}, ()))
-    assert helpers["message:before_send"](sending) == Answer(context=("remember",))
-    assert helpers["message:before_send"](sending) is None
-    assert dialect.helpers([entry("PreToolUse")], about(tmp_path)) == []
+    assert handlers["message:before_send"](sending) == Answer(context=("remember",))
+    assert handlers["message:before_send"](sending) is None
+    assert CLAUDE.handlers([entry("PreToolUse")], facts) == []

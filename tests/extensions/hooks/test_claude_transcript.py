@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from cru.contexts.store import FileContext
-from cru.extensions.hooks.dialects.claude.transcript import Transcript
+from cru.extensions.hooks.dialects.transcript import Transcript
 from cru.values.entries import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 
 

@@ -10,7 +10,7 @@ from tests.extensions.hooks.dialect_world import about, calls, event, moment, pa
 from tests.kit import HomeDir, Reply
 
 from cru.events.payloads import SessionEnded, SessionStarted, ToolBeforeCall, ToolCompleted, ToolFailed, TurnComplete
-from cru.extensions.hooks.dialects.codex.dialect import Codex
+from cru.extensions.hooks.dialects.codex.dialect import DIALECT as CODEX
 
 CALL = event(ToolBeforeCall("bash", {"command": "ls", "timeout": 2.0}, "call_1"))
 
@@ -31,11 +31,11 @@ def test_groups_become_entries_in_the_order_of_the_file() -> None:
         ]
       }
     }"""
-    entries, problems = parsed(Codex(), text, "hooks.json")
+    entries, problems = parsed(CODEX, text, "hooks.json")
     assert [(e.command, e.matcher, e.kind, e.line) for e in entries] == [
         ("one", "Bash", "command", 4), ("one", "Bash", "command", 5), ("", "", "prompt", 6),
     ]  # fmt: skip
-    assert len({e.id for e in entries}) == 3 and not problems and Codex.runs_equal_once is False
+    assert len({e.id for e in entries}) == 3 and not problems and CODEX.config.runs_equal_once is False
 
 
 def test_the_same_in_toml() -> None:
@@ -53,13 +53,13 @@ command = "one"
 command = "two"
 timeout = 3
 """
-    entries, problems = parsed(Codex(), text, "config.toml")
+    entries, problems = parsed(CODEX, text, "config.toml")
     assert [(e.command, e.matcher, e.timeout, e.line) for e in entries] == [
         ("one", "^Bash$", 600, 7),
         ("two", "", 3, 11),
     ]
     assert problems == []
-    off, _ = parsed(Codex(), "[features]\nhooks = false\n" + text, "config.toml")
+    off, _ = parsed(CODEX, "[features]\nhooks = false\n" + text, "config.toml")
     assert [e.enabled for e in off] == [False, False]
 
 
@@ -70,7 +70,7 @@ timeout = 3
     ],
 )  # fmt: skip
 def test_time_limits(name: str, given: int | None, seconds: float) -> None:
-    entries, _ = parsed(Codex(), one(name, **({} if given is None else {"timeout": given})), "hooks.json")
+    entries, _ = parsed(CODEX, one(name, **({} if given is None else {"timeout": given})), "hooks.json")
     assert entries[0].timeout == seconds
 
 
@@ -87,7 +87,7 @@ def test_time_limits(name: str, given: int | None, seconds: float) -> None:
     ],
 )
 def test_what_is_wrong_with_a_file_is_told_with_its_line(text: str, told: str) -> None:
-    _, problems = parsed(Codex(), text, "hooks.json")
+    _, problems = parsed(CODEX, text, "hooks.json")
     assert told in str(problems[0]) and str(problems[0]).startswith("/user/hooks.json")
 
 
@@ -100,15 +100,15 @@ def test_what_is_wrong_with_a_file_is_told_with_its_line(text: str, told: str) -
     ],
 )
 def test_an_entry_that_cannot_run_says_why(handler: dict[str, object], told: str) -> None:
-    entries, _ = parsed(Codex(), one("PreToolUse", **handler), "hooks.json")
+    entries, _ = parsed(CODEX, one("PreToolUse", **handler), "hooks.json")
     assert told in entries[0].problem
 
 
 def test_an_invalid_matcher_matters_only_where_matchers_do() -> None:
     text = '{"hooks": {"%s": [{"matcher": "[", "hooks": [{"type": "command", "command": "x"}]}]}}'
-    entries, _ = parsed(Codex(), text % "PreToolUse", "hooks.json")
+    entries, _ = parsed(CODEX, text % "PreToolUse", "hooks.json")
     assert "invalid matcher [" in entries[0].problem
-    entries, _ = parsed(Codex(), text % "UserPromptSubmit", "hooks.json")
+    entries, _ = parsed(CODEX, text % "UserPromptSubmit", "hooks.json")
     assert (entries[0].problem, entries[0].matcher) == ("", "")
 
 
@@ -123,29 +123,29 @@ def test_an_invalid_matcher_matters_only_where_matchers_do() -> None:
 )  # fmt: skip
 def test_matchers(matcher: str, tool: str, fits: bool) -> None:
     group = {"matcher": matcher, "hooks": [{"type": "command", "command": "x"}]}
-    [entry], _ = parsed(Codex(), {"hooks": {"PreToolUse": [group]}}, "hooks.json")
-    assert Codex().matches(entry, CALL, tool) is fits
+    [entry], _ = parsed(CODEX, {"hooks": {"PreToolUse": [group]}}, "hooks.json")
+    assert CODEX.matches(entry, CALL, tool, about()) is fits
 
 
 def test_what_a_script_reads() -> None:
     facts = about(mode="trust", turn="msg-1", model="m")
-    read = stdin(Codex(), "PreToolUse", CALL, facts)
+    read = stdin(CODEX, "PreToolUse", CALL, facts)
     assert read == {
         "session_id": "sess", "turn_id": "msg-1", "transcript_path": "/project/transcript.jsonl", "cwd": "/project",
         "hook_event_name": "PreToolUse", "model": "m", "permission_mode": "bypassPermissions", "is_sub_agent": False,
         "tool_name": "Bash", "tool_input": {"command": "ls", "timeout": 2000}, "tool_use_id": "call_1",
     }  # fmt: skip
     done = event(ToolCompleted("write", {"file_path": "a.txt", "content": "x"}, "written", "call_2"))
-    read = stdin(Codex(), "PostToolUse", done)
+    read = stdin(CODEX, "PostToolUse", done)
     assert (read["tool_response"], read["tool_input"]["file_path"]) == ("written", "/project/a.txt")
-    assert stdin(Codex(), "SessionStart", event(SessionStarted("main", "/c", resumed=True)))["source"] == "resume"
+    assert stdin(CODEX, "SessionStart", event(SessionStarted("main", "/c", resumed=True)))["source"] == "resume"
     facts.blocks["codex stop"] = 1
-    read = stdin(Codex(), "Stop", event(TurnComplete("done", "Hi.", "msg-2")), facts)
+    read = stdin(CODEX, "Stop", event(TurnComplete("done", "Hi.", "msg-2")), facts)
     assert (read["stop_hook_active"], read["last_assistant_message"]) == (True, "Hi.")
 
 
 def test_moments_hear_what_codex_has_a_name_for() -> None:
-    codex = Codex()
+    codex = CODEX
     for cause, name in (("done", "Stop"), ("error", "StopFailure"), ("interrupted", "Interrupt")):
         at = event(TurnComplete(cause, "", "m"))
         assert [n for n in ("Stop", "StopFailure", "Interrupt") if moment(codex, n, at)] == [name]

@@ -19,7 +19,7 @@ from cru.events.payloads import (
     ToolFailed,
     TurnComplete,
 )
-from cru.extensions.hooks.dialects.codex.dialect import Codex
+from cru.extensions.hooks.dialects.codex.dialect import DIALECT as CODEX
 from cru.extensions.hooks.model.result import CommandResult
 
 CALL = event(ToolBeforeCall("bash", {"command": "ls"}, "call_1"))
@@ -57,7 +57,7 @@ DENY = Answer(decision="deny", reason="no")
     ],
 )
 def test_before_a_call(run: Any, answer: Answer) -> None:
-    meant = said(Codex(), "PreToolUse", CALL, run)
+    meant = said(CODEX, "PreToolUse", CALL, run)
     assert (meant.answer, meant.failed) == (answer, "")
 
 
@@ -90,7 +90,7 @@ def test_before_a_call(run: Any, answer: Answer) -> None:
     ],
 )
 def test_what_fails_before_a_call_lets_it_go_on(run: Any, told: str) -> None:
-    meant = said(Codex(), "PreToolUse", CALL, run)
+    meant = said(CODEX, "PreToolUse", CALL, run)
     assert told in meant.failed and meant.answer == Answer()
 
 
@@ -109,7 +109,7 @@ def test_what_fails_before_a_call_lets_it_go_on(run: Any, told: str) -> None:
 )
 def test_a_question(run: Any, answer: Answer, failed: str) -> None:
     """An allow with something that Codex has not got is none: the person is asked."""
-    meant = said(Codex(), "PermissionRequest", ASK, run)
+    meant = said(CODEX, "PermissionRequest", ASK, run)
     assert meant.answer == answer and failed in meant.failed and bool(failed) == bool(meant.failed)
 
 
@@ -135,13 +135,13 @@ FEEDBACK = Answer(changes=(Change("result", "set", ""),), context=("bad",))
     ],
 )  # fmt: skip
 def test_after_a_call(run: Any, answer: Answer, failed: str) -> None:
-    meant = said(Codex(), "PostToolUse", DONE, run)
+    meant = said(CODEX, "PostToolUse", DONE, run)
     assert meant.answer == answer and failed in meant.failed and bool(failed) == bool(meant.failed)
 
 
 def test_after_a_call_that_failed_its_error_is_replaced() -> None:
     at = event(ToolFailed("bash", {}, "exit 1", "failed", "c"))
-    assert said(Codex(), "PostToolUse", at, {"decision": "block", "reason": "x"}).answer.changes == (
+    assert said(CODEX, "PostToolUse", at, {"decision": "block", "reason": "x"}).answer.changes == (
         Change("error", "set", ""),
     )
 
@@ -163,40 +163,38 @@ def test_after_a_call_that_failed_its_error_is_replaced() -> None:
     ],
 )  # fmt: skip
 def test_stop(run: Any, answer: Answer, failed: str) -> None:
-    meant = said(Codex(), "Stop", STOP, run)
+    meant = said(CODEX, "Stop", STOP, run)
     assert meant.answer == answer and failed in meant.failed and bool(failed) == bool(meant.failed)
 
 
 def test_a_stop_hook_that_blocks_is_told_so_the_next_time() -> None:
     facts = about()
-    said(Codex(), "Stop", STOP, {}, facts)
+    said(CODEX, "Stop", STOP, {}, facts)
     assert facts.blocks == {}
-    said(Codex(), "Stop", STOP, CommandResult(2, stderr="more"), facts)
+    said(CODEX, "Stop", STOP, CommandResult(2, stderr="more"), facts)
     assert facts.blocks == {"codex stop": 1}
 
 
 def test_prompts_and_starts_take_plain_text_as_context() -> None:
     start = event(SessionStarted("main", "/c"))
     for name, at in (("UserPromptSubmit", PROMPT), ("SessionStart", start)):
-        assert said(Codex(), name, at, "know this\n").answer == Answer(context=("know this",))
-        assert "must be a JSON object" in said(Codex(), name, at, "{know").failed
-        assert said(Codex(), name, at, inner(name, additionalContext="x")).answer == Answer(context=("x",))
-    assert said(Codex(), "UserPromptSubmit", PROMPT, CommandResult(2, stderr="no")).answer == DENY
-    assert said(Codex(), "SessionStart", start, CommandResult(2, stderr="no")).failed == "exit status 2: no"
-    stop = said(
-        Codex(), "UserPromptSubmit", PROMPT, {"continue": False, "stopReason": "enough", "systemMessage": "told"}
-    )
+        assert said(CODEX, name, at, "know this\n").answer == Answer(context=("know this",))
+        assert "must be a JSON object" in said(CODEX, name, at, "{know").failed
+        assert said(CODEX, name, at, inner(name, additionalContext="x")).answer == Answer(context=("x",))
+    assert said(CODEX, "UserPromptSubmit", PROMPT, CommandResult(2, stderr="no")).answer == DENY
+    assert said(CODEX, "SessionStart", start, CommandResult(2, stderr="no")).failed == "exit status 2: no"
+    stop = said(CODEX, "UserPromptSubmit", PROMPT, {"continue": False, "stopReason": "enough", "systemMessage": "told"})
     assert stop.answer == Answer(decision="deny", halt=True, reason="enough") and stop.to_user == "told"
 
 
 def test_a_compaction_can_be_stopped() -> None:
     at = event(ContextOverflow(9, 10, 90.0, "rolling", ""))
-    assert said(Codex(), "PreCompact", at, {"continue": False}).answer.halt
-    assert said(Codex(), "PreCompact", at, CommandResult(2, stderr="x")).failed == "exit status 2: x"
+    assert said(CODEX, "PreCompact", at, {"continue": False}).answer.halt
+    assert said(CODEX, "PreCompact", at, CommandResult(2, stderr="x")).failed == "exit status 2: x"
 
 
 def test_a_long_context_is_saved_and_named(tmp_path: Path) -> None:
-    [text] = said(Codex(), "UserPromptSubmit", PROMPT, "x" * 20_000, about(tmp_path)).answer.context
+    [text] = said(CODEX, "UserPromptSubmit", PROMPT, "x" * 20_000, about(tmp_path)).answer.context
     assert len(text) < 3000 and "20,000 characters from a hook" in text
     [saved] = (tmp_path / "context").rglob("hook_*.txt")
     assert saved.read_text() == "x" * 20_000 and str(saved) in text

@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from tests.extensions.hooks.crush_world import about, config, read
 
-from cru.extensions.hooks.dialects.crush.dialect import Crush
+from cru.extensions.hooks.dialects.crush.dialect import DIALECT as CRUSH
 from cru.extensions.hooks.dialects.crush.regex import to_python
 from cru.extensions.hooks.model.entry import ProblemKind
 
@@ -47,7 +47,7 @@ def test_v3_every_spelling_of_an_event(tmp_path: Path, event: str) -> None:
 @pytest.mark.parametrize("event", ["pre-tool-use", "Pre Tool Use", "PostToolUse", "user-prompt"])
 def test_other_events_are_read_and_never_fire(tmp_path: Path, event: str) -> None:
     [entry], problems = read(tmp_path, config(GOOD, event=event))
-    assert (entry.event, problems, Crush.events.get(entry.event)) == (event, [], None)
+    assert (entry.event, problems, CRUSH.events.get(entry.event)) == (event, [], None)
     _, [problem] = read(tmp_path, config({}, event=event))
     assert problem.text == f"hook {event}[0]: command is required"
 
@@ -123,7 +123,7 @@ def test_a_crushrc_is_named_if_it_has_hooks(tmp_path: Path) -> None:
 
 def test_where_configurations_lie_lowest_first(tmp_path: Path) -> None:
     root = tmp_path / "work"
-    found = Crush().places(about(tmp_path, root=root, cwd=root / "a" / "b"))
+    found = CRUSH.places(about(tmp_path, root=root, cwd=root / "a" / "b"))
     user = tmp_path / ".config" / "crush"
     assert [str(path) for layer, path in found if layer != "project"] == [
         "/etc/crush/crush.json", str(user / "crush.json"), str(user / "crushrc"),
@@ -138,10 +138,10 @@ def test_where_configurations_lie_lowest_first(tmp_path: Path) -> None:
 
 def test_folders_that_the_environment_names(tmp_path: Path) -> None:
     env = {"CRUSH_GLOBAL_CONFIG": "/one", "CRUSH_GLOBAL_DATA": "/two", "XDG_CONFIG_HOME": "/no", "XDG_DATA_HOME": "/no"}
-    paths = [str(path) for layer, path in Crush().places(about(tmp_path, env=env)) if layer == "user"]
+    paths = [str(path) for layer, path in CRUSH.places(about(tmp_path, env=env)) if layer == "user"]
     assert paths == ["/one/crush.json", "/one/crushrc", "/two/crush.json"]
     env = {"XDG_CONFIG_HOME": "/xdg", "XDG_DATA_HOME": "/data"}
-    paths = [str(path) for layer, path in Crush().places(about(tmp_path, env=env)) if layer == "user"]
+    paths = [str(path) for layer, path in CRUSH.places(about(tmp_path, env=env)) if layer == "user"]
     assert paths == ["/xdg/crush/crush.json", "/xdg/crush/crushrc", "/data/crush/crush.json"]
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from tests.extensions.hooks.crush_world import Made, call, config, event, moment, printed, read
 
 from cru.events.payloads import Attachment, MessageReceived, ToolBeforeCall
-from cru.extensions.hooks.dialects.crush.dialect import Crush
+from cru.extensions.hooks.dialects.crush.dialect import DIALECT as CRUSH
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.result import CommandResult
 
@@ -26,13 +26,12 @@ MARKERS = {"CRUSH": "1", "AGENT": "crush", "AI_AGENT": "crush"}
 
 
 def stdin(name: str, payload: Any, ours: str, **where: Any) -> bytes:
-    [entry], _ = read(Path("/x"), config({"command": "true"}, event=name))
-    return Crush().stdin(entry, moment(name), event(payload, ours, **where), HERE)
+    return CRUSH.stdin(moment(name), event(payload, ours, **where), HERE)
 
 
-def environment(name: str, payload: Any, ours: str, **where: Any) -> dict[str, str]:
+def environment(name: str, payload: Any, ours: str, **where: Any) -> dict[str, str | None]:
     [entry], _ = read(Path("/x"), config({"command": "true"}, event=name))
-    return Crush().environment(entry, moment(name), event(payload, ours, **where), HERE)
+    return CRUSH.environment(entry, moment(name), event(payload, ours, **where), HERE)
 
 
 def tool(name: str, args: dict[str, Any], **more: Any) -> Any:

@@ -186,5 +186,6 @@ def test_up4_a_denial_keeps_its_own_reason() -> None:
     ("user", True), ("queue", True), ("command", True), ("continuation", False), ("recurse", False), ("inbox", False),
 ])  # fmt: skip
 def test_up1_only_what_a_person_typed_is_heard(source: str, heard: bool) -> None:
-    hears = moment(EVENT).accepts
-    assert hears is not None and hears(event(MessageReceived("x"), "message:received", source)) is heard
+    accepts = moment(EVENT).accepts
+    made = event(MessageReceived("x"), "message:received", source)
+    assert accepts is not None and accepts(made, about(Path())) is heard

@@ -8,8 +8,8 @@ import pytest
 
 from cru.events.answers import Answer, Change
 from cru.events.journal import Heard, JournalLine
-from cru.extensions.hooks.inventory import load_dialects
-from cru.extensions.hooks.model.entry import DialectName, HookEntry, HookSource
+from cru.extensions.hooks.dialects import load_dialects
+from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks
 from cru.extensions.hooks.records import FiringRecord
 from cru.extensions.hooks.report import query, wording
@@ -17,7 +17,7 @@ from cru.extensions.hooks.report import query, wording
 DIALECTS = load_dialects(["crush", "claude"])
 
 
-def entry(id: str, dialect: DialectName = "claude", **more: str) -> HookEntry:
+def entry(id: str, dialect: str = "claude", **more: str) -> HookEntry:
     source = HookSource(dialect, "user", Path("/nowhere/settings.json"), "")
     given = {"event": "PreToolUse", "command": "true", **more}
     return HookEntry(id=id, dialect=dialect, source=source, line=1, **given)  # type: ignore[arg-type]
@@ -87,7 +87,7 @@ def test_what_came_of_several_answers(dispatch: JournalLine, said: list[str]) ->
         ),
     ],
 )
-def test_why_a_matcher_does_not_fit(dialect: DialectName, matcher: str, subject: str, said: str) -> None:
+def test_why_a_matcher_does_not_fit(dialect: str, matcher: str, subject: str, said: str) -> None:
     one = entry("x", dialect, matcher=matcher)
     assert wording.describe_mismatch(one, DIALECTS[dialect], "tool:before_call", [subject]) == said
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.extensions.hooks.dialect_world import about, calls, event, parsed, results, said, stdin, turn
+from tests.extensions.hooks.dialect_world import about, calls, event, parsed, results, said, source, stdin, turn
 from tests.kit import HomeDir, Reply, cru, server
 
 from cru.events.answers import Answer, Change, Inject
@@ -26,8 +26,9 @@ from cru.events.payloads import (
     TurnComplete,
 )
 from cru.extensions.hooks.dialects.gemini.config import quoted
-from cru.extensions.hooks.dialects.gemini.dialect import Gemini
+from cru.extensions.hooks.dialects.gemini.dialect import DIALECT as GEMINI
 from cru.extensions.hooks.dialects.gemini.output import ALLOWED
+from cru.extensions.hooks.model.mapping import ParsedFile
 from cru.extensions.hooks.model.result import CommandResult
 from cru.values.messages import Message, ToolCall
 
@@ -52,7 +53,7 @@ def test_a_file_with_comments() -> None:
           {"name": "b", "type": "command", "command": "x // y"}]}]
       }
     }"""
-    entries, problems = parsed(Gemini(), text, "settings.json")
+    entries, problems = parsed(GEMINI, text, "settings.json")
     assert [(e.name, e.command, e.timeout, e.env, e.line, e.matcher) for e in entries] == [
         ("a", "x // y", 2.5, {"A": "1"}, 4, "run_.*"), ("b", "x // y", 60.0, {}, 5, "run_.*"),
     ]  # fmt: skip
@@ -61,33 +62,33 @@ def test_a_file_with_comments() -> None:
 
 def test_entries_with_one_name_and_command_are_one() -> None:
     entries, _ = parsed(
-        Gemini(), {"hooks": {"BeforeTool": [group({"env": {"A": "1"}}, {"env": {"A": "2"}})]}}, "settings.json"
+        GEMINI, {"hooks": {"BeforeTool": [group({"env": {"A": "1"}}, {"env": {"A": "2"}})]}}, "settings.json"
     )
     assert entries[0].identity == entries[1].identity
 
 
 def test_switches_hold_for_the_layers_above_but_never_below() -> None:
-    gemini = Gemini()
-    gemini.places(about())
+    below: list[ParsedFile] = []
     hooks = {"hooks": {"BeforeTool": [group({"name": "guard"}, {"command": "lint"})]}}
 
     def enabled(layer: Any, **config: Any) -> list[bool]:
-        entries, _ = parsed(gemini, {**hooks, "hooksConfig": config}, "settings.json", layer)
-        return [entry.enabled for entry in entries]
+        text = msgspec.json.encode({**hooks, "hooksConfig": config}).decode()
+        below.append(GEMINI.parse(source("gemini", text, "settings.json", layer), about(), below))
+        return [entry.enabled for entry in below[-1].entries]
 
     assert enabled("project", disabled=["guard"]) == [False, True]
     assert enabled("user", disabled=["lint"]) == [True, False]
     assert enabled("project") == [True, False]
-    gemini.places(about())
+    below.clear()
     assert enabled("project") == [True, True] and enabled("user", enabled=False) == [False, False]
     older = {"hooks": {**hooks["hooks"], "disabled": ["guard"]}}
-    entries, problems = parsed(gemini, older, "settings.json", "project")
+    entries, problems = parsed(GEMINI, older, "settings.json", "project")
     assert [entry.enabled for entry in entries] == [False, True] and problems == []
 
 
 def test_one_sequential_group_makes_its_event_a_chain() -> None:
     text = {"hooks": {"BeforeTool": [group({}), group({}, sequential=True)], "AfterTool": [group({})]}}
-    entries, _ = parsed(Gemini(), text, "settings.json")
+    entries, _ = parsed(GEMINI, text, "settings.json")
     assert [entry.sequential for entry in entries] == [True, True, False]
 
 
@@ -101,7 +102,7 @@ def test_one_sequential_group_makes_its_event_a_chain() -> None:
     ],
 )
 def test_what_is_wrong_with_a_file_is_told(text: Any, told: str) -> None:
-    _, problems = parsed(Gemini(), text, "settings.json")
+    _, problems = parsed(GEMINI, text, "settings.json")
     assert told in str(problems[0])
 
 
@@ -130,25 +131,25 @@ def test_folders_in_a_command_stay_one_word(command: str, shell: str) -> None:
     ],
 )  # fmt: skip
 def test_matchers(matcher: str, at: Any, subject: str, fits: bool) -> None:
-    [entry], _ = parsed(Gemini(), {"hooks": {"BeforeTool": [group({}, matcher=matcher)]}}, "settings.json")
-    assert Gemini().matches(entry, at, subject) is fits
+    [entry], _ = parsed(GEMINI, {"hooks": {"BeforeTool": [group({}, matcher=matcher)]}}, "settings.json")
+    assert GEMINI.matches(entry, at, subject, about()) is fits
 
 
 def test_what_a_script_reads() -> None:
-    read = stdin(Gemini(), "BeforeTool", event(ToolBeforeCall("ls", {"path": "src"}, "call_1")))
+    read = stdin(GEMINI, "BeforeTool", event(ToolBeforeCall("ls", {"path": "src"}, "call_1")))
     assert read == {
         "session_id": "sess", "transcript_path": "/project/transcript.jsonl", "cwd": "/project", "hook_event_name": "BeforeTool",
         "timestamp": "1970-01-01T00:00:00.000Z", "is_sub_agent": False, "agent_id": "main", "tool_name": "list_directory",
         "tool_input": {"dir_path": "/project/src"},
     }  # fmt: skip
-    failed = stdin(Gemini(), "AfterTool", event(ToolFailed("bash", {}, "exit 1", "failed", "c")))
+    failed = stdin(GEMINI, "AfterTool", event(ToolFailed("bash", {}, "exit 1", "failed", "c")))
     assert failed["tool_response"]["error"] == {"message": "exit 1"}
-    after = stdin(Gemini(), "AfterAgent", event(TurnComplete("done", "Hi.", "m")), about(prompt="hi"))
+    after = stdin(GEMINI, "AfterAgent", event(TurnComplete("done", "Hi.", "m")), about(prompt="hi"))
     assert (after["prompt"], after["prompt_response"], after["stop_hook_active"]) == ("hi", "Hi.", False)
-    assert stdin(Gemini(), "SessionEnd", event(SessionEnded("killed")))["reason"] == "other"
-    asked = stdin(Gemini(), "Notification", event(PermissionRequested("bash", "shell", "ls")))
+    assert stdin(GEMINI, "SessionEnd", event(SessionEnded("killed")))["reason"] == "other"
+    asked = stdin(GEMINI, "Notification", event(PermissionRequested("bash", "shell", "ls")))
     assert (asked["notification_type"], asked["details"]["type"]) == ("ToolPermission", "exec")
-    reply = stdin(Gemini(), "AfterModel", event(AgentResponded("Hi.", "Hi.", True)))
+    reply = stdin(GEMINI, "AfterModel", event(AgentResponded("Hi.", "Hi.", True)))
     assert reply["llm_response"]["candidates"][0]["content"] == {"role": "model", "parts": ["Hi."]}
 
 
@@ -181,34 +182,34 @@ def test_what_a_script_reads() -> None:
     ],
 )
 def test_before_a_tool(run: Any, answer: Answer, more: dict[str, str]) -> None:
-    meant = said(Gemini(), "BeforeTool", CALL, run)
+    meant = said(GEMINI, "BeforeTool", CALL, run)
     assert meant.answer == answer
     assert {k: v for k in ("to_user", "warning", "failed") if (v := getattr(meant, k))} == more
 
 
 def test_after_a_tool() -> None:
     at = event(ToolCompleted("bash", {}, "out", "c"))
-    hidden = said(Gemini(), "AfterTool", at, {"decision": "deny", "reason": "no", **inner(additionalContext="<b>")})
+    hidden = said(GEMINI, "AfterTool", at, {"decision": "deny", "reason": "no", **inner(additionalContext="<b>")})
     assert hidden.answer == Answer(changes=(Change("result", "set", ""),), context=("no", "&lt;b&gt;"))
-    assert said(Gemini(), "AfterTool", at, inner(additionalContext="x")).answer == Answer(context=("x",))
-    tail = said(Gemini(), "AfterTool", at, inner(tailToolCallRequest={"name": "x"}))
+    assert said(GEMINI, "AfterTool", at, inner(additionalContext="x")).answer == Answer(context=("x",))
+    tail = said(GEMINI, "AfterTool", at, inner(tailToolCallRequest={"name": "x"}))
     assert "tailToolCallRequest is not available yet" in tail.warning
-    assert said(Gemini(), "AfterTool", at, {"continue": False}).answer.halt
+    assert said(GEMINI, "AfterTool", at, {"continue": False}).answer.halt
 
 
 def test_before_and_after_the_agent() -> None:
-    assert said(Gemini(), "BeforeAgent", PROMPT, {"decision": "deny", "reason": "no"}).answer == DENY
-    assert said(Gemini(), "BeforeAgent", PROMPT, inner(additionalContext="x")).answer == Answer(context=("x",))
+    assert said(GEMINI, "BeforeAgent", PROMPT, {"decision": "deny", "reason": "no"}).answer == DENY
+    assert said(GEMINI, "BeforeAgent", PROMPT, inner(additionalContext="x")).answer == Answer(context=("x",))
     facts, at = about(), event(TurnComplete("done", "Hi.", "m"))
     assert (
-        "clearContext is not available yet" in said(Gemini(), "AfterAgent", at, inner(clearContext=True), facts).warning
+        "clearContext is not available yet" in said(GEMINI, "AfterAgent", at, inner(clearContext=True), facts).warning
     )
     for _ in range(8):
-        again = said(Gemini(), "AfterAgent", at, {"decision": "deny", "reason": "more"}, facts)
+        again = said(GEMINI, "AfterAgent", at, {"decision": "deny", "reason": "more"}, facts)
         assert again.answer == Answer(inject=Inject("more"))
-    last = said(Gemini(), "AfterAgent", at, {"decision": "deny", "reason": "more"}, facts)
+    last = said(GEMINI, "AfterAgent", at, {"decision": "deny", "reason": "more"}, facts)
     assert last.answer == Answer() and "8 retries" in last.warning
-    assert stdin(Gemini(), "AfterAgent", at, facts)["stop_hook_active"] is True
+    assert stdin(GEMINI, "AfterAgent", at, facts)["stop_hook_active"] is True
 
 
 def test_observers_decide_nothing() -> None:
@@ -217,7 +218,7 @@ def test_observers_decide_nothing() -> None:
         ("Notification", event(PermissionRequested("bash", "shell", "ls"))),
         ("SessionEnd", event(SessionEnded("exit"))),
     ):
-        assert said(Gemini(), name, at, {"decision": "deny", "continue": False}).answer == Answer()
+        assert said(GEMINI, name, at, {"decision": "deny", "continue": False}).answer == Answer()
 
 
 TALK = (
@@ -228,11 +229,11 @@ SEND = event(MessageBeforeSend("m", {"temperature": 0.5, "max_tokens": 9}, TALK)
 
 
 def patched(**patch: Any) -> Any:
-    return said(Gemini(), "BeforeModel", SEND, inner(llm_request=patch))
+    return said(GEMINI, "BeforeModel", SEND, inner(llm_request=patch))
 
 
 def test_a_request_is_read_and_patched() -> None:
-    request = stdin(Gemini(), "BeforeModel", SEND)["llm_request"]
+    request = stdin(GEMINI, "BeforeModel", SEND)["llm_request"]
     assert request["config"] == {"temperature": 0.5, "maxOutputTokens": 9} and request["model"] == "m"
     assert [(one["role"], one["content"]) for one in request["messages"]] == [
         ("user", "list"), ("model", "One file."), ("user", "thanks"),
@@ -261,21 +262,21 @@ def test_messages_change_where_they_stand_are_added_or_replace_all() -> None:
 
 
 def test_a_request_may_be_refused_and_an_answer_of_ones_own_is_not_available_yet() -> None:
-    assert said(Gemini(), "BeforeModel", SEND, {"decision": "deny", "reason": "no"}).answer == DENY
-    made = said(Gemini(), "BeforeModel", SEND, inner(llm_response={"text": "hi"}))
+    assert said(GEMINI, "BeforeModel", SEND, {"decision": "deny", "reason": "no"}).answer == DENY
+    made = said(GEMINI, "BeforeModel", SEND, inner(llm_response={"text": "hi"}))
     assert made.answer == Answer() and "llm_response is not available yet" in made.warning
     at = event(AgentResponded("Hi.", "Hi.", True))
-    assert said(Gemini(), "AfterModel", at, {"decision": "deny", "reason": "no"}).answer == Answer(
+    assert said(GEMINI, "AfterModel", at, {"decision": "deny", "reason": "no"}).answer == Answer(
         decision="deny", halt=True, reason="no"
     )
 
 
 def test_allowlists_of_tools_are_united() -> None:
-    gemini = Gemini()
+    facts = about()
 
     def kept(seq: int, tools: tuple[str, ...], **config: Any) -> Any:
         at = event(ToolsSelect(tools), dispatch_seq=seq)
-        return said(gemini, "BeforeToolSelection", at, inner(toolConfig=config)).answer.changes
+        return said(GEMINI, "BeforeToolSelection", at, inner(toolConfig=config), facts).answer.changes
 
     tools = ("bash", "read", "ls", "glob")
     assert kept(1, tools, allowedFunctionNames=["run_shell_command", "unheard_of"]) == (

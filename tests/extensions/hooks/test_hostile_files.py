@@ -11,10 +11,10 @@ from tests.extensions.hooks.dialect_world import parsed
 from tests.extensions.hooks.test_load import where
 
 from cru.extensions.hooks import loader
+from cru.extensions.hooks.dialects import load_dialects
 from cru.extensions.hooks.dialects.gemini.config import quoted
 from cru.extensions.hooks.discovery import MAX_CONFIG_BYTES, find_dialects, stamp_files
-from cru.extensions.hooks.inventory import load_dialects
-from cru.extensions.hooks.model.entry import DialectName, ProblemKind
+from cru.extensions.hooks.model.entry import ProblemKind
 from cru.extensions.hooks.notices import LINE, in_a_line
 from cru.extensions.hooks.parsing import regex_cost
 from cru.extensions.hooks.parsing.positions import DEPTH, locate_values, without_comments
@@ -22,15 +22,15 @@ from cru.extensions.hooks.parsing.reading import bad_regex
 from cru.extensions.hooks.visible import visible
 
 LONG = 200_000
-NAMES: dict[DialectName, str] = {
+NAMES: dict[str, str] = {
     "cru": "hooks.json", "crush": "crush.json", "claude": "settings.json", "codex": "hooks.json", "gemini": "settings.json",
 }  # fmt: skip
-EVENTS: dict[DialectName, str] = {"gemini": "BeforeTool"}
+EVENTS: dict[str, str] = {"gemini": "BeforeTool"}
 
 
 @pytest.mark.parametrize("piece", ['"\\', "/*", '"\\"', '\\"', "//", "/*/", '"/*', "[", "{", '{"a":', "*/", '"a"'])
 @pytest.mark.parametrize("name", ["cru", "gemini"])
-def test_a_file_of_anything_is_read_in_one_go(piece: str, name: DialectName) -> None:
+def test_a_file_of_anything_is_read_in_one_go(piece: str, name: str) -> None:
     """Minutes, as long as what is not closed was looked for again from each of its beginnings."""
     _, problems = parsed(load_dialects([name])[name], '{"hooks": [' + piece * LONG, NAMES[name])
     assert [problem.kind is ProblemKind.WHOLE_FILE for problem in problems] == [True]
@@ -77,7 +77,8 @@ def test_a_file_in_another_encoding_is_a_problem(tmp_path: Path, encoding: str, 
     found = find_dialects(here, stamp_files(here))
     assert len(found) == 1
     given, problems = loader.read_sources(load_dialects(found).values(), about(here.cwd, root=here.root))
-    broken = [problem for source in given for problem in load_dialects(found)[found[0]].parse(source)[1]]
+    [dialect] = load_dialects(found).values()
+    broken = [problem for source in given for problem in dialect.parse(source, about(here.cwd)).problems]
     assert [problem.kind is ProblemKind.WHOLE_FILE for problem in (*problems, *broken)] == [True]
 
 
@@ -143,7 +144,7 @@ def test_one_that_passes_by_a_hair_still_ends() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_no_dialect_looks_for_such_a_matcher(name: DialectName) -> None:
+def test_no_dialect_looks_for_such_a_matcher(name: str) -> None:
     event, one = EVENTS.get(name, "PreToolUse"), {"type": "command", "command": "true"}
     flat = {"command": "true", "matcher": "(.*)*x!"}
     group = flat if name in ("cru", "crush") else {"matcher": "(.*)*x!", "hooks": [one]}
@@ -161,13 +162,13 @@ ONE: dict[str, Any] = {"event": "tool:before_call", "command": "true"}
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("key", ["hook", "Hooks", "hoks"])
-def test_a_misspelt_hooks_is_told_and_counted(name: DialectName, key: str) -> None:
+def test_a_misspelt_hooks_is_told_and_counted(name: str, key: str) -> None:
     _, problems = parsed(load_dialects([name])[name], {key: {"PreToolUse": []}}, NAMES[name])
     assert [(one.kind, one.hint) for one in problems] == [(ProblemKind.PART, "did you mean `hooks`?")]
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_is_given_twice_is_told(name: DialectName) -> None:
+def test_what_is_given_twice_is_told(name: str) -> None:
     text = '{"hooks": {"PreToolUse": []},\n "other": {"x": 1, "x": 2},\n "hooks": {}}'
     _, problems = parsed(load_dialects([name])[name], text, NAMES[name])
     told = [(one.line, one.text) for one in problems if one.kind is ProblemKind.PART]
@@ -198,7 +199,7 @@ def test_an_entry_that_nobody_understands_does_not_run(more: dict[str, Any], tol
         ("gemini", {"env": {"A": 1}}, {}), ("gemini", {}, {"matcher": 5}),
     ],
 )  # fmt: skip
-def test_nor_does_one_of_another_system(name: DialectName, handler: dict[str, Any], group: dict[str, Any]) -> None:
+def test_nor_does_one_of_another_system(name: str, handler: dict[str, Any], group: dict[str, Any]) -> None:
     event = EVENTS.get(name, "PreToolUse")
     given = {"hooks": [{"type": "command", "command": "true", **handler}], **group}
     entries, _ = parsed(load_dialects([name])[name], {"hooks": {event: [given]}}, NAMES[name])

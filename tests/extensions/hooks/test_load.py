@@ -8,17 +8,18 @@ import pytest
 from tests.extensions.hooks.crush_world import about, config
 
 from cru.extensions.hooks import loader
-from cru.extensions.hooks.dialects.crush.dialect import Crush
-from cru.extensions.hooks.discovery import HookLocations, find_dialects, footprints, stamp_files
+from cru.extensions.hooks.dialects import find_footprints, load_dialects
+from cru.extensions.hooks.dialects.crush.dialect import DIALECT as CRUSH
+from cru.extensions.hooks.discovery import find_dialects, find_places, stamp_files
 from cru.extensions.hooks.errors import NoEntry
-from cru.extensions.hooks.inventory import DIALECTS, load_dialects
 from cru.extensions.hooks.model.entry import HookSource, Layer
+from cru.extensions.hooks.model.locations import HookLocations
 from cru.extensions.hooks.model.status import LoadedHooks, LoadPolicy
 
 
 def loaded(path: Path, text: str, layer: Layer = "project", policy: LoadPolicy | None = None) -> LoadedHooks:
     source = HookSource("crush", layer, path / "crush.json", text)
-    return loader.load_hooks([source], {"crush": Crush()}, policy or LoadPolicy())
+    return loader.load_hooks([source], {"crush": CRUSH}, policy or LoadPolicy(), about(path))
 
 
 ONE = config({"command": "true"})
@@ -72,7 +73,7 @@ def test_a_file_that_is_in_two_places_belongs_to_the_first(tmp_path: Path) -> No
     (tmp_path / "crush.json").symlink_to(folder / "crush.json")
     facts = about(folder, root=tmp_path)
     facts.user_home = tmp_path
-    given, problems = loader.read_sources([Crush()], facts)
+    given, problems = loader.read_sources([CRUSH], facts)
     assert [source.layer for source in given if source.path.is_relative_to(tmp_path)] == ["user"] and not problems
 
 
@@ -86,15 +87,13 @@ def where(path: Path, **env: str) -> HookLocations:
 
 
 @pytest.mark.parametrize("env", [{}, {"CLAUDE_CONFIG_DIR": "/x/c", "CODEX_HOME": "/x/d", "XDG_CONFIG_HOME": "/x/e"}])
-@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("name", find_footprints())
 def test_a_start_looks_at_every_place_of_every_dialect(tmp_path: Path, name: str, env: dict[str, str]) -> None:
     here = where(tmp_path, **env)
     facts = about(here.cwd, root=here.root, env=env)
     facts.home, facts.user_home = here.home, here.user_home
-    seen = set(footprints(here))
-    dialect = load_dialects([name])[name]
-    missing = [str(path) for _, path in dialect.places(facts) if (name, str(path)) not in seen]
-    assert not missing
+    seen = [(layer, path) for dialect, layer, path in find_places(here) if dialect == name]
+    assert seen == load_dialects([name])[name].places(facts)
 
 
 def test_only_files_that_may_hold_hooks_name_their_dialect(tmp_path: Path) -> None:
@@ -105,6 +104,6 @@ def test_only_files_that_may_hold_hooks_name_their_dialect(tmp_path: Path) -> No
     before = stamp_files(here)
     (here.root / "crush.json").write_text('{"hooks": {}}')
     assert find_dialects(here, stamp_files(here)) == ["crush"] and stamp_files(here) != before
-    (here.cwd / ".claude").mkdir()
-    (here.cwd / ".claude" / "settings.json").mkdir()
+    (here.root / ".claude").mkdir()
+    (here.root / ".claude" / "settings.json").mkdir()
     assert "claude" in find_dialects(here, stamp_files(here))

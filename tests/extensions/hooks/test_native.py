@@ -12,7 +12,8 @@ from tests.kit import HomeDir, Reply
 from cru.events.answers import Answer, Change, Inject
 from cru.events.catalog import CATALOG
 from cru.events.payloads import MessageReceived, ToolBeforeCall, ToolCompleted, TurnComplete
-from cru.extensions.hooks.dialects.cru.dialect import CruDialect, canonical
+from cru.extensions.hooks.dialects.cru.dialect import DIALECT as CRU
+from cru.extensions.hooks.dialects.cru.dialect import canonical
 from cru.extensions.hooks.model.result import CommandResult
 
 CALL = event(ToolBeforeCall("bash", {"command": "git push"}, "call_1"))
@@ -23,18 +24,16 @@ ENTRY = {"event": "tool:before_call", "command": "x"}
 
 def one(**entry: Any) -> Any:
     """(the only entry, its problems)."""
-    entries, problems = parsed(CruDialect(), {"hooks": [{**ENTRY, **entry}]}, "hooks.json")
+    entries, problems = parsed(CRU, {"hooks": [{**ENTRY, **entry}]}, "hooks.json")
     return entries[0] if entries else None, [str(problem) for problem in problems]
 
 
 def test_a_list_and_an_object_of_events() -> None:
-    listed, problems = parsed(
-        CruDialect(), '// mine\n{"hooks": [\n{"event": "session:idle", "command": "a"}]}', "hooks.json"
-    )
+    listed, problems = parsed(CRU, '// mine\n{"hooks": [\n{"event": "session:idle", "command": "a"}]}', "hooks.json")
     assert [(e.event, e.command, e.line, e.timeout, e.include_sub_agents) for e in listed] == [
         ("session:idle", "a", 3, 60, False)
     ]
-    by_event, more = parsed(CruDialect(), {"hooks": {"PreToolUse": [{"command": "a"}, {"command": "b"}]}}, "hooks.json")
+    by_event, more = parsed(CRU, {"hooks": {"PreToolUse": [{"command": "a"}, {"command": "b"}]}}, "hooks.json")
     assert [(e.event, e.command) for e in by_event] == [("PreToolUse", "a"), ("PreToolUse", "b")]
     assert problems == more == []
 
@@ -42,7 +41,7 @@ def test_a_list_and_an_object_of_events() -> None:
 @pytest.mark.parametrize("table", ["hooks.entries", "hooks"])
 def test_entries_in_config_toml(table: str) -> None:
     text = f'model = "x"\n[[{table}]]\nevent = "turn:failed"\ncommand = "a"\n\n[[{table}]]\nevent = "Stop"\nargs = ["b", "c d"]\n'
-    entries, problems = parsed(CruDialect(), text, "config.toml")
+    entries, problems = parsed(CRU, text, "config.toml")
     assert [(e.event, e.command, e.args, e.line) for e in entries] == [
         ("turn:failed", "a", None, 2),
         ("Stop", "", ("b", "c d"), 6),
@@ -75,7 +74,7 @@ def test_every_field_of_an_entry() -> None:
 
 def test_the_kinds_of_handlers_and_where_their_files_lie() -> None:
     def made(**handler: Any) -> tuple[str, str]:
-        entry = parsed(CruDialect(), {"hooks": [{"event": "session:idle", **handler}]}, "hooks.json")[0][0]
+        entry = parsed(CRU, {"hooks": [{"event": "session:idle", **handler}]}, "hooks.json")[0][0]
         assert entry.problem == ""
         return entry.kind, entry.command
 
@@ -125,18 +124,18 @@ def test_an_entry_that_cannot_run_says_why(entry: dict[str, Any], told: str) -> 
     ],
 )
 def test_what_is_wrong_with_a_file_is_told(text: Any, told: str) -> None:
-    _, problems = parsed(CruDialect(), text, "hooks.json")
+    _, problems = parsed(CRU, text, "hooks.json")
     assert told in str(problems[0])
 
 
 def test_every_event_of_the_catalog_can_be_named() -> None:
     for row in CATALOG:
-        [made] = CruDialect.events[row.name]
+        [made] = CRU.events[row.name]
         assert made.event == (row.name if row.live else "") and bool(made.unavailable) is not row.live
     assert canonical("pre_tool_use") == canonical("PRETOOLUSE") == "PreToolUse"
-    assert moment(CruDialect(), "UserPromptSubmit", event(MessageReceived("x"), source="continuation")) is None
+    assert moment(CRU, "UserPromptSubmit", event(MessageReceived("x"), source="continuation")) is None
     failed = event(TurnComplete("error", "", "m"))
-    assert [moment(CruDialect(), name, failed) is not None for name in ("turn:failed", "StopFailure", "Stop")] == [
+    assert [moment(CRU, name, failed) is not None for name in ("turn:failed", "StopFailure", "Stop")] == [
         True,
         True,
         False,
@@ -152,27 +151,23 @@ def test_every_event_of_the_catalog_can_be_named() -> None:
     ],
 )  # fmt: skip
 def test_matchers_and_rules(entry: dict[str, Any], fits: bool) -> None:
-    native = CruDialect()
-    native.places(about())
-    assert native.matches(one(**entry)[0], CALL, "bash") is fits
+    assert CRU.matches(one(**entry)[0], CALL, "bash", about()) is fits
 
 
 def test_a_rule_about_files() -> None:
-    native = CruDialect()
-    native.places(about())
     edit = event(ToolBeforeCall("edit", {"file_path": "src/a.py"}, "c"))
-    assert native.matches(one(**{"if": "write:src/**"})[0], edit, "edit")
-    assert not native.matches(one(**{"if": "write:docs/**"})[0], edit, "edit")
+    assert CRU.matches(one(**{"if": "write:src/**"})[0], edit, "edit", about())
+    assert not CRU.matches(one(**{"if": "write:docs/**"})[0], edit, "edit", about())
 
 
 def test_what_a_command_reads() -> None:
-    read = stdin(CruDialect(), "PreToolUse", CALL, about(mode="plan"))
+    read = stdin(CRU, "PreToolUse", CALL, about(mode="plan"))
     assert {k: read[k] for k in ("event", "hook_event_name", "session_id", "mode", "depth", "seq", "is_sub_agent", "agent_id")} == {
         "event": "tool:before_call", "hook_event_name": "PreToolUse", "session_id": "sess", "mode": "plan", "depth": 0, "seq": 7,
         "is_sub_agent": False, "agent_id": "main",
     }  # fmt: skip
     assert read["name"] == read["tool_name"] == "bash" and read["args"] == read["tool_input"] == {"command": "git push"}
-    assert stdin(CruDialect(), "message:received", PROMPT)["content"] == "hi"
+    assert stdin(CRU, "message:received", PROMPT)["content"] == "hi"
 
 
 @pytest.mark.parametrize(
@@ -203,7 +198,7 @@ def test_what_a_command_reads() -> None:
     ],
 )  # fmt: skip
 def test_what_an_output_means(run: Any, answer: Answer) -> None:
-    meant = said(CruDialect(), "tool:before_call", CALL, run)
+    meant = said(CRU, "tool:before_call", CALL, run)
     assert (meant.answer, meant.failed, meant.warning) == (answer, "", "")
 
 
@@ -221,18 +216,16 @@ def test_what_an_output_means(run: Any, answer: Answer) -> None:
     ],
 )
 def test_what_fails(run: Any, told: str) -> None:
-    assert told in said(CruDialect(), "tool:before_call", CALL, run).failed
+    assert told in said(CRU, "tool:before_call", CALL, run).failed
 
 
 def test_what_has_no_effect_is_told() -> None:
-    odd = said(CruDialect(), "tool:before_call", CALL, {"decison": "deny", "updated_prompt": "x", "message": "hello"})
+    odd = said(CRU, "tool:before_call", CALL, {"decison": "deny", "updated_prompt": "x", "message": "hello"})
     assert odd.failed == "unknown key `decison` (did you mean `decision`?)" and odd.to_user == "hello"
     assert "`updated_prompt` has no place on tool:before_call" in odd.warning
     done = event(ToolCompleted("bash", {}, "out", "c"))
-    assert said(CruDialect(), "PostToolUse", done, {"updated_output": "x"}).answer.changes == (
-        Change("result", "set", "x"),
-    )
-    assert said(CruDialect(), "message:received", PROMPT, {"updated_prompt": "x"}).answer.changes == (
+    assert said(CRU, "PostToolUse", done, {"updated_output": "x"}).answer.changes == (Change("result", "set", "x"),)
+    assert said(CRU, "message:received", PROMPT, {"updated_prompt": "x"}).answer.changes == (
         Change("content", "set", "x"),
     )
 

@@ -16,7 +16,7 @@ from cru.events.journal import JournalLine
 from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Event, Origin
 from cru.extensions.hooks import records
-from cru.extensions.hooks.model.mapping import EventMapping
+from cru.extensions.hooks.model.mapping import Matching
 from cru.extensions.hooks.model.result import CommandResult
 from cru.extensions.hooks.records import MOST, FiringRecord, LoadRecord, masked_json
 from cru.values.masking import masked
@@ -190,15 +190,14 @@ def test_a_fault_of_a_dialect_is_a_failed_hook(tmp_path: Path, on_error: str, de
 
     dialect = hooks._dialects["crush"]
     row = dialect.events["PreToolUse"][0]
-    dialect.events = {
-        "PreToolUse": (EventMapping("PreToolUse", row.event, subject=row.subject, fields=broken, answer=row.answer),)
-    }
+    row = msgspec.structs.replace(row, fields=broken)
+    hooks._dialects = {"crush": msgspec.structs.replace(dialect, events={"PreToolUse": (row,)})}
     (line,) = fire(hooks)
     assert line.decision == decision
     assert fired(tmp_path)[0].failed == "OSError: the transcript cannot be written"
 
 
-def test_a_matcher_that_raises_is_a_failed_hook(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_matcher_that_raises_is_a_failed_hook(tmp_path: Path) -> None:
     hooks = Made(tmp_path, config({"command": "true"}), {"true": CommandResult(0)})
     known = hooks.loaded.known[0]
     known.entry = msgspec.structs.replace(known.entry, on_error="deny")
@@ -206,6 +205,7 @@ def test_a_matcher_that_raises_is_a_failed_hook(tmp_path: Path, monkeypatch: pyt
     def raises(*_: object) -> bool:
         raise RecursionError("too deep")
 
-    monkeypatch.setattr(hooks._dialects["crush"], "matches", raises)
+    dialect = hooks._dialects["crush"]
+    hooks._dialects = {"crush": msgspec.structs.replace(dialect, matching=Matching(matcher_fits=raises))}
     (line,) = fire(hooks)
     assert line.decision == "deny" and "its matcher cannot be used" in line.reason

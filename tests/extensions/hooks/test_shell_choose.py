@@ -6,11 +6,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.extensions.hooks.running import Hooks
 
+from cru.extensions.hooks.dialects import load_dialect
 from cru.extensions.hooks.errors import NoShell
 from cru.extensions.hooks.launch import shells
-from cru.extensions.hooks.launch.shells import System
+from cru.extensions.hooks.model.mapping import System
 
 GIT_BASH = r"C:\Program Files\Git\bin\bash.exe"
 BASH = ("/bin/bash", "--norc", "--noprofile", "-c")
@@ -40,12 +42,12 @@ def test_the_shell_of_a_dialect(system: System, there: str, dialect: str, named:
     def which(name: str) -> str | None:
         return (name if ":" in name else f"/bin/{name}") if name in programs else None
 
-    assert shells.choose(system, which, dialect, named) == argv
+    assert shells.choose(system, which, load_dialect(dialect).launch.shells[system], named) == argv
 
 
 def test_without_a_shell_it_says_what_to_install() -> None:
     with pytest.raises(NoShell) as caught:
-        shells.choose("posix", lambda name: None, "crush")
+        shells.choose("posix", lambda name: None, ("bash", "sh", "brush"))
     assert caught.value.message == "there is no bash or sh or brush to run it"
     assert caught.value.hint == 'install bash, or: pip install "cru[shell]"'
 
@@ -74,17 +76,17 @@ exit 5
 @pytest.fixture
 def fresh() -> Iterator[None]:
     """Nothing is remembered of what this machine has."""
-    shells.shell.cache_clear()
+    shells.find_shell.cache_clear()
     yield
-    shells.shell.cache_clear()
+    shells.find_shell.cache_clear()
 
 
 @pytest.mark.parametrize("shell", ["bash", "brush"])
 def test_bash_and_its_stand_in_do_what_crushs_hooks_expect(
     shell: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: None
 ) -> None:
-    monkeypatch.setitem(shells.SHELLS["posix"], "crush", (shell,))
-    hooks = Hooks(tmp_path)
+    rules = replace(load_dialect("crush").launch, shells={"posix": (shell,)})
+    hooks = Hooks(tmp_path, rules)
     made = hooks.run(BASHISMS, b'{"a":"b"}\n')
     assert (made.exit, made.stderr) == (5, "")
     assert made.stdout.splitlines() == ["3 y", "b", "pipefail 1", "got 1", "got 2", "b"]

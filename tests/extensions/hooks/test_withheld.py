@@ -10,7 +10,7 @@ import msgspec
 import pytest
 from tests.extensions.hooks.crush_world import about
 
-from cru.extensions.hooks.inventory import DIALECTS, HookInventory, take_inventory
+from cru.extensions.hooks.inventory import HookInventory, take_inventory
 from cru.extensions.hooks.model.status import Activation
 from cru.extensions.hooks.settings import HookOptions
 from cru.extensions.hooks.trust.fingerprint import take_fingerprint
@@ -33,7 +33,7 @@ def put(path: Path, value: Any) -> None:
 
 
 def found(root: Path, *disabled: str) -> HookInventory:
-    return take_inventory(DIALECTS, about(root.parent, cwd=root, root=root), HookOptions(disabled=list(disabled)))
+    return take_inventory(None, about(root.parent, cwd=root, root=root), HookOptions(disabled=list(disabled)))
 
 
 def accept(there: HookInventory) -> None:

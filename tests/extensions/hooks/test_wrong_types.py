@@ -10,11 +10,11 @@ import pytest
 import tomlkit
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.extensions.hooks.dialect_world import parsed
+from tests.extensions.hooks.dialect_world import about, parsed
 
-from cru.extensions.hooks.inventory import load_dialects
+from cru.extensions.hooks.dialects import load_dialects
 from cru.extensions.hooks.loader import load_hooks
-from cru.extensions.hooks.model.entry import DialectName, HookEntry, HookFileProblem
+from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem
 from cru.extensions.hooks.model.status import LoadPolicy
 from cru.extensions.hooks.parsing.reading import definition
 
@@ -61,7 +61,7 @@ def nested(event: str, handler: dict[str, Any], **group: Any) -> dict[str, Any]:
 
 CODEX = nested("PreToolUse", {"type": "command", "command": "true", "timeout": 5, "async": False})
 # What a file may say, all of it right: (dialect, name of the file, the file).
-FILES: list[tuple[DialectName, str, dict[str, Any]]] = [
+FILES: list[tuple[str, str, dict[str, Any]]] = [
     ("cru", "hooks.json", native(NATIVE)),
     ("cru", "hooks.json", {"hooks": {"PreToolUse": [{"lua": "return", "matcher": "x"}]}}),
     ("cru", "hooks.json", native({"event": "PreToolUse", "python": "a.py:f"})),
@@ -116,12 +116,12 @@ def written(document: dict[str, Any], name: str) -> str | None:
         return None
 
 
-def read(dialect: DialectName, name: str, text: str) -> tuple[list[HookEntry], list[HookFileProblem]]:
+def read(dialect: str, name: str, text: str) -> tuple[list[HookEntry], list[HookFileProblem]]:
     """As a session reads it, with a look at everything that is told of an entry."""
     found, problems = parsed(load_dialects([dialect])[dialect], text, name)
     source = found[0].source if found else None
     if source is not None:
-        loaded = load_hooks([source], load_dialects([dialect]), LoadPolicy(accepted=frozenset([dialect])))
+        loaded = load_hooks([source], load_dialects([dialect]), LoadPolicy(accepted=frozenset([dialect])), about())
         for one in loaded.known:
             entry = one.entry
             hash(entry.identity)
@@ -227,9 +227,9 @@ def test_what_lies_deep_is_read_without_an_error(index: int, at: At) -> None:
         ("cru", '{"hooks": [\n{"event": "PreToolUse", "args": ["x", "\\u0000"]}]}'),
     ],
 )
-def test_a_byte_that_no_system_takes_is_a_problem(dialect: DialectName, text: str) -> None:
+def test_a_byte_that_no_system_takes_is_a_problem(dialect: str, text: str) -> None:
     found, _ = parsed(load_dialects([dialect])[dialect], text, "settings.json")
-    loaded = load_hooks([found[0].source], load_dialects([dialect]), LoadPolicy(accepted=frozenset([dialect])))
+    loaded = load_hooks([found[0].source], load_dialects([dialect]), LoadPolicy(accepted=frozenset([dialect])), about())
     assert [(one.state, one.entry.line) for one in loaded.known] == [("broken", 2)]
     assert "NUL" in loaded.known[0].why
 
@@ -237,6 +237,6 @@ def test_a_byte_that_no_system_takes_is_a_problem(dialect: DialectName, text: st
 def test_text_that_only_speaks_of_it_is_none() -> None:
     text = r'{"hooks": [{"event": "PreToolUse", "command": "printf \\u0000; tr -d \\\\u0000"}]}'
     found, _ = parsed(load_dialects(["cru"])["cru"], text, "hooks.json")
-    assert [one.state for one in load_hooks([found[0].source], load_dialects(["cru"]), LoadPolicy()).known] != [
-        "broken"
-    ]
+    assert [
+        one.state for one in load_hooks([found[0].source], load_dialects(["cru"]), LoadPolicy(), about()).known
+    ] != ["broken"]

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from importlib import import_module
 from pathlib import Path
 
 from msgspec import Struct
 
-from cru.extensions.hooks.discovery import HookLocations, HookPolicy
+from cru.extensions.hooks.dialects import load_dialects
+from cru.extensions.hooks.discovery import HookPolicy
 from cru.extensions.hooks.loader import load_hooks, read_sources
 from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.locations import HookLocations
 from cru.extensions.hooks.model.mapping import Dialect
 from cru.extensions.hooks.model.status import LoadedHooks, LoadPolicy, MissingHook
 from cru.extensions.hooks.settings import HookOptions, SessionHookOptions
 from cru.extensions.hooks.trust.missing import find_missing, list_project_files, note_missing
 from cru.extensions.hooks.trust.store import HookTrust
 from cru.permissions.trust import TrustStore
-
-# In the order in which their hooks compose. Name → module below dialects/, and the class in it.
-DIALECTS: dict[str, tuple[str, str]] = {
-    "cru": ("cru", "CruDialect"),
-    "crush": ("crush", "Crush"),
-    "claude": ("claude", "Claude"),
-    "codex": ("codex", "Codex"),
-    "gemini": ("gemini", "Gemini"),
-}
 
 
 class HookInventory(Struct):
@@ -42,20 +34,10 @@ class HookInventory(Struct):
     missing: list[MissingHook] = []
 
 
-def load_dialects(names: Iterable[str]) -> dict[str, Dialect]:
-    """These dialects, in the order of the table."""
-    names = set(names)
-    return {
-        name: getattr(import_module(f"cru.extensions.hooks.dialects.{module}.dialect"), kind)()
-        for name, (module, kind) in DIALECTS.items()
-        if name in names
-    }
-
-
 def take_inventory(
-    names: Iterable[str], facts: SessionFacts, options: HookOptions, policy: HookPolicy = "trusted"
+    names: Iterable[str] | None, facts: SessionFacts, options: HookOptions, policy: HookPolicy = "trusted"
 ) -> HookInventory:
-    """Read the files of these dialects; nothing is run."""
+    """Read the files of these dialects, or of all; nothing is run."""
     dialects = load_dialects(names)
     trust = HookTrust(TrustStore(facts.home / "trust.json"), facts)
     everything = policy == "all"
@@ -70,7 +52,7 @@ def take_inventory(
     )
     files = list_project_files(dialects.values(), facts)
     sources, problems = read_sources(dialects.values(), facts)
-    loaded = load_hooks(sources, dialects, load_policy)
+    loaded = load_hooks(sources, dialects, load_policy, facts)
     loaded.problems[:0] = problems
     missing = find_missing(loaded, files, trust.judgements())
     note_missing(loaded, missing)

@@ -16,7 +16,7 @@ from cru.extensions.hooks.model.entry import (
     too_long,
 )
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.mapping import Dialect
+from cru.extensions.hooks.model.mapping import Dialect, ParsedFile
 from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks, LoadPolicy
 from cru.extensions.hooks.parsing.reading import has_nul
 
@@ -46,28 +46,33 @@ def read_sources(dialects: Iterable[Dialect], facts: SessionFacts) -> tuple[list
                 text = f"cannot be read: {error.strerror or error}"
                 problems.append(HookFileProblem(path, 0, text, kind=ProblemKind.WHOLE_FILE))
                 continue
-            sources.append(HookSource(dialect.name, layer, path, text, own=dialect.name == "cru"))
+            sources.append(HookSource(dialect.name, layer, path, text, own=dialect.footprint.own))
     return sources, problems
 
 
-def load_hooks(sources: Sequence[HookSource], dialects: Mapping[str, Dialect], policy: LoadPolicy) -> LoadedHooks:
+def load_hooks(
+    sources: Sequence[HookSource], dialects: Mapping[str, Dialect], policy: LoadPolicy, facts: SessionFacts
+) -> LoadedHooks:
     """Entries of all sources, each with its state."""
     loaded = LoadedHooks(sources=list(sources))
     entries: list[HookEntry] = []
+    files: dict[str, list[ParsedFile]] = {}
     for source in sources:
-        parsed, problems = _parse(dialects[source.dialect], source)
-        loaded.problems += problems
-        entries += parsed
+        below = files.setdefault(source.dialect, [])
+        file = _parse(dialects[source.dialect], source, facts, below)
+        below.append(file)
+        loaded.problems += file.problems
+        entries += file.entries
     loaded.known = [_decide_status(entry, dialects[entry.dialect], policy) for entry in number_entries(entries)]
     return loaded
 
 
-def _parse(dialect: Dialect, source: HookSource) -> tuple[list[HookEntry], list[HookFileProblem]]:
+def _parse(dialect: Dialect, source: HookSource, facts: SessionFacts, below: Sequence[ParsedFile]) -> ParsedFile:
     try:
-        return dialect.parse(source)
+        return dialect.parse(source, facts, below)
     except Exception as error:  # noqa: BLE001 a boundary: the file is a stranger's, and a start must survive whatever is in it
         text = f"this file cannot be read by cru: {type(error).__name__}: {error}"
-        return [], [HookFileProblem(source.path, 0, text, kind=ProblemKind.WHOLE_FILE)]
+        return ParsedFile([], [HookFileProblem(source.path, 0, text, kind=ProblemKind.WHOLE_FILE)])
 
 
 def _decide_status(entry: HookEntry, dialect: Dialect, policy: LoadPolicy) -> EntryStatus:

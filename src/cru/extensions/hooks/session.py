@@ -19,10 +19,10 @@ from cru.events.stream import Notice, StatusChanged
 from cru.extensions.hooks import records
 from cru.extensions.hooks.model.entry import LAYERS, HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.mapping import Dialect, EventMapping, Helping
+from cru.extensions.hooks.model.mapping import Dialect, EventMapping
 from cru.extensions.hooks.model.result import CommandResult, HookResult
 from cru.extensions.hooks.model.status import LoadedHooks
-from cru.extensions.hooks.parsing.common import TYPED
+from cru.extensions.hooks.parsing.common import is_typed
 from cru.extensions.hooks.run.command import CommandHook, RevokedGuard
 from cru.extensions.hooks.trust.guard import GUARDED, GuardSnapshot, find_revoked, snapshot_guards
 from cru.extensions.hooks.trust.store import HookTrust
@@ -99,7 +99,7 @@ class SessionHooks:
                     self._register_entry(bus, entry, mapping)
         for snapshot in self._revoked:
             self._register_revoked(bus, snapshot)
-        self._register_helpers(bus, active)
+        self._register_dialect_handlers(bus, active)
 
     def _register_entry(self, bus: Bus, entry: HookEntry, mapping: EventMapping) -> None:
         """One event of an entry: a command beside the others of its group, a function as a handler in its own right."""
@@ -130,15 +130,21 @@ class SessionHooks:
                     lane="commands", on_error="deny",
                 )  # fmt: skip
 
-    def _register_helpers(self, bus: Bus, active: list[HookEntry]) -> None:
+    def _register_dialect_handlers(self, bus: Bus, active: list[HookEntry]) -> None:
         """What dialects themselves do while their hooks are there."""
         for name, dialect in self._dialects.items():
             entries = [entry for entry in active if entry.dialect == name]
-            if not entries or not isinstance(dialect, Helping):
+            if not entries or dialect.handlers is None:
                 continue
-            for event, helper in dialect.helpers(entries, self.facts):
+            for event, handler in dialect.handlers(entries, self.facts):
                 bus.registry.on(
-                    event, helper, owner=self.owner, where=f"hooks of {name}", priority=0, on_error="pass", scope="tree"
+                    event,
+                    handler,
+                    owner=self.owner,
+                    where=f"hooks of {name}",
+                    priority=0,
+                    on_error="pass",
+                    scope="tree",
                 )
 
     def replace(self, loaded: LoadedHooks, dialects: Mapping[str, Dialect], trust: HookTrust | None) -> None:
@@ -175,7 +181,7 @@ class SessionHooks:
         self.facts.prompt = payload.content
         if not event.stamp.is_continuation or not self.facts.turn:
             self.facts.turn = payload.ref
-        if event.stamp.source in TYPED:
+        if is_typed(event, self.facts):
             self.facts.blocks.clear()
 
     def _note_model(self, event: Event[ModelSelected]) -> None:
@@ -198,7 +204,7 @@ class SessionHooks:
 
     def claim(self, entry: HookEntry, event: Event) -> str:
         """Only one of the same layer, or of one that is trusted more, stands in for another: a project's never for a user's."""
-        if not self._dialects[entry.dialect].runs_equal_once:
+        if not self._dialects[entry.dialect].config.runs_equal_once:
             return ""
         claims = self._claims.setdefault(event.stamp.dispatch_seq, {})
         if len(self._claims) > CLAIMS_KEPT:
@@ -222,7 +228,8 @@ class SessionHooks:
         secret = self.facts.secret_names if entry.of_project else ()
         merged = {**{name: value for name, value in self.facts.env.items() if name not in secret}, **env}
         given = {name: value for name, value in merged.items() if value is not None}
-        return await run(entry, stdin, given, self.facts.cwd / entry.cwd)
+        rules = self._dialects[entry.dialect].launch
+        return await run(entry, stdin, given, self.facts.cwd / entry.cwd, rules)
 
     def redact(self, result: HookResult) -> HookResult:
         if self._redact is None:

@@ -13,10 +13,9 @@ from cru.config.layers import PROJECT
 if TYPE_CHECKING:
     from cru.config.layers import Layer
     from cru.engine.parts import Parts
-    from cru.extensions.hooks.discovery import HookLocations, HookPolicy
+    from cru.extensions.hooks.discovery import HookPolicy
+    from cru.extensions.hooks.model.locations import HookLocations
     from cru.extensions.manager import Extensions
-
-FOREIGN = ("crush", "claude", "codex", "gemini")
 
 
 class HookOptions(Struct, frozen=True):
@@ -26,11 +25,16 @@ class HookOptions(Struct, frozen=True):
     entries: list[dict[str, Any]] = []
 
     def __post_init__(self) -> None:
+        if not self.dialects:
+            return
+        from cru.extensions.hooks.dialects import foreign_names
+
+        known = foreign_names()
         for name in self.dialects:
-            if name not in FOREIGN:
+            if name not in known:
                 from cru.config.closest import did_you_mean
 
-                hint = did_you_mean(name, FOREIGN) or f"known: {', '.join(FOREIGN)}"
+                hint = did_you_mean(name, known) or f"known: {', '.join(known)}"
                 raise ValueError(f"there are no hooks of `{name}`\n  {hint}")
 
 

@@ -12,9 +12,6 @@ from cru.extensions.hooks.errors import BadScript
 from cru.extensions.hooks.launch import script_probe
 from cru.shell.command_starts import CommandStart, find_command_starts
 
-DISPATCHING_DIALECTS = ("crush", "cru")
-"""Whose commands are looked at; the others' systems leave all of it to the shell."""
-
 
 def insert_interpreters(source: str, shell: str, env: Mapping[str, str], cwd: Path) -> str:
     """The source with what must stand before its paths.

@@ -12,9 +12,9 @@ from msgspec.structs import replace
 
 from cru.extensions.hooks.errors import HookError
 from cru.extensions.hooks.launch import jq, shells
-from cru.extensions.hooks.launch.dispatch import DISPATCHING_DIALECTS as DISPATCHING
 from cru.extensions.hooks.launch.dispatch import insert_interpreters
 from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.model.mapping import LaunchRules
 from cru.extensions.hooks.model.result import CommandResult
 from cru.process.capture import ByteCapture
 from cru.process.child import Program
@@ -24,8 +24,6 @@ from cru.process.run import AT_ONCE, Ending, run_program
 KEPT = 1 << 20
 MOST = 16 << 20
 GRACE = 1.0
-ENDING = {"crush": signal.SIGINT}
-"""How a dialect asks a hook to end; the others say SIGTERM."""
 LONGEST = (128 << 10) - 1
 """Bytes of one `NAME=value` that Linux passes on."""
 BOM = "\ufeff"
@@ -33,7 +31,7 @@ INTERRUPTED = (128 + signal.SIGTERM, 128 + signal.SIGINT)
 """How a shell says that what it ran was ended."""
 
 
-async def run(entry: HookEntry, stdin: bytes, env: Mapping[str, str], cwd: Path) -> CommandResult:
+async def run(entry: HookEntry, stdin: bytes, env: Mapping[str, str], cwd: Path, rules: LaunchRules) -> CommandResult:
     """Run the entry's command to its end. Never raises but when cancelled; then, and at its limit, its whole session is ended.
 
     At the limit it is asked to end, and has one second to do so: if it then ends by itself, its own exit status counts.
@@ -41,12 +39,12 @@ async def run(entry: HookEntry, stdin: bytes, env: Mapping[str, str], cwd: Path)
     began = time.perf_counter()
     env, left_out = passable({**env, **dict(jq.stand_in(env.get("PATH", "")))})
     try:
-        argv = command_line(entry, env, cwd)
+        argv = command_line(entry, env, cwd, rules)
     except HookError as error:
         return CommandResult(None, error=f"{error.message} ({error.hint})" if error.hint else error.message)
     if not cwd.is_absolute():
         return CommandResult(None, error="it needs a working directory")
-    ending = Ending(ENDING.get(entry.dialect, signal.SIGTERM), GRACE, grace_interrupted=0)
+    ending = Ending(rules.end_signal, GRACE, grace_interrupted=0)
     out, err = ByteCapture(KEPT, MOST), ByteCapture(KEPT, MOST)
     try:
         ended = await run_program(Program(argv, cwd, env, stdin), entry.timeout, out, err, ending=ending)
@@ -56,12 +54,7 @@ async def run(entry: HookEntry, stdin: bytes, env: Mapping[str, str], cwd: Path)
     timed_out = ended.timed_out and (ended.exit_status < 0 or ended.exit_status in INTERRUPTED)
     is_too_much = out.is_too_much or err.is_too_much
     exit_status = None if timed_out or is_too_much else ended.exit_status
-    if (
-        exit_status == 2
-        and entry.args is None
-        and entry.dialect in DISPATCHING
-        and not await _is_source(argv, env, cwd)
-    ):
+    if exit_status == 2 and entry.args is None and rules.dispatches_paths and not await _is_source(argv, env, cwd):
         exit_status = 1
     result = CommandResult(
         exit_status,
@@ -75,13 +68,13 @@ async def run(entry: HookEntry, stdin: bytes, env: Mapping[str, str], cwd: Path)
     return replace(result, note="; ".join(_notes(result, env)), ms=(time.perf_counter() - began) * 1000)
 
 
-def command_line(entry: HookEntry, env: Mapping[str, str], cwd: Path) -> tuple[str, ...]:
+def command_line(entry: HookEntry, env: Mapping[str, str], cwd: Path, rules: LaunchRules) -> tuple[str, ...]:
     """What is executed. Raises NoShell."""
     if entry.args is not None:
         return (entry.command, *entry.args) if entry.command else entry.args
-    shell = shells.shell(entry.dialect, entry.shell, env.get("PATH", ""))
+    shell = shells.find_shell(rules.shells[shells.SYSTEM], entry.shell, env.get("PATH", ""))
     source = entry.command
-    if entry.dialect in DISPATCHING:
+    if rules.dispatches_paths:
         source = insert_interpreters(source, shell[0], env, cwd)
     # a command that begins with a sign would be taken for an option
     return (*shell, f" {source}" if source[:1] in ("-", "+") else source)

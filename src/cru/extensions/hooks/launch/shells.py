@@ -4,32 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from cru.extensions.hooks.errors import NoShell
+from cru.extensions.hooks.model.mapping import System
 
-System: TypeAlias = Literal["posix", "windows"]
 Which: TypeAlias = Callable[[str], "str | None"]
-
-SHELLS: dict[System, dict[str, tuple[str, ...]]] = {
-    "posix": {
-        "crush": ("bash", "sh", "brush"),
-        "cru": ("bash", "sh", "brush"),
-        "claude": ("sh", "bash", "brush"),
-        "codex": ("bash", "sh", "brush"),
-        "gemini": ("bash", "sh", "brush"),
-    },
-    "windows": {
-        "crush": ("git-bash", "brush"),
-        "cru": ("git-bash", "brush"),
-        "claude": ("git-bash", "powershell"),
-        "codex": ("cmd",),
-        "gemini": ("powershell",),
-    },
-}
-"""System → dialect → shells, the first one that is there is taken."""
 
 PROGRAMS: dict[str, tuple[str, ...]] = {
     "bash": ("bash",),
@@ -56,12 +38,14 @@ NAMED: dict[System, dict[str, tuple[str, ...]]] = {
 }
 """What an entry asks for by name (`shell`)."""
 
+SYSTEM: System = "windows" if os.name == "nt" else "posix"
 USUAL_PLACES = "/bin:/usr/bin:/usr/local/bin"
 
 
-def choose(system: System, which: Which, dialect: str, named: str = "") -> tuple[str, ...]:
-    """The program and its arguments before the command's text. Raises NoShell."""
-    wanted = NAMED[system].get(named, (named,)) if named else SHELLS[system][dialect]
+def choose(system: System, which: Which, shells: Sequence[str], named: str = "") -> tuple[str, ...]:
+    """The program and its arguments before the command's text: of the first of `shells` that is there, or of the one that an entry asks
+    for. Raises NoShell."""
+    wanted = NAMED[system].get(named, (named,)) if named else shells
     for shell in wanted:
         for program in PROGRAMS.get(shell, ()):
             found = which(program)
@@ -72,9 +56,9 @@ def choose(system: System, which: Which, dialect: str, named: str = "") -> tuple
 
 
 @lru_cache(maxsize=16)
-def shell(dialect: str, named: str, path: str) -> tuple[str, ...]:
+def find_shell(shells: tuple[str, ...], named: str, path: str) -> tuple[str, ...]:
     """The same for this machine and a PATH. Raises NoShell."""
-    return choose("windows" if os.name == "nt" else "posix", lambda name: find(name, path), dialect, named)
+    return choose(SYSTEM, lambda name: find(name, path), shells, named)
 
 
 def find(name: str, path: str) -> str | None:

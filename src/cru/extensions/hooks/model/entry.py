@@ -11,7 +11,6 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-DialectName = Literal["crush", "claude", "codex", "gemini", "cru"]
 Kind = Literal["command", "lua", "python", "http", "mcp_tool", "prompt", "agent"]
 Layer = Literal["system", "user", "project"]
 LAYERS: tuple[Layer, ...] = ("system", "user", "project")
@@ -26,7 +25,7 @@ OWNER_PREFIX = "hook "
 class HookSource(Struct, frozen=True):
     """A configuration file as it was read. `own` says that it is cru's own file, not another program's."""
 
-    dialect: DialectName
+    dialect: str
     layer: Layer
     path: Path
     text: str
@@ -45,7 +44,7 @@ class HookEntry(Struct, frozen=True, kw_only=True):
     """
 
     id: str
-    dialect: DialectName
+    dialect: str
     event: str
     source: HookSource
     line: int

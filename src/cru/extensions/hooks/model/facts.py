@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct
+
+from cru.extensions.hooks.model.locations import HookLocations
+
+T = TypeVar("T")
 
 
 class SessionFacts(Struct):
@@ -22,6 +27,7 @@ class SessionFacts(Struct):
     prompt, turn: text of the running user prompt, and id of the log entry that began it
     model: the one that was chosen last, "" before that
     sits: whether a person sits at a chat, and will be asked for the next prompt
+    states: what dialects keep for the session; see `state`
     """
 
     session_id: str
@@ -40,3 +46,20 @@ class SessionFacts(Struct):
     turn: str = ""
     model: str = ""
     sits: Callable[[], bool] = lambda: True
+    states: dict[type, object] = {}
+
+    @property
+    def variables(self) -> dict[str, str]:
+        """The variables of every hook that hold a path of the session."""
+        paths = {"PWD": self.cwd, "HOME": self.user_home, "CRU_HOME": self.home, "CRU_PROJECT_ROOT": self.root}
+        return {name: str(path) for name, path in paths.items()}
+
+    @property
+    def locations(self) -> HookLocations:
+        return HookLocations(self.home, self.user_home, self.root, self.cwd, self.env)
+
+    def state(self, kind: type[T]) -> T:
+        """The record that a dialect keeps for this session, made when it is first asked for."""
+        state = self.states.setdefault(kind, kind())
+        assert isinstance(state, kind)
+        return state

@@ -6,16 +6,24 @@ records are the same for all.
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
+from cru.events.registry import HandlerFunction
 from cru.events.stamp import Event
-from cru.extensions.hooks.model.entry import DialectName, HookEntry, HookFileProblem, HookSource, Layer
+from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
 from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.locations import Footprint
 from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.tools import ToolMapping
+
+System: TypeAlias = Literal["posix", "windows"]
+AnswerReader: TypeAlias = Callable[[HookEntry, Event, CommandResult, SessionFacts], HookResult]
+PathFact: TypeAlias = Literal["root", "cwd"]
 
 
 class EventMapping(Struct, frozen=True):
@@ -26,6 +34,7 @@ class EventMapping(Struct, frozen=True):
     unavailable: why there is none
     accepts: which firings of ours are meant (a cause, a source); None: all
     subject: what a matcher looks at; None: matchers have no effect
+    subjects: all that `subject` can be, where that is a closed list
     fields: what stdin has beside the common fields
     answer: what a run of a hook means
     """
@@ -33,48 +42,118 @@ class EventMapping(Struct, frozen=True):
     name: str
     event: str = ""
     unavailable: str = ""
-    accepts: Callable[[Event[Any]], bool] | None = None
+    accepts: Callable[[Event[Any], SessionFacts], bool] | None = None
     subject: Callable[[Event[Any]], str] | None = None
+    subjects: tuple[str, ...] = ()
     fields: Callable[[Event[Any], SessionFacts], dict[str, Any]] | None = None
-    answer: Callable[[HookEntry, Event, CommandResult, SessionFacts], HookResult] | None = None
+    answer: AnswerReader | None = None
 
 
-class Dialect(Protocol):
-    """The hooks of one system.
+Events: TypeAlias = Mapping[str, Sequence[EventMapping]]
+"""The events of a dialect by canonical name; one that is several of ours has several mappings."""
 
-    events: by canonical name; an event that is several of ours has several mappings
-    runs_equal_once: of two entries that do the same, one runs
+
+class ParsedFile(Struct, frozen=True):
+    """What a configuration says.
+
+    entries: in the order of the file
+    problems: what cannot be read, or is odd
+    disables: in the dialect's words, what is off in the files of this dialect above it, too
     """
 
-    name: DialectName
-    runs_equal_once: bool
-    events: Mapping[str, Sequence[EventMapping]]
+    entries: list[HookEntry]
+    problems: list[HookFileProblem]
+    disables: frozenset[str] = frozenset()
 
-    def places(self, about: SessionFacts) -> list[tuple[Layer, Path]]:
-        """Where configurations lie, lowest layer first; files need not exist."""
-        ...
 
-    def parse(self, source: HookSource) -> tuple[list[HookEntry], list[HookFileProblem]]:
-        """The entries of a file in its order. Never raises: what cannot be read is a problem."""
-        ...
+class ConfigFormat(Struct, frozen=True, kw_only=True):
+    """How configurations of a dialect are read.
 
-    def matches(self, entry: HookEntry, event: Event, subject: str) -> bool:
-        """Whether the entry's matcher (and its `if`) fits. `subject` is what the moment gave, a tool's name in our words."""
-        ...
+    read: a file, those below it, and the session; never raises, what cannot be read is a problem
+    counts_milliseconds: whether time limits are written in milliseconds
+    runs_equal_once: whether of two entries that do the same one runs
+    """
 
-    def stdin(self, entry: HookEntry, moment: EventMapping, event: Event, about: SessionFacts) -> bytes: ...
+    read: Callable[[HookSource, Sequence[ParsedFile], SessionFacts], ParsedFile]
+    counts_milliseconds: bool = False
+    runs_equal_once: bool = True
+
+
+class Matching(Struct, frozen=True, kw_only=True):
+    """Which firings an entry is for.
+
+    matcher_fits: whether its matcher fits the subject (a tool's name in our words)
+    condition_holds: whether its `if` does; None: entries have none
+    condition_words: what an `if` may name beside tools
+    """
+
+    matcher_fits: Callable[[HookEntry, Event, str], bool]
+    condition_holds: Callable[[HookEntry, Event, SessionFacts], bool] | None = None
+    condition_words: tuple[str, ...] = ()
+
+
+class LaunchRules(Struct, frozen=True, kw_only=True):
+    """How commands of a dialect become processes.
+
+    shells: by system, in order of preference (names as in launch/shells.py)
+    end_signal: what asks a command to end at its time limit
+    dispatches_paths: whether scripts run without execute bit, whatever their line ends, as in Crush
+    variables: those that hold a path, and which fact of the session that is
+    """
+
+    shells: Mapping[System, tuple[str, ...]] = {}
+    end_signal: signal.Signals = signal.SIGTERM
+    dispatches_paths: bool = False
+    variables: Mapping[str, PathFact] = {}
+
+    def known_variables(self, facts: SessionFacts) -> dict[str, str]:
+        """The variables whose value is known before a command runs."""
+        return {name: str(getattr(facts, fact)) for name, fact in self.variables.items()}
+
+
+class Dialect(Struct, frozen=True, kw_only=True):
+    """The command hooks of one system.
+
+    name: that of its folder
+    footprint: where its files lie, and its place in the composition
+    events: its events among ours
+    config: how its files are read
+    matching: which firings an entry is for
+    stdin: what a command reads
+    extra_environment: what is set for a command beside `launch.variables`; None takes a variable away
+    handlers: (event of ours, handler) of its own, in-process, as long as it has active entries
+    tools: tools and arguments in its words
+    launch: how its commands become processes
+    """
+
+    name: str
+    footprint: Footprint
+    events: Events
+    config: ConfigFormat
+    matching: Matching
+    stdin: Callable[[EventMapping, Event, SessionFacts], bytes]
+    extra_environment: Callable[[HookEntry, EventMapping, Event, SessionFacts], Mapping[str, str | None]]
+    handlers: Callable[[Sequence[HookEntry], SessionFacts], list[tuple[str, HandlerFunction]]] | None = None
+    tools: ToolMapping = ToolMapping()
+    launch: LaunchRules
+
+    def places(self, facts: SessionFacts) -> list[tuple[Layer, Path]]:
+        """Its configuration files, the lowest layer first; they need not exist."""
+        return self.footprint.places(facts.locations)
+
+    def parse(self, source: HookSource, facts: SessionFacts, below: Sequence[ParsedFile] = ()) -> ParsedFile:
+        """What a file says. below: what files of lower layers say."""
+        return self.config.read(source, below, facts)
+
+    def matches(self, entry: HookEntry, event: Event, subject: str, facts: SessionFacts) -> bool:
+        """Whether the entry's matcher and its `if` fit."""
+        condition_holds = self.matching.condition_holds
+        if not self.matching.matcher_fits(entry, event, subject):
+            return False
+        return not entry.condition or condition_holds is None or condition_holds(entry, event, facts)
 
     def environment(
-        self, entry: HookEntry, moment: EventMapping, event: Event, about: SessionFacts
-    ) -> Mapping[str, str | None]:
-        """What is added to, or replaced in, the inherited environment; None takes a variable away."""
-        ...
-
-
-@runtime_checkable
-class Helping(Protocol):
-    """A dialect with handlers of its own: in-process, before everybody else's, as long as these entries are active."""
-
-    def helpers(
-        self, entries: Sequence[HookEntry], about: SessionFacts
-    ) -> list[tuple[str, Callable[[Event], Any]]]: ...
+        self, entry: HookEntry, mapping: EventMapping, event: Event, facts: SessionFacts
+    ) -> dict[str, str | None]:
+        """What is set for a command, or with None taken away, in the inherited environment."""
+        return {**self.launch.known_variables(facts), **self.extra_environment(entry, mapping, event, facts)}

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
 from cru.events.stamp import Event
+from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.result import CommandResult, HookResult
 
 BLANK = " \t\r\n\ufeff"
@@ -62,6 +64,26 @@ MODES: dict[str, str] = {"ask": "default", "auto": "acceptEdits", "plan": "plan"
 """Our permission modes as Claude and Codex call them."""
 TYPED = ("user", "queue", "command")
 """Sources of a prompt that a person gave."""
+
+
+def is_typed(event: Event, facts: SessionFacts) -> bool:
+    """Whether a prompt is one that a person gave."""
+    return event.stamp.source in TYPED
+
+
+def field(event: Event, name: str) -> Any:
+    """A field of the payload, "" if it has none of that name."""
+    return getattr(event.payload, name, "")
+
+
+def ended_by(*causes: str) -> Callable[[Event, SessionFacts], bool]:
+    """Whether a turn ended for one of these causes."""
+    return lambda event, facts: field(event, "cause") in causes
+
+
+def was_run(event: Event, facts: SessionFacts) -> bool:
+    """Whether a call that failed ran at all; one that was refused or invalid did not."""
+    return field(event, "which") in ("failed", "timeout")
 
 
 def failure(run: CommandResult) -> HookResult:

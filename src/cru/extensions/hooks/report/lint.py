@@ -14,35 +14,19 @@ from cru.events.catalog import BY_NAME
 from cru.events.stamp import Event
 from cru.extensions.hooks import synthetic_events
 from cru.extensions.hooks.inventory import HookInventory
-from cru.extensions.hooks.model import tool_names
 from cru.extensions.hooks.model.entry import LAYERS, HookEntry, HookFileProblem
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import Dialect, EventMapping
 from cru.extensions.hooks.model.status import AWAITING_REVIEW, NEVER_RUNNING, Activation, EntryStatus
-from cru.extensions.hooks.report import project_files, runnable
-from cru.permissions.modes import KINDS
+from cru.extensions.hooks.report import project_files, query, runnable
 
 Level = Literal["broken", "odd", "waiting"]
 UNCHECKED = (*NEVER_RUNNING, Activation.BROKEN, Activation.REFUSED, Activation.DISABLED)
 """Nobody waits for these to work."""
 LONG = 1000.0
 """Seconds; a limit of as much was meant in milliseconds."""
+CALLED = "tool:before_call"
 ABOUT_TOOLS = ("tool:", "permission:", "output:")
-# What matchers of other events can look at, where that is a closed list.
-SUBJECTS: dict[str, tuple[str, ...]] = {
-    "session:started": ("startup", "resume", "clear", "compact"),
-    "context:overflow": ("manual", "auto"),
-    "context:cleared": ("clear",),
-    "session:compacted": ("manual", "auto", "compact"),
-    "session:ended": ("exit", "clear", "resume", "logout", "prompt_input_exit", "other"),
-    "context:clearing": ("clear",),
-    "interaction:requested": ("permission_prompt", "elicitation_dialog"),
-    "turn:complete": (
-        "done", "cancelled", "halted", "interrupted", "error", "authentication_failed", "billing_error", "rate_limit", "overloaded",
-        "server_error", "invalid_request", "unknown",
-    ),
-    "session:idle": ("idle_prompt",),
-}  # fmt: skip
 WHOLE_SERVER = re.compile(r"mcp__[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*")
 
 
@@ -68,13 +52,13 @@ def find_problems(inventory: HookInventory, tools: Iterable[str] = ()) -> list[F
         Finding("broken" if problem.loses_hooks else "odd", "", problem.where, problem.text, problem.hint)
         for problem in problems
     ]
-    known_tools = tuple(dict.fromkeys((*tool_names.TOOLS, *tools)))
+    known_tools = tuple(dict.fromkeys((*query.own_tools(), *tools)))
     twins: dict[object, HookEntry] = {}
     for status in inventory.loaded.known:
         dialect = inventory.dialects[status.entry.dialect]
         findings += _check_state(status, dialect)
         if status.state not in UNCHECKED:
-            findings += _check_runnable(status, facts)
+            findings += _check_runnable(status, dialect, facts)
             findings += _check_entry(status.entry, dialect, known_tools, problems)
             findings += _check_twin(status.entry, dialect, twins)
     return _sorted_by_place(findings)
@@ -106,10 +90,10 @@ def _check_state(status: EntryStatus, dialect: Dialect) -> Iterator[Finding]:
         yield Finding("waiting", entry.id, entry.where, text, "cru hooks review")
 
 
-def _check_runnable(status: EntryStatus, facts: SessionFacts) -> Iterator[Finding]:
+def _check_runnable(status: EntryStatus, dialect: Dialect, facts: SessionFacts) -> Iterator[Finding]:
     entry = status.entry
     level: Level = "odd" if status.state is Activation.NOT_ACCEPTED else "broken"
-    for certain, text, hint in runnable.find_broken(entry, facts):
+    for certain, text, hint in runnable.find_broken(entry, dialect.launch, facts):
         yield Finding(level if certain else "odd", entry.id, entry.where, text, hint)
     text, hint = project_files.find_project_file(entry, facts)
     if text:
@@ -121,7 +105,7 @@ def _check_twin(entry: HookEntry, dialect: Dialect, twins: dict[object, HookEntr
     twin = twins.setdefault((entry.dialect, entry.event, entry.matcher, entry.identity), entry)
     if twin is not entry:
         is_no_less_trusted = LAYERS.index(twin.source.layer) <= LAYERS.index(entry.source.layer)
-        outcome = "it runs once" if dialect.runs_equal_once and is_no_less_trusted else "both run"
+        outcome = "it runs once" if dialect.config.runs_equal_once and is_no_less_trusted else "both run"
         yield Finding("odd", entry.id, entry.where, f"the same as {twin.id} ({twin.where}); {outcome}")
 
 
@@ -159,37 +143,34 @@ def _matcher(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iter
                 f"{entry.matcher}__.* fits all tools of the server",
             )
         return
-    yield f"its matcher `{entry.matcher}` fits nothing that cru has", _meant(entry.matcher, entry, possible)
+    yield f"its matcher `{entry.matcher}` fits nothing that cru has", _meant(entry.matcher, dialect, possible)
 
 
 def _possible(moments: list[EventMapping], tools: tuple[str, ...]) -> list[tuple[str, str]]:
     """(event, subject) of everything that a matcher can meet; nothing if that is no closed list."""
     found: list[tuple[str, str]] = []
     for moment in moments:
-        subjects = tools if moment.event.startswith(ABOUT_TOOLS) else SUBJECTS.get(moment.event, ())
+        is_about_tools = not moment.subjects and moment.event.startswith(ABOUT_TOOLS)
+        subjects = tools if is_about_tools else moment.subjects
         if not subjects:
             return []
-        found += [(moment.event, subject) for subject in subjects]
+        found += [(CALLED if is_about_tools else moment.event, subject) for subject in subjects]
     return found
 
 
 def _fits(entry: HookEntry, dialect: Dialect, possible: list[tuple[str, str]]) -> bool:
-    bare = replace(entry, condition="")
-    return any(dialect.matches(bare, _event(event, subject), subject) for event, subject in possible)
+    return any(dialect.matching.matcher_fits(entry, _event(event, subject), subject) for event, subject in possible)
 
 
 def _event(event: str, subject: str) -> Event:
-    about_tools = event.startswith(ABOUT_TOOLS)
-    return (
-        synthetic_events.make_call(subject)
-        if about_tools
-        else synthetic_events.make_event(event, synthetic_events.make_payload(event, {}))
-    )
+    if event == CALLED:
+        return synthetic_events.make_call(subject)
+    return synthetic_events.make_event(event, synthetic_events.make_payload(event, {}))
 
 
 def _fits_mcp(entry: HookEntry, dialect: Dialect) -> bool:
     tool = f"{entry.matcher}__anything"
-    return dialect.matches(replace(entry, condition=""), synthetic_events.make_call(tool), tool)
+    return dialect.matching.matcher_fits(entry, synthetic_events.make_call(tool), tool)
 
 
 def _parts(entry: HookEntry, dialect: Dialect, possible: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
@@ -199,16 +180,16 @@ def _parts(entry: HookEntry, dialect: Dialect, possible: list[tuple[str, str]]) 
         return
     for word in words:
         if not word.startswith("mcp") and not _fits(replace(entry, matcher=word), dialect, possible):
-            yield f"`{word}` in its matcher fits nothing that cru has", _meant(word, entry, possible)
+            yield f"`{word}` in its matcher fits nothing that cru has", _meant(word, dialect, possible)
 
 
-def _meant(word: str, entry: HookEntry, possible: list[tuple[str, str]]) -> str:
-    known = [name for event, subject in possible for name in _called(event, subject, entry.dialect)]
+def _meant(word: str, dialect: Dialect, possible: list[tuple[str, str]]) -> str:
+    known = [name for event, subject in possible for name in _called(event, subject, dialect)]
     return did_you_mean(word.strip("^$()"), known)
 
 
-def _called(event: str, subject: str, dialect: str) -> tuple[str, ...]:
-    return tool_names.names(dialect, subject) if event.startswith(ABOUT_TOOLS) else (subject,)
+def _called(event: str, subject: str, dialect: Dialect) -> tuple[str, ...]:
+    return dialect.tools.names(subject) if event == CALLED else (subject,)
 
 
 def _condition(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
@@ -218,8 +199,7 @@ def _condition(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> It
     if not any(event.startswith(ABOUT_TOOLS) for event in moments):
         yield f"`if` works on events of tools only, so this never runs on {entry.event}", "leave `if` out"
         return
-    kinds = KINDS if entry.dialect == "cru" else ()
-    known = (*kinds, *(name for tool in tools for name in tool_names.names(entry.dialect, tool)))
+    known = (*dialect.matching.condition_words, *(name for tool in tools for name in dialect.tools.names(tool)))
     name = re.split(r"[:(]", entry.condition)[0].strip()
     if name not in known and "*" not in name and not name.startswith("mcp"):
         yield f"`if` names `{name}`, which is no tool of cru's, so this never runs", did_you_mean(name, known)
@@ -237,7 +217,7 @@ def _beside(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Itera
 
 
 def _seconds(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    if entry.timeout >= LONG and dialect.name != "gemini":
+    if entry.timeout >= LONG and not dialect.config.counts_milliseconds:
         hint = f"{entry.timeout / 1000:g} seconds?" if entry.timeout % 100 == 0 else ""
         yield (
             f"its `timeout` is {entry.timeout:g} seconds ({entry.timeout / 60:.0f} minutes); only Gemini counts milliseconds",

@@ -13,9 +13,8 @@ from cru.shell.parser import parse
 from cru.shell.programs import CODE_RUNNERS, PLAIN_PROGRAMS, SHELLS
 from cru.shell.syntax import SimpleCommand
 
-_PROJECT = re.compile(
-    r"\$\{?(?:CLAUDE|GEMINI|CRUSH|CRU)_PROJECT_(?:DIR|ROOT)\}?/|\$\{?(?:CRUSH_CWD|GEMINI_CWD|PWD)\}?/|\.\.?/"
-)
+_PROJECT = re.compile(r"\$\{?(?:\w+_PROJECT_(?:DIR|ROOT)|\w+_CWD|PWD)\}?/|\.\.?/")
+"""A path of the project, or where a variable begins that holds one in some dialect."""
 ELSEWHERE = ("/", "~", "$")
 
 

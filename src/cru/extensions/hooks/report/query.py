@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from cru.config.closest import did_you_mean
 from cru.events.catalog import ALIASES, BY_NAME
 from cru.extensions.executables.executable import HOOKS
+from cru.extensions.hooks.dialects import load_dialects
 from cru.extensions.hooks.errors import HookError
-from cru.extensions.hooks.model import tool_names
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.mapping import Dialect
 
@@ -80,11 +80,12 @@ def find_event_or_program_hook(word: str, dialects: Mapping[str, Dialect]) -> Ho
 
 def find_tool(word: str, known: Iterable[str] = ()) -> str:
     """Our tool by its name in any system; "" if nobody has one of that name. `known`: names beside those of the tables."""
-    if word in tool_names.TOOLS or word in known:
+    own = own_tools()
+    if word in own or word in known:
         return word
-    for ours, others in tool_names.TOOLS.items():
-        if any(word in theirs for theirs in others.values()):
-            return ours
+    for tool in own:
+        if any(word in dialect.tools.names(tool) for dialect in load_dialects().values()):
+            return tool
     return word if word.startswith("mcp") else ""
 
 
@@ -109,11 +110,13 @@ def unknown(word: str, dialects: Mapping[str, Dialect], known: Iterable[str] = (
 
 def tools(known: Iterable[str] = ()) -> list[str]:
     """Every name of a tool in any system, ours first."""
-    return [
-        *tool_names.TOOLS,
-        *known,
-        *(one for row in tool_names.TOOLS.values() for them in row.values() for one in them),
-    ]
+    dialects, own = load_dialects().values(), own_tools()
+    return [*own, *known, *(name for tool in own for dialect in dialects for name in dialect.tools.tools.get(tool, ()))]
+
+
+def own_tools() -> list[str]:
+    """Our tools that other systems have, too."""
+    return list(dict.fromkeys(tool for dialect in load_dialects().values() for tool in dialect.tools.tools))
 
 
 def events(dialects: Mapping[str, Dialect]) -> list[str]:

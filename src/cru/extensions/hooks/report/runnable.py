@@ -10,9 +10,9 @@ from pathlib import Path
 
 from cru.extensions.hooks.errors import BadScript
 from cru.extensions.hooks.launch import script_probe
-from cru.extensions.hooks.launch.dispatch import DISPATCHING_DIALECTS as DISPATCHING
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.mapping import LaunchRules
 from cru.shell.analysis import analyze
 from cru.shell.command_starts import find_command_starts
 from cru.shell.programs import KEYWORDS, SHELLS
@@ -37,7 +37,7 @@ TRIES = re.compile(r"\|\||^\s*(?:if|while|until|for|case|!)\s")
 """What stands behind or between these need not be there."""
 
 
-def find_broken(entry: HookEntry, about: SessionFacts) -> Iterator[tuple[bool, str, str]]:
+def find_broken(entry: HookEntry, rules: LaunchRules, about: SessionFacts) -> Iterator[tuple[bool, str, str]]:
     """What cannot run as it stands, and the next step; whether that is certain: of a command that is plain, its first program."""
     if entry.kind in ("lua", "python"):
         from cru.extensions.hooks.report.code_problems import find_code_problems as unusable
@@ -45,22 +45,23 @@ def find_broken(entry: HookEntry, about: SessionFacts) -> Iterator[tuple[bool, s
         yield from unusable(entry)
     elif entry.kind == "command":
         tries = entry.args is None and TRIES.search(entry.command) is not None
-        for first, trouble in _of_command(entry, about):
+        for first, trouble in _of_command(entry, rules, about):
             yield (first and not tries, *trouble)
 
 
-def _of_command(entry: HookEntry, about: SessionFacts) -> Iterator[tuple[bool, Trouble]]:
+def _of_command(entry: HookEntry, rules: LaunchRules, about: SessionFacts) -> Iterator[tuple[bool, Trouble]]:
     """(whether it is about the first program, the trouble)."""
-    env = _known(about)
+    env = {**about.env, **about.variables, **rules.known_variables(about)}
+    dispatches = entry.args is None and rules.dispatches_paths
     cwd = about.cwd / entry.cwd
     if entry.args is not None:
         argv = [word for word in (entry.command, *entry.args) if word]
-        for trouble in (*_first(argv[0], str(cwd), entry, env, exec_form=True), *_script(argv, cwd)):
+        for trouble in (*_first(argv[0], str(cwd), entry, env, dispatches), *_script(argv, cwd)):
             yield True, trouble
         return
     for at, start in enumerate(find_command_starts(entry.command, env)):
         if start.text and (start.folders is not None or start.text.startswith("/")):
-            for trouble in _first(start.text, os.path.join(cwd, *(start.folders or ())), entry, env):
+            for trouble in _first(start.text, os.path.join(cwd, *(start.folders or ())), entry, env, dispatches):
                 yield at == 0, trouble
     for at, part in enumerate(analyze(_filled(entry.command, env)).parts):
         if "cd " not in entry.command:
@@ -78,16 +79,6 @@ def starts_login_shell(entry: HookEntry) -> bool:
     )
 
 
-def _known(about: SessionFacts) -> dict[str, str]:
-    """The variables whose value is certain before the hook runs."""
-    root, cwd = str(about.root), str(about.cwd)
-    ours = {
-        "CLAUDE_PROJECT_DIR": root, "GEMINI_PROJECT_DIR": root, "CRUSH_PROJECT_DIR": cwd, "CRUSH_CWD": cwd, "GEMINI_CWD": cwd,
-        "PWD": cwd, "HOME": str(about.user_home),
-    }  # fmt: skip
-    return {**about.env, **ours}
-
-
 def _filled(command: str, env: dict[str, str]) -> str:
     """The source with the values of variables that are plain words."""
 
@@ -98,13 +89,15 @@ def _filled(command: str, env: dict[str, str]) -> str:
     return re.sub(r"\$(?:\{(\w+)\}|(\w+))", value, command)
 
 
-def _first(
-    word: str, folder: str, entry: HookEntry, env: dict[str, str], *, exec_form: bool = False
-) -> Iterator[Trouble]:
-    """A word that a program or file is run by."""
+def _first(word: str, folder: str, entry: HookEntry, env: dict[str, str], dispatches: bool) -> Iterator[Trouble]:
+    """A word that a program or file is run by. dispatches: a file needs neither execute bit nor line ends of Unix."""
     if "/" in word:
-        yield from _file(word, folder, entry, env, exec_form)
-    elif (exec_form or word not in BUILTINS | KEYWORDS) and not _defined(word, entry) and not _which(word, env):
+        yield from _file(word, folder, env, dispatches)
+    elif (
+        (entry.args is not None or word not in BUILTINS | KEYWORDS)
+        and not _defined(word, entry)
+        and not _which(word, env)
+    ):
         yield f"there is no program {word} on the PATH", "install it, or give its whole path"
 
 
@@ -118,7 +111,7 @@ def _which(word: str, env: dict[str, str]) -> str | None:
     return shutil.which(word, path=env.get("PATH", ""))
 
 
-def _file(word: str, folder: str, entry: HookEntry, env: dict[str, str], exec_form: bool) -> Iterator[Trouble]:
+def _file(word: str, folder: str, env: dict[str, str], dispatches: bool) -> Iterator[Trouble]:
     path = os.path.join(folder, os.path.expanduser(word))
     if not os.path.exists(path):
         hint = "" if os.path.isabs(word) else f"it is looked for in {os.path.normpath(folder)}"
@@ -127,10 +120,9 @@ def _file(word: str, folder: str, entry: HookEntry, env: dict[str, str], exec_fo
     if os.path.isdir(path):
         yield f"{word} is a folder", "name the script in it"
         return
-    found = entry.dialect in DISPATCHING and not exec_form
-    if not found and not os.access(path, os.X_OK):
+    if not dispatches and not os.access(path, os.X_OK):
         yield f"{word} is not executable", f"chmod +x {word}"
-    yield from _shebang(word, path, env, kernel=not found)
+    yield from _shebang(word, path, env, kernel=not dispatches)
 
 
 def _shebang(word: str, path: str, env: dict[str, str], *, kernel: bool) -> Iterator[Trouble]:

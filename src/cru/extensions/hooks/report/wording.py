@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from msgspec.structs import replace
-
 from cru.config.closest import closest, did_you_mean
 from cru.events.answers import STRENGTH, strength
 from cru.events.journal import JournalLine
 from cru.extensions.hooks import synthetic_events
-from cru.extensions.hooks.model import tool_names
 from cru.extensions.hooks.model.entry import HookEntry, hook_id
 from cru.extensions.hooks.model.mapping import Dialect
 from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks
@@ -140,7 +137,7 @@ def describe_mismatch(
         return f"its matcher `{entry.matcher}` does not fit {', '.join(subjects)}{opened}"
     if entry.condition and any(fits_without_condition(entry, dialect, subject) for subject in subjects):
         return f"its `if` {entry.condition} does not fit {f'`{call.arguments}`' if call is not None else 'the call'}"
-    known = [tool_names.names(entry.dialect, subject) for subject in subjects]
+    known = [dialect.tools.names(subject) for subject in subjects]
     called = [
         f"{one} ({entry.dialect}: {them[0]})" if them[0] != one else one
         for one, them in zip(subjects, known, strict=True)
@@ -168,4 +165,4 @@ def likely(matcher: str, known: Sequence[str]) -> str:
 
 
 def fits_without_condition(entry: HookEntry, dialect: Dialect, tool: str) -> bool:
-    return dialect.matches(replace(entry, condition=""), synthetic_events.make_call(tool), tool)
+    return dialect.matching.matcher_fits(entry, synthetic_events.make_call(tool), tool)

@@ -36,12 +36,12 @@ class CommandHook:
 
     def declines(self, event: Event) -> SkipReason | None:
         """Why it does not fire now. Nothing is awaited here, so that the first of two alike is always the first."""
-        entry, mapping = self._entry, self._mapping
+        entry, mapping, facts = self._entry, self._mapping, self._runtime.facts
         try:
-            if mapping.accepts is not None and not mapping.accepts(event):
+            if mapping.accepts is not None and not mapping.accepts(event, facts):
                 return SkipReason(SkipKind.OTHER_EVENT, mapping.name)
             subject = mapping.subject(event) if mapping.subject is not None else ""
-            if mapping.subject is not None and not self._dialect.matches(entry, event, subject):
+            if mapping.subject is not None and not self._dialect.matches(entry, event, subject, facts):
                 return SkipReason(SkipKind.MISMATCH, subject)
         except Exception as error:  # noqa: BLE001  the boundary around a dialect: a guard must not be passed by; told when it fires
             self._matcher_errors[event.stamp.dispatch_seq] = f"its matcher cannot be used: {error!r}"
@@ -70,7 +70,7 @@ class CommandHook:
             return self._report(event, stdin, run, HookResult(failed=matcher_error))
         entry, mapping, runtime = self._entry, self._mapping, self._runtime
         try:
-            stdin = self._dialect.stdin(entry, mapping, event, runtime.facts)
+            stdin = self._dialect.stdin(mapping, event, runtime.facts)
             env = self._dialect.environment(entry, mapping, event, runtime.facts)
             with self._waiting():
                 run = await runtime.run(entry, stdin, env)

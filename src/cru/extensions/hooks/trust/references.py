@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 
 from msgspec import Struct, field
 
+from cru.extensions.hooks.dialects import load_dialect
 from cru.extensions.hooks.model.entry import HookEntry, is_lua_file
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.trust.files import LookupBudget
@@ -49,12 +50,7 @@ MOVES = frozenset({"cd", "pushd"})
 NAMES_FOLLOW = frozenset({"for", "select", "case", "in", "function", "[["})
 """Words of the shell behind which no command stands."""
 DATA = names(".log .txt .json .jsonl .csv .md")
-_VARIABLES: dict[str, str] = {
-    "CLAUDE_PROJECT_DIR": "root", "GEMINI_PROJECT_DIR": "root", "CRUSH_PROJECT_DIR": "root", "CRU_PROJECT_ROOT": "root",
-    "CRUSH_CWD": "cwd", "GEMINI_CWD": "cwd", "PWD": "cwd", "HOME": "user_home", "CRU_HOME": "home",
-}  # fmt: skip
-"""Variables whose value is known before a hook runs: a fact of the session."""
-_NAMED = re.compile(r"\$(?:\{(%s)\}|(%s)(?!\w))" % (("|".join(_VARIABLES),) * 2))
+_VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))", re.ASCII)
 
 
 class References(Struct):
@@ -69,15 +65,16 @@ class References(Struct):
 def find_references(entry: HookEntry, about: SessionFacts, budget: LookupBudget) -> References:
     """Nothing is run; folders are looked into, as long as the budget lasts."""
     found = References()
-    parts, words = _read(entry, found.unseen)
-    words = _whole(words, about, found.unseen)
+    variables = known_variables(entry, about)
+    parts, words = _read(entry, variables, found.unseen)
+    words = _whole(words, variables, found.unseen)
     bases = _bases(words, entry, about, budget, found.unseen)
     paths = [] if budget.over else list(islice(_paths(words, bases), MOST + 1))
     if len(paths) > MOST:
         found.unseen.append(f"the command may name more than {MOST} files; only these were looked at")
     found.paths = [path for path in paths[:MOST] if not _is_program(path, about)]
     there = {path for path in found.paths if budget.is_file(path)}
-    place = _Place(bases, there, _search(entry, bases, about), about, budget)
+    place = _Place(bases, there, _search(entry, bases, variables, about), variables, about, budget)
     for part in parts:
         _program(part, place, found)
     _variables(entry, parts, place, found)
@@ -87,11 +84,13 @@ def find_references(entry: HookEntry, about: SessionFacts, budget: LookupBudget)
 
 
 class _Place(Struct):
-    """Where programs are looked for. there: the named files that are there · path: the folders of PATH, as the hook has it."""
+    """Where programs are looked for. there: the named files that are there · path: the folders of PATH, as the hook has it ·
+    variables: those whose value is known before it runs."""
 
     bases: list[str]
     there: set[str]
     path: list[str]
+    variables: Mapping[str, str]
     about: SessionFacts
     budget: LookupBudget
 
@@ -106,7 +105,7 @@ class _Place(Struct):
 # words ---------------------------------------------------------------------------------------------------------------------------
 
 
-def _read(entry: HookEntry, unseen: list[str]) -> tuple[list[Words], list[str]]:
+def _read(entry: HookEntry, variables: Mapping[str, str], unseen: list[str]) -> tuple[list[Words], list[str]]:
     """The programs that are started, each with its words; and all words that may be files."""
     texts = [*entry.env.values()]
     parts: list[Words] = []
@@ -119,13 +118,15 @@ def _read(entry: HookEntry, unseen: list[str]) -> tuple[list[Words], list[str]]:
         words = [entry.command, *entry.args]
         parts = [tuple(words)]
         if _base(entry.command) in SHELLS:
-            unseen += [seen for arg in entry.args if not arg.startswith("-") and (seen := _shell_words(arg)[2])]
+            unseen += [
+                seen for arg in entry.args if not arg.startswith("-") and (seen := _shell_words(arg, variables)[2])
+            ]
     else:
         plain = entry.command if entry.shell == "powershell" else strip_written_files(entry.command)
-        parts, words, opaque = _shell_words(plain)
+        parts, words, opaque = _shell_words(plain, variables)
         unseen += [opaque] if opaque else []
     for text in texts:
-        words += [text, *_shell_words(text)[1]]
+        words += [text, *_shell_words(text, variables)[1]]
     return parts, words
 
 
@@ -140,18 +141,20 @@ def is_code(entry: HookEntry) -> bool:
     return not is_lua_file(entry.command)
 
 
-def _shell_words(command: str) -> tuple[list[Words], list[str], str]:
+def _shell_words(command: str, variables: Mapping[str, str]) -> tuple[list[Words], list[str], str]:
     """The words as a shell reads them, all of them with everything that stands between blanks, quotes and operators beside, and why
     they are not all there is."""
-    analysis = analyze(command, _VARIABLES.keys())
+    analysis = analyze(command, variables.keys())
     words = [word for part in analysis.parts for word in part]
     return list(analysis.parts), words + TOKEN.findall(command), analysis.opaque
 
 
-def _whole(words: list[str], about: SessionFacts, unseen: list[str]) -> list[str]:
+def _whole(words: list[str], variables: Mapping[str, str], unseen: list[str]) -> list[str]:
     """Each word once, with its parts behind `=` and between colons, and with the variables that are known."""
     pieces = [one for word in dict.fromkeys(words) for one in (word, word.partition("=")[2], *re.split("[:,=]", word))]
-    known = list(dict.fromkeys(expanded(one, about) for one in pieces if one and "\0" not in one and len(one) < 4096))
+    known = list(
+        dict.fromkeys(expanded(one, variables) for one in pieces if one and "\0" not in one and len(one) < 4096)
+    )
     unseen += [
         f"{word} is known only when it runs" for word in known if "$" in word and "/" in word and " " not in word
     ]
@@ -160,11 +163,16 @@ def _whole(words: list[str], about: SessionFacts, unseen: list[str]) -> list[str
     return known[:MOST]
 
 
-def expanded(word: str, about: SessionFacts) -> str:
+def known_variables(entry: HookEntry, about: SessionFacts) -> dict[str, str]:
+    """The variables whose value is known before the hook runs."""
+    return {**about.variables, **load_dialect(entry.dialect).launch.known_variables(about)}
+
+
+def expanded(word: str, variables: Mapping[str, str]) -> str:
     """The word with the known variables and the user's home in it."""
     if word.startswith("~/"):
-        word = os.path.join(about.user_home, word[2:])
-    return _NAMED.sub(lambda match: str(getattr(about, _VARIABLES[match[1] or match[2]])), word)
+        word = os.path.join(variables["HOME"], word[2:])
+    return _VARIABLE.sub(lambda match: variables.get(match[1] or match[2], match[0]), word)
 
 
 # places --------------------------------------------------------------------------------------------------------------------------
@@ -237,7 +245,7 @@ def _is_program(path: str, about: SessionFacts) -> bool:
 
 def _program(part: Words, place: _Place, found: References) -> None:
     """Add what this program runs, or that nobody can tell."""
-    words = [expanded(word, place.about) for word in part]
+    words = [expanded(word, place.variables) for word in part]
     while words and (ASSIGNED.match(words[0]) or words[0] in KEYWORDS - NAMES_FOLLOW):
         words.pop(0)
     if not words or words[0] in NAMES_FOLLOW:
@@ -291,9 +299,9 @@ def _folder(folder: str, place: _Place, found: References) -> None:
 # variables -----------------------------------------------------------------------------------------------------------------------
 
 
-def _search(entry: HookEntry, bases: list[str], about: SessionFacts) -> list[str]:
+def _search(entry: HookEntry, bases: list[str], variables: Mapping[str, str], about: SessionFacts) -> list[str]:
     """The folders that the hook's programs are found in."""
-    path = expanded(entry.env["PATH"], about) if "PATH" in entry.env else about.env.get("PATH", "")
+    path = expanded(entry.env["PATH"], variables) if "PATH" in entry.env else about.env.get("PATH", "")
     return [_joined(bases[0], folder) for folder in path.split(os.pathsep)]
 
 
@@ -301,7 +309,7 @@ def _variables(entry: HookEntry, parts: list[Words], place: _Place, found: Refer
     """Variables that make programs run something, and values that nobody knows yet."""
     said = [(match[1], match[2]) for part in parts for word in part if (match := ASSIGNED.match(word))]
     for name, value in (*entry.env.items(), *said):
-        known = expanded(value, place.about)
+        known = expanded(value, place.variables)
         if name in CODE_VARIABLES or name.startswith(CODE_VARIABLE_PREFIXES):
             found.unseen.append(f"what `{name}={value}` makes programs run")
             _folders_of(known, place, found)
@@ -325,7 +333,7 @@ def _only_given(parts: list[Words], place: _Place) -> list[str]:
     given: dict[str, None] = {}
     other: set[str] = set()
     for part in parts:
-        words = [expanded(word, place.about) for word in part]
+        words = [expanded(word, place.variables) for word in part]
         while words and (ASSIGNED.match(words[0]) or words[0] in KEYWORDS - NAMES_FOLLOW):
             words.pop(0)
         first = _arguments(words, place)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from cru.app import hooks_where, load_settings
 from cru.contexts.home import Home
 from cru.extensions.hooks.errors import NoEntry
-from cru.extensions.hooks.inventory import DIALECTS, HookInventory, session_facts, take_inventory
+from cru.extensions.hooks.inventory import HookInventory, session_facts, take_inventory
 from cru.extensions.hooks.model.entry import ProblemKind
 from cru.extensions.hooks.model.status import EntryStatus, LoadedHooks
 from cru.extensions.hooks.settings import HookSettings, merge_options
@@ -27,7 +27,7 @@ def load_inventory(parsed: Parsed, *, tell: bool = True) -> HookInventory:
     settings, layers, _ = load_settings(start)
     options = merge_options(settings.of(HookSettings).options, layers)
     about = session_facts(hooks_where(start), options, start.home / "contexts" / start.context, start.context)
-    all_there = take_inventory(DIALECTS, about, options)
+    all_there = take_inventory(None, about, options)
     for text in (
         *all_there.trust.store.problems[:1],
         *(p for p in all_there.loaded.problems if p.kind is ProblemKind.WHOLE_FILE),

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, get_args
 
-from msgspec import Struct
+from msgspec.structs import replace
 
 from cru.config.closest import did_you_mean
 from cru.extensions.hooks.dialects.claude import matching
-from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Kind, ProblemKind
+from cru.extensions.hooks.model.entry import HookEntry, HookSource, Kind, ProblemKind
+from cru.extensions.hooks.model.mapping import ParsedFile
 from cru.extensions.hooks.parsing import nested
 from cru.extensions.hooks.parsing.nested import NestedHandler
 from cru.extensions.hooks.parsing.reading import Reading, given, mistyped, seconds_of
@@ -37,21 +38,18 @@ ENDING, ENDING_VARIABLE = 60.0, "CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS"
 REWAKE = "`asyncRewake`: waking the idle agent is not available yet; what the hook says goes to the model with the next prompt"
 
 
-class ParsedSettings(Struct, frozen=True):
-    """What a file says. disabled: whether it says `disableAllHooks`."""
-
-    entries: list[HookEntry]
-    problems: list[HookFileProblem]
-    disabled: bool
-
-
-def read(source: HookSource, events: Collection[str], env: Mapping[str, str]) -> ParsedSettings:
-    """All handlers of a file. events: the names that there are. Never raises."""
+def read_entries(source: HookSource, events: Collection[str], env: Mapping[str, str], is_off: bool) -> ParsedFile:
+    """All handlers of a file. `disableAllHooks` holds for the file itself and for those above it; a project cannot switch off the user's
+    hooks. events: the names that there are; is_off: whether a file below switches off all hooks."""
     reading = Reading(source)
     disabled = reading.typed(reading.value, "disableAllHooks", bool, False)
+    by_user = is_off or (disabled and source.layer != "project")
     shape = nested.Shape(events, (), GROUP, KEYS)
     found = [_entry(reading, one, env) for one in nested.handlers(reading, shape)]
-    return ParsedSettings([entry for entry in found if entry is not None], reading.problems, disabled)
+    entries = [entry for entry in found if entry is not None]
+    if disabled or by_user:
+        entries = [replace(entry, enabled=False, off_by_user=by_user) for entry in entries]
+    return ParsedFile(entries, reading.problems, frozenset(("all",)) if by_user else frozenset())
 
 
 def _entry(reading: Reading, handler: NestedHandler, env: Mapping[str, str]) -> HookEntry | None:

@@ -12,7 +12,7 @@ from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.claude import output as out
 from cru.extensions.hooks.dialects.claude import tools
 from cru.extensions.hooks.dialects.claude.output import EventOutput, ParsedOutput
-from cru.extensions.hooks.model import tool_names
+from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.parsing import common
 
@@ -49,25 +49,25 @@ class Effect(Struct, frozen=True):
     halts: bool = True
 
 
-def _deny(draft: Draft, why: str, event: Event, about: SessionFacts) -> None:
+def _deny(draft: Draft, why: str, event: Event, facts: SessionFacts) -> None:
     draft.decision, draft.reason, draft.changes = "deny", why, []
 
 
-def _tell_model(draft: Draft, why: str, event: Event, about: SessionFacts) -> None:
+def _tell_model(draft: Draft, why: str, event: Event, facts: SessionFacts) -> None:
     draft.context.append(why)
 
 
-def _end(draft: Draft, why: str, event: Event, about: SessionFacts) -> None:
+def _end(draft: Draft, why: str, event: Event, facts: SessionFacts) -> None:
     draft.decision, draft.halt, draft.reason = "deny", True, why
 
 
-def go_on(draft: Draft, why: str, event: Event, about: SessionFacts) -> None:
+def go_on(draft: Draft, why: str, event: Event, facts: SessionFacts) -> None:
     """A Stop hook that blocks: the agent goes on with its reason, up to the cap."""
-    most = cap(about)
-    count = blocks(event, about)
-    if about.blocks.get("stop at") != event.stamp.dispatch_seq:
-        about.blocks["stop at"] = event.stamp.dispatch_seq
-        count = about.blocks["stop"] = count + 1
+    most = cap(facts)
+    count = blocks(event, facts)
+    if facts.blocks.get("stop at") != event.stamp.dispatch_seq:
+        facts.blocks["stop at"] = event.stamp.dispatch_seq
+        count = facts.blocks["stop"] = count + 1
     if count > most:
         draft.odd.append(
             f"Stop hooks have made the agent go on {most} times in a row, so it stops now ({CAP_VARIABLE})"
@@ -76,19 +76,19 @@ def go_on(draft: Draft, why: str, event: Event, about: SessionFacts) -> None:
         draft.inject = why
 
 
-def blocks(event: Event, about: SessionFacts) -> int:
+def blocks(event: Event, facts: SessionFacts) -> int:
     """How many times in a row Stop hooks have made the agent go on since the user's prompt."""
-    if not getattr(event.payload, "continuations", 0) and about.blocks.get("stop at") != event.stamp.dispatch_seq:
-        about.blocks.pop("stop", None)
-    return about.blocks.get("stop", 0)
+    if not getattr(event.payload, "continuations", 0) and facts.blocks.get("stop at") != event.stamp.dispatch_seq:
+        facts.blocks.pop("stop", None)
+    return facts.blocks.get("stop", 0)
 
 
-def cap(about: SessionFacts) -> int:
-    given = about.env.get(CAP_VARIABLE, "")
+def cap(facts: SessionFacts) -> int:
+    given = facts.env.get(CAP_VARIABLE, "")
     return int(given) if given.isascii() and given.isdigit() and int(given) else CAP
 
 
-def _on_call(draft: Draft, read: ParsedOutput, event: Event, about: SessionFacts) -> None:
+def _on_call(draft: Draft, read: ParsedOutput, event: Event, facts: SessionFacts) -> None:
     specific = read.specific
     assert isinstance(specific, out.PreToolUseOutput)
     decision, reason = specific.permission_decision, specific.permission_decision_reason
@@ -98,11 +98,11 @@ def _on_call(draft: Draft, read: ParsedOutput, event: Event, about: SessionFacts
         draft.decision = "ask" if decision == "defer" else decision
         draft.reason = "" if decision == "allow" else reason or (BLOCKED if decision == "deny" else "")
     if specific.updated_input is not None and draft.decision != "deny":
-        changed = tool_names.to_own_arguments("claude", common.tool(event), specific.updated_input)
+        changed = TOOLS.to_own(common.tool(event), specific.updated_input)
         draft.changes.append(Change("args", "set", changed))
 
 
-def _on_question(draft: Draft, read: ParsedOutput, event: Event, about: SessionFacts) -> None:
+def _on_question(draft: Draft, read: ParsedOutput, event: Event, facts: SessionFacts) -> None:
     specific = read.specific
     assert isinstance(specific, out.PermissionRequestOutput)
     ruling = specific.decision
@@ -112,7 +112,7 @@ def _on_question(draft: Draft, read: ParsedOutput, event: Event, about: SessionF
         draft.odd.append(NOT_YET.format("updatedPermissions"))
     if ruling.behavior == "deny":
         draft.decision, draft.reason, draft.halt = "deny", ruling.message or BLOCKED, ruling.interrupt
-    elif _differs(ruling.updated_input, event, about):
+    elif _differs(ruling.updated_input, event, facts):
         draft.odd.append(
             f"{NOT_YET.format('updatedInput')} on PermissionRequest, so its answer does not count: PreToolUse has it"
         )
@@ -120,15 +120,15 @@ def _on_question(draft: Draft, read: ParsedOutput, event: Event, about: SessionF
         draft.result = "allow"
 
 
-def _differs(changed: dict[str, Any] | None, event: Event, about: SessionFacts) -> bool:
-    """Whether other arguments are wanted than those that are asked about."""
+def _differs(changed: dict[str, Any] | None, event: Event, facts: SessionFacts) -> bool:
+    """Whether other arguments are wanted than those that are asked facts."""
     if changed is None:
         return False
     tool, args = common.tool(event), common.args(event)
-    return changed not in (args, tool_names.to_foreign_arguments("claude", tool, args, about.root))
+    return changed not in (args, TOOLS.to_foreign(tool, args, facts.root))
 
 
-def _on_result(draft: Draft, read: ParsedOutput, event: Event, about: SessionFacts) -> None:
+def _on_result(draft: Draft, read: ParsedOutput, event: Event, facts: SessionFacts) -> None:
     specific = read.specific
     assert isinstance(specific, out.PostToolUseOutput)
     output = specific.updated_tool_output
@@ -140,7 +140,7 @@ def _on_result(draft: Draft, read: ParsedOutput, event: Event, about: SessionFac
         draft.changes.append(Change("result", "set", tools.text_of(output)))
 
 
-def _on_opening(draft: Draft, read: ParsedOutput, event: Event, about: SessionFacts) -> None:
+def _on_opening(draft: Draft, read: ParsedOutput, event: Event, facts: SessionFacts) -> None:
     if isinstance(read.specific, out.SessionStartOutput) and read.specific.initial_user_message:
         draft.odd.append(NOT_YET.format("initialUserMessage"))
 

@@ -13,6 +13,7 @@ from cru.events.stamp import Event
 from cru.extensions.hooks.errors import HookError
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.mapping import LaunchRules
 
 FOLDER = "hook_env"
 READ = 'for file; do . "$file" >&2; done; env -0'
@@ -24,16 +25,16 @@ class EnvFiles:
     """Reads the files with a real shell, since they are one's own code (`export PATH="$PATH:…"`): once after each change. The handler
     of `tool:before_call`."""
 
-    def __init__(self, entries: Sequence[HookEntry], about: SessionFacts) -> None:
+    def __init__(self, entries: Sequence[HookEntry], facts: SessionFacts) -> None:
         self._entries = entries
-        self._about = about
+        self._facts = facts
         self._stamp: tuple[tuple[str, int, int], ...] = ()
         self._found: dict[str, str] = {}
 
     @staticmethod
-    def fresh(entry: HookEntry, about: SessionFacts) -> Path:
+    def fresh(entry: HookEntry, facts: SessionFacts) -> Path:
         """The entry's file, empty. Raises OSError."""
-        path = _path(entry, about)
+        path = _path(entry, facts)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.write_bytes(b"")
         path.chmod(0o600)
@@ -54,7 +55,7 @@ class EnvFiles:
         """The files that hold something."""
         found = []
         for entry in self._entries:
-            path = _path(entry, self._about)
+            path = _path(entry, self._facts)
             try:
                 status = path.stat()
             except OSError:
@@ -66,11 +67,11 @@ class EnvFiles:
     async def _read(self, files: list[str]) -> dict[str, str]:
         from cru.extensions.hooks.launch.process import run
 
-        about = self._about
-        env = {name: value for name, value in about.env.items() if name not in about.secret_names}
+        facts = self._facts
+        env = {name: value for name, value in facts.env.items() if name not in facts.secret_names}
         shell = ("--noprofile", "--norc", "-c", READ, "bash", *files)
         reader = replace(self._entries[0], kind="command", command="bash", args=shell, timeout=LIMIT)
-        done = await run(reader, b"", env, about.root)
+        done = await run(reader, b"", env, facts.root, LaunchRules())
         if done.exit:
             raise HookError(f"CLAUDE_ENV_FILE: exit status {done.exit}: {done.stderr.strip()}", f"look into {files[0]}")
         if done.exit is None:
@@ -79,5 +80,5 @@ class EnvFiles:
         return {name: value for name, value in said.items() if name not in NOISE and env.get(name) != value}
 
 
-def _path(entry: HookEntry, about: SessionFacts) -> Path:
-    return about.folder / FOLDER / f"{entry.id}.sh"
+def _path(entry: HookEntry, facts: SessionFacts) -> Path:
+    return facts.folder / FOLDER / f"{entry.id}.sh"

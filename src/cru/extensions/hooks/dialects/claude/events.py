@@ -1,23 +1,22 @@
-"""Every event of Claude Code: the moment of ours that it is, what its hooks read, or why there is none."""
+"""Every event of Claude Code: which of ours it is, what its hooks read, or why there is none."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.claude import fields as f
 from cru.extensions.hooks.dialects.claude.result import to_hook_result
-from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.mapping import EventMapping
-from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.mapping import EventMapping, Events
 from cru.extensions.hooks.parsing import common
 
-TYPED = ("user", "queue", "command")
-
-# Events without a moment of ours, and why.
-LATER: dict[str, str] = {
+STARTS = ("startup", "resume", "clear", "compact")
+ENDS = ("exit", "clear", "resume", "logout", "prompt_input_exit", "other")
+TRIGGERS = ("manual", "auto")
+FAILURES = (*dict.fromkeys(f.ERRORS.values()), "server_error", "invalid_request", "unknown")
+# Events that are none of ours, and why.
+UNAVAILABLE: dict[str, str] = {
     "Setup": "cru has no --init and no --maintenance",
     "InstructionsLoaded": "cru does not announce which instructions it reads",
     "UserPromptExpansion": "cru does not announce how a command becomes a prompt; UserPromptSubmit hears of the prompt",
@@ -38,57 +37,52 @@ LATER: dict[str, str] = {
     "ElicitationResult": "MCP servers are not available yet",
 }
 
-Carry = Callable[[list[str]], None]
+
+def _awaits(event: Event, facts: SessionFacts) -> bool:
+    """Whether somebody is there who is waited for."""
+    return facts.sits()
 
 
-def moments(carry: Carry, awaits: Callable[[Event], bool]) -> dict[str, Sequence[EventMapping]]:
-    """THE table. `carry` takes context that has no place on the event that it is given on; it goes into the next request. `awaits`:
-    whether somebody sits there whose input is awaited."""
-
-    def row(name: str, event: str, **more: Any) -> EventMapping:
-        def answer(entry: HookEntry, at: Event, run: CommandResult, about: SessionFacts) -> HookResult:
-            return to_hook_result(name, entry, at, run, about, carry)
-
-        return EventMapping(name, event, answer=answer, **more)
-
-    table: dict[str, Sequence[EventMapping]] = {
-        name: (EventMapping(name, unavailable=why),) for name, why in LATER.items()
-    }
-    table["SessionStart"] = (
-        row("SessionStart", "session:started", subject=f.opened, fields=f.on_opened),
-        row("SessionStart", "context:cleared", subject=f.always("clear"), fields=f.source("clear")),
-        row("SessionStart", "session:compacted", subject=f.always("compact"), fields=f.source("compact")),
-    )
-    table["SessionEnd"] = (
-        row("SessionEnd", "session:ended", subject=f.ended, fields=lambda e, a: {"reason": f.ended(e)}),
-        row("SessionEnd", "context:clearing", subject=f.always("clear"), fields=lambda e, a: {"reason": "clear"}),
-    )
-    table["UserPromptSubmit"] = (
-        row("UserPromptSubmit", "message:received", accepts=lambda e: e.stamp.source in TYPED, fields=f.prompt),
-    )
-    table |= _tool_rows(row)
-    table["Notification"] = (
-        row("Notification", "interaction:requested", subject=f.dialog, fields=f.notice),
-        row("Notification", "session:idle", accepts=awaits, subject=f.always("idle_prompt"), fields=f.idle),
-    )
-    table["Stop"] = (row("Stop", "turn:complete", accepts=f.caused("done"), fields=f.stop),)
-    table["StopFailure"] = (
-        row("StopFailure", "turn:complete", accepts=f.caused("error"), subject=f.error, fields=f.failure),
-    )
-    table["PreCompact"] = (row("PreCompact", "context:overflow", subject=f.trigger, fields=f.before_compaction),)
-    table["PostCompact"] = (row("PostCompact", "session:compacted", subject=f.trigger, fields=f.after_compaction),)
-    return table
+def _mapping(name: str, event: str, **more: Any) -> EventMapping:
+    return EventMapping(name, event, answer=to_hook_result, **more)
 
 
-def _tool_rows(row: Callable[..., EventMapping]) -> dict[str, Sequence[EventMapping]]:
-    return {
-        "PreToolUse": (row("PreToolUse", "tool:before_call", subject=common.tool, fields=f.called),),
-        "PermissionRequest": (
-            row("PermissionRequest", "permission:requested", subject=common.tool, fields=f.question),
+def _once(name: str, event: str, **more: Any) -> tuple[EventMapping, ...]:
+    return (_mapping(name, event, **more),)
+
+
+EVENTS: Events = {
+    **{name: (EventMapping(name, unavailable=why),) for name, why in UNAVAILABLE.items()},
+    "SessionStart": (
+        _mapping("SessionStart", "session:started", subject=f.opened, subjects=STARTS, fields=f.on_opened),
+        _mapping("SessionStart", "context:cleared", subject=f.always("clear"), subjects=("clear",), fields=f.source("clear")),
+        _mapping("SessionStart", "session:compacted", subject=f.always("compact"), subjects=("compact",), fields=f.source("compact")),
+    ),
+    "SessionEnd": (
+        _mapping("SessionEnd", "session:ended", subject=f.ended, subjects=ENDS, fields=lambda event, facts: {"reason": f.ended(event)}),
+        _mapping(
+            "SessionEnd", "context:clearing", subject=f.always("clear"), subjects=("clear",),
+            fields=lambda event, facts: {"reason": "clear"},
         ),
-        "PostToolUse": (row("PostToolUse", "tool:completed", subject=common.tool, fields=f.completed),),
-        "PostToolUseFailure": (
-            row("PostToolUseFailure", "tool:failed", accepts=f.was_run, subject=common.tool, fields=f.failed),
+    ),
+    "UserPromptSubmit": _once("UserPromptSubmit", "message:received", accepts=common.is_typed, fields=f.prompt),
+    "PreToolUse": _once("PreToolUse", "tool:before_call", subject=common.tool, fields=f.called),
+    "PermissionRequest": _once("PermissionRequest", "permission:requested", subject=common.tool, fields=f.question),
+    "PostToolUse": _once("PostToolUse", "tool:completed", subject=common.tool, fields=f.completed),
+    "PostToolUseFailure": _once("PostToolUseFailure", "tool:failed", accepts=f.was_run, subject=common.tool, fields=f.failed),
+    "PostToolBatch": _once("PostToolBatch", "tool:batch_completed", fields=f.batch),
+    "Notification": (
+        _mapping(
+            "Notification", "interaction:requested", subject=f.dialog, subjects=f.DIALOG_KINDS, fields=f.notice,
         ),
-        "PostToolBatch": (row("PostToolBatch", "tool:batch_completed", fields=f.batch),),
-    }
+        _mapping(
+            "Notification", "session:idle", accepts=_awaits, subject=f.always("idle_prompt"), subjects=("idle_prompt",), fields=f.idle,
+        ),
+    ),
+    "Stop": _once("Stop", "turn:complete", accepts=f.caused("done"), fields=f.stop),
+    "StopFailure": _once(
+        "StopFailure", "turn:complete", accepts=f.caused("error"), subject=f.error, subjects=FAILURES, fields=f.failure
+    ),
+    "PreCompact": _once("PreCompact", "context:overflow", subject=f.trigger, subjects=TRIGGERS, fields=f.before_compaction),
+    "PostCompact": _once("PostCompact", "session:compacted", subject=f.trigger, subjects=TRIGGERS, fields=f.after_compaction),
+}  # fmt: skip

@@ -23,6 +23,8 @@ ERRORS = {
     529: "overloaded",
 }
 DIALOGS = {"permission": "permission_prompt"}
+OTHER_DIALOG = "elicitation_dialog"
+DIALOG_KINDS = (*DIALOGS.values(), OTHER_DIALOG)
 
 
 def always(word: str) -> Callable[[Event], str]:
@@ -30,7 +32,7 @@ def always(word: str) -> Callable[[Event], str]:
 
 
 def source(word: str) -> Callable[[Event, SessionFacts], dict[str, Any]]:
-    return lambda event, about: {"source": word}
+    return lambda event, facts: {"source": word}
 
 
 def opened(event: Event[p.SessionStarted]) -> str:
@@ -38,7 +40,7 @@ def opened(event: Event[p.SessionStarted]) -> str:
     return "resume" if payload.resumed or payload.source == "resume" else "startup"
 
 
-def on_opened(event: Event[p.SessionStarted], about: SessionFacts) -> dict[str, Any]:
+def on_opened(event: Event[p.SessionStarted], facts: SessionFacts) -> dict[str, Any]:
     model = getattr(event.payload, "model", "")
     return {"source": opened(event), **({"model": model} if model else {})}
 
@@ -48,7 +50,7 @@ def ended(event: Event) -> str:
     return reason if reason in ("clear", "resume", "logout", "prompt_input_exit") else "other"
 
 
-def prompt(event: Event[p.MessageReceived], about: SessionFacts) -> dict[str, Any]:
+def prompt(event: Event[p.MessageReceived], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
     return {
         "prompt": payload.content,
@@ -57,37 +59,37 @@ def prompt(event: Event[p.MessageReceived], about: SessionFacts) -> dict[str, An
     }
 
 
-def called(event: Event, about: SessionFacts) -> dict[str, Any]:
-    return tools.call(common.tool(event), common.args(event), getattr(event.payload, "call_id", ""), about)
+def called(event: Event, facts: SessionFacts) -> dict[str, Any]:
+    return tools.call(common.tool(event), common.args(event), getattr(event.payload, "call_id", ""), facts)
 
 
-def question(event: Event[p.PermissionRequested], about: SessionFacts) -> dict[str, Any]:
+def question(event: Event[p.PermissionRequested], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    return {**called(event, about), "permission_suggestions": [], "reason": payload.why}
+    return {**called(event, facts), "permission_suggestions": [], "reason": payload.why}
 
 
-def completed(event: Event[p.ToolCompleted], about: SessionFacts) -> dict[str, Any]:
+def completed(event: Event[p.ToolCompleted], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    known = called(event, about)
+    known = called(event, facts)
     response = tools.response(payload.name, known["tool_input"], payload.result)
     return {**known, "tool_response": response, "duration_ms": round(payload.duration)}
 
 
-def was_run(event: Event) -> bool:
+def was_run(event: Event, facts: SessionFacts) -> bool:
     return getattr(event.payload, "which", "") in RAN
 
 
-def failed(event: Event[p.ToolFailed], about: SessionFacts) -> dict[str, Any]:
+def failed(event: Event[p.ToolFailed], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
     return {
-        **called(event, about), "error": payload.error, "is_interrupt": payload.which == "interrupted",
+        **called(event, facts), "error": payload.error, "is_interrupt": payload.which == "interrupted",
         "is_timeout": payload.which == "timeout", "duration_ms": round(payload.duration),
     }  # fmt: skip
 
 
-def batch(event: Event[p.ToolBatchCompleted], about: SessionFacts) -> dict[str, Any]:
+def batch(event: Event[p.ToolBatchCompleted], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    calls = [tools.call(one.name, arguments(one.arguments), one.id, about) for one in payload.tool_calls]
+    calls = [tools.call(one.name, arguments(one.arguments), one.id, facts) for one in payload.tool_calls]
     return {"tool_calls": calls}
 
 
@@ -97,30 +99,30 @@ def arguments(text: str) -> dict[str, Any]:
 
 
 def dialog(event: Event) -> str:
-    return DIALOGS.get(getattr(event.payload, "kind", ""), "elicitation_dialog")
+    return DIALOGS.get(getattr(event.payload, "kind", ""), OTHER_DIALOG)
 
 
-def notice(event: Event[p.InteractionRequested], about: SessionFacts) -> dict[str, Any]:
+def notice(event: Event[p.InteractionRequested], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
     asks = "cru needs your permission: " if payload.kind == "permission" else ""
     return {"message": asks + payload.prompt, "title": "cru", "notification_type": dialog(event)}
 
 
-def idle(event: Event, about: SessionFacts) -> dict[str, Any]:
+def idle(event: Event, facts: SessionFacts) -> dict[str, Any]:
     return {"message": "cru is waiting for your input", "title": "cru", "notification_type": "idle_prompt"}
 
 
-def caused(cause: str) -> Callable[[Event], bool]:
+def caused(cause: str) -> Callable[[Event, SessionFacts], bool]:
     """The end of a leg of the main agent; a sub-agent's end is another event."""
-    return lambda event: getattr(event.payload, "cause", "") == cause and not event.stamp.is_sub_agent
+    return lambda event, facts: getattr(event.payload, "cause", "") == cause and not event.stamp.is_sub_agent
 
 
-def stop(event: Event[p.TurnComplete], about: SessionFacts) -> dict[str, Any]:
+def stop(event: Event[p.TurnComplete], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    count = effects.blocks(event, about)
+    count = effects.blocks(event, facts)
     return {
         "stop_hook_active": count > 0, "last_assistant_message": payload.response, "background_tasks": [], "session_crons": [],
-        "continuation_count": count, "continuation_limit": effects.cap(about),
+        "continuation_count": count, "continuation_limit": effects.cap(facts),
     }  # fmt: skip
 
 
@@ -131,7 +133,7 @@ def error(event: Event) -> str:
     return ERRORS.get(status, usual)
 
 
-def failure(event: Event[p.TurnComplete], about: SessionFacts) -> dict[str, Any]:
+def failure(event: Event[p.TurnComplete], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
     return {"error": error(event), "error_details": payload.error, "last_assistant_message": payload.response}
 
@@ -140,10 +142,10 @@ def trigger(event: Event) -> str:
     return str(getattr(event.payload, "trigger", "auto"))
 
 
-def before_compaction(event: Event, about: SessionFacts) -> dict[str, Any]:
+def before_compaction(event: Event, facts: SessionFacts) -> dict[str, Any]:
     return {"trigger": trigger(event), "custom_instructions": ""}
 
 
-def after_compaction(event: Event[p.SessionCompacted], about: SessionFacts) -> dict[str, Any]:
+def after_compaction(event: Event[p.SessionCompacted], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
     return {"trigger": payload.trigger, "compact_summary": payload.summary}

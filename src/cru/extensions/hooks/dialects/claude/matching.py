@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from cru.extensions.hooks.model import tool_names
+from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.parsing.reading import bad_regex
 from cru.files import glob
 from cru.permissions import paths, rules
@@ -46,7 +46,7 @@ def fits(event: str, matcher: str, tool: str, value: str) -> bool:
     tested against."""
     if _is_all(matcher):
         return True
-    known = tool_names.names("claude", tool) if tool else (value,)
+    known = TOOLS.names(tool) if tool else (value,)
     if _is_literal(event, matcher):
         wanted = re.split(r"\|" if event in PLAIN_EVENTS else r"[|,]", matcher)
         return not {word.strip() for word in wanted}.isdisjoint(known)
@@ -119,12 +119,12 @@ def holds(text: str, tool: str, args: Mapping[str, Any], root: str, home: str) -
 def _is_of(name: str, tool: str) -> bool:
     """Whether a rule's name means the tool. `Read` and `Edit` mean every tool that reads or changes files; a server's name all of
     its tools."""
-    ours = tool_names.own_name("claude", name)
+    ours = TOOLS.own_name(name)
     if ours in ("read", "edit") and name in ("Read", "Edit"):
         return KINDS.get(tool, ("",))[0] == ("read" if ours == "read" else "write")
     if name.startswith("mcp__"):
         return tool == name or tool.startswith(f"{name}__") or glob.matches_text(glob.parse_glob(name), tool)
-    return name in tool_names.names("claude", tool)
+    return name in TOOLS.names(tool)
 
 
 def _rule(kind: str, pattern: str) -> rules.Rule:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from msgspec import Struct
 
 from cru.events.answers import PASS, Answer, Inject
 from cru.events.stamp import Event
@@ -26,15 +26,19 @@ UNHEARD = (
 )
 
 
-def to_hook_result(
-    name: str,
-    entry: HookEntry,
-    event: Event,
-    run: CommandResult,
-    about: SessionFacts,
-    carry: Callable[[list[str]], None],
-) -> HookResult:
-    """What a run means on the event of that name. `carry` takes context that has no place on this event of ours."""
+class CarriedContext(Struct):
+    """Context that has no place on its own event: it waits for the next request of the session."""
+
+    texts: list[str] = []
+
+    def take(self) -> tuple[str, ...]:
+        texts, self.texts = tuple(self.texts), []
+        return texts
+
+
+def to_hook_result(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
+    """What a run means on the event of the entry."""
+    name = entry.event
     effect = EFFECTS[name]
     read = out.read(name, effect.specific, run)
     if not read.wrong and read.exit2 and effect.exit2 == "failed" and read.output is None:
@@ -42,27 +46,27 @@ def to_hook_result(
     if read.wrong:
         return HookResult(failed=read.wrong)
     if read.exit2 and entry.rewake:
-        return HookResult(Answer(context=(capped(read.stderr, about),)))
+        return HookResult(Answer(context=(capped(read.stderr, facts),)))
     if read.exit2 and effect.exit2 == "ignored":
         return HookResult(answer=Answer(note=f"exit status 2 is ignored on {name}"))
     draft = Draft(odd=[read.odd] if read.odd else [])
-    _fill(draft, name, effect, read, event, about)
-    context = [capped(text, about) for text in draft.context if text]
+    _fill(draft, name, effect, read, event, facts)
+    context = [capped(text, facts) for text in draft.context if text]
     if context and not event.row.context:
-        carry(context)
+        facts.state(CarriedContext).texts += context
         context = []
-    shown = "\n".join(capped(text, about) for text in draft.to_user if text)
-    return HookResult(_answer(draft, context, read, about), shown, "; ".join(draft.odd))
+    shown = "\n".join(capped(text, facts) for text in draft.to_user if text)
+    return HookResult(_answer(draft, context, read, facts), shown, "; ".join(draft.odd))
 
 
-def _fill(draft: Draft, name: str, effect: Effect, read: ParsedOutput, event: Event, about: SessionFacts) -> None:
+def _fill(draft: Draft, name: str, effect: Effect, read: ParsedOutput, event: Event, facts: SessionFacts) -> None:
     """Everything that the output says, the strongest last."""
     output = read.output
     if effect.more is not None and output is not None:
-        effect.more(draft, read, event, about)
+        effect.more(draft, read, event, facts)
     why = _blocked(draft, effect, read)
     if why is not None and effect.block is not None:
-        effect.block(draft, why or BLOCKED, event, about)
+        effect.block(draft, why or BLOCKED, event, facts)
     if read.exit2 and effect.exit2 == "user":
         draft.to_user.append(read.stderr)
     if effect.plain and read.plain:
@@ -101,11 +105,11 @@ def _stop(draft: Draft, name: str, effect: Effect, reason: str, event: Event) ->
     draft.inject, draft.result = "", None
 
 
-def _answer(draft: Draft, context: list[str], read: ParsedOutput, about: SessionFacts) -> Answer:
+def _answer(draft: Draft, context: list[str], read: ParsedOutput, facts: SessionFacts) -> Answer:
     note = "; ".join(f"{key} has no effect yet" for key in _unheard(read))
     answer = Answer(
-        decision=draft.decision, halt=draft.halt, reason=capped(draft.reason, about), changes=tuple(draft.changes),
-        context=tuple(context), inject=Inject(capped(draft.inject, about)) if draft.inject else None,
+        decision=draft.decision, halt=draft.halt, reason=capped(draft.reason, facts), changes=tuple(draft.changes),
+        context=tuple(context), inject=Inject(capped(draft.inject, facts)) if draft.inject else None,
         result=draft.result, note=note,
     )  # fmt: skip
     return PASS if answer == PASS else answer

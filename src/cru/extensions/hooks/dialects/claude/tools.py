@@ -7,17 +7,38 @@ from typing import Any
 
 import msgspec
 
-from cru.extensions.hooks.model import tool_names
 from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.tools import MILLISECONDS, ArgumentMapping, ToolMapping
 
 NO_OUTPUT = "(no output)"
 """What our `bash` tells the model then."""
 
 
-def call(tool: str, args: Mapping[str, Any], call_id: str, about: SessionFacts) -> dict[str, Any]:
+TOOLS = ToolMapping(
+    tools={
+        "bash": ("Bash",), "read": ("Read",), "write": ("Write",), "edit": ("Edit", "MultiEdit"), "glob": ("Glob",), "grep": ("Grep",),
+        "ls": ("LS",), "fetch": ("WebFetch",), "update_todos": ("TodoWrite",),
+    },
+    arguments={
+        "bash": {"timeout": MILLISECONDS},
+        "grep": {
+            "include": ArgumentMapping("glob"), "ignore_case": ArgumentMapping("-i"), "context": ArgumentMapping("-C"),
+        },
+        "update_todos": {"content": ArgumentMapping("todos")},
+    },
+    dropped={
+        "bash": ("description", "run_in_background"),
+        "grep": ("output_mode", "multiline", "head_limit", "-n", "-A", "-B", "type"),
+        "fetch": ("prompt",),
+    },
+    absolute_paths=True,
+)  # fmt: skip
+
+
+def call(tool: str, args: Mapping[str, Any], call_id: str, facts: SessionFacts) -> dict[str, Any]:
     """Name, arguments and id. Paths are absolute: tools resolve them against the project's root."""
-    tool_input = tool_names.to_foreign_arguments("claude", tool, args, about.root)
-    return {"tool_name": tool_names.foreign_name("claude", tool), "tool_input": tool_input, "tool_use_id": call_id}
+    tool_input = TOOLS.to_foreign(tool, args, facts.root)
+    return {"tool_name": TOOLS.foreign_name(tool), "tool_input": tool_input, "tool_use_id": call_id}
 
 
 def response(tool: str, tool_input: Mapping[str, Any], text: str) -> dict[str, Any]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Kind, ProblemKind
-from cru.extensions.hooks.model.mapping import EventMapping
+from cru.extensions.hooks.model.entry import HookEntry, HookSource, Kind, ProblemKind
+from cru.extensions.hooks.model.mapping import Events, ParsedFile
 from cru.extensions.hooks.parsing.nested import NestedHandler, Shape, handlers, has_no_subject
 from cru.extensions.hooks.parsing.reading import MOST_SECONDS, Reading, bad_regex, definition, mistyped
 from cru.extensions.hooks.parsing.toml import reading_of
@@ -30,19 +30,16 @@ NOTIFICATION = "CODEX_NOTIFICATION"
 NOT_ASYNC = "`async` hooks of Codex are left out: it does not document what becomes of their output"
 
 
-def read_entries(
-    source: HookSource, moments: Mapping[str, Sequence[EventMapping]]
-) -> tuple[list[HookEntry], list[HookFileProblem]]:
+def read_entries(source: HookSource, events: Events) -> ParsedFile:
     """All handlers of a file, and its `notify`. `[features] hooks = false` switches them off."""
     reading = reading_of(source)
-    events = [name for name in moments if name != NOTIFY]
-    shape = Shape(events, (STATE,), GROUP, HANDLER)
+    shape = Shape([name for name in events if name != NOTIFY], (STATE,), GROUP, HANDLER)
     off = _switched_off(reading.value)
-    found = [_entry(reading, moments, one, off) for one in handlers(reading, shape)]
+    found = [_entry(reading, events, one, off) for one in handlers(reading, shape)]
     said = reading.value.get(NOTIFY) if source.path.suffix == ".toml" else None
     if said is not None and said != []:
         found += _notify(reading, said)
-    return found, reading.problems
+    return ParsedFile(found, reading.problems)
 
 
 def _switched_off(value: Mapping[str, Any]) -> bool:
@@ -50,10 +47,10 @@ def _switched_off(value: Mapping[str, Any]) -> bool:
     return isinstance(features, dict) and (features.get("hooks") is False or features.get("codex_hooks") is False)
 
 
-def _entry(reading: Reading, moments: Mapping[str, Sequence[EventMapping]], one: NestedHandler, off: bool) -> HookEntry:
+def _entry(reading: Reading, events: Events, one: NestedHandler, off: bool) -> HookEntry:
     kind = one.one.get("type", "command")
     command = one.one.get("command")
-    matcher, wrong = _matcher(reading, one, moments)
+    matcher, wrong = _matcher(reading, one, events)
     if not isinstance(kind, str) or kind not in TYPES:
         wrong = f"`type` must be one of {', '.join(TYPES)}"
     elif kind == "command" and not (isinstance(command, str) and command.strip()):
@@ -66,10 +63,10 @@ def _entry(reading: Reading, moments: Mapping[str, Sequence[EventMapping]], one:
     )  # fmt: skip
 
 
-def _matcher(reading: Reading, one: NestedHandler, moments: Mapping[str, Sequence[EventMapping]]) -> tuple[str, str]:
+def _matcher(reading: Reading, one: NestedHandler, events: Events) -> tuple[str, str]:
     """The matcher, "" where matchers have no effect, and what is wrong with it."""
     matcher = one.group.get("matcher")
-    if matcher is None or has_no_subject(reading, one, matcher, moments[one.event]):
+    if matcher is None or has_no_subject(reading, one, matcher, events[one.event]):
         return "", ""
     if not isinstance(matcher, str):
         return "", "`matcher` must be a text"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -12,69 +11,81 @@ from msgspec.structs import replace
 
 from cru.events.answers import Change
 from cru.events.stamp import Event
-from cru.extensions.hooks.dialects.codex import output
+from cru.extensions.hooks.dialects.codex import FOOTPRINT, output
 from cru.extensions.hooks.dialects.codex.config import NOTIFICATION, NOTIFY, is_plain, read_entries
-from cru.extensions.hooks.model import tool_names
-from cru.extensions.hooks.model.entry import DialectName, HookEntry, HookFileProblem, HookSource, Layer
+from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.mapping import EventMapping
+from cru.extensions.hooks.model.mapping import (
+    AnswerReader,
+    ConfigFormat,
+    Dialect,
+    EventMapping,
+    Events,
+    LaunchRules,
+    Matching,
+    ParsedFile,
+)
 from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.tools import MILLISECONDS, ArgumentMapping, ToolMapping
 from cru.extensions.hooks.parsing import common
 from cru.extensions.hooks.parsing.spill import spilled
 
-FILES = ("hooks.json", "config.toml")
 BLOCKED = "codex stop"
 """The counter of Stop hooks that made the running turn go on."""
+TOOLS = ToolMapping(
+    tools={
+        "bash": ("Bash", "shell"), "read": ("Read",), "write": ("Write", "apply_patch"), "edit": ("Edit", "apply_patch"), "glob": ("Glob",),
+        "grep": ("Grep",), "ls": ("LS",), "fetch": ("web_search",), "update_todos": ("update_plan",),
+    },
+    arguments={
+        "bash": {"timeout": MILLISECONDS},
+        "grep": {
+            "include": ArgumentMapping("glob"), "ignore_case": ArgumentMapping("-i"), "context": ArgumentMapping("-C"),
+        },
+    },
+    dropped={"bash": ("description", "workdir", "run_in_background")},
+    absolute_paths=True,
+)  # fmt: skip
 
 
-class Codex:
-    """See dialect.Dialect. Two entries with the same command both run."""
-
-    name: DialectName = "codex"
-    runs_equal_once = False
-    events: Mapping[str, Sequence[EventMapping]] = {}
-
-    def places(self, about: SessionFacts) -> list[tuple[Layer, Path]]:
-        user = Path(about.env.get("CODEX_HOME") or about.user_home / ".codex")
-        found: list[tuple[Layer, Path]] = [("user", user / file) for file in FILES]
-        return [*found, *(("project", about.root / ".codex" / file) for file in FILES)]
-
-    def parse(self, source: HookSource) -> tuple[list[HookEntry], list[HookFileProblem]]:
-        return read_entries(source, self.events)
-
-    def matches(self, entry: HookEntry, event: Event, subject: str) -> bool:
-        """A name, a list of names with `|` between, else an unanchored regular expression; on any name that Codex, or cru, has for it."""
-        matcher = entry.matcher
-        if matcher in ("", "*"):
-            return True
-        known = tool_names.names("codex", subject)
-        if is_plain(matcher):
-            return any(word in known for word in matcher.split("|"))
-        wanted = re.compile(matcher)
-        return any(wanted.search(name) for name in known)
-
-    def stdin(self, entry: HookEntry, moment: EventMapping, event: Event, about: SessionFacts) -> bytes:
-        if moment.name == NOTIFY:
-            return b""
-        stamp = event.stamp
-        known: dict[str, Any] = {
-            "session_id": stamp.session_id, "turn_id": about.turn, "transcript_path": str(about.transcript()),
-            "cwd": str(about.cwd), "hook_event_name": moment.name, "model": about.model,
-            "permission_mode": common.MODES.get(about.mode(), "default"), "is_sub_agent": stamp.is_sub_agent,
-        }  # fmt: skip
-        if stamp.is_sub_agent:
-            known |= {"agent_id": stamp.agent_id, "agent_type": "", "depth": stamp.depth}
-        return common.one_line({**known, **(moment.fields(event, about) if moment.fields else {})})
-
-    def environment(self, entry: HookEntry, moment: EventMapping, event: Event, about: SessionFacts) -> dict[str, str]:
-        env = {"CLAUDE_PROJECT_DIR": str(about.root)}
-        return {**env, NOTIFICATION: _notification(event, about)} if moment.name == NOTIFY else env
+def _read(source: HookSource, below: Sequence[ParsedFile], facts: SessionFacts) -> ParsedFile:
+    return read_entries(source, EVENTS)
 
 
-def _notification(event: Event, about: SessionFacts) -> str:
+def _matcher_fits(entry: HookEntry, event: Event, subject: str) -> bool:
+    """A name, a list of names with `|` between, else an unanchored regular expression; on any name that Codex, or cru, has for it."""
+    matcher = entry.matcher
+    if matcher in ("", "*"):
+        return True
+    known = TOOLS.names(subject)
+    if is_plain(matcher):
+        return any(word in known for word in matcher.split("|"))
+    pattern = re.compile(matcher)
+    return any(pattern.search(name) for name in known)
+
+
+def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
+    if mapping.name == NOTIFY:
+        return b""
+    stamp = event.stamp
+    known: dict[str, Any] = {
+        "session_id": stamp.session_id, "turn_id": facts.turn, "transcript_path": str(facts.transcript()),
+        "cwd": str(facts.cwd), "hook_event_name": mapping.name, "model": facts.model,
+        "permission_mode": common.MODES.get(facts.mode(), "default"), "is_sub_agent": stamp.is_sub_agent,
+    }  # fmt: skip
+    if stamp.is_sub_agent:
+        known |= {"agent_id": stamp.agent_id, "agent_type": "", "depth": stamp.depth}
+    return common.one_line({**known, **(mapping.fields(event, facts) if mapping.fields else {})})
+
+
+def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: SessionFacts) -> dict[str, str]:
+    return {NOTIFICATION: _notification(event, facts)} if mapping.name == NOTIFY else {}
+
+
+def _notification(event: Event, facts: SessionFacts) -> str:
     said = {
-        "type": "agent-turn-complete", "thread-id": event.stamp.session_id, "turn-id": about.turn, "cwd": str(about.cwd),
-        "client": "cru", "input-messages": [about.prompt], "last-assistant-message": _field(event, "response"),
+        "type": "agent-turn-complete", "thread-id": event.stamp.session_id, "turn-id": facts.turn, "cwd": str(facts.cwd),
+        "client": "cru", "input-messages": [facts.prompt], "last-assistant-message": common.field(event, "response"),
     }  # fmt: skip
     return msgspec.json.encode(said).decode()
 
@@ -82,89 +93,77 @@ def _notification(event: Event, about: SessionFacts) -> str:
 # what scripts read ----------------------------------------------------------------------------------------------------------------
 
 
-def _field(event: Event, name: str) -> Any:
-    return getattr(event.payload, name, "")
-
-
-def _tool_fields(event: Event, about: SessionFacts) -> dict[str, Any]:
+def _tool_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     tool = common.tool(event)
-    args = tool_names.to_foreign_arguments("codex", tool, common.args(event), about.cwd)
+    args = TOOLS.to_foreign(tool, common.args(event), facts.cwd)
     return {
-        "tool_name": tool_names.foreign_name("codex", tool),
+        "tool_name": TOOLS.foreign_name(tool),
         "tool_input": args,
-        "tool_use_id": _field(event, "call_id"),
+        "tool_use_id": common.field(event, "call_id"),
     }
 
 
-def _asked_fields(event: Event, about: SessionFacts) -> dict[str, Any]:
-    fields = _tool_fields(event, about)
-    fields["tool_input"].setdefault("description", _field(event, "why"))
+def _asked_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
+    fields = _tool_fields(event, facts)
+    fields["tool_input"].setdefault("description", common.field(event, "why"))
     return fields
 
 
-def _called_fields(event: Event, about: SessionFacts) -> dict[str, Any]:
-    return {**_tool_fields(event, about), "tool_response": _field(event, "result") or _field(event, "error")}
+def _called_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
+    return {
+        **_tool_fields(event, facts),
+        "tool_response": common.field(event, "result") or common.field(event, "error"),
+    }
 
 
-def _stop_fields(event: Event, about: SessionFacts) -> dict[str, Any]:
-    active = about.blocks.get(BLOCKED, 0) > 0
-    return {"stop_hook_active": active, "last_assistant_message": _field(event, "response") or None}
+def _stop_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
+    active = facts.blocks.get(BLOCKED, 0) > 0
+    return {"stop_hook_active": active, "last_assistant_message": common.field(event, "response") or None}
 
 
 def _source(event: Event) -> str:
-    return "resume" if _field(event, "resumed") else str(_field(event, "source") or "startup")
+    return "resume" if common.field(event, "resumed") else str(common.field(event, "source") or "startup")
 
 
 def _only(*fields: str) -> Callable[[Event, SessionFacts], dict[str, Any]]:
-    return lambda event, about: {name: _field(event, name) for name in fields}
+    return lambda event, facts: {name: common.field(event, name) for name in fields}
 
 
 def _trigger(event: Event) -> str:
-    return str(_field(event, "trigger"))
+    return str(common.field(event, "trigger"))
 
 
 # what outputs mean ----------------------------------------------------------------------------------------------------------------
 
 
-def _reads(
-    read: Callable[[CommandResult, str], HookResult], name: str
-) -> Callable[[HookEntry, Event, CommandResult, SessionFacts], HookResult]:
-    return lambda entry, event, run, about: spilled(read(run, name), about)
+def _reads(read: Callable[[CommandResult, str], HookResult], name: str) -> AnswerReader:
+    return lambda entry, event, run, facts: spilled(read(run, name), facts)
 
 
-def _on_call(entry: HookEntry, event: Event, run: CommandResult, about: SessionFacts) -> HookResult:
+def _on_call(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
     said = output.calling(run, "PreToolUse")
     for change in said.answer.changes:
         if not isinstance(change.value, dict):
             return HookResult(failed="`updatedInput` is not an object")
-        args = tool_names.to_own_arguments("codex", common.tool(event), change.value)
+        args = TOOLS.to_own(common.tool(event), change.value)
         said = replace(said, answer=replace(said.answer, changes=(Change("args", "set", args),)))
-    return spilled(said, about)
+    return spilled(said, facts)
 
 
-def _on_called(entry: HookEntry, event: Event, run: CommandResult, about: SessionFacts) -> HookResult:
+def _on_called(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
     field = "result" if event.name == "tool:completed" else "error"
-    return spilled(output.called(run, "PostToolUse", field), about)
+    return spilled(output.called(run, "PostToolUse", field), facts)
 
 
-def _on_stop(entry: HookEntry, event: Event, run: CommandResult, about: SessionFacts) -> HookResult:
+def _on_stop(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
     said = output.ended(run, "Stop")
     if said.answer.inject is not None:
-        about.blocks[BLOCKED] = about.blocks.get(BLOCKED, 0) + 1
+        facts.blocks[BLOCKED] = facts.blocks.get(BLOCKED, 0) + 1
     return said
 
 
-def _on_notified(entry: HookEntry, event: Event, run: CommandResult, about: SessionFacts) -> HookResult:
+def _on_notified(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
     return common.failure(run) if run.exit else HookResult()
-
-
-def _ended(*causes: str) -> Callable[[Event], bool]:
-    return lambda event: _field(event, "cause") in causes
-
-
-def _was_run(event: Event) -> bool:
-    """Codex tells of calls that ran; one that was refused or invalid did not."""
-    return _field(event, "which") in ("failed", "timeout")
 
 
 SUB_AGENTS = "sub-agents are not available yet"
@@ -173,59 +172,58 @@ _OBSERVED = {
     for name in ("SessionEnd", "PreCompact", "PostCompact", "Interrupt", "StopFailure")
 }
 
-Codex.events = {
-    "SessionStart": (
-        EventMapping(
-            "SessionStart", "session:started", subject=_source, fields=lambda event, about: {"source": _source(event)},
-            answer=_reads(output.started, "SessionStart"),
-        ),
+
+def _once(name: str, event: str, answer: AnswerReader, **more: Any) -> tuple[EventMapping, ...]:
+    return (EventMapping(name, event, answer=answer, **more),)
+
+
+_TOOL: dict[str, Any] = {"subject": common.tool, "fields": _tool_fields}
+_CALLED: dict[str, Any] = {"subject": common.tool, "fields": _called_fields}
+_COMPACTION: dict[str, Any] = {"subject": _trigger, "subjects": ("manual", "auto"), "fields": _only("trigger")}
+
+EVENTS: Events = {
+    "SessionStart": _once(
+        "SessionStart", "session:started", _reads(output.started, "SessionStart"), subject=_source,
+        subjects=("startup", "resume", "clear", "compact"), fields=lambda event, facts: {"source": _source(event)},
     ),
-    "SessionEnd": (
-        EventMapping(
-            "SessionEnd", "session:ended", subject=lambda event: str(_field(event, "reason")), fields=_only("reason"),
-            answer=_OBSERVED["SessionEnd"],
-        ),
+    "SessionEnd": _once(
+        "SessionEnd", "session:ended", _OBSERVED["SessionEnd"], subject=lambda event: str(common.field(event, "reason")),
+        subjects=("exit", "clear", "resume", "logout", "prompt_input_exit", "other"), fields=_only("reason"),
     ),
-    "UserPromptSubmit": (
-        EventMapping(
-            "UserPromptSubmit", "message:received", accepts=lambda event: event.stamp.source in common.TYPED,
-            fields=lambda event, about: {"prompt": _field(event, "content")},
-            answer=_reads(output.submitted, "UserPromptSubmit"),
-        ),
+    "UserPromptSubmit": _once(
+        "UserPromptSubmit", "message:received", _reads(output.submitted, "UserPromptSubmit"), accepts=common.is_typed,
+        fields=lambda event, facts: {"prompt": common.field(event, "content")},
     ),
-    "PreToolUse": (EventMapping("PreToolUse", "tool:before_call", subject=common.tool, fields=_tool_fields, answer=_on_call),),
-    "PermissionRequest": (
-        EventMapping(
-            "PermissionRequest", "permission:requested", subject=common.tool, fields=_asked_fields,
-            answer=_reads(output.asked, "PermissionRequest"),
-        ),
+    "PreToolUse": _once("PreToolUse", "tool:before_call", _on_call, **_TOOL),
+    "PermissionRequest": _once(
+        "PermissionRequest", "permission:requested", _reads(output.asked, "PermissionRequest"), subject=common.tool, fields=_asked_fields,
     ),
     "PostToolUse": (
-        EventMapping("PostToolUse", "tool:completed", subject=common.tool, fields=_called_fields, answer=_on_called),
-        EventMapping(
-            "PostToolUse", "tool:failed", accepts=_was_run, subject=common.tool, fields=_called_fields, answer=_on_called,
-        ),
+        *_once("PostToolUse", "tool:completed", _on_called, **_CALLED),
+        *_once("PostToolUse", "tool:failed", _on_called, accepts=common.was_run, **_CALLED),
     ),
-    "PreCompact": (
-        EventMapping(
-            "PreCompact", "context:overflow", subject=_trigger, fields=_only("trigger"), answer=_OBSERVED["PreCompact"],
-        ),
+    "PreCompact": _once("PreCompact", "context:overflow", _OBSERVED["PreCompact"], **_COMPACTION),
+    "PostCompact": _once("PostCompact", "session:compacted", _OBSERVED["PostCompact"], **_COMPACTION),
+    "Stop": _once("Stop", "turn:complete", _on_stop, accepts=common.ended_by("done"), fields=_stop_fields),
+    "StopFailure": _once(
+        "StopFailure", "turn:complete", _OBSERVED["StopFailure"], accepts=common.ended_by("error"), fields=_only("error")
     ),
-    "PostCompact": (
-        EventMapping(
-            "PostCompact", "session:compacted", subject=_trigger, fields=_only("trigger"), answer=_OBSERVED["PostCompact"],
-        ),
-    ),
-    "Stop": (EventMapping("Stop", "turn:complete", accepts=_ended("done"), fields=_stop_fields, answer=_on_stop),),
-    "StopFailure": (
-        EventMapping(
-            "StopFailure", "turn:complete", accepts=_ended("error"), fields=_only("error"), answer=_OBSERVED["StopFailure"],
-        ),
-    ),
-    "Interrupt": (
-        EventMapping("Interrupt", "turn:complete", accepts=_ended("interrupted"), answer=_OBSERVED["Interrupt"]),
-    ),
+    "Interrupt": _once("Interrupt", "turn:complete", _OBSERVED["Interrupt"], accepts=common.ended_by("interrupted")),
     "SubagentStart": (EventMapping("SubagentStart", unavailable=SUB_AGENTS, subject=lambda event: ""),),
     "SubagentStop": (EventMapping("SubagentStop", unavailable=SUB_AGENTS, subject=lambda event: ""),),
-    NOTIFY: (EventMapping(NOTIFY, "turn:complete", accepts=_ended("done"), answer=_on_notified),),
+    NOTIFY: _once(NOTIFY, "turn:complete", _on_notified, accepts=common.ended_by("done")),
 }  # fmt: skip
+
+DIALECT = Dialect(
+    name="codex",
+    footprint=FOOTPRINT,
+    events=EVENTS,
+    config=ConfigFormat(read=_read, runs_equal_once=False),
+    matching=Matching(matcher_fits=_matcher_fits),
+    stdin=_stdin,
+    extra_environment=_environment,
+    tools=TOOLS,
+    launch=LaunchRules(
+        shells={"posix": ("bash", "sh", "brush"), "windows": ("cmd",)}, variables={"CLAUDE_PROJECT_DIR": "root"}
+    ),
+)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
 
 from cru.config.closest import did_you_mean
-from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Kind, ProblemKind, is_lua_file
-from cru.extensions.hooks.model.mapping import EventMapping
+from cru.extensions.hooks.model.entry import HookEntry, HookSource, Kind, ProblemKind, is_lua_file
+from cru.extensions.hooks.model.mapping import EventMapping, Events, ParsedFile
 from cru.extensions.hooks.parsing.nested import unknown
 from cru.extensions.hooks.parsing.positions import Path as Keys
 from cru.extensions.hooks.parsing.reading import (
@@ -57,16 +57,14 @@ class HandlerSpec(Struct, frozen=True):
     problem: str = ""
 
 
-def read_entries(
-    source: HookSource, moments: Mapping[str, Sequence[EventMapping]], canonical: Any
-) -> tuple[list[HookEntry], list[HookFileProblem]]:
-    """All entries of a file. canonical: the name of an event as the table has it."""
+def read_entries(source: HookSource, events: Events, canonical: Callable[[str], str]) -> ParsedFile:
+    """All entries of a file. canonical: gives the name of an event as the table has it."""
     reading = reading_of(source, comments=True)
-    found = [entry for place in _places(reading) if (entry := _entry(reading, moments, canonical, place)) is not None]
-    return found, reading.problems
+    entries = [_entry(reading, events, canonical, position) for position in _positions(reading)]
+    return ParsedFile([entry for entry in entries if entry is not None], reading.problems)
 
 
-def _places(reading: Reading) -> Iterator[EntryPosition]:
+def _positions(reading: Reading) -> Iterator[EntryPosition]:
     value, is_toml = reading.value, reading.source.path.suffix == ".toml"
     if not is_toml:
         unknown(reading, {key: None for key in value if not is_misspelt(key)}, ("hooks", "$schema"), ())
@@ -89,9 +87,7 @@ def _places(reading: Reading) -> Iterator[EntryPosition]:
         )
 
 
-def _entry(
-    reading: Reading, moments: Mapping[str, Sequence[EventMapping]], canonical: Any, place: EntryPosition
-) -> HookEntry | None:
+def _entry(reading: Reading, events: Events, canonical: Callable[[str], str], place: EntryPosition) -> HookEntry | None:
     line = reading.line(*place.at)
     if not isinstance(place.one, dict):
         reading.wrong("an entry must be an object", WRITE, line=line, kind=ProblemKind.PART)
@@ -104,8 +100,8 @@ def _entry(
             "entries are flat", "the nested form belongs into .claude/settings.json", line=line, kind=ProblemKind.PART
         )
         return None
-    if event not in moments:
-        hint = (_of_others(called) or did_you_mean(called, moments)) if called else WRITE
+    if event not in events:
+        hint = (_of_others(called) or did_you_mean(called, events)) if called else WRITE
         wrong = f"there is no event `{called}`" if called else "an entry needs an `event`"
         reading.wrong(wrong, hint, line=line, kind=ProblemKind.PART)
         return None
@@ -119,19 +115,19 @@ def _entry(
         enabled=one["enabled"] is not False, asynchronous=bool(one["async"]), once=bool(one["once"]),
         sequential=bool(one["sequential"]), include_sub_agents=bool(one["include_sub_agents"]),
         on_error=ON_ERROR.get(one["on_error"] or "", ""), priority=100 if one["priority"] is None else one["priority"],
-        definition=said, problem=mistyped(place.one, TYPES) or done.problem or _wrong(one, done, moments[event]),
+        definition=said, problem=mistyped(place.one, TYPES) or done.problem or _wrong(one, done, events[event]),
         cwd=os.path.expanduser(one["cwd"] or ""),
     )  # fmt: skip
 
 
 def _of_others(called: str) -> str:
     """Our name for an event that only other systems have, if we have it."""
-    from cru.extensions.hooks.inventory import DIALECTS, load_dialects
+    from cru.extensions.hooks.dialects import foreign_names, load_dialects
 
     plain = called.replace("_", "").lower()
-    for dialect in load_dialects(name for name in DIALECTS if name != "cru").values():
-        for name, moments in dialect.events.items():
-            ours = list(dict.fromkeys(f"`{moment.event}`" for moment in moments if moment.event))
+    for dialect in load_dialects(foreign_names()).values():
+        for name, mappings in dialect.events.items():
+            ours = list(dict.fromkeys(f"`{mapping.event}`" for mapping in mappings if mapping.event))
             if name.lower() == plain and ours:
                 return f"{name} of {dialect.name} is {' or '.join(ours)} here"
     return ""
@@ -186,7 +182,7 @@ def _env(given: Any) -> dict[str, str]:
     return {name: value if isinstance(value, str) else str(value) for name, value in (given or {}).items()}
 
 
-def _wrong(one: Mapping[str, Any], done: HandlerSpec, moments: Sequence[EventMapping]) -> str:
+def _wrong(one: Mapping[str, Any], done: HandlerSpec, mappings: Sequence[EventMapping]) -> str:
     """Why an entry never runs; "" if it does."""
     if one["on_error"] and one["on_error"] not in ON_ERROR:
         return f"`on_error` must be allow, deny or ask, not {one['on_error']}"
@@ -198,19 +194,19 @@ def _wrong(one: Mapping[str, Any], done: HandlerSpec, moments: Sequence[EventMap
     matcher = one["matcher"]
     if matcher and (bad := bad_regex(matcher)):
         return f"invalid matcher {matcher}: {bad}"
-    if matcher and all(moment.subject is None for moment in moments):
+    if matcher and all(mapping.subject is None for mapping in mappings):
         return "there is nothing at this event that `matcher` could look at"
     if done.kind != "command" and one["async"]:
         return "`async` is for commands; a function in the session can start work of its own"
-    return _bad_rule(one["if"], moments) if one["if"] else ""
+    return _bad_rule(one["if"], mappings) if one["if"] else ""
 
 
-def _bad_rule(rule: str, moments: Sequence[EventMapping]) -> str:
+def _bad_rule(rule: str, mappings: Sequence[EventMapping]) -> str:
     from cru.events.catalog import BY_NAME
     from cru.permissions.errors import BadRule
     from cru.permissions.rules import parse_rule
 
-    live = [BY_NAME[moment.event] for moment in moments if moment.event]
+    live = [BY_NAME[mapping.event] for mapping in mappings if mapping.event]
     if not all("args" in row.payload.__struct_fields__ for row in live):
         return "`if` works on events of tools only, so this hook would never run"
     try:

@@ -7,6 +7,7 @@ from typing import Any
 
 from cru.extensions.hooks.dialects.crush.regex import to_python
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, ProblemKind
+from cru.extensions.hooks.model.mapping import ParsedFile
 from cru.extensions.hooks.parsing.reading import LONGEST, WORDS, Reading, bad_regex, definition, seconds_of
 
 TIMEOUT = 30
@@ -21,11 +22,11 @@ def canonical(event: str) -> str:
     return CANONICAL.get(event.replace("_", "").lower(), event)
 
 
-def read_entries(source: HookSource) -> tuple[list[HookEntry], list[HookFileProblem]]:
+def read_entries(source: HookSource) -> ParsedFile:
     """All entries, those under the canonical spelling of an event before its other spellings. One that is invalid makes the file void,
     as in Crush."""
     if source.path.name in SCRIPTS:
-        return [], _script(source)
+        return ParsedFile([], _script(source))
     reading = Reading(source)
     hooks = reading.typed(reading.value, "hooks", dict, {}, kind=ProblemKind.PART)
     found: list[HookEntry] = []
@@ -36,7 +37,7 @@ def read_entries(source: HookSource) -> tuple[list[HookEntry], list[HookFileProb
                 found.append(made)
     if any(problem.kind is ProblemKind.WHOLE_FILE for problem in reading.problems):
         found = []
-    return found, reading.problems
+    return ParsedFile(found, reading.problems)
 
 
 def _script(source: HookSource) -> list[HookFileProblem]:

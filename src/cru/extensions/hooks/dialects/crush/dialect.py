@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+import signal
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -12,87 +12,76 @@ import msgspec
 from cru.events.answers import PASS, Answer, Change
 from cru.events.payloads import MessageReceived
 from cru.events.stamp import Event
+from cru.extensions.hooks.dialects.crush import FOOTPRINT
 from cru.extensions.hooks.dialects.crush.output import Envelope, envelope
 from cru.extensions.hooks.dialects.crush.regex import to_python
-from cru.extensions.hooks.model import tool_names
-from cru.extensions.hooks.model.entry import DialectName, HookEntry, HookFileProblem, HookSource, Layer
+from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.mapping import EventMapping
+from cru.extensions.hooks.model.mapping import (
+    ConfigFormat,
+    Dialect,
+    EventMapping,
+    LaunchRules,
+    Matching,
+    ParsedFile,
+)
 from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.tools import ToolMapping, number_argument
 from cru.extensions.hooks.parsing import common
 
 DENY, HALT = 2, 49
-
-
-class Crush:
-    """See dialect.Dialect."""
-
-    name: DialectName = "crush"
-    runs_equal_once = True
-    events: Mapping[str, Sequence[EventMapping]] = {}
-
-    def places(self, about: SessionFacts) -> list[tuple[Layer, Path]]:
-        """System, user, data folder, then from the project's root down to the working directory, the workspace's own last."""
-        env, home = about.env, about.user_home
-        user = Path(env.get("CRUSH_GLOBAL_CONFIG") or Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "crush")
-        data = Path(env.get("CRUSH_GLOBAL_DATA") or Path(env.get("XDG_DATA_HOME") or home / ".local/share") / "crush")
-        found: list[tuple[Layer, Path]] = [("system", Path("/etc/crush/crush.json"))]
-        found += [("user", user / "crush.json"), ("user", user / "crushrc"), ("user", data / "crush.json")]
-        for folder in _down(about.root, about.cwd):
-            found += [("project", folder / name) for name in ("crush.json", ".crush.json", "crushrc", ".crushrc")]
-        found.append(("project", about.cwd / ".crush" / "crush.json"))
-        return found
-
-    def parse(self, source: HookSource) -> tuple[list[HookEntry], list[HookFileProblem]]:
-        from cru.extensions.hooks.dialects.crush.config import read_entries
-
-        return read_entries(source)
-
-    def matches(self, entry: HookEntry, event: Event, subject: str) -> bool:
-        """An unanchored regular expression on the tool's name: Crush's, or ours. Raises re.error: one that is broken fits nothing."""
-        if not entry.matcher:
-            return True
-        wanted = re.compile(to_python(entry.matcher)[0])
-        return any(wanted.search(name) for name in tool_names.names("crush", subject))
-
-    def stdin(self, entry: HookEntry, moment: EventMapping, event: Event, about: SessionFacts) -> bytes:
-        """Crush's own fields in its order, then what we add."""
-        stamp = event.stamp
-        known: dict[str, Any] = {"event": moment.name, "session_id": stamp.session_id, "cwd": str(about.cwd)}
-        more = {
-            "hook_event_name": moment.name, "is_sub_agent": stamp.is_sub_agent, "agent_id": stamp.agent_id,
-            "depth": stamp.depth,
-        }  # fmt: skip
-        return common.one_line({**known, **(moment.fields(event, about) if moment.fields else {}), **more})
-
-    def environment(self, entry: HookEntry, moment: EventMapping, event: Event, about: SessionFacts) -> dict[str, str]:
-        env = {
-            **MARKERS, **QUIET, "CRUSH_EVENT": moment.name, "CRUSH_SESSION_ID": event.stamp.session_id,
-            "CRUSH_CWD": str(about.cwd), "CRUSH_PROJECT_DIR": str(about.root),
-            "CRUSH_IS_SUB_AGENT": "true" if event.stamp.is_sub_agent else "false",
-        }  # fmt: skip
-        if moment.name == "PreToolUse":
-            given = _tool_input(event, about)
-            env["CRUSH_TOOL_NAME"] = tool_names.foreign_name("crush", common.tool(event))
-            if isinstance(given, dict):
-                env |= {f"CRUSH_TOOL_INPUT_{key.upper()}": _scalar(given[key]) for key in ENV_KEYS if key in given}
-        return env
-
-
 MARKERS = {"CRUSH": "1", "AGENT": "crush", "AI_AGENT": "crush"}
 EDITORS = ("EDITOR", "VISUAL", "GIT_EDITOR", "JJ_EDITOR")
 PAGERS = ("PAGER", "GIT_PAGER", "JJ_PAGER")
 QUIET = {"TERM": "xterm-256color", **dict.fromkeys(EDITORS, "false"), **dict.fromkeys(PAGERS, "cat")}
 """Nothing in a hook may wait for a person, whatever the user's own environment says."""
 ENV_KEYS = ("command", "file_path")
+TOOLS = ToolMapping(
+    tools={
+        "bash": ("bash",), "read": ("view",), "write": ("write",), "edit": ("edit", "multiedit"), "glob": ("glob",), "grep": ("grep",),
+        "ls": ("ls",), "fetch": ("fetch", "web_fetch"), "update_todos": ("todos",),
+    },
+    arguments={"read": {"offset": number_argument("offset", lambda n: max(0, n - 1), lambda n: n + 1)}},
+    dropped={"bash": ("description", "working_dir", "run_in_background", "auto_background_after")},
+)  # fmt: skip
 
 
-def _down(root: Path, cwd: Path) -> list[Path]:
-    """The folders from `root` to `cwd`, both among them; only `cwd` if it lies elsewhere."""
-    if not cwd.is_relative_to(root):
-        return [cwd]
-    parts = cwd.relative_to(root).parts
-    return [root.joinpath(*parts[:n]) for n in range(len(parts) + 1)]
+def _read(source: HookSource, below: Sequence[ParsedFile], facts: SessionFacts) -> ParsedFile:
+    from cru.extensions.hooks.dialects.crush.config import read_entries
+
+    return read_entries(source)
+
+
+def _matcher_fits(entry: HookEntry, event: Event, subject: str) -> bool:
+    """An unanchored regular expression on the tool's name: Crush's, or ours. Raises re.error: one that is broken fits nothing."""
+    if not entry.matcher:
+        return True
+    pattern = re.compile(to_python(entry.matcher)[0])
+    return any(pattern.search(name) for name in TOOLS.names(subject))
+
+
+def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
+    """Crush's own fields in its order, then what we add."""
+    stamp = event.stamp
+    known: dict[str, Any] = {"event": mapping.name, "session_id": stamp.session_id, "cwd": str(facts.cwd)}
+    more = {
+        "hook_event_name": mapping.name, "is_sub_agent": stamp.is_sub_agent, "agent_id": stamp.agent_id,
+        "depth": stamp.depth,
+    }  # fmt: skip
+    return common.one_line({**known, **(mapping.fields(event, facts) if mapping.fields else {}), **more})
+
+
+def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: SessionFacts) -> dict[str, str]:
+    env = {
+        **MARKERS, **QUIET, "CRUSH_EVENT": mapping.name, "CRUSH_SESSION_ID": event.stamp.session_id,
+        "CRUSH_IS_SUB_AGENT": "true" if event.stamp.is_sub_agent else "false",
+    }  # fmt: skip
+    if mapping.name == "PreToolUse":
+        given = _tool_input(event, facts)
+        env["CRUSH_TOOL_NAME"] = TOOLS.foreign_name(common.tool(event))
+        if isinstance(given, dict):
+            env |= {f"CRUSH_TOOL_INPUT_{key.upper()}": _scalar(given[key]) for key in ENV_KEYS if key in given}
+    return env
 
 
 def _scalar(value: Any) -> str:
@@ -108,23 +97,23 @@ def _unread(event: Event) -> str | None:
     return args["_raw"] if set(args) == {"_raw"} and not getattr(event.payload, "valid", True) else None
 
 
-def _tool_input(event: Event, about: SessionFacts) -> Any:
+def _tool_input(event: Event, facts: SessionFacts) -> Any:
     """The arguments; other JSON than an object as it is, an empty object for what is no JSON."""
     raw = _unread(event)
     if raw is None:
-        return tool_names.to_foreign_arguments("crush", common.tool(event), common.args(event), about.cwd)
+        return TOOLS.to_foreign(common.tool(event), common.args(event), facts.cwd)
     value, wrong = common.document(raw)
     return {} if wrong else value
 
 
-def _tool_fields(event: Event, about: SessionFacts) -> dict[str, Any]:
+def _tool_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     return {
-        "tool_name": tool_names.foreign_name("crush", common.tool(event)), "tool_input": _tool_input(event, about),
+        "tool_name": TOOLS.foreign_name(common.tool(event)), "tool_input": _tool_input(event, facts),
         "tool_use_id": getattr(event.payload, "call_id", ""),
     }  # fmt: skip
 
 
-def _prompt_fields(event: Event[MessageReceived], about: SessionFacts) -> dict[str, Any]:
+def _prompt_fields(event: Event[MessageReceived], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
     return {"prompt": payload.content, "attachments": [a.path for a in payload.attachments]}
 
@@ -141,7 +130,7 @@ def _by_exit(run: CommandResult) -> HookResult | None:
     return None
 
 
-def _on_tool(entry: HookEntry, event: Event, run: CommandResult, about: SessionFacts) -> HookResult:
+def _on_tool(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
     judged = _by_exit(run)
     if judged is not None:
         return judged
@@ -154,11 +143,11 @@ def _on_tool(entry: HookEntry, event: Event, run: CommandResult, about: SessionF
             said.odd.append("the call's arguments are not an object, so updated_input is left out")
         else:
             tool = common.tool(event)
-            changes = (Change("args", "merge", tool_names.to_own_arguments("crush", tool, said.updated_input)),)
-    return HookResult(_answer(said, changes, about), warning="; ".join(said.odd))
+            changes = (Change("args", "merge", TOOLS.to_own(tool, said.updated_input)),)
+    return HookResult(_answer(said, changes, facts), warning="; ".join(said.odd))
 
 
-def _on_prompt(entry: HookEntry, event: Event, run: CommandResult, about: SessionFacts) -> HookResult:
+def _on_prompt(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
     judged = _by_exit(run)
     if judged is not None:
         return judged
@@ -171,7 +160,7 @@ def _on_prompt(entry: HookEntry, event: Event, run: CommandResult, about: Sessio
     changes = (Change("content", "set", text),) if text is not None else ()
     rewrote = changes and not said.halt and said.decision != "deny" and text != getattr(event.payload, "content", "")
     told = "rewrote the prompt" if rewrote else ""
-    return HookResult(_answer(said, changes, about), to_user=told, warning="; ".join(said.odd))
+    return HookResult(_answer(said, changes, facts), to_user=told, warning="; ".join(said.odd))
 
 
 def _carries(event: Event, said: Envelope) -> bool:
@@ -179,25 +168,37 @@ def _carries(event: Event, said: Envelope) -> bool:
     return bool(getattr(event.payload, "attachments", ()) or said.context or said.context_files)
 
 
-def _answer(said: Envelope, changes: tuple[Change, ...], about: SessionFacts) -> Answer:
+def _answer(said: Envelope, changes: tuple[Change, ...], facts: SessionFacts) -> Answer:
     """Reasons are those of a deny or a halt; files are named from where the hook ran."""
     stops = said.halt or said.decision == "deny"
     made = Answer(
         decision=said.decision, halt=said.halt, reason=said.reason if stops else "", changes=changes,
         context=(said.context,) if said.context else (),
-        context_files=tuple(str(about.cwd / path) for path in said.context_files),
+        context_files=tuple(str(facts.cwd / path) for path in said.context_files),
     )  # fmt: skip
     return PASS if made == PASS else made
 
 
-TYPED = ("user", "queue", "command")
-
-Crush.events = {
-    "PreToolUse": (EventMapping("PreToolUse", "tool:before_call", subject=common.tool, fields=_tool_fields, answer=_on_tool),),
-    "UserPromptSubmit": (
-        EventMapping(
-            "UserPromptSubmit", "message:received", accepts=lambda event: event.stamp.source in TYPED,
-            fields=_prompt_fields, answer=_on_prompt,
+DIALECT = Dialect(
+    name="crush",
+    footprint=FOOTPRINT,
+    events={
+        "PreToolUse": (EventMapping("PreToolUse", "tool:before_call", subject=common.tool, fields=_tool_fields, answer=_on_tool),),
+        "UserPromptSubmit": (
+            EventMapping(
+                "UserPromptSubmit", "message:received", accepts=common.is_typed, fields=_prompt_fields, answer=_on_prompt,
+            ),
         ),
+    },
+    config=ConfigFormat(read=_read),
+    matching=Matching(matcher_fits=_matcher_fits),
+    stdin=_stdin,
+    extra_environment=_environment,
+    tools=TOOLS,
+    launch=LaunchRules(
+        shells={"posix": ("bash", "sh", "brush"), "windows": ("git-bash", "brush")},
+        end_signal=signal.SIGINT,
+        dispatches_paths=True,
+        variables={"CRUSH_CWD": "cwd", "CRUSH_PROJECT_DIR": "root"},
     ),
-}  # fmt: skip
+)  # fmt: skip

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource
-from cru.extensions.hooks.model.mapping import EventMapping
+from cru.extensions.hooks.model.entry import HookEntry, HookSource
+from cru.extensions.hooks.model.mapping import Events, ParsedFile, PathFact
 from cru.extensions.hooks.parsing.nested import NestedHandler, Shape, handlers, has_no_subject
 from cru.extensions.hooks.parsing.reading import MOST_SECONDS, Reading, given, mistyped, slow_regex
 
@@ -21,8 +21,10 @@ GROUP = ("matcher", "sequential", "hooks")
 HANDLER = ("type", "command", "name", "description", "timeout", "env")
 CHAINED = ("BeforeToolSelection",)
 """Events whose hooks always run one after another: each adds to what the ones before it allow."""
-_FOLDER = "GEMINI_PROJECT_DIR|GEMINI_CWD|CLAUDE_PROJECT_DIR"
-FOLDERS = re.compile(rf"\$(?:\{{({_FOLDER})\}}|({_FOLDER})(?!\w))")
+FOLDERS: dict[str, PathFact] = {"GEMINI_PROJECT_DIR": "root", "GEMINI_CWD": "cwd", "CLAUDE_PROJECT_DIR": "root"}
+"""Gemini's own variables."""
+_NAMES = "|".join(FOLDERS)
+_USED = re.compile(rf"\$(?:\{{({_NAMES})\}}|({_NAMES})(?!\w))")
 
 
 class Switches(Struct, frozen=True):
@@ -32,18 +34,18 @@ class Switches(Struct, frozen=True):
     disabled: frozenset[str] = frozenset()
 
 
-def read_entries(
-    source: HookSource, moments: Mapping[str, Sequence[EventMapping]], below: frozenset[str]
-) -> tuple[list[HookEntry], list[HookFileProblem], Switches]:
-    """All handlers of a file. below: the names that lower layers switch off; they are off here, too."""
+def read_entries(source: HookSource, events: Events, below: frozenset[str]) -> ParsedFile:
+    """All handlers of a file. below: the names that lower layers switch off; they are off here, too. A project cannot switch off what the
+    user has."""
     reading = Reading(source, comments=True)
     switches = _switches(reading)
-    found = list(handlers(reading, Shape(list(moments), CONFIG, GROUP, HANDLER)))
+    found = list(handlers(reading, Shape(list(events), CONFIG, GROUP, HANDLER)))
     chained = {one.event for one in found if _is_sequential(reading, one)} | set(CHAINED)
     off = switches.disabled | below
-    made = [_entry(reading, moments, one, one.event in chained) for one in found]
+    made = [_entry(reading, events, one, one.event in chained) for one in found]
     made = [_switched(entry, switches.enabled, off) for entry in made]
-    return [replace(one, off_by_user=_called(one) in below) for one in made], reading.problems, switches
+    entries = [replace(entry, off_by_user=_called(entry) in below) for entry in made]
+    return ParsedFile(entries, reading.problems, frozenset() if source.layer == "project" else switches.disabled)
 
 
 def _is_sequential(reading: Reading, one: NestedHandler) -> bool:
@@ -62,9 +64,7 @@ def _switches(reading: Reading) -> Switches:
     return Switches(reading.typed(said, "enabled", bool, True, at), disabled)
 
 
-def _entry(
-    reading: Reading, moments: Mapping[str, Sequence[EventMapping]], one: NestedHandler, chained: bool
-) -> HookEntry:
+def _entry(reading: Reading, events: Events, one: NestedHandler, chained: bool) -> HookEntry:
     said = one.one
     command, name = said.get("command"), given(said, "name", str, "")
     kind, wrong = said.get("type", "command"), ""
@@ -75,7 +75,7 @@ def _entry(
     wrong = (
         wrong or mistyped(said, {"name": str, "env": dict}) or _bad_env(said) or mistyped(one.group, {"matcher": str})
     )
-    command, matcher = command if isinstance(command, str) else "", _matcher(reading, moments, one)
+    command, matcher = command if isinstance(command, str) else "", _matcher(reading, events, one)
     if matcher and (slow := slow_regex(matcher)):
         wrong = wrong or f"invalid matcher {matcher}: {slow}"
     return HookEntry(
@@ -100,9 +100,9 @@ def _bad_env(said: Mapping[str, Any]) -> str:
     )
 
 
-def _matcher(reading: Reading, moments: Mapping[str, Sequence[EventMapping]], one: NestedHandler) -> str:
+def _matcher(reading: Reading, events: Events, one: NestedHandler) -> str:
     matcher = str(given(one.group, "matcher", str, "")).strip()
-    return "" if has_no_subject(reading, one, matcher, moments[one.event]) else matcher
+    return "" if has_no_subject(reading, one, matcher, events[one.event]) else matcher
 
 
 def _seconds(reading: Reading, one: NestedHandler) -> float:
@@ -125,7 +125,7 @@ def quoted(command: str) -> str:
     at, quote = 0, ""
     while at < len(command):
         char = command[at]
-        found = FOLDERS.match(command, at) if not quote else None
+        found = _USED.match(command, at) if not quote else None
         length = 1
         if found:
             char, length = f'"{found[0]}"', len(found[0])

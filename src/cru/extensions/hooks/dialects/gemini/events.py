@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct, field
@@ -12,10 +12,10 @@ from cru.events.payloads import MessageBeforeSend, ToolsSelect
 from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.gemini import model
 from cru.extensions.hooks.dialects.gemini.output import GeminiOutput, read, stopping, told
-from cru.extensions.hooks.model import tool_names
+from cru.extensions.hooks.dialects.gemini.tools import TOOLS
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.mapping import EventMapping
+from cru.extensions.hooks.model.mapping import EventMapping, Events
 from cru.extensions.hooks.model.result import CommandResult, HookResult
 from cru.extensions.hooks.parsing import common
 from cru.extensions.hooks.parsing.spill import spilled
@@ -27,61 +27,57 @@ NOT_YET = model.NOT_YET
 Meaning = Callable[[Event[Any], GeminiOutput, SessionFacts], HookResult]
 
 
-def _field(event: Event, name: str) -> Any:
-    return getattr(event.payload, name, "")
-
-
 def _source(event: Event) -> str:
-    return "resume" if _field(event, "resumed") else str(_field(event, "source") or "startup")
+    return "resume" if common.field(event, "resumed") else str(common.field(event, "source") or "startup")
 
 
 def _reason(event: Event) -> str:
-    reason = str(_field(event, "reason"))
+    reason = str(common.field(event, "reason"))
     return reason if reason in REASONS else "other"
 
 
 def _trigger(event: Event) -> str:
-    return str(_field(event, "trigger"))
+    return str(common.field(event, "trigger"))
 
 
-def _tool_fields(event: Event, about: SessionFacts) -> dict[str, Any]:
+def _tool_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     tool = common.tool(event)
-    args = tool_names.to_foreign_arguments("gemini", tool, common.args(event), about.cwd)
-    return {"tool_name": tool_names.foreign_name("gemini", tool), "tool_input": args}
+    args = TOOLS.to_foreign(tool, common.args(event), facts.cwd)
+    return {"tool_name": TOOLS.foreign_name(tool), "tool_input": args}
 
 
-def _called_fields(event: Event, about: SessionFacts) -> dict[str, Any]:
-    text, failed = _field(event, "result") or _field(event, "error"), event.name == "tool:failed"
+def _called_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
+    text, failed = common.field(event, "result") or common.field(event, "error"), event.name == "tool:failed"
     response: dict[str, Any] = {"llmContent": text, "returnDisplay": text}
     return {
-        **_tool_fields(event, about),
+        **_tool_fields(event, facts),
         "tool_response": {**response, "error": {"message": text}} if failed else response,
     }
 
 
-def _asked_fields(event: Event, about: SessionFacts) -> dict[str, Any]:
+def _asked_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    kind = {"shell": "exec", "write": "edit", "fetch": "info"}.get(str(_field(event, "kind")), "info")
-    tool = tool_names.foreign_name("gemini", common.tool(event))
+    kind = {"shell": "exec", "write": "edit", "fetch": "info"}.get(str(common.field(event, "kind")), "info")
+    tool = TOOLS.foreign_name(common.tool(event))
     details = {"type": kind, "title": tool, "tool_name": tool, "detail": getattr(payload, "detail", "")}
     return {"notification_type": "ToolPermission", "message": f"{tool} needs leave", "details": details}
 
 
-def _agent_fields(event: Event, about: SessionFacts) -> dict[str, Any]:
-    active = about.blocks.get(RETRIED, 0) > 0
-    return {"prompt": about.prompt, "prompt_response": _field(event, "response"), "stop_hook_active": active}
+def _agent_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
+    active = facts.blocks.get(RETRIED, 0) > 0
+    return {"prompt": facts.prompt, "prompt_response": common.field(event, "response"), "stop_hook_active": active}
 
 
-def _request_fields(event: Event, about: SessionFacts) -> dict[str, Any]:
+def _request_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
     if isinstance(payload, MessageBeforeSend):
         return {"llm_request": model.request(payload)}
-    return {"llm_request": {"model": about.model, "messages": [], "config": {}}}
+    return {"llm_request": {"model": facts.model, "messages": [], "config": {}}}
 
 
-def _response_fields(event: Event, about: SessionFacts) -> dict[str, Any]:
-    text = _field(event, "content")
-    usage = _field(event, "usage")
+def _response_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
+    text = common.field(event, "content")
+    usage = common.field(event, "usage")
     parts = [{"content": {"role": "model", "parts": [text]}, "finishReason": "STOP", "index": 0}]
     spent = {
         "promptTokenCount": usage.input,
@@ -89,50 +85,50 @@ def _response_fields(event: Event, about: SessionFacts) -> dict[str, Any]:
         "totalTokenCount": usage.input + usage.output,
     }
     return {
-        **_request_fields(event, about),
+        **_request_fields(event, facts),
         "llm_response": {"text": text, "candidates": parts, "usageMetadata": spent},
     }
 
 
-def _select_fields(event: Event, about: SessionFacts) -> dict[str, Any]:
-    known = [tool_names.foreign_name("gemini", name) for name in _field(event, "tools")]
-    return {**_request_fields(event, about), "available_tools": known}
+def _select_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
+    known = [TOOLS.foreign_name(name) for name in common.field(event, "tools")]
+    return {**_request_fields(event, facts), "available_tools": known}
 
 
 # what outputs mean ----------------------------------------------------------------------------------------------------------------
 
 
 def _means(meaning: Meaning) -> Callable[[HookEntry, Event, CommandResult, SessionFacts], HookResult]:
-    def answer(entry: HookEntry, event: Event, run: CommandResult, about: SessionFacts) -> HookResult:
+    def answer(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
         out = read(run)
-        return out if isinstance(out, HookResult) else spilled(meaning(event, out, about), about)
+        return out if isinstance(out, HookResult) else spilled(meaning(event, out, facts), facts)
 
     return answer
 
 
-def _observes(event: Event, out: GeminiOutput, about: SessionFacts) -> HookResult:
+def _observes(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
     return told(out, PASS)
 
 
-def _adds(event: Event, out: GeminiOutput, about: SessionFacts) -> HookResult:
+def _adds(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
     return told(out, Answer(context=out.context))
 
 
-def _before_agent(event: Event, out: GeminiOutput, about: SessionFacts) -> HookResult:
+def _before_agent(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
     return told(out, stopping(out) or Answer(context=out.context))
 
 
-def _after_agent(event: Event, out: GeminiOutput, about: SessionFacts) -> HookResult:
+def _after_agent(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
     odd = f"clearContext {NOT_YET}" if out.specific.get("clearContext") is True else ""
     if not out.goes_on or out.decision != "deny":
         return told(out, stopping(out), odd)
-    if about.blocks.get(RETRIED, 0) >= RETRIES:
+    if facts.blocks.get(RETRIED, 0) >= RETRIES:
         return told(out, PASS, odd, f"has asked for {RETRIES} retries of one prompt; the turn ends here")
-    about.blocks[RETRIED] = about.blocks.get(RETRIED, 0) + 1
+    facts.blocks[RETRIED] = facts.blocks.get(RETRIED, 0) + 1
     return told(out, Answer(inject=Inject(out.why)), odd)
 
 
-def _before_model(event: Event, out: GeminiOutput, about: SessionFacts) -> HookResult:
+def _before_model(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
     payload, patch = event.payload, out.specific.get("llm_request")
     odd = f"llm_response {NOT_YET}: the model is asked" if out.specific.get("llm_response") else ""
     stop = stopping(out)
@@ -142,28 +138,28 @@ def _before_model(event: Event, out: GeminiOutput, about: SessionFacts) -> HookR
     return told(out, Answer(changes=tuple(made)) if made else PASS, odd, *without)
 
 
-def _after_model(event: Event, out: GeminiOutput, about: SessionFacts) -> HookResult:
+def _after_model(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
     """The whole reply, once: what was streamed has been seen."""
     stop = stopping(out)
     odd = f"llm_response {NOT_YET} in AfterModel" if out.specific.get("llm_response") else ""
     return told(out, Answer(decision="deny", halt=True, reason=stop.reason) if stop else PASS, odd)
 
 
-def _before_tool(event: Event, out: GeminiOutput, about: SessionFacts) -> HookResult:
+def _before_tool(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
     """`allow` is no leave: it only says nothing against the call."""
     stop = stopping(out)
     if stop is not None:
         return told(out, stop)
     given, odd, changes = out.specific.get("tool_input"), "", tuple[Change, ...]()
     if isinstance(given, dict):
-        changes = (Change("args", "merge", tool_names.to_own_arguments("gemini", common.tool(event), given)),)
+        changes = (Change("args", "merge", TOOLS.to_own(common.tool(event), given)),)
     elif given is not None:
         odd = "tool_input is no object and is left out"
     decision = out.decision
     return told(out, Answer(decision=decision, reason=out.reason if decision == "ask" else "", changes=changes), odd)
 
 
-def _after_tool(event: Event, out: GeminiOutput, about: SessionFacts) -> HookResult:
+def _after_tool(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
     """A refusal hides what the tool gave: the model reads the reason in its place."""
     text = "result" if event.name == "tool:completed" else "error"
     odd = f"tailToolCallRequest {NOT_YET}" if out.specific.get("tailToolCallRequest") else ""
@@ -175,8 +171,14 @@ def _after_tool(event: Event, out: GeminiOutput, about: SessionFacts) -> HookRes
     return told(out, Answer(context=out.context), odd)
 
 
-class _Selected(Struct):
-    """What the hooks of one firing have said so far. tools: those there are · allowed: in our words · nothing: mode NONE was said."""
+class _Selection(Struct):
+    """What the hooks of one firing of BeforeToolSelection have said so far.
+
+    seq: the firing
+    tools: those there are
+    allowed: of these, in our words
+    nothing: whether a hook said mode NONE
+    """
 
     seq: int
     tools: tuple[str, ...]
@@ -184,38 +186,33 @@ class _Selected(Struct):
     nothing: bool = False
 
 
-class _Selection:
-    """BeforeToolSelection: what the hooks of one firing allow is added up. They run one after another (gemini_config.CHAINED)."""
+class ToolSelections(Struct):
+    """The selections of a session, by agent."""
 
-    def __init__(self) -> None:
-        self._agents: dict[str, _Selected] = {}
+    by_agent: dict[str, _Selection] = field(default_factory=dict)
 
-    def __call__(self, event: Event[ToolsSelect], out: GeminiOutput, about: SessionFacts) -> HookResult:
-        config = out.specific.get("toolConfig")
-        now = self._now(event)
-        if not isinstance(config, dict):
-            return told(out, PASS)
-        odd = f"toolConfig.mode ANY {NOT_YET}: the model may also call nothing" if config.get("mode") == "ANY" else ""
-        wanted = config.get("allowedFunctionNames")
-        now.nothing |= config.get("mode") == "NONE"
-        now.allowed |= (
-            {tool_names.own_name("gemini", str(name)) for name in wanted} if isinstance(wanted, list) else set()
-        )
-        if not now.nothing and not now.allowed:
-            return told(out, PASS, odd)
-        kept = () if now.nothing else tuple(name for name in now.tools if name in now.allowed)
-        return told(out, Answer(changes=(Change("tools", "set", kept),)), odd)
-
-    def _now(self, event: Event[ToolsSelect]) -> _Selected:
+    def current(self, event: Event[ToolsSelect]) -> _Selection:
         stamp, payload = event.stamp, event.payload
-        known = self._agents.get(stamp.agent_id)
+        known = self.by_agent.get(stamp.agent_id)
         if known is None or known.seq != stamp.dispatch_seq:
-            known = self._agents[stamp.agent_id] = _Selected(stamp.dispatch_seq, payload.tools)
+            known = self.by_agent[stamp.agent_id] = _Selection(stamp.dispatch_seq, payload.tools)
         return known
 
 
-def _ran(event: Event) -> bool:
-    return _field(event, "which") in ("failed", "timeout")
+def _select_tools(event: Event[ToolsSelect], out: GeminiOutput, facts: SessionFacts) -> HookResult:
+    """What the hooks of one firing allow is added up. They run one after another (config.CHAINED)."""
+    config = out.specific.get("toolConfig")
+    selection = facts.state(ToolSelections).current(event)
+    if not isinstance(config, dict):
+        return told(out, PASS)
+    warning = f"toolConfig.mode ANY {NOT_YET}: the model may also call nothing" if config.get("mode") == "ANY" else ""
+    names = config.get("allowedFunctionNames")
+    selection.nothing |= config.get("mode") == "NONE"
+    selection.allowed |= {TOOLS.own_name(str(name)) for name in names} if isinstance(names, list) else set()
+    if not selection.nothing and not selection.allowed:
+        return told(out, PASS, warning)
+    kept = () if selection.nothing else tuple(name for name in selection.tools if name in selection.allowed)
+    return told(out, Answer(changes=(Change("tools", "set", kept),)), warning)
 
 
 def _once(name: str, event: str, fields: Any, meaning: Meaning, **more: Any) -> tuple[EventMapping, ...]:
@@ -224,33 +221,38 @@ def _once(name: str, event: str, fields: Any, meaning: Meaning, **more: Any) -> 
 
 _TOOL: dict[str, Any] = {"subject": common.tool}
 
-_MOMENTS: dict[str, tuple[EventMapping, ...]] = {
-    "SessionStart": _once("SessionStart", "session:started", lambda e, a: {"source": _source(e)}, _adds, subject=_source),
-    "SessionEnd": _once("SessionEnd", "session:ended", lambda e, a: {"reason": _reason(e)}, _observes, subject=_reason),
+EVENTS: Events = {
+    "SessionStart": _once(
+        "SessionStart", "session:started", lambda event, facts: {"source": _source(event)}, _adds, subject=_source,
+        subjects=("startup", "resume", "clear", "compact"),
+    ),
+    "SessionEnd": _once(
+        "SessionEnd", "session:ended", lambda event, facts: {"reason": _reason(event)}, _observes, subject=_reason,
+        subjects=(*REASONS, "resume", "other"),
+    ),
     "BeforeAgent": _once(
-        "BeforeAgent", "message:received", lambda e, a: {"prompt": _field(e, "content")}, _before_agent,
-        accepts=lambda event: event.stamp.source in common.TYPED,
+        "BeforeAgent", "message:received", lambda event, facts: {"prompt": common.field(event, "content")}, _before_agent,
+        accepts=common.is_typed,
     ),
     "AfterAgent": _once(
-        "AfterAgent", "turn:complete", _agent_fields, _after_agent, accepts=lambda event: _field(event, "cause") == "done"
+        "AfterAgent", "turn:complete", _agent_fields, _after_agent, accepts=common.ended_by("done")
     ),
     "BeforeModel": _once(
-        "BeforeModel", "message:before_send", _request_fields, _before_model, accepts=lambda event: not event.stamp.purpose
+        "BeforeModel", "message:before_send", _request_fields, _before_model, accepts=lambda event, facts: not event.stamp.purpose
     ),
     "AfterModel": _once("AfterModel", "agent:responded", _response_fields, _after_model),
     "BeforeTool": _once("BeforeTool", "tool:before_call", _tool_fields, _before_tool, **_TOOL),
     "AfterTool": (
         *_once("AfterTool", "tool:completed", _called_fields, _after_tool, **_TOOL),
-        *_once("AfterTool", "tool:failed", _called_fields, _after_tool, accepts=_ran, **_TOOL),
+        *_once("AfterTool", "tool:failed", _called_fields, _after_tool, accepts=common.was_run, **_TOOL),
     ),
-    "PreCompress": _once("PreCompress", "context:overflow", lambda e, a: {"trigger": _trigger(e)}, _observes, subject=_trigger),
+    "PreCompress": _once(
+        "PreCompress", "context:overflow", lambda event, facts: {"trigger": _trigger(event)}, _observes, subject=_trigger,
+        subjects=("manual", "auto"),
+    ),
     "Notification": _once(
-        "Notification", "permission:requested", _asked_fields, _observes, subject=lambda event: "ToolPermission"
+        "Notification", "permission:requested", _asked_fields, _observes, subject=lambda event: "ToolPermission",
+        subjects=("ToolPermission",),
     ),
+    "BeforeToolSelection": _once("BeforeToolSelection", "tools:select", _select_fields, _select_tools),
 }  # fmt: skip
-
-
-def moments() -> Mapping[str, Sequence[EventMapping]]:
-    """The table; each session has its own, since hooks of BeforeToolSelection share what they have said."""
-    selection = _once("BeforeToolSelection", "tools:select", _select_fields, _Selection())
-    return {**_MOMENTS, "BeforeToolSelection": selection}

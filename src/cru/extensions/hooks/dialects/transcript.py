@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from cru.contexts.store import ContextStore
-from cru.extensions.hooks.model import tool_names
+from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.parsing import common
 from cru.files.atomic import replace_file
 from cru.files.regular import append_lines, read_regular
@@ -95,13 +95,11 @@ class Transcript:
 
     def _call(self, entry: Entry) -> dict[str, Any]:
         value, _ = common.document(entry.content or "{}")
-        given = tool_names.to_foreign_arguments(
-            "claude", entry.to, value if isinstance(value, dict) else {}, self._root
-        )
+        given = TOOLS.to_foreign(entry.to, value if isinstance(value, dict) else {}, self._root)
         return {
             "type": "tool_use",
             "id": entry.tool_call_id,
-            "name": tool_names.foreign_name("claude", entry.to),
+            "name": TOOLS.foreign_name(entry.to),
             "input": given,
         }
 

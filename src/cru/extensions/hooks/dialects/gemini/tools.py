@@ -1,0 +1,18 @@
+"""Our tools in the words of Gemini CLI."""
+
+from __future__ import annotations
+
+from cru.extensions.hooks.model.tools import ArgumentMapping, ToolMapping
+
+_FOLDER = {"path": ArgumentMapping("dir_path")}
+
+TOOLS = ToolMapping(
+    tools={
+        "bash": ("run_shell_command",), "read": ("read_file", "read_many_files"), "write": ("write_file",), "edit": ("replace",),
+        "glob": ("glob",), "grep": ("grep_search", "search_file_content"), "ls": ("list_directory",),
+        "fetch": ("web_fetch", "google_web_search"), "update_todos": ("write_todos",),
+    },
+    arguments={"ls": _FOLDER, "glob": _FOLDER, "grep": _FOLDER},
+    dropped={"bash": ("description", "dir_path", "directory"), "fetch": ("prompt",)},
+    absolute_paths=True,
+)  # fmt: skip
