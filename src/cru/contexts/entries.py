@@ -58,6 +58,16 @@ def now() -> int:
     return int(time.time())
 
 
+def format_time(seconds: int | None) -> str:
+    """Unix seconds as local time."""
+    if seconds is None:
+        return "an unknown time"
+    try:
+        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
+    except (OverflowError, ValueError, OSError):
+        return f"second {seconds}"
+
+
 def encode(entry: Entry) -> bytes:
     """One line with its newline. Raises UnicodeEncodeError for text that no JSON file can hold; see `mend`."""
     e = entry

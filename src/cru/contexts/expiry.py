@@ -8,13 +8,12 @@ does, they stand there, with the session id of the context that is meant. A star
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
-from cru.contexts.entries import now
+from cru.contexts.entries import format_time, now
 from cru.contexts.errors import ContextError, ContextHeld
 from cru.contexts.home import Home
 from cru.contexts.identity import META, ensure_session_id, known_session_id, read_meta, update_meta
@@ -116,14 +115,6 @@ def _destroy(home: Home, name: str) -> str:
 def _is_of_another_context(listed: Mapping[str, object], folder: Path) -> bool:
     """Whether the mark in state.json is that of an earlier context of this name."""
     return bool(listed.get(OWNER)) and listed[OWNER] != known_session_id(folder)
-
-
-def format_time(seconds: int) -> str:
-    """Unix seconds as local time."""
-    try:
-        return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
-    except (OverflowError, ValueError, OSError):
-        return f"second {seconds}"
 
 
 def format_duration(seconds: int) -> str:

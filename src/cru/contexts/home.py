@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec.structs import asdict
+
 from cru.contexts.entries import LogProblem
 from cru.contexts.errors import (
     BadName,
@@ -21,7 +23,7 @@ from cru.contexts.errors import (
 )
 from cru.contexts.identity import DEFAULT, check_name, ensure_session_id, is_name, make_folder
 from cru.contexts.inbox import InboxMessage, deliver, read_inbox
-from cru.contexts.lock import ContextLock, LockOwner, LockState, clamp_heartbeat, is_stale, read_lock
+from cru.contexts.lock import ContextLock, LockState, clamp_heartbeat, is_stale, read_lock
 from cru.contexts.settings import ContextSettings
 from cru.contexts.state import CONTEXTS, HomeState, begin_rename, bind_mark, end_rename, load_state, save_state
 from cru.contexts.store import FileContext
@@ -128,20 +130,17 @@ class Home:
 
     def status(self, name: str) -> str:
         """none, active or stale: what the lock files say."""
-        sight = self._read_lock(name)
-        if sight is None:
+        lock = self._read_lock(name)
+        if lock is None:
             return "none"
-        return "stale" if is_stale(sight, self._heartbeat) else "active"
+        return "stale" if is_stale(lock, self._heartbeat) else "active"
 
     def holder(self, name: str) -> dict[str, object] | None:
         """Who holds it: {pid, host, command, since}; {since} if another program does; None if nobody does."""
-        sight = self._read_lock(name)
-        if sight is None:
+        lock = self._read_lock(name)
+        if lock is None:
             return None
-        h: LockOwner | None = sight.owner
-        return (
-            {"pid": h.pid, "host": h.host, "command": h.command, "since": h.since} if h else {"since": sight.last_beat}
-        )
+        return asdict(lock.owner) if lock.owner is not None else {"since": lock.last_beat}
 
     def rename(self, old: str, new: str) -> None:
         """Raises NoSuchContext, NameTaken, ContextHeld, BadName."""
@@ -239,14 +238,14 @@ class Home:
                 raise write_error(self._contexts / name, error) from error
 
     def _remove(self, folder: Path) -> None:
-        """Out of sight with one step."""
+        """Take it away with one step: its name is free at once."""
         if folder.is_symlink():
             folder.unlink()
         else:
             folder.rename(self._contexts / f"{DELETED}{os.urandom(4).hex()}")
 
     def _sweep(self) -> None:
-        """What is out of sight leaves the world, and what a kill left of an earlier removal."""
+        """Delete what `_remove` took away, and what a kill left of an earlier removal."""
         import shutil
 
         for path in self._contexts.glob(f"{DELETED}*"):

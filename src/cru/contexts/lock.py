@@ -18,7 +18,7 @@ from threading import Event, Thread
 import msgspec
 from msgspec import Struct
 
-from cru.contexts.entries import now
+from cru.contexts.entries import format_time, now
 from cru.contexts.errors import ContextHeld, NoSuchContext, write_error
 from cru.files.regular import PRIVATE, read_regular
 
@@ -42,6 +42,14 @@ class LockOwner(Struct, frozen=True):
     host: str
     command: str
     since: int
+
+    @classmethod
+    def this_process(cls, command: str) -> LockOwner:
+        return cls(os.getpid(), os.uname().nodename, command, now())
+
+    @property
+    def is_of_this_host(self) -> bool:
+        return self.host == os.uname().nodename
 
 
 class LockState(Struct, frozen=True):
@@ -135,7 +143,7 @@ class ContextLock:
             _unlink(folder, OWNER)
             owner = os.open(OWNER, os.O_CREAT | os.O_EXCL | os.O_WRONLY, PRIVATE, dir_fd=folder)
             try:
-                os.write(owner, msgspec.json.encode(LockOwner(os.getpid(), os.uname().nodename, self._command, now())))
+                os.write(owner, msgspec.json.encode(LockOwner.this_process(self._command)))
             finally:
                 os.close(owner)
             os.pwrite(beat, b"%d" % now(), 0)
@@ -174,19 +182,19 @@ def read_lock(folder: Path, heartbeat: int) -> LockState | None:
     return LockState(beat, _read_owner(folder / OWNER, beat, heartbeat))
 
 
-def is_stale(sight: LockState, heartbeat: int) -> bool:
+def is_stale(state: LockState, heartbeat: int) -> bool:
     """chibi's rule by the clock; and a process of this host that is gone."""
-    if sight.last_beat is None or now() - sight.last_beat > heartbeat * 3 // 2:
+    if state.last_beat is None or now() - state.last_beat > heartbeat * 3 // 2:
         return True
-    return sight.owner is not None and sight.owner.host == os.uname().nodename and not _is_alive(sight.owner.pid)
+    return state.owner is not None and state.owner.is_of_this_host and not _is_alive(state.owner.pid)
 
 
-def _is_abandoned(sight: LockState | None, heartbeat: int) -> bool:
+def _is_abandoned(state: LockState | None, heartbeat: int) -> bool:
     """Whether `.lock` may be taken over by the owner of the kernel's lock. A cru process of this host that signed it would
     still have the kernel's lock if it lived; its pid may have been given to another process, so that is not asked."""
-    if sight is None or is_stale(sight, heartbeat):
+    if state is None or is_stale(state, heartbeat):
         return True
-    return sight.owner is not None and sight.owner.host == os.uname().nodename
+    return state.owner is not None and state.owner.is_of_this_host
 
 
 def _read_owner(path: Path, beat: int | None, heartbeat: int) -> LockOwner | None:
@@ -236,29 +244,25 @@ def _gone_error(folder: Path) -> NoSuchContext:
 
 def _held_error(folder: Path, heartbeat: int) -> ContextHeld:
     for _ in range(5):  # the holder may be about to sign
-        sight = read_lock(folder, heartbeat)
-        if sight is not None and sight.owner is not None:
+        state = read_lock(folder, heartbeat)
+        if state is not None and state.owner is not None:
             break
         time.sleep(0.004)
     name = folder.name
-    if sight is None:
+    if state is None:
         return ContextHeld(f"context '{name}' is in use by another process", _HINT.format(end="end that process, "))
-    if sight.owner is None:
-        text = f"context '{name}' is in use by another program: {folder / LOCK} was refreshed at {format_time(sight.last_beat)}"
+    if state.owner is None:
+        text = f"context '{name}' is in use by another program: {folder / LOCK} was refreshed at {format_time(state.last_beat)}"
         return ContextHeld(
             text, f"wait until it is done; its lock lapses after {heartbeat * 3 // 2} seconds without a refresh"
         )
-    h = sight.owner
-    ours = h.pid == os.getpid()
-    process = "this process" if ours else f"process {h.pid}"
-    text = f"context '{name}' is in use by {process} on {h.host} ({h.command}) since {format_time(h.since)}"
+    owner = state.owner
+    ours = owner.pid == os.getpid()
+    process = "this process" if ours else f"process {owner.pid}"
+    text = f"context '{name}' is in use by {process} on {owner.host} ({owner.command}) since {format_time(owner.since)}"
     if os.environ.get("CRU_CONTEXT") == name and os.environ.get("CRU_HOME") == str(folder.parent.parent):
         return ContextHeld(f"{text}; this run was started from within its turn", "give it another context with -C NAME")
-    return ContextHeld(text, _HINT.format(end="" if ours else f"end it (Ctrl-C there, or `kill -INT {h.pid}`), "))
-
-
-def format_time(seconds: int | None) -> str:
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds)) if seconds is not None else "an unknown time"
+    return ContextHeld(text, _HINT.format(end="" if ours else f"end it (Ctrl-C there, or `kill -INT {owner.pid}`), "))
 
 
 def _is_alive(pid: int) -> bool:

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import msgspec
 
-from cru.contexts.entries import now
+from cru.contexts.entries import format_time
 from cru.contexts.errors import ContextHeld
-from cru.contexts.lock import NO_FLOCK, LockOwner, format_time
+from cru.contexts.lock import NO_FLOCK, LockOwner
 from cru.files.regular import PRIVATE, open_regular, read_regular
 
 SEAT = ".seat"
@@ -30,7 +30,7 @@ class Presence:
         self._fd = _open_seat(self._path)
         try:  # the name is for people: on a full disk the seat counts without it
             os.ftruncate(self._fd, 0)
-            os.pwrite(self._fd, msgspec.json.encode(LockOwner(os.getpid(), os.uname().nodename, command, now())), 0)
+            os.pwrite(self._fd, msgspec.json.encode(LockOwner.this_process(command)), 0)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
                 os.close(self._fd)

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cru.models.encoding import FragmentCache, LastValue
-from cru.models.exchange import Say
 from cru.models.failures import RequestFacts
 from cru.models.openai_compatible import OpenAIReply, tell_dropped
-from cru.models.protocol import ModelUnavailable, NoModel
+from cru.models.protocol import ModelUnavailable, NoModel, Say
 from cru.models.tool_schema import call_schema, parse_call
 from cru.values.messages import Delta, End, Message, Request, Span, Text, ToolSpec, system_text
 

@@ -10,7 +10,7 @@ from typing import Protocol
 import msgspec
 
 from cru.models.failures import TRIES, RequestFacts, delay_asked_for, delay_before_retry, error_for_status
-from cru.models.protocol import BrokenReply, ModelError, ModelRefused, ModelUnavailable
+from cru.models.protocol import BrokenReply, ModelError, ModelRefused, ModelUnavailable, Say
 from cru.models.sse import SseDecoder
 from cru.net.errors import BadUrl, NetError
 from cru.net.http import Response
@@ -24,7 +24,6 @@ _DRAIN_SECONDS = 0.1
 _FIELDS = (b"data", b"event", b"id", b"retry", b":")
 
 Sleep = Callable[[float], Awaitable[None]]
-Say = Callable[[str], None]
 
 
 class ReplyReader(Protocol):

@@ -9,8 +9,9 @@ from msgspec import Struct
 
 from cru.models import encoding
 from cru.models.encoding import FragmentCache, LastValue
-from cru.models.exchange import NOT_JSON, Exchange, Say, unfinished_error, unreadable_error
+from cru.models.exchange import NOT_JSON, Exchange, unfinished_error, unreadable_error
 from cru.models.failures import ArgumentLimit, ErrorObject, RequestFacts, error_for_object, to_error_object
+from cru.models.protocol import Say
 from cru.values.messages import (
     CallPart,
     Delta,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from typing import Protocol
 
 from cru.values.errors import CruError
@@ -45,6 +45,10 @@ class BrokenReply(ModelError):
     def __init__(self, message: str, hint: str = "", *, retryable: bool = True) -> None:
         super().__init__(message, hint)
         self.retryable = retryable
+
+
+Say = Callable[[str], None]
+"""Takes a sentence for the user."""
 
 
 class Model(Protocol):

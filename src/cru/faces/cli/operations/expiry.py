@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from cru.contexts.entries import now
-from cru.contexts.expiry import UNITS, format_duration, format_time, set_mark
+from cru.contexts.entries import format_time, now
+from cru.contexts.expiry import UNITS, format_duration, set_mark
 from cru.faces.cli.flags import UsageProblem
 from cru.faces.cli.operations.flag_run import FlagRun
 
