@@ -11,7 +11,7 @@ from tests.tools.box import Box, alive, in_child, until
 
 from cru.process.capture import TextCapture
 from cru.process.run import Ending, run_program
-from cru.tools import command
+from cru.tools import shell
 from cru.tools.protocol import ArgumentError, ToolError, ToolResult, ToolTimeout
 from cru.tools.settings import ToolSettings
 
@@ -124,7 +124,7 @@ def test_a_timeout_ends_everything_that_was_started(box: Box) -> None:
 
 
 def test_what_ignores_a_polite_request_is_killed(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(command, "run_program", partial(run_program, ending=Ending(grace=0.1)))
+    monkeypatch.setattr(shell, "run_program", partial(run_program, ending=Ending(grace=0.1)))
     start = time.monotonic()
     with pytest.raises(ToolTimeout):
         box.call("bash", command="trap '' TERM; echo $$ >pids; while :; do sleep 0.05; done", timeout=0.2)

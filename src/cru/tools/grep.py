@@ -16,12 +16,11 @@ from cru.files.glob import BadGlob, compile_search_glob, expand_braces
 from cru.process.capture import TextCapture
 from cru.process.run import ProcessResult
 from cru.tools.arguments import Grep
-from cru.tools.command import run_command
 from cru.tools.paths import printable, require_status, resolve
 from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolResult, ToolTimeout
 from cru.tools.scan import MATCHES, SearchJob, searched_files
 from cru.tools.settings import ToolOptions
-from cru.tools.shell import find_program
+from cru.tools.shell import find_program, run_command
 from cru.tools.walk import WalkStopped, deadline
 
 WIDTH = 500

@@ -1,15 +1,17 @@
-"""The tool `bash`."""
+"""The tool `bash`, and how tools run programs."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import lru_cache
 
 from cru.process.capture import TextCapture
-from cru.process.run import ProcessResult
+from cru.process.child import Program
+from cru.process.errors import StartError
+from cru.process.run import ProcessResult, run_program
 from cru.tools.arguments import Bash
-from cru.tools.command import run_command
-from cru.tools.protocol import ToolContext, ToolResult, ToolTimeout
+from cru.tools.protocol import ToolContext, ToolError, ToolResult, ToolTimeout
 from cru.tools.settings import ToolOptions
 
 
@@ -58,3 +60,11 @@ def find_program(name: str, path: str) -> str | None:
 @lru_cache(maxsize=4)
 def _shell(path: str) -> str:
     return find_program("bash", path) or find_program("bash", "/bin:/usr/bin:/usr/local/bin") or "/bin/sh"
+
+
+async def run_command(argv: Sequence[str], running: ToolContext, seconds: float, capture: TextCapture) -> ProcessResult:
+    """Run it in the project root with the environment of tools, at most so many seconds. Raises ToolError if it cannot be started."""
+    try:
+        return await run_program(Program(tuple(argv), running.root, running.env, is_marked=True), seconds, capture)
+    except StartError as error:
+        raise ToolError(error.message, error.hint) from error
