@@ -41,7 +41,7 @@ def add_command(
     """Let a person type `/name`. A name that is taken stays with whom it belongs to, and the plugin is told."""
     hint = hint or " ".join(p.name if p.required else f"[{p.name}]" for p in params)
     commands, owner = host.session.parts.commands, host.plugin.name
-    run = partial(_run, host, name, function)
+    run = partial(_run_command, host, name, function)
     problem = commands.add(Command(name, description, run, owner=owner, hint=hint, where=host.plugin.where(function)))
     if problem:
         host.problem(problem)
@@ -84,16 +84,16 @@ class PluginCommandContext(Object):
 
     def __init__(self, host: Host, name: str) -> None:
         self._host = host
-        self._kept: dict[str, object] = {}
+        self._values: dict[str, object] = {}
         self.session = SessionView(host)
         self.session_id = host.session.parts.store.session_id
         self.handler_name = name
 
     def set(self, key: str, value: object = None) -> None:
-        self._kept[key] = value
+        self._values[key] = value
 
     def get(self, key: str) -> object:
-        return self._kept.get(key)
+        return self._values.get(key)
 
     async def emit(self, name: str, payload: object = None) -> None:
         """Raise an event of one's own; those who listen to that name hear it before this returns."""
@@ -110,7 +110,7 @@ class PluginCommandContext(Object):
         self._host.session.parts.bus.stream.tell(CommandSaid(self.handler_name, text, is_error))
 
 
-async def _run(host: Host, name: str, function: Callable[..., object], typed: str) -> CommandResult:
+async def _run_command(host: Host, name: str, function: Callable[..., object], typed: str) -> CommandResult:
     """Call the function in its plugin's name. Raises CommandFailed."""
     token = HOST.set(host)
     try:
@@ -137,11 +137,11 @@ def _read_result(host: Host, name: str, value: object) -> CommandResult:
         warn(f"{host.plugin.name}: /{name} returned a {lua_type(value)}; a text, a table or nil is understood")
         return CommandResult()
     unknown_keys.check_result(f"{host.plugin.name}: /{name}", value, RESULT_KEYS)
-    message = _text("message", value)
+    message = _read_text("message", value)
     try:
-        if error := _text("error", value):
+        if error := _read_text("error", value):
             raise CommandFailed(error)
-        inject = _inject(value)
+        inject = _read_inject(value)
     except (CommandFailed, BadArgument):
         if message:
             host.session.parts.bus.stream.tell(CommandSaid(name, message))
@@ -149,7 +149,7 @@ def _read_result(host: Host, name: str, value: object) -> CommandResult:
     return CommandResult(message) if inject is None else CommandResult(message, inject.content, inject.model)
 
 
-def _inject(value: Mapping[str, object]) -> Inject | None:
+def _read_inject(value: Mapping[str, object]) -> Inject | None:
     if value.get("inject") is None or value["inject"] is False:
         return None
     inject = values.read_inject(value["inject"], model=value.get("model"))
@@ -158,7 +158,7 @@ def _inject(value: Mapping[str, object]) -> Inject | None:
     return inject
 
 
-def _text(field: str, value: Mapping[str, object]) -> str:
+def _read_text(field: str, value: Mapping[str, object]) -> str:
     raw = value.get(field)
     if raw is None or raw is False:
         return ""

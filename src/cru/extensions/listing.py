@@ -14,32 +14,32 @@ LINE = re.compile(r"\.\w+:(\d+)")
 
 def plugin_rows(extensions: Extensions) -> list[dict[str, object]]:
     """Every plugin by name: how it is, and all that it registered."""
-    return [_row(extensions, plugin) for plugin in sorted(extensions.plugins, key=lambda plugin: plugin.name)]
+    return [_plugin_row(extensions, plugin) for plugin in sorted(extensions.plugins, key=lambda plugin: plugin.name)]
 
 
 def format_row(row: dict[str, Any]) -> list[str]:
     """One plugin as text."""
     version = f" {row['version']}" if row["version"] else ""
     lines = [f"{row['name'] + version:<20} {row['language']:<7} {row['state']:<9} {row['layer']:<8} {row['file']}"]
-    lines += [f"  handler:   {_handler(handler)}" for handler in row["handlers"]]
+    lines += [f"  handler:   {_handler_text(handler)}" for handler in row["handlers"]]
     for key in ("tools", "commands", "services"):
         if row[key]:
             mark = "/" if key == "commands" else ""
             lines.append(f"  {key + ':':<10} {', '.join(mark + name for name in row[key])}")
-    return lines + [f"  {'error:':<10} {_sentence(text)}" for text in row["errors"]]
+    return lines + [f"  {'error:':<10} {_on_one_line(text)}" for text in row["errors"]]
 
 
-def _sentence(text: str) -> str:
+def _on_one_line(text: str) -> str:
     """An error and its hint on one line."""
     return "; ".join(" ".join(line.split()) for line in text.splitlines() if line.strip()).replace(":;", ":")
 
 
-def _handler(handler: dict[str, object]) -> str:
+def _handler_text(handler: dict[str, object]) -> str:
     pattern = f" pattern {handler['pattern']}" if handler["pattern"] else ""
     return f"{handler['event']} priority {handler['priority']}{pattern} {handler['where']}".rstrip()
 
 
-def _row(extensions: Extensions, loaded: LoadedPlugin) -> dict[str, object]:
+def _plugin_row(extensions: Extensions, loaded: LoadedPlugin) -> dict[str, object]:
     session, found = extensions.session, loaded.found
     row: dict[str, Any] = {
         "name": loaded.name, "owner": loaded.name, "version": found.manifest.version if found.manifest is not None else "",

@@ -53,8 +53,8 @@ def installed_packages(home: Path, path: Sequence[str] | None = None) -> tuple[P
         known = PackageCache(())
     if known.folders == folders:
         return known.packages
-    packages = tuple(_scan([folder for folder, mtime in folders if mtime]))
-    _keep(file, PackageCache(folders, packages))
+    packages = tuple(_scan_folders([folder for folder, mtime in folders if mtime]))
+    _write_cache(file, PackageCache(folders, packages))
     return packages
 
 
@@ -65,7 +65,7 @@ def _mtime(folder: str) -> int:
         return 0
 
 
-def _keep(file: Path, cache: PackageCache) -> None:
+def _write_cache(file: Path, cache: PackageCache) -> None:
     from cru.files.atomic import replace_file
 
     try:
@@ -74,10 +74,10 @@ def _keep(file: Path, cache: PackageCache) -> None:
         pass  # only slower: the next start looks again
 
 
-def _scan(folders: list[str]) -> Iterator[Package]:
+def _scan_folders(folders: list[str]) -> Iterator[Package]:
     seen: set[str] = set()
     for folder in folders:
-        for record in _records(folder):
+        for record in _package_records(folder):
             name, _, version = record.rpartition(".")[0].partition("-")
             package = re.sub(r"[-_.]+", "-", name).lower()
             if package in seen:
@@ -88,7 +88,7 @@ def _scan(folders: list[str]) -> Iterator[Package]:
                 yield Package(key, value, version.partition("-py")[0] or "0.0.0", file)
 
 
-def _records(folder: str) -> list[str]:
+def _package_records(folder: str) -> list[str]:
     try:
         return sorted(name for name in os.listdir(folder) if name.endswith(RECORDS))
     except OSError:  # an archive, or a folder that Python cannot read either

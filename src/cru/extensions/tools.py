@@ -177,14 +177,14 @@ class PluginTool:
         finally:
             HOST.reset(token)
         try:
-            return _result(value)
+            return _to_result(value)
         except BaseException as raised:  # the boundary around an object of a plugin that is looked at
             if from_outside(raised):
                 raise
             raise ToolError(f"what it returned cannot be read: {described(raised)}") from raised
 
 
-def _result(value: object) -> ToolResult:
+def _to_result(value: object) -> ToolResult:
     if isinstance(value, Mapping) and value.get("error"):
         return ToolResult(str(value["error"]), is_error=True)
     return ToolResult(value if isinstance(value, str) else msgspec.json.encode(value, enc_hook=repr).decode())

@@ -52,22 +52,22 @@ def check_plugin_table(host: Host, table: Mapping[str, object], spell: Callable[
     """The table that a plugin returned, or its module: it may hold anything, so only what is nearly a known name and of its kind is
     told. `said` has values, or the names of their types in Lua."""
     for key in sorted(map(str, table)):
-        kind = _kind(table[key])
+        kind = _type_name(table[key])
         known = TABLES if kind == "table" else FUNCTIONS if kind == "function" else ()
         if kind == "table" and key.lower() in HANDLER_TABLES:
             host.problem(
                 f"`{key}` is not read: a handler is registered with `cru.on(event, function)` or an annotation `@handler`"
             )
-        elif key.lower() not in known and _is_slip(key.lower(), near := closest(key, known) or ""):
+        elif key.lower() not in known and _is_misspelled(key.lower(), near := closest(key, known) or ""):
             host.problem(f"`{key}` is not read; did you mean `{spell(near)}`?")
 
 
-def _is_slip(key: str, name: str) -> bool:
+def _is_misspelled(key: str, name: str) -> bool:
     """Nearer than a beginning of the name (`set`, `on`) that means something else."""
     return bool(name) and distance(key, name) <= max(1, len(key) // 3)
 
 
-def _kind(value: object) -> str:
+def _type_name(value: object) -> str:
     if isinstance(value, str):
         return value
     return "table" if isinstance(value, Mapping) else "function" if callable(value) else ""

@@ -15,7 +15,7 @@ def string(value: object, name: str, opts: dict[str, object] | None = None) -> s
 
     Example: cru.check.string("x", "title") --> "x"
     """
-    checked: str | None = _typed("string", value, name, opts)
+    checked: str | None = _check_type("string", value, name, opts)
     return checked
 
 
@@ -25,7 +25,7 @@ def number(value: object, name: str, opts: dict[str, object] | None = None) -> f
     Example: pcall(cru.check.number, 7, "count", {max=5}) --> false
     """
     fields = options("cru.check.number", opts, ("min", "max", "optional"))
-    checked: float | None = _typed("number", value, name, {"optional": fields.get("optional")})
+    checked: float | None = _check_type("number", value, name, {"optional": fields.get("optional")})
     if checked is not None:
         least, most = fields.get("min"), fields.get("max")
         if least is not None and checked < least:
@@ -40,7 +40,7 @@ def boolean(value: object, name: str, opts: dict[str, object] | None = None) -> 
 
     Example: cru.check.boolean(true, "force") --> true
     """
-    checked: bool | None = _typed("boolean", value, name, opts)
+    checked: bool | None = _check_type("boolean", value, name, opts)
     return checked
 
 
@@ -49,7 +49,7 @@ def table(value: object, name: str, opts: dict[str, object] | None = None) -> ob
 
     Example: pcall(cru.check.table, 1, "opts") --> false
     """
-    return _typed("table", value, name, opts)
+    return _check_type("table", value, name, opts)
 
 
 def func(value: object, name: str, opts: dict[str, object] | None = None) -> Callable[..., object] | None:
@@ -57,7 +57,7 @@ def func(value: object, name: str, opts: dict[str, object] | None = None) -> Cal
 
     Example: pcall(cru.check.func, 1, "callback") --> false
     """
-    checked: Callable[..., Any] | None = _typed("function", value, name, opts)
+    checked: Callable[..., Any] | None = _check_type("function", value, name, opts)
     return checked
 
 
@@ -91,13 +91,13 @@ def settings(given: dict[str, Any] | None, defaults: dict[str, Any]) -> dict[str
             near = did_you_mean(str(key), defaults) or f"settings are {', '.join(sorted(map(str, defaults)))}"
             log("warn", f"{section} {key}: no such setting; {near}")
             continue
-        settings[key] = _typed(lua_type(defaults[key]), value, f"{section} {key}", None)
+        settings[key] = _check_type(lua_type(defaults[key]), value, f"{section} {key}", None)
         if lua_type(value) == "number" and not value >= 0:
             raise BadArgument(f"{section} {key}: must be 0 or more, got {tostring(value)}")
     return settings
 
 
-def _typed(kind: str, value: Any, name: str, opts: dict[str, Any] | None) -> Any:
+def _check_type(kind: str, value: Any, name: str, opts: dict[str, Any] | None) -> Any:
     fields = options(f"cru.check.{'func' if kind == 'function' else kind}", opts, ("optional",))
     if value is None and fields.get("optional"):
         return None

@@ -23,9 +23,9 @@ def get(key: str) -> object:
     Example: cru.config.get("no such setting") --> nil
     """
     name, *path = text("cru.config.get", "key", key).split(".")
-    setting: Any = _plugin(name)
+    setting: Any = _plugin_section(name)
     if setting is None:
-        return _settings().get(key) if key not in WITHHELD else None
+        return _all_settings().get(key) if key not in WITHHELD else None
     for part in path:
         setting = setting.get(part) if isinstance(setting, Mapping) else None
     return dict(setting) if isinstance(setting, Mapping) else setting
@@ -50,20 +50,20 @@ def section(name: str) -> dict[str, object] | None:
 
     Example: cru.config["no such plugin"] --> nil
     """
-    section = _plugin(name)
+    section = _plugin_section(name)
     return None if section is None else dict(section)
 
 
-def _plugin(name: str) -> Mapping[str, object] | None:
+def _plugin_section(name: str) -> Mapping[str, object] | None:
     here = host()
     if name == here.plugin.name:
         return here.plugin.config
-    plugins = _settings().get("plugins")
+    plugins = _all_settings().get("plugins")
     section = plugins.get(name) if isinstance(plugins, Mapping) else None
     return section if isinstance(section, Mapping) else None
 
 
-def _settings() -> dict[str, object]:
+def _all_settings() -> dict[str, object]:
     """All settings in plain types, secrets masked, with what scripts changed."""
     session = host().session
     settings = session.parts.services.settings

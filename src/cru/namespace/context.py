@@ -67,8 +67,8 @@ async def compact(session_id: str | None = None) -> Values:
     parts = host().session.parts
     try:
         check_session("cru.context.compact", session_id)
-        _between_prompts(parts, "cru.context.compact")
-        with _held(parts):
+        _check_between_prompts(parts, "cru.context.compact")
+        with _locked(parts):
             await compaction.compact_by_hand(parts, await parts.choose(""))
     except CruError as error:
         return Values((None, error.message))
@@ -100,13 +100,13 @@ def remove(session_id: str | None, which: dict[str, object]) -> Values:
         where = "cru.context.remove"
         check_session(where, session_id)
         fields = options(where, which, ("type", "n", "start", "end"))
-        _between_prompts(parts, where)
+        _check_between_prompts(parts, where)
         entries = parts.store.visible()
         messages = [entry for entry in entries if entry.entry_type == MESSAGE]
-        removed = _chosen(where, fields, messages)
+        removed = _select(where, fields, messages)
         if removed:
-            remaining = _without(entries, {entry.id for entry in removed})
-            with _held(parts):
+            remaining = _remaining(entries, {entry.id for entry in removed})
+            with _locked(parts):
                 parts.store.anchor("compaction", parts.store.summary(), [entry.id for entry in remaining])
                 parts.history = History(parts.store.visible())
     except CruError as error:
@@ -127,7 +127,7 @@ def attach(session_id: str | None, words: str, opts: dict[str, object] | None = 
         key = options(where, opts, ("key",)).get("key")
     except BadArgument as error:
         return Values((False, error.message))
-    attachments, owner = _attached(), host()
+    attachments, owner = _attachments(), host()
     if key is not None and key in attachments.keys:
         return Values((False, f"`{key}` is attached already"))
     if attachments.used + len(content) > ATTACH_LIMIT:
@@ -164,7 +164,7 @@ class _Attached:
         return Answer(context=texts)
 
 
-def _attached() -> _Attached:
+def _attachments() -> _Attached:
     session = host().session
 
     def make() -> _Attached:
@@ -175,18 +175,18 @@ def _attached() -> _Attached:
     return session.family_state(_ATTACHED, make)
 
 
-def _between_prompts(parts: Parts, where: str) -> None:
+def _check_between_prompts(parts: Parts, where: str) -> None:
     if find_unfinished(parts.store.visible(), parts.root) is not None:
         hint = "do it on turn:complete or session:idle"
         raise NamespaceError(f"{where}: a prompt is being answered; {hint}", hint)
 
 
-def _held(parts: Parts) -> AbstractContextManager[None]:
+def _locked(parts: Parts) -> AbstractContextManager[None]:
     """The context's lock, unless this session holds it already."""
     return nullcontext() if getattr(parts.store, "held", False) else parts.store.lock("a script")
 
 
-def _chosen(where: str, fields: dict[str, object], messages: Sequence[Entry]) -> Sequence[Entry]:
+def _select(where: str, fields: dict[str, object], messages: Sequence[Entry]) -> Sequence[Entry]:
     kind = fields.get("type")
     if kind == "all":
         return messages
@@ -199,12 +199,12 @@ def _chosen(where: str, fields: dict[str, object], messages: Sequence[Entry]) ->
     raise BadArgument(f"{where}: unknown type `{kind}`", "types are all, first, last, indices")
 
 
-def _without(entries: Sequence[Entry], removed: set[str]) -> list[Entry]:
+def _remaining(entries: Sequence[Entry], removed: set[str]) -> list[Entry]:
     """The entries that stay: what refers to a message, and the calls and results of a reply, go with it."""
-    return list(_kept(entries, removed, set()))
+    return list(_remaining_entries(entries, removed, set()))
 
 
-def _kept(entries: Sequence[Entry], removed: set[str], calls: set[str]) -> Iterator[Entry]:
+def _remaining_entries(entries: Sequence[Entry], removed: set[str], calls: set[str]) -> Iterator[Entry]:
     replies = {entry.metadata.get("reply", entry.id) for entry in entries if entry.id in removed}
     for entry in entries:
         if entry.entry_type == TOOL_CALL and entry.metadata.get("reply") in replies:

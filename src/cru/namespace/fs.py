@@ -26,10 +26,10 @@ def read(path: str) -> str | Values:
 
     Example: cru.fs.read("no such file") --> nil
     """
-    with _doing("read", path) as place:
+    with _resolved_path("read", path) as place:
         try:
             with open(open_regular(place), "rb", buffering=0) as file:
-                if os.fstat(file.fileno()).st_size <= LARGEST and len(data := _some(file)) <= LARGEST:
+                if os.fstat(file.fileno()).st_size <= LARGEST and len(data := _read_limited(file)) <= LARGEST:
                     return data.decode("utf-8", "surrogateescape")
         except (FileNotFoundError, NotADirectoryError) as error:
             return Values((None, f"fs.read {path}: {error.strerror}"))
@@ -41,7 +41,7 @@ def write(path: str, content: str) -> None:
 
     Example: cru.fs.write("notes/today.md", "hello") --> nil
     """
-    _put("write", path, content, "w")
+    _write_file("write", path, content, "w")
 
 
 def append(path: str, content: str) -> None:
@@ -49,7 +49,7 @@ def append(path: str, content: str) -> None:
 
     Example: cru.fs.append("log.txt", "one line\\n") --> nil
     """
-    _put("append", path, content, "a")
+    _write_file("append", path, content, "a")
 
 
 def mkdir(path: str) -> None:
@@ -57,7 +57,7 @@ def mkdir(path: str) -> None:
 
     Example: cru.fs.mkdir("a/b/c") --> nil
     """
-    with _doing("mkdir", path) as place:
+    with _resolved_path("mkdir", path) as place:
         os.makedirs(place, exist_ok=True)
 
 
@@ -66,7 +66,7 @@ def exists(path: str) -> bool:
 
     Example: cru.fs.exists("no such file") --> false
     """
-    with _doing("exists", path) as place:
+    with _resolved_path("exists", path) as place:
         return os.path.exists(place)
 
 
@@ -75,7 +75,7 @@ def is_file(path: str) -> bool:
 
     Example: cru.fs.is_file(".") --> false
     """
-    with _doing("is_file", path) as place:
+    with _resolved_path("is_file", path) as place:
         return os.path.isfile(place)
 
 
@@ -84,7 +84,7 @@ def is_dir(path: str) -> bool:
 
     Example: cru.fs.is_dir(".") --> true
     """
-    with _doing("is_dir", path) as place:
+    with _resolved_path("is_dir", path) as place:
         return os.path.isdir(place)
 
 
@@ -93,7 +93,7 @@ def remove(path: str) -> None:
 
     Example: pcall(cru.fs.remove, "no such file") --> false
     """
-    with _doing("remove", path) as place:
+    with _resolved_path("remove", path) as place:
         if os.path.isdir(place) and not os.path.islink(place):
             import shutil
 
@@ -107,7 +107,7 @@ def list_(path: str = ".") -> list[str]:
 
     Example: #cru.fs.list(".") >= 0 --> true
     """
-    with _doing("list", path) as place:
+    with _resolved_path("list", path) as place:
         return sorted(os.listdir(place))
 
 
@@ -116,9 +116,9 @@ def copy(source: str, target: str) -> None:
 
     Example: pcall(cru.fs.copy, "no such file", "b") --> false
     """
-    with _doing("copy", source) as place:
+    with _resolved_path("copy", source) as place:
         os.close(open_regular(place))
-    with _doing("copy to", target) as other:
+    with _resolved_path("copy to", target) as other:
         import shutil
 
         shutil.copy(place, other)
@@ -129,7 +129,7 @@ def rename(old: str, new: str) -> None:
 
     Example: pcall(cru.fs.rename, "no such file", "b") --> false
     """
-    with _doing("rename", old) as place, _doing("rename to", new) as other:
+    with _resolved_path("rename", old) as place, _resolved_path("rename to", new) as other:
         os.replace(place, other)
 
 
@@ -138,9 +138,9 @@ def resolve(path: str) -> str:
     return os.path.join(host().session.parts.root, path)
 
 
-def _put(action: str, path: str, content: str, mode: str) -> None:
+def _write_file(action: str, path: str, content: str, mode: str) -> None:
     text(f"cru.fs.{action}", "content", content)
-    with _doing(action, path) as place:
+    with _resolved_path(action, path) as place:
         os.makedirs(os.path.dirname(place) or ".", exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | (os.O_APPEND if mode == "a" else os.O_TRUNC)
         with open(
@@ -149,7 +149,7 @@ def _put(action: str, path: str, content: str, mode: str) -> None:
             file.write(content)
 
 
-def _some(file: RawIOBase) -> bytes:
+def _read_limited(file: RawIOBase) -> bytes:
     """A file's content, or a little more than may be read: files of /proc do not tell their size."""
     pieces: list[bytes] = []
     size = 0
@@ -160,7 +160,7 @@ def _some(file: RawIOBase) -> bytes:
 
 
 @contextmanager
-def _doing(action: str, path: str) -> Iterator[str]:
+def _resolved_path(action: str, path: str) -> Iterator[str]:
     """The resolved path; what goes wrong with it says what was done and where."""
     text(f"cru.fs.{action.partition(' ')[0]}", "path", path)
     try:

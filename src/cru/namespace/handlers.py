@@ -44,10 +44,10 @@ class Context(Object):
         return SessionView(self._host)
 
     def set(self, key: str, value: object = None) -> None:
-        self._chain()[key] = value
+        self._shared_values()[key] = value
 
     def get(self, key: str) -> object:
-        return self._chain().get(key)
+        return self._shared_values().get(key)
 
     async def emit(self, name: str, payload: object = None) -> None:
         """Raise an event of one's own; those who listen to that name hear it before this returns, the same plugin too. At most 16
@@ -60,7 +60,7 @@ class Context(Object):
         finally:
             FRAME.reset(token)
 
-    def _chain(self) -> dict[str, object]:
+    def _shared_values(self) -> dict[str, object]:
         """What the handlers of this dispatch share."""
         shared: dict[str, Any] = self._host.session.shared
         if shared.get("chain", (0,))[0] != self._seq:
@@ -80,10 +80,10 @@ class PluginHandler:
         self._function = function
         self._priority = priority
         self._label = label
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
 
     def __call__(self, event: Event) -> Returned:
-        if self._stopped(event):
+        if self._is_stopped(event):
             return Answer(note="a handler before it stopped the rest")
         table, sent = event_table(self._name, event)
         context = Context(self._host, event, self._label, self._priority)
@@ -95,43 +95,43 @@ class PluginHandler:
         if result is None:
             return None
         if type(result) is not dict and isawaitable(result):
-            return self._waited(event, result, sent)
-        return self._answer(event, result, sent)
+            return self._await_answer(event, result, sent)
+        return self._read_answer(event, result, sent)
 
-    async def _waited(self, event: Event, awaitable: Awaitable[object], sent: Mapping[str, object]) -> Answer:
+    async def _await_answer(self, event: Event, awaitable: Awaitable[object], sent: Mapping[str, object]) -> Answer:
         token = HOST.set(self._host)
         try:
             result = await awaitable
             while isawaitable(result):  # an `async def` that returns another one's call
-                result = await self._host.plugin.invoke(_same, result)
+                result = await self._host.plugin.invoke(_identity, result)
         finally:
             HOST.reset(token)
-        return self._answer(event, result, sent)
+        return self._read_answer(event, result, sent)
 
-    def _answer(self, event: Event, result: object, sent: Mapping[str, object]) -> Answer:
+    def _read_answer(self, event: Event, result: object, sent: Mapping[str, object]) -> Answer:
         if isinstance(result, Answer):
             return limit_texts(result)
         answer, warnings = parse.parse_answer(self._name, event.row, result, sent)
         for key, text in warnings.items():
-            self._tell(key, text)
+            self._warn_once(key, text)
         if answer.decision == "deny" and not answer.halt and event.row.name == "turn:complete":
             # crucible: only the handlers after it are stopped
             self._host.session.shared["stopped"] = event.stamp.dispatch_seq
             return replace(answer, decision="none", reason="", note=f"stops the rest: {answer.reason}")
         return answer
 
-    def _tell(self, key: str, text: str) -> None:
+    def _warn_once(self, key: str, text: str) -> None:
         """Tell once what of its answers does not count."""
-        if key in self._told:
+        if key in self._warned:
             return
-        self._told.add(key)
+        self._warned.add(key)
         owner = self._host.plugin.name
         place = self._host.plugin.where(self._function) or self._label
         self._host.session.parts.bus.stream.warn(f"{owner} ({place}): {text}", owner)
 
-    def _stopped(self, event: Event) -> bool:
+    def _is_stopped(self, event: Event) -> bool:
         return bool(self._host.session.shared.get("stopped") == event.stamp.dispatch_seq)
 
 
-def _same(awaitable: object) -> object:
+def _identity(awaitable: object) -> object:
     return awaitable

@@ -31,7 +31,7 @@ def load(path: Path, rescue: Rescue | None = None) -> dict[str, object]:
         if not isinstance(content, dict):
             raise msgspec.DecodeError("not an object")
     except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
-        return _aside(path, str(error), rescue(raw) if rescue is not None else {})
+        return _set_aside(path, str(error), rescue(raw) if rescue is not None else {})
     return content
 
 
@@ -58,7 +58,7 @@ def update(path: Path, change: Callable[[dict[str, object]], T], rescue: Rescue 
     return result
 
 
-def _aside(path: Path, why: str, rescued: dict[str, object]) -> dict[str, object]:
+def _set_aside(path: Path, why: str, rescued: dict[str, object]) -> dict[str, object]:
     """Out of the way with it; what is rescued stands in its place from now on."""
     from cru.files.atomic import replace_file, set_aside
 

@@ -49,7 +49,7 @@ def get(name: str) -> dict[str, object] | None:
 
     Example: cru.modes.plan.description --> "only reads"
     """
-    mode = _modes(host().session).own.get(name)
+    mode = _session_modes(host().session).own.get(name)
     if mode is not None:
         rules = {"default": mode.default, "allow": list(mode.allow), "deny": list(mode.deny), "ask": list(mode.ask)}
         tools = "*" if mode.tools is None else list(mode.tools)
@@ -70,7 +70,7 @@ def set_(name: str, definition: dict[str, object] | None = None) -> None:
     if name in MODES or name in ALIASES:
         raise BadArgument(f"{where}: a built-in mode cannot be changed", "choose another name")
     if definition is None:
-        known = _modes(session)
+        known = _session_modes(session)
         if known.own.remove(where, name) and known.current == name and name not in known.own:
             switch_mode(session, _BASE)
         return
@@ -84,7 +84,7 @@ def set_(name: str, definition: dict[str, object] | None = None) -> None:
         raise BadArgument(f"{where}: unknown permission `{default}`", f"it is {', '.join(STANCES)}")
     lists = {kind: tuple(texts(where, kind, rules.get(kind))) for kind in ("allow", "deny", "ask")}
     description = text(where, "description", fields.get("description", ""))
-    known, here = _modes(session), host()
+    known, here = _session_modes(session), host()
     known.own.set(here.plugin.name, name, Mode(name, description, globs, default, **lists))
 
     def take_back() -> None:
@@ -97,12 +97,12 @@ def set_(name: str, definition: dict[str, object] | None = None) -> None:
 
 def current_mode(session: PluginSession) -> str:
     """The name of the mode that holds now."""
-    return _modes(session).current or session.parts.gate.mode
+    return _session_modes(session).current or session.parts.gate.mode
 
 
 def switch_mode(session: PluginSession, name: str) -> None:
     """Change the mode. Raises UnknownMode."""
-    known = _modes(session)
+    known = _session_modes(session)
     if name in known.own:
         session.parts.gate.mode = _BASE
         known.current = name
@@ -111,42 +111,44 @@ def switch_mode(session: PluginSession, name: str) -> None:
         known.current = ""
 
 
-def _modes(session: PluginSession) -> _Modes:
+def _session_modes(session: PluginSession) -> _Modes:
     """The modes that scripts defined. The first look registers the two handlers that apply them."""
 
     def make() -> _Modes:
         modes, on = _Modes(Layers()), partial(session.parts.bus.registry.on, owner="cru", where="cru.modes")
-        on(ToolsSelect, lambda event: _select(session, modes, event))
-        on(ToolBeforeCall, lambda event: _judge(session, modes, event), priority=1000)
+        on(ToolsSelect, lambda event: _select_tools(session, modes, event))
+        on(ToolBeforeCall, lambda event: _judge_call(session, modes, event), priority=1000)
         return modes
 
     return session.family_state("modes", make)
 
 
-def _active(session: PluginSession, modes: _Modes) -> Mode | None:
+def _active_mode(session: PluginSession, modes: _Modes) -> Mode | None:
     """The mode of one's own that holds; a face may have changed the built-in mode since."""
     return modes.own.get(modes.current) if session.parts.gate.mode == _BASE else None
 
 
-def _select(session: PluginSession, modes: _Modes, event: Event[ToolsSelect]) -> Answer:
-    mode = _active(session, modes)
+def _select_tools(session: PluginSession, modes: _Modes, event: Event[ToolsSelect]) -> Answer:
+    mode = _active_mode(session, modes)
     if mode is None or mode.tools is None:
         return PASS
     return Answer(changes=(Change("tools", "set", matching_names(event.payload.tools, mode.tools)),))
 
 
-def _judge(session: PluginSession, modes: _Modes, event: Event[ToolBeforeCall]) -> Answer:
-    mode = _active(session, modes)
+def _judge_call(session: PluginSession, modes: _Modes, event: Event[ToolBeforeCall]) -> Answer:
+    mode = _active_mode(session, modes)
     if mode is None:
         return PASS
     call = event.payload
     subject = _subject(session, call)
     label = f"{mode.name} mode"
-    if _hit(mode.deny, call.name, subject) or (mode.tools is not None and not matching_names([call.name], mode.tools)):
+    if _matches_rule(mode.deny, call.name, subject) or (
+        mode.tools is not None and not matching_names([call.name], mode.tools)
+    ):
         return Answer(decision="deny", reason=f"{label} refuses `{call.name}`")
-    if _hit(mode.ask, call.name, subject):
+    if _matches_rule(mode.ask, call.name, subject):
         return Answer(decision="ask", reason=f"{label} asks before `{call.name}`")
-    if _hit(mode.allow, call.name, subject) or mode.default == "allow":
+    if _matches_rule(mode.allow, call.name, subject) or mode.default == "allow":
         return Answer(decision="allow", reason=label)
     return Answer(decision="deny", reason=f"{label} refuses `{call.name}`") if mode.default == "deny" else PASS
 
@@ -159,7 +161,7 @@ def _subject(session: PluginSession, call: ToolBeforeCall) -> str:
         return ""
 
 
-def _hit(rules: tuple[str, ...], name: str, subject: str) -> bool:
+def _matches_rule(rules: tuple[str, ...], name: str, subject: str) -> bool:
     for rule in rules:
         tool, colon, pattern = rule.partition(":")
         if matching_names([name], [tool]) and (not colon or glob.matches_text(glob.parse_glob(pattern), subject)):

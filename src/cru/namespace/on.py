@@ -55,13 +55,13 @@ def register_handler(event: str, function: Callable[..., Any], options: dict[str
     here = host()
     where = options.pop("where", "") or here.plugin.where(function)
     name = str(options.pop("name", "") or label or where)
-    priority = _priority(options.get("priority", 100))
+    priority = _read_priority(options.get("priority", 100))
     handler = PluginHandler(here, event, function, priority, name)
     fields = {**options, "priority": priority, "where": where}
     if here.plugin.dialect == "lua":
         fields["limit"] = NO_LIMIT  # the machine has its own, which stands still while a dialog is open
     ids = []
-    for target, pattern in _targets(event, where):
+    for target, pattern in _target_events(event, where):
         narrowed = {**fields, "pattern": pattern} if pattern else fields
         try:
             ids.append(here.listen(target, handler, **narrowed))
@@ -112,7 +112,7 @@ def _decorator(event: str, options: dict[str, object]) -> Callable[[F], F]:
     return decorate
 
 
-def _targets(event: str, where: str) -> list[tuple[str, str]]:
+def _target_events(event: str, where: str) -> list[tuple[str, str]]:
     """Our events behind a name; for an event of one's own, the row of those, narrowed to the name."""
     targets = []
     for name in table.alias_of(event).events:
@@ -120,7 +120,7 @@ def _targets(event: str, where: str) -> list[tuple[str, str]]:
             find(name)
         except EventError:
             _warn_unknown(event, where)
-            return [("custom", _literal(event))]
+            return [("custom", _literal_pattern(event))]
         targets.append((name, ""))
     return targets
 
@@ -135,12 +135,12 @@ def _warn_unknown(event: str, where: str) -> None:
         here.problem(f"{where}: `{event}` is no event of cru{hint} It is heard only if a script emits it.")
 
 
-def _literal(name: str) -> str:
+def _literal_pattern(name: str) -> str:
     """A pattern that matches just this name."""
     return "".join(f"\\{c}" if c in "*?[]{}\\" else c for c in name)
 
 
-def _priority(value: object) -> int:
+def _read_priority(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadArgument(f"cru.on: priority must be a number, not {value!r}")
     try:

@@ -48,7 +48,7 @@ async def options(tree: dict[str, object]) -> None:
     Example: cru.options({type="group", args={loud={type="toggle", set=function(info, value) end}}}) --> nil
     """
     here = host()
-    entries = tuple(_walk((), table("cru.options", "tree", tree), {}))
+    entries = tuple(_read_options((), table("cru.options", "tree", tree), {}))
     trees = here.session.family_state("options", dict[str, OptionTree])
     trees[here.plugin.name] = OptionTree(here, entries)
     here.own(lambda: trees.pop(here.plugin.name, None), "options")
@@ -61,19 +61,23 @@ async def options(tree: dict[str, object]) -> None:
 
 async def describe_options(session: PluginSession, plugin: str) -> list[dict[str, object]]:
     """For faces: the options of a plugin in order, with {path, type, value} and the fields of SHOWN, functions called."""
-    tree = _tree(session, plugin)
+    tree = _find_tree(session, plugin)
     rows = []
     for option in tree.options:
-        fields = {name: await _value(tree, option, option.fields.get(name)) for name in SHOWN}
+        fields = {name: await _current_value(tree, option, option.fields.get(name)) for name in SHOWN}
         present = {name: value for name, value in fields.items() if value is not None}
-        value = None if option.type in ("group", "execute") else await _value(tree, option, option.fields.get("get"))
+        value = (
+            None
+            if option.type in ("group", "execute")
+            else await _current_value(tree, option, option.fields.get("get"))
+        )
         rows.append({"path": list(option.path), "type": option.type, "value": value, "order": ORDER, **present})
     return sorted(rows, key=lambda row: (len(row["path"]) > 1, row["path"][:-1], row["order"]))
 
 
 async def change_option(session: PluginSession, plugin: str, path: str, value: object = None) -> None:
     """For faces: set an option by its dotted path, or run an `execute`. Raises BadArgument, and what the plugin raises."""
-    tree = _tree(session, plugin)
+    tree = _find_tree(session, plugin)
     option = next((entry for entry in tree.options if ".".join(entry.path) == path), None)
     if option is None:
         from cru.config.closest import did_you_mean
@@ -81,7 +85,7 @@ async def change_option(session: PluginSession, plugin: str, path: str, value: o
         raise BadArgument(
             f"{plugin} has no option `{path}`", did_you_mean(path, [".".join(o.path) for o in tree.options])
         )
-    if await _value(tree, option, option.fields.get("disabled")):
+    if await _current_value(tree, option, option.fields.get("disabled")):
         raise BadArgument(f"the option `{path}` of {plugin} is disabled")
     name = "func" if option.type == "execute" else "set"
     work = option.fields.get(name)
@@ -90,7 +94,7 @@ async def change_option(session: PluginSession, plugin: str, path: str, value: o
     if option.type == "execute":
         await Callback(work, tree.host).call(option.info)
         return
-    await _fits(tree, option, path, value)
+    await _check_value(tree, option, path, value)
     await Callback(work, tree.host).call(option.info, value)
     token = HOST.set(tree.host)
     try:
@@ -99,7 +103,7 @@ async def change_option(session: PluginSession, plugin: str, path: str, value: o
         HOST.reset(token)
 
 
-def _walk(path: tuple[str, ...], spec: dict[str, object], above: dict[str, object]) -> Iterator[Option]:
+def _read_options(path: tuple[str, ...], spec: dict[str, object], above: dict[str, object]) -> Iterator[Option]:
     where = f"cru.options: {'.'.join(path) or 'the tree'}"
     kind = spec.get("type", "group" if "args" in spec else None)
     if kind not in TYPES:
@@ -115,14 +119,16 @@ def _walk(path: tuple[str, ...], spec: dict[str, object], above: dict[str, objec
         return
     below = {name: fields[name] for name in INHERITED if fields.get(name) is not None}
     for key, inner in table(where, "args", spec.get("args")).items():
-        yield from _walk((*path, text(where, "every key", key)), table(f"{where}.{key}", "the option", inner), below)
+        yield from _read_options(
+            (*path, text(where, "every key", key)), table(f"{where}.{key}", "the option", inner), below
+        )
 
 
-async def _value(tree: OptionTree, option: Option, field: Any) -> Any:
+async def _current_value(tree: OptionTree, option: Option, field: Any) -> Any:
     return await Callback(field, tree.host).call(option.info) if callable(field) else field
 
 
-async def _fits(tree: OptionTree, option: Option, path: str, value: Any) -> None:
+async def _check_value(tree: OptionTree, option: Option, path: str, value: Any) -> None:
     """That a value is of the option's type. Raises BadArgument."""
     where = f"option {path}"
     plain_data.check(where, value)
@@ -136,7 +142,7 @@ async def _fits(tree: OptionTree, option: Option, path: str, value: Any) -> None
         if isinstance(most, (int, float)) and value > most:
             raise BadArgument(f"{where}: value must be at most {tostring(most)}, got {tostring(value)}")
     if option.type == "select":
-        values = await _value(tree, option, option.fields.get("values"))
+        values = await _current_value(tree, option, option.fields.get("values"))
         known = list(values or ())
         if value not in known:
             raise BadArgument(
@@ -144,7 +150,7 @@ async def _fits(tree: OptionTree, option: Option, path: str, value: Any) -> None
             )
 
 
-def _tree(session: PluginSession, plugin: str) -> OptionTree:
+def _find_tree(session: PluginSession, plugin: str) -> OptionTree:
     tree = session.family_state("options", dict[str, OptionTree]).get(plugin)
     if tree is None:
         raise BadArgument(f"the plugin {plugin} has no options")

@@ -52,7 +52,7 @@ def set_status(opts: dict[str, object]) -> None:
     progress = fields.get("progress")
     part = None if progress is None else min(1.0, number(where, "progress", progress, 0))
     key, words = text(where, "key", fields.get("key")), tostring(fields.get("text") or "")
-    _status(StatusChanged(host().plugin.name, key, words, level, part))
+    _set_status(StatusChanged(host().plugin.name, key, words, level, part))
 
 
 def clear_status(opts: dict[str, object]) -> None:
@@ -63,7 +63,7 @@ def clear_status(opts: dict[str, object]) -> None:
     where = "cru.clear_status"
     fields = options(where, opts, ("session", "key"))
     check_session(where, fields.get("session"))
-    _status(StatusChanged(host().plugin.name, text(where, "key", fields.get("key")), ""))
+    _set_status(StatusChanged(host().plugin.name, text(where, "key", fields.get("key")), ""))
 
 
 def statusline_set(session_id: str | None, key: str, value: object) -> dict[str, object]:
@@ -78,7 +78,7 @@ def statusline_set(session_id: str | None, key: str, value: object) -> dict[str,
         text(where, "key", key)
     except BadArgument as error:
         return {"ok": False, "reason": error.message}
-    line = _line()
+    line = _statusline()
     words = tostring(value)[:MOST_CHARACTERS]
     if key not in line and len(line) >= MOST_KEYS:
         return {"ok": False, "reason": f"a session takes {MOST_KEYS} keys"}
@@ -97,15 +97,15 @@ def statusline_clear(session_id: str | None, key: str) -> dict[str, object]:
     where = "cru.statusline.clear"
     try:
         check_session(where, session_id)
-        removed = _line().remove(where, text(where, "key", key))
+        removed = _statusline().remove(where, text(where, "key", key))
     except BadArgument as error:
         return {"ok": False, "reason": error.message}
     if removed:
-        _tell(StatusChanged(host().plugin.name, key, _line().get(key, ""), place="statusline"))
+        _tell(StatusChanged(host().plugin.name, key, _statusline().get(key, ""), place="statusline"))
     return {"ok": True, "unchanged": not removed}
 
 
-def _line() -> Layers:
+def _statusline() -> Layers:
     here = host()
     line = here.session.family_state("statusline", Layers)
     owner, tell = here.plugin.name, here.session.parts.bus.stream.tell
@@ -118,7 +118,7 @@ def _line() -> Layers:
     return line
 
 
-def _status(change: StatusChanged) -> None:
+def _set_status(change: StatusChanged) -> None:
     """Show it, and remember which keys of the plugin say something."""
     here = host()
     statuses = here.session.family_state("status", dict[str, set[str]])

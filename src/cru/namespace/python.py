@@ -38,10 +38,10 @@ class Family:
         self[name] = value
 
     def __getitem__(self, key: str) -> object:
-        return load_target(self._indexed(key)[0])(key)
+        return load_target(self._index_functions(key)[0])(key)
 
     def __setitem__(self, key: str, value: object) -> None:
-        assign = self._indexed(key)[1]
+        assign = self._index_functions(key)[1]
         if not assign:
             raise AttributeError(f"cru.{self}.{key} cannot be assigned")
         load_target(assign)(key, value)
@@ -63,7 +63,7 @@ class Family:
     def __repr__(self) -> str:
         return f"<names of cru{'.' if str(self) else ''}{self}>"
 
-    def _indexed(self, key: str) -> tuple[str, str]:
+    def _index_functions(self, key: str) -> tuple[str, str]:
         if str(self) not in INDEXED:
             raise AttributeError(f"cru.{self}.{key} cannot be assigned or looked up by key")
         return INDEXED[str(self)]

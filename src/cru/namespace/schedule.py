@@ -98,31 +98,31 @@ class _Failures:
     def __init__(self, work: Callback) -> None:
         self.running = 0
         self._work = work
-        self._last, self._more = "", 0
+        self._last, self._repeats = "", 0
 
     async def call(self) -> None:
         try:
             await self._work.call()
         except Exception as error:  # noqa: BLE001  the boundary around code of an extension: reported
             self.running += 1
-            self._failed(error)
+            self._report(error)
         else:
             self.running = 0
             self.end()
 
     def end(self) -> None:
         """Tell how often the last error came again."""
-        if self._more:
-            times = "once more" if self._more == 1 else f"{self._more} more times"
+        if self._repeats:
+            times = "once more" if self._repeats == 1 else f"{self._repeats} more times"
             host = self._work.host
             text = f"{host.plugin.name}: scheduled function: it failed {times}: {self._last}"
             host.session.parts.bus.stream.warn(text, host.plugin.name)
-        self._last, self._more = "", 0
+        self._last, self._repeats = "", 0
 
-    def _failed(self, error: Exception) -> None:
+    def _report(self, error: Exception) -> None:
         text = str(error_value(error))
         if text == self._last:
-            self._more += 1
+            self._repeats += 1
             return
         self.end()
         report_failure(self._work.host, error, "scheduled function")

@@ -46,8 +46,8 @@ def define(spec: dict[str, Any]) -> dict[str, Any]:
         name,
         tostring(fields.get("desc") or ""),
         bind_callback(function(where, "start", fields.get("start"))).detached(),
-        _optional(where, "stop", fields),
-        _optional(where, "health", fields),
+        _optional_callback(where, "stop", fields),
+        _optional_callback(where, "health", fields),
         {**_RESTART, **table(where, "restart", fields.get("restart"))},
         table(where, "config", fields.get("config")),
     )
@@ -58,7 +58,7 @@ def define(spec: dict[str, Any]) -> dict[str, Any]:
 
     async def take_back() -> None:
         for other in [other for other in all.values() if other.start.host.plugin.name == owner.plugin.name]:
-            await _ended(other)
+            await _stop_service(other)
             del all[other.name]
 
     owner.own(take_back, "services")
@@ -71,7 +71,7 @@ async def status(name: str) -> dict[str, object] | None:
     Example: cru.service.status("no such service") --> nil
     """
     service = _services().get(text("cru.service.status", "name", name))
-    return None if service is None else await _status(service)
+    return None if service is None else await _status_of(service)
 
 
 async def list_() -> list[dict[str, object]]:
@@ -79,7 +79,7 @@ async def list_() -> list[dict[str, object]]:
 
     Example: #cru.service.list() --> 0
     """
-    return [await _status(service) for service in list(_services().values())]
+    return [await _status_of(service) for service in list(_services().values())]
 
 
 async def stop(name: str) -> bool:
@@ -93,7 +93,7 @@ async def stop(name: str) -> bool:
     if service is None:
         return False
     own(where, f"the service {name}", service.start.host.plugin.name)
-    return await _ended(service)
+    return await _stop_service(service)
 
 
 async def start_service(name: str, desc: str, work: Callable[..., object]) -> None:
@@ -118,7 +118,7 @@ class ServiceStarter:
         return True
 
 
-async def _ended(service: _Service) -> bool:
+async def _stop_service(service: _Service) -> bool:
     import asyncio
 
     if not service.running or service.task is None:
@@ -131,7 +131,7 @@ async def _ended(service: _Service) -> bool:
 
 
 async def _run(service: _Service) -> None:
-    values = {str(key): _value(service, str(key), spec) for key, spec in service.config.items()}
+    values = {str(key): _config_value(service, str(key), spec) for key, spec in service.config.items()}
 
     async def attempt() -> None:
         await service.start.call(values)
@@ -146,7 +146,7 @@ def _retryable(error: object) -> bool:
     return not (isinstance(error, dict) and error.get("retryable") is False)
 
 
-def _value(service: _Service, key: str, spec: object) -> object:
+def _config_value(service: _Service, key: str, spec: object) -> object:
     fields = spec if isinstance(spec, dict) else {"default": spec}
     owner = service.start.host
     if fields.get("secret"):
@@ -157,14 +157,14 @@ def _value(service: _Service, key: str, spec: object) -> object:
     return fields.get("default") if configured is None else configured
 
 
-async def _status(service: _Service) -> dict[str, object]:
+async def _status_of(service: _Service) -> dict[str, object]:
     healthy: bool | None = None
     if service.health is not None:
         healthy = bool(await service.health.guarded(f"health of the service {service.name}"))
     return {"running": service.running, "healthy": healthy, "name": service.name, "desc": service.desc}
 
 
-def _optional(where: str, name: str, fields: dict[str, object]) -> Callback | None:
+def _optional_callback(where: str, name: str, fields: dict[str, object]) -> Callback | None:
     value = fields.get(name)
     return None if value is None else bind_callback(function(where, name, value))
 

@@ -42,8 +42,8 @@ class SessionObject(Object):
         if name == "mode":
             return modes.current_mode(session)
         if name not in FIXED:
-            raise _unknown(name)
-        return _fixed(session, name)
+            raise _unknown_property(name)
+        return _fixed_property(session, name)
 
     def __setattr__(self, name: str, value: object) -> None:
         session: PluginSession = object.__getattribute__(self, "_session")
@@ -54,7 +54,7 @@ class SessionObject(Object):
         elif name in FIXED:
             raise BadArgument(f"session.{name} cannot be assigned")
         else:
-            raise _unknown(name)
+            raise _unknown_property(name)
 
     def set_variable(self, key: str, value: object = None) -> None:
         """Keep a JSON value for this run of the session; nil removes it."""
@@ -84,7 +84,7 @@ def get_default(name: str) -> object:
 
     Example: cru.defaults.temperature --> nil
     """
-    return _knobs(host().session).get(_known(name))
+    return _knobs(host().session).get(_check_knob(name))
 
 
 def set_default(name: str, value: object = None) -> None:
@@ -93,7 +93,7 @@ def set_default(name: str, value: object = None) -> None:
 
     Example: pcall(function() cru.defaults.temperature = 3 end) --> false
     """
-    _set_knob(host().session, _known(name), value)
+    _set_knob(host().session, _check_knob(name), value)
 
 
 def on_session_start(work: Callable[[Any], Any], opts: dict[str, Any] | None = None) -> int:
@@ -138,7 +138,7 @@ def _listen(event: str, work: Any, where: str) -> int:
     return host().listen(event, work, where=where)
 
 
-def _fixed(session: PluginSession, name: str) -> object:
+def _fixed_property(session: PluginSession, name: str) -> object:
     if name == "id":
         return session.parts.store.session_id
     if name == "workspace":
@@ -205,7 +205,7 @@ def _set_knob(session: PluginSession, name: str, value: object) -> None:
     here.own(lambda: knobs.drop(here.plugin.name), _DEFAULTS)
 
 
-def _known(name: str) -> str:
+def _check_knob(name: str) -> str:
     if name in KNOBS:
         return name
     from cru.config.closest import did_you_mean
@@ -213,7 +213,7 @@ def _known(name: str) -> str:
     raise BadArgument(f"cru.defaults: unknown name `{name}`", did_you_mean(str(name), KNOBS))
 
 
-def _unknown(name: str) -> UnknownProperty:
+def _unknown_property(name: str) -> UnknownProperty:
     from cru.config.closest import did_you_mean
 
     return UnknownProperty(f"session: unknown property `{name}`", did_you_mean(name, SessionObject.FIELDS))

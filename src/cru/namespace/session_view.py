@@ -21,15 +21,15 @@ class ScriptState(Object):
         self._host = host
 
     def get(self, key: str) -> object:
-        return self._in(state.get, key)
+        return self._call_as_host(state.get, key)
 
     def set(self, key: str, value: object = None) -> None:
-        self._in(state.set_, key, value)
+        self._call_as_host(state.set_, key, value)
 
     def clear(self, key: str) -> None:
-        self._in(state.clear, key)
+        self._call_as_host(state.clear, key)
 
-    def _in(self, function: Any, *args: Any) -> Any:
+    def _call_as_host(self, function: Any, *args: Any) -> Any:
         token = HOST.set(self._host)
         try:
             return function(*args)

@@ -38,7 +38,7 @@ def list_(entity: str) -> dict[str, str]:
 
     Example: next(cru.storage.list("nobody")) --> nil
     """
-    pairs: dict[str, str] = _all().get(text("cru.storage.list", "entity", entity), {})
+    pairs: dict[str, str] = _all_pairs().get(text("cru.storage.list", "entity", entity), {})
     return pairs
 
 
@@ -48,7 +48,7 @@ def find(key: str, value: str) -> list[str]:
     Example: #cru.storage.find("name", "nobody at all") --> 0
     """
     content = tostring(value)
-    return [entity for entity, pairs in _all().items() if pairs.get(key) == content]
+    return [entity for entity, pairs in _all_pairs().items() if pairs.get(key) == content]
 
 
 def delete(entity: str, key: str) -> bool:
@@ -69,7 +69,7 @@ def delete(entity: str, key: str) -> bool:
     return json_file.update(_path(), drop)
 
 
-def _all() -> dict[str, dict[str, str]]:
+def _all_pairs() -> dict[str, dict[str, str]]:
     """Everything that this plugin keeps; what is not of this shape does not count."""
     return {entity: pairs for entity, pairs in json_file.load(_path()).items() if isinstance(pairs, dict)}
 

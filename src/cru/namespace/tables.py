@@ -21,7 +21,7 @@ def tbl_deep_extend(behaviour: str, *tables: dict[Any, Any] | None) -> dict[Any,
         raise BadArgument(f'{where}: the behaviour is "force" or "keep", got {behaviour!r}')
     merged: dict[Any, Any] = {}
     for source in tables:
-        _into(merged, table(where, "every argument", source), behaviour == "force")
+        _merge_into(merged, table(where, "every argument", source), behaviour == "force")
     return merged
 
 
@@ -50,12 +50,12 @@ def tbl_get(value: Any, *keys: Any) -> Any:
     return current
 
 
-def _into(target: dict[object, object], source: dict[object, object], force: bool) -> None:
+def _merge_into(target: dict[object, object], source: dict[object, object], force: bool) -> None:
     for key, value in source.items():
         old = target.get(key)
         if isinstance(value, dict) and (isinstance(old, dict) or old is None):
             fresh: dict[object, object] = old if isinstance(old, dict) else {}
-            _into(fresh, value, force)
+            _merge_into(fresh, value, force)
             target[key] = fresh
         elif force or old is None:
             target[key] = value

@@ -80,7 +80,7 @@ def set_active(session_id: str | None, patterns: list[str] | None = None) -> Val
             compile_identifier_glob(glob)
     except CruError as error:
         return Values((None, error.message))
-    owner, active = host(), _active(host())
+    owner, active = host(), _active_globs(host())
     if globs is None:
         try:
             active.remove(where, _ACTIVE)
@@ -101,7 +101,7 @@ def get_active(session_id: str | None = None) -> Values:
         check_session("cru.tools.get_active", session_id)
     except BadArgument as error:
         return Values((None, error.message))
-    return Values((_active(host()).get(_ACTIVE), None))
+    return Values((_active_globs(host()).get(_ACTIVE), None))
 
 
 def matching_names(names: Sequence[str], globs: Sequence[str]) -> list[str]:
@@ -109,7 +109,7 @@ def matching_names(names: Sequence[str], globs: Sequence[str]) -> list[str]:
     return [name for name in names if any(compile_identifier_glob(glob)(name) for glob in globs)]
 
 
-def _active(owner: Host) -> Layers:
+def _active_globs(owner: Host) -> Layers:
     """The globs that plugins gave. The first look registers the handler that heeds them."""
 
     def make() -> Layers:

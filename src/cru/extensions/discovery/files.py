@@ -59,7 +59,7 @@ def discover_folder(folder: Path, layer: Layer) -> tuple[list[DiscoveredPlugin],
     found: list[DiscoveredPlugin] = []
     problems: list[str] = []
     for entry in entries:
-        if not is_skipped(entry.name) and (plugin := _entry(Path(entry.path), problems)) is not None:
+        if not is_skipped(entry.name) and (plugin := _read_entry(Path(entry.path), problems)) is not None:
             found.append(msgspec.structs.replace(plugin, layer=layer))
     return merge_same_names(found), problems
 
@@ -117,19 +117,19 @@ def _merge(name: str, same: list[DiscoveredPlugin]) -> DiscoveredPlugin:
     return msgspec.structs.replace(same[0], files=files, problem=problem)
 
 
-def _entry(path: Path, problems: list[str]) -> DiscoveredPlugin | None:
+def _read_entry(path: Path, problems: list[str]) -> DiscoveredPlugin | None:
     try:
         if not stat.S_ISDIR(path.stat().st_mode):
-            return _file(path, problems)
+            return _read_file(path, problems)
         if not path.parent.resolve().is_relative_to(path.resolve()):
-            return _folder(path, problems)
+            return _read_folder(path, problems)
         problems.append(f"{path} leads to a folder that it lies in")
     except OSError as error:
         problems.append(f"{path}: {'a link to nothing' if isinstance(error, FileNotFoundError) else error.strerror}")
     return None
 
 
-def _file(path: Path, problems: list[str]) -> DiscoveredPlugin | None:
+def _read_file(path: Path, problems: list[str]) -> DiscoveredPlugin | None:
     if path.suffix == ".lua":
         return DiscoveredPlugin(path.stem, "lua", (path,), path.parent)
     if path.suffix == ".fnl":
@@ -158,17 +158,17 @@ def _locked_program(path: Path, name: str, folder: Path) -> DiscoveredPlugin | N
     return DiscoveredPlugin(name, "executable", (path,), folder, problem=problem, is_locked=True)
 
 
-def _folder(path: Path, problems: list[str]) -> DiscoveredPlugin | None:
+def _read_folder(path: Path, problems: list[str]) -> DiscoveredPlugin | None:
     file = manifest_file(path)
     if file is not None:
-        return _declared(path, file)
-    mains = _mains(path)
+        return _read_declared(path, file)
+    mains = _main_files(path)
     if len(mains) > 1:
-        return _broken(
+        return _broken_plugin(
             path, mains[0], f"both {mains[0]} and {mains[1].name} could be run; remove one, or name it in plugin.yaml"
         )
     if not mains:
-        files = tuple(_scan(path, problems))
+        files = tuple(_lua_files(path, problems))
         return (
             DiscoveredPlugin(path.name, "lua", files, path)
             if files
@@ -177,22 +177,22 @@ def _folder(path: Path, problems: list[str]) -> DiscoveredPlugin | None:
     if mains[0].suffix == ".fnl":
         problems.append(f"{mains[0]}: {NOT_YET}")
         return None
-    return DiscoveredPlugin(path.name, _kind(mains[0]), (mains[0],), path)
+    return DiscoveredPlugin(path.name, _kind_of(mains[0]), (mains[0],), path)
 
 
-def _declared(path: Path, file: Path) -> DiscoveredPlugin:
+def _read_declared(path: Path, file: Path) -> DiscoveredPlugin:
     """A folder with a manifest, which decides: its `main`, else the one file that is run by its name."""
     try:
         manifest = read_manifest(file)
     except BadManifest as error:
-        return _broken(path, file, f"{error.message} ({error.hint})" if error.hint else error.message)
-    mains = [path / manifest.main] if manifest.main else _mains(path)
+        return _broken_plugin(path, file, f"{error.message} ({error.hint})" if error.hint else error.message)
+    mains = [path / manifest.main] if manifest.main else _main_files(path)
     main = mains[0] if mains else file
-    problem = _wrong_main(manifest, file, mains)
-    return DiscoveredPlugin(manifest.name, _kind(main), (main,), path, manifest=manifest, problem=problem)
+    problem = _main_problem(manifest, file, mains)
+    return DiscoveredPlugin(manifest.name, _kind_of(main), (main,), path, manifest=manifest, problem=problem)
 
 
-def _wrong_main(manifest: Manifest, file: Path, mains: list[Path]) -> str:
+def _main_problem(manifest: Manifest, file: Path, mains: list[Path]) -> str:
     """Why the file that a manifest names or implies cannot be run; "" if it can."""
     if not mains:
         return f"{file}: main: there is no init.lua beside it"
@@ -203,25 +203,25 @@ def _wrong_main(manifest: Manifest, file: Path, mains: list[Path]) -> str:
     return f"{mains[0]}: {NOT_YET}" if mains[0].suffix == ".fnl" else ""
 
 
-def _mains(path: Path) -> list[Path]:
+def _main_files(path: Path) -> list[Path]:
     """What of a plugin's folder is run because of its name."""
     own = path / path.name
     named = [path / name for name in ("init.lua", "init.fnl", "__init__.py") if (path / name).is_file()]
     return [*named, own] if own.is_file() and os.access(own, os.X_OK) else named
 
 
-def _kind(main: Path) -> Kind:
+def _kind_of(main: Path) -> Kind:
     """A file with no suffix of ours is a program; so is one in Python that lies in its folder under the folder's own name."""
     if main.suffix in (".lua", ".fnl", ".yaml", ".yml"):
         return "lua"
     return "python" if main.suffix == ".py" and main.name != main.parent.name else "executable"
 
 
-def _broken(path: Path, file: Path, problem: str) -> DiscoveredPlugin:
+def _broken_plugin(path: Path, file: Path, problem: str) -> DiscoveredPlugin:
     return DiscoveredPlugin(path.name, "lua", (file,), path, problem=problem)
 
 
-def _scan(path: Path, problems: list[str]) -> list[Path]:
+def _lua_files(path: Path, problems: list[str]) -> list[Path]:
     """Every Lua file below, but for helpers and tests. Links to folders are not followed."""
     files: list[Path] = []
 

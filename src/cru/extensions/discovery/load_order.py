@@ -17,26 +17,29 @@ def sort_by_dependencies(plugins: list[DiscoveredPlugin]) -> list[DiscoveredPlug
     unplaced = dict(names)
     while unplaced:
         ready = next(
-            (plugin for plugin in unplaced.values() if not any(name in unplaced for name in _needs(plugin))), None
+            (plugin for plugin in unplaced.values() if not any(name in unplaced for name in _requirements(plugin))),
+            None,
         )
         if ready is None:
-            ready = next(plugin for plugin in unplaced.values() if _cycle(plugin, unplaced))
-            ready = msgspec.structs.replace(ready, problem=f"it needs itself: {' → '.join(_cycle(ready, unplaced))}")
+            ready = next(plugin for plugin in unplaced.values() if _find_cycle(plugin, unplaced))
+            ready = msgspec.structs.replace(
+                ready, problem=f"it needs itself: {' → '.join(_find_cycle(ready, unplaced))}"
+            )
         del unplaced[ready.name]
-        placed[ready.name] = _checked(ready, placed, names)
+        placed[ready.name] = _check_requirements(ready, placed, names)
     return list(placed.values())
 
 
-def _needs(plugin: DiscoveredPlugin) -> list[str]:
+def _requirements(plugin: DiscoveredPlugin) -> list[str]:
     return [needed.name for needed in plugin.manifest.dependencies] if plugin.loadable and plugin.manifest else []
 
 
-def _cycle(plugin: DiscoveredPlugin, unplaced: Mapping[str, DiscoveredPlugin]) -> list[str]:
+def _find_cycle(plugin: DiscoveredPlugin, unplaced: Mapping[str, DiscoveredPlugin]) -> list[str]:
     """The shortest way from a plugin over what it needs back to itself; empty if there is none."""
     ways = [[plugin.name]]
     seen: set[str] = set()
     for way in ways:  # grows while it is walked
-        for name in _needs(unplaced[way[-1]]):
+        for name in _requirements(unplaced[way[-1]]):
             if name == plugin.name:
                 return [*way, name]
             if name in unplaced and name not in seen:
@@ -45,7 +48,7 @@ def _cycle(plugin: DiscoveredPlugin, unplaced: Mapping[str, DiscoveredPlugin]) -
     return []
 
 
-def _checked(
+def _check_requirements(
     plugin: DiscoveredPlugin, placed: Mapping[str, DiscoveredPlugin], names: Mapping[str, DiscoveredPlugin]
 ) -> DiscoveredPlugin:
     """The plugin, with a problem if something that it cannot do without is not loaded."""
@@ -55,12 +58,12 @@ def _checked(
         other = placed.get(needed.name)
         if needed.optional or (other is not None and other.loadable):
             continue
-        why = _why(needed.name, other, names)
+        why = _missing_reason(needed.name, other, names)
         return msgspec.structs.replace(plugin, problem=f"it needs the plugin {needed.name}, {why}")
     return plugin
 
 
-def _why(name: str, other: DiscoveredPlugin | None, names: Mapping[str, DiscoveredPlugin]) -> str:
+def _missing_reason(name: str, other: DiscoveredPlugin | None, names: Mapping[str, DiscoveredPlugin]) -> str:
     if other is None:
         hint = did_you_mean(name, names)
         return f"which is not there ({hint})" if hint else "which is not there"

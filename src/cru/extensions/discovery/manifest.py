@@ -63,7 +63,7 @@ def read_manifest(file: Path) -> Manifest:
         message, _, place = str(error).partition(" - at `$")
         key = place.rstrip("`").lstrip(".")
         raise BadManifest(
-            f"{file}: {f'{key}: ' if key else ''}{message[:1].lower()}{message[1:]}", _quote(key)
+            f"{file}: {f'{key}: ' if key else ''}{message[:1].lower()}{message[1:]}", _quote_hint(key)
         ) from error
     manifest = msgspec.structs.replace(
         manifest,
@@ -115,7 +115,7 @@ def _check(manifest: Manifest, file: Path) -> None:
         )
 
 
-def _quote(key: str) -> str:
+def _quote_hint(key: str) -> str:
     return 'write it in quotes: version: "1.0"' if key == "version" else ""
 
 

@@ -90,11 +90,11 @@ class PluginFolders(Struct, frozen=True):
         """Every place, the strongest first; None stands for the installed packages."""
         for variable in PATH_VARIABLES:
             for folder in filter(None, self.env.get(variable, "").split(os.pathsep)):
-                if (path := _named(folder, variable, problems)) is not None:
+                if (path := _named_folder(folder, variable, problems)) is not None:
                     yield "path", path
         yield "user", self.home / "plugins"
         for folder in self.runtimepath:
-            if (path := _named(folder, "runtimepath", problems)) is not None:
+            if (path := _named_folder(folder, "runtimepath", problems)) is not None:
                 yield "runtime", path / "plugins"
         if project is not None:
             yield "project", project
@@ -150,7 +150,7 @@ def project_plugins(home: Path, root: Path) -> ProjectPlugins:
     return ProjectPlugins(None, found, (*(str(problem) for problem in trust.problems[:1]), *notice))
 
 
-def _named(folder: str, where: str, problems: list[str]) -> Path | None:
+def _named_folder(folder: str, where: str, problems: list[str]) -> Path | None:
     """A folder that the user has named."""
     path = Path(os.path.expanduser(folder))
     if not path.is_absolute():

@@ -71,7 +71,7 @@ def parse_annotations(source: str) -> SourceAnnotations:
         if not line.strip():
             continue
         if block:
-            _block(block, FUNCTION.match(line) or ASSIGNED.match(line), annotations)
+            _read_block(block, FUNCTION.match(line) or ASSIGNED.match(line), annotations)
         block = []
     return annotations
 
@@ -82,7 +82,9 @@ def needs_module(source: str) -> bool:
     return uses is not None and re.search(r"^\s*(?:local\s+M\b|M\s*=)", source, re.MULTILINE) is None
 
 
-def _block(block: Sequence[tuple[int, str]], function: re.Match[str] | None, annotations: SourceAnnotations) -> None:
+def _read_block(
+    block: Sequence[tuple[int, str]], function: re.Match[str] | None, annotations: SourceAnnotations
+) -> None:
     marks = [(number, match) for number, text in block if (match := MARK.match(text))]
     if not marks:
         return
@@ -93,51 +95,51 @@ def _block(block: Sequence[tuple[int, str]], function: re.Match[str] | None, ann
             )
         return
     text = " ".join(t.strip() for _, t in block if t.strip() and not MARK.match(t))
-    params = tuple(p for number, m in marks if m[1] == "param" and (p := _param(m[2], number, annotations)))
+    params = tuple(p for number, m in marks if m[1] == "param" and (p := _read_param(m[2], number, annotations)))
     for number, match in marks:
         kind = SYNONYMS.get(match[1], match[1])
         if kind in NOT_AVAILABLE:
             annotations.problems.append((number, f"@{kind} is not available yet", ""))
         elif kind not in KNOWN:
             annotations.problems.append(
-                (number, f"unknown annotation @{match[1]}", _near(match[1], [*KNOWN, *SYNONYMS]))
+                (number, f"unknown annotation @{match[1]}", _nearest(match[1], [*KNOWN, *SYNONYMS]))
             )
         elif kind not in ("param", "return", "description"):
-            fields = _fields(kind, match[2], number, annotations)
+            fields = _read_fields(kind, match[2], number, annotations)
             annotations.annotations.append(
                 LuaAnnotation(kind, function[2], number, fields, text, params, bool(function[1]))
             )
 
 
-def _fields(kind: str, text: str, number: int, annotations: SourceAnnotations) -> dict[str, str]:
+def _read_fields(kind: str, text: str, number: int, annotations: SourceAnnotations) -> dict[str, str]:
     fields: dict[str, str] = {}
     if kind in ("tool", "command") and text and "=" not in text:
         return {"name": text.split()[0].strip("\"'")}
     for match in FIELD.finditer(text):
         if match[1] not in KNOWN[kind]:
-            hint = _near(match[1], KNOWN[kind])
+            hint = _nearest(match[1], KNOWN[kind])
             annotations.problems.append((number, f"@{kind} has no field `{match[1]}`", hint))
             continue
-        fields[match[1]] = _unquoted(match[2])
+        fields[match[1]] = _unquote(match[2])
     return fields
 
 
-def _unquoted(text: str) -> str:
+def _unquote(text: str) -> str:
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
         return re.sub(r"\\(.)", r"\1", text[1:-1])
     return text
 
 
-def _param(text: str, number: int, annotations: SourceAnnotations) -> Parameter | None:
+def _read_param(text: str, number: int, annotations: SourceAnnotations) -> Parameter | None:
     match = PARAM.match(text.strip())
     if match is None:
         annotations.problems.append((number, f"@param cannot be read: {text}", "@param name type[?] description"))
         return None
-    description = _unquoted(match[3].strip())
+    description = _unquote(match[3].strip())
     return make_parameter(match[1], match[2], description, "(optional)" in description)
 
 
-def _near(word: str, known: Sequence[str]) -> str:
+def _nearest(word: str, known: Sequence[str]) -> str:
     from cru.config.closest import did_you_mean
 
     return did_you_mean(word, known)

@@ -54,18 +54,18 @@ def install(
     def resolve(name: str) -> object:
         return _resolve(name, targets[name])
 
-    tree = _tree(targets)
+    tree = _name_tree(targets)
     for path in indexed:
         tree.setdefault(path, [])
         tree[""] = [*tree[""], *([] if path in tree[""] else [path])]
     callable_tables = {path: True for path in tree if path in names}
-    keyed = {path: _index(path, read, assign) for path, (read, assign) in indexed.items()}
+    keyed = {path: _key_functions(path, read, assign) for path, (read, assign) in indexed.items()}
     keyed.update({path: _read_only(path, instead) for path, instead in STORES.items() if path in tree})
     bare = [name for name in BARE if name in tree[""]]
     vm.call_builtin(INSTALL, tree, callable_tables, keyed, bare, resolve, _encode, _decode)
 
 
-def _tree(names: Iterable[str]) -> dict[str, list[str]]:
+def _name_tree(names: Iterable[str]) -> dict[str, list[str]]:
     """Each table's path (the root is "") with its members."""
     tree: dict[str, list[str]] = {"": []}
     for name in names:
@@ -93,7 +93,7 @@ def _unavailable(name: str) -> Callable[..., object]:
     return raise_error
 
 
-def _index(path: str, read: str, assign: str) -> dict[str, object]:
+def _key_functions(path: str, read: str, assign: str) -> dict[str, object]:
     """How the other keys of a table are read and assigned."""
 
     def get(key: object) -> object:

@@ -124,10 +124,10 @@ class Converter:
         self._last = 0
         self._make = {FUNCTION: function, TABLE: table}
         self._handles: WeakValueDictionary[int, LuaReference] = WeakValueDictionary()
-        self._encoder = msgpack.Encoder(enc_hook=self._outgoing)
-        self._events = msgpack.Encoder(enc_hook=self._field)
+        self._encoder = msgpack.Encoder(enc_hook=self._encode_object)
+        self._events = msgpack.Encoder(enc_hook=self._encode_field)
         self._data = msgpack.Encoder()
-        self._decoder = msgpack.Decoder(ext_hook=self._incoming)
+        self._decoder = msgpack.Decoder(ext_hook=self._decode_object)
 
     def encode(self, *values: Any) -> bytes:
         """The values one after the other, as `values` of pack.lua reads them. Raises LuaData."""
@@ -168,11 +168,11 @@ class Converter:
             data = encoder.encode(_plain(value))
         return _HEAD + self.hold(value).to_bytes(8, "big") + data if event else data
 
-    def _field(self, value: object) -> object:
+    def _encode_field(self, value: object) -> object:
         """A field of an event: what is small goes along as bytes that Lua reads when it needs them; if it is no mere data, Lua asks
         for it like for what is big."""
         if type(value) is not Lazy:
-            return self._outgoing(value)
+            return self._encode_object(value)
         if value.small is not None:
             try:
                 return msgpack.Ext(SMALL, self._data.encode(value.small))
@@ -180,7 +180,7 @@ class Converter:
                 pass  # it is told when it is read
         return _LATER
 
-    def _outgoing(self, value: Any) -> Any:
+    def _encode_object(self, value: Any) -> Any:
         kind = type(value)
         if isinstance(value, Object):
             return _extension(OBJECT, self.hold(value))
@@ -199,7 +199,7 @@ class Converter:
             return _extension(HOST, self.hold(HostFunction(value)))
         raise TypeError(f"{kind.__name__} has no counterpart in Lua")
 
-    def _incoming(self, code: int, data: memoryview) -> object:
+    def _decode_object(self, code: int, data: memoryview) -> object:
         if code == RAW:
             return str(data, "utf-8", "surrogateescape")
         id = int.from_bytes(data, "big")

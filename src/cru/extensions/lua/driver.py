@@ -148,7 +148,7 @@ class HostCallbacks:
     def forget(self) -> None:
         """The call cannot wait here: drop what it would wait for."""
         if self.current is not None:
-            _drop(self.current)
+            _close_awaiting(self.current)
 
     def call(self, id: int, data: bytes) -> object:
         return self._answer(self._call, id, data)
@@ -288,7 +288,7 @@ class Driver:
     async def _wait(self, call: LuaCall) -> tuple[object, ...]:
         try:
             while True:
-                answer = await self._awaited(call)
+                answer = await self._await_reply(call)
                 outcome = self._enter(call, self._go_on, *(answer if isinstance(answer, tuple) else (answer,)))
                 if outcome[0] != WAITING:
                     return tuple(self.callbacks.converter.results(outcome[1]))
@@ -297,11 +297,11 @@ class Driver:
             self._enter(call, self._cancel)
             raise
 
-    async def _awaited(self, call: LuaCall) -> object:
+    async def _await_reply(self, call: LuaCall) -> object:
         """What the awaited function returned or raised, as Lua reads it."""
         awaiting, call.awaiting = call.awaiting, None
         try:
-            return self.callbacks.reply(await self._limited(call, awaiting))
+            return self.callbacks.reply(await self._await_in_time(call, awaiting))
         except LuaTooSlow as error:
             if error is call.fatal:
                 raise
@@ -314,7 +314,7 @@ class Driver:
         except Exception as error:  # noqa: BLE001  reported to Lua, where it is an ordinary error
             return self._failed(call, error)
 
-    async def _limited(self, call: LuaCall, awaiting: Any) -> Any:
+    async def _await_in_time(self, call: LuaCall, awaiting: Any) -> Any:
         if call.wait is None or call.dialog:
             return await awaiting
         begun = perf_counter()
@@ -353,14 +353,14 @@ class Driver:
             callbacks.depth -= 1
         if outcome is None or outcome[0] == WAITING:
             return outcome
-        _drop(call)
+        _close_awaiting(call)
         if call.fatal is not None and function is not self._cancel:
             raise call.fatal
         if outcome[0] == FAILED:
-            raise self._error(call, LuaFailure(*outcome[1:]))
+            raise self._make_error(call, LuaFailure(*outcome[1:]))
         return outcome
 
-    def _error(self, call: LuaCall, failure: LuaFailure) -> LuaError:
+    def _make_error(self, call: LuaCall, failure: LuaFailure) -> LuaError:
         lines = [line for line in _text(failure.trace).splitlines() if "[cru " not in line]
         original = None if failure.original is None else self.callbacks.converter.results(failure.original)[0]
         kind = LuaTooSlow if call.is_overdue else LuaError
@@ -375,7 +375,7 @@ def _text(data: bytes) -> str:
     return data.decode("utf-8", "replace")
 
 
-def _drop(call: LuaCall) -> None:
+def _close_awaiting(call: LuaCall) -> None:
     """Close what the call would have waited for: nobody will."""
     awaiting, call.awaiting = call.awaiting, None
     if awaiting is not None and hasattr(awaiting, "close"):

@@ -42,7 +42,7 @@ class LuaPlugins:
         """Run the files of a plugin and register what they declare. Raises LuaError and PluginFailed."""
         name = found.name
         own = self.vm.own_globals()
-        await self._call_scope("open", name, _own_modules(found), own)
+        await self._call_scope("open", name, _module_path(found), own)
         host.own(lambda: self._call_scope("close", name))
         specs: list[Mapping[str, Any]] = []
         try:
@@ -123,18 +123,18 @@ class LuaPlugins:
         if not isinstance(function, LuaFunction):
             return function(*args)
         outcome = self.vm.start(function, *args)
-        return _first(outcome) if isinstance(outcome, tuple) else _awaited(outcome)
+        return _first(outcome) if isinstance(outcome, tuple) else _await_first(outcome)
 
 
 def _first(values: tuple[object, ...]) -> object:
     return values[0] if values else None
 
 
-async def _awaited(outcome: Any) -> Any:
+async def _await_first(outcome: Any) -> Any:
     return _first(await outcome)
 
 
-def _own_modules(found: DiscoveredPlugin) -> str:
+def _module_path(found: DiscoveredPlugin) -> str:
     """Where `require` of a plugin looks first; a plugin that is one file has no folder of its own."""
     folder = found.folder / "lua"
     own = found.manifest is not None or found.folder.name == found.name

@@ -39,7 +39,7 @@ class LuaFunction(LuaReference):
     def start(self, *args: Any) -> Any:
         """Call it now: what it returns, or, if it waits, something to await for that."""
         outcome = self.vm.start(self, *args)
-        return _single(outcome) if isinstance(outcome, tuple) else _later(outcome)
+        return _single(outcome) if isinstance(outcome, tuple) else _await_single(outcome)
 
     async def detached(self, *args: Any) -> Any:
         """Call it as work that may go on for ever: waiting is not limited, and each stretch between two waits has the whole run time."""
@@ -97,7 +97,7 @@ class LuaVM:
         this = weakref.proxy(self)  # Lua holds the callbacks: what it holds must not hold the machine
         self.converter = Converter(lambda id: LuaFunction(id, this.strong()), lambda id: LuaTable(id, this.strong()))
         self._cap = memory_mb << 20
-        self._lua = _machine(self._cap)
+        self._lua = _new_lua(self._cap)
         callbacks = HostCallbacks(self.converter, lambda size: bool(this.has_memory(size)), print or _to_standard_error)
         start, go_on, cancel, self._release, self._close = _boot(self._lua, callbacks)
         self._driver = Driver(callbacks, start, go_on, cancel)
@@ -211,11 +211,11 @@ def _single(results: tuple[object, ...]) -> object:
     return results[0] if results else None
 
 
-async def _later(outcome: Awaitable[tuple[object, ...]]) -> object:
+async def _await_single(outcome: Awaitable[tuple[object, ...]]) -> object:
     return _single(await outcome)
 
 
-def _machine(cap: int) -> Any:
+def _new_lua(cap: int) -> Any:
     """A bare Lua 5.4. No object of Python that gets into it lets anything be read from it."""
     import importlib
 
@@ -229,7 +229,7 @@ def _machine(cap: int) -> Any:
         register_eval=False,
         register_builtins=False,
         unpack_returned_tuples=True,
-        attribute_handlers=(_denied, _denied),
+        attribute_handlers=(_deny_attribute, _deny_attribute),
         max_memory=cap,
     )
 
@@ -253,7 +253,7 @@ def _pipes() -> Any:
     return pipes
 
 
-def _denied(*_: object) -> Any:
+def _deny_attribute(*_: object) -> Any:
     raise AttributeError("access denied")
 
 

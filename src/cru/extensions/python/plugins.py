@@ -72,7 +72,7 @@ class PythonPlugins:
         except BaseException as error:  # the boundary around a plugin's code: reported with its place
             if _from_outside(error):
                 raise
-            place = _place(error, str(found.folder), str(found.files[0]) if found.files else name)
+            place = _place_of_error(error, str(found.folder), str(found.files[0]) if found.files else name)
             raise PluginFailed(f"{place}: {described(error)}") from error
 
 
@@ -162,12 +162,12 @@ def _from_outside(error: BaseException) -> bool:
 
 
 def _failure(error: BaseException, folder: str, otherwise: str = "") -> PluginRaised:
-    place = _place(error, folder, otherwise)
+    place = _place_of_error(error, folder, otherwise)
     text, hint = (error.message, error.hint) if isinstance(error, CruError) else (described(error), "")
     return PluginRaised(f"{place}: {text}" if place else text, hint)
 
 
-def _place(error: BaseException, folder: str, otherwise: str) -> str:
+def _place_of_error(error: BaseException, folder: str, otherwise: str) -> str:
     """The last line of the plugin itself on the way to the error."""
     place, trace = otherwise, error.__traceback__
     if isinstance(error, SyntaxError) and error.filename:

@@ -77,17 +77,17 @@ class StrayTasks:
         error = context.get("exception")
         if isinstance(error, AT_ONCE) and "future" in context:
             return  # it was told when the loop raised it
-        owner, place = self._whose(error) if error is not None else ("", "")
+        owner, place = self._find_owner(error) if error is not None else ("", "")
         if error is None or not (owner or isinstance(error, (*AT_ONCE, NotYours)) or _is_foreign(error)):
             loop.default_exception_handler(context)
             return
         who = f"{owner} ({place})" if owner else "a plugin"
         self._stream.warn(f"{who}: a task of its own failed: {described(error)}", owner)
 
-    def _whose(self, error: BaseException) -> tuple[str, str]:
+    def _find_owner(self, error: BaseException) -> tuple[str, str]:
         """The plugin, and its last line on the way to the error; ("", "") if none is on it."""
         plugin = ("", "")
-        for file, line in _way(error):
+        for file, line in _frames(error):
             near = max((path for path in self.paths if file.startswith(path)), key=len, default="")
             if near:
                 plugin = self.paths[near], f"{file}:{line}"
@@ -95,10 +95,10 @@ class StrayTasks:
 
 
 def _is_foreign(error: BaseException) -> bool:
-    return not any(file.startswith(OURS) for file, _ in _way(error))
+    return not any(file.startswith(OURS) for file, _ in _frames(error))
 
 
-def _way(error: BaseException) -> Iterator[tuple[str, int]]:
+def _frames(error: BaseException) -> Iterator[tuple[str, int]]:
     """File and line of each frame on the way to the error."""
     trace = error.__traceback__
     while trace is not None:

@@ -46,21 +46,21 @@ async def check(loaded: LoadedPlugin, session: PluginSession) -> list[HealthChec
         return None
     with run_as(session, loaded.plugin):
         try:
-            function = await _function(loaded, loaded.plugin)
+            function = await _find_check(loaded, loaded.plugin)
             if function is None:
                 return None
             health.start(loaded.found.name)
             await call(function)
         except Exception as error:  # noqa: BLE001  the boundary around code of a plugin: reported
-            health.error(_told(error))
-        return [_line(entry) for entry in health.get_results()["checks"]]
+            health.error(_error_text(error))
+        return [_to_check(entry) for entry in health.get_results()["checks"]]
 
 
-async def _function(loaded: LoadedPlugin, plugin: Plugin) -> Callable[..., object] | None:
+async def _find_check(loaded: LoadedPlugin, plugin: Plugin) -> Callable[..., object] | None:
     """The function that checks, whatever the plugin's language."""
     vm = getattr(getattr(plugin.invoke, "__self__", None), "vm", None)  # the machine that the plugin runs in
     if not isinstance(vm, LuaVM):
-        return _python(loaded.found.name)
+        return _python_check(loaded.found.name)
     file = loaded.found.folder / "health.lua"
     single = loaded.found.files[0].parent == loaded.found.folder and loaded.found.files[0].stem == loaded.found.name
     if single or not file.is_file() or file in loaded.found.files:
@@ -73,7 +73,7 @@ async def _function(loaded: LoadedPlugin, plugin: Plugin) -> Callable[..., objec
     return function
 
 
-def _python(name: str) -> Callable[..., object] | None:
+def _python_check(name: str) -> Callable[..., object] | None:
     """`health(cru)` of a Python plugin."""
     import cru
     from cru.extensions.python.plugins import MODULE_NAME
@@ -86,7 +86,7 @@ def _callable(value: object) -> Callable[..., object] | None:
     return value if callable(value) else None
 
 
-def _line(entry: Mapping[str, Any]) -> HealthCheck:
+def _to_check(entry: Mapping[str, Any]) -> HealthCheck:
     advice = entry["advice"]
     texts = advice if isinstance(advice, (list, tuple)) else [] if advice is None else [advice]
     return HealthCheck(entry["level"], entry["msg"], tuple(t if isinstance(t, str) else _json(t) for t in texts))
@@ -96,7 +96,7 @@ def _json(value: object) -> str:
     return msgspec.json.encode(value, enc_hook=repr).decode()
 
 
-def _told(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     if isinstance(error, CruError):
         return f"{error.message} ({error.hint})" if error.hint else error.message
     return f"{type(error).__name__}: {error}"

@@ -24,15 +24,15 @@ async def run_python_file(file: Path) -> TestReport:
     except BaseException as raised:  # the boundary around a plugin's code: reported
         if from_outside(raised):
             raise
-        return TestReport(failed=1, errors=(_problem("", file, raised),))
+        return TestReport(failed=1, errors=(_failure("", file, raised),))
     report = TestReport()
     for name, function in list(vars(module).items()):
         if name.startswith("test_") and inspect.isfunction(function):
-            report += await _one(name, function, file)
+            report += await _run_test(name, function, file)
     return report
 
 
-async def _one(name: str, function: Callable[..., object], file: Path) -> TestReport:
+async def _run_test(name: str, function: Callable[..., object], file: Path) -> TestReport:
     if inspect.signature(function).parameters:
         line = function.__code__.co_firstlineno
         return TestReport(failed=1, errors=(TestFailure(name, "", FIXTURES, str(file), line),))
@@ -43,11 +43,11 @@ async def _one(name: str, function: Callable[..., object], file: Path) -> TestRe
     except BaseException as raised:  # as above
         if from_outside(raised):
             raise
-        return TestReport(failed=1, errors=(_problem(name, file, raised),))
+        return TestReport(failed=1, errors=(_failure(name, file, raised),))
     return TestReport(passed=1)
 
 
-def _problem(name: str, file: Path, raised: BaseException) -> TestFailure:
+def _failure(name: str, file: Path, raised: BaseException) -> TestFailure:
     """With the last line of the file itself on the way to the error."""
     if isinstance(raised, SyntaxError) and raised.filename == str(file):
         return TestFailure(name, "", described(raised), str(file), raised.lineno or 0)

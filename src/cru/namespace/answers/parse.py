@@ -45,17 +45,17 @@ def parse_answer(name: str, row: EventRow, raw: object, sent: Mapping[str, objec
         return _parse_scalar(raw)
     if not raw:
         return NO_ANSWER
-    words = _words(raw, sent)
+    words = _words_of(raw, sent)
     try:
         flat = _merge_payload(raw, sent)
         if flat is not raw:
-            words = _words(flat, sent)
-        return _read(name, row, flat, sent, words)
+            words = _words_of(flat, sent)
+        return _parse_table(name, row, flat, sent, words)
     except BadArgument as error:
         raise BadAnswer(error.message, error.hint, refuses=_refuses(row, words)) from error
 
 
-def _words(raw: Mapping[str, object], sent: Mapping[str, object]) -> dict[str, object]:
+def _words_of(raw: Mapping[str, object], sent: Mapping[str, object]) -> dict[str, object]:
     """The words of an answer that are not absent. In an event that came back, what it has a field for is that field."""
     fields = sent if "type" in raw else ()
     return {
@@ -65,7 +65,7 @@ def _words(raw: Mapping[str, object], sent: Mapping[str, object]) -> dict[str, o
     }
 
 
-def _read(
+def _parse_table(
     name: str, row: EventRow, raw: Mapping[str, Any], sent: Mapping[str, Any], words: dict[str, Any]
 ) -> ParsedAnswer:
     warnings = _find_misspelled(name, row, raw, sent)
@@ -93,13 +93,13 @@ def _parse_scalar(raw: object) -> ParsedAnswer:
     return ParsedAnswer(PASS, {"": f"{what}; a table or nil is understood"})
 
 
-def _payload(raw: Mapping[str, object]) -> object:
+def _payload_of(raw: Mapping[str, object]) -> object:
     return dict.get(raw, "payload") if isinstance(raw, LazyDict) else raw.get("payload")
 
 
 def _merge_payload(raw: Mapping[str, object], sent: Mapping[str, object]) -> Mapping[str, object]:
     """With what the handler put into `payload` and the payload had not."""
-    inner = _payload(raw)
+    inner = _payload_of(raw)
     if inner is None or type(inner) is Lazy or "payload" in sent:
         return raw
     if not isinstance(inner, Mapping):
@@ -205,10 +205,10 @@ def _changes(
 ) -> tuple[Change, ...]:
     """Whatever differs from what was sent, in `payload` or flat, whichever changed, but for the words that were `said`."""
     changes: dict[str, Change] = {}
-    inner = _payload(raw)
+    inner = _payload_of(raw)
     for now in (inner, raw) if isinstance(inner, Mapping) else (raw,):
         for key, value in raw_items(now):
-            if type(value) is Lazy or key in words or (key in sent and _same(sent[key], value)):
+            if type(value) is Lazy or key in words or (key in sent and _is_unchanged(sent[key], value)):
                 continue
             field = field_of(name, key)
             if key not in sent and field not in row.writable:
@@ -231,14 +231,14 @@ def _check_complete(name: str, row: EventRow, event: LazyDict, sent: Mapping[str
             raise BadArgument(f"`{key}` was taken out of the event", "give it a value")
 
 
-def _same(before: object, now: object) -> bool:
+def _is_unchanged(before: object, now: object) -> bool:
     """Equal, where an absent key counts as null: Lua knows no other null in a table. What a handler was given it may have changed."""
     if type(before) is Lazy:
         before = before.make()
     if before == now:
         return True
     if isinstance(before, dict) and isinstance(now, dict):
-        return all(_same(before.get(key), now.get(key)) for key in before.keys() | now.keys())
+        return all(_is_unchanged(before.get(key), now.get(key)) for key in before.keys() | now.keys())
     if isinstance(before, list) and isinstance(now, (list, tuple)):
-        return len(before) == len(now) and all(map(_same, before, now))
+        return len(before) == len(now) and all(map(_is_unchanged, before, now))
     return False

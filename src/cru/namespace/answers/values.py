@@ -53,7 +53,7 @@ def read_text(word: str, value: object) -> str:
 def read_inject(value: object, position: object = None, model: object = None) -> Inject:
     """A text, or {content, position?, model?}; `position` and `model` are those that stand beside it."""
     if isinstance(value, Mapping):
-        _known(value)
+        _check_inject_keys(value)
         position, model = value.get("position") or position, value.get("model") or model
         value = value.get("content")
         if value is None or value is False:
@@ -66,7 +66,7 @@ def read_inject(value: object, position: object = None, model: object = None) ->
     return Inject(read_text("content", value), POSITIONS[place], read_text("model", model))
 
 
-def _known(value: Mapping[str, object]) -> None:
+def _check_inject_keys(value: Mapping[str, object]) -> None:
     """Other systems put more into the table than we read; what is nearly one of our keys was meant to be it."""
     unknown = [key for key in value if key not in INJECT_KEYS and isinstance(key, str)]
     if not unknown:
@@ -81,17 +81,17 @@ def _known(value: Mapping[str, object]) -> None:
 def limit_texts(answer: Answer) -> Answer:
     """The same with texts of at most LONGEST characters."""
     if answer.context:
-        answer = replace(answer, context=tuple(map(_cut, answer.context)))
+        answer = replace(answer, context=tuple(map(_shorten, answer.context)))
     if answer.inject is not None:
-        answer = replace(answer, inject=replace(answer.inject, content=_cut(answer.inject.content)))
+        answer = replace(answer, inject=replace(answer.inject, content=_shorten(answer.inject.content)))
     if isinstance(answer.result, str):
-        return replace(answer, result=_cut(answer.result))
+        return replace(answer, result=_shorten(answer.result))
     if isinstance(answer.result, dict) and "content" in answer.result:
-        return replace(answer, result={**answer.result, "content": _cut(answer.result["content"])})
+        return replace(answer, result={**answer.result, "content": _shorten(answer.result["content"])})
     return answer
 
 
-def _cut(text: object) -> object:
+def _shorten(text: object) -> object:
     if not isinstance(text, str) or len(text) <= LONGEST:
         return text
     return f"{text[:LONGEST]}\n[… {len(text) - LONGEST:,} more characters of a handler are left out]"

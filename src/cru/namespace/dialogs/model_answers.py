@@ -34,19 +34,21 @@ async def agent(questions: Batch) -> AskResponse:
 
 async def ask_model(questions: list[dict[str, object]]) -> tuple[ChoiceAnswer, ...]:
     """The model's answers. To one question without choices plain text is one, too. Raises NamespaceError."""
-    text = await _ask(_PROMPT + "\n\n".join(_shown(n, question) for n, question in enumerate(questions, 1)))
+    text = await _request_reply(
+        _PROMPT + "\n\n".join(_question_text(n, question) for n, question in enumerate(questions, 1))
+    )
     try:
-        reply = _json(text)
+        reply = _find_json(text)
     except NamespaceError:
         if len(questions) > 1 or questions[0]["choices"] or not text.strip():
             raise
         return (ChoiceAnswer(other=text.strip()),)
     answers = reply.get("answers") if isinstance(reply, dict) else None
     items = answers if isinstance(answers, list) else []
-    return tuple(_answer(question, items[n] if n < len(items) else None) for n, question in enumerate(questions))
+    return tuple(_read_answer(question, items[n] if n < len(items) else None) for n, question in enumerate(questions))
 
 
-async def _ask(prompt: str) -> str:
+async def _request_reply(prompt: str) -> str:
     here = host()
     parts = here.session.parts
     reply = ModelReply()
@@ -65,13 +67,13 @@ async def _ask(prompt: str) -> str:
     return reply.content
 
 
-def _shown(number: int, question: dict[str, Any]) -> str:
+def _question_text(number: int, question: dict[str, Any]) -> str:
     choices = "".join(f"\n  {n}: {label}" for n, label in enumerate(question["choices"]))
     several = " (several may be chosen)" if question["multi_select"] else ""
     return f"{number}. {question['header']}: {question['question']}{several}{choices}"
 
 
-def _json(text: str) -> object:
+def _find_json(text: str) -> object:
     """The first object in a fenced block, or anywhere. Raises NamespaceError if there is none."""
     places = [match[1] for match in _FENCED.finditer(text)]
     if "{" in text:
@@ -84,7 +86,7 @@ def _json(text: str) -> object:
     raise NamespaceError("cru.ask.agent: the model gave no answer in JSON", f"it said: {text[:200]}")
 
 
-def _answer(question: dict[str, Any], answer: Any) -> ChoiceAnswer:
+def _read_answer(question: dict[str, Any], answer: Any) -> ChoiceAnswer:
     """A choice that exists, words of its own, or the first choice."""
     if not isinstance(answer, dict):
         return ChoiceAnswer((0,))

@@ -47,17 +47,17 @@ def _subject(where: str, fields: dict[str, object]) -> PermissionSubject:
     action = table(where, "action", fields.get("action"))
     kind = action.get("type")
     if kind == "bash":
-        return PermissionSubject("bash", "shell", " ".join(texts(where, "tokens", action.get("tokens"))), _why())
+        return PermissionSubject("bash", "shell", " ".join(texts(where, "tokens", action.get("tokens"))), _reason())
     if kind in ("read", "write"):
         path = "/".join(texts(where, "segments", action.get("segments")))
-        return PermissionSubject(kind, kind, path, _why())
+        return PermissionSubject(kind, kind, path, _reason())
     if kind == "tool":
         args = action.get("args")
         return PermissionSubject(
-            text(where, "name", action.get("name")), "tool", "" if args is None else tostring(args), _why()
+            text(where, "name", action.get("name")), "tool", "" if args is None else tostring(args), _reason()
         )
     raise BadArgument(f"{where}: unknown action `{tostring(kind)}`", "types are bash, read, write, tool")
 
 
-def _why() -> str:
+def _reason() -> str:
     return f"the plugin {host().plugin.name} asks"

@@ -135,7 +135,9 @@ def result_cancelled() -> dict[str, object]:
     return {"cancelled": True, "selected": []}
 
 
-def _dialog(work: Callable[..., Coroutine[object, object, Shown]]) -> Callable[..., Coroutine[object, object, Shown]]:
+def _errors_as_values(
+    work: Callable[..., Coroutine[object, object, Shown]],
+) -> Callable[..., Coroutine[object, object, Shown]]:
     """Bad arguments come back as (nil, message)."""
 
     @wraps(work)
@@ -148,7 +150,7 @@ def _dialog(work: Callable[..., Coroutine[object, object, Shown]]) -> Callable[.
     return shown
 
 
-@_dialog
+@_errors_as_values
 async def show_panel(panel: dict[str, object], timeout_secs: object = None, session_id: str | None = None) -> Shown:
     """show_panel(panel) -> {kind = "panel", cancelled = false, selected = indices from 0, other?}, or {kind = "cancelled", cancelled =
     true, selected = {}}
@@ -168,7 +170,7 @@ async def show_panel(panel: dict[str, object], timeout_secs: object = None, sess
     return result if reply.get("other") is None else {**result, "other": reply["other"]}
 
 
-@_dialog
+@_errors_as_values
 async def ask(session_id: str | None, opts: dict[str, object], timeout_secs: object = None) -> Shown:
     """ui.ask(session_id, {question, choices?, multi_select, allow_other}, timeout_secs=300) -> {kind = "ask", selected = indices from 0,
     other?}
@@ -188,7 +190,7 @@ async def ask(session_id: str | None, opts: dict[str, object], timeout_secs: obj
     return {**result, "other": answer.other()} if answer.has_other() else result
 
 
-@_dialog
+@_errors_as_values
 async def ask_batch(session_id: str | None, opts: dict[str, object], timeout_secs: object = None) -> Shown:
     """ui.ask_batch(session_id, {questions = {{header, question, choices, multi_select, allow_other}}}, timeout_secs=300) -> {kind =
     "ask_batch", id, cancelled = false, answers = {{selected, other?}}}
@@ -215,7 +217,7 @@ async def ask_batch(session_id: str | None, opts: dict[str, object], timeout_sec
     return {"kind": "ask_batch", "id": batch, "cancelled": False, "answers": items}
 
 
-@_dialog
+@_errors_as_values
 async def edit(session_id: str | None, opts: dict[str, object], timeout_secs: object = None) -> Shown:
     """ui.edit(session_id, {content, format="markdown"|"code"|"json"|"plain", hint?}, timeout_secs=300) -> {kind = "edit", modified}
 
@@ -223,12 +225,12 @@ async def edit(session_id: str | None, opts: dict[str, object], timeout_secs: ob
     """
     where = "cru.ui.edit"
     check_session(where, session_id)
-    fields = _content(where, options(where, opts, ("content", "format", "hint")))
+    fields = _check_content(where, options(where, opts, ("content", "format", "hint")))
     reply = await show_dialog("edit", tostring(fields.get("hint") or "edit"), fields, timeout_secs)
     return dict(CANCELLED) if reply is None else {"kind": "edit", "modified": tostring(reply.get("modified", ""))}
 
 
-@_dialog
+@_errors_as_values
 async def show(session_id: str | None, opts: dict[str, object], timeout_secs: object = None) -> Shown:
     """ui.show(session_id, {content, format?, title?}, timeout_secs=300) -> {kind = "show"} once the person has seen it
 
@@ -236,12 +238,12 @@ async def show(session_id: str | None, opts: dict[str, object], timeout_secs: ob
     """
     where = "cru.ui.show"
     check_session(where, session_id)
-    fields = _content(where, options(where, opts, ("content", "format", "title")))
+    fields = _check_content(where, options(where, opts, ("content", "format", "title")))
     reply = await show_dialog("show", tostring(fields.get("title") or "show"), fields, timeout_secs)
     return dict(CANCELLED) if reply is None else {"kind": "show"}
 
 
-@_dialog
+@_errors_as_values
 async def popup_(session_id: str | None, opts: dict[str, object], timeout_secs: object = None) -> Shown:
     """ui.popup(session_id, {title, entries, allow_other}, timeout_secs=300) -> {kind = "popup", selected_index, selected_entry} with
     the index from 0, or {kind = "popup", other}
@@ -284,7 +286,7 @@ def _question(where: str, fields: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _content(where: str, fields: dict[str, Any]) -> dict[str, Any]:
+def _check_content(where: str, fields: dict[str, Any]) -> dict[str, Any]:
     text(where, "content", fields.get("content"))
     kind = fields.get("format", "plain")
     if kind not in FORMATS:

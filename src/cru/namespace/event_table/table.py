@@ -94,15 +94,15 @@ def payload_fields(name: str, event: Event) -> dict[str, object]:
     fields = {
         field: value
         if (kind := type(value := getattr(payload, field))) in _SHORT or (kind is str and len(value) <= BIG_TEXT)
-        else _lazy(value)
+        else _make_lazy(value)
         for field in payload.__struct_fields__
     }
     if type(payload) is Custom and isinstance(payload.data, dict):
-        fields = {**{key: _shown(value) for key, value in payload.data.items()}, **fields}
+        fields = {**{key: _shown_value(value) for key, value in payload.data.items()}, **fields}
     alias = alias_of(name)
     extra = EXTRA.get(event.row.name)
     if extra is not None:
-        fields.update({key: _shown(value) for key, value in extra(event).items()})
+        fields.update({key: _shown_value(value) for key, value in extra(event).items()})
     if not alias.keys:
         return fields
     renamed = {key: fields.get(field) for key, field in alias.keys.items()}
@@ -124,26 +124,26 @@ def event_table(name: str, event: Event) -> tuple[LazyDict, dict[str, object]]:
     return table, flat
 
 
-def _shown(value: object) -> object:
+def _shown_value(value: object) -> object:
     if type(value) in _SHORT or (type(value) is str and len(value) <= BIG_TEXT):
         return value
-    return _lazy(value)
+    return _make_lazy(value)
 
 
-def _lazy(value: object) -> Lazy:
-    return Lazy(partial(_copied, value), None if _big(value) else value)
+def _make_lazy(value: object) -> Lazy:
+    return Lazy(partial(_copy, value), None if _is_big(value) else value)
 
 
-def _copied(value: object) -> object:
+def _copy(value: object) -> object:
     """Lists and dicts of one's own; records become dicts, and what is no data stays what it is."""
     if isinstance(value, (list, tuple)):
-        return [_copied(item) for item in value]
+        return [_copy(item) for item in value]
     if isinstance(value, dict):
-        return {key: _copied(item) for key, item in value.items()}
-    return _copied(msgspec.to_builtins(value)) if isinstance(value, Struct) else value
+        return {key: _copy(item) for key, item in value.items()}
+    return _copy(msgspec.to_builtins(value)) if isinstance(value, Struct) else value
 
 
-def _big(value: object) -> bool:
+def _is_big(value: object) -> bool:
     """Whether a list is long, a text, or a text in a table is; cheap, so only the first level of a table is looked at."""
     if isinstance(value, (list, tuple)):
         return len(value) > BIG_LIST or any(len(getattr(item, "content", "")) > BIG_TEXT for item in value)

@@ -41,20 +41,20 @@ def detect_format(text: str) -> str:
 
 def read_format(where: str, text: str, name: str) -> object:
     """The value of a text in this format. Raises BadArgument."""
-    reader = _known(_READERS, name)
+    reader = _find_format(_READERS, name)
 
     def value() -> object:
         try:
-            return _plain(reader(text), [0])
+            return _to_plain(reader(text), [0])
         except (ValueError, RecursionError) as error:
             raise BadArgument(f"{where}: not {name}: {error}") from error
 
-    return _bounded(where, value, len(text) <= SMALL or name == "json")
+    return _run_bounded(where, value, len(text) <= SMALL or name == "json")
 
 
 def write_format(where: str, value: object, name: str) -> str:
     """The value as a text in this format. Raises BadArgument."""
-    writer = _known(_WRITERS, name)
+    writer = _find_format(_WRITERS, name)
     plain_data.check(where, value)
 
     def text() -> object:
@@ -63,15 +63,15 @@ def write_format(where: str, value: object, name: str) -> str:
         except (ValueError, TypeError, RecursionError) as error:
             raise BadArgument(f"{where}: cannot be written as {name}: {error}") from error
 
-    written: str = _bounded(where, text, name.startswith("json") or _size(value) <= SMALL)
+    written: str = _run_bounded(where, text, name.startswith("json") or _estimate_size(value) <= SMALL)
     return written
 
 
-def _bounded(where: str, work: Callable[[], Any], small: bool) -> Any:
+def _run_bounded(where: str, work: Callable[[], Any], small: bool) -> Any:
     return work() if small else run_bounded(where, work)
 
 
-def _size(value: object) -> int:
+def _estimate_size(value: object) -> int:
     """About how many characters it has; more than SMALL are not counted."""
     size, left = 0, [value]
     while left and size <= SMALL:
@@ -81,7 +81,7 @@ def _size(value: object) -> int:
     return size
 
 
-def _known(table: dict[str, Callable[..., Any]], name: str) -> Callable[..., Any]:
+def _find_format(table: dict[str, Callable[..., Any]], name: str) -> Callable[..., Any]:
     function = table.get(name) if isinstance(name, str) else None
     if function is None:
         raise BadArgument(f"Unknown format: {name}", f"formats are {', '.join(table)}")
@@ -96,24 +96,24 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _plain(value: object, count: list[int], depth: int = 0) -> object:
+def _to_plain(value: object, count: list[int], depth: int = 0) -> object:
     """Data out of what a parser gave: dates become text, keys become text. A short YAML text may stand for a huge value."""
     count[0] += 1
     if count[0] > MOST_NODES or depth > plain_data.DEPTH:
         raise ValueError(f"more than {MOST_NODES} values, or more than {plain_data.DEPTH} levels")
     if isinstance(value, dict):
-        return {_name(key): _plain(inner, count, depth + 1) for key, inner in value.items()}
+        return {_key_text(key): _to_plain(inner, count, depth + 1) for key, inner in value.items()}
     if isinstance(value, (list, tuple, set)):
-        return [_plain(item, count, depth + 1) for item in value]
+        return [_to_plain(item, count, depth + 1) for item in value]
     if value is None or isinstance(value, (str, int, float)):
         return value
     return value.isoformat() if hasattr(value, "isoformat") else str(value)
 
 
-def _name(key: object) -> str:
+def _key_text(key: object) -> str:
     from cru.namespace.arguments import tostring
 
-    return key if isinstance(key, str) else "null" if key is None else tostring(_plain(key, [0]))
+    return key if isinstance(key, str) else "null" if key is None else tostring(_to_plain(key, [0]))
 
 
 def _read_json(text: str) -> object:
@@ -158,14 +158,14 @@ def _write_toml(value: object) -> str:
         raise TypeError("a TOML document is a table with keys")
     import tomlkit
 
-    return tomlkit.dumps(_named_null(value))
+    return tomlkit.dumps(_nulls_as_text(value))
 
 
-def _named_null(value: Any) -> Any:
+def _nulls_as_text(value: Any) -> Any:
     if isinstance(value, dict):
-        return {str(key): _named_null(inner) for key, inner in value.items()}
+        return {str(key): _nulls_as_text(inner) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_named_null(item) for item in value]
+        return [_nulls_as_text(item) for item in value]
     return "null" if value is None else value
 
 

@@ -60,7 +60,7 @@ def status(name: str) -> dict[str, object] | None:
 
     Example: pcall(cru.fsm.status, "no such workflow") --> false
     """
-    record = _machine("status", name).record
+    record = _find_machine("status", name).record
     data: dict[str, Any] | None = None if record is None else msgspec.to_builtins(record)
     return data
 
@@ -71,9 +71,9 @@ async def start(name: str, task: str = "") -> None:
 
     Example: pcall(cru.fsm.start, "no such workflow", "a task") --> false
     """
-    machine = _machine("start", name)
+    machine = _find_machine("start", name)
     await machine.start(text("cru.fsm.start", "task", task), "script")
-    _untold()
+    _announce_states()
 
 
 async def to(name: str, state: str, note: str = "") -> Values:
@@ -82,10 +82,10 @@ async def to(name: str, state: str, note: str = "") -> Values:
     Example: pcall(cru.fsm.to, "no such workflow", "done") --> false
     """
     where = "cru.fsm.to"
-    machine = _machine("to", name)
+    machine = _find_machine("to", name)
     moved, reason = await machine.move(text(where, "state", state), text(where, "note", note), "script")
     if moved:
-        _untold()
+        _announce_states()
     return Values((True, None) if moved else (False, reason))
 
 
@@ -94,10 +94,10 @@ def stop(name: str, why: str = "") -> None:
 
     Example: pcall(cru.fsm.stop, "no such workflow") --> false
     """
-    _machine("stop", name).stop(text("cru.fsm.stop", "why", why) or f"plugin {host().plugin.name} stopped it")
+    _find_machine("stop", name).stop(text("cru.fsm.stop", "why", why) or f"plugin {host().plugin.name} stopped it")
 
 
-def _machine(function: str, name: str) -> WorkflowMachine:
+def _find_machine(function: str, name: str) -> WorkflowMachine:
     where = f"cru.fsm.{function}"
     workflows = find_workflows(host().session.parts)
     known = workflows.machines if workflows is not None else {}
@@ -108,7 +108,7 @@ def _machine(function: str, name: str) -> WorkflowMachine:
     return machine
 
 
-def _untold() -> None:
+def _announce_states() -> None:
     workflows = find_workflows(host().session.parts)
     if workflows is not None:
         workflows.told = False

@@ -24,7 +24,7 @@ async def run(machine: WorkflowMachine, typed: str) -> CommandResult:
         return CommandResult(f"{name}: reset; `/{name} TEXT` starts it anew")
     verb, _, target = typed.partition(" ")
     if verb == "to" and len(target.split()) == 1:
-        return CommandResult(await _to(machine, target.strip()))
+        return CommandResult(await _move_to(machine, target.strip()))
     if typed:
         await machine.start(typed, "user")
         return CommandResult(prompt=typed)
@@ -57,7 +57,7 @@ def _stop(machine: WorkflowMachine) -> str:
     return f"{machine.name}: stopped; its states bind nobody until `/{machine.name}` goes on"
 
 
-async def _to(machine: WorkflowMachine, target: str) -> str:
+async def _move_to(machine: WorkflowMachine, target: str) -> str:
     before = machine.record.state if machine.record is not None else ""
     state = await machine.put(target, "", "user")
     end = "it is done" if state.final else f"`/{machine.name}` or your next prompt goes on there"

@@ -100,75 +100,77 @@ class Definition(Struct, frozen=True):
 
 def read_definition(spec: object) -> Definition:
     """The definition in a table of an extension. Raises BadArgument."""
-    fields = _table("the definition", spec, MACHINE)
+    fields = _check_table("the definition", spec, MACHINE)
     name = text(WHERE, "name", fields.get("name"))
     if NAME.match(name) is None:
-        raise _bad(f"name `{name}`", "a name is letters, digits, - and _, since it is a command too")
+        raise _error(f"name `{name}`", "a name is letters, digits, - and _, since it is a command too")
     where = f"workflow {name}"
     raw = fields.get("states")
     if not isinstance(raw, dict) or not raw:
-        raise _bad(f"{where}: states must be a table of states by name, got {lua_type(raw)}")
-    states = {tostring(key): _state(where, key, state, raw) for key, state in raw.items()}
-    initial = _known(f"{where}: initial", fields.get("initial"), states)
-    _check(where, initial, states)
-    limits = _limits(where, fields.get("limits"), ("legs", "rounds"), states)
+        raise _error(f"{where}: states must be a table of states by name, got {lua_type(raw)}")
+    states = {tostring(key): _read_state(where, key, state, raw) for key, state in raw.items()}
+    initial = _check_known(f"{where}: initial", fields.get("initial"), states)
+    _check_states(where, initial, states)
+    limits = _read_limits(where, fields.get("limits"), ("legs", "rounds"), states)
     if not limits.legs:
         limits = Limits(LEGS, limits.rounds)
-    return Definition(name, initial, _ordered(initial, states), _text(where, "about", fields), limits)
+    return Definition(name, initial, _by_distance(initial, states), _read_text(where, "about", fields), limits)
 
 
-def _state(where: str, name: object, raw: object, known: Collection[str]) -> WorkflowState:
+def _read_state(where: str, name: object, raw: object, known: Collection[str]) -> WorkflowState:
     if not isinstance(name, str) or NAME.match(name) is None:
-        raise _bad(
+        raise _error(
             f"{where}: state {name!r}", 'a state has a name of letters, digits, - and _: plan = { to = {"work"} }'
         )
     where = f"{where}, state {name}"
-    fields = _table(where, raw, STATE)
+    fields = _check_table(where, raw, STATE)
     final = fields.get("final", False)
     if not isinstance(final, bool):
-        raise _bad(f"{where}: final must be a boolean, got {lua_type(final)}")
+        raise _error(f"{where}: final must be a boolean, got {lua_type(final)}")
     superfluous = [key for key in fields if final and key not in FINAL_STATE]
     if superfluous:
-        raise _bad(f"{where}: it is final, so it has no `{superfluous[0]}`", "a final state has an instruction at most")
-    guard = _guard(where, fields["exit"]) if fields.get("exit") is not None else None
+        raise _error(
+            f"{where}: it is final, so it has no `{superfluous[0]}`", "a final state has an instruction at most"
+        )
+    guard = _read_guard(where, fields["exit"]) if fields.get("exit") is not None else None
     state = WorkflowState(
-        name, _text(where, "instruction", fields), _text(where, "about", fields), _tools(where, fields.get("tools")),
-        _targets(where, "to", fields, name, known), _targets(where, "back", fields, name, known), guard,
-        _limits(where, fields.get("limits"), ("legs", "rounds", "on_limit"), known), final,
+        name, _read_text(where, "instruction", fields), _read_text(where, "about", fields), _read_tools(where, fields.get("tools")),
+        _read_targets(where, "to", fields, name, known), _read_targets(where, "back", fields, name, known), guard,
+        _read_limits(where, fields.get("limits"), ("legs", "rounds", "on_limit"), known), final,
     )  # fmt: skip
     if not final and not state.ways:
-        raise _bad(f"{where}: it leads nowhere", 'give `to = {"…"}`, or `final = true`')
+        raise _error(f"{where}: it leads nowhere", 'give `to = {"…"}`, or `final = true`')
     if guard is not None and not state.to:
-        raise _bad(f"{where}: `exit` guards the way to the states in `to`, and there are none", "name them in `to`")
+        raise _error(f"{where}: `exit` guards the way to the states in `to`, and there are none", "name them in `to`")
     if state.limits.on_limit == name:
-        raise _bad(
+        raise _error(
             f"{where}: on_limit is the state itself", "name another state, or leave it out: then the workflow stops"
         )
     return state
 
 
-def _check(where: str, initial: str, states: dict[str, WorkflowState]) -> None:
+def _check_states(where: str, initial: str, states: dict[str, WorkflowState]) -> None:
     """What only shows when all states are known."""
     finals = [state.name for state in states.values() if state.final]
     if not finals:
-        raise _bad(f"{where}: no state is final", "one needs `final = true`: done = { final = true }")
+        raise _error(f"{where}: no state is final", "one needs `final = true`: done = { final = true }")
     if states[initial].final:
-        raise _bad(f"{where}: the initial state `{initial}` is final", "it would be over before it begins")
+        raise _error(f"{where}: the initial state `{initial}` is final", "it would be over before it begins")
     for state in states.values():
         if state.limits.on_limit in finals:
-            raise _bad(
+            raise _error(
                 f"{where}, state {state.name}: on_limit leads to the final state `{state.limits.on_limit}`",
                 "a limit is no success: name a state where something is done about it, or leave it out to stop",
             )
-    reached = _ordered(initial, states)
+    reached = _by_distance(initial, states)
     unreachable = sorted(name for name in states if name not in reached)
     if unreachable:
-        raise _bad(
+        raise _error(
             f"{where}: state `{unreachable[0]}` cannot be reached from `{initial}`", "name it in `to` of another state"
         )
 
 
-def _ordered(initial: str, states: dict[str, WorkflowState]) -> dict[str, WorkflowState]:
+def _by_distance(initial: str, states: dict[str, WorkflowState]) -> dict[str, WorkflowState]:
     """The states that can be reached, nearest first: tables of Lua have no order of their own."""
     names = [initial]
     for name in names:
@@ -177,28 +179,28 @@ def _ordered(initial: str, states: dict[str, WorkflowState]) -> dict[str, Workfl
     return {name: states[name] for name in names}
 
 
-def _guard(where: str, raw: object) -> Guard:
+def _read_guard(where: str, raw: object) -> Guard:
     if callable(raw):
         return Guard(call=bind_callback(function(WHERE, "exit", raw)).detached(), timeout=CALL_SECONDS)
-    fields = _table(f"{where}: exit", raw, GUARD, "a function or a table {shell = …}")
+    fields = _check_table(f"{where}: exit", raw, GUARD, "a function or a table {shell = …}")
     if (fields.get("shell") is None) == (fields.get("call") is None):
-        raise _bad(f"{where}: exit needs one of `shell` and `call`", 'exit = { shell = "make test", timeout = 600 }')
-    command = _text(where, "exit.shell", fields, "shell")
+        raise _error(f"{where}: exit needs one of `shell` and `call`", 'exit = { shell = "make test", timeout = 600 }')
+    command = _read_text(where, "exit.shell", fields, "shell")
     if fields.get("call") is None and not command.strip():
-        raise _bad(f"{where}: exit.shell is empty")
+        raise _error(f"{where}: exit.shell is empty")
     usual = SHELL_SECONDS if command else CALL_SECONDS
     seconds = number(WHERE, f"{where}: exit.timeout", fields.get("timeout", usual), 0.001)
-    description = _text(where, "exit.about", fields, "about")
+    description = _read_text(where, "exit.about", fields, "about")
     if command:
         return Guard(command, None, seconds, description)
     work: Callable[..., Any] = function(WHERE, f"{where}: exit.call", fields["call"])
     return Guard("", bind_callback(work).detached(), seconds, description)
 
 
-def _limits(where: str, raw: object, keys: tuple[str, ...], states: Collection[str]) -> Limits:
+def _read_limits(where: str, raw: object, keys: tuple[str, ...], states: Collection[str]) -> Limits:
     if raw is None:
         return Limits()
-    fields = _table(f"{where}: limits", raw, keys)
+    fields = _check_table(f"{where}: limits", raw, keys)
     legs, rounds = (
         whole(WHERE, f"{where}: limits.{key}", fields[key], 1) if fields.get(key) is not None else 0
         for key in ("legs", "rounds")
@@ -206,27 +208,29 @@ def _limits(where: str, raw: object, keys: tuple[str, ...], states: Collection[s
     if fields.get("on_limit") is None:
         return Limits(legs, rounds)
     if not legs and not rounds:
-        raise _bad(f"{where}: on_limit without a limit", 'limits = { legs = 20, on_limit = "review" }')
-    return Limits(legs, rounds, _known(f"{where}: limits.on_limit", fields["on_limit"], states))
+        raise _error(f"{where}: on_limit without a limit", 'limits = { legs = 20, on_limit = "review" }')
+    return Limits(legs, rounds, _check_known(f"{where}: limits.on_limit", fields["on_limit"], states))
 
 
-def _targets(where: str, key: str, fields: dict[str, Any], name: str, known: Collection[str]) -> tuple[str, ...]:
+def _read_targets(where: str, key: str, fields: dict[str, Any], name: str, known: Collection[str]) -> tuple[str, ...]:
     raw = fields.get(key)
     names = [raw] if isinstance(raw, str) else texts(WHERE, f"{where}: {key}", raw)
     for target in names:
-        _known(f"{where}: {key}", target, known)
+        _check_known(f"{where}: {key}", target, known)
         if target == name:
-            raise _bad(f"{where}: {key} names the state itself", "staying needs no transition")
+            raise _error(f"{where}: {key} names the state itself", "staying needs no transition")
     twice = [target for target in names if names.count(target) > 1]
     if key == "back":
         to = fields.get("to") or ()
         twice += [target for target in names if target in ((to,) if isinstance(to, str) else to)]
     if twice:
-        raise _bad(f"{where}: `{twice[0]}` is named twice", "`to` goes through the guard, `back` does not: choose one")
+        raise _error(
+            f"{where}: `{twice[0]}` is named twice", "`to` goes through the guard, `back` does not: choose one"
+        )
     return tuple(names)
 
 
-def _tools(where: str, raw: Any) -> tuple[str, ...] | None:
+def _read_tools(where: str, raw: Any) -> tuple[str, ...] | None:
     if raw is None:
         return None
     globs = tuple([raw] if isinstance(raw, str) else texts(WHERE, f"{where}: tools", raw))
@@ -234,35 +238,37 @@ def _tools(where: str, raw: Any) -> tuple[str, ...] | None:
         try:
             compile_identifier_glob(glob)
         except BadGlob as error:
-            raise _bad(f"{where}: tools: {error.message}", error.hint) from error
+            raise _error(f"{where}: tools: {error.message}", error.hint) from error
     return globs
 
 
-def _known(where: str, raw: object, known: Collection[str]) -> str:
+def _check_known(where: str, raw: object, known: Collection[str]) -> str:
     """The name of a state that there is."""
     if not isinstance(raw, str):
-        raise _bad(f"{where} must be the name of a state, got {lua_type(raw)}")
+        raise _error(f"{where} must be the name of a state, got {lua_type(raw)}")
     if raw not in known:
         hint = f"there are {', '.join(sorted(map(str, known)))}"
-        raise _bad(f"{where}: there is no state `{raw}`", did_you_mean(raw, map(str, known)) or hint)
+        raise _error(f"{where}: there is no state `{raw}`", did_you_mean(raw, map(str, known)) or hint)
     return raw
 
 
-def _table(where: str, raw: object, known: Collection[str], expected: str = "a table with keys") -> dict[str, object]:
+def _check_table(
+    where: str, raw: object, known: Collection[str], expected: str = "a table with keys"
+) -> dict[str, object]:
     if raw == []:
         return {}
     if not isinstance(raw, dict):
-        raise _bad(f"{where} must be {expected}, got {lua_type(raw)}")
+        raise _error(f"{where} must be {expected}, got {lua_type(raw)}")
     for key in raw:
         if key not in known:
-            raise _bad(f"{where}: unknown key `{key}`", did_you_mean(str(key), known) or f"known: {', '.join(known)}")
+            raise _error(f"{where}: unknown key `{key}`", did_you_mean(str(key), known) or f"known: {', '.join(known)}")
     return raw
 
 
-def _text(where: str, label: str, fields: dict[str, object], key: str = "") -> str:
+def _read_text(where: str, label: str, fields: dict[str, object], key: str = "") -> str:
     raw = fields.get(key or label)
     return "" if raw is None else text(WHERE, f"{where}: {label}", raw)
 
 
-def _bad(message: str, hint: str = "") -> BadArgument:
+def _error(message: str, hint: str = "") -> BadArgument:
     return BadArgument(f"{WHERE}: {message}", hint)

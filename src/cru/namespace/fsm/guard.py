@@ -32,7 +32,7 @@ async def check_guard(
     open = [guard]  # emptied at the end: what the guard leaves running is no guard any more
     token = _ASKING.set(open)
     try:
-        why = await (_called(guard, facts) if guard.call is not None else _shell(guard, parts, emit))
+        why = await (_call_function(guard, facts) if guard.call is not None else _run_shell(guard, parts, emit))
     finally:
         open.clear()
         _ASKING.reset(token)
@@ -40,7 +40,7 @@ async def check_guard(
     return why
 
 
-async def _called(guard: Guard, facts: dict[str, object]) -> str:
+async def _call_function(guard: Guard, facts: dict[str, object]) -> str:
     callback = guard.call
     assert callback is not None
     deadline = asyncio.get_running_loop().time() + guard.timeout
@@ -48,11 +48,11 @@ async def _called(guard: Guard, facts: dict[str, object]) -> str:
         async with asyncio.timeout_at(deadline) as clock:
             verdict = await callback.call(facts)
     except TimeoutError as error:
-        return _too_long(guard) if clock.expired() else _raised(guard, error)
+        return _timeout_reason(guard) if clock.expired() else _failure_reason(guard, error)
     except Exception as error:  # noqa: BLE001  the boundary around code of an extension: reported
-        return _raised(guard, error)
+        return _failure_reason(guard, error)
     if asyncio.get_running_loop().time() > deadline:  # it never waited, so that nobody could end it
-        return _too_long(guard)
+        return _timeout_reason(guard)
     passed, why = verdict[:2] if isinstance(verdict, tuple) and len(verdict) > 1 else (verdict, None)
     if passed is True:
         return ""
@@ -61,17 +61,17 @@ async def _called(guard: Guard, facts: dict[str, object]) -> str:
     return f"the check gave {lua_type(passed)} where true or false is wanted, so it did not pass"
 
 
-def _too_long(guard: Guard) -> str:
+def _timeout_reason(guard: Guard) -> str:
     return f"the check took longer than {guard.timeout:g} s and was ended, so it did not pass"
 
 
-def _raised(guard: Guard, error: Exception) -> str:
+def _failure_reason(guard: Guard, error: Exception) -> str:
     assert guard.call is not None
     report_failure(guard.call.host, error, "exit of a workflow's state")
     return f"the check itself failed, so it did not pass: {error_value(error)}"
 
 
-async def _shell(guard: Guard, parts: Parts, emit: Callable[[str], None] | None) -> str:
+async def _run_shell(guard: Guard, parts: Parts, emit: Callable[[str], None] | None) -> str:
     from cru.process.capture import TextCapture
     from cru.process.child import Program
     from cru.process.run import run_program
@@ -86,11 +86,15 @@ async def _shell(guard: Guard, parts: Parts, emit: Callable[[str], None] | None)
     status = outcome.exit_status
     if status == 0 and not outcome.timed_out:
         return ""
-    how = f"ran longer than {guard.timeout:g} s and was ended" if outcome.timed_out else f"failed ({_status(status)})"
+    how = (
+        f"ran longer than {guard.timeout:g} s and was ended"
+        if outcome.timed_out
+        else f"failed ({_status_text(status)})"
+    )
     return f"`{guard.shell}` {how}:\n{_tail(outcome.output)}"
 
 
-def _status(code: int) -> str:
+def _status_text(code: int) -> str:
     return f"exit status {code}" if code > 0 else f"ended by signal {-code}"
 
 

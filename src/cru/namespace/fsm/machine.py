@@ -140,7 +140,9 @@ class WorkflowMachine:
             return False, f"there is no way from {state.name} to {to}; {near}"
         why = ""
         if to in state.to and state.guard is not None:
-            why = await guard.check_guard(state.guard, self._about(record, to, note), self.owner.session.parts, emit)
+            why = await guard.check_guard(
+                state.guard, self._guard_facts(record, to, note), self.owner.session.parts, emit
+            )
         if self.record is not record or record.state != state.name:
             return False, f"workflow {self.name} was moved meanwhile"
         if why:
@@ -159,7 +161,7 @@ class WorkflowMachine:
         if self.record is None or self.here is None:
             return "", ""
         save_record(self.owner, self.name, self.record)
-        return await self._limited()
+        return await self._apply_limits()
 
     async def leg_over(self, done: bool, stuck: int, goes_on: bool) -> tuple[str, str]:
         """A leg is over: (what makes the agent go on, why it gives up); both are "" if it is to wait, or `goes_on` by itself. `stuck`: legs
@@ -172,7 +174,7 @@ class WorkflowMachine:
         save_record(self.owner, self.name, record)
         if not done or self.paused:
             return "", ""
-        text, stops = await self._limited()
+        text, stops = await self._apply_limits()
         if text or stops or goes_on:
             return text, stops
         if stuck >= STUCK:
@@ -183,8 +185,8 @@ class WorkflowMachine:
 
     # ------------------------------------------------------------------------------------------------------------------------------
 
-    async def _limited(self) -> tuple[str, str]:
-        over = self._over()
+    async def _apply_limits(self) -> tuple[str, str]:
+        over = self._reached_limit()
         if over is None:
             return "", ""
         what, then = over
@@ -195,15 +197,15 @@ class WorkflowMachine:
         self.warn(f"workflow {self.name}: {what}; it goes on in the state {then}")
         return f"[workflow {self.name}: {what}]\n{texts.entry_text(self.definition, state)}", ""
 
-    def _over(self) -> tuple[str, str] | None:
+    def _reached_limit(self) -> tuple[str, str] | None:
         """The limit that is reached, and the state that it leads to."""
         record, state = self.record, self.here
         if record is None or state is None or record.status != "running":
             return None
-        reached = _reached(state.limits, record.legs, record.rounds)
+        reached = _limit_text(state.limits, record.legs, record.rounds)
         if reached:
             return f"{reached} in the state {state.name}", state.limits.on_limit
-        reached = _reached(self.definition.limits, record.total_legs, record.total_rounds)
+        reached = _limit_text(self.definition.limits, record.total_legs, record.total_rounds)
         return (f"{reached} in all", "") if reached else None
 
     async def _enter(self, state: WorkflowState, note: str, by: By) -> None:
@@ -220,7 +222,7 @@ class WorkflowMachine:
         facts = {"workflow": self.name, "from": move.from_, "to": move.to, "note": note, "by": by}
         await self.owner.session.parts.bus.dispatch(Custom("workflow:moved", facts))
 
-    def _about(self, record: WorkflowRecord, to: str, note: str) -> dict[str, object]:
+    def _guard_facts(self, record: WorkflowRecord, to: str, note: str) -> dict[str, object]:
         """What a guard's function gets."""
         return {
             "workflow": self.name, "state": record.state, "to": to, "note": note, "task": record.task, "legs": record.legs,
@@ -245,7 +247,7 @@ class WorkflowMachine:
             self.warn(text)
 
 
-def _reached(limits: Limits, legs: int, rounds: int) -> str:
+def _limit_text(limits: Limits, legs: int, rounds: int) -> str:
     for most, now, word in ((limits.legs, legs, "leg"), (limits.rounds, rounds, "round")):
         if most and now >= most:
             return f"the limit of {texts.pluralize(most, word)} is reached"

@@ -63,7 +63,7 @@ def load_record(owner: Host, name: str) -> tuple[WorkflowRecord | None, str]:
         saved = state.get(key(name))
     finally:
         HOST.reset(token)
-    return (None, "") if saved is None else _read(saved)
+    return (None, "") if saved is None else _convert(saved)
 
 
 def running_records(owner: Host) -> dict[str, WorkflowRecord]:
@@ -74,11 +74,11 @@ def running_records(owner: Host) -> dict[str, WorkflowRecord]:
     finally:
         HOST.reset(token)
     mark = state.WORKFLOW
-    records = {name.removeprefix(mark): _read(value)[0] for name, value in saved.items() if name.startswith(mark)}
+    records = {name.removeprefix(mark): _convert(value)[0] for name, value in saved.items() if name.startswith(mark)}
     return {name: value for name, value in records.items() if value.status == "running"}
 
 
-def _read(saved: object) -> tuple[WorkflowRecord, str]:
+def _convert(saved: object) -> tuple[WorkflowRecord, str]:
     try:
         return msgspec.convert(saved, WorkflowRecord), ""
     except msgspec.ValidationError as error:

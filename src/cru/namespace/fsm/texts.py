@@ -27,9 +27,9 @@ def transitions(state: WorkflowState) -> list[str]:
     lines = []
     if state.to:
         check = f" Before that {state.guard.words()}: it is checked." if state.guard is not None else ""
-        lines.append(f"When this state's work is done, call the tool `{TOOL}` with `to` = {_either(state.to)}.{check}")
+        lines.append(f"When this state's work is done, call the tool `{TOOL}` with `to` = {_one_of(state.to)}.{check}")
     if state.back:
-        lines.append(f"To go back, call `{TOOL}` with `to` = {_either(state.back)}.")
+        lines.append(f"To go back, call `{TOOL}` with `to` = {_one_of(state.back)}.")
     return lines
 
 
@@ -84,5 +84,5 @@ def list_tools(state: WorkflowState) -> str:
     return ", ".join([*(state.tools or ()), *(name for name in ALWAYS_ALLOWED if name not in (state.tools or ()))])
 
 
-def _either(names: tuple[str, ...]) -> str:
+def _one_of(names: tuple[str, ...]) -> str:
     return " or ".join(f'"{name}"' for name in names)

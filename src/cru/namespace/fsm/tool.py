@@ -58,14 +58,14 @@ class WorkflowTool:
     async def run(self, args: dict[str, object], running: ToolContext) -> ToolResult:
         """Raises ToolError if nothing can be moved."""
         parsed = arguments.parse_arguments(WorkflowArguments, args)
-        machine = self._chosen(parsed)
+        machine = self._choose_workflow(parsed)
         try:
             moved, text = await machine.move(parsed.to, parsed.note, emit=running.emit)
         except NamespaceError as error:
             raise ToolError(error.message) from error
         return ToolResult(text, is_error=not moved)
 
-    def _chosen(self, parsed: WorkflowArguments) -> WorkflowMachine:
+    def _choose_workflow(self, parsed: WorkflowArguments) -> WorkflowMachine:
         """The workflow that is meant: the one named, the only one, or the only one that can go there."""
         running = self._running()
         if not running:

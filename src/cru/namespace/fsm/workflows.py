@@ -53,9 +53,9 @@ class Workflows:
     machines: by name
     lost: by name, why a run that nobody defines binds the model all the same
     told: whether the model knows the states as they are
-    _in_leg: whether the agent is at work
-    _moving: whether a move was asked for in this batch
-    _handed: whether the agent handed over to the user in this leg
+    _is_in_leg: whether the agent is at work
+    _is_moving: whether a move was asked for in this batch
+    _has_called_user: whether the agent handed over to the user in this leg
     """
 
     def __init__(self, parts: Parts) -> None:
@@ -66,7 +66,7 @@ class Workflows:
         self._cru = Host(PluginSession(parts, parts.store.folder), Plugin("cru", parts.store.folder, "cru"))
         self._warned: set[str] = set()
         self._ids: list[int] = []
-        self._in_leg = self._moving = self._handed = False
+        self._is_in_leg = self._is_moving = self._has_called_user = False
 
     def running(self) -> list[WorkflowMachine]:
         return [machine for machine in self.machines.values() if machine.running]
@@ -78,9 +78,9 @@ class Workflows:
         heard: dict[str, tuple[HandlerFunction, dict[str, object]]] = {
             "message:received": (self._received, {}),
             "leg:started": (self._started, {}),
-            "message:before_send": (self._sending, {"scope": "main"}),
-            "tool:before_call": (self._gate, {"priority": 0}),
-            "tool:completed": (self._called_user, {"pattern": "call_user", "scope": "main"}),
+            "message:before_send": (self._before_send, {"scope": "main"}),
+            "tool:before_call": (self._judge_call, {"priority": 0}),
+            "tool:completed": (self._user_called, {"pattern": "call_user", "scope": "main"}),
             "tool:batch_completed": (self._batch_over, {"scope": "main"}),
             "session:compacted": (self._compacted, {}),
             "turn:complete": (self._leg_over, {}),
@@ -151,38 +151,38 @@ class Workflows:
             return PASS
         for machine in self.machines.values():
             machine.paused = False
-        return self._briefs(event.payload.content)
+        return self._state_briefs(event.payload.content)
 
     def _started(self, _event: Event) -> Answer:
         self._refresh()
-        self._in_leg, self._handed = True, False
+        self._is_in_leg, self._has_called_user = True, False
         return PASS
 
     def _refresh(self) -> None:
-        self._moving = False
+        self._is_moving = False
         for machine in self.machines.values():
             machine.refresh()
-        self.mind_tools()
+        self.warn_unknown_tools()
         self.look()
         for text in self.lost.values():
             if text not in self._warned:
                 self._warned.add(text)
                 self._parts.bus.stream.warn(f"{text}; until then the model's tools are denied")
 
-    def mind_tools(self) -> None:
+    def warn_unknown_tools(self) -> None:
         """Warn about globs that fit no tool, a slip of the pen as a rule; all plugins must be loaded."""
         for machine in self.machines.values():
-            _mind_tools(machine, self._parts.tools)
+            _warn_unknown_tools(machine, self._parts.tools)
 
-    def _sending(self, event: Event) -> Answer:
+    def _before_send(self, event: Event) -> Answer:
         """Whoever was not told yet (after a compaction, a resumed run, a start by a script) is told now."""
         if event.stamp.purpose:
             return PASS
         for machine in self.running():
             machine.count_round()
-        return PASS if self.told else self._briefs()
+        return PASS if self.told else self._state_briefs()
 
-    def _briefs(self, prompt: str = "") -> Answer:
+    def _state_briefs(self, prompt: str = "") -> Answer:
         """The states as they are now, with the task if the prompt is not just that."""
         self.told = True
         briefs = [
@@ -192,11 +192,11 @@ class Workflows:
         ]
         return Answer(context=tuple(briefs)) if briefs else PASS
 
-    def _gate(self, event: Event[payloads.ToolBeforeCall]) -> Answer:
+    def _judge_call(self, event: Event[payloads.ToolBeforeCall]) -> Answer:
         call = event.payload
         if not self._binds(call.origin, event):
             return PASS
-        if self._moving and call.origin == "model":
+        if self._is_moving and call.origin == "model":
             return cancel(AFTER_MOVE)
         if self.lost and call.name != "call_user":
             return cancel("; ".join(self.lost.values()))
@@ -209,21 +209,23 @@ class Workflows:
                 and not machine.here.allows(call.name)
             ):
                 return cancel(texts.denial(machine.definition, machine.here))
-        self._moving = self._moving or (call.name == texts.TOOL and call.origin == "model" and bool(self.running()))
+        self._is_moving = self._is_moving or (
+            call.name == texts.TOOL and call.origin == "model" and bool(self.running())
+        )
         return PASS
 
     def _binds(self, origin: str, event: Event) -> bool:
         """The model's own calls, and those of a plugin's tool that it uses: scripts outside of any handler and guard while it works."""
         if origin == "script":
-            return self._in_leg and not event.stamp.parent_seq and not guard.inside_guard()
+            return self._is_in_leg and not event.stamp.parent_seq and not guard.inside_guard()
         return origin == "model"
 
-    def _called_user(self, _event: Event) -> Answer:
-        self._handed = True
+    def _user_called(self, _event: Event) -> Answer:
+        self._has_called_user = True
         return PASS
 
     async def _batch_over(self, _event: Event) -> Answer:
-        self._moving = False
+        self._is_moving = False
         notes, stops = [], []
         for machine in self.running():
             text, stop = await machine.round_over()
@@ -239,8 +241,8 @@ class Workflows:
 
     async def _leg_over(self, event: Event[payloads.TurnComplete]) -> Answer:
         over = event.payload
-        done = over.cause == "done" and not self._handed
-        self._in_leg = self._moving = self._handed = False
+        done = over.cause == "done" and not self._has_called_user
+        self._is_in_leg = self._is_moving = self._has_called_user = False
         notes, gives_up = [], []
         for machine in self.running():
             text, why = await machine.leg_over(done, over.no_progress, over.recurse is not None)
@@ -259,7 +261,7 @@ class Workflows:
         return PASS
 
 
-def _mind_tools(machine: WorkflowMachine, tools: Tools) -> None:
+def _warn_unknown_tools(machine: WorkflowMachine, tools: Tools) -> None:
     from cru.config.closest import did_you_mean
     from cru.files.glob import compile_identifier_glob
 

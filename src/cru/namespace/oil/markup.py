@@ -49,7 +49,7 @@ class _MarkupParser(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         attributes = {name: value or "true" for name, value in attrs}
         if tag in EMPTY_TAGS:
-            self._add(_made(tag, attributes, []))
+            self._add(_make_node(tag, attributes, []))
         elif len(self._open) > 100:
             raise BadArgument("cru.oil.markup: more than 100 tags deep")
         else:
@@ -67,7 +67,7 @@ class _MarkupParser(HTMLParser):
         if name != tag:
             raise BadArgument(f"cru.oil.markup: </{tag}> closes " + (f"<{name}>" if name else "nothing"))
         self._open.pop()
-        self._add(_made(tag, attributes, children))
+        self._add(_make_node(tag, attributes, children))
 
     def handle_data(self, data: str) -> None:
         words = " ".join(data.split())
@@ -86,17 +86,17 @@ class _MarkupParser(HTMLParser):
         self._open[-1][2].append(node)
 
 
-def _made(tag: str, attributes: dict[str, str], children: list[Node]) -> Node:
+def _make_node(tag: str, attributes: dict[str, str], children: list[Node]) -> Node:
     if tag in COLUMNS or tag in ROWS:
         return Node(
             "col" if tag in COLUMNS else "row",
-            oil_style.container("cru.oil.markup", _props(attributes)),
+            oil_style.container("cru.oil.markup", _container_props(attributes)),
             tuple(children),
         )
     if tag in STYLES:
         return _styled(tag, {**STYLES[tag], **_style(attributes)}, children)
     if tag in ("ul", "ol"):
-        items = [_words(child) for child in children]
+        items = [_node_text(child) for child in children]
         return Node("bullet_list" if tag == "ul" else "numbered_list", {"items": items})
     if tag == "spinner":
         return Node("spinner", {"label": attributes["label"]} if "label" in attributes else {})
@@ -108,7 +108,7 @@ def _made(tag: str, attributes: dict[str, str], children: list[Node]) -> Node:
 def _styled(tag: str, style: dict[str, object], children: list[Node]) -> Node:
     if tag == "badge":
         style = {"bold": True, **style}
-        return Node("badge", {"label": "".join(map(_words, children)), "style": style})
+        return Node("badge", {"label": "".join(map(_node_text, children)), "style": style})
     inner = [
         child.with_style({**style, **child.props.get("style", {})}) if style and child.kind == "text" else child
         for child in children
@@ -116,7 +116,7 @@ def _styled(tag: str, style: dict[str, object], children: list[Node]) -> Node:
     return inner[0] if len(inner) == 1 else Node("row", {}, tuple(inner))
 
 
-def _props(attributes: dict[str, str]) -> dict[str, object]:
+def _container_props(attributes: dict[str, str]) -> dict[str, object]:
     known: dict[str, Any] = {name: int(attributes[name]) for name in _SIZES if attributes.get(name, "").isdigit()}
     return {**known, **{name: attributes[name] for name in ("border", "justify", "align") if name in attributes}}
 
@@ -126,5 +126,5 @@ def _style(attributes: dict[str, str]) -> dict[str, object]:
     return {**flags, **({"fg": attributes["color"]} if "color" in attributes else {})}
 
 
-def _words(node: Node) -> str:
-    return str(node.props.get("text", "")) + "".join(map(_words, node.children))
+def _node_text(node: Node) -> str:
+    return str(node.props.get("text", "")) + "".join(map(_node_text, node.children))

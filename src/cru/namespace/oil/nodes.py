@@ -215,7 +215,7 @@ def when(condition: object, child: object) -> Node:
 
     Example: cru.oil.when(false, "a") ~= nil --> true
     """
-    return to_node("cru.oil.when", child) if _truth("cru.oil.when", condition) else EMPTY
+    return to_node("cru.oil.when", child) if _check_condition("cru.oil.when", condition) else EMPTY
 
 
 def either(condition: object, yes: object, no: object = None) -> Node:
@@ -223,7 +223,7 @@ def either(condition: object, yes: object, no: object = None) -> Node:
 
     Example: cru.oil.either(true, "a", "b") ~= nil --> true
     """
-    return to_node("cru.oil.either", yes if _truth("cru.oil.either", condition) else no)
+    return to_node("cru.oil.either", yes if _check_condition("cru.oil.either", condition) else no)
 
 
 async def each(items: list[object], work: Callable[[object, int], object]) -> Node:
@@ -306,7 +306,7 @@ def _styled(where: str, props: dict[str, object], style: object) -> dict[str, ob
     return {**props, "style": checked} if checked else props
 
 
-def _truth(where: str, condition: object) -> bool:
+def _check_condition(where: str, condition: object) -> bool:
     if condition is not None and not isinstance(condition, bool):
         raise BadArgument(f"{where}: the condition must be a boolean, got {lua_type(condition)}")
     return bool(condition)

@@ -130,7 +130,7 @@ class _FunctionHandler(PluginHandler):
         super().__init__(host, name, function, entry.priority, entry.label)
         self._extras = extras
 
-    def _answer(self, event: Event, result: object, sent: Mapping[str, Any]) -> Answer:
+    def _read_answer(self, event: Event, result: object, sent: Mapping[str, Any]) -> Answer:
         if isinstance(result, Answer):
             return result
         if not isinstance(result, Mapping):
@@ -138,7 +138,7 @@ class _FunctionHandler(PluginHandler):
                 f"returned {type(result).__name__} {str(result)[:40]!r}; a table or nothing is understood"
             )
         rest, extras = _split_returned(self._name, event.row, result, sent)
-        answer = add(super()._answer(event, rest, sent), extras.answer)
+        answer = add(super()._read_answer(event, rest, sent), extras.answer)
         self._extras[event.stamp.dispatch_seq] = extras
         return answer
 

@@ -80,7 +80,7 @@ async def _load(parsed: Parsed, reset: str = "") -> tuple[dict[str, WorkflowMach
         workflows = find_workflows(parts)
         machines = {} if workflows is None else dict(workflows.machines)
         if workflows is not None:
-            workflows.mind_tools()
+            workflows.warn_unknown_tools()
         saved = _read_saved(parts.store.folder / state.FILE)
         if reset:
             with built.session.locked():
