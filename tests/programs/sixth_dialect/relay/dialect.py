@@ -1,0 +1,92 @@
+"""Relay's hooks as one record.
+
+    {"hooks": [{"on": "about_to_run", "only": "terminal", "run": "./guard.sh"}]}
+
+A command reads what it is about in JSON. It prints `veto WHY` to forbid the call, `instead {…}` to change its arguments, or nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cru.extensions.hooks.dialects.relay import FOOTPRINT
+
+from cru.events.answers import Answer, Change
+from cru.events.stamp import Event
+from cru.extensions.hooks.model.entry import HookEntry, HookSource
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.mapping import (
+    ConfigFormat,
+    Dialect,
+    EventMapping,
+    LaunchRules,
+    Matching,
+    ParsedFile,
+)
+from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.tools import ArgumentMapping, ToolMapping
+from cru.extensions.hooks.parsing import common
+from cru.extensions.hooks.parsing.reading import Reading, definition
+
+TOOLS = ToolMapping(
+    tools={"bash": ("terminal",), "write": ("save",)},
+    arguments={"bash": {"command": ArgumentMapping("line")}},
+)
+
+
+def _read(source: HookSource, below: Sequence[ParsedFile], facts: SessionFacts) -> ParsedFile:
+    reading = Reading(source)
+    entries = [
+        _entry(reading, number, hook) for number, hook in enumerate(reading.typed(reading.value, "hooks", list, []))
+    ]
+    return ParsedFile(entries, reading.problems)
+
+
+def _entry(reading: Reading, number: int, hook: Mapping[str, Any]) -> HookEntry:
+    text = definition(hook)
+    return HookEntry(
+        id=reading.id(str(hook["on"]), text), dialect="relay", event=str(hook["on"]), source=reading.source,
+        line=reading.line("hooks", number), command=str(hook["run"]), matcher=str(hook.get("only", "")), definition=text,
+    )  # fmt: skip
+
+
+def _matcher_fits(entry: HookEntry, event: Event, subject: str) -> bool:
+    return entry.matcher in ("", *TOOLS.names(subject))
+
+
+def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
+    tool = common.tool(event)
+    args = TOOLS.to_foreign(tool, common.args(event), facts.cwd)
+    return common.one_line({"on": mapping.name, "tool": TOOLS.foreign_name(tool), "with": args})
+
+
+def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: SessionFacts) -> dict[str, str]:
+    return {"RELAY_EVENT": mapping.name}
+
+
+def _answer(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
+    word, _, rest = run.stdout.strip().partition(" ")
+    if word == "veto":
+        return HookResult(Answer(decision="deny", reason=rest))
+    if word == "instead":
+        value, wrong = common.document(rest)
+        change = Change("args", "merge", TOOLS.to_own(common.tool(event), value or {}))
+        return HookResult(failed=wrong) if wrong else HookResult(Answer(changes=(change,)))
+    return common.failure(run) if run.exit else HookResult()
+
+
+DIALECT = Dialect(
+    name="relay",
+    footprint=FOOTPRINT,
+    events={
+        "about_to_run": (EventMapping("about_to_run", "tool:before_call", subject=common.tool, answer=_answer),),
+        "moon_rises": (EventMapping("moon_rises", unavailable="cru does not look at the sky"),),
+    },
+    config=ConfigFormat(read=_read),
+    matching=Matching(matcher_fits=_matcher_fits),
+    stdin=_stdin,
+    extra_environment=_environment,
+    tools=TOOLS,
+    launch=LaunchRules(shells={"posix": ("sh", "bash"), "windows": ("git-bash",)}, variables={"RELAY_ROOT": "root"}),
+)
