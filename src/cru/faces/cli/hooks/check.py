@@ -25,15 +25,15 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     args = CommandArguments("hooks", ("check", *words), help=HELP, switches=("--json",), verbs=("check",), most=1)
     if args.show_help():
         return 0
-    there = load_inventory(parsed, tell=False)
-    made = find_problems(there, _tools())
+    inventory = load_inventory(parsed, tell=False)
+    findings = find_problems(inventory, _tools())
     if args.has("--json"):
-        show(masked_json(made))
+        show(masked_json(findings))
     else:
-        for one in made:
-            show(_line(one))
-        show(_summary(there, made))
-    return 1 if any(one.level == "broken" for one in made) else 0
+        for finding in findings:
+            show(_line(finding))
+        show(_summary(inventory, findings))
+    return 1 if any(finding.level == "broken" for finding in findings) else 0
 
 
 def _tools() -> list[str]:
@@ -42,20 +42,20 @@ def _tools() -> list[str]:
     return list(TABLE)
 
 
-def _line(one: Finding) -> str:
-    about = f"{one.id}: " if one.id else ""
-    hint = f" ({one.hint})" if one.hint else ""
-    return f"{one.level:<8} {one_line(one.where)}: {about}{one_line(masked(one.text + hint))}"
+def _line(finding: Finding) -> str:
+    about = f"{finding.id}: " if finding.id else ""
+    hint = f" ({finding.hint})" if finding.hint else ""
+    return f"{finding.level:<8} {one_line(finding.where)}: {about}{one_line(masked(finding.text + hint))}"
 
 
-def _summary(there: HookInventory, made: list[Finding]) -> str:
-    known = there.loaded.known
-    files = {one.entry.source.path for one in known}
-    active, waiting = len(there.loaded.active()), len(there.loaded.of(*AWAITING_REVIEW))
-    levels = Counter(one.level for one in made)
+def _summary(inventory: HookInventory, findings: list[Finding]) -> str:
+    statuses = inventory.loaded.known
+    files = {finding.entry.source.path for finding in statuses}
+    active, waiting = len(inventory.loaded.active()), len(inventory.loaded.of(*AWAITING_REVIEW))
+    levels = Counter(finding.level for finding in findings)
     await_trust = f", {waiting} await trust (`cru hooks review`)" if waiting else ""
     return (
-        f"{_count(len(known), 'hook')} in {_count(len(files), 'file')}: {active} active{await_trust}; "
+        f"{_count(len(statuses), 'hook')} in {_count(len(files), 'file')}: {active} active{await_trust}; "
         f"{levels['broken']} broken, {levels['odd']} odd"
     )
 

@@ -51,19 +51,19 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         raise _unknown(verb, words)
     module = import_module(VERBS[verb])
     if not hasattr(module, "HELP") and not {"--help", "-h"}.isdisjoint(words):
-        print(_help(verb), end="")
+        print(_verb_help(verb), end="")
         return 0
     code: int = module.command(parsed, words[1:] if VERBS[verb] != "cru.faces.cli.hooks.switch" else words)
     return code
 
 
-def _help(verb: str) -> str:
+def _verb_help(verb: str) -> str:
     """What is said of a verb, to the next one's line."""
-    found, mine = "", False
+    text, is_verb = "", False
     for line in HELP.splitlines(keepends=True):
-        mine = verb in line[:32] if line.startswith("cru") else mine
-        found += line if mine else ""
-    return found
+        is_verb = verb in line[:32] if line.startswith("cru") else is_verb
+        text += line if is_verb else ""
+    return text
 
 
 def _unknown(verb: str, words: tuple[str, ...]) -> UsageProblem:

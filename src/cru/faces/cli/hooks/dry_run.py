@@ -47,61 +47,67 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         return 0
     if len(args.words) < 2:
         raise UsageProblem("`cru hooks test` needs an event", "such as: cru hooks test PreToolUse --tool bash")
-    there = load_inventory(parsed)
-    wanted = spoken.find_event(args.words[1], there.dialects)
-    if wanted is None:
-        raise spoken.unknown(args.words[1], there.dialects)
-    if not wanted.ours:
+    inventory = load_inventory(parsed)
+    query = spoken.find_event(args.words[1], inventory.dialects)
+    if query is None:
+        raise spoken.unknown(args.words[1], inventory.dialects)
+    if not query.ours:
         raise spoken.NoSuchName(f"cru has no moment for {args.words[1]}", "`cru hooks check` says more")
-    name = wanted.first
-    given = _given(args, name)
-    chosen = _chosen(there, wanted, args.value("--id", ""))
-    tried = run_interruptible(_tried(parsed, there, synthetic_events.make_payload(name, given), chosen))
+    name = query.first
+    fields = _payload_fields(args, name)
+    statuses = _select(inventory, query, args.value("--id", ""))
+    result = run_interruptible(_dispatch(parsed, inventory, synthetic_events.make_payload(name, fields), statuses))
     if args.has("--json"):
         show(
             masked_json(
-                {"event": name, "answer": tried.answer, "by": tried.by, "fired": tried.fired, "payload": tried.payload}
+                {
+                    "event": name,
+                    "answer": result.answer,
+                    "by": result.by,
+                    "fired": result.fired,
+                    "payload": result.payload,
+                }
             )
         )
     else:
-        for line in _told(there, name, chosen, tried):
+        for line in _render(inventory, name, statuses, result):
             show(line)
-    return DENIED if tried.answer.stops else 0
+    return DENIED if result.answer.stops else 0
 
 
-async def _tried(
-    parsed: Parsed, there: HookInventory, payload: msgspec.Struct, chosen: list[EntryStatus]
+async def _dispatch(
+    parsed: Parsed, inventory: HookInventory, payload: msgspec.Struct, statuses: list[EntryStatus]
 ) -> DryRunResult:
     """Dispatch it; hooks in Lua and Python get a session in which no turn runs."""
-    ids = {one.entry.id for one in chosen}
-    if all(one.entry.kind not in ("lua", "python") or one.state != "active" for one in chosen):
-        return await dry_run.dispatch(there, payload, ids)
+    ids = {status.entry.id for status in statuses}
+    if all(status.entry.kind not in ("lua", "python") or status.state != "active" for status in statuses):
+        return await dry_run.dispatch(inventory, payload, ids)
     from msgspec.structs import replace
 
     from cru.app import build
 
-    built = build(replace(start_of(parsed, there.facts.context), hooks="none"))
+    built = build(replace(start_of(parsed, inventory.facts.context), hooks="none"))
     try:
-        return await dry_run.dispatch(there, payload, ids, lambda hooks: hooks.bind(built.session.parts))
+        return await dry_run.dispatch(inventory, payload, ids, lambda hooks: hooks.bind(built.session.parts))
     finally:
         await built.session.close()
         await built.close()
 
 
-def _given(args: CommandArguments, name: str) -> dict[str, Any]:
+def _payload_fields(args: CommandArguments, name: str) -> dict[str, Any]:
     """The fields of the payload that the command line gives."""
-    given = _table(args, "--payload")
+    fields = _table(args, "--payload")
     if name.startswith(("tool:", "permission:", "output:")) and name != "tool:batch_completed":
         field = "tool" if name.startswith(("permission:", "output:")) else "name"
         tool = _tool(args.value("--tool", "bash"))
-        given = {field: tool, "args": _table(args, "--input") or (BASH if tool == "bash" else {}), **given}
+        fields = {field: tool, "args": _table(args, "--input") or (BASH if tool == "bash" else {}), **fields}
     elif args.value("--tool", "") or args.value("--input", ""):
         raise UsageProblem(f"`{name}` is about no tool", "leave --tool and --input out")
     if args.value("--prompt", ""):
         if name not in PROMPTS:
             raise UsageProblem(f"`{name}` has no prompt", "--payload gives any field of an event")
-        given[PROMPTS[name]] = args.value("--prompt", "")
-    return given
+        fields[PROMPTS[name]] = args.value("--prompt", "")
+    return fields
 
 
 def _tool(word: str) -> str:
@@ -109,11 +115,11 @@ def _tool(word: str) -> str:
     from cru.config.closest import did_you_mean
     from cru.tools.builtin import TABLE
 
-    known = spoken.find_tool(word, TABLE)
-    hint = "" if known else did_you_mean(word, spoken.tools(TABLE))
+    name = spoken.find_tool(word, TABLE)
+    hint = "" if name else did_you_mean(word, spoken.tools(TABLE))
     if hint:
         raise spoken.NoSuchName(f"there is no tool {word}", hint)
-    return known or word
+    return name or word
 
 
 def _table(args: CommandArguments, flag: str) -> dict[str, Any]:
@@ -129,56 +135,60 @@ def _table(args: CommandArguments, flag: str) -> dict[str, Any]:
     return value
 
 
-def _chosen(there: HookInventory, wanted: spoken.HookQuery, id: str) -> list[EntryStatus]:
+def _select(inventory: HookInventory, query: spoken.HookQuery, id: str) -> list[EntryStatus]:
     """The entries that listen to the event. Raises NoEntry."""
-    those = [one for one in there.loaded.known if wanted.entry(one.entry, there.dialects[one.entry.dialect])]
+    statuses = [
+        status
+        for status in inventory.loaded.known
+        if query.entry(status.entry, inventory.dialects[status.entry.dialect])
+    ]
     if not id:
-        return those
-    named = [one for one in those if one.entry.id.startswith(id)]
-    if not named:
+        return statuses
+    matching = [status for status in statuses if status.entry.id.startswith(id)]
+    if not matching:
         from cru.config.closest import did_you_mean
 
-        hint = did_you_mean(id, [one.entry.id for one in those]) or "`cru hooks list` shows all"
+        hint = did_you_mean(id, [status.entry.id for status in statuses]) or "`cru hooks list` shows all"
         raise NoEntry(f"no hook of this event has the id {id}", hint)
-    return named
+    return matching
 
 
-def _told(there: HookInventory, name: str, chosen: list[EntryStatus], tried: DryRunResult) -> list[str]:
+def _render(inventory: HookInventory, name: str, statuses: list[EntryStatus], result: DryRunResult) -> list[str]:
     lines: list[str] = []
-    for one in chosen:
-        lines += _of_entry(there, one, tried)
-    if not chosen:
+    for status in statuses:
+        lines += _render_entry(inventory, status, result)
+    if not statuses:
         lines.append(f"no hook listens to {name}")
-    if tried.line is not None:
-        lines += [f"together: {one_line(masked(text))}" for text in describe_outcome(tried.line, there.loaded)]
-    lines += [f"told: {one_line(masked(text))}" for text in tried.notices]
-    for field, value in (tried.line.changed if tried.line is not None else {}).items():
+    if result.line is not None:
+        lines += [f"together: {one_line(masked(text))}" for text in describe_outcome(result.line, inventory.loaded)]
+    lines += [f"told: {one_line(masked(text))}" for text in result.notices]
+    for field, value in (result.line.changed if result.line is not None else {}).items():
         lines.append(f"  {field} is now {one_line(masked_json(value), 400)}")
-    for text in tried.answer.context:
+    for text in result.answer.context:
         lines.append(f"  for the model: {one_line(masked(text), 400)}")
     return lines
 
 
-def _of_entry(there: HookInventory, one: EntryStatus, tried: DryRunResult) -> list[str]:
-    entry, dialect = one.entry, there.dialects[one.entry.dialect]
+def _render_entry(inventory: HookInventory, status: EntryStatus, result: DryRunResult) -> list[str]:
+    entry, dialect = status.entry, inventory.dialects[status.entry.dialect]
     lines = [f"{entry.id} {one_line(masked(entry.label), 60)} ({entry.dialect} {entry.event}, {one_line(entry.where)})"]
-    if one.state != "active":
-        return [*lines, f"  not run: {describe_state(one, dialect)}"]
-    fired = next((fired for fired in tried.fired if fired.id == entry.id), None)
-    if fired is None:
-        return [*lines, f"  did not fire: {_why_not(there, one, tried)}"]
+    if status.state != "active":
+        return [*lines, f"  not run: {describe_state(status, dialect)}"]
+    record = next((record for record in result.fired if record.id == entry.id), None)
+    if record is None:
+        return [*lines, f"  did not fire: {_why_not(inventory, status, result)}"]
     for what in ("stdin", "stdout", "stderr"):
-        text = masked(getattr(fired, what).rstrip("\n"))
+        text = masked(getattr(record, what).rstrip("\n"))
         lines += [f"  {what}: {line}" for line in text.split("\n")] if text else []
-    return [*lines, f"  {one_line(masked(describe_firing(fired)))}"]
+    return [*lines, f"  {one_line(masked(describe_firing(record)))}"]
 
 
-def _why_not(there: HookInventory, one: EntryStatus, tried: DryRunResult) -> str:
-    heard = tried.line.heard if tried.line is not None else ()
-    skipped = next((item for item in heard if item.owner == one.entry.owner and item.skipped), None)
+def _why_not(inventory: HookInventory, status: EntryStatus, result: DryRunResult) -> str:
+    heard = result.line.heard if result.line is not None else ()
+    skipped = next((item for item in heard if item.owner == status.entry.owner and item.skipped), None)
     if skipped is None:
         return "this event is none of its moments"
-    if tried.line is not None and skipped.skip is not None and skipped.skip.kind is SkipKind.MISMATCH:
-        dialect = there.dialects[one.entry.dialect]
-        return describe_mismatch(one.entry, dialect, tried.line.event, [skipped.skip.detail])
+    if result.line is not None and skipped.skip is not None and skipped.skip.kind is SkipKind.MISMATCH:
+        dialect = inventory.dialects[status.entry.dialect]
+        return describe_mismatch(status.entry, dialect, result.line.event, [skipped.skip.detail])
     return skipped.skipped

@@ -26,28 +26,28 @@ def load_inventory(parsed: Parsed, *, tell: bool = True) -> HookInventory:
     start = start_of(parsed, context_name(parsed, home))
     settings, layers, _ = load_settings(start)
     options = merge_options(settings.of(HookSettings).options, layers)
-    about = session_facts(hooks_where(start), options, start.home / "contexts" / start.context, start.context)
-    all_there = take_inventory(None, about, options)
+    facts = session_facts(hooks_where(start), options, start.home / "contexts" / start.context, start.context)
+    inventory = take_inventory(None, facts, options)
     for text in (
-        *all_there.trust.store.problems[:1],
-        *(p for p in all_there.loaded.problems if p.kind is ProblemKind.WHOLE_FILE),
+        *inventory.trust.store.problems[:1],
+        *(p for p in inventory.loaded.problems if p.kind is ProblemKind.WHOLE_FILE),
     ):
         if tell:
             say(f"cru: {text}")
-    return all_there
+    return inventory
 
 
 def find_hook(loaded: LoadedHooks, word: str) -> EntryStatus:
     """The hook of an id, of the beginning of one, or of a name that only one has. Raises NoEntry."""
-    those = [one for one in loaded.known if word in (one.entry.name, one.entry.label)]
-    if len(those) == 1:
-        return those[0]
-    if those:
-        raise NoEntry(f"{word} may be {' or '.join(one.entry.id for one in those)}", "name one by its id")
+    matches = [status for status in loaded.known if word in (status.entry.name, status.entry.label)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        raise NoEntry(f"{word} may be {' or '.join(status.entry.id for status in matches)}", "name one by its id")
     return loaded.find(word)
 
 
-def update_hook_list(config: Path, key: str, name: str, *, there: bool) -> None:
+def update_hook_list(config: Path, key: str, name: str, *, is_listed: bool) -> None:
     """Put a name into one of the lists of `[hooks]` in the user's config.toml, or take it out. Raises ConfigError."""
     from cru.config.edit import set_value
     from cru.config.errors import ConfigError, SettingsProblem
@@ -57,11 +57,11 @@ def update_hook_list(config: Path, key: str, name: str, *, there: bool) -> None:
     config.parent.mkdir(parents=True, exist_ok=True)
     with file_lock(config):
         layer = read_layer("user", config)
-        said = layer.data.get("hooks", {}) if layer is not None else {}
-        if not isinstance(said, dict):
+        table = layer.data.get("hooks", {}) if layer is not None else {}
+        if not isinstance(table, dict):
             raise ConfigError(
                 [SettingsProblem("`[[hooks]]` leaves no room", str(config), "write `[[hooks.entries]]` for each entry")]
             )
-        names = [one for one in said.get(key, []) if one != name]
-        if there or key in said:
-            set_value(config, f"hooks.{key}", [*names, name] if there else names)
+        names = [status for status in table.get(key, []) if status != name]
+        if is_listed or key in table:
+            set_value(config, f"hooks.{key}", [*names, name] if is_listed else names)

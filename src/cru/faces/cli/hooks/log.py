@@ -39,40 +39,42 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     home = Home(home_path(parsed))
     name = context_name(parsed, home)
     id = args.words[1] if len(args.words) > 1 else ""
-    shown = list(islice(_fired(home, name, id), most or None))
-    for one in reversed(shown):
+    records = list(islice(_read_records(home, name, id), most or None))
+    for record in reversed(records):
         if args.has("--json"):
-            show(masked_json(one))
+            show(masked_json(record))
         else:
-            show("\n".join(_told(one, full=args.has("--full"))))
-    if not shown and id:
+            show("\n".join(_render(record, full=args.has("--full"))))
+    if not records and id:
         find_hook(load_inventory(parsed, tell=False).loaded, id)
-    if not shown and not args.has("--json"):
+    if not records and not args.has("--json"):
         show(f"no hook{f' {id}' if id else ''} has run in the context {name}; `cru hooks list` shows what there is")
     return 0
 
 
-def _fired(home: Home, name: str, id: str) -> Iterator[FiringRecord]:
+def _read_records(home: Home, name: str, id: str) -> Iterator[FiringRecord]:
     if home.exists(name):
         folder = home.open(name).folder
         yield from (
-            one
-            for one in read_lines(folder)
-            if isinstance(one, FiringRecord) and (one.id.startswith(id) or one.label == id)
+            record
+            for record in read_lines(folder)
+            if isinstance(record, FiringRecord) and (record.id.startswith(id) or record.label == id)
         )
 
 
-def _told(one: FiringRecord, *, full: bool) -> list[str]:
-    at = time.strftime("%m-%d %H:%M:%S", time.localtime(one.time))
-    about = f"{one.event} {one.subject}".rstrip()
-    label = "" if one.label == one.id else f" {one_line(masked(one.label), 40)}"
-    text = masked(describe_firing(one))
-    lines = [f"{at}  #{one.seq}  {one.id}{label}  {one_line(about)}: {one_line(text, 0 if full else 160)}"]
+def _render(record: FiringRecord, *, full: bool) -> list[str]:
+    time_text = time.strftime("%m-%d %H:%M:%S", time.localtime(record.time))
+    subject = f"{record.event} {record.subject}".rstrip()
+    label = "" if record.label == record.id else f" {one_line(masked(record.label), 40)}"
+    text = masked(describe_firing(record))
+    lines = [
+        f"{time_text}  #{record.seq}  {record.id}{label}  {one_line(subject)}: {one_line(text, 0 if full else 160)}"
+    ]
     if full:
-        lines.append(f"  {one.where}")
+        lines.append(f"  {record.where}")
         for what in ("stdin", "stdout", "stderr"):
-            given = masked(getattr(one, what).rstrip("\n"))
-            lines += [f"  {what}:", *(f"    {line}" for line in given.split("\n"))] if given else []
-        if one.cut:
+            text = masked(getattr(record, what).rstrip("\n"))
+            lines += [f"  {what}:", *(f"    {line}" for line in text.split("\n"))] if text else []
+        if record.cut:
             lines.append("  (cut: more was written)")
     return lines

@@ -30,35 +30,35 @@ class ReviewItem(NamedTuple):
     it was."""
 
     entries: list[HookEntry]
-    looks: list[Fingerprint]
+    fingerprints: list[Fingerprint]
     dialect: str = ""
-    lost: MissingHook | None = None
+    missing: MissingHook | None = None
 
     @property
     def path(self) -> str:
-        return self.lost.file if self.lost is not None else os.path.realpath(self.entries[0].source.path)
+        return self.missing.file if self.missing is not None else os.path.realpath(self.entries[0].source.path)
 
     @property
     def word(self) -> str:
         """What a person writes to accept it."""
-        if self.lost is not None:
-            return _id(self.lost)
-        return self.dialect or f"{self.entries[0].id}@{self.looks[0].digest}"
+        if self.missing is not None:
+            return _id(self.missing)
+        return self.dialect or f"{self.entries[0].id}@{self.fingerprints[0].digest}"
 
 
-def _id(lost: MissingHook) -> str:
+def _id(missing: MissingHook) -> str:
     """Of one definition in one file: nothing can come after the look."""
-    return f"gone-{judge_missing(lost)[0][:16]}"
+    return f"gone-{judge_missing(missing)[0][:16]}"
 
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """Raises UsageProblem, NoEntry, NotStored and ConfigError."""
-    said = _said(words)
-    all_there = load_inventory(parsed)
-    review = Review(parsed, all_there)
-    if said:
-        trusted = [review.seen(word) for word in said.get("--trust", ())]
-        refused = [review.named(word) for word in said.get("--refuse", ())]
+    ids_by_flag = _parse_words(words)
+    inventory = load_inventory(parsed)
+    review = Review(parsed, inventory)
+    if ids_by_flag:
+        trusted = [review.find_seen(word) for word in ids_by_flag.get("--trust", ())]
+        refused = [review.find(word) for word in ids_by_flag.get("--refuse", ())]
         for item in trusted:
             review.judge(item, accepted=True)
         for item in refused:
@@ -67,7 +67,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     review.mention_trust()
     items = review.waiting()
     if not items:
-        _put("no hook awaits trust")
+        _print_line("no hook awaits trust")
         return 0
     if sys.stdin.isatty() and sys.stderr.isatty():
         return review.ask(items)
@@ -84,60 +84,60 @@ def _how_to_trust(items: list[ReviewItem]) -> str:
     return f"cru hooks review --trust {' '.join(item.word for item in items)}"
 
 
-def _said(words: tuple[str, ...]) -> dict[str, list[str]]:
+def _parse_words(words: tuple[str, ...]) -> dict[str, list[str]]:
     """The ids behind --trust and --refuse; with "all of it" nobody would have looked, so each is named."""
-    said: dict[str, list[str]] = {}
-    verb = ""
+    ids_by_flag: dict[str, list[str]] = {}
+    flag = ""
     for word in words:
         if word in ("--trust", "--refuse"):
-            verb = word
-            said.setdefault(verb, [])
-        elif verb and not word.startswith("-"):
-            said[verb].append(word)
+            flag = word
+            ids_by_flag.setdefault(flag, [])
+        elif flag and not word.startswith("-"):
+            ids_by_flag[flag].append(word)
         else:
             args = CommandArguments(
                 "hooks", ("review", word), switches=("--trust", "--refuse"), verbs=("review",), most=2
             )
             raise args.unknown(word)
-    empty = next((verb for verb, ids in said.items() if not ids), "")
+    empty = next((flag for flag, ids in ids_by_flag.items() if not ids), "")
     if empty:
         raise UsageProblem(f"{empty} needs an id", "cru hooks list shows them")
-    return said
+    return ids_by_flag
 
 
 class Review:
     """Shows and notes. Everything is shown with control characters made visible, on whatever it is shown."""
 
-    def __init__(self, parsed: Parsed, all_there: HookInventory) -> None:
-        self._found = all_there
+    def __init__(self, parsed: Parsed, inventory: HookInventory) -> None:
+        self._inventory = inventory
         self._config = home_path(parsed) / "config.toml"
         self._budget = LookupBudget()
 
     def waiting(self) -> list[ReviewItem]:
-        loaded = self._found.loaded
-        items = [self._item(one) for one in loaded.of(Activation.UNTRUSTED)]
-        items += [ReviewItem([], [], lost=one) for one in loaded.missing]
-        foreign = sorted(loaded.of(Activation.NOT_ACCEPTED), key=lambda one: one.entry.dialect)
-        for dialect, group in groupby(foreign, key=lambda one: one.entry.dialect):
-            items.append(ReviewItem([one.entry for one in group], [], dialect))
+        loaded = self._inventory.loaded
+        items = [self._item(status) for status in loaded.of(Activation.UNTRUSTED)]
+        items += [ReviewItem([], [], missing=hook) for hook in loaded.missing]
+        foreign = sorted(loaded.of(Activation.NOT_ACCEPTED), key=lambda status: status.entry.dialect)
+        for dialect, group in groupby(foreign, key=lambda status: status.entry.dialect):
+            items.append(ReviewItem([status.entry for status in group], [], dialect))
         return items
 
     def mention_trust(self) -> None:
         """The settings and plugins of a project are another matter."""
-        about = self._found.facts
-        path = about.root / ".cru" / "config.toml"
+        facts = self._inventory.facts
+        path = facts.root / ".cru" / "config.toml"
         if (
             path.is_file()
-            and path.parent.resolve() != about.home.resolve()
-            and not self._found.trust.store.is_trusted(path)
+            and path.parent.resolve() != facts.home.resolve()
+            and not self._inventory.trust.store.is_trusted(path)
         ):
-            _put(f"{path} is not trusted either: `cru trust`")
+            _print_line(f"{path} is not trusted either: `cru trust`")
 
-    def seen(self, word: str) -> ReviewItem:
+    def find_seen(self, word: str) -> ReviewItem:
         """What is to be trusted, if it is still what the word says: ID@DIGEST, as the review shows it. Raises NoEntry and UsageProblem."""
         name, _, digest = word.partition("@")
-        item = self.named(name)
-        if item.lost is not None or item.dialect or digest == item.looks[0].digest:
+        item = self.find(name)
+        if item.missing is not None or item.dialect or digest == item.fingerprints[0].digest:
             return item
         self.show(item, whole=True)
         why = "is not what it was when it was shown" if digest else "says nothing of the content you have seen"
@@ -145,43 +145,47 @@ class Review:
             f"nothing is accepted: {name} {why}", f"read it again, as it is shown above; then: {_how_to_trust([item])}"
         )
 
-    def named(self, word: str) -> ReviewItem:
+    def find(self, word: str) -> ReviewItem:
         """What an id, or the name of a program, stands for. Raises NoEntry."""
-        lost = next((one for one in self._found.loaded.missing if word == _id(one)), None)
-        if lost is not None:
-            return ReviewItem([], [], lost=lost)
-        foreign = [one.entry for one in self._found.loaded.known if _is_foreign(one) and one.entry.dialect == word]
-        if foreign:
-            return ReviewItem(foreign, [], word)
-        one = self._found.loaded.find(word)
-        if one.entry.source.own and not one.entry.of_project:
-            raise NoEntry(f"{one.entry.id} is your own and needs no trust", f"cru hooks disable {one.entry.id}")
-        return self._item(one)
+        missing = next((hook for hook in self._inventory.loaded.missing if word == _id(hook)), None)
+        if missing is not None:
+            return ReviewItem([], [], missing=missing)
+        entries = [
+            status.entry
+            for status in self._inventory.loaded.known
+            if _is_foreign(status) and status.entry.dialect == word
+        ]
+        if entries:
+            return ReviewItem(entries, [], word)
+        status = self._inventory.loaded.find(word)
+        if status.entry.source.own and not status.entry.of_project:
+            raise NoEntry(f"{status.entry.id} is your own and needs no trust", f"cru hooks disable {status.entry.id}")
+        return self._item(status)
 
     def judge(self, item: ReviewItem, *, accepted: bool) -> None:
         """Note it, and that what an entry took the place of has been seen. All hooks of a program are turned on in config.toml; refusing
         notes each of them."""
-        if item.lost is not None:
+        if item.missing is not None:
             if accepted:
-                self._found.trust.settle([item.lost])
-            _put(f"{item.word}: {'it may be so' if accepted else 'told again: put it back, or accept it'}")
+                self._inventory.trust.settle([item.missing])
+            _print_line(f"{item.word}: {'it may be so' if accepted else 'told again: put it back, or accept it'}")
             return
-        looks = item.looks or [self._look(entry) for entry in item.entries]
-        over = next((entry for entry, seen in zip(item.entries, looks, strict=True) if seen.over), None)
-        if accepted and over is not None and not item.dialect:
-            raise UsageProblem(f"{over.id} names more files than cru looks at, so it is not accepted", SHORTER)
+        fingerprints = item.fingerprints or [self._take_fingerprint(entry) for entry in item.entries]
+        oversized = next((entry for entry, seen in zip(item.entries, fingerprints, strict=True) if seen.over), None)
+        if accepted and oversized is not None and not item.dialect:
+            raise UsageProblem(f"{oversized.id} names more files than cru looks at, so it is not accepted", SHORTER)
         if item.dialect and accepted:
-            update_hook_list(self._config, "dialects", item.dialect, there=True)
-        self._found.trust.judge(list(zip(item.entries, looks, strict=True)), accepted=accepted)
-        self._found.trust.settle(self._replaced(item))
+            update_hook_list(self._config, "dialects", item.dialect, is_listed=True)
+        self._inventory.trust.judge(list(zip(item.entries, fingerprints, strict=True)), accepted=accepted)
+        self._inventory.trust.settle(self._replaced(item))
         verb = "trusted as shown" if accepted else "refused, until it changes"
         for entry in item.entries:
-            _put(f"{entry.id} is {verb}")
+            _print_line(f"{entry.id} is {verb}")
 
     def _replaced(self, item: ReviewItem) -> list[MissingHook]:
         """What was accepted earlier of the same file and name, and is not there any more as it was."""
         names = {(item.path, entry.label) for entry in item.entries}
-        return [one for one in self._found.missing if (one.file, one.label) in names]
+        return [hook for hook in self._inventory.missing if (hook.file, hook.label) in names]
 
     # at a terminal ----------------------------------------------------------------------------------------------------------------
 
@@ -191,7 +195,7 @@ class Review:
             path = item.path
             print(f"\n{number} of {len(items)}")
             self.show(item)
-            key = "t" if whole_file == path and not item.dialect else self._key(item)
+            key = "t" if whole_file == path and not item.dialect else self._read_key(item)
             if key == "q":
                 return 0
             if key == "a":
@@ -202,7 +206,7 @@ class Review:
                 self.judge(item, accepted=False)
         return 0
 
-    def _key(self, item: ReviewItem) -> str:
+    def _read_key(self, item: ReviewItem) -> str:
         while True:
             print(f"{KEYS} > ", end="", file=sys.stderr, flush=True)
             line = sys.stdin.readline()
@@ -215,34 +219,34 @@ class Review:
                 return key
 
     def show(self, item: ReviewItem, *, whole: bool = False) -> None:
-        if item.lost is not None:
-            for line in render_missing(item.lost, item.word):
+        if item.missing is not None:
+            for line in render_missing(item.missing, item.word):
                 for piece in fold_line(line, _width()):
                     print(piece)
         if item.dialect:
-            _put(f"{item.dialect}: hooks of your own files, which are off here until you turn them on")
-        looks = item.looks or [self._look(entry) for entry in item.entries]
-        for entry, seen in zip(item.entries, looks, strict=True):
-            for line in render_hook(entry, seen, self._before(entry, seen), whole=whole):
+            _print_line(f"{item.dialect}: hooks of your own files, which are off here until you turn them on")
+        fingerprints = item.fingerprints or [self._take_fingerprint(entry) for entry in item.entries]
+        for entry, seen in zip(item.entries, fingerprints, strict=True):
+            for line in render_hook(entry, seen, self._accepted_version(entry, seen), whole=whole):
                 for piece in fold_line(line, _width()):
                     print(piece)
 
-    def _item(self, one: EntryStatus) -> ReviewItem:
-        return ReviewItem([one.entry], [self._look(one.entry)])
+    def _item(self, status: EntryStatus) -> ReviewItem:
+        return ReviewItem([status.entry], [self._take_fingerprint(status.entry)])
 
-    def _look(self, entry: HookEntry) -> Fingerprint:
-        return take_fingerprint(entry, self._found.facts, self._budget)
+    def _take_fingerprint(self, entry: HookEntry) -> Fingerprint:
+        return take_fingerprint(entry, self._inventory.facts, self._budget)
 
-    def _before(self, entry: HookEntry, now: Fingerprint) -> AcceptedVersion | None:
+    def _accepted_version(self, entry: HookEntry, now: Fingerprint) -> AcceptedVersion | None:
         """What is known of it as it was accepted; None if it never was, or is so still."""
         from cru.extensions.hooks.trust.copies import read_copy
 
-        trust, about = self._found.trust, self._found.facts
+        trust, facts = self._inventory.trust, self._inventory.facts
         before = trust.accepted(entry)
         if before is None or trust.is_trusted(entry):
             return None
-        files = {file.path: (before.files.get(relative(file.path, about)), file.digest) for file in now.files}
-        old = {path: read_copy(about.home, was) for path, (was, now) in files.items() if was is not None and was != now}
+        files = {file.path: (before.files.get(relative(file.path, facts)), file.digest) for file in now.files}
+        old = {path: read_copy(facts.home, was) for path, (was, now) in files.items() if was is not None and was != now}
         return AcceptedVersion(trust.describe_change(entry), old)
 
 
@@ -252,9 +256,9 @@ def _width() -> int:
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
 
 
-def _is_foreign(one: EntryStatus) -> bool:
-    return one.entry.source.layer != "project" and not one.entry.source.own
+def _is_foreign(status: EntryStatus) -> bool:
+    return status.entry.source.layer != "project" and not status.entry.source.own
 
 
-def _put(text: str) -> None:
+def _print_line(text: str) -> None:
     print(one_line(text))

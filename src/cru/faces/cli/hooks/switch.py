@@ -18,17 +18,17 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         raise UsageProblem(f"`cru hooks {verb}` needs an id", "cru hooks list shows them")
     on = verb == "enable"
     config = home_path(parsed) / "config.toml"
-    all_there = load_inventory(parsed)
+    inventory = load_inventory(parsed)
     try:
-        one = find_hook(all_there.loaded, ids[0])
+        status = find_hook(inventory.loaded, ids[0])
     except NoEntry:
-        if not on or ids[0] not in _left_out(parsed):
+        if not on or ids[0] not in _disabled_ids(parsed):
             raise
-        update_hook_list(config, "disabled", ids[0], there=False)
+        update_hook_list(config, "disabled", ids[0], is_listed=False)
         show(f"{ids[0]} is not in any file any more, and no longer in {config}")
         return 0
-    entry = one.entry
-    update_hook_list(config, "disabled", entry.id, there=not on)
+    entry = status.entry
+    update_hook_list(config, "disabled", entry.id, is_listed=not on)
     if on and not entry.enabled:
         show(f"{entry.id} is off in its own file, {entry.where}")
         return 1
@@ -38,7 +38,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     return 0
 
 
-def _left_out(parsed: Parsed) -> list[str]:
+def _disabled_ids(parsed: Parsed) -> list[str]:
     from cru.app import load_settings
     from cru.extensions.hooks.settings import HookSettings
     from cru.faces.cli.run_options import start_of

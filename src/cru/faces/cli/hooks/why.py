@@ -34,44 +34,44 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         return 0
     home = Home(home_path(parsed))
     name = context_name(parsed, home)
-    there = load_inventory(parsed)
+    inventory = load_inventory(parsed)
     store = home.open(name) if home.exists(name) else None
     turn = turn_history.read_turn(store, args.number("--turn", -1)) if store is not None else None
     called = [call.name for call in turn.calls] if turn is not None else []
-    wanted = spoken.parse_query(args.words[1:], there.dialects, called)
+    query = spoken.parse_query(args.words[1:], inventory.dialects, called)
     if turn is None:
         show(f"no turn is recorded in the context {name}; `cru hooks list` shows what there is")
         return 0
-    story = why.explain_turn(turn, there, wanted)
+    explanation = why.explain_turn(turn, inventory, query)
     if args.has("--json"):
-        show(masked_json(story))
+        show(masked_json(explanation))
         return 0
-    for line in render_explanation(story, f"{turn.number} of {turn.last}"):
+    for line in render_explanation(explanation, f"{turn.number} of {turn.last}"):
         show(line)
     return 0
 
 
-def render_explanation(story: TurnExplanation, place: str) -> list[str]:
+def render_explanation(explanation: TurnExplanation, place: str) -> list[str]:
     """The story for people."""
-    at = time.strftime("%H:%M:%S", time.localtime(story.began))
-    prompt = one_line(masked(story.prompt), 60)
-    lines = [f"turn {place}, {at}, “{prompt}”: {story.cause or 'not finished'}", *story.remarks]
-    for one in story.occasions:
-        lines += ["", *_occasion(one)]
-    if story.silent:
+    time_text = time.strftime("%H:%M:%S", time.localtime(explanation.began))
+    prompt = one_line(masked(explanation.prompt), 60)
+    lines = [f"turn {place}, {time_text}, “{prompt}”: {explanation.cause or 'not finished'}", *explanation.remarks]
+    for item in explanation.occasions:
+        lines += ["", *_render_dispatch(item)]
+    if explanation.silent:
         lines += ["", "did not fire:"]
-        lines += [f"  {_name(one)}: {_times(one)}{_short(one.text)}" for one in story.silent]
-    if not story.occasions and not story.silent:
+        lines += [f"  {_name(item)}: {_times(item)}{_short(item.text)}" for item in explanation.silent]
+    if not explanation.occasions and not explanation.silent:
         lines.append("there is no hook for this")
     return lines
 
 
-def _occasion(one: DispatchExplanation) -> list[str]:
-    head = f"{one.event} {_short(one.what)}".rstrip()
-    lines = [f"{head}  (#{one.seq})", *(f"  {_short(text)}" for text in one.outcome)]
-    lines += [f"  the call: {_short(one.fate)}"] if one.fate else []
+def _render_dispatch(item: DispatchExplanation) -> list[str]:
+    head = f"{item.event} {_short(item.what)}".rstrip()
+    lines = [f"{head}  (#{item.seq})", *(f"  {_short(text)}" for text in item.outcome)]
+    lines += [f"  the call: {_short(item.fate)}"] if item.fate else []
     return lines + [
-        f"    {_name(hook)}: {'' if hook.fired else 'did not fire: '}{_short(hook.text)}" for hook in one.hooks
+        f"    {_name(hook)}: {'' if hook.fired else 'did not fire: '}{_short(hook.text)}" for hook in item.hooks
     ]
 
 
