@@ -7,6 +7,7 @@ A file of the same name that ends in .queue holds a prompt that is queued while 
 """
 
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def queued(text: str) -> None:
 
 
 rules = Path(sys.argv[1])
-app.INSTALLED.append(Toy("toy", rules.read_text()))
+app.build = partial(app.build, extensions=(Toy("toy", rules.read_text()),))
 if rules.with_suffix(".queue").exists():
     queued(rules.with_suffix(".queue").read_text())
 run_and_exit(sys.argv[2:])

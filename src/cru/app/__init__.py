@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from cru.events.bus import Extension
     from cru.extensions.manager import Extensions
 
-# Extensions of every session of this process, beside those that a caller of `build` gives.
-INSTALLED: list[Extension] = []
-
 
 class Built(Struct):
     """A session ready to run, and what a face may want to look at.
@@ -96,7 +93,7 @@ def build(
         username=context_settings.username, parent=parent_name, sections=wiring.section_source(start, store, context_settings),
         compaction_prompt=wiring.compaction_prompt(start.home),
     )  # fmt: skip
-    plugins = wiring.add_extensions(parts, start, settings, (*INSTALLED, *extensions))
+    plugins = wiring.add_extensions(parts, start, settings, extensions)
     hook_options = merge_options(settings.of(HookSettings).options, layers)
     wiring.add_hooks(parts, start, hook_options, redact, plugins)
     _warn(bus, (*bus.registry.problems, *parts.tools.problems, *grant_problems))
@@ -128,6 +125,6 @@ def _placed(home: Path, problem: LogProblem) -> str:
 
 
 __all__ = [
-    "INSTALLED", "SETTINGS", "BadExtension", "Built", "FaceSettings", "Start", "build", "hooks_where", "load_settings", "plugin_places",
+    "SETTINGS", "BadExtension", "Built", "FaceSettings", "Start", "build", "hooks_where", "load_settings", "plugin_places",
     "project_root",
 ]  # fmt: skip

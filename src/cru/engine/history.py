@@ -8,15 +8,17 @@ logged in. Entries of other programs (chibi 0.4 to 0.10) have no resolutions and
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import get_args
 
 import msgspec
 
 from cru.contexts.entries import anchor_keeps
+from cru.engine.turn import PromptSource
 from cru.values.entries import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 from cru.values.messages import Message, Thinking, ToolCall
 
 # Prompts of these sources count only once they are resolved.
-PROMPT_SOURCES = frozenset({"user", "queue", "command", "inbox", "continuation", "recurse", "task"})
+PROMPT_SOURCES: frozenset[str] = frozenset(get_args(PromptSource))
 INTERRUPTED = "interrupted, may have run"
 INPUT_TOKENS = "input_tokens"
 BYTES_PER_TOKEN = 4

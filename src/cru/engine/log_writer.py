@@ -11,12 +11,10 @@ import msgspec
 from cru.contexts.entries import new_id
 from cru.engine.history import INPUT_TOKENS
 from cru.engine.parts import Parts
-from cru.engine.turn import Prompt
+from cru.engine.turn import CONTINUATION_SOURCES, Prompt
 from cru.events.stream import EntryLogged
 from cru.values.entries import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 from cru.values.messages import Thinking, ToolCall
-
-CONTINUING = ("continuation", "recurse")
 
 
 def write(parts: Parts, *entries: Entry) -> None:
@@ -50,7 +48,7 @@ def _prompt(parts: Parts, prompt: Prompt) -> Entry:
         metadata["command"] = prompt.command
     logged = entry(MESSAGE, prompt.text, from_=parts.username, to=parts.store.name, role="user", metadata=metadata)
     # A continuation carries an id that says so to readers of the log; it is an ordinary message otherwise.
-    return msgspec.structs.replace(logged, id=f"msg-{logged.id}") if prompt.source in CONTINUING else logged
+    return msgspec.structs.replace(logged, id=f"msg-{logged.id}") if prompt.source in CONTINUATION_SOURCES else logged
 
 
 def resolved(parts: Parts, ref: str, original: str, text: str, context: Sequence[str]) -> None:

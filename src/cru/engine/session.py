@@ -18,7 +18,7 @@ from cru.engine.pending import PendingContext, context_texts
 from cru.engine.prompts import describe_unfinished, find_unfinished
 from cru.engine.states import LegState, StateMachine
 from cru.engine.tool_call import ToolOutcome
-from cru.engine.turn import LegResult, Prompt, PromptQueue, PromptSource, Turn
+from cru.engine.turn import CONTINUATION_SOURCES, TYPED_SOURCES, LegResult, Prompt, PromptQueue, PromptSource, Turn
 from cru.events.bus import purpose
 from cru.events.payloads import (
     Attachment,
@@ -239,7 +239,7 @@ class Session:
     async def _run_leg(self, prompt: Prompt, turn: Turn) -> tuple[LegResult, Prompt | None]:
         parts = self.parts
         parts.bus.source = prompt.source
-        parts.bus.is_continuation = prompt.source in ("continuation", "recurse")
+        parts.bus.is_continuation = prompt.source in CONTINUATION_SOURCES
         leg = Leg(parts, self.machine, prompt, turn, self._pending)
         parts.recorder.begin()
         leg.begin()
@@ -326,7 +326,7 @@ class Session:
 
     def _turn_of(self, prompt: Prompt) -> Turn:
         """A user's prompt starts a turn; continuations belong to the one that runs, limits and all."""
-        if self._turn is None or prompt.source in ("user", "queue", "command"):
+        if self._turn is None or prompt.source in TYPED_SOURCES:
             self._turn_count += 1  # the length of the log would not do: it may become shorter
             self._turn = Turn(f"{self.parts.bus.origin.run_id}-{self._turn_count}", self.parts.settings.fuel or -1)
         return self._turn

@@ -14,6 +14,10 @@ from cru.events.payloads import Attachment
 Cause = Literal["done", "cancelled", "halted", "interrupted", "error"]
 USER, AGENT = "call_user", "call_agent"
 PromptSource = Literal["user", "queue", "command", "inbox", "continuation", "recurse", "task"]
+TYPED_SOURCES = ("user", "queue", "command")
+"""Prompts that a person gave: each starts a turn."""
+CONTINUATION_SOURCES = ("continuation", "recurse")
+"""Prompts with which the agent goes on by itself."""
 
 
 class Prompt(Struct, frozen=True):
@@ -99,9 +103,6 @@ def stop_for(answer: Answer, what: str) -> TurnStopped:
     return TurnStopped("halted" if answer.halt else "cancelled", answer.reason or f"{what} was cancelled")
 
 
-TYPED = ("user", "queue")
-
-
 class PromptQueue:
     """First in, first out. `closed` means that nothing more is started."""
 
@@ -118,7 +119,7 @@ class PromptQueue:
     def command(self) -> tuple[str, str] | None:
         """The name and the rest of the command at the head; None if there is none."""
         head = self._waiting[0] if self._waiting and not self.closed else None
-        typed = head is not None and head.source in TYPED and not head.literal
+        typed = head is not None and head.source in ("user", "queue") and not head.literal
         return split_command(head.text) if head is not None and typed else None
 
     def prompt(self) -> Prompt | None:

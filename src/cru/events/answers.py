@@ -41,7 +41,17 @@ class Inject(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True, omit_defaults=True):
-    """What a handler decided. `result` means that the handler did the thing instead; `note` is for the journal."""
+    """What a handler decided.
+
+    halt: the announced thing does not happen and the turn ends
+    reason: of the decision, for the model and people
+    changes: edits of the payload
+    context: texts for the model
+    context_files: files that are named to the model
+    inject: a user message for the model
+    result: the handler did the thing instead, and this came of it
+    note: for the journal
+    """
 
     decision: Decision = "none"
     halt: bool = False

@@ -16,7 +16,20 @@ Lands = Literal["", "beside the prompt", "after the tool result", "a section", "
 
 
 class EventRow(Struct, frozen=True):
-    """One event. `ident` is the payload field that patterns match; `fails` is what a failing in-process handler means."""
+    """One event.
+
+    when: it fires, for the documentation
+    writable: fields of the payload that handlers may change
+    cancel: what a cancel means, "": nothing
+    context: where added context lands; "": it has no place
+    inject: whether an inject has a place
+    result: what a result means; "": it has no place
+    scope: of handlers that name none
+    ident: the field of the payload that patterns match
+    fails: what a failing in-process handler means
+    live: whether anything fires it yet
+    in_turn: whether there is a turn to halt
+    """
 
     name: str
     payload: type[Struct]

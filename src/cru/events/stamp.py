@@ -20,8 +20,15 @@ else:
 
 
 class Stamp(Struct, frozen=True):
-    """Where and when. dispatch_seq counts dispatches of one process run; parent_seq is the dispatch in whose handler this
-    one was raised (0 = none); timestamp is unix seconds; depth 0 is the main agent; purpose is "" for ordinary work."""
+    """Where and when an event was raised.
+
+    depth: 0 is the main agent
+    dispatch_seq: counts the dispatches of one process run
+    parent_seq: the dispatch in whose handler this one was raised; 0: none
+    timestamp: unix seconds
+    source: where the prompt of the leg comes from
+    purpose: "" for ordinary work
+    """
 
     session_id: str
     run_id: str
@@ -61,15 +68,23 @@ class Origin(Struct, frozen=True):
 
 
 class DispatchBudget(Struct):
-    """How many dispatches one handler's call led to. over: it has returned, and what it left running keeps nobody waiting."""
+    """How many dispatches one handler's call led to.
+
+    over: it has returned, and what it left running keeps nobody waiting
+    """
 
     count: int = 0
     over: bool = False
 
 
 class Frame(Struct, frozen=True):
-    """Who is being called right now: events that these owners raise are not dispatched to them again. `below` is shared by all that one
-    call leads to; None outside of any."""
+    """Who is being called right now.
+
+    owners: events that they raise are not dispatched to them again
+    depth: how many handlers call one another
+    seq: the dispatch that calls
+    below: shared by all that one call leads to; None outside of any
+    """
 
     owners: frozenset[str] = frozenset()
     depth: int = 0

@@ -45,7 +45,11 @@ class CommandSaid(Struct, frozen=True):
 
 
 class StatusChanged(Struct, frozen=True):
-    """What a plugin says about itself; an empty text takes it back. progress is 0 to 1, or None. place: "status" or "statusline"."""
+    """What a plugin says about itself; an empty text takes it back.
+
+    progress: 0 to 1; None: it gives none
+    place: "status" or "statusline"
+    """
 
     owner: str
     key: str

@@ -25,8 +25,14 @@ class Unit(Struct, eq=False):
 
 
 class Offer(Struct, frozen=True):
-    """candidates: units that may go, the oldest first · count: how many of them should · shown: all that the model reads ·
-    running: the prompt that is being answered, which stays · silent: units without messages, which go along."""
+    """What a compaction may drop.
+
+    candidates: units that may go, the oldest first
+    count: how many of them should
+    shown: all that the model reads
+    running: the prompt that is being answered, which stays; None: there is none
+    silent: units without messages, which go along
+    """
 
     candidates: list[Unit]
     count: int

@@ -10,13 +10,13 @@ from typing import Any, TypeAlias
 from msgspec import Struct, field
 
 from cru.engine.parts import Parts
+from cru.engine.turn import TYPED_SOURCES
 from cru.events.answers import PASS, Answer
 from cru.events.payloads import LegStarted, SystemPromptBuild, ToolsSelect
 from cru.events.stamp import Event
 from cru.values.entries import MESSAGE
 from cru.values.messages import Span
 
-TYPED = ("user", "queue", "command")
 DISPATCHES_KEPT = 64
 
 
@@ -75,7 +75,7 @@ class LegFacts(Struct):
                 self.fuel = fuel
                 if self._leg != event.stamp.dispatch_seq:
                     self._leg = event.stamp.dispatch_seq
-                    self.depth = 0 if event.stamp.source in TYPED else self.depth + 1
+                    self.depth = 0 if event.stamp.source in TYPED_SOURCES else self.depth + 1
             case ToolsSelect(tools=tools):
                 self.tools = tools
             case SystemPromptBuild(sections=sections):

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from cru.engine.turn import TYPED_SOURCES
 from cru.events.stamp import Event
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.result import CommandResult, HookResult
@@ -62,13 +63,12 @@ def one_line(value: object) -> bytes:
 
 MODES: dict[str, str] = {"ask": "default", "auto": "acceptEdits", "plan": "plan", "trust": "bypassPermissions"}
 """Our permission modes as Claude and Codex call them."""
-TYPED = ("user", "queue", "command")
 """Sources of a prompt that a person gave."""
 
 
 def is_typed(event: Event, facts: SessionFacts) -> bool:
     """Whether a prompt is one that a person gave."""
-    return event.stamp.source in TYPED
+    return event.stamp.source in TYPED_SOURCES
 
 
 def field(event: Event, name: str) -> Any:

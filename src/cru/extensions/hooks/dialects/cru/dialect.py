@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from cru.engine.turn import TYPED_SOURCES
 from cru.events.catalog import ALIASES, BY_NAME, CATALOG, EventRow
 from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.cru import FOOTPRINT, output
@@ -31,7 +32,7 @@ from cru.permissions.modes import KINDS
 SYNONYMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "SessionStart": ("session:started", ()),
     "SessionEnd": ("session:ended", ()),
-    "UserPromptSubmit": ("message:received", common.TYPED),
+    "UserPromptSubmit": ("message:received", TYPED_SOURCES),
     "PreToolUse": ("tool:before_call", ()),
     "PermissionRequest": ("permission:requested", ()),
     "PermissionResult": ("permission:resolved", ()),
