@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cru.extensions.hooks.dialects import load_dialect
-from cru.extensions.hooks.launch.process import run
+from cru.extensions.hooks.launch.process import run_hook_command
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.mapping import LaunchRules
 from cru.extensions.hooks.model.result import CommandResult
@@ -37,7 +37,7 @@ class Hooks:
 
     async def arun(self, command: str, stdin: bytes = b"", dialect: str = "crush", **more: Any) -> CommandResult:
         env = {**self.env, **more.pop("also", {})}
-        return await run(
+        return await run_hook_command(
             entry(command, dialect, **more), stdin, env, self.cwd, self.rules or load_dialect(dialect).launch
         )
 

@@ -211,9 +211,9 @@ def _too_long(executable: Executable, what: str, size: int) -> str:
 def _failure(ended: ProcessResult) -> str:
     """Everything that is known of a call that failed."""
     errors = ended.errors.strip()
-    said = (
+    parts = (
         ended.output.removesuffix("\n"),
         f"{ERRORS}{errors}" if errors else "",
         f"[{exit_words(ended.exit_status)}]",
     )
-    return "\n".join(filter(None, said))
+    return "\n".join(filter(None, parts))

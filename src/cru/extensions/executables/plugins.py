@@ -39,21 +39,21 @@ class Executables:
         self._failed: dict[Path, PluginFailed] | None = None
         self._too_slow: set[Path] = set()
 
-    def plugin(self, found: DiscoveredPlugin, config: Mapping[str, Any]) -> Plugin:
-        return Plugin(found.name, found.folder, "executable", config)
+    def plugin(self, discovered: DiscoveredPlugin, config: Mapping[str, Any]) -> Plugin:
+        return Plugin(discovered.name, discovered.folder, "executable", config)
 
-    async def load(self, found: DiscoveredPlugin, host: Host) -> None:
+    async def load(self, discovered: DiscoveredPlugin, host: Host) -> None:
         """Register its tools and its hooks. Raises PluginFailed."""
-        executable = await self._executable(found, host.plugin.config)
+        executable = await self._executable(discovered, host.plugin.config)
         for text in executable.problems:
             host.problem(text)
-        where = self._where(found.name)
+        where = self._where(discovered.name)
         tools = host.session.parts.tools
         for schema in executable.tools:
             problem = tools.add(ExecutableTool(executable, schema, where))
             if problem:
                 host.problem(problem)
-        host.own(lambda: tools.drop_source(found.name), "tools")
+        host.own(lambda: tools.drop_source(discovered.name), "tools")
         if any(schema.hooks for schema in executable.tools):
             from cru.extensions.executables.hooks.handler import register
 
@@ -69,21 +69,21 @@ class Executables:
             (lambda group: _lend_terminal(parts, name, face, group)) if isinstance(face, TerminalLender) else None,
         )  # fmt: skip
 
-    async def _executable(self, found: DiscoveredPlugin, config: Mapping[str, Any]) -> Executable:
+    async def _executable(self, discovered: DiscoveredPlugin, config: Mapping[str, Any]) -> Executable:
         """Raises PluginFailed."""
-        path = _program(found)
+        path = _program(discovered)
         try:
             known = self._cache.of(path)
         except OSError as error:
             raise PluginFailed(f"{path} cannot be read: {error.strerror}") from error
         if known is None or (known.failure and path in self._too_slow):
-            known = await self._ask(path, found.name)
+            known = await self._ask(path, discovered.name)
         if known.failure:
             self._too_slow.add(path)
             raise PluginFailed(known.failure, "it is asked again when its file changes, and by `cru plugin list`")
-        settings = ExecutableSettings(found.name, config)
+        settings = ExecutableSettings(discovered.name, config)
         return Executable(
-            found.name, path, settings.choice("era", ERAS, known.era), known.tools,
+            discovered.name, path, settings.choice("era", ERAS, known.era), known.tools,
             settings.seconds("timeout", TOOL_SECONDS), settings.seconds("hook_timeout", HOOK_SECONDS),
             settings.choice("on_error", POLICIES, "pass"), (*known.problems, *settings.near_misses()),
         )  # fmt: skip
@@ -91,9 +91,8 @@ class Executables:
     async def _ask(self, path: Path, name: str) -> CachedSchema:
         """Its schema, asked for anew. Raises PluginFailed."""
         if self._failed is None:  # the first one: ask them all
-            others = {
-                _program(found): found.name for found in self._all() if found.kind == "executable" and found.loadable
-            }
+            plugins = [plugin for plugin in self._all() if plugin.kind == "executable" and plugin.loadable]
+            others = {_program(plugin): plugin.name for plugin in plugins}
             answers = await self._ask_all({path: name} | {p: n for p, n in others.items() if self._unknown(p)})
         else:
             failed = self._failed.pop(path, None)
@@ -142,8 +141,8 @@ async def _lend_terminal(parts: Parts, name: str, face: TerminalLender, group: i
         await parts.bus.dispatch(InteractionCompleted(dialog, "terminal", "answered"))
 
 
-def _program(found: DiscoveredPlugin) -> Path:
-    return Path(os.path.realpath(found.files[0]))
+def _program(discovered: DiscoveredPlugin) -> Path:
+    return Path(os.path.realpath(discovered.files[0]))
 
 
 def _here(otherwise: Path) -> Path:

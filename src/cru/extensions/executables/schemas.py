@@ -31,8 +31,12 @@ class SchemaTimeout(PluginFailed):
 
 
 class CachedSchema(Struct, frozen=True):
-    """What was found out about one program while its file had this time and size. `failure`: it did not end in time, and why; waiting for
-    it at each start would help nobody."""
+    """What is known of one program while its file has this time and size.
+
+    era: the generation of chibi that it was written for
+    problems: what is wrong with its schema
+    failure: it did not end in time, and why; waiting for it at each start would help nobody
+    """
 
     mtime_ns: int
     size: int
@@ -58,10 +62,9 @@ class SchemaCache:
 
     def of(self, path: Path) -> CachedSchema | None:
         """What is known of the file as it is now. Raises OSError if it is gone."""
-        known, about = self._programs.get(str(path)), path.stat()
-        return (
-            known if known is not None and (known.mtime_ns, known.size) == (about.st_mtime_ns, about.st_size) else None
-        )
+        known, status = self._programs.get(str(path)), path.stat()
+        is_current = known is not None and (known.mtime_ns, known.size) == (status.st_mtime_ns, status.st_size)
+        return known if is_current else None
 
     def forget_failures(self) -> None:
         """Ask again those that did not end in time."""
@@ -71,45 +74,45 @@ class SchemaCache:
                 del self._programs[path]
             self._write()
 
-    def keep(self, found: Mapping[Path, CachedSchema]) -> None:
+    def keep(self, schemas: Mapping[Path, CachedSchema]) -> None:
         """For this run and, unless that fails, for the next ones. Programs that are gone are forgotten."""
-        if not found:
-            return
-        self._programs |= {str(path): known for path, known in found.items()}
-        self._write()
+        if schemas:
+            self._programs |= {str(path): schema for path, schema in schemas.items()}
+            self._write()
 
     def _write(self) -> None:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with atomic.file_lock(self._path):
-                others = {name: one for name, one in self._read().items() if not one.failure}
-                self._programs = {name: one for name, one in (others | self._programs).items() if os.path.exists(name)}
+                others = {name: schema for name, schema in self._read().items() if not schema.failure}
+                programs = others | self._programs
+                self._programs = {name: schema for name, schema in programs.items() if os.path.exists(name)}
                 atomic.replace_file(self._path, msgspec.json.encode(_SchemaFile(programs=self._programs)))
         except OSError:
             pass  # it only saves time
 
     def _read(self) -> dict[str, CachedSchema]:
         try:
-            found = msgspec.json.decode(self._path.read_bytes(), type=_SchemaFile)
+            file = msgspec.json.decode(self._path.read_bytes(), type=_SchemaFile)
         except (OSError, msgspec.MsgspecError, RecursionError):
             return {}
-        return found.programs if found.version == __version__ else {}
+        return file.programs if file.version == __version__ else {}
 
 
 async def ask_schema(path: Path, where: ProgramContext) -> CachedSchema:
     """Ask the program, and see of which generation it is; one that does not end in time is known by its failure. Raises
     PluginFailed."""
     try:
-        about = path.stat()
+        status = path.stat()
         era = era_of(path)
     except OSError as error:
         raise PluginFailed(f"{path} cannot be read: {error.strerror}") from error
     try:
-        printed = await _asked(path, where)
+        printed = await _print_schema(path, where)
     except SchemaTimeout as error:
-        return CachedSchema(about.st_mtime_ns, about.st_size, era, failure=error.message)
+        return CachedSchema(status.st_mtime_ns, status.st_size, era, failure=error.message)
     tools, problems = read_schema(printed)
-    return CachedSchema(about.st_mtime_ns, about.st_size, era, tools, problems)
+    return CachedSchema(status.st_mtime_ns, status.st_size, era, tools, problems)
 
 
 def era_of(path: Path) -> Era:
@@ -123,7 +126,7 @@ def era_of(path: Path) -> Era:
             return "env" if any(content.find(word) >= 0 for word in EARLY) else "stdin"
 
 
-async def _asked(path: Path, where: ProgramContext) -> bytes:
+async def _print_schema(path: Path, where: ProgramContext) -> bytes:
     """What it prints for `--schema`. Raises SchemaTimeout and PluginFailed."""
     from cru.process.capture import ByteCapture
     from cru.process.child import Program
@@ -142,8 +145,8 @@ async def _asked(path: Path, where: ProgramContext) -> bytes:
     if ended.exit_status:
         if has_windows_line_end(path):
             raise PluginFailed(windows_line_end(str(path)))
-        said = " ".join(err.content()[-400:].decode("utf-8", "replace").split())
-        raise PluginFailed(f"`--schema`: {exit_words(ended.exit_status)}" + (f": {said}" if said else ""))
+        complaint = " ".join(err.content()[-400:].decode("utf-8", "replace").split())
+        raise PluginFailed(f"`--schema`: {exit_words(ended.exit_status)}" + (f": {complaint}" if complaint else ""))
     return out.content()
 
 
@@ -185,26 +188,26 @@ class _SchemaReply(Struct):
 def _tool(member: Any, place: str, problems: list[str]) -> ToolSchema:
     """Raises PluginFailed for one that is left out."""
     try:
-        said = msgspec.convert(member, _SchemaReply)
+        reply = msgspec.convert(member, _SchemaReply)
     except msgspec.ValidationError as error:
         raise PluginFailed(f"{place} is left out: {error}") from error
-    if not NAME.fullmatch(said.name):
+    if not NAME.fullmatch(reply.name):
         raise PluginFailed(
-            f"{place} is left out: the name {said.name!r} is not made of at most 64 letters, digits, _ and -"
+            f"{place} is left out: the name {reply.name!r} is not made of at most 64 letters, digits, _ and -"
         )
-    problems += _slips(member, said, place)
-    hooks = dict.fromkeys(hook for hook in said.hooks or () if hook in HOOKS)
+    problems += _near_misses(member, reply, place)
+    hooks = dict.fromkeys(hook for hook in reply.hooks or () if hook in HOOKS)
     return ToolSchema(
-        said.name, said.description, said.parameters or {"type": "object", "properties": {}}, tuple(hooks),
-        said.parallel is not False, bool(said.flow_control), bool(said.ends_turn), tuple(said.summary_params or ()),
+        reply.name, reply.description, reply.parameters or {"type": "object", "properties": {}}, tuple(hooks),
+        reply.parallel is not False, bool(reply.flow_control), bool(reply.ends_turn), tuple(reply.summary_params or ()),
     )  # fmt: skip
 
 
-def _slips(member: Mapping[str, Any], said: _SchemaReply, place: str) -> Iterator[str]:
+def _near_misses(member: Mapping[str, Any], reply: _SchemaReply, place: str) -> Iterator[str]:
     """Hooks that there are not, and fields that are nearly one of ours; others may be anybody's."""
     from cru.config.closest import closest, did_you_mean
 
-    for hook in said.hooks or ():
+    for hook in reply.hooks or ():
         if hook not in HOOKS:
             hint = did_you_mean(hook, HOOKS)
             yield f"{place}: there is no hook {hook}" + (f"; {hint}" if hint else "")

@@ -57,12 +57,12 @@ class ExecutableTool:
     async def run(self, args: dict[str, Any], running: ToolContext) -> ToolResult:
         """Raises ToolTimeout."""
         if self._schema.flow_control:
-            return ToolResult(_said(self._schema, args), ends_turn=self._schema.ends_turn)
+            return ToolResult(_flow_text(self._schema, args), ends_turn=self._schema.ends_turn)
         where = replace(self._where, env=running.env, context=running.folder.name)
         return await call_tool(self._executable, self._schema, args, where, running.emit)
 
 
-def _said(schema: ToolSchema, args: Mapping[str, Any]) -> str:
+def _flow_text(schema: ToolSchema, args: Mapping[str, Any]) -> str:
     """What a call that steers says: its `message`, else what its summary would show, else its first text."""
     texts = (args.get(name) for name in ("message", *schema.summary_params, *args))
     return next((text for text in texts if isinstance(text, str)), "")

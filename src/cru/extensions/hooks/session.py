@@ -223,13 +223,13 @@ class SessionHooks:
         if why:
             is_withheld = self._trust is not None and not self._trust.is_refused(entry)
             return CommandResult(None, error=why, withheld=is_withheld)
-        from cru.extensions.hooks.launch.process import run
+        from cru.extensions.hooks.launch.process import run_hook_command
 
         secret = self.facts.secret_names if entry.of_project else ()
         merged = {**{name: value for name, value in self.facts.env.items() if name not in secret}, **env}
         given = {name: value for name, value in merged.items() if value is not None}
         rules = self._dialects[entry.dialect].launch
-        return await run(entry, stdin, given, self.facts.cwd / entry.cwd, rules)
+        return await run_hook_command(entry, stdin, given, self.facts.cwd / entry.cwd, rules)
 
     def redact(self, result: HookResult) -> HookResult:
         if self._redact is None:

@@ -31,7 +31,7 @@ class HookDispatch(Struct):
     fuel: int | None = None
 
 
-class Observed(Enum):
+class ObservedFact(Enum):
     """What payloads need of events that came before, and the event that has it. Observed only for hooks that somebody registered."""
 
     FUEL = "leg:started"
@@ -146,5 +146,5 @@ class ProgramHook(Struct, frozen=True):
     effect: Effect = ignore_answer
     hears: Callable[[Event[Any], LegFacts], bool] | None = None
     step: int = 0
-    observes: tuple[Observed, ...] = ()
+    observes: tuple[ObservedFact, ...] = ()
     later: str = ""

@@ -4,7 +4,7 @@ object that it returns does (docs/decisions/0015-hooks-of-programs.md)."""
 from __future__ import annotations
 
 from cru.extensions.executables.hooks import api_request, effects, payloads, permissions
-from cru.extensions.executables.hooks.hook import Observed, ProgramHook
+from cru.extensions.executables.hooks.hook import ObservedFact, ProgramHook
 
 LAST = 10_000
 """What sees an event as everybody else has left it."""
@@ -42,13 +42,13 @@ TABLE: tuple[ProgramHook, ...] = (
     ProgramHook("post_cache_output", "it was saved",
          ("tool:settled",), payloads.cached_output, hears=payloads.is_cached),
     ProgramHook("pre_api_tools", "tools are chosen, once a prompt or continuation",
-         ("tools:select",), payloads.tool_choice, effects.narrow_tools, observes=(Observed.FUEL,)),
+         ("tools:select",), payloads.tool_choice, effects.narrow_tools, observes=(ObservedFact.FUEL,)),
     ProgramHook("pre_api_request", "before the first request of a prompt or continuation",
-         ("message:before_send",), api_request.api_request, api_request.change_request, api_request.is_first, observes=tuple(Observed)),
+         ("message:before_send",), api_request.api_request, api_request.change_request, api_request.is_first, observes=tuple(ObservedFact)),
     ProgramHook("pre_agentic_loop", "a prompt or continuation begins",
-         ("leg:started",), payloads.loop_start, effects.steer_loop, observes=(Observed.FUEL,)),
+         ("leg:started",), payloads.loop_start, effects.steer_loop, observes=(ObservedFact.FUEL,)),
     ProgramHook("post_tool_batch", "all calls of one reply are done",
-         ("tool:batch_completed",), payloads.tool_batch, effects.steer_loop, observes=(Observed.FUEL,)),
+         ("tool:batch_completed",), payloads.tool_batch, effects.steer_loop, observes=(ObservedFact.FUEL,)),
     ProgramHook("pre_file_read", "a tool would read outside of the project, where no allow rule leads",
          CALL, permissions.file_to_read, effects.refuse_call, permissions.reads_outside, step=LAST),
     ProgramHook("pre_file_write", "a tool would write a file",

@@ -31,7 +31,9 @@ INTERRUPTED = (128 + signal.SIGTERM, 128 + signal.SIGINT)
 """How a shell says that what it ran was ended."""
 
 
-async def run(entry: HookEntry, stdin: bytes, env: Mapping[str, str], cwd: Path, rules: LaunchRules) -> CommandResult:
+async def run_hook_command(
+    entry: HookEntry, stdin: bytes, env: Mapping[str, str], cwd: Path, rules: LaunchRules
+) -> CommandResult:
     """Run the entry's command to its end. Never raises but when cancelled; then, and at its limit, its whole session is ended.
 
     At the limit it is asked to end, and has one second to do so: if it then ends by itself, its own exit status counts.

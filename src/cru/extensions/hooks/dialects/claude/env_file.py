@@ -65,13 +65,13 @@ class EnvFiles:
         return tuple(found)
 
     async def _read(self, files: list[str]) -> dict[str, str]:
-        from cru.extensions.hooks.launch.process import run
+        from cru.extensions.hooks.launch.process import run_hook_command
 
         facts = self._facts
         env = {name: value for name, value in facts.env.items() if name not in facts.secret_names}
         shell = ("--noprofile", "--norc", "-c", READ, "bash", *files)
         reader = replace(self._entries[0], kind="command", command="bash", args=shell, timeout=LIMIT)
-        done = await run(reader, b"", env, facts.root, LaunchRules())
+        done = await run_hook_command(reader, b"", env, facts.root, LaunchRules())
         if done.exit:
             raise HookError(f"CLAUDE_ENV_FILE: exit status {done.exit}: {done.stderr.strip()}", f"look into {files[0]}")
         if done.exit is None:
