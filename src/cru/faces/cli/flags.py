@@ -10,8 +10,14 @@ if TYPE_CHECKING:
 
 
 class Flag:
-    """`args` are the names of its values (REST takes the whole rest of the line); `quiet` means that the model is not called because of
-    it; `kind` is op (carried out, in the order of this table) or option."""
+    """A flag.
+
+    short, long: its names; short may be ""
+    args: the names of its values (REST takes the whole rest of the line)
+    quiet: the model is not called because of it
+    help: what it does, one line
+    kind: op (carried out, in the order of this table) or option
+    """
 
     __slots__ = ("args", "help", "kind", "long", "name", "quiet", "short")
 
@@ -111,8 +117,13 @@ class UsageProblem(Exception):
 
 
 class Parsed:
-    """`given` holds each flag's values, in the order of the command line; `words` is the prompt; `literal` says that `--` came
-    before the words; `config` are settings that came with them (--json-config), as in a local.toml."""
+    """A command line.
+
+    given: each flag with its values, in the order of the command line
+    words: the prompt
+    literal: `--` came before the words
+    config: settings that came with them (--json-config), as in a local.toml
+    """
 
     __slots__ = ("config", "given", "literal", "words")
 
@@ -274,8 +285,8 @@ def _near(name: str) -> str | None:
     """The flag that was probably meant: for an unknown letter a long flag that begins with it, first of all one without a letter
     of its own."""
     if len(name) == 2:
-        found = [f for f in FLAGS if f.name[0] == name[1].lower()]
-        return min(found, key=lambda f: bool(f.short)).long if found else None
+        flags = [flag for flag in FLAGS if flag.name[0] == name[1].lower()]
+        return min(flags, key=lambda flag: bool(flag.short)).long if flags else None
     from cru.config.closest import closest
 
     return closest(name, [n for n in _BY_NAME if n.startswith("--")] if name.startswith("--") else list(_BY_NAME))

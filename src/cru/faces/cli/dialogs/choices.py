@@ -15,8 +15,15 @@ LABEL_CHARACTERS, LABEL_COLUMNS = 200, 30
 
 
 class Choices(Struct, frozen=True):
-    """What there is to choose from. several: more than one; other: own words instead; filters: `/text` narrows the list; marked: what
-    Enter alone takes."""
+    """What there is to choose from; an entry's index is its place in `labels`.
+
+    labels: the entries
+    about: their descriptions; there may be fewer of them
+    several: more than one may be chosen
+    other: the person may give words of their own instead
+    filters: `/text` narrows the list
+    marked: the indices that Enter alone takes
+    """
 
     labels: tuple[str, ...]
     about: tuple[str, ...] = ()
@@ -27,23 +34,23 @@ class Choices(Struct, frozen=True):
 
     def matching(self, words: str) -> list[int]:
         """The entries that have every word in their text."""
-        wanted = words.casefold().split()
+        parts = words.casefold().split()
         texts = [f"{label} {self._about(at)}".casefold() for at, label in enumerate(self.labels)]
-        return [at for at, text in enumerate(texts) if all(word in text for word in wanted)]
+        return [at for at, text in enumerate(texts) if all(part in text for part in parts)]
 
     def lines(self, shown: Sequence[int], marked: Sequence[int], columns: int) -> list[str]:
         """One line an entry: mark, number, label, description; the description is cut where the terminal ends."""
         digits = len(str(len(self.labels)))
         labels = {at: one_line(_flat(self.labels[at]), LABEL_CHARACTERS) for at in shown}
         width = min(max(map(cell_len, labels.values()), default=0), LABEL_COLUMNS)
-        made = []
+        rows = []
         for at in shown:
             line = f"{'*' if at in marked else ' '} {at + 1:>{digits}}  {labels[at]}"
             if self._about(at):
                 line = f"{line}{' ' * (width - cell_len(labels[at]))}  {one_line(_flat(self._about(at)))}"
                 line = cut_to_columns(line, max(columns - 1, cell_len(labels[at]) + digits + 4))
-            made.append(line)
-        return made
+            rows.append(line)
+        return rows
 
     def hint(self, marked: Sequence[int], more: int = 0) -> str:
         """What may be typed now; `more` entries are not shown yet."""
@@ -65,7 +72,11 @@ class Choices(Struct, frozen=True):
 
 
 class Selection(Struct, frozen=True):
-    """What was chosen: indices, or own words."""
+    """What was chosen.
+
+    selected: indices
+    other: the person's own words, None if there are none
+    """
 
     selected: tuple[int, ...] = ()
     other: str | None = None

@@ -11,12 +11,12 @@ from cru.faces.cli.dialogs.line_editor import LineEditor
 async def show_paged(line: LineEditor, text: str, kind: str) -> bool:
     """Print a text (`kind`: markdown is rendered, everything else stands as it is); False if the person cancelled."""
     text = printable(text).expandtabs(4).rstrip("\n")
-    lines = _rendered(text, line.columns) if kind == "markdown" else [f"  {one}".rstrip() for one in text.split("\n")]
-    heights = [1] * len(lines) if kind == "markdown" else [cell_len(one) for one in lines]
+    lines = _rendered(text, line.columns) if kind == "markdown" else [f"  {row}".rstrip() for row in text.split("\n")]
+    heights = [1] * len(lines) if kind == "markdown" else [cell_len(row) for row in lines]
     at = 0
     while True:
-        begun, at = at, _fitting(heights, at, line.rows - 3, line.columns)
-        line.write("".join(f"{one}\n" for one in lines[begun:at]))
+        start, at = at, _fitting(heights, at, line.rows - 3, line.columns)
+        line.write("".join(f"{row}\n" for row in lines[start:at]))
         if at == len(lines):
             return True
         typed = await line.read(f"{at} of {len(lines)} lines, Enter more, a all, q enough, Esc cancels")
@@ -24,7 +24,7 @@ async def show_paged(line: LineEditor, text: str, kind: str) -> bool:
         if typed is None or word in ("q", "quit"):
             return typed is not None
         if word in ("a", "all"):
-            line.write("".join(f"{one}\n" for one in lines[at:]))
+            line.write("".join(f"{row}\n" for row in lines[at:]))
             return True
 
 

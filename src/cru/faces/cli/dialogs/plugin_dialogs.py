@@ -38,40 +38,40 @@ async def _questions(line: LineEditor, request: dict[str, Any]) -> DialogAnswer:
     """One after another; cancelling one cancels all."""
     answers: list[dict[str, Any]] = []
     questions = request["questions"]
-    for number, one in enumerate(questions, 1):
+    for number, entry in enumerate(questions, 1):
         count = f" ({number} of {len(questions)})" if len(questions) > 1 else ""
-        header, question = one_line(str(one["header"])), one["question"]
+        header, question = one_line(str(entry["header"])), entry["question"]
         title = f"{header}{count}: {question}" if header else f"{question}{count}"
-        labels = tuple(map(str, one["choices"]))
-        choices = Choices(labels, several=bool(one["multi_select"]), other=bool(one["allow_other"]) or not labels)
-        taken = await choose(line, title, choices)
-        if taken is None:
+        labels = tuple(map(str, entry["choices"]))
+        choices = Choices(labels, several=bool(entry["multi_select"]), other=bool(entry["allow_other"]) or not labels)
+        selection = await choose(line, title, choices)
+        if selection is None:
             return None
-        answers.append(_answer(taken))
+        answers.append(_answer(selection))
     return {"answers": answers}
 
 
 async def _popup(line: LineEditor, request: dict[str, Any]) -> DialogAnswer:
     choices = _choices(request["entries"], other=bool(request["allow_other"]))
-    taken = await choose(line, str(request["title"]), choices)
-    if taken is None:
+    selection = await choose(line, str(request["title"]), choices)
+    if selection is None:
         return None
-    return {"other": taken.other} if taken.other is not None else {"selected_index": taken.selected[0]}
+    return {"other": selection.other} if selection.other is not None else {"selected_index": selection.selected[0]}
 
 
 async def _panel(line: LineEditor, request: dict[str, Any]) -> DialogAnswer:
     hints = request["hints"]
-    given = hints.get("initial_selection")
+    initial = hints.get("initial_selection")
     count = len(request["items"])
-    marked = tuple(at for at in given or () if isinstance(at, int) and 0 <= at < count)
+    marked = tuple(at for at in initial or () if isinstance(at, int) and 0 <= at < count)
     several = bool(hints.get("multi_select"))
     choices = _choices(
         request["items"],
         several=several, other=bool(hints.get("allow_other")), filters=bool(hints.get("filterable")),
         marked=marked if several else marked[:1],
     )  # fmt: skip
-    taken = await choose(line, str(request["header"]), choices, str(hints.get("initial_filter") or ""))
-    return None if taken is None else _answer(taken)
+    selection = await choose(line, str(request["header"]), choices, str(hints.get("initial_filter") or ""))
+    return None if selection is None else _answer(selection)
 
 
 async def _edit(line: LineEditor, request: dict[str, Any]) -> DialogAnswer:
@@ -99,15 +99,15 @@ async def choose(line: LineEditor, title: str, choices: Choices, words: str = ""
     if not choices.labels and not choices.other:
         line.write("  there is nothing to choose from\n")
         return None
-    listed = ChoiceList(line, choices)
-    listed.narrow(words)
+    choice_list = ChoiceList(line, choices)
+    choice_list.narrow(words)
     while True:
-        typed = await line.read(choices.hint(listed.marked, len(listed.rest)))
-        if typed is None or not (typed.strip() or listed.marked):
+        typed = await line.read(choices.hint(choice_list.marked, len(choice_list.rest)))
+        if typed is None or not (typed.strip() or choice_list.marked):
             return None
-        found = listed.answer(typed.strip())
-        if found is not None:
-            return found
+        choice = choice_list.answer(typed.strip())
+        if choice is not None:
+            return choice
 
 
 class ChoiceList:
@@ -138,10 +138,10 @@ class ChoiceList:
         if typed.startswith("/") and self._choices.filters:
             self.narrow(typed[1:].strip())
             return None
-        found = parse_choice(self._choices, typed)
-        if isinstance(found, Selection):
-            return found
-        self._line.write(f"  {found}\n")
+        choice = parse_choice(self._choices, typed)
+        if isinstance(choice, Selection):
+            return choice
+        self._line.write(f"  {choice}\n")
         return None
 
     def _page(self) -> None:
@@ -158,6 +158,6 @@ def _choices(entries: list[dict[str, Any]], *, other: bool = False, several: boo
     return Choices(labels, about, several, other, filters, marked)
 
 
-def _answer(taken: Selection) -> dict[str, Any]:
-    answer: dict[str, Any] = {"selected": list(taken.selected)}
-    return answer if taken.other is None else {**answer, "other": taken.other}
+def _answer(selection: Selection) -> dict[str, Any]:
+    answer: dict[str, Any] = {"selected": list(selection.selected)}
+    return answer if selection.other is None else {**answer, "other": selection.other}

@@ -31,7 +31,11 @@ _DEFAULTS = {field.name: field.default for field in msgspec.structs.fields(HookE
 
 
 class AcceptedVersion(NamedTuple):
-    """What is known of it as it was accepted. differs: how it differs, for a person · contents: of files by path, None = not kept."""
+    """What is known of a hook as it was accepted.
+
+    differs: how it differs now, for a person
+    contents: of its files by path; None: not kept
+    """
 
     differs: str
     contents: dict[str, bytes | None]

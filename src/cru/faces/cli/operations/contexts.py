@@ -45,9 +45,9 @@ def archive_other(run: FlagRun, name: str) -> None:
     store = run.store(name)
     with store.lock("cru -A"):
         store.refresh()
-        gone = list(store.visible())
+        entries = list(store.visible())
         store.anchor("archive", "", [])
-        store.transcript(gone)
+        store.transcript(entries)
         store.rotate()
     run.show(f"Archived {store.name}")
 

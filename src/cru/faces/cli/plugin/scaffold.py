@@ -206,7 +206,7 @@ def create_plugin(home: Path, name: str, kind: str) -> int:
     """Write the files, and say what to do next. `kind` is a language, or one and ` program`. Raises UsageProblem for a bad name or kind,
     PluginThere and OSError."""
     if kind not in FILES:
-        known = [one.removesuffix(PROGRAM) for one in FILES if one.endswith(PROGRAM)]
+        known = [language.removesuffix(PROGRAM) for language in FILES if language.endswith(PROGRAM)]
         raise UsageProblem(
             f"there is no program in {kind.removesuffix(PROGRAM)} to begin with",
             f"cru plugin new {name} --executable {known[0]} (or {', '.join(known[1:])}); then write it in any language",

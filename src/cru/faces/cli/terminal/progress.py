@@ -16,21 +16,21 @@ class PluginStatuses:
     first. Each plugin has its own keys; those of the status line belong to all."""
 
     def __init__(self) -> None:
-        self._said: dict[tuple[str, str], str] = {}
+        self._texts: dict[tuple[str, str], str] = {}
 
     def take(self, status: StatusChanged) -> str:
         """Keep it, or let it go if its text is empty; as it is shown."""
         key = ("" if status.place == "statusline" else status.owner, status.key)
         if not status.text:
-            self._said.pop(key, None)
+            self._texts.pop(key, None)
             return ""
-        part = "" if status.progress is None else f" {status.progress:.0%}"
-        self._said[key] = said = MARKS.get(status.level, "") + one_line(status.text) + part
-        return said
+        progress = "" if status.progress is None else f" {status.progress:.0%}"
+        self._texts[key] = text = MARKS.get(status.level, "") + one_line(status.text) + progress
+        return text
 
     def text(self) -> str:
         """All of them on one line."""
-        return " · ".join(self._said.values())
+        return " · ".join(self._texts.values())
 
 
 ERASE = "\r\x1b[2K"

@@ -93,10 +93,10 @@ def _pick(turns: list[list[TraceLine]], number: int) -> int:
 
 def _require_requests(turns: list[list[TraceLine]], at: int) -> None:
     """Raises NotInTrace, with the nearest turn that made some."""
-    made = [number for number, turn in enumerate(turns) if any(line.kind == "request" for line in turn)]
-    if at in made:
+    with_requests = [number for number, turn in enumerate(turns) if any(line.kind == "request" for line in turn)]
+    if at in with_requests:
         return
-    near = min(made, key=lambda number: abs(number - at), default=-1) + 1
+    near = min(with_requests, key=lambda number: abs(number - at), default=-1) + 1
     hint = f"turn {near} did: cru trace --turn {near} --request 1" if near else "no turn that is recorded made one"
     raise rebuild.NotInTrace(f"turn {at + 1} made no request: tools by hand (-p, -P) make none", hint)
 
@@ -104,19 +104,19 @@ def _require_requests(turns: list[list[TraceLine]], at: int) -> None:
 def _request(store: FileContext, turn: list[TraceLine], number: int, as_json: bool) -> int:
     line = rebuild.request_line(turn, number)
     store.refresh()
-    made = rebuild.rebuild_request(line, store.everything(), store.folder)
-    body, same = rebuild.encode_request(line, made, _encoder(line))
-    if not same:
+    request = rebuild.rebuild_request(line, store.everything(), store.folder)
+    body, is_same = rebuild.encode_request(line, request, _encoder(line))
+    if not is_same:
         say("cru: the rebuilt request differs from what was sent (SHA-256); log or version changed since")
     if as_json:
         sys.stdout.buffer.write(body + b"\n")
-        return 0 if same else 1
-    check = "as sent" if same else "NOT as sent"
+        return 0 if is_same else 1
+    check = "as sent" if is_same else "NOT as sent"
     show(f"request {number}: {line.provider}:{line.model}, {line.bytes} bytes, sha256 {line.sha[:16]}… ({check})")
     if line.changed_by:
         show(f"  messages replaced for this request by {line.changed_by}: the prompt cache breaks here")
     show(msgspec.json.format(body, indent=2).decode())
-    return 0 if same else 1
+    return 0 if is_same else 1
 
 
 def _encoder(line: RequestLine) -> Model:
