@@ -48,9 +48,14 @@ BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def new_id() -> str:
-    """A UUIDv4 as text."""
-    h = os.urandom(16).hex()
-    return f"{h[:8]}-{h[8:12]}-4{h[13:16]}-{'89ab'[int(h[16], 16) & 3]}{h[17:20]}-{h[20:]}"
+    """A random UUIDv4 as text."""
+    digits = os.urandom(16).hex()
+    return format_uuid(digits, "89ab"[int(digits[16], 16) & 3])
+
+
+def format_uuid(digits: str, variant: str) -> str:
+    """A UUIDv4 as text, out of at least 32 hexadecimal digits and its variant digit."""
+    return f"{digits[:8]}-{digits[8:12]}-4{digits[13:16]}-{variant}{digits[17:20]}-{digits[20:32]}"
 
 
 def now() -> int:

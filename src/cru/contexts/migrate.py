@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from cru.contexts.entries import BROKEN, LogProblem, decode_lines, encode, replace_surrogates, short_error
+from cru.contexts.entries import BROKEN, LogProblem, decode_lines, encode, format_uuid, replace_surrogates, short_error
 from cru.contexts.errors import MigrationFailed, read_error, write_errors
 from cru.files.atomic import create_file
 from cru.files.regular import read_regular
@@ -82,8 +82,7 @@ def _entry(message: _OldMessage, number: int, name: str, timestamp: int) -> Entr
 def _derived_id(text: str) -> str:
     from hashlib import sha256
 
-    h = sha256(text.encode("utf-8", "replace")).hexdigest()
-    return f"{h[:8]}-{h[8:12]}-4{h[13:16]}-a{h[17:20]}-{h[20:32]}"
+    return format_uuid(sha256(text.encode("utf-8", "replace")).hexdigest(), "a")
 
 
 def _starts_with(log: Path, entries: list[Entry]) -> bool:

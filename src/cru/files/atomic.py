@@ -18,7 +18,7 @@ _LONGEST_NAME = 255
 _NO_HARD_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS)
 # a folder that takes no new file, a file mounted on its own, an owner that cannot be kept: writable, but only in place
 _NO_RENAME = (errno.EACCES, errno.EPERM, errno.EBUSY, errno.EXDEV)
-_NO_FOLDER_SYNC = (errno.EACCES, errno.EINVAL, errno.ENOTSUP)
+_NO_FOLDER_SYNC = (errno.EACCES, errno.EBADF, errno.EINVAL, errno.ENOSYS, errno.ENOTSUP, errno.EPERM)
 
 
 def replace_file(

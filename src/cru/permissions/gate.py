@@ -113,7 +113,7 @@ class Gate:
             return Verdict("ask", why, rule.text, explicit=True)
         if place is not None:
             return place
-        return self._judge_unrestricted(call, table)
+        return self._judge_by_mode(call, table)
 
     def leads_outside(self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]]) -> bool:
         """Whether the call's paths lead to a place outside of the project that no allow rule and no answer names, whatever the mode."""
@@ -128,7 +128,7 @@ class Gate:
         spellings = {path for file in files for path in (os.path.abspath(file).replace(os.sep, "/"), resolve(file))}
         self._places = replace(self._places, guarded=self._places.guarded | spellings)
 
-    def _judge_unrestricted(self, call: JudgedCall, table: Decision) -> Verdict:
+    def _judge_by_mode(self, call: JudgedCall, table: Decision) -> Verdict:
         if table == "allow":
             return Verdict("allow", f"{self._mode} mode {MODE_DESCRIPTIONS[self._mode]}")
         rule = self._find_allowing(call)
