@@ -23,7 +23,10 @@ OWNER_PREFIX = "hook "
 
 
 class HookSource(Struct, frozen=True):
-    """A configuration file as it was read. `own` says that it is cru's own file, not another program's."""
+    """A configuration file as it was read.
+
+    own: it is cru's own file, not another program's
+    """
 
     dialect: str
     layer: Layer
@@ -35,12 +38,26 @@ class HookSource(Struct, frozen=True):
 class HookEntry(Struct, frozen=True, kw_only=True):
     """One handler of one event.
 
-    event: in the dialect's own spelling (`PreToolUse`) · line: 1-based, where it stands in its file · matcher, condition (Claude's
-    `if`): as written · command: shell source, or for lua and python their code or file · args: the exec form, no shell · shell: "" = as the
-    system has it, else bash or powershell · timeout: seconds · limits, order and failure: as docs/events.md · definition: the entry
-    as written, canonical JSON, what trust is given to · problem: why it never runs ("" = it does) · cwd: where it runs, from the
-    session's own folder · alike: what its system tells equal entries by, "" = by all that they do · off_by_user: a file of the user's, not
-    its own, is why it is not enabled.
+    event: in the dialect's own spelling (`PreToolUse`)
+    line: 1-based, where it stands in its file
+    command: shell source; for lua and python their code or file
+    args: the exec form, which no shell reads
+    shell: bash or powershell, "" = as the system has it
+    matcher: as written
+    condition: Claude's `if`, as written
+    timeout: seconds
+    env: variables beside those that it inherits
+    asynchronous: it runs beside the session and decides nothing
+    rewake: Claude's `asyncRewake`
+    once: it runs once a session
+    sequential: it runs after the one before it, and sees what that changed
+    on_error: what becomes of a gate if it fails, "" = nothing
+    priority: lower ones run first
+    definition: the entry as written, canonical JSON, which is what trust is given to
+    problem: why it never runs, "" = it does
+    cwd: where it runs, from the session's own folder
+    alike: what its system tells equal entries by, "" = by all that they do
+    off_by_user: a file of the user's, not its own, is why it is not enabled
     """
 
     id: str
@@ -113,13 +130,13 @@ def is_lua_file(text: str) -> bool:
 
 def number_entries(entries: Sequence[HookEntry]) -> list[HookEntry]:
     """The same entries; those that share an id get a number each, so that no name means two things."""
-    count = Counter(entry.id for entry in entries)
+    total = Counter(entry.id for entry in entries)
     seen: Counter[str] = Counter()
-    out = []
+    numbered = []
     for entry in entries:
         seen[entry.id] += 1
-        out.append(replace(entry, id=f"{entry.id}-{seen[entry.id]}") if count[entry.id] > 1 else entry)
-    return out
+        numbered.append(replace(entry, id=f"{entry.id}-{seen[entry.id]}") if total[entry.id] > 1 else entry)
+    return numbered
 
 
 LONGEST = 16 << 10
@@ -131,11 +148,9 @@ def too_long(entry: HookEntry) -> str:
     size = sum(
         len(text.encode("utf-8", "surrogatepass")) for text in (entry.command, *(entry.args or ()), *entry.env.values())
     )
-    return (
-        f"the command is too long: {size} bytes, and at most {LONGEST} are read: put it into a script"
-        if size > LONGEST
-        else ""
-    )
+    if size <= LONGEST:
+        return ""
+    return f"the command is too long: {size} bytes, and at most {LONGEST} are read: put it into a script"
 
 
 class ProblemKind(Enum):
