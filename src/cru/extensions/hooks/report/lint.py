@@ -31,8 +31,11 @@ WHOLE_SERVER = re.compile(r"mcp__[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*")
 
 
 class Finding(Struct, frozen=True):
-    """One thing to know. broken: something that cannot work; odd: probably not what was meant; waiting: for a person. id: of the entry,
-    "" if it is about a file."""
+    """One thing to know.
+
+    level: broken: something that cannot work; odd: probably not what was meant; waiting: for a person
+    id: of the entry, "" if it is about a file
+    """
 
     level: Level
     id: str
@@ -118,48 +121,48 @@ def _check_entry(
     entry: HookEntry, dialect: Dialect, tools: tuple[str, ...], problems: list[HookFileProblem]
 ) -> Iterator[Finding]:
     """What the reader of its file has said of a key is not said again."""
-    told = {problem.key for problem in problems if problem.path == entry.source.path and problem.line == entry.line}
+    known = {problem.key for problem in problems if problem.path == entry.source.path and problem.line == entry.line}
     for key, check in CHECKS.items():
-        if key not in told:
+        if key not in known:
             for text, hint in check(entry, dialect, tools):
                 yield Finding("odd", entry.id, entry.where, text, hint)
 
 
-def _matcher(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    moments = [moment for moment in dialect.events[entry.event] if moment.event]
-    if not entry.matcher or entry.matcher == "*":
+def _check_matcher(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    mappings = [mapping for mapping in dialect.events[entry.event] if mapping.event]
+    matcher = entry.matcher
+    if not matcher or matcher == "*":
         return
-    if all(moment.subject is None for moment in moments):
-        yield f"its matcher `{entry.matcher}` has no effect on {entry.event}", ""
+    if all(mapping.subject is None for mapping in mappings):
+        yield f"its matcher `{matcher}` has no effect on {entry.event}", ""
         return
-    possible = _possible(moments, tools)
-    if not possible or _fits(entry, dialect, possible):
-        yield from _parts(entry, dialect, possible)
-        return
-    if "mcp" in entry.matcher:
-        if WHOLE_SERVER.fullmatch(entry.matcher) and entry.matcher.count("__") == 1 and not _fits_mcp(entry, dialect):
-            yield (
-                f"`{entry.matcher}` is the exact name of a tool here",
-                f"{entry.matcher}__.* fits all tools of the server",
-            )
-        return
-    yield f"its matcher `{entry.matcher}` fits nothing that cru has", _meant(entry.matcher, dialect, possible)
+    targets = _targets(mappings, tools)
+    if not targets or _fits_any(entry, dialect, targets):
+        yield from _check_names(entry, dialect, targets)
+    elif "mcp" not in matcher:
+        yield f"its matcher `{matcher}` fits nothing that cru has", _suggest(matcher, dialect, targets)
+    elif _names_whole_server(matcher) and not _fits_any(entry, dialect, [(CALLED, f"{matcher}__anything")]):
+        yield f"`{matcher}` is the exact name of a tool here", f"{matcher}__.* fits all tools of the server"
 
 
-def _possible(moments: list[EventMapping], tools: tuple[str, ...]) -> list[tuple[str, str]]:
+def _names_whole_server(matcher: str) -> bool:
+    return WHOLE_SERVER.fullmatch(matcher) is not None and matcher.count("__") == 1
+
+
+def _targets(mappings: list[EventMapping], tools: tuple[str, ...]) -> list[tuple[str, str]]:
     """(event, subject) of everything that a matcher can meet; nothing if that is no closed list."""
-    found: list[tuple[str, str]] = []
-    for moment in moments:
-        is_about_tools = not moment.subjects and moment.event.startswith(ABOUT_TOOLS)
-        subjects = tools if is_about_tools else moment.subjects
+    targets: list[tuple[str, str]] = []
+    for mapping in mappings:
+        is_about_tools = not mapping.subjects and mapping.event.startswith(ABOUT_TOOLS)
+        subjects = tools if is_about_tools else mapping.subjects
         if not subjects:
             return []
-        found += [(CALLED if is_about_tools else moment.event, subject) for subject in subjects]
-    return found
+        targets += [(CALLED if is_about_tools else mapping.event, subject) for subject in subjects]
+    return targets
 
 
-def _fits(entry: HookEntry, dialect: Dialect, possible: list[tuple[str, str]]) -> bool:
-    return any(dialect.matching.matcher_fits(entry, _event(event, subject), subject) for event, subject in possible)
+def _fits_any(entry: HookEntry, dialect: Dialect, targets: list[tuple[str, str]]) -> bool:
+    return any(dialect.matching.matcher_fits(entry, _event(event, subject), subject) for event, subject in targets)
 
 
 def _event(event: str, subject: str) -> Event:
@@ -168,35 +171,28 @@ def _event(event: str, subject: str) -> Event:
     return synthetic_events.make_event(event, synthetic_events.make_payload(event, {}))
 
 
-def _fits_mcp(entry: HookEntry, dialect: Dialect) -> bool:
-    tool = f"{entry.matcher}__anything"
-    return dialect.matching.matcher_fits(entry, synthetic_events.make_call(tool), tool)
-
-
-def _parts(entry: HookEntry, dialect: Dialect, possible: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+def _check_names(entry: HookEntry, dialect: Dialect, targets: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """Of a list of names each one must fit something."""
     words = [word.strip() for word in re.split(r"[|,]", entry.matcher)]
-    if len(words) < 2 or not possible or not all(re.fullmatch(r"\w+", word) for word in words):
+    if len(words) < 2 or not targets or not all(re.fullmatch(r"\w+", word) for word in words):
         return
     for word in words:
-        if not word.startswith("mcp") and not _fits(replace(entry, matcher=word), dialect, possible):
-            yield f"`{word}` in its matcher fits nothing that cru has", _meant(word, dialect, possible)
+        if not word.startswith("mcp") and not _fits_any(replace(entry, matcher=word), dialect, targets):
+            yield f"`{word}` in its matcher fits nothing that cru has", _suggest(word, dialect, targets)
 
 
-def _meant(word: str, dialect: Dialect, possible: list[tuple[str, str]]) -> str:
-    known = [name for event, subject in possible for name in _called(event, subject, dialect)]
+def _suggest(word: str, dialect: Dialect, targets: list[tuple[str, str]]) -> str:
+    known = [
+        name for event, subject in targets for name in (dialect.tools.names(subject) if event == CALLED else (subject,))
+    ]
     return did_you_mean(word.strip("^$()"), known)
 
 
-def _called(event: str, subject: str, dialect: Dialect) -> tuple[str, ...]:
-    return dialect.tools.names(subject) if event == CALLED else (subject,)
-
-
-def _condition(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _check_condition(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     if not entry.condition:
         return
-    moments = [moment.event for moment in dialect.events[entry.event] if moment.event]
-    if not any(event.startswith(ABOUT_TOOLS) for event in moments):
+    events = [mapping.event for mapping in dialect.events[entry.event]]
+    if not any(event.startswith(ABOUT_TOOLS) for event in events):
         yield f"`if` works on events of tools only, so this never runs on {entry.event}", "leave `if` out"
         return
     known = (*dialect.matching.condition_words, *(name for tool in tools for name in dialect.tools.names(tool)))
@@ -205,18 +201,19 @@ def _condition(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> It
         yield f"`if` names `{name}`, which is no tool of cru's, so this never runs", did_you_mean(name, known)
 
 
-def _beside(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    gates = [moment for moment in dialect.events[entry.event] if moment.event and BY_NAME[moment.event].kind == "gate"]
-    if entry.asynchronous and (entry.on_error in ("deny", "ask") or gates):
-        what = (
-            "`on_error` has no effect"
-            if entry.on_error in ("deny", "ask")
-            else f"it can forbid nothing on {entry.event}"
-        )
-        yield f"nobody waits for it (`async`), so {what}", "a guard must not be `async`"
+def _check_async(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    if not entry.asynchronous:
+        return
+    effect = ""
+    if entry.on_error in ("deny", "ask"):
+        effect = "`on_error` has no effect"
+    elif any(mapping.event and BY_NAME[mapping.event].kind == "gate" for mapping in dialect.events[entry.event]):
+        effect = f"it can forbid nothing on {entry.event}"
+    if effect:
+        yield f"nobody waits for it (`async`), so {effect}", "a guard must not be `async`"
 
 
-def _seconds(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _check_timeout(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     if entry.timeout >= LONG and not dialect.config.counts_milliseconds:
         hint = f"{entry.timeout / 1000:g} seconds?" if entry.timeout % 100 == 0 else ""
         yield (
@@ -225,11 +222,11 @@ def _seconds(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iter
         )
 
 
-def _login(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def _check_login(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     if entry.kind == "command" and runnable.starts_login_shell(entry):
         yield "it starts a login shell: slow, and what the profile prints spoils the answer", "leave -l out"
 
 
 CHECKS: Mapping[str, Check] = {
-    "matcher": _matcher, "if": _condition, "timeout": _seconds, "login": _login, "async": _beside,
+    "matcher": _check_matcher, "if": _check_condition, "timeout": _check_timeout, "login": _check_login, "async": _check_async,
 }  # fmt: skip

@@ -21,8 +21,14 @@ class NoSuchName(HookError):
 
 
 class HookQuery(Struct, frozen=True):
-    """What is asked about. word: as typed · ours: events of the catalog · theirs: (dialect, event) · program: a hook of plugins that are
-    programs · tool: in our words. Empty: all."""
+    """What is asked about; empty: all.
+
+    word: as typed
+    ours: events of the catalog
+    theirs: (dialect, event)
+    tool: in our words
+    program: a hook of plugins that are programs
+    """
 
     word: str = ""
     ours: frozenset[str] = frozenset()
@@ -42,10 +48,10 @@ class HookQuery(Struct, frozen=True):
         """Whether it listens to what is asked about."""
         if (entry.dialect, entry.event) in self.theirs:
             return True
-        heard = {moment.event for moment in dialect.events.get(entry.event, ())}
-        if self.tool and not any(name.startswith(("tool:", "permission:")) for name in heard):
+        events = {mapping.event for mapping in dialect.events.get(entry.event, ())}
+        if self.tool and not any(name.startswith(("tool:", "permission:")) for name in events):
             return False
-        return not self.word or not heard.isdisjoint(self.ours)
+        return not self.word or not events.isdisjoint(self.ours)
 
 
 def find_event(word: str, dialects: Mapping[str, Dialect]) -> HookQuery | None:
@@ -56,26 +62,26 @@ def find_event(word: str, dialects: Mapping[str, Dialect]) -> HookQuery | None:
     theirs = {(dialect.name, name) for dialect in dialects.values() for name in dialect.events if _plain(name) == plain}
     if not ours and not theirs:
         return None
-    meant = {m.event for d, name in theirs for m in dialects[d].events[name] if m.event}
+    mapped = {mapping.event for dialect, name in theirs for mapping in dialects[dialect].events[name] if mapping.event}
     same = {
         (dialect.name, name)
         for dialect in dialects.values()
-        for name, moments in dialect.events.items()
-        if any(moment.event in ours for moment in moments)
+        for name, mappings in dialect.events.items()
+        if any(mapping.event in ours for mapping in mappings)
     }
-    return HookQuery(word, frozenset(ours | meant), frozenset(theirs | same))
+    return HookQuery(word, frozenset(ours | mapped), frozenset(theirs | same))
 
 
 def find_event_or_program_hook(word: str, dialects: Mapping[str, Dialect]) -> HookQuery | None:
     """The same, or a hook of plugins that are programs (`pre_shell_exec`)."""
     from cru.extensions.executables.hooks.table import BY_NAME as PROGRAMS
 
-    found = find_event(word, dialects)
+    query = find_event(word, dialects)
     hook = next((hook for name, hook in PROGRAMS.items() if _plain(name) == _plain(word)), None)
     if hook is None:
-        return found
-    found = found or HookQuery(word)
-    return replace(found, ours=found.ours.union(hook.events), program=hook.name)
+        return query
+    query = query or HookQuery(word)
+    return replace(query, ours=query.ours.union(hook.events), program=hook.name)
 
 
 def find_tool(word: str, known: Iterable[str] = ()) -> str:
@@ -91,24 +97,25 @@ def find_tool(word: str, known: Iterable[str] = ()) -> str:
 
 def parse_query(words: list[str], dialects: Mapping[str, Dialect], known: Iterable[str] = ()) -> HookQuery:
     """`[EVENT] [TOOL]` as typed; EVENT may be a hook of programs. Raises NoSuchName."""
-    made = HookQuery()
+    query = HookQuery()
     for word in words:
-        found = find_event_or_program_hook(word, dialects) if not made.word else None
-        if found is not None:
-            made = replace(found, tool=made.tool)
-        elif not made.tool and find_tool(word, known):
-            made = replace(made, tool=find_tool(word, known))
+        of_event = find_event_or_program_hook(word, dialects) if not query.word else None
+        if of_event is not None:
+            query = replace(of_event, tool=query.tool)
+        elif not query.tool and find_tool(word, known):
+            query = replace(query, tool=find_tool(word, known))
         else:
-            raise unknown(word, dialects, (*known, *HOOKS))
-    return made
+            raise unknown_name(word, dialects, (*known, *HOOKS))
+    return query
 
 
-def unknown(word: str, dialects: Mapping[str, Dialect], known: Iterable[str] = ()) -> NoSuchName:
-    hint = did_you_mean(word, [*events(dialects), *tools(known)])
+def unknown_name(word: str, dialects: Mapping[str, Dialect], known: Iterable[str] = ()) -> NoSuchName:
+    events = [*BY_NAME, *ALIASES, *dict.fromkeys(name for dialect in dialects.values() for name in dialect.events)]
+    hint = did_you_mean(word, [*events, *list_tools(known)])
     return NoSuchName(f"there is no event and no tool {word}", hint or "docs/events.md and docs/hooks.md list them")
 
 
-def tools(known: Iterable[str] = ()) -> list[str]:
+def list_tools(known: Iterable[str] = ()) -> list[str]:
     """Every name of a tool in any system, ours first."""
     dialects, own = load_dialects().values(), own_tools()
     return [*own, *known, *(name for tool in own for dialect in dialects for name in dialect.tools.tools.get(tool, ()))]
@@ -117,11 +124,6 @@ def tools(known: Iterable[str] = ()) -> list[str]:
 def own_tools() -> list[str]:
     """Our tools that other systems have, too."""
     return list(dict.fromkeys(tool for dialect in load_dialects().values() for tool in dialect.tools.tools))
-
-
-def events(dialects: Mapping[str, Dialect]) -> list[str]:
-    """Every name of an event, ours first."""
-    return [*BY_NAME, *ALIASES, *dict.fromkeys(name for dialect in dialects.values() for name in dialect.events)]
 
 
 def _plain(word: str) -> str:

@@ -48,7 +48,7 @@ NEVER = (
 def describe_outcome(line: JournalLine, loaded: LoadedHooks) -> Iterator[str]:
     """Which answers made the decision of a dispatch, which had no effect, and who changed what."""
     known = {status.entry.id: status for status in loaded.known}
-    answers = [(describe_owner(one.owner, known), one.answer) for one in line.heard if not one.skipped]
+    answers = [(describe_owner(heard.owner, known), heard.answer) for heard in line.heard if not heard.skipped]
     top = max((strength(answer) for _, answer in answers), default=0)
     deciders = ", ".join(name for name, answer in answers if top and strength(answer) == top)
     reason = f": {line.reason}" if line.reason else ""
@@ -77,15 +77,15 @@ def describe_owner(owner: str, known: Mapping[str, EntryStatus]) -> str:
     return f"{label if len(label) <= NAMED else label[: NAMED - 1] + '…'} ({status.entry.id})"
 
 
-def describe_answer(decision: str, reason: str, more: tuple[str, ...]) -> str:
+def describe_answer(decision: str, reason: str, effects: tuple[str, ...]) -> str:
     """What an answer did, in words."""
     parts = [SAYS[decision] + (f": {reason}" if reason else "")] if decision in SAYS else []
-    given = [name for name in more if name in ("context", "context_files", "inject", "result")]
-    changed = [name for name in more if name not in given]
-    if changed:
-        parts.append(f"changed {', '.join(changed)}")
-    if given:
-        parts.append(f"gave {', '.join(given)}")
+    additions = [name for name in effects if name in ("context", "context_files", "inject", "result")]
+    changes = [name for name in effects if name not in additions]
+    if changes:
+        parts.append(f"changed {', '.join(changes)}")
+    if additions:
+        parts.append(f"gave {', '.join(additions)}")
     return "; ".join(parts) or "said nothing"
 
 
@@ -102,22 +102,22 @@ def describe_firing(fired: FiringRecord, rejected: tuple[str, ...] = ()) -> str:
         parts.append("beside the session")
     if fired.ms > SLOW_MS and fired.ours.startswith("tool:"):
         parts.append("slow: the call waited for it")
-    said = [describe_answer(fired.decision, fired.reason, fired.did)]
+    results = [describe_answer(fired.decision, fired.reason, fired.did)]
     if fired.note and fired.decision == "none" and not fired.did:
-        said = [fired.note]
+        results = [fired.note]
     if fired.failed == CANCELLED:
-        said = ["was running when the run was interrupted"]
+        results = ["was running when the run was interrupted"]
     elif fired.failed:
         more = [describe_answer("none", "", fired.did)] if fired.did else []
-        said = [f"failed ({fired.failed}), so it {SAYS.get(fired.decision, 'has no say')}", *more]
+        results = [f"failed ({fired.failed}), so it {SAYS.get(fired.decision, 'has no say')}", *more]
     elif fired.warning:
-        said.append(f"odd: {fired.warning}")
-    said += [f"left out: {one}" for one in rejected]
-    return f"{', '.join(parts)}: {'; '.join(said)}"
+        results.append(f"odd: {fired.warning}")
+    results += [f"left out: {text}" for text in rejected]
+    return f"{', '.join(parts)}: {'; '.join(results)}"
 
 
 def describe_other_event(line: JournalLine) -> str:
-    """The event is one of ours that the dialect's hears only in part."""
+    """The event is one of ours, and the dialect's event means only some of its firings."""
     if line.event == "message:received":
         return "the prompt was not typed by a person: it came from a continuation, a task or another context"
     if line.event == "session:idle":
@@ -132,20 +132,19 @@ def describe_mismatch(
 ) -> str:
     """Why a matcher fits none of these, and what it may have meant."""
     if not event.startswith(("tool:", "permission:", "output:")):
-        both = ": the context was there before; `startup|resume` hears both"
-        opened = both if event == "session:started" and "resume" in subjects and "startup" in entry.matcher else ""
-        return f"its matcher `{entry.matcher}` does not fit {', '.join(subjects)}{opened}"
+        is_resumed = event == "session:started" and "resume" in subjects and "startup" in entry.matcher
+        hint = ": the context was there before; `startup|resume` hears both" if is_resumed else ""
+        return f"its matcher `{entry.matcher}` does not fit {', '.join(subjects)}{hint}"
     if entry.condition and any(fits_without_condition(entry, dialect, subject) for subject in subjects):
         return f"its `if` {entry.condition} does not fit {f'`{call.arguments}`' if call is not None else 'the call'}"
     known = [dialect.tools.names(subject) for subject in subjects]
     called = [
-        f"{one} ({entry.dialect}: {them[0]})" if them[0] != one else one
-        for one, them in zip(subjects, known, strict=True)
+        f"{subject} ({entry.dialect}: {names[0]})" if names[0] != subject else subject
+        for subject, names in zip(subjects, known, strict=True)
     ]
-    near = likely(entry.matcher, [name for them in known for name in them])
-    return f"its matcher `{entry.matcher}` does not fit {', '.join(called)}" + (
-        f"; did you mean `{near}`?" if near else ""
-    )
+    near = _find_likely(entry.matcher, [name for names in known for name in names])
+    hint = f"; did you mean `{near}`?" if near else ""
+    return f"its matcher `{entry.matcher}` does not fit {', '.join(called)}{hint}"
 
 
 def describe_state(status: EntryStatus, dialect: Dialect) -> str:
@@ -157,7 +156,7 @@ def describe_state(status: EntryStatus, dialect: Dialect) -> str:
     return STATES.get(status.state, "{why}").format(why=status.why)
 
 
-def likely(matcher: str, known: Sequence[str]) -> str:
+def _find_likely(matcher: str, known: Sequence[str]) -> str:
     """The name that a matcher nearly is, "" if none is near."""
     bare = matcher.strip("^$() ")
     words = [word for word in bare.replace(",", "|").split("|") if word.strip()]

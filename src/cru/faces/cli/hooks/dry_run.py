@@ -50,7 +50,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     inventory = load_inventory(parsed)
     query = spoken.find_event(args.words[1], inventory.dialects)
     if query is None:
-        raise spoken.unknown(args.words[1], inventory.dialects)
+        raise spoken.unknown_name(args.words[1], inventory.dialects)
     if not query.ours:
         raise spoken.NoSuchName(f"cru has no moment for {args.words[1]}", "`cru hooks check` says more")
     name = query.first
@@ -116,7 +116,7 @@ def _tool(word: str) -> str:
     from cru.tools.builtin import TABLE
 
     name = spoken.find_tool(word, TABLE)
-    hint = "" if name else did_you_mean(word, spoken.tools(TABLE))
+    hint = "" if name else did_you_mean(word, spoken.list_tools(TABLE))
     if hint:
         raise spoken.NoSuchName(f"there is no tool {word}", hint)
     return name or word
