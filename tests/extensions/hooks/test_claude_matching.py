@@ -10,7 +10,7 @@ from tests.extensions.hooks.claude_world import about, config, entry, event, mom
 
 from cru.events import payloads as p
 from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
-from cru.extensions.hooks.dialects.claude.matching import fits, holds
+from cru.extensions.hooks.dialects.claude.matching import condition_holds, matcher_fits
 
 # matcher, our tool, whether it fits
 TOOLS: list[tuple[str, str, bool]] = [
@@ -27,7 +27,7 @@ TOOLS: list[tuple[str, str, bool]] = [
 
 @pytest.mark.parametrize(("matcher", "tool", "fit"), TOOLS)
 def test_a_tool_has_claudes_name_and_ours(matcher: str, tool: str, fit: bool) -> None:
-    assert fits("PreToolUse", matcher, tool, "") is fit
+    assert matcher_fits("PreToolUse", matcher, tool, "") is fit
 
 
 # event, matcher, value, whether it fits
@@ -43,7 +43,7 @@ VALUES: list[tuple[str, str, str, bool]] = [
 
 @pytest.mark.parametrize(("name", "matcher", "value", "fit"), VALUES)
 def test_other_events_have_other_values(name: str, matcher: str, value: str, fit: bool) -> None:
-    assert fits(name, matcher, "", value) is fit
+    assert matcher_fits(name, matcher, "", value) is fit
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,7 @@ RULES: list[tuple[str, str, dict[str, Any], bool]] = [
 
 @pytest.mark.parametrize(("rule", "tool", "args", "held"), RULES)
 def test_an_if_is_one_permission_rule(rule: str, tool: str, args: dict[str, Any], held: bool) -> None:
-    assert holds(rule, tool, args, "/p", "/h") is held
+    assert condition_holds(rule, tool, args, "/p", "/h") is held
 
 
 def test_matcher_and_if_together(tmp_path: Path) -> None:

@@ -7,26 +7,26 @@ from typing import Any
 import msgspec
 import pytest
 
-from cru.extensions.hooks.dialects.crush.output import Envelope, envelope
+from cru.extensions.hooks.dialects.crush.output import CrushOutput, parse_output
 
 
-def of(value: Any) -> Envelope:
-    return envelope(value if isinstance(value, str) else msgspec.json.encode(value).decode())
+def of(value: Any) -> CrushOutput:
+    return parse_output(value if isinstance(value, str) else msgspec.json.encode(value).decode())
 
 
 def nested(**inner: Any) -> dict[str, Any]:
     return {"hookSpecificOutput": inner}
 
 
-NONE = Envelope()
-ALLOW, DENY = Envelope(decision="allow"), Envelope(decision="deny")
+NONE = CrushOutput()
+ALLOW, DENY = CrushOutput(decision="allow"), CrushOutput(decision="deny")
 
 
-def made(**fields: Any) -> Envelope:
-    return Envelope(**fields)
+def made(**fields: Any) -> CrushOutput:
+    return CrushOutput(**fields)
 
 
-CASES: dict[str, tuple[Any, Envelope]] = {
+CASES: dict[str, tuple[Any, CrushOutput]] = {
     "P1 empty": ("", NONE),
     "P1 blank": (" \n\t", NONE),
     "P2": ({"decision": "allow", "context": "some context"}, made(decision="allow", context="some context")),
@@ -92,7 +92,7 @@ def test_p_what_an_output_says(case: str) -> None:
 
 
 # What is left out, and what a person reads of it.
-ODD: dict[str, tuple[Any, Envelope, str]] = {
+ODD: dict[str, tuple[Any, CrushOutput, str]] = {
     "P4": ("{bad json}", NONE, "not JSON"),
     "P5": ({"decision": "maybe"}, NONE, '`decision` "maybe" means nothing to Crush'),
     "half a character and more": (r'{"decision":"deny","reason":"\udc80', NONE, "not JSON"),

@@ -25,7 +25,7 @@ from cru.events.payloads import (
     ToolsSelect,
     TurnComplete,
 )
-from cru.extensions.hooks.dialects.gemini.config import quoted
+from cru.extensions.hooks.dialects.gemini.config import quote_folders
 from cru.extensions.hooks.dialects.gemini.dialect import DIALECT as GEMINI
 from cru.extensions.hooks.dialects.gemini.output import ALLOWED
 from cru.extensions.hooks.model.mapping import ParsedFile
@@ -117,7 +117,7 @@ def test_what_is_wrong_with_a_file_is_told(text: Any, told: str) -> None:
     ],
 )  # fmt: skip
 def test_folders_in_a_command_stay_one_word(command: str, shell: str) -> None:
-    assert quoted(command) == shell
+    assert quote_folders(command) == shell
 
 
 @pytest.mark.parametrize(

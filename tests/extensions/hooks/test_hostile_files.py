@@ -12,13 +12,13 @@ from tests.extensions.hooks.test_load import where
 
 from cru.extensions.hooks import loader
 from cru.extensions.hooks.dialects import load_dialects
-from cru.extensions.hooks.dialects.gemini.config import quoted
+from cru.extensions.hooks.dialects.gemini.config import quote_folders
 from cru.extensions.hooks.discovery import MAX_CONFIG_BYTES, find_dialects, stamp_files
 from cru.extensions.hooks.model.entry import ProblemKind
 from cru.extensions.hooks.notices import LINE, in_a_line
 from cru.extensions.hooks.parsing import regex_cost
 from cru.extensions.hooks.parsing.positions import DEPTH, locate_values, without_comments
-from cru.extensions.hooks.parsing.reading import bad_regex
+from cru.extensions.hooks.parsing.reading import check_regex
 from cru.extensions.hooks.visible import visible
 
 LONG = 200_000
@@ -61,7 +61,7 @@ def test_lines_of_keys_and_of_those_that_stand_twice() -> None:
 
 
 def test_quotes_around_folders_of_a_long_command() -> None:
-    assert quoted("a" * 500_000 + " $GEMINI_CWD/x") == "a" * 500_000 + ' "$GEMINI_CWD"/x'
+    assert quote_folders("a" * 500_000 + " $GEMINI_CWD/x") == "a" * 500_000 + ' "$GEMINI_CWD"/x'
 
 
 # what is there and cannot be read ---------------------------------------------------------------------------------------------------
@@ -127,12 +127,12 @@ ENDLESS = [
 
 @pytest.mark.parametrize("pattern", USUAL)
 def test_a_usual_matcher_passes(pattern: str) -> None:
-    assert bad_regex(pattern) == ""
+    assert check_regex(pattern) == ""
 
 
 @pytest.mark.parametrize("pattern", [*ENDLESS, "[\0-\U0010ffff]" * 100, r"[a-\uffff]", "a" * 1001])
 def test_one_that_may_take_for_ever_does_not(pattern: str) -> None:
-    assert bad_regex(pattern)
+    assert check_regex(pattern)
 
 
 def test_one_that_passes_by_a_hair_still_ends() -> None:

@@ -16,7 +16,7 @@ from cru.extensions.hooks.dialects import load_dialects
 from cru.extensions.hooks.loader import load_hooks
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem
 from cru.extensions.hooks.model.status import LoadPolicy
-from cru.extensions.hooks.parsing.reading import definition
+from cru.extensions.hooks.parsing.reading import canonical_definition
 
 At = tuple[str | int, ...]
 HUGE = 10**400
@@ -109,7 +109,7 @@ def put(document: dict[str, Any], at: At, value: Any) -> Any:
 def written(document: dict[str, Any], name: str) -> str | None:
     """As the text of such a file; None where TOML has no such thing."""
     if not name.endswith(".toml"):
-        return definition(document)
+        return canonical_definition(document)
     try:
         return tomlkit.dumps(document)
     except (TypeError, ValueError, tomlkit.exceptions.ConvertError):
@@ -197,7 +197,7 @@ DEEP = "[" * 600 + "]" * 600
 def test_what_lies_deep_is_read_without_an_error(index: int, at: At) -> None:
     dialect, name, document = FILES[index]
     changed, _ = put(document, at, "DEEP")
-    found, problems = read(dialect, name, definition(changed).replace('"DEEP"', DEEP))
+    found, problems = read(dialect, name, canonical_definition(changed).replace('"DEEP"', DEEP))
     assert found or problems, "neither read nor told"
 
 

@@ -27,7 +27,7 @@ from cru.extensions.hooks.model.mapping import (
 from cru.extensions.hooks.model.result import CommandResult, HookResult
 from cru.extensions.hooks.model.tools import ArgumentMapping, ToolMapping
 from cru.extensions.hooks.parsing import common
-from cru.extensions.hooks.parsing.reading import Reading, definition
+from cru.extensions.hooks.parsing.reading import Reading, canonical_definition
 
 TOOLS = ToolMapping(
     tools={"bash": ("terminal",), "write": ("save",)},
@@ -44,7 +44,7 @@ def _read(source: HookSource, below: Sequence[ParsedFile], facts: SessionFacts) 
 
 
 def _entry(reading: Reading, number: int, hook: Mapping[str, Any]) -> HookEntry:
-    text = definition(hook)
+    text = canonical_definition(hook)
     return HookEntry(
         id=reading.id(str(hook["on"]), text), dialect="relay", event=str(hook["on"]), source=reading.source,
         line=reading.line("hooks", number), command=str(hook["run"]), matcher=str(hook.get("only", "")), definition=text,
@@ -56,9 +56,9 @@ def _matcher_fits(entry: HookEntry, event: Event, subject: str) -> bool:
 
 
 def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
-    tool = common.tool(event)
-    args = TOOLS.to_foreign(tool, common.args(event), facts.cwd)
-    return common.one_line({"on": mapping.name, "tool": TOOLS.foreign_name(tool), "with": args})
+    tool = common.tool_name(event)
+    args = TOOLS.to_foreign(tool, common.tool_arguments(event), facts.cwd)
+    return common.to_json_line({"on": mapping.name, "tool": TOOLS.foreign_name(tool), "with": args})
 
 
 def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: SessionFacts) -> dict[str, str]:
@@ -70,17 +70,17 @@ def _answer(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFa
     if word == "veto":
         return HookResult(Answer(decision="deny", reason=rest))
     if word == "instead":
-        value, wrong = common.document(rest)
-        change = Change("args", "merge", TOOLS.to_own(common.tool(event), value or {}))
+        value, wrong = common.parse_json(rest)
+        change = Change("args", "merge", TOOLS.to_own(common.tool_name(event), value or {}))
         return HookResult(failed=wrong) if wrong else HookResult(Answer(changes=(change,)))
-    return common.failure(run) if run.exit else HookResult()
+    return common.failed_result(run) if run.exit else HookResult()
 
 
 DIALECT = Dialect(
     name="relay",
     footprint=FOOTPRINT,
     events={
-        "about_to_run": (EventMapping("about_to_run", "tool:before_call", subject=common.tool, answer=_answer),),
+        "about_to_run": (EventMapping("about_to_run", "tool:before_call", subject=common.tool_name, answer=_answer),),
         "moon_rises": (EventMapping("moon_rises", unavailable="cru does not look at the sky"),),
     },
     config=ConfigFormat(read=_read),

@@ -68,7 +68,7 @@ class Transcript:
         self._last = entries[-1].id if entries else ""
 
     def _lines(self, entries: Iterable[Entry]) -> bytes:
-        return b"".join(common.one_line(line) for entry in entries for line in self._said(entry))
+        return b"".join(common.to_json_line(line) for entry in entries for line in self._said(entry))
 
     def _said(self, entry: Entry) -> Iterator[dict[str, Any]]:
         """The lines of one entry: one or none."""
@@ -94,7 +94,7 @@ class Transcript:
             yield self._user(entry, entry.content, isCompactSummary=True)
 
     def _call(self, entry: Entry) -> dict[str, Any]:
-        value, _ = common.document(entry.content or "{}")
+        value, _ = common.parse_json(entry.content or "{}")
         given = TOOLS.to_foreign(entry.to, value if isinstance(value, dict) else {}, self._root)
         return {
             "type": "tool_use",

@@ -15,7 +15,7 @@ from cru.extensions.hooks.model.result import CommandResult, HookResult
 BLANK = " \t\r\n\ufeff"
 
 
-def document(text: str) -> tuple[Any, str]:
+def parse_json(text: str) -> tuple[Any, str]:
     """(the one JSON value that the text is, "") or (None, what is wrong)."""
     try:
         return msgspec.json.decode(text.strip(BLANK)), ""
@@ -39,17 +39,17 @@ def _whole(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def tool(event: Event) -> str:
+def tool_name(event: Event) -> str:
     """The tool that an event is about, in our words."""
     payload = event.payload
     return str(getattr(payload, "name", "") or getattr(payload, "tool", ""))
 
 
-def args(event: Event) -> dict[str, Any]:
+def tool_arguments(event: Event) -> dict[str, Any]:
     return dict(getattr(event.payload, "args", {}) or {})
 
 
-def one_line(value: object) -> bytes:
+def to_json_line(value: object) -> bytes:
     """Compact JSON with a newline at its end: `read -r` under `set -e` needs it. Bytes that are no text (a path may have them)
     are replaced."""
     try:
@@ -71,22 +71,22 @@ def is_typed(event: Event, facts: SessionFacts) -> bool:
     return event.stamp.source in TYPED_SOURCES
 
 
-def field(event: Event, name: str) -> Any:
+def payload_field(event: Event, name: str) -> Any:
     """A field of the payload, "" if it has none of that name."""
     return getattr(event.payload, name, "")
 
 
 def ended_by(*causes: str) -> Callable[[Event, SessionFacts], bool]:
     """Whether a turn ended for one of these causes."""
-    return lambda event, facts: field(event, "cause") in causes
+    return lambda event, facts: payload_field(event, "cause") in causes
 
 
 def was_run(event: Event, facts: SessionFacts) -> bool:
     """Whether a call that failed ran at all; one that was refused or invalid did not."""
-    return field(event, "which") in ("failed", "timeout")
+    return payload_field(event, "which") in ("failed", "timeout")
 
 
-def failure(run: CommandResult) -> HookResult:
+def failed_result(run: CommandResult) -> HookResult:
     """An exit status that means nothing but failure, with the first line of what it had to say."""
     first = run.stderr.strip().partition("\n")[0]
     return HookResult(failed=f"exit status {run.exit}" + (f": {first}" if first else ""))

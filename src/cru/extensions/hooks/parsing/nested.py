@@ -11,7 +11,7 @@ from cru.config.closest import did_you_mean
 from cru.extensions.hooks.model.entry import ProblemKind
 from cru.extensions.hooks.model.mapping import EventMapping
 from cru.extensions.hooks.parsing.positions import Path
-from cru.extensions.hooks.parsing.reading import Reading, definition
+from cru.extensions.hooks.parsing.reading import Reading, canonical_definition
 
 # What people write for a key that is too far from it to be a misprint.
 SHORT = {
@@ -33,7 +33,7 @@ class NestedHandler(Struct, frozen=True):
     definition: str
 
 
-class Shape(Struct, frozen=True):
+class ConfigShape(Struct, frozen=True):
     """What a dialect knows: its events, keys of `hooks` that are none, and the keys of a group and of a handler."""
 
     events: Collection[str]
@@ -42,7 +42,7 @@ class Shape(Struct, frozen=True):
     handler: Collection[str]
 
 
-def handlers(reading: Reading, shape: Shape) -> Iterator[NestedHandler]:
+def read_handlers(reading: Reading, shape: ConfigShape) -> Iterator[NestedHandler]:
     """Every handler in the order of the file. What is none, and names that nobody knows, are problems; so is a handler of no event."""
     hooks = reading.typed(reading.value, "hooks", dict, {}, kind=ProblemKind.PART)
     for event in hooks:
@@ -57,21 +57,23 @@ def handlers(reading: Reading, shape: Shape) -> Iterator[NestedHandler]:
             yield from _group(reading, shape, event, ("hooks", event, index), group)
 
 
-def _group(reading: Reading, shape: Shape, event: str, at: Path, group: Any) -> Iterator[NestedHandler]:
+def _group(reading: Reading, shape: ConfigShape, event: str, at: Path, group: Any) -> Iterator[NestedHandler]:
     if not isinstance(group, dict) or not isinstance(group.get("hooks"), list):
         flat = isinstance(group, dict) and "command" in group
         hint = 'write {"matcher": "…", "hooks": [ … ]} around it' if flat else ""
         reading.wrong(f"{event}[{at[-1]}] needs a list `hooks`", hint, line=reading.line(*at), kind=ProblemKind.PART)
         return
-    unknown(reading, group, shape.group, at)
+    report_unknown_keys(reading, group, shape.group, at)
     around = {key: value for key, value in group.items() if key != "hooks"}
     for number, one in enumerate(group["hooks"]):
         inner = (*at, "hooks", number)
         if not isinstance(one, dict):
             reading.wrong(f"{event}: a handler must be an object", line=reading.line(*inner), kind=ProblemKind.PART)
             continue
-        unknown(reading, one, shape.handler, inner)
-        yield NestedHandler(event, group, one, inner, reading.line(*inner), definition({**around, "handler": one}))
+        report_unknown_keys(reading, one, shape.handler, inner)
+        yield NestedHandler(
+            event, group, one, inner, reading.line(*inner), canonical_definition({**around, "handler": one})
+        )
 
 
 def has_no_subject(reading: Reading, one: NestedHandler, matcher: object, moments: Sequence[EventMapping]) -> bool:
@@ -85,7 +87,7 @@ def has_no_subject(reading: Reading, one: NestedHandler, matcher: object, moment
     return True
 
 
-def unknown(reading: Reading, table: dict[str, Any], known: Collection[str], at: Path) -> None:
+def report_unknown_keys(reading: Reading, table: dict[str, Any], known: Collection[str], at: Path) -> None:
     """A problem for each key that nobody knows."""
     for key in table:
         if key not in known:

@@ -82,10 +82,10 @@ class Reading:
         kind: ProblemKind = ProblemKind.ODDITY,
     ) -> Any:
         """The value of a key if it has the type; else a problem, and `otherwise`. A whole float counts as a whole number."""
-        wrong = mistyped(table, {key: expected})
+        wrong = describe_mistyped(table, {key: expected})
         if wrong:
             self.wrong(wrong, line=self.line(*path, key), kind=kind, key=key)
-        return given(table, key, expected, otherwise)
+        return typed_value(table, key, expected, otherwise)
 
     def id(self, event: str, definition: str) -> str:
         """The same for the same entry of the same file, whatever stands around it."""
@@ -95,12 +95,12 @@ class Reading:
         return f"{self.source.dialect}-{digest}"
 
 
-def definition(value: Any) -> str:
+def canonical_definition(value: Any) -> str:
     """An entry as it was written, in a form that does not depend on spaces and order."""
     return msgspec.json.encode(value, order="sorted", enc_hook=repr).decode()
 
 
-def given(table: Mapping[str, Any], key: str, kind: type, otherwise: Any) -> Any:
+def typed_value(table: Mapping[str, Any], key: str, kind: type, otherwise: Any) -> Any:
     """The value of a key if it has the type, else `otherwise`. A whole float counts as a whole number."""
     value = table.get(key)
     if kind is int and isinstance(value, float) and value.is_integer():
@@ -108,15 +108,15 @@ def given(table: Mapping[str, Any], key: str, kind: type, otherwise: Any) -> Any
     return value if type(value) is kind else otherwise
 
 
-def mistyped(table: Mapping[str, Any], kinds: Mapping[str, type]) -> str:
+def describe_mistyped(table: Mapping[str, Any], kinds: Mapping[str, type]) -> str:
     """What is wrong with the first key whose value has not its type; "" if all have."""
     for key, kind in kinds.items():
-        if table.get(key) is not None and given(table, key, kind, None) is None:
+        if table.get(key) is not None and typed_value(table, key, kind, None) is None:
             return f"`{key}` must be {WORDS[kind]}"
     return ""
 
 
-def seconds_of(value: Any) -> float | None:
+def parse_seconds(value: Any) -> float | None:
     """A time limit as it is written: seconds, or whatever the dialect counts in; None if it is no number above nothing. One beyond all
     use is cut."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < inf:
@@ -134,9 +134,9 @@ def is_misspelt(key: str) -> bool:
     return key != "hooks" and closest(key, ("hooks",)) is not None
 
 
-def bad_regex(pattern: str) -> str:
+def check_regex(pattern: str) -> str:
     """Why a regular expression cannot be used; "" if it can. Bounded in time, whoever wrote it."""
-    slow = slow_regex(pattern)
+    slow = check_regex_cost(pattern)
     if slow:
         return slow
     try:
@@ -146,7 +146,7 @@ def bad_regex(pattern: str) -> str:
     return ""
 
 
-def slow_regex(pattern: str) -> str:
+def check_regex_cost(pattern: str) -> str:
     """Why compiling it, or searching a name with it, may take too long; "" if it does not."""
     if len(pattern) > LONGEST:
         return f"it is longer than {LONGEST} characters"

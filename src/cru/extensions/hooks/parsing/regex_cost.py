@@ -28,7 +28,7 @@ def is_wide(pattern: str) -> bool:
     return _WIDE.search(pattern) is not None
 
 
-class _Group:
+class _RegexGroup:
     """A group while it is read: ways of the alternatives that ended, of this one without its last part, and of that part."""
 
     def __init__(self) -> None:
@@ -50,13 +50,13 @@ class _Group:
 def takes_too_long(pattern: str) -> bool:
     """Whether it may be tried in more than MOST ways. Sound for repetitions in repetitions, which never pass; a pattern that is harmless
     may be refused."""
-    groups = [_Group()]
+    groups = [_RegexGroup()]
     for match in _TOKEN.finditer(pattern):
         kind, group = match.lastgroup, groups[-1]
         if kind == "verbose":
             return True  # its blanks would stand between a part and its repetition
         if kind == "open":
-            groups.append(_Group())
+            groups.append(_RegexGroup())
         elif kind == "close" and len(groups) > 1:
             groups.pop()
             groups[-1].part(group.whole(), is_group=True)

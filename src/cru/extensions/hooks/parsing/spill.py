@@ -14,13 +14,13 @@ LONGEST = 10_000
 PREVIEW = 2_000
 
 
-def spilled(said: HookResult, about: SessionFacts) -> HookResult:
+def spill_context(said: HookResult, about: SessionFacts) -> HookResult:
     """The same with contexts that are too long in files."""
-    context = tuple(capped(text, about) for text in said.answer.context)
+    context = tuple(spill_text(text, about) for text in said.answer.context)
     return said if context == said.answer.context else replace(said, answer=replace(said.answer, context=context))
 
 
-def capped(text: str, about: SessionFacts) -> str:
+def spill_text(text: str, about: SessionFacts) -> str:
     """A text as it goes on: a longer one is saved, and its beginning and the file stand for it."""
     if len(text) <= LONGEST:
         return text

@@ -27,7 +27,7 @@ class TomlReading(Reading):
         return value
 
 
-def reading_of(source: HookSource, *, comments: bool = False) -> Reading:
+def open_reading(source: HookSource, *, comments: bool = False) -> Reading:
     """The file as what its name says it is."""
     return TomlReading(source) if source.path.suffix == ".toml" else Reading(source, comments=comments)
 

@@ -19,7 +19,7 @@ from cru.events.answers import Answer, add
 from cru.events.calling import described, finish, in_thread
 from cru.events.catalog import EventRow
 from cru.events.stamp import Event
-from cru.extensions.hooks.dialects.cru.output import ENVELOPE, KEYS, meaning, unknown
+from cru.extensions.hooks.dialects.cru.output import ENVELOPE, KEYS, describe_unknown_keys, read_object
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.mapping import Dialect, EventMapping
 from cru.extensions.hooks.model.result import CommandResult, HookResult
@@ -156,8 +156,8 @@ def _split_returned(
     if not words and not strays:
         return raw, HookResult()
     rest = {key: value for key, value in raw_items(raw) if key not in words and key not in strays}
-    result = meaning({key: raw[key] for key in words}, row)
-    warnings = unknown(strays, (*KNOWN, *COMMAND_WORDS, *fields))
+    result = read_object({key: raw[key] for key in words}, row)
+    warnings = describe_unknown_keys(strays, (*KNOWN, *COMMAND_WORDS, *fields))
     return rest, replace(result, failed="; ".join(filter(None, (result.failed, *warnings))))
 
 

@@ -14,7 +14,7 @@ from cru.events.stamp import Event
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.mapping import Dialect
 from cru.extensions.hooks.model.status import REVIEW, Activation, EntryStatus, LoadedHooks
-from cru.extensions.hooks.parsing.toml import reading_of
+from cru.extensions.hooks.parsing.toml import open_reading
 from cru.extensions.hooks.trust.fingerprint import definition
 from cru.extensions.hooks.trust.store import HookTrust
 
@@ -92,7 +92,7 @@ def _explain_newcomer(of_file: Iterable[EntryStatus], before: frozenset[bytes], 
 
 def _says_less(now: HookSource, before: HookSource) -> bool:
     """Whether a file says nothing that it did not say before: then what is missing was taken out, and is nowhere else."""
-    return _is_within(reading_of(now, comments=True).value, reading_of(before, comments=True).value)
+    return _is_within(open_reading(now, comments=True).value, open_reading(before, comments=True).value)
 
 
 def _is_within(now: object, before: object) -> bool:

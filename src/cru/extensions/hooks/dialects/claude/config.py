@@ -13,7 +13,7 @@ from cru.extensions.hooks.model.entry import HookEntry, HookSource, Kind, Proble
 from cru.extensions.hooks.model.mapping import ParsedFile
 from cru.extensions.hooks.parsing import nested
 from cru.extensions.hooks.parsing.nested import NestedHandler
-from cru.extensions.hooks.parsing.reading import Reading, given, mistyped, seconds_of
+from cru.extensions.hooks.parsing.reading import Reading, describe_mistyped, parse_seconds, typed_value
 
 GROUP = ("matcher", "hooks")
 COMMON = ("type", "if", "timeout", "statusMessage", "once")
@@ -44,8 +44,8 @@ def read_entries(source: HookSource, events: Collection[str], env: Mapping[str, 
     reading = Reading(source)
     disabled = reading.typed(reading.value, "disableAllHooks", bool, False)
     by_user = is_off or (disabled and source.layer != "project")
-    shape = nested.Shape(events, (), GROUP, KEYS)
-    found = [_entry(reading, one, env) for one in nested.handlers(reading, shape)]
+    shape = nested.ConfigShape(events, (), GROUP, KEYS)
+    found = [_entry(reading, one, env) for one in nested.read_handlers(reading, shape)]
     entries = [entry for entry in found if entry is not None]
     if disabled or by_user:
         entries = [replace(entry, enabled=False, off_by_user=by_user) for entry in entries]
@@ -67,7 +67,7 @@ def _entry(reading: Reading, handler: NestedHandler, env: Mapping[str, str]) -> 
         return None
     main, matcher = one.get(TYPES[kind][0]), handler.group.get("matcher")
     matcher = "" if matcher is None else matcher
-    condition, rewake = given(one, "if", str, ""), given(one, "asyncRewake", bool, False)
+    condition, rewake = typed_value(one, "if", str, ""), typed_value(one, "asyncRewake", bool, False)
     if rewake:
         reading.wrong(f"{event}: {REWAKE}", line=handler.line)
     return HookEntry(
@@ -75,10 +75,11 @@ def _entry(reading: Reading, handler: NestedHandler, env: Mapping[str, str]) -> 
         kind=next(name for name in get_args(Kind) if name == kind), command=main if isinstance(main, str) else "",
         args=_arguments(one.get("args")), shell=one["shell"] if one.get("shell") in SHELLS else "",
         matcher=matcher if isinstance(matcher, str) else "", condition=condition,
-        timeout=_timeout(reading, handler, kind, env), asynchronous=given(one, "async", bool, False) or rewake,
-        rewake=rewake, once=given(one, "once", bool, False), include_sub_agents=True,
+        timeout=_timeout(reading, handler, kind, env), asynchronous=typed_value(one, "async", bool, False) or rewake,
+        rewake=rewake, once=typed_value(one, "once", bool, False), include_sub_agents=True,
         definition=handler.definition,
-        problem=_broken(kind, one) or mistyped(one, DECIDES) or _bad_matcher(event, matcher) or matching.bad_condition(event, condition),
+        problem=_broken(kind, one) or describe_mistyped(one, DECIDES)
+        or _bad_matcher(event, matcher) or matching.check_condition(event, condition),
     )  # fmt: skip
 
 
@@ -102,7 +103,7 @@ def _broken(kind: str, one: dict[str, Any]) -> str:
 
 
 def _bad_matcher(event: str, matcher: Any) -> str:
-    return matching.bad(event, matcher) if isinstance(matcher, str) else "`matcher` must be a text"
+    return matching.check_matcher(event, matcher) if isinstance(matcher, str) else "`matcher` must be a text"
 
 
 def _timeout(reading: Reading, handler: NestedHandler, kind: str, env: Mapping[str, str]) -> float:
@@ -111,7 +112,7 @@ def _timeout(reading: Reading, handler: NestedHandler, kind: str, env: Mapping[s
     usual = OF_EVENT.get(event) or OF_TYPE.get(kind) or TIMEOUT
     if event == "SessionEnd" and env.get(ENDING_VARIABLE, "").isdecimal():
         usual = float(env[ENDING_VARIABLE]) / 1000 or usual
-    said = seconds_of(given)
+    said = parse_seconds(given)
     if given is not None and said is None:
         reading.wrong(
             f"{event}: `timeout` must be a number of seconds", line=reading.line(*handler.at, "timeout"), key="timeout"

@@ -36,14 +36,14 @@ def _read(source: HookSource, below: Sequence[ParsedFile], facts: SessionFacts) 
 
 def _matcher_fits(entry: HookEntry, event: Event, subject: str) -> bool:
     of_tools = entry.event in matching.TOOL_EVENTS
-    return matching.fits(entry.event, entry.matcher, subject if of_tools else "", "" if of_tools else subject)
+    return matching.matcher_fits(entry.event, entry.matcher, subject if of_tools else "", "" if of_tools else subject)
 
 
 def _condition_holds(entry: HookEntry, event: Event, facts: SessionFacts) -> bool:
     if entry.event not in matching.TOOL_EVENTS:
         return True
-    tool, args = common.tool(event), common.args(event)
-    return matching.holds(entry.condition, tool, args, str(facts.root), str(facts.user_home))
+    tool, args = common.tool_name(event), common.tool_arguments(event)
+    return matching.condition_holds(entry.condition, tool, args, str(facts.root), str(facts.user_home))
 
 
 def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
@@ -55,7 +55,7 @@ def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
     }  # fmt: skip
     if stamp.is_sub_agent:
         known["agent_id"] = stamp.agent_id
-    return common.one_line({**known, **(mapping.fields(event, facts) if mapping.fields else {})})
+    return common.to_json_line({**known, **(mapping.fields(event, facts) if mapping.fields else {})})
 
 
 def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: SessionFacts) -> dict[str, str | None]:

@@ -1,4 +1,4 @@
-"""What each event of Claude Code lets its hooks do. THE table is EFFECTS; claude_said reads an output by it."""
+"""What each event of Claude Code lets its hooks do. THE table is EFFECTS; result.py reads an output by it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cru.events.answers import Change, Decision
 from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.claude import output as out
 from cru.extensions.hooks.dialects.claude import tools
-from cru.extensions.hooks.dialects.claude.output import EventOutput, ParsedOutput
+from cru.extensions.hooks.dialects.claude.output import ClaudeEventOutput, ParsedClaudeOutput
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.parsing import common
@@ -21,7 +21,7 @@ BLOCKED = "blocked by a hook"
 NOT_YET = "`{}` is not available yet"
 
 
-class Draft(Struct):
+class AnswerDraft(Struct):
     """An answer while it is put together. odd: what a person should know."""
 
     decision: Decision = "none"
@@ -35,36 +35,36 @@ class Draft(Struct):
     odd: list[str] = field(default_factory=list)
 
 
-class Effect(Struct, frozen=True):
+class EventEffect(Struct, frozen=True):
     """What an event's hooks may do. exit2: what status 2 means; `user` shows stderr to the person, `failed` makes it a failure as any
     other · block: what a block does, None: there is nothing to block · more: what the event's own part of the JSON does · plain:
     text that is no JSON is context · context: `additionalContext` has a place · halts: `continue: false` ends the turn."""
 
-    specific: type[EventOutput] = EventOutput
+    specific: type[ClaudeEventOutput] = ClaudeEventOutput
     exit2: Literal["block", "user", "ignored", "failed"] = "ignored"
-    block: Callable[[Draft, str, Event, SessionFacts], None] | None = None
-    more: Callable[[Draft, ParsedOutput, Event, SessionFacts], None] | None = None
+    block: Callable[[AnswerDraft, str, Event, SessionFacts], None] | None = None
+    more: Callable[[AnswerDraft, ParsedClaudeOutput, Event, SessionFacts], None] | None = None
     plain: bool = False
     context: bool = False
     halts: bool = True
 
 
-def _deny(draft: Draft, why: str, event: Event, facts: SessionFacts) -> None:
+def _deny(draft: AnswerDraft, why: str, event: Event, facts: SessionFacts) -> None:
     draft.decision, draft.reason, draft.changes = "deny", why, []
 
 
-def _tell_model(draft: Draft, why: str, event: Event, facts: SessionFacts) -> None:
+def _tell_model(draft: AnswerDraft, why: str, event: Event, facts: SessionFacts) -> None:
     draft.context.append(why)
 
 
-def _end(draft: Draft, why: str, event: Event, facts: SessionFacts) -> None:
+def _end(draft: AnswerDraft, why: str, event: Event, facts: SessionFacts) -> None:
     draft.decision, draft.halt, draft.reason = "deny", True, why
 
 
-def go_on(draft: Draft, why: str, event: Event, facts: SessionFacts) -> None:
+def continue_turn(draft: AnswerDraft, why: str, event: Event, facts: SessionFacts) -> None:
     """A Stop hook that blocks: the agent goes on with its reason, up to the cap."""
-    most = cap(facts)
-    count = blocks(event, facts)
+    most = continuation_limit(facts)
+    count = count_continuations(event, facts)
     if facts.blocks.get("stop at") != event.stamp.dispatch_seq:
         facts.blocks["stop at"] = event.stamp.dispatch_seq
         count = facts.blocks["stop"] = count + 1
@@ -76,21 +76,21 @@ def go_on(draft: Draft, why: str, event: Event, facts: SessionFacts) -> None:
         draft.inject = why
 
 
-def blocks(event: Event, facts: SessionFacts) -> int:
+def count_continuations(event: Event, facts: SessionFacts) -> int:
     """How many times in a row Stop hooks have made the agent go on since the user's prompt."""
     if not getattr(event.payload, "continuations", 0) and facts.blocks.get("stop at") != event.stamp.dispatch_seq:
         facts.blocks.pop("stop", None)
     return facts.blocks.get("stop", 0)
 
 
-def cap(facts: SessionFacts) -> int:
+def continuation_limit(facts: SessionFacts) -> int:
     given = facts.env.get(CAP_VARIABLE, "")
     return int(given) if given.isascii() and given.isdigit() and int(given) else CAP
 
 
-def _on_call(draft: Draft, read: ParsedOutput, event: Event, facts: SessionFacts) -> None:
+def _on_call(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, facts: SessionFacts) -> None:
     specific = read.specific
-    assert isinstance(specific, out.PreToolUseOutput)
+    assert isinstance(specific, out.ClaudePreToolUseOutput)
     decision, reason = specific.permission_decision, specific.permission_decision_reason
     if decision is None and read.output is not None and read.output.decision == "approve":
         decision, reason = "allow", read.output.reason
@@ -98,13 +98,13 @@ def _on_call(draft: Draft, read: ParsedOutput, event: Event, facts: SessionFacts
         draft.decision = "ask" if decision == "defer" else decision
         draft.reason = "" if decision == "allow" else reason or (BLOCKED if decision == "deny" else "")
     if specific.updated_input is not None and draft.decision != "deny":
-        changed = TOOLS.to_own(common.tool(event), specific.updated_input)
+        changed = TOOLS.to_own(common.tool_name(event), specific.updated_input)
         draft.changes.append(Change("args", "set", changed))
 
 
-def _on_question(draft: Draft, read: ParsedOutput, event: Event, facts: SessionFacts) -> None:
+def _on_question(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, facts: SessionFacts) -> None:
     specific = read.specific
-    assert isinstance(specific, out.PermissionRequestOutput)
+    assert isinstance(specific, out.ClaudePermissionRequestOutput)
     ruling = specific.decision
     if ruling is None:
         return
@@ -124,39 +124,41 @@ def _differs(changed: dict[str, Any] | None, event: Event, facts: SessionFacts) 
     """Whether other arguments are wanted than those that are asked facts."""
     if changed is None:
         return False
-    tool, args = common.tool(event), common.args(event)
+    tool, args = common.tool_name(event), common.tool_arguments(event)
     return changed not in (args, TOOLS.to_foreign(tool, args, facts.root))
 
 
-def _on_result(draft: Draft, read: ParsedOutput, event: Event, facts: SessionFacts) -> None:
+def _on_result(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, facts: SessionFacts) -> None:
     specific = read.specific
-    assert isinstance(specific, out.PostToolUseOutput)
+    assert isinstance(specific, out.ClaudePostToolUseOutput)
     output = specific.updated_tool_output
-    if output is UNSET and common.tool(event).startswith("mcp__"):
+    if output is UNSET and common.tool_name(event).startswith("mcp__"):
         output = specific.updated_mcp_tool_output
     elif specific.updated_mcp_tool_output is not UNSET:
         draft.odd.append("`updatedMCPToolOutput` has an effect on tools of MCP servers only")
     if output is not UNSET and output is not None:
-        draft.changes.append(Change("result", "set", tools.text_of(output)))
+        draft.changes.append(Change("result", "set", tools.result_text(output)))
 
 
-def _on_opening(draft: Draft, read: ParsedOutput, event: Event, facts: SessionFacts) -> None:
-    if isinstance(read.specific, out.SessionStartOutput) and read.specific.initial_user_message:
+def _on_opening(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, facts: SessionFacts) -> None:
+    if isinstance(read.specific, out.ClaudeSessionStartOutput) and read.specific.initial_user_message:
         draft.odd.append(NOT_YET.format("initialUserMessage"))
 
 
-EFFECTS: dict[str, Effect] = {
-    "SessionStart": Effect(out.SessionStartOutput, "user", more=_on_opening, plain=True, context=True, halts=False),
-    "SessionEnd": Effect(exit2="user", halts=False),
-    "UserPromptSubmit": Effect(out.PromptOutput, "block", _deny, plain=True, context=True),
-    "PreToolUse": Effect(out.PreToolUseOutput, "block", _deny, _on_call, context=True),
-    "PermissionRequest": Effect(out.PermissionRequestOutput, "failed", more=_on_question),
-    "PostToolUse": Effect(out.PostToolUseOutput, "block", _tell_model, _on_result, context=True),
-    "PostToolUseFailure": Effect(exit2="block", block=_tell_model, context=True),
-    "PostToolBatch": Effect(exit2="block", block=_end, context=True),
-    "Notification": Effect(context=True, halts=False),
-    "Stop": Effect(exit2="block", block=go_on, context=True),
-    "StopFailure": Effect(halts=False),
-    "PreCompact": Effect(exit2="block", block=_deny),
-    "PostCompact": Effect(exit2="user"),
+EFFECTS: dict[str, EventEffect] = {
+    "SessionStart": EventEffect(
+        out.ClaudeSessionStartOutput, "user", more=_on_opening, plain=True, context=True, halts=False
+    ),
+    "SessionEnd": EventEffect(exit2="user", halts=False),
+    "UserPromptSubmit": EventEffect(out.ClaudePromptOutput, "block", _deny, plain=True, context=True),
+    "PreToolUse": EventEffect(out.ClaudePreToolUseOutput, "block", _deny, _on_call, context=True),
+    "PermissionRequest": EventEffect(out.ClaudePermissionRequestOutput, "failed", more=_on_question),
+    "PostToolUse": EventEffect(out.ClaudePostToolUseOutput, "block", _tell_model, _on_result, context=True),
+    "PostToolUseFailure": EventEffect(exit2="block", block=_tell_model, context=True),
+    "PostToolBatch": EventEffect(exit2="block", block=_end, context=True),
+    "Notification": EventEffect(context=True, halts=False),
+    "Stop": EventEffect(exit2="block", block=continue_turn, context=True),
+    "StopFailure": EventEffect(halts=False),
+    "PreCompact": EventEffect(exit2="block", block=_deny),
+    "PostCompact": EventEffect(exit2="user"),
 }

@@ -54,35 +54,46 @@ def _once(name: str, event: str, **more: Any) -> tuple[EventMapping, ...]:
 EVENTS: Events = {
     **{name: (EventMapping(name, unavailable=why),) for name, why in UNAVAILABLE.items()},
     "SessionStart": (
-        _mapping("SessionStart", "session:started", subject=f.opened, subjects=STARTS, fields=f.on_opened),
-        _mapping("SessionStart", "context:cleared", subject=f.always("clear"), subjects=("clear",), fields=f.source("clear")),
-        _mapping("SessionStart", "session:compacted", subject=f.always("compact"), subjects=("compact",), fields=f.source("compact")),
+        _mapping("SessionStart", "session:started", subject=f.start_source, subjects=STARTS, fields=f.session_start_fields),
+        _mapping("SessionStart", "context:cleared", subject=f.always("clear"), subjects=("clear",), fields=f.source_fields("clear")),
+        _mapping(
+            "SessionStart", "session:compacted", subject=f.always("compact"), subjects=("compact",),
+            fields=f.source_fields("compact"),
+        ),
     ),
     "SessionEnd": (
-        _mapping("SessionEnd", "session:ended", subject=f.ended, subjects=ENDS, fields=lambda event, facts: {"reason": f.ended(event)}),
+        _mapping(
+            "SessionEnd", "session:ended", subject=f.end_reason, subjects=ENDS,
+            fields=lambda event, facts: {"reason": f.end_reason(event)},
+        ),
         _mapping(
             "SessionEnd", "context:clearing", subject=f.always("clear"), subjects=("clear",),
             fields=lambda event, facts: {"reason": "clear"},
         ),
     ),
-    "UserPromptSubmit": _once("UserPromptSubmit", "message:received", accepts=common.is_typed, fields=f.prompt),
-    "PreToolUse": _once("PreToolUse", "tool:before_call", subject=common.tool, fields=f.called),
-    "PermissionRequest": _once("PermissionRequest", "permission:requested", subject=common.tool, fields=f.question),
-    "PostToolUse": _once("PostToolUse", "tool:completed", subject=common.tool, fields=f.completed),
-    "PostToolUseFailure": _once("PostToolUseFailure", "tool:failed", accepts=f.was_run, subject=common.tool, fields=f.failed),
-    "PostToolBatch": _once("PostToolBatch", "tool:batch_completed", fields=f.batch),
+    "UserPromptSubmit": _once("UserPromptSubmit", "message:received", accepts=common.is_typed, fields=f.prompt_fields),
+    "PreToolUse": _once("PreToolUse", "tool:before_call", subject=common.tool_name, fields=f.tool_fields),
+    "PermissionRequest": _once("PermissionRequest", "permission:requested", subject=common.tool_name, fields=f.permission_fields),
+    "PostToolUse": _once("PostToolUse", "tool:completed", subject=common.tool_name, fields=f.tool_result_fields),
+    "PostToolUseFailure": _once(
+        "PostToolUseFailure", "tool:failed", accepts=f.was_run, subject=common.tool_name,
+        fields=f.tool_failure_fields,
+    ),
+    "PostToolBatch": _once("PostToolBatch", "tool:batch_completed", fields=f.batch_fields),
     "Notification": (
         _mapping(
-            "Notification", "interaction:requested", subject=f.dialog, subjects=f.DIALOG_KINDS, fields=f.notice,
+            "Notification", "interaction:requested", subject=f.dialog_kind, subjects=f.DIALOG_KINDS, fields=f.notification_fields,
         ),
         _mapping(
-            "Notification", "session:idle", accepts=_awaits, subject=f.always("idle_prompt"), subjects=("idle_prompt",), fields=f.idle,
+            "Notification", "session:idle", accepts=_awaits, subject=f.always("idle_prompt"), subjects=("idle_prompt",),
+            fields=f.idle_fields,
         ),
     ),
-    "Stop": _once("Stop", "turn:complete", accepts=f.caused("done"), fields=f.stop),
+    "Stop": _once("Stop", "turn:complete", accepts=f.turn_ended_by("done"), fields=f.stop_fields),
     "StopFailure": _once(
-        "StopFailure", "turn:complete", accepts=f.caused("error"), subject=f.error, subjects=FAILURES, fields=f.failure
+        "StopFailure", "turn:complete", accepts=f.turn_ended_by("error"), subject=f.failure_kind, subjects=FAILURES,
+        fields=f.stop_failure_fields
     ),
-    "PreCompact": _once("PreCompact", "context:overflow", subject=f.trigger, subjects=TRIGGERS, fields=f.before_compaction),
-    "PostCompact": _once("PostCompact", "session:compacted", subject=f.trigger, subjects=TRIGGERS, fields=f.after_compaction),
+    "PreCompact": _once("PreCompact", "context:overflow", subject=f.compaction_trigger, subjects=TRIGGERS, fields=f.pre_compact_fields),
+    "PostCompact": _once("PostCompact", "session:compacted", subject=f.compaction_trigger, subjects=TRIGGERS, fields=f.post_compact_fields),
 }  # fmt: skip

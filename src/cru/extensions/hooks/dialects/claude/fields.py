@@ -31,26 +31,26 @@ def always(word: str) -> Callable[[Event], str]:
     return lambda event: word
 
 
-def source(word: str) -> Callable[[Event, SessionFacts], dict[str, Any]]:
+def source_fields(word: str) -> Callable[[Event, SessionFacts], dict[str, Any]]:
     return lambda event, facts: {"source": word}
 
 
-def opened(event: Event[p.SessionStarted]) -> str:
+def start_source(event: Event[p.SessionStarted]) -> str:
     payload = event.payload
     return "resume" if payload.resumed or payload.source == "resume" else "startup"
 
 
-def on_opened(event: Event[p.SessionStarted], facts: SessionFacts) -> dict[str, Any]:
+def session_start_fields(event: Event[p.SessionStarted], facts: SessionFacts) -> dict[str, Any]:
     model = getattr(event.payload, "model", "")
-    return {"source": opened(event), **({"model": model} if model else {})}
+    return {"source": start_source(event), **({"model": model} if model else {})}
 
 
-def ended(event: Event) -> str:
+def end_reason(event: Event) -> str:
     reason = str(getattr(event.payload, "reason", ""))
     return reason if reason in ("clear", "resume", "logout", "prompt_input_exit") else "other"
 
 
-def prompt(event: Event[p.MessageReceived], facts: SessionFacts) -> dict[str, Any]:
+def prompt_fields(event: Event[p.MessageReceived], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
     return {
         "prompt": payload.content,
@@ -59,19 +59,21 @@ def prompt(event: Event[p.MessageReceived], facts: SessionFacts) -> dict[str, An
     }
 
 
-def called(event: Event, facts: SessionFacts) -> dict[str, Any]:
-    return tools.call(common.tool(event), common.args(event), getattr(event.payload, "call_id", ""), facts)
+def tool_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
+    return tools.call_fields(
+        common.tool_name(event), common.tool_arguments(event), getattr(event.payload, "call_id", ""), facts
+    )
 
 
-def question(event: Event[p.PermissionRequested], facts: SessionFacts) -> dict[str, Any]:
+def permission_fields(event: Event[p.PermissionRequested], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    return {**called(event, facts), "permission_suggestions": [], "reason": payload.why}
+    return {**tool_fields(event, facts), "permission_suggestions": [], "reason": payload.why}
 
 
-def completed(event: Event[p.ToolCompleted], facts: SessionFacts) -> dict[str, Any]:
+def tool_result_fields(event: Event[p.ToolCompleted], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    known = called(event, facts)
-    response = tools.response(payload.name, known["tool_input"], payload.result)
+    known = tool_fields(event, facts)
+    response = tools.tool_response(payload.name, known["tool_input"], payload.result)
     return {**known, "tool_response": response, "duration_ms": round(payload.duration)}
 
 
@@ -79,73 +81,73 @@ def was_run(event: Event, facts: SessionFacts) -> bool:
     return getattr(event.payload, "which", "") in RAN
 
 
-def failed(event: Event[p.ToolFailed], facts: SessionFacts) -> dict[str, Any]:
+def tool_failure_fields(event: Event[p.ToolFailed], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
     return {
-        **called(event, facts), "error": payload.error, "is_interrupt": payload.which == "interrupted",
+        **tool_fields(event, facts), "error": payload.error, "is_interrupt": payload.which == "interrupted",
         "is_timeout": payload.which == "timeout", "duration_ms": round(payload.duration),
     }  # fmt: skip
 
 
-def batch(event: Event[p.ToolBatchCompleted], facts: SessionFacts) -> dict[str, Any]:
+def batch_fields(event: Event[p.ToolBatchCompleted], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    calls = [tools.call(one.name, arguments(one.arguments), one.id, facts) for one in payload.tool_calls]
+    calls = [tools.call_fields(one.name, parse_arguments(one.arguments), one.id, facts) for one in payload.tool_calls]
     return {"tool_calls": calls}
 
 
-def arguments(text: str) -> dict[str, Any]:
-    value, _ = common.document(text or "{}")
+def parse_arguments(text: str) -> dict[str, Any]:
+    value, _ = common.parse_json(text or "{}")
     return value if isinstance(value, dict) else {}
 
 
-def dialog(event: Event) -> str:
+def dialog_kind(event: Event) -> str:
     return DIALOGS.get(getattr(event.payload, "kind", ""), OTHER_DIALOG)
 
 
-def notice(event: Event[p.InteractionRequested], facts: SessionFacts) -> dict[str, Any]:
+def notification_fields(event: Event[p.InteractionRequested], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
     asks = "cru needs your permission: " if payload.kind == "permission" else ""
-    return {"message": asks + payload.prompt, "title": "cru", "notification_type": dialog(event)}
+    return {"message": asks + payload.prompt, "title": "cru", "notification_type": dialog_kind(event)}
 
 
-def idle(event: Event, facts: SessionFacts) -> dict[str, Any]:
+def idle_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     return {"message": "cru is waiting for your input", "title": "cru", "notification_type": "idle_prompt"}
 
 
-def caused(cause: str) -> Callable[[Event, SessionFacts], bool]:
+def turn_ended_by(cause: str) -> Callable[[Event, SessionFacts], bool]:
     """The end of a leg of the main agent; a sub-agent's end is another event."""
     return lambda event, facts: getattr(event.payload, "cause", "") == cause and not event.stamp.is_sub_agent
 
 
-def stop(event: Event[p.TurnComplete], facts: SessionFacts) -> dict[str, Any]:
+def stop_fields(event: Event[p.TurnComplete], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    count = effects.blocks(event, facts)
+    count = effects.count_continuations(event, facts)
     return {
         "stop_hook_active": count > 0, "last_assistant_message": payload.response, "background_tasks": [], "session_crons": [],
-        "continuation_count": count, "continuation_limit": effects.cap(facts),
+        "continuation_count": count, "continuation_limit": effects.continuation_limit(facts),
     }  # fmt: skip
 
 
-def error(event: Event) -> str:
+def failure_kind(event: Event) -> str:
     answered = re.search(r" answered (\d{3})\b", getattr(event.payload, "error", ""))
     status = int(answered[1]) if answered else 0
     usual = "server_error" if status >= 500 else "invalid_request" if status >= 400 else "unknown"
     return ERRORS.get(status, usual)
 
 
-def failure(event: Event[p.TurnComplete], facts: SessionFacts) -> dict[str, Any]:
+def stop_failure_fields(event: Event[p.TurnComplete], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    return {"error": error(event), "error_details": payload.error, "last_assistant_message": payload.response}
+    return {"error": failure_kind(event), "error_details": payload.error, "last_assistant_message": payload.response}
 
 
-def trigger(event: Event) -> str:
+def compaction_trigger(event: Event) -> str:
     return str(getattr(event.payload, "trigger", "auto"))
 
 
-def before_compaction(event: Event, facts: SessionFacts) -> dict[str, Any]:
-    return {"trigger": trigger(event), "custom_instructions": ""}
+def pre_compact_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
+    return {"trigger": compaction_trigger(event), "custom_instructions": ""}
 
 
-def after_compaction(event: Event[p.SessionCompacted], facts: SessionFacts) -> dict[str, Any]:
+def post_compact_fields(event: Event[p.SessionCompacted], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
     return {"trigger": payload.trigger, "compact_summary": payload.summary}

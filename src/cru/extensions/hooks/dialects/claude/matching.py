@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import Struct
 
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
-from cru.extensions.hooks.parsing.reading import bad_regex
+from cru.extensions.hooks.parsing.reading import check_regex
 from cru.files import glob
 from cru.permissions import paths, rules
 
@@ -33,15 +33,15 @@ KINDS: dict[str, tuple[str, str]] = {
 }  # fmt: skip
 
 
-def bad(event: str, matcher: str) -> str:
+def check_matcher(event: str, matcher: str) -> str:
     """Why a matcher can never fit; "" if it can."""
     if event in UNMATCHED or _is_all(matcher) or _is_literal(event, matcher):
         return ""
-    wrong = bad_regex(_python(matcher))
+    wrong = check_regex(_python(matcher))
     return f"the matcher {matcher!r} is no regular expression: {wrong}" if wrong else ""
 
 
-def fits(event: str, matcher: str, tool: str, value: str) -> bool:
+def matcher_fits(event: str, matcher: str, tool: str, value: str) -> bool:
     """Whether a matcher fits. tool: our name of the tool that the event is about, "" if it is about none; value: what else it is
     tested against."""
     if _is_all(matcher):
@@ -70,34 +70,34 @@ def _python(pattern: str) -> str:
     return re.sub(r"\\k<(\w+)>", r"(?P=\1)", pattern)
 
 
-class Condition(Struct, frozen=True):
+class ToolCondition(Struct, frozen=True):
     """The rule of an `if`: Claude's name of a tool, and what stands between the brackets (None: every call)."""
 
     tool: str
     what: str | None
 
 
-def condition(text: str) -> Condition | None:
+def parse_condition(text: str) -> ToolCondition | None:
     """`Bash(git *)` in its parts; None if it is no rule."""
     match = _RULE.fullmatch(text.strip())
     if match is None:
         return None
     what = match[2]
-    return Condition(match[1], None if what is None or what.strip() in ("", "*") else what.strip())
+    return ToolCondition(match[1], None if what is None or what.strip() in ("", "*") else what.strip())
 
 
-def bad_condition(event: str, text: str) -> str:
+def check_condition(event: str, text: str) -> str:
     """Why a hook with this `if` never runs; "" if it may."""
     if not text:
         return ""
     if event not in TOOL_EVENTS:
         return f"`if` works on events of tools only, so a hook of {event} with one never runs"
-    return "" if condition(text) else f"`if`: {text!r} is no permission rule such as `Bash(git *)`"
+    return "" if parse_condition(text) else f"`if`: {text!r} is no permission rule such as `Bash(git *)`"
 
 
-def holds(text: str, tool: str, args: Mapping[str, Any], root: str, home: str) -> bool:
+def condition_holds(text: str, tool: str, args: Mapping[str, Any], root: str, home: str) -> bool:
     """Whether a call is what an `if` wants. What a command does not tell for certain counts as wanted."""
-    rule = condition(text)
+    rule = parse_condition(text)
     if rule is None or not _is_of(rule.tool, tool):
         return False
     kind, argument = KINDS.get(tool, ("tool", ""))

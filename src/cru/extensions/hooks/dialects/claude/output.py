@@ -1,4 +1,4 @@
-"""What a hook of Claude Code prints, and what its exit status says: read here, given a meaning in claude_effects."""
+"""What a hook of Claude Code prints, and what its exit status says: read here, given a meaning in effects.py."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ BLOCKING = 2
 Behavior = Literal["allow", "deny"]
 
 
-class EventOutput(Struct, frozen=True, rename="camel"):
+class ClaudeEventOutput(Struct, frozen=True, rename="camel"):
     """`hookSpecificOutput`, the part that is the same for all events."""
 
     hook_event_name: str | None = None
     additional_context: str | None = None
 
 
-class PreToolUseOutput(EventOutput, frozen=True):
+class ClaudePreToolUseOutput(ClaudeEventOutput, frozen=True):
     permission_decision: Literal["allow", "deny", "ask", "defer"] | None = None
     permission_decision_reason: str | None = None
     updated_input: dict[str, Any] | None = None
 
 
-class PermissionDecisionOutput(Struct, frozen=True, rename="camel"):
+class ClaudePermissionDecision(Struct, frozen=True, rename="camel"):
     """How a question is answered."""
 
     behavior: Behavior
@@ -38,24 +38,24 @@ class PermissionDecisionOutput(Struct, frozen=True, rename="camel"):
     interrupt: bool = False
 
 
-class PermissionRequestOutput(EventOutput, frozen=True):
-    decision: PermissionDecisionOutput | None = None
+class ClaudePermissionRequestOutput(ClaudeEventOutput, frozen=True):
+    decision: ClaudePermissionDecision | None = None
 
 
-class PostToolUseOutput(EventOutput, frozen=True):
+class ClaudePostToolUseOutput(ClaudeEventOutput, frozen=True):
     updated_tool_output: Any | UnsetType = UNSET
     updated_mcp_tool_output: Any | UnsetType = field(default=UNSET, name="updatedMCPToolOutput")
     classifier_context: str | None = None
 
 
-class SessionStartOutput(EventOutput, frozen=True):
+class ClaudeSessionStartOutput(ClaudeEventOutput, frozen=True):
     initial_user_message: str | None = None
     session_title: str | None = None
     watch_paths: list[str] | None = None
     reload_skills: bool | None = None
 
 
-class PromptOutput(EventOutput, frozen=True):
+class ClaudePromptOutput(ClaudeEventOutput, frozen=True):
     session_title: str | None = None
     suppress_original_prompt: bool | None = None
 
@@ -73,12 +73,12 @@ class ClaudeOutput(Struct, frozen=True, rename="camel"):
     hook_specific_output: dict[str, Any] | None = None
 
 
-class ParsedOutput(Struct, frozen=True):
+class ParsedClaudeOutput(Struct, frozen=True):
     """A run as it was understood. output, specific: its JSON, None if there is none that fits · plain: its text if that is no JSON
     · exit2: the blocking status · stderr · wrong: why it counts as failed · odd: what a person should know."""
 
     output: ClaudeOutput | None = None
-    specific: EventOutput = EventOutput()
+    specific: ClaudeEventOutput = ClaudeEventOutput()
     plain: str = ""
     exit2: bool = False
     stderr: str = ""
@@ -86,27 +86,27 @@ class ParsedOutput(Struct, frozen=True):
     odd: str = ""
 
 
-def read(event: str, kind: type[EventOutput], run: CommandResult) -> ParsedOutput:
+def parse_output(event: str, kind: type[ClaudeEventOutput], run: CommandResult) -> ParsedClaudeOutput:
     """JSON counts whatever the exit status is, 2 blocks whatever the JSON says, any other failure needs JSON to mean anything."""
     text = run.stdout.strip(common.BLANK)
     stderr = run.stderr.strip()
     output, specific, wrong = _parsed(event, kind, text)
     if run.exit == BLOCKING:
-        return ParsedOutput(output, specific, exit2=True, stderr=stderr, odd=wrong)
+        return ParsedClaudeOutput(output, specific, exit2=True, stderr=stderr, odd=wrong)
     if output is not None:
-        return ParsedOutput(output, specific, stderr=stderr)
+        return ParsedClaudeOutput(output, specific, stderr=stderr)
     if run.exit:
         first = stderr.partition("\n")[0]
-        return ParsedOutput(wrong=f"exit status {run.exit}" + (f": {first}" if first else ""))
-    return ParsedOutput(plain=text, stderr=stderr, wrong=wrong, odd="" if wrong else _hidden(text))
+        return ParsedClaudeOutput(wrong=f"exit status {run.exit}" + (f": {first}" if first else ""))
+    return ParsedClaudeOutput(plain=text, stderr=stderr, wrong=wrong, odd="" if wrong else _hidden(text))
 
 
-def _parsed(event: str, kind: type[EventOutput], text: str) -> tuple[ClaudeOutput | None, EventOutput, str]:
+def _parsed(event: str, kind: type[ClaudeEventOutput], text: str) -> tuple[ClaudeOutput | None, ClaudeEventOutput, str]:
     """(the object, its specific part, "") or, for a text that begins like one and is none, what is wrong."""
     nothing = kind()
     if not text.startswith("{"):
         return None, nothing, ""
-    value, wrong = common.document(text)
+    value, wrong = common.parse_json(text)
     if wrong:
         return None, nothing, f"the output begins with {{ and is {wrong}"
     try:
@@ -123,7 +123,7 @@ def _hidden(text: str) -> str:
     """A decision that is lost because something else was printed with it."""
     for line in text.splitlines():
         if line.lstrip().startswith("{"):
-            value, _ = common.document(line)
+            value, _ = common.parse_json(line)
             if isinstance(value, dict) and not KNOWN.isdisjoint(value):
                 return "its JSON has no effect, since other text stands before it; a hook's JSON is all that it prints"
     return ""

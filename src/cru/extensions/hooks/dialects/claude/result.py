@@ -1,4 +1,4 @@
-"""One run of a hook of Claude Code, judged: its output by the event's row of claude_effects, as the one answer record."""
+"""One run of a hook of Claude Code, judged: its output by the event's row of effects.py, as the one answer record."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from msgspec import Struct
 from cru.events.answers import PASS, Answer, Inject
 from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.claude import output as out
-from cru.extensions.hooks.dialects.claude.effects import BLOCKED, EFFECTS, Draft, Effect
-from cru.extensions.hooks.dialects.claude.output import ParsedOutput
+from cru.extensions.hooks.dialects.claude.effects import BLOCKED, EFFECTS, AnswerDraft, EventEffect
+from cru.extensions.hooks.dialects.claude.output import ParsedClaudeOutput
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.result import CommandResult, HookResult
-from cru.extensions.hooks.parsing.spill import capped
+from cru.extensions.hooks.parsing.spill import spill_text
 
 STOPPED = "stopped by a hook"
 # Fields that change nothing here and that nobody has to know about at once: the journal names them.
@@ -40,26 +40,28 @@ def to_hook_result(entry: HookEntry, event: Event, run: CommandResult, facts: Se
     """What a run means on the event of the entry."""
     name = entry.event
     effect = EFFECTS[name]
-    read = out.read(name, effect.specific, run)
+    read = out.parse_output(name, effect.specific, run)
     if not read.wrong and read.exit2 and effect.exit2 == "failed" and read.output is None:
-        read = ParsedOutput(wrong=f"exit status 2 has no meaning on {name}")
+        read = ParsedClaudeOutput(wrong=f"exit status 2 has no meaning on {name}")
     if read.wrong:
         return HookResult(failed=read.wrong)
     if read.exit2 and entry.rewake:
-        return HookResult(Answer(context=(capped(read.stderr, facts),)))
+        return HookResult(Answer(context=(spill_text(read.stderr, facts),)))
     if read.exit2 and effect.exit2 == "ignored":
         return HookResult(answer=Answer(note=f"exit status 2 is ignored on {name}"))
-    draft = Draft(odd=[read.odd] if read.odd else [])
+    draft = AnswerDraft(odd=[read.odd] if read.odd else [])
     _fill(draft, name, effect, read, event, facts)
-    context = [capped(text, facts) for text in draft.context if text]
+    context = [spill_text(text, facts) for text in draft.context if text]
     if context and not event.row.context:
         facts.state(CarriedContext).texts += context
         context = []
-    shown = "\n".join(capped(text, facts) for text in draft.to_user if text)
+    shown = "\n".join(spill_text(text, facts) for text in draft.to_user if text)
     return HookResult(_answer(draft, context, read, facts), shown, "; ".join(draft.odd))
 
 
-def _fill(draft: Draft, name: str, effect: Effect, read: ParsedOutput, event: Event, facts: SessionFacts) -> None:
+def _fill(
+    draft: AnswerDraft, name: str, effect: EventEffect, read: ParsedClaudeOutput, event: Event, facts: SessionFacts
+) -> None:
     """Everything that the output says, the strongest last."""
     output = read.output
     if effect.more is not None and output is not None:
@@ -86,7 +88,7 @@ def _fill(draft: Draft, name: str, effect: Effect, read: ParsedOutput, event: Ev
         _stop(draft, name, effect, output.stop_reason or "", event)
 
 
-def _blocked(draft: Draft, effect: Effect, read: ParsedOutput) -> str | None:
+def _blocked(draft: AnswerDraft, effect: EventEffect, read: ParsedClaudeOutput) -> str | None:
     """Why the hook blocks, None if it does not; its JSON's reason goes before what it wrote to stderr."""
     if read.output is not None and read.output.decision == "block":
         return read.output.reason or read.stderr
@@ -95,7 +97,7 @@ def _blocked(draft: Draft, effect: Effect, read: ParsedOutput) -> str | None:
     return None
 
 
-def _stop(draft: Draft, name: str, effect: Effect, reason: str, event: Event) -> None:
+def _stop(draft: AnswerDraft, name: str, effect: EventEffect, reason: str, event: Event) -> None:
     if reason and (not effect.halts or event.name == "turn:complete"):  # elsewhere the end of the turn says why
         draft.to_user.append(reason)
     if not effect.halts:
@@ -105,16 +107,16 @@ def _stop(draft: Draft, name: str, effect: Effect, reason: str, event: Event) ->
     draft.inject, draft.result = "", None
 
 
-def _answer(draft: Draft, context: list[str], read: ParsedOutput, facts: SessionFacts) -> Answer:
+def _answer(draft: AnswerDraft, context: list[str], read: ParsedClaudeOutput, facts: SessionFacts) -> Answer:
     note = "; ".join(f"{key} has no effect yet" for key in _unheard(read))
     answer = Answer(
-        decision=draft.decision, halt=draft.halt, reason=capped(draft.reason, facts), changes=tuple(draft.changes),
-        context=tuple(context), inject=Inject(capped(draft.inject, facts)) if draft.inject else None,
+        decision=draft.decision, halt=draft.halt, reason=spill_text(draft.reason, facts), changes=tuple(draft.changes),
+        context=tuple(context), inject=Inject(spill_text(draft.inject, facts)) if draft.inject else None,
         result=draft.result, note=note,
     )  # fmt: skip
     return PASS if answer == PASS else answer
 
 
-def _unheard(read: ParsedOutput) -> list[str]:
+def _unheard(read: ParsedClaudeOutput) -> list[str]:
     given = (read.output, read.specific)
     return [key for key in UNHEARD if any(getattr(one, key, None) not in (None, False) for one in given)]

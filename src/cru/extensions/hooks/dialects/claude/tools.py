@@ -35,13 +35,13 @@ TOOLS = ToolMapping(
 )  # fmt: skip
 
 
-def call(tool: str, args: Mapping[str, Any], call_id: str, facts: SessionFacts) -> dict[str, Any]:
+def call_fields(tool: str, args: Mapping[str, Any], call_id: str, facts: SessionFacts) -> dict[str, Any]:
     """Name, arguments and id. Paths are absolute: tools resolve them against the project's root."""
     tool_input = TOOLS.to_foreign(tool, args, facts.root)
     return {"tool_name": TOOLS.foreign_name(tool), "tool_input": tool_input, "tool_use_id": call_id}
 
 
-def response(tool: str, tool_input: Mapping[str, Any], text: str) -> dict[str, Any]:
+def tool_response(tool: str, tool_input: Mapping[str, Any], text: str) -> dict[str, Any]:
     """What the tool gave; `text` is always there, as the model reads it."""
     shape = _SHAPES.get(tool)
     return {**(shape(tool_input, text) if shape else {"content": text}), "text": text}
@@ -89,7 +89,7 @@ _SHAPES: dict[str, Callable[[Mapping[str, Any], str], dict[str, Any]]] = {
 }  # fmt: skip
 
 
-def text_of(value: Any) -> str:
+def result_text(value: Any) -> str:
     """A replaced result as the model will read it: a text as it is, what a shape holds as text, blocks one a line, else JSON."""
     if isinstance(value, str):
         return value
@@ -102,5 +102,5 @@ def text_of(value: Any) -> str:
         inner = file.get("content") if isinstance(file, dict) else None
         for found in (inner, *(value.get(key) for key in ("content", "result", "text"))):
             if isinstance(found, str | list):
-                return text_of(found)
+                return result_text(found)
     return msgspec.json.encode(value).decode()

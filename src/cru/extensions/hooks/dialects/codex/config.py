@@ -8,9 +8,15 @@ from typing import Any
 
 from cru.extensions.hooks.model.entry import HookEntry, HookSource, Kind, ProblemKind
 from cru.extensions.hooks.model.mapping import Events, ParsedFile
-from cru.extensions.hooks.parsing.nested import NestedHandler, Shape, handlers, has_no_subject
-from cru.extensions.hooks.parsing.reading import MOST_SECONDS, Reading, bad_regex, definition, mistyped
-from cru.extensions.hooks.parsing.toml import reading_of
+from cru.extensions.hooks.parsing.nested import ConfigShape, NestedHandler, has_no_subject, read_handlers
+from cru.extensions.hooks.parsing.reading import (
+    MOST_SECONDS,
+    Reading,
+    canonical_definition,
+    check_regex,
+    describe_mistyped,
+)
+from cru.extensions.hooks.parsing.toml import open_reading
 
 TIMEOUT = 600.0
 LEAST = 1.0
@@ -32,10 +38,10 @@ NOT_ASYNC = "`async` hooks of Codex are left out: it does not document what beco
 
 def read_entries(source: HookSource, events: Events) -> ParsedFile:
     """All handlers of a file, and its `notify`. `[features] hooks = false` switches them off."""
-    reading = reading_of(source)
-    shape = Shape([name for name in events if name != NOTIFY], (STATE,), GROUP, HANDLER)
+    reading = open_reading(source)
+    shape = ConfigShape([name for name in events if name != NOTIFY], (STATE,), GROUP, HANDLER)
     off = _switched_off(reading.value)
-    found = [_entry(reading, events, one, off) for one in handlers(reading, shape)]
+    found = [_entry(reading, events, one, off) for one in read_handlers(reading, shape)]
     said = reading.value.get(NOTIFY) if source.path.suffix == ".toml" else None
     if said is not None and said != []:
         found += _notify(reading, said)
@@ -59,7 +65,8 @@ def _entry(reading: Reading, events: Events, one: NestedHandler, off: bool) -> H
         id=reading.id(one.event, one.definition), dialect="codex", event=one.event, source=reading.source, line=one.line,
         kind=TYPES.get(str(kind), "command"), command=command if isinstance(command, str) else "", matcher=matcher,
         timeout=_timeout(reading, one), enabled=not off, include_sub_agents=one.event != "SessionEnd",
-        definition=one.definition, problem=wrong or mistyped(one.one, {"async": bool}) or (NOT_ASYNC if one.one.get("async") else ""),
+        definition=one.definition,
+        problem=wrong or describe_mistyped(one.one, {"async": bool}) or (NOT_ASYNC if one.one.get("async") else ""),
     )  # fmt: skip
 
 
@@ -70,7 +77,7 @@ def _matcher(reading: Reading, one: NestedHandler, events: Events) -> tuple[str,
         return "", ""
     if not isinstance(matcher, str):
         return "", "`matcher` must be a text"
-    wrong = "" if is_plain(matcher) or matcher == "*" else bad_regex(matcher)
+    wrong = "" if is_plain(matcher) or matcher == "*" else check_regex(matcher)
     return matcher, f"invalid matcher {matcher}: {wrong}" if wrong else ""
 
 
@@ -99,7 +106,7 @@ def _notify(reading: Reading, argv: Any) -> list[HookEntry]:
             "`notify` must be a list of texts: the program and its arguments", line=line, kind=ProblemKind.PART
         )
         return []
-    program, said = shlex.quote(argv[0]), definition({NOTIFY: argv})
+    program, said = shlex.quote(argv[0]), canonical_definition({NOTIFY: argv})
     command = (
         f"command -v {program} >/dev/null || {{ printf '%s: not found\\n' {program} >&2; exit 127; }}\n"
         f'{shlex.join(argv)} "${NOTIFICATION}" </dev/null >/dev/null 2>&1 &'

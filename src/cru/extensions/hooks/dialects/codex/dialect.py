@@ -28,7 +28,7 @@ from cru.extensions.hooks.model.mapping import (
 from cru.extensions.hooks.model.result import CommandResult, HookResult
 from cru.extensions.hooks.model.tools import MILLISECONDS, ArgumentMapping, ToolMapping
 from cru.extensions.hooks.parsing import common
-from cru.extensions.hooks.parsing.spill import spilled
+from cru.extensions.hooks.parsing.spill import spill_context
 
 BLOCKED = "codex stop"
 """The counter of Stop hooks that made the running turn go on."""
@@ -75,7 +75,7 @@ def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
     }  # fmt: skip
     if stamp.is_sub_agent:
         known |= {"agent_id": stamp.agent_id, "agent_type": "", "depth": stamp.depth}
-    return common.one_line({**known, **(mapping.fields(event, facts) if mapping.fields else {})})
+    return common.to_json_line({**known, **(mapping.fields(event, facts) if mapping.fields else {})})
 
 
 def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: SessionFacts) -> dict[str, str]:
@@ -85,7 +85,7 @@ def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: S
 def _notification(event: Event, facts: SessionFacts) -> str:
     said = {
         "type": "agent-turn-complete", "thread-id": event.stamp.session_id, "turn-id": facts.turn, "cwd": str(facts.cwd),
-        "client": "cru", "input-messages": [facts.prompt], "last-assistant-message": common.field(event, "response"),
+        "client": "cru", "input-messages": [facts.prompt], "last-assistant-message": common.payload_field(event, "response"),
     }  # fmt: skip
     return msgspec.json.encode(said).decode()
 
@@ -94,81 +94,83 @@ def _notification(event: Event, facts: SessionFacts) -> str:
 
 
 def _tool_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
-    tool = common.tool(event)
-    args = TOOLS.to_foreign(tool, common.args(event), facts.cwd)
+    tool = common.tool_name(event)
+    args = TOOLS.to_foreign(tool, common.tool_arguments(event), facts.cwd)
     return {
         "tool_name": TOOLS.foreign_name(tool),
         "tool_input": args,
-        "tool_use_id": common.field(event, "call_id"),
+        "tool_use_id": common.payload_field(event, "call_id"),
     }
 
 
 def _asked_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     fields = _tool_fields(event, facts)
-    fields["tool_input"].setdefault("description", common.field(event, "why"))
+    fields["tool_input"].setdefault("description", common.payload_field(event, "why"))
     return fields
 
 
 def _called_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     return {
         **_tool_fields(event, facts),
-        "tool_response": common.field(event, "result") or common.field(event, "error"),
+        "tool_response": common.payload_field(event, "result") or common.payload_field(event, "error"),
     }
 
 
 def _stop_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     active = facts.blocks.get(BLOCKED, 0) > 0
-    return {"stop_hook_active": active, "last_assistant_message": common.field(event, "response") or None}
+    return {"stop_hook_active": active, "last_assistant_message": common.payload_field(event, "response") or None}
 
 
 def _source(event: Event) -> str:
-    return "resume" if common.field(event, "resumed") else str(common.field(event, "source") or "startup")
+    return (
+        "resume" if common.payload_field(event, "resumed") else str(common.payload_field(event, "source") or "startup")
+    )
 
 
 def _only(*fields: str) -> Callable[[Event, SessionFacts], dict[str, Any]]:
-    return lambda event, facts: {name: common.field(event, name) for name in fields}
+    return lambda event, facts: {name: common.payload_field(event, name) for name in fields}
 
 
 def _trigger(event: Event) -> str:
-    return str(common.field(event, "trigger"))
+    return str(common.payload_field(event, "trigger"))
 
 
 # what outputs mean ----------------------------------------------------------------------------------------------------------------
 
 
 def _reads(read: Callable[[CommandResult, str], HookResult], name: str) -> AnswerReader:
-    return lambda entry, event, run, facts: spilled(read(run, name), facts)
+    return lambda entry, event, run, facts: spill_context(read(run, name), facts)
 
 
 def _on_call(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
-    said = output.calling(run, "PreToolUse")
+    said = output.read_pre_tool_use(run, "PreToolUse")
     for change in said.answer.changes:
         if not isinstance(change.value, dict):
             return HookResult(failed="`updatedInput` is not an object")
-        args = TOOLS.to_own(common.tool(event), change.value)
+        args = TOOLS.to_own(common.tool_name(event), change.value)
         said = replace(said, answer=replace(said.answer, changes=(Change("args", "set", args),)))
-    return spilled(said, facts)
+    return spill_context(said, facts)
 
 
 def _on_called(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
     field = "result" if event.name == "tool:completed" else "error"
-    return spilled(output.called(run, "PostToolUse", field), facts)
+    return spill_context(output.read_post_tool_use(run, "PostToolUse", field), facts)
 
 
 def _on_stop(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
-    said = output.ended(run, "Stop")
+    said = output.read_stop(run, "Stop")
     if said.answer.inject is not None:
         facts.blocks[BLOCKED] = facts.blocks.get(BLOCKED, 0) + 1
     return said
 
 
 def _on_notified(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
-    return common.failure(run) if run.exit else HookResult()
+    return common.failed_result(run) if run.exit else HookResult()
 
 
 SUB_AGENTS = "sub-agents are not available yet"
 _OBSERVED = {
-    name: _reads(output.observed, name)
+    name: _reads(output.read_observed, name)
     for name in ("SessionEnd", "PreCompact", "PostCompact", "Interrupt", "StopFailure")
 }
 
@@ -177,26 +179,27 @@ def _once(name: str, event: str, answer: AnswerReader, **more: Any) -> tuple[Eve
     return (EventMapping(name, event, answer=answer, **more),)
 
 
-_TOOL: dict[str, Any] = {"subject": common.tool, "fields": _tool_fields}
-_CALLED: dict[str, Any] = {"subject": common.tool, "fields": _called_fields}
+_TOOL: dict[str, Any] = {"subject": common.tool_name, "fields": _tool_fields}
+_CALLED: dict[str, Any] = {"subject": common.tool_name, "fields": _called_fields}
 _COMPACTION: dict[str, Any] = {"subject": _trigger, "subjects": ("manual", "auto"), "fields": _only("trigger")}
 
 EVENTS: Events = {
     "SessionStart": _once(
-        "SessionStart", "session:started", _reads(output.started, "SessionStart"), subject=_source,
+        "SessionStart", "session:started", _reads(output.read_session_start, "SessionStart"), subject=_source,
         subjects=("startup", "resume", "clear", "compact"), fields=lambda event, facts: {"source": _source(event)},
     ),
     "SessionEnd": _once(
-        "SessionEnd", "session:ended", _OBSERVED["SessionEnd"], subject=lambda event: str(common.field(event, "reason")),
+        "SessionEnd", "session:ended", _OBSERVED["SessionEnd"], subject=lambda event: str(common.payload_field(event, "reason")),
         subjects=("exit", "clear", "resume", "logout", "prompt_input_exit", "other"), fields=_only("reason"),
     ),
     "UserPromptSubmit": _once(
-        "UserPromptSubmit", "message:received", _reads(output.submitted, "UserPromptSubmit"), accepts=common.is_typed,
-        fields=lambda event, facts: {"prompt": common.field(event, "content")},
+        "UserPromptSubmit", "message:received", _reads(output.read_prompt, "UserPromptSubmit"), accepts=common.is_typed,
+        fields=lambda event, facts: {"prompt": common.payload_field(event, "content")},
     ),
     "PreToolUse": _once("PreToolUse", "tool:before_call", _on_call, **_TOOL),
     "PermissionRequest": _once(
-        "PermissionRequest", "permission:requested", _reads(output.asked, "PermissionRequest"), subject=common.tool, fields=_asked_fields,
+        "PermissionRequest", "permission:requested", _reads(output.read_permission_request, "PermissionRequest"),
+        subject=common.tool_name, fields=_asked_fields,
     ),
     "PostToolUse": (
         *_once("PostToolUse", "tool:completed", _on_called, **_CALLED),

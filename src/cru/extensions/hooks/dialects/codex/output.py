@@ -15,26 +15,26 @@ from cru.extensions.hooks.parsing import common
 BLOCKS = 2
 
 
-class Nothing(Struct, rename="camel", forbid_unknown_fields=True):
+class CodexEventOutput(Struct, rename="camel", forbid_unknown_fields=True):
     hook_event_name: str
 
 
-class Adds(Nothing):
+class CodexContextOutput(CodexEventOutput):
     additional_context: str | None = None
 
 
-class BeforeTool(Adds):
+class CodexPreToolUseOutput(CodexContextOutput):
     permission_decision: Literal["allow", "deny", "ask"] | None = None
     permission_decision_reason: str | None = None
     updated_input: Any = None
 
 
-class AfterTool(Adds):
+class CodexPostToolUseOutput(CodexContextOutput):
     updated_tool_output: Any = None
     updated_mcp_tool_output: Any = field(default=None, name="updatedMCPToolOutput")
 
 
-class Behaviour(Struct, rename="camel", forbid_unknown_fields=True):
+class CodexPermissionDecision(Struct, rename="camel", forbid_unknown_fields=True):
     behavior: Literal["allow", "deny"]
     updated_input: Any = None
     updated_permissions: Any = None
@@ -42,11 +42,11 @@ class Behaviour(Struct, rename="camel", forbid_unknown_fields=True):
     interrupt: bool = False
 
 
-class Permission(Nothing):
-    decision: Behaviour | None = None
+class CodexPermissionOutput(CodexEventOutput):
+    decision: CodexPermissionDecision | None = None
 
 
-class Observed(Struct, rename="camel", forbid_unknown_fields=True):
+class CodexReply(Struct, rename="camel", forbid_unknown_fields=True):
     """What every event knows."""
 
     continue_: bool = field(default=True, name="continue")
@@ -55,37 +55,37 @@ class Observed(Struct, rename="camel", forbid_unknown_fields=True):
     system_message: str | None = None
 
 
-class Started(Observed):
-    hook_specific_output: Adds | None = None
+class CodexStartReply(CodexReply):
+    hook_specific_output: CodexContextOutput | None = None
 
 
-class Asked(Observed):
-    hook_specific_output: Permission | None = None
+class CodexPermissionReply(CodexReply):
+    hook_specific_output: CodexPermissionOutput | None = None
 
 
-class Ended(Observed):
+class CodexStopReply(CodexReply):
     decision: Literal["block"] | None = None
     reason: str | None = None
 
 
-class Submitted(Ended):
-    hook_specific_output: Adds | None = None
+class CodexPromptReply(CodexStopReply):
+    hook_specific_output: CodexContextOutput | None = None
 
 
-class Called(Ended):
-    hook_specific_output: AfterTool | None = None
+class CodexPostToolReply(CodexStopReply):
+    hook_specific_output: CodexPostToolUseOutput | None = None
 
 
-class Calling(Observed):
+class CodexPreToolReply(CodexReply):
     decision: Literal["approve", "block"] | None = None
     reason: str | None = None
-    hook_specific_output: BeforeTool | None = None
+    hook_specific_output: CodexPreToolUseOutput | None = None
 
 
-W = TypeVar("W", bound=Observed)
+W = TypeVar("W", bound=CodexReply)
 
 
-def read(
+def parse_output(
     run: CommandResult, kind: type[W], event: str, *, plain: str = "ignored", blocks: bool = True
 ) -> W | HookResult:
     """The output, or what the run means without one. plain: what becomes of text that is no JSON, "ignored", "context" or "wrong";
@@ -98,11 +98,11 @@ def read(
             else HookResult(failed="exit status 2 without a reason on standard error")
         )
     if run.exit:
-        return common.failure(run)
+        return common.failed_result(run)
     text = run.stdout.strip(common.BLANK)
     if not text:
         return kind()
-    value, wrong = common.document(text)
+    value, wrong = common.parse_json(text)
     if not wrong and isinstance(value, dict):
         try:
             made = msgspec.convert(value, kind)
@@ -115,113 +115,115 @@ def read(
     return HookResult(Answer(context=(text,))) if plain == "context" else kind()
 
 
-def observed(run: CommandResult, event: str) -> HookResult:
+def read_observed(run: CommandResult, event: str) -> HookResult:
     """Events that nothing can be said about but `continue: false`."""
-    out = read(run, Observed, event, blocks=False)
-    return out if isinstance(out, HookResult) else _told(out, _halts(out))
+    out = parse_output(run, CodexReply, event, blocks=False)
+    return out if isinstance(out, HookResult) else _to_result(out, _halt_answer(out))
 
 
-def started(run: CommandResult, event: str) -> HookResult:
-    out = read(run, Started, event, plain="context", blocks=False)
+def read_session_start(run: CommandResult, event: str) -> HookResult:
+    out = parse_output(run, CodexStartReply, event, plain="context", blocks=False)
     if isinstance(out, HookResult):
         return out
-    return _told(out, _halts(out) or _adding(out.hook_specific_output))
+    return _to_result(out, _halt_answer(out) or _context_answer(out.hook_specific_output))
 
 
-def submitted(run: CommandResult, event: str) -> HookResult:
-    out = read(run, Submitted, event, plain="context")
+def read_prompt(run: CommandResult, event: str) -> HookResult:
+    out = parse_output(run, CodexPromptReply, event, plain="context")
     if isinstance(out, HookResult):
-        return _decided(out, "deny")
-    wrong = _reasonless(out, event)
+        return _with_decision(out, "deny")
+    wrong = _check_reason(out, event)
     if wrong and out.continue_:
         return HookResult(failed=wrong)
     if out.decision:
-        return _told(out, _halts(out) or Answer(decision="deny", reason=out.reason or ""))
-    return _told(out, _halts(out) or _adding(out.hook_specific_output))
+        return _to_result(out, _halt_answer(out) or Answer(decision="deny", reason=out.reason or ""))
+    return _to_result(out, _halt_answer(out) or _context_answer(out.hook_specific_output))
 
 
-def calling(run: CommandResult, event: str) -> HookResult:
+def read_pre_tool_use(run: CommandResult, event: str) -> HookResult:
     """A rewrite is no leave: the call is decided as if the model had asked for it that way."""
-    out = read(run, Calling, event)
+    out = parse_output(run, CodexPreToolReply, event)
     if isinstance(out, HookResult):
-        return _decided(out, "deny")
-    inner = out.hook_specific_output or BeforeTool(event)
+        return _with_decision(out, "deny")
+    inner = out.hook_specific_output or CodexPreToolUseOutput(event)
     own = inner.permission_decision or inner.permission_decision_reason is not None or inner.updated_input is not None
-    wrong = _unsupported(out) or (_wrong_decision(inner) if own else _wrong_older(out))
+    wrong = _check_unsupported(out) or (_check_decision(inner) if own else _check_older_decision(out))
     if wrong:
         return HookResult(failed=wrong)
-    context = _adding(inner)
+    context = _context_answer(inner)
     deny = inner.permission_decision == "deny" if own else out.decision == "block"
     if deny:
         reason = (inner.permission_decision_reason if own else out.reason) or ""
-        return _told(out, Answer(decision="deny", reason=reason.strip()))
+        return _to_result(out, Answer(decision="deny", reason=reason.strip()))
     if inner.updated_input is not None:
-        return _told(out, msgspec.structs.replace(context, changes=(Change("args", "set", inner.updated_input),)))
-    return _told(out, context)
+        return _to_result(out, msgspec.structs.replace(context, changes=(Change("args", "set", inner.updated_input),)))
+    return _to_result(out, context)
 
 
-def asked(run: CommandResult, event: str) -> HookResult:
+def read_permission_request(run: CommandResult, event: str) -> HookResult:
     """Whoever answers with something that Codex has not got gives no leave: the question stays."""
-    out = read(run, Asked, event)
+    out = parse_output(run, CodexPermissionReply, event)
     if isinstance(out, HookResult):
-        return _decided(out, "deny")
+        return _with_decision(out, "deny")
     decision = out.hook_specific_output.decision if out.hook_specific_output else None
     extra = decision and next(
         (key for key, value in _REFUSED.items() if getattr(decision, value) not in (None, False)), ""
     )
-    wrong = _unsupported(out) or (f"`{extra}` is not supported" if extra else "")
+    wrong = _check_unsupported(out) or (f"`{extra}` is not supported" if extra else "")
     if wrong:
         return HookResult(failed=wrong)
     if decision is None:
-        return _told(out, PASS)
+        return _to_result(out, PASS)
     if decision.behavior == "allow":
-        return _told(out, Answer(decision="allow"))
+        return _to_result(out, Answer(decision="allow"))
     reason = (decision.message or "").strip() or "denied by a hook"
-    return _told(out, Answer(decision="deny", reason=reason))
+    return _to_result(out, Answer(decision="deny", reason=reason))
 
 
-def called(run: CommandResult, event: str, replaced: str) -> HookResult:
+def read_post_tool_use(run: CommandResult, event: str, replaced: str) -> HookResult:
     """`replaced`: the field that a feedback takes the place of. The texts of several hooks add up as context behind an empty result."""
-    out = read(run, Called, event)
+    out = parse_output(run, CodexPostToolReply, event)
     if isinstance(out, HookResult):
-        return HookResult(_feedback(out.answer.reason, replaced)) if out.answer.reason else out
-    wrong = "`suppressOutput` is not supported" if out.suppress_output else _reasonless(out, event)
+        return HookResult(_feedback_answer(out.answer.reason, replaced)) if out.answer.reason else out
+    wrong = "`suppressOutput` is not supported" if out.suppress_output else _check_reason(out, event)
     if not out.continue_:
         stop = out.stop_reason or "a hook stopped the turn"
         text = (out.reason or "").strip() or stop
-        return _told(out, Answer(decision="deny", halt=True, reason=stop, changes=(Change(replaced, "set", text),)))
+        return _to_result(
+            out, Answer(decision="deny", halt=True, reason=stop, changes=(Change(replaced, "set", text),))
+        )
     if wrong or (out.reason is not None and not out.decision):
         return HookResult(failed=wrong or "`reason` without `decision`")
-    adding = _adding(out.hook_specific_output)
+    adding = _context_answer(out.hook_specific_output)
     if out.decision:
-        made = _feedback(out.reason or "", replaced)
-        return _told(out, msgspec.structs.replace(made, context=made.context + adding.context))
+        made = _feedback_answer(out.reason or "", replaced)
+        return _to_result(out, msgspec.structs.replace(made, context=made.context + adding.context))
     inner = out.hook_specific_output
     odd = inner is not None and (inner.updated_tool_output is not None or inner.updated_mcp_tool_output is not None)
-    return _told(out, adding, "updatedToolOutput has no effect, as in Codex" if odd else "")
+    return _to_result(out, adding, "updatedToolOutput has no effect, as in Codex" if odd else "")
 
 
-def ended(run: CommandResult, event: str) -> HookResult:
+def read_stop(run: CommandResult, event: str) -> HookResult:
     """A block is a new prompt; `continue: false` is stronger."""
-    out = read(run, Ended, event, plain="wrong")
+    out = parse_output(run, CodexStopReply, event, plain="wrong")
     if isinstance(out, HookResult):
         return HookResult(Answer(inject=Inject(out.answer.reason))) if out.answer.reason else out
     if not out.continue_:
-        return _told(out, _halts(out))
-    wrong = _reasonless(out, event)
+        return _to_result(out, _halt_answer(out))
+    wrong = _check_reason(out, event)
     if wrong:
         return HookResult(failed=wrong)
-    return _told(out, Answer(inject=Inject((out.reason or "").strip())) if out.decision else PASS)
+    return _to_result(out, Answer(inject=Inject((out.reason or "").strip())) if out.decision else PASS)
 
 
 _REFUSED = {"updatedInput": "updated_input", "updatedPermissions": "updated_permissions", "interrupt": "interrupt"}
 
 
-def _told(out: Observed, answer: Answer | None, odd: str = "") -> HookResult:
+def _to_result(out: CodexReply, answer: Answer | None, odd: str = "") -> HookResult:
     return HookResult(answer or PASS, to_user=out.system_message or "", warning=odd)
 
 
-def _halts(out: Observed) -> Answer | None:
+def _halt_answer(out: CodexReply) -> Answer | None:
     """What `continue: false` means, None if it is not there."""
     return (
         None
@@ -230,27 +232,27 @@ def _halts(out: Observed) -> Answer | None:
     )
 
 
-def _adding(inner: Adds | None) -> Answer:
+def _context_answer(inner: CodexContextOutput | None) -> Answer:
     text = inner.additional_context if inner else None
     return Answer(context=(text,)) if text else PASS
 
 
-def _decided(said: HookResult, decision: Literal["deny"]) -> HookResult:
+def _with_decision(said: HookResult, decision: Literal["deny"]) -> HookResult:
     """Exit status 2: its reason, with the decision that it means here."""
     if said.failed or not said.answer.reason:
         return said
     return HookResult(Answer(decision=decision, reason=said.answer.reason))
 
 
-def _feedback(reason: str, replaced: str) -> Answer:
+def _feedback_answer(reason: str, replaced: str) -> Answer:
     return Answer(changes=(Change(replaced, "set", ""),), context=(reason,))
 
 
-def _reasonless(out: Ended, event: str) -> str:
+def _check_reason(out: CodexStopReply, event: str) -> str:
     return f"{event}: decision block without a reason" if out.decision and not (out.reason or "").strip() else ""
 
 
-def _unsupported(out: Observed) -> str:
+def _check_unsupported(out: CodexReply) -> str:
     if not out.continue_:
         return "`continue: false` is not supported here"
     if out.stop_reason is not None:
@@ -258,7 +260,7 @@ def _unsupported(out: Observed) -> str:
     return "`suppressOutput` is not supported" if out.suppress_output else ""
 
 
-def _wrong_decision(inner: BeforeTool) -> str:
+def _check_decision(inner: CodexPreToolUseOutput) -> str:
     decision = inner.permission_decision
     if inner.updated_input is not None and decision != "allow":
         return "`updatedInput` needs permissionDecision allow"
@@ -271,7 +273,7 @@ def _wrong_decision(inner: BeforeTool) -> str:
     return "`permissionDecisionReason` without a decision" if decision is None else ""
 
 
-def _wrong_older(out: Calling) -> str:
+def _check_older_decision(out: CodexPreToolReply) -> str:
     if out.decision == "approve":
         return "decision approve is not supported"
     if out.decision == "block":

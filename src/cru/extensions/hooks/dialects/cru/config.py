@@ -13,18 +13,18 @@ from msgspec import Struct
 from cru.config.closest import did_you_mean
 from cru.extensions.hooks.model.entry import HookEntry, HookSource, Kind, ProblemKind, is_lua_file
 from cru.extensions.hooks.model.mapping import EventMapping, Events, ParsedFile
-from cru.extensions.hooks.parsing.nested import unknown
+from cru.extensions.hooks.parsing.nested import report_unknown_keys
 from cru.extensions.hooks.parsing.positions import Path as Keys
 from cru.extensions.hooks.parsing.reading import (
     Reading,
-    bad_regex,
-    definition,
-    given,
+    canonical_definition,
+    check_regex,
+    describe_mistyped,
     is_misspelt,
-    mistyped,
-    seconds_of,
+    parse_seconds,
+    typed_value,
 )
-from cru.extensions.hooks.parsing.toml import reading_of
+from cru.extensions.hooks.parsing.toml import open_reading
 
 TIMEOUT = 60
 # Every key of an entry and its type. The handlers come first; an entry has one of them (`args` may stand beside `command`).
@@ -59,7 +59,7 @@ class HandlerSpec(Struct, frozen=True):
 
 def read_entries(source: HookSource, events: Events, canonical: Callable[[str], str]) -> ParsedFile:
     """All entries of a file. canonical: gives the name of an event as the table has it."""
-    reading = reading_of(source, comments=True)
+    reading = open_reading(source, comments=True)
     entries = [_entry(reading, events, canonical, position) for position in _positions(reading)]
     return ParsedFile([entry for entry in entries if entry is not None], reading.problems)
 
@@ -67,7 +67,7 @@ def read_entries(source: HookSource, events: Events, canonical: Callable[[str], 
 def _positions(reading: Reading) -> Iterator[EntryPosition]:
     value, is_toml = reading.value, reading.source.path.suffix == ".toml"
     if not is_toml:
-        unknown(reading, {key: None for key in value if not is_misspelt(key)}, ("hooks", "$schema"), ())
+        report_unknown_keys(reading, {key: None for key in value if not is_misspelt(key)}, ("hooks", "$schema"), ())
     hooks = value.get("hooks")
     if isinstance(hooks, list):
         yield from (EntryPosition(one, ("hooks", number)) for number, one in enumerate(hooks))
@@ -92,7 +92,7 @@ def _entry(reading: Reading, events: Events, canonical: Callable[[str], str], pl
     if not isinstance(place.one, dict):
         reading.wrong("an entry must be an object", WRITE, line=line, kind=ProblemKind.PART)
         return None
-    one = {key: given(place.one, key, kind, None) for key, kind in TYPES.items()}
+    one = {key: typed_value(place.one, key, kind, None) for key, kind in TYPES.items()}
     called = str(one["event"] or place.event)
     event = canonical(called)
     if "hooks" in place.one:
@@ -105,8 +105,8 @@ def _entry(reading: Reading, events: Events, canonical: Callable[[str], str], pl
         wrong = f"there is no event `{called}`" if called else "an entry needs an `event`"
         reading.wrong(wrong, hint, line=line, kind=ProblemKind.PART)
         return None
-    unknown(reading, place.one, (*TYPES, "timeout"), place.at)
-    done, said = _done(one, reading.source.path.parent), definition({"event": event, **place.one})
+    report_unknown_keys(reading, place.one, (*TYPES, "timeout"), place.at)
+    done, said = _done(one, reading.source.path.parent), canonical_definition({"event": event, **place.one})
     timeout = _seconds(reading, place)
     return HookEntry(
         id=reading.id(event, said), dialect="cru", event=event, source=reading.source, line=line, kind=done.kind,
@@ -115,7 +115,7 @@ def _entry(reading: Reading, events: Events, canonical: Callable[[str], str], pl
         enabled=one["enabled"] is not False, asynchronous=bool(one["async"]), once=bool(one["once"]),
         sequential=bool(one["sequential"]), include_sub_agents=bool(one["include_sub_agents"]),
         on_error=ON_ERROR.get(one["on_error"] or "", ""), priority=100 if one["priority"] is None else one["priority"],
-        definition=said, problem=mistyped(place.one, TYPES) or done.problem or _wrong(one, done, events[event]),
+        definition=said, problem=describe_mistyped(place.one, TYPES) or done.problem or _wrong(one, done, events[event]),
         cwd=os.path.expanduser(one["cwd"] or ""),
     )  # fmt: skip
 
@@ -135,7 +135,7 @@ def _of_others(called: str) -> str:
 
 def _seconds(reading: Reading, place: EntryPosition) -> float:
     """`timeout`: seconds, with a fraction or without."""
-    seconds = seconds_of(place.one.get("timeout", TIMEOUT))
+    seconds = parse_seconds(place.one.get("timeout", TIMEOUT))
     if seconds is None:
         reading.wrong("`timeout` must be a number of seconds", line=reading.line(*place.at, "timeout"), key="timeout")
         return TIMEOUT
@@ -192,7 +192,7 @@ def _wrong(one: Mapping[str, Any], done: HandlerSpec, mappings: Sequence[EventMa
     if one["shell"] and one["shell"] not in SHELLS:
         return f"`shell` must be one of {', '.join(SHELLS)}"
     matcher = one["matcher"]
-    if matcher and (bad := bad_regex(matcher)):
+    if matcher and (bad := check_regex(matcher)):
         return f"invalid matcher {matcher}: {bad}"
     if matcher and all(mapping.subject is None for mapping in mappings):
         return "there is nothing at this event that `matcher` could look at"

@@ -76,7 +76,7 @@ def _matcher_fits(entry: HookEntry, event: Event, subject: str) -> bool:
 
 
 def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
-    return common.one_line(fields(event, mapping.name, facts))
+    return common.to_json_line(fields(event, mapping.name, facts))
 
 
 def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: SessionFacts) -> dict[str, str]:
@@ -84,9 +84,12 @@ def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: S
         "CRU_HOOK": mapping.name, "CRU_SESSION_ID": event.stamp.session_id, "CRU_RUN_ID": event.stamp.run_id,
         "AI_AGENT": "cru",
     }  # fmt: skip
-    tool = common.tool(event) if hasattr(event.payload, "args") else ""
+    tool = common.tool_name(event) if hasattr(event.payload, "args") else ""
     if tool:
-        env |= {"CRU_TOOL_NAME": tool, "CRU_TOOL_ARGS": common.one_line(common.args(event)).decode().rstrip("\n")}
+        env |= {
+            "CRU_TOOL_NAME": tool,
+            "CRU_TOOL_ARGS": common.to_json_line(common.tool_arguments(event)).decode().rstrip("\n"),
+        }
     return {**env, **entry.env}
 
 
@@ -103,7 +106,7 @@ def fields(event: Event, name: str, facts: SessionFacts) -> dict[str, Any]:
     payload = msgspec.to_builtins(event.payload, enc_hook=repr)
     if "args" in payload:
         known |= {
-            "tool_name": common.tool(event),
+            "tool_name": common.tool_name(event),
             "tool_input": payload["args"],
             "tool_use_id": payload.get("call_id", ""),
         }
@@ -114,7 +117,7 @@ def _condition_holds(entry: HookEntry, event: Event, facts: SessionFacts) -> boo
     """Whether the call is what an `if` wants. What a command or a path does not tell for certain counts as wanted."""
     from cru.permissions import paths, rules
 
-    tool, args = common.tool(event), common.args(event)
+    tool, args = common.tool_name(event), common.tool_arguments(event)
     kind, argument = DETAILS.get(tool, ("tool", ""))
     detail = str(args.get(argument, "") or "")
     roots = paths.PathRoots(paths.resolve(str(facts.root)), "", str(facts.user_home))
@@ -131,7 +134,7 @@ def _condition_holds(entry: HookEntry, event: Event, facts: SessionFacts) -> boo
 
 
 def _answer(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
-    return output.said(run, event.row, entry.label)
+    return output.read_output(run, event.row, entry.label)
 
 
 def _mapping(name: str, row: EventRow, only: tuple[str, ...] = ()) -> EventMapping:

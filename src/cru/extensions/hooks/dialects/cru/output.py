@@ -55,7 +55,7 @@ class CruOutput(Struct):
 KEYS = CruOutput.__struct_encode_fields__
 
 
-def said(run: CommandResult, row: EventRow, label: str) -> HookResult:
+def read_output(run: CommandResult, row: EventRow, label: str) -> HookResult:
     """Exit 2 denies, 49 halts, any other status is a failure; so is an output that is not empty and no JSON object of ours."""
     reason = run.stderr.strip()
     if run.exit == DENY:
@@ -63,44 +63,44 @@ def said(run: CommandResult, row: EventRow, label: str) -> HookResult:
     if run.exit == HALT:
         return HookResult(Answer(decision="deny", halt=True, reason=reason or f"halted by {label}"))
     if run.exit:
-        return common.failure(run)
+        return common.failed_result(run)
     text = run.stdout.strip(common.BLANK)
     if not text:
         return HookResult()
-    value, wrong = common.document(text)
+    value, wrong = common.parse_json(text)
     if value is None and not wrong:
         return HookResult()
     if not isinstance(value, dict):
         return HookResult(failed=f"the output is {wrong}" if wrong else "the output is no JSON object")
-    return meaning(value, row)
+    return read_object(value, row)
 
 
-def meaning(value: Mapping[str, Any], row: EventRow) -> HookResult:
+def read_object(value: Mapping[str, Any], row: EventRow) -> HookResult:
     """What an object of ours says at the event, with what is nested in it. An unknown key makes it a failure, the rest counts."""
     inner = value.get(NESTED)
-    strays = unknown(value, (*KEYS, *ENVELOPE))
+    strays = describe_unknown_keys(value, (*KEYS, *ENVELOPE))
     odd: list[str] = []
     try:
         if inner is not None and not isinstance(inner, Mapping):
-            raise _Wrong(f"`{NESTED}` is no object")
+            raise _BadOutput(f"`{NESTED}` is no object")
         out = _output({key: one for key, one in value.items() if key in KEYS})
         answer = _answer(out, row, odd)
         if inner:
-            strays += unknown(inner, (*INNER, "hookEventName"))
+            strays += describe_unknown_keys(inner, (*INNER, "hookEventName"))
             nested = _output({ours: inner.get(theirs) for theirs, ours in INNER.items()})
             answer = add(answer, _answer(nested, row, odd))
-    except (msgspec.ValidationError, _Wrong) as error:
+    except (msgspec.ValidationError, _BadOutput) as error:
         return HookResult(failed=f"the output does not fit: {error}")
     return HookResult(answer, to_user=out.message or "", warning="; ".join(odd), failed="; ".join(strays))
 
 
-def unknown(keys: Iterable[Any], known: Collection[str]) -> list[str]:
+def describe_unknown_keys(keys: Iterable[Any], known: Collection[str]) -> list[str]:
     """A sentence for each key that means nothing, with the closest one that does."""
     hints = {key: did_you_mean(str(key), known) for key in keys if key not in known}
     return [f"unknown key `{key}`" + (f" ({hint})" if hint else "") for key, hint in hints.items()]
 
 
-class _Wrong(Exception):
+class _BadOutput(Exception):
     """A value that means nothing."""
 
 
@@ -112,7 +112,7 @@ def _output(value: dict[str, Any]) -> CruOutput:
 def _answer(out: CruOutput, row: EventRow, odd: list[str]) -> Answer:
     decision = DECISIONS.get((out.decision or "none").lower())
     if decision is None:
-        raise _Wrong(f"`decision` is {out.decision!r}, not one of {', '.join(dict.fromkeys(DECISIONS.values()))}")
+        raise _BadOutput(f"`decision` is {out.decision!r}, not one of {', '.join(dict.fromkeys(DECISIONS.values()))}")
     if out.halt:
         decision = "deny"
     texts = out.context if isinstance(out.context, list) else [out.context]
@@ -146,7 +146,7 @@ def _changes(out: CruOutput, row: EventRow, odd: list[str]) -> list[Change]:
 def _table(value: dict[str, Any] | str) -> dict[str, Any]:
     """An object, or a text that holds one."""
     if isinstance(value, str):
-        value, _ = common.document(value)
+        value, _ = common.parse_json(value)
     if not isinstance(value, dict):
-        raise _Wrong("`updated_input` is no object")
+        raise _BadOutput("`updated_input` is no object")
     return value

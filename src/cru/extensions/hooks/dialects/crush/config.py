@@ -8,7 +8,14 @@ from typing import Any
 from cru.extensions.hooks.dialects.crush.regex import to_python
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, ProblemKind
 from cru.extensions.hooks.model.mapping import ParsedFile
-from cru.extensions.hooks.parsing.reading import LONGEST, WORDS, Reading, bad_regex, definition, seconds_of
+from cru.extensions.hooks.parsing.reading import (
+    LONGEST,
+    WORDS,
+    Reading,
+    canonical_definition,
+    check_regex,
+    parse_seconds,
+)
 
 TIMEOUT = 30
 CANONICAL = {"pretooluse": "PreToolUse", "userpromptsubmit": "UserPromptSubmit"}
@@ -64,10 +71,10 @@ def _entry(reading: Reading, event: str, index: int, one: Any) -> HookEntry | No
     for odd, hint, key in _odd(one, name, matcher):
         reading.wrong(f"{where}: {odd}", hint, line=line, key=key)
     timeout = one.get("timeout") or 0
-    said = definition(one)
+    said = canonical_definition(one)
     return HookEntry(
         id=reading.id(name, said), dialect="crush", event=name, source=reading.source, line=line,
-        name=one.get("name") or "", command=one["command"], matcher=matcher, timeout=seconds_of(timeout) or TIMEOUT,
+        name=one.get("name") or "", command=one["command"], matcher=matcher, timeout=parse_seconds(timeout) or TIMEOUT,
         include_sub_agents=bool(one.get("include_sub_agents")), definition=said,
     )  # fmt: skip
 
@@ -83,7 +90,7 @@ def _wrong(one: Any) -> tuple[str, str]:
         hint = "entries of crush.json are flat; the nested form belongs into .claude/settings.json"
         return "command is required", hint if "hooks" in one else ""
     matcher = one.get("matcher") or ""
-    bad = bad_regex(to_python(matcher)[0] if len(matcher) <= LONGEST else matcher)
+    bad = check_regex(to_python(matcher)[0] if len(matcher) <= LONGEST else matcher)
     return (f'invalid matcher regex "{matcher}": {bad}', "") if bad else ("", "")
 
 

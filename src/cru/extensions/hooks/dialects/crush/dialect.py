@@ -13,7 +13,7 @@ from cru.events.answers import PASS, Answer, Change
 from cru.events.payloads import MessageReceived
 from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.crush import FOOTPRINT
-from cru.extensions.hooks.dialects.crush.output import Envelope, envelope
+from cru.extensions.hooks.dialects.crush.output import CrushOutput, parse_output
 from cru.extensions.hooks.dialects.crush.regex import to_python
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.facts import SessionFacts
@@ -68,7 +68,7 @@ def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
         "hook_event_name": mapping.name, "is_sub_agent": stamp.is_sub_agent, "agent_id": stamp.agent_id,
         "depth": stamp.depth,
     }  # fmt: skip
-    return common.one_line({**known, **(mapping.fields(event, facts) if mapping.fields else {}), **more})
+    return common.to_json_line({**known, **(mapping.fields(event, facts) if mapping.fields else {}), **more})
 
 
 def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: SessionFacts) -> dict[str, str]:
@@ -78,7 +78,7 @@ def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: S
     }  # fmt: skip
     if mapping.name == "PreToolUse":
         given = _tool_input(event, facts)
-        env["CRUSH_TOOL_NAME"] = TOOLS.foreign_name(common.tool(event))
+        env["CRUSH_TOOL_NAME"] = TOOLS.foreign_name(common.tool_name(event))
         if isinstance(given, dict):
             env |= {f"CRUSH_TOOL_INPUT_{key.upper()}": _scalar(given[key]) for key in ENV_KEYS if key in given}
     return env
@@ -93,7 +93,7 @@ def _scalar(value: Any) -> str:
 
 def _unread(event: Event) -> str | None:
     """What the model sent instead of an object, as it was; None if it sent one."""
-    args = common.args(event)
+    args = common.tool_arguments(event)
     return args["_raw"] if set(args) == {"_raw"} and not getattr(event.payload, "valid", True) else None
 
 
@@ -101,14 +101,14 @@ def _tool_input(event: Event, facts: SessionFacts) -> Any:
     """The arguments; other JSON than an object as it is, an empty object for what is no JSON."""
     raw = _unread(event)
     if raw is None:
-        return TOOLS.to_foreign(common.tool(event), common.args(event), facts.cwd)
-    value, wrong = common.document(raw)
+        return TOOLS.to_foreign(common.tool_name(event), common.tool_arguments(event), facts.cwd)
+    value, wrong = common.parse_json(raw)
     return {} if wrong else value
 
 
 def _tool_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     return {
-        "tool_name": TOOLS.foreign_name(common.tool(event)), "tool_input": _tool_input(event, facts),
+        "tool_name": TOOLS.foreign_name(common.tool_name(event)), "tool_input": _tool_input(event, facts),
         "tool_use_id": getattr(event.payload, "call_id", ""),
     }  # fmt: skip
 
@@ -134,7 +134,7 @@ def _on_tool(entry: HookEntry, event: Event, run: CommandResult, facts: SessionF
     judged = _by_exit(run)
     if judged is not None:
         return judged
-    said = envelope(run.stdout)
+    said = parse_output(run.stdout)
     changes: tuple[Change, ...] = ()
     if said.updated_input is not msgspec.UNSET:
         if not isinstance(said.updated_input, dict):
@@ -142,7 +142,7 @@ def _on_tool(entry: HookEntry, event: Event, run: CommandResult, facts: SessionF
         elif _unread(event) is not None:
             said.odd.append("the call's arguments are not an object, so updated_input is left out")
         else:
-            tool = common.tool(event)
+            tool = common.tool_name(event)
             changes = (Change("args", "merge", TOOLS.to_own(tool, said.updated_input)),)
     return HookResult(_answer(said, changes, facts), warning="; ".join(said.odd))
 
@@ -151,7 +151,7 @@ def _on_prompt(entry: HookEntry, event: Event, run: CommandResult, facts: Sessio
     judged = _by_exit(run)
     if judged is not None:
         return judged
-    said = envelope(run.stdout)
+    said = parse_output(run.stdout)
     if said.decision == "allow":
         said.decision = "none"  # there is no permission to give
     text = said.updated_prompt
@@ -163,12 +163,12 @@ def _on_prompt(entry: HookEntry, event: Event, run: CommandResult, facts: Sessio
     return HookResult(_answer(said, changes, facts), to_user=told, warning="; ".join(said.odd))
 
 
-def _carries(event: Event, said: Envelope) -> bool:
+def _carries(event: Event, said: CrushOutput) -> bool:
     """Whether an empty prompt still brings something."""
     return bool(getattr(event.payload, "attachments", ()) or said.context or said.context_files)
 
 
-def _answer(said: Envelope, changes: tuple[Change, ...], facts: SessionFacts) -> Answer:
+def _answer(said: CrushOutput, changes: tuple[Change, ...], facts: SessionFacts) -> Answer:
     """Reasons are those of a deny or a halt; files are named from where the hook ran."""
     stops = said.halt or said.decision == "deny"
     made = Answer(
@@ -183,7 +183,7 @@ DIALECT = Dialect(
     name="crush",
     footprint=FOOTPRINT,
     events={
-        "PreToolUse": (EventMapping("PreToolUse", "tool:before_call", subject=common.tool, fields=_tool_fields, answer=_on_tool),),
+        "PreToolUse": (EventMapping("PreToolUse", "tool:before_call", subject=common.tool_name, fields=_tool_fields, answer=_on_tool),),
         "UserPromptSubmit": (
             EventMapping(
                 "UserPromptSubmit", "message:received", accepts=common.is_typed, fields=_prompt_fields, answer=_on_prompt,

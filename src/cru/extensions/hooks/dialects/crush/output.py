@@ -9,7 +9,7 @@ from msgspec import UNSET, Struct, UnsetType, field
 from cru.extensions.hooks.parsing import common
 
 
-class Envelope(Struct):
+class CrushOutput(Struct):
     """The envelope as far as it could be read. updated_input: what was given, UNSET if nothing; odd: what was left out and why."""
 
     decision: Literal["none", "allow", "deny"] = "none"
@@ -33,15 +33,15 @@ NESTED_TYPES: dict[str, type] = dict.fromkeys(
 DECISIONS: dict[str, Literal["none", "allow", "deny"]] = {"allow": "allow", "deny": "deny", "": "none"}
 
 
-def envelope(stdout: str) -> Envelope:
+def parse_output(stdout: str) -> CrushOutput:
     """Read a hook's output. What is no object says nothing; what looks like one and cannot be read says nothing either, and `odd`
     tells why."""
     text = stdout.strip(common.BLANK)
     if not text.startswith("{"):
-        return Envelope()
-    value, wrong = common.document(text)
+        return CrushOutput()
+    value, wrong = common.parse_json(text)
     if wrong:
-        return Envelope(odd=[wrong])
+        return CrushOutput(odd=[wrong])
     if NESTED in value:
         said = _nested(value[NESTED])
         beside = [key for key, one in value.items() if key.lower() in BESIDE and one]
@@ -49,8 +49,8 @@ def envelope(stdout: str) -> Envelope:
         return said
     given, void = _known(value, TYPES)
     if void:
-        return Envelope(odd=[void])
-    said = Envelope(
+        return CrushOutput(odd=[void])
+    said = CrushOutput(
         halt=given.get("halt", False), reason=given.get("reason", ""), context=_context(given.get("context"))
     )
     _decide(given.get("decision", ""), said, "decision")
@@ -60,14 +60,14 @@ def envelope(stdout: str) -> Envelope:
     return said
 
 
-def _nested(inner: Any) -> Envelope:
+def _nested(inner: Any) -> CrushOutput:
     """Claude's shape: only what stands inside counts."""
     if not isinstance(inner, dict):
-        return Envelope(odd=[f"`{NESTED}` is no object"] if inner is not None else [])
+        return CrushOutput(odd=[f"`{NESTED}` is no object"] if inner is not None else [])
     given, void = _known(inner, NESTED_TYPES)
     if void:
-        return Envelope(odd=[f"{NESTED}: {void}"])
-    said = Envelope(reason=given.get("permissiondecisionreason", ""), context=given.get("additionalcontext", ""))
+        return CrushOutput(odd=[f"{NESTED}: {void}"])
+    said = CrushOutput(reason=given.get("permissiondecisionreason", ""), context=given.get("additionalcontext", ""))
     _decide(given.get("permissiondecision", ""), said, "permissionDecision")
     _files(given.get("contextfiles"), said)
     _patch(given.get("updatedinput"), said, unwrap=False)
@@ -86,7 +86,7 @@ def _known(value: dict[str, Any], types: dict[str, type]) -> tuple[dict[str, Any
     return given, ""
 
 
-def _decide(word: str, said: Envelope, key: str) -> None:
+def _decide(word: str, said: CrushOutput, key: str) -> None:
     if word.lower() in DECISIONS:
         said.decision = DECISIONS[word.lower()]
     else:
@@ -102,7 +102,7 @@ def _context(value: Any) -> str:
     return "\n".join(one for one in value if one)
 
 
-def _files(value: Any, said: Envelope) -> None:
+def _files(value: Any, said: CrushOutput) -> None:
     if value is None:
         return
     if not isinstance(value, list):
@@ -116,18 +116,18 @@ def _files(value: Any, said: Envelope) -> None:
             said.odd.append(f"context_files: {one!r} is no path")
 
 
-def _prompt(value: Any, said: Envelope) -> None:
+def _prompt(value: Any, said: CrushOutput) -> None:
     if isinstance(value, str):
         said.updated_prompt = value
     elif value is not None:
         said.odd.append("updated_prompt is no text and is left out")
 
 
-def _patch(value: Any, said: Envelope, *, unwrap: bool) -> None:
+def _patch(value: Any, said: CrushOutput, *, unwrap: bool) -> None:
     """An object, or (`unwrap`) a text that holds one; the merge refuses anything else."""
     if value is None:
         return
     if unwrap and isinstance(value, str):
-        inner, _ = common.document(value)
+        inner, _ = common.parse_json(value)
         value = inner if isinstance(inner, dict) else value
     said.updated_input = value

@@ -19,10 +19,10 @@ _ONLY_PYTHON = re.compile(r"\(\?(?:<?[=!]|[>#(])|\\[1-9Z]|[*+?}]\+")
 @lru_cache(maxsize=256)
 def to_python(pattern: str) -> tuple[str, bool]:
     """(the pattern in Python's words, whether RE2 would refuse it). Does not raise: what is wrong with it, `re` says."""
-    return _Translation(pattern).whole()
+    return _RegexTranslation(pattern).whole()
 
 
-class _Translation:
+class _RegexTranslation:
     """One pattern while it is read. `_flags`: for every group that is open, the flags that were set in it with `(?i)`: Python
     knows them only as a group of their own, which may not reach over a `|`."""
 

@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.mapping import Events, ParsedFile, PathFact
-from cru.extensions.hooks.parsing.nested import NestedHandler, Shape, handlers, has_no_subject
-from cru.extensions.hooks.parsing.reading import MOST_SECONDS, Reading, given, mistyped, slow_regex
+from cru.extensions.hooks.parsing.nested import ConfigShape, NestedHandler, has_no_subject, read_handlers
+from cru.extensions.hooks.parsing.reading import MOST_SECONDS, Reading, check_regex_cost, describe_mistyped, typed_value
 
 TIMEOUT = 60_000
 CONFIG = ("enabled", "disabled", "notifications")
@@ -27,7 +27,7 @@ _NAMES = "|".join(FOLDERS)
 _USED = re.compile(rf"\$(?:\{{({_NAMES})\}}|({_NAMES})(?!\w))")
 
 
-class Switches(Struct, frozen=True):
+class GeminiSwitches(Struct, frozen=True):
     """What `hooksConfig` says: whether any hook runs, and names (or commands) of those that do not."""
 
     enabled: bool = True
@@ -39,7 +39,7 @@ def read_entries(source: HookSource, events: Events, below: frozenset[str]) -> P
     user has."""
     reading = Reading(source, comments=True)
     switches = _switches(reading)
-    found = list(handlers(reading, Shape(list(events), CONFIG, GROUP, HANDLER)))
+    found = list(read_handlers(reading, ConfigShape(list(events), CONFIG, GROUP, HANDLER)))
     chained = {one.event for one in found if _is_sequential(reading, one)} | set(CHAINED)
     off = switches.disabled | below
     made = [_entry(reading, events, one, one.event in chained) for one in found]
@@ -52,7 +52,7 @@ def _is_sequential(reading: Reading, one: NestedHandler) -> bool:
     return bool(reading.typed(one.group, "sequential", bool, False, *one.at[:-2]))
 
 
-def _switches(reading: Reading) -> Switches:
+def _switches(reading: Reading) -> GeminiSwitches:
     hooks = reading.value.get("hooks")
     older = {key: hooks[key] for key in CONFIG if key in hooks} if isinstance(hooks, dict) else {}
     said = {**older, **reading.typed(reading.value, "hooksConfig", dict, {})}
@@ -61,26 +61,29 @@ def _switches(reading: Reading) -> Switches:
     disabled = frozenset(one for one in listed if isinstance(one, str))
     if len(disabled) < len({*map(repr, listed)}):
         reading.wrong("`disabled` must be a list of names", line=reading.line(at, "disabled"))
-    return Switches(reading.typed(said, "enabled", bool, True, at), disabled)
+    return GeminiSwitches(reading.typed(said, "enabled", bool, True, at), disabled)
 
 
 def _entry(reading: Reading, events: Events, one: NestedHandler, chained: bool) -> HookEntry:
     said = one.one
-    command, name = said.get("command"), given(said, "name", str, "")
+    command, name = said.get("command"), typed_value(said, "name", str, "")
     kind, wrong = said.get("type", "command"), ""
     if kind != "command":
         wrong = f"`type` is {kind!r}; Gemini's settings know only command"
     elif not isinstance(command, str) or not command.strip():
         wrong = "`command` is missing"
     wrong = (
-        wrong or mistyped(said, {"name": str, "env": dict}) or _bad_env(said) or mistyped(one.group, {"matcher": str})
+        wrong
+        or describe_mistyped(said, {"name": str, "env": dict})
+        or _bad_env(said)
+        or describe_mistyped(one.group, {"matcher": str})
     )
     command, matcher = command if isinstance(command, str) else "", _matcher(reading, events, one)
-    if matcher and (slow := slow_regex(matcher)):
+    if matcher and (slow := check_regex_cost(matcher)):
         wrong = wrong or f"invalid matcher {matcher}: {slow}"
     return HookEntry(
         id=reading.id(one.event, one.definition), dialect="gemini", event=one.event, source=reading.source, line=one.line,
-        name=name, command=quoted(command), matcher=matcher, timeout=_seconds(reading, one),
+        name=name, command=quote_folders(command), matcher=matcher, timeout=_seconds(reading, one),
         env=_env(said), sequential=chained, include_sub_agents=True, definition=one.definition, problem=wrong,
         alike=f"{name}:{command}",
     )  # fmt: skip
@@ -96,12 +99,12 @@ def _called(entry: HookEntry) -> str:
 
 def _bad_env(said: Mapping[str, Any]) -> str:
     return next(
-        (f"`env`: {name} must be a text" for name in given(said, "env", dict, {}) if name not in _env(said)), ""
+        (f"`env`: {name} must be a text" for name in typed_value(said, "env", dict, {}) if name not in _env(said)), ""
     )
 
 
 def _matcher(reading: Reading, events: Events, one: NestedHandler) -> str:
-    matcher = str(given(one.group, "matcher", str, "")).strip()
+    matcher = str(typed_value(one.group, "matcher", str, "")).strip()
     return "" if has_no_subject(reading, one, matcher, events[one.event]) else matcher
 
 
@@ -115,10 +118,10 @@ def _seconds(reading: Reading, one: NestedHandler) -> float:
 
 
 def _env(said: Mapping[str, Any]) -> dict[str, str]:
-    return {name: value for name, value in given(said, "env", dict, {}).items() if isinstance(value, str)}
+    return {name: value for name, value in typed_value(said, "env", dict, {}).items() if isinstance(value, str)}
 
 
-def quoted(command: str) -> str:
+def quote_folders(command: str) -> str:
     """The command with Gemini's own variables in quotes where none are: Gemini puts their values in as one word, whatever a path
     looks like; a shell would take one with blanks apart."""
     out: list[str] = []

@@ -52,7 +52,7 @@ def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
         "session_id": stamp.session_id, "transcript_path": str(facts.transcript()), "cwd": str(facts.cwd),
         "hook_event_name": mapping.name, "timestamp": time, "is_sub_agent": stamp.is_sub_agent, "agent_id": stamp.agent_id,
     }  # fmt: skip
-    return common.one_line({**known, **(mapping.fields(event, facts) if mapping.fields else {})})
+    return common.to_json_line({**known, **(mapping.fields(event, facts) if mapping.fields else {})})
 
 
 def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: SessionFacts) -> dict[str, str]:

@@ -11,14 +11,14 @@ from cru.events.answers import PASS, Answer, Change, Inject
 from cru.events.payloads import MessageBeforeSend, ToolsSelect
 from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.gemini import model
-from cru.extensions.hooks.dialects.gemini.output import GeminiOutput, read, stopping, told
+from cru.extensions.hooks.dialects.gemini.output import GeminiOutput, parse_output, stop_answer, to_result
 from cru.extensions.hooks.dialects.gemini.tools import TOOLS
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import EventMapping, Events
 from cru.extensions.hooks.model.result import CommandResult, HookResult
 from cru.extensions.hooks.parsing import common
-from cru.extensions.hooks.parsing.spill import spilled
+from cru.extensions.hooks.parsing.spill import spill_context
 
 RETRIED, RETRIES = "gemini retry", 8
 """The counter of AfterAgent hooks that made the running turn go on, and where that ends."""
@@ -28,26 +28,31 @@ Meaning = Callable[[Event[Any], GeminiOutput, SessionFacts], HookResult]
 
 
 def _source(event: Event) -> str:
-    return "resume" if common.field(event, "resumed") else str(common.field(event, "source") or "startup")
+    return (
+        "resume" if common.payload_field(event, "resumed") else str(common.payload_field(event, "source") or "startup")
+    )
 
 
 def _reason(event: Event) -> str:
-    reason = str(common.field(event, "reason"))
+    reason = str(common.payload_field(event, "reason"))
     return reason if reason in REASONS else "other"
 
 
 def _trigger(event: Event) -> str:
-    return str(common.field(event, "trigger"))
+    return str(common.payload_field(event, "trigger"))
 
 
 def _tool_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
-    tool = common.tool(event)
-    args = TOOLS.to_foreign(tool, common.args(event), facts.cwd)
+    tool = common.tool_name(event)
+    args = TOOLS.to_foreign(tool, common.tool_arguments(event), facts.cwd)
     return {"tool_name": TOOLS.foreign_name(tool), "tool_input": args}
 
 
 def _called_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
-    text, failed = common.field(event, "result") or common.field(event, "error"), event.name == "tool:failed"
+    text, failed = (
+        common.payload_field(event, "result") or common.payload_field(event, "error"),
+        event.name == "tool:failed",
+    )
     response: dict[str, Any] = {"llmContent": text, "returnDisplay": text}
     return {
         **_tool_fields(event, facts),
@@ -57,27 +62,31 @@ def _called_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
 
 def _asked_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    kind = {"shell": "exec", "write": "edit", "fetch": "info"}.get(str(common.field(event, "kind")), "info")
-    tool = TOOLS.foreign_name(common.tool(event))
+    kind = {"shell": "exec", "write": "edit", "fetch": "info"}.get(str(common.payload_field(event, "kind")), "info")
+    tool = TOOLS.foreign_name(common.tool_name(event))
     details = {"type": kind, "title": tool, "tool_name": tool, "detail": getattr(payload, "detail", "")}
     return {"notification_type": "ToolPermission", "message": f"{tool} needs leave", "details": details}
 
 
 def _agent_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     active = facts.blocks.get(RETRIED, 0) > 0
-    return {"prompt": facts.prompt, "prompt_response": common.field(event, "response"), "stop_hook_active": active}
+    return {
+        "prompt": facts.prompt,
+        "prompt_response": common.payload_field(event, "response"),
+        "stop_hook_active": active,
+    }
 
 
 def _request_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
     if isinstance(payload, MessageBeforeSend):
-        return {"llm_request": model.request(payload)}
+        return {"llm_request": model.to_request(payload)}
     return {"llm_request": {"model": facts.model, "messages": [], "config": {}}}
 
 
 def _response_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
-    text = common.field(event, "content")
-    usage = common.field(event, "usage")
+    text = common.payload_field(event, "content")
+    usage = common.payload_field(event, "usage")
     parts = [{"content": {"role": "model", "parts": [text]}, "finishReason": "STOP", "index": 0}]
     spent = {
         "promptTokenCount": usage.input,
@@ -91,7 +100,7 @@ def _response_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
 
 
 def _select_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
-    known = [TOOLS.foreign_name(name) for name in common.field(event, "tools")]
+    known = [TOOLS.foreign_name(name) for name in common.payload_field(event, "tools")]
     return {**_request_fields(event, facts), "available_tools": known}
 
 
@@ -100,63 +109,65 @@ def _select_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
 
 def _means(meaning: Meaning) -> Callable[[HookEntry, Event, CommandResult, SessionFacts], HookResult]:
     def answer(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
-        out = read(run)
-        return out if isinstance(out, HookResult) else spilled(meaning(event, out, facts), facts)
+        out = parse_output(run)
+        return out if isinstance(out, HookResult) else spill_context(meaning(event, out, facts), facts)
 
     return answer
 
 
 def _observes(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
-    return told(out, PASS)
+    return to_result(out, PASS)
 
 
 def _adds(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
-    return told(out, Answer(context=out.context))
+    return to_result(out, Answer(context=out.context))
 
 
 def _before_agent(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
-    return told(out, stopping(out) or Answer(context=out.context))
+    return to_result(out, stop_answer(out) or Answer(context=out.context))
 
 
 def _after_agent(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
     odd = f"clearContext {NOT_YET}" if out.specific.get("clearContext") is True else ""
     if not out.goes_on or out.decision != "deny":
-        return told(out, stopping(out), odd)
+        return to_result(out, stop_answer(out), odd)
     if facts.blocks.get(RETRIED, 0) >= RETRIES:
-        return told(out, PASS, odd, f"has asked for {RETRIES} retries of one prompt; the turn ends here")
+        return to_result(out, PASS, odd, f"has asked for {RETRIES} retries of one prompt; the turn ends here")
     facts.blocks[RETRIED] = facts.blocks.get(RETRIED, 0) + 1
-    return told(out, Answer(inject=Inject(out.why)), odd)
+    return to_result(out, Answer(inject=Inject(out.why)), odd)
 
 
 def _before_model(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
     payload, patch = event.payload, out.specific.get("llm_request")
     odd = f"llm_response {NOT_YET}: the model is asked" if out.specific.get("llm_response") else ""
-    stop = stopping(out)
+    stop = stop_answer(out)
     if stop or not isinstance(patch, Mapping) or not isinstance(payload, MessageBeforeSend):
-        return told(out, stop, odd)
-    made, without = model.changes(payload, patch)
-    return told(out, Answer(changes=tuple(made)) if made else PASS, odd, *without)
+        return to_result(out, stop, odd)
+    made, without = model.read_changes(payload, patch)
+    return to_result(out, Answer(changes=tuple(made)) if made else PASS, odd, *without)
 
 
 def _after_model(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
     """The whole reply, once: what was streamed has been seen."""
-    stop = stopping(out)
+    stop = stop_answer(out)
     odd = f"llm_response {NOT_YET} in AfterModel" if out.specific.get("llm_response") else ""
-    return told(out, Answer(decision="deny", halt=True, reason=stop.reason) if stop else PASS, odd)
+    return to_result(out, Answer(decision="deny", halt=True, reason=stop.reason) if stop else PASS, odd)
 
 
 def _before_tool(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
     """`allow` is no leave: it only says nothing against the call."""
-    stop = stopping(out)
+    stop = stop_answer(out)
     if stop is not None:
-        return told(out, stop)
+        return to_result(out, stop)
     given, odd, changes = out.specific.get("tool_input"), "", tuple[Change, ...]()
     if isinstance(given, dict):
-        changes = (Change("args", "merge", TOOLS.to_own(common.tool(event), given)),)
+        changes = (Change("args", "merge", TOOLS.to_own(common.tool_name(event), given)),)
     elif given is not None:
         odd = "tool_input is no object and is left out"
     decision = out.decision
-    return told(out, Answer(decision=decision, reason=out.reason if decision == "ask" else "", changes=changes), odd)
+    return to_result(
+        out, Answer(decision=decision, reason=out.reason if decision == "ask" else "", changes=changes), odd
+    )
 
 
 def _after_tool(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
@@ -165,10 +176,10 @@ def _after_tool(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookRes
     odd = f"tailToolCallRequest {NOT_YET}" if out.specific.get("tailToolCallRequest") else ""
     if not out.goes_on:
         hidden = (Change(text, "set", out.why),) if out.decision == "deny" else ()
-        return told(out, Answer(decision="deny", halt=True, reason=out.why, changes=hidden), odd)
+        return to_result(out, Answer(decision="deny", halt=True, reason=out.why, changes=hidden), odd)
     if out.decision == "deny":
-        return told(out, Answer(changes=(Change(text, "set", ""),), context=(out.why, *out.context)), odd)
-    return told(out, Answer(context=out.context), odd)
+        return to_result(out, Answer(changes=(Change(text, "set", ""),), context=(out.why, *out.context)), odd)
+    return to_result(out, Answer(context=out.context), odd)
 
 
 class _Selection(Struct):
@@ -204,22 +215,22 @@ def _select_tools(event: Event[ToolsSelect], out: GeminiOutput, facts: SessionFa
     config = out.specific.get("toolConfig")
     selection = facts.state(ToolSelections).current(event)
     if not isinstance(config, dict):
-        return told(out, PASS)
+        return to_result(out, PASS)
     warning = f"toolConfig.mode ANY {NOT_YET}: the model may also call nothing" if config.get("mode") == "ANY" else ""
     names = config.get("allowedFunctionNames")
     selection.nothing |= config.get("mode") == "NONE"
     selection.allowed |= {TOOLS.own_name(str(name)) for name in names} if isinstance(names, list) else set()
     if not selection.nothing and not selection.allowed:
-        return told(out, PASS, warning)
+        return to_result(out, PASS, warning)
     kept = () if selection.nothing else tuple(name for name in selection.tools if name in selection.allowed)
-    return told(out, Answer(changes=(Change("tools", "set", kept),)), warning)
+    return to_result(out, Answer(changes=(Change("tools", "set", kept),)), warning)
 
 
 def _once(name: str, event: str, fields: Any, meaning: Meaning, **more: Any) -> tuple[EventMapping, ...]:
     return (EventMapping(name, event, fields=fields, answer=_means(meaning), **more),)
 
 
-_TOOL: dict[str, Any] = {"subject": common.tool}
+_TOOL: dict[str, Any] = {"subject": common.tool_name}
 
 EVENTS: Events = {
     "SessionStart": _once(
@@ -231,7 +242,7 @@ EVENTS: Events = {
         subjects=(*REASONS, "resume", "other"),
     ),
     "BeforeAgent": _once(
-        "BeforeAgent", "message:received", lambda event, facts: {"prompt": common.field(event, "content")}, _before_agent,
+        "BeforeAgent", "message:received", lambda event, facts: {"prompt": common.payload_field(event, "content")}, _before_agent,
         accepts=common.is_typed,
     ),
     "AfterAgent": _once(

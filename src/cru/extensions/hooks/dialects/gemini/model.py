@@ -20,21 +20,25 @@ ROLES = {"user": "user", "assistant": "model"}
 NOT_YET = "is not available yet and has no effect"
 
 
-def request(payload: MessageBeforeSend) -> dict[str, Any]:
+def to_request(payload: MessageBeforeSend) -> dict[str, Any]:
     """What a hook reads: texts of people and model; calls and their results are left out, as Gemini leaves them out."""
     known = {theirs: payload.parameters[ours] for theirs, ours in PARAMETERS.items() if ours in payload.parameters}
-    return {"model": payload.model, "messages": [shown(one) for one in visible(payload.messages)], "config": known}
+    return {
+        "model": payload.model,
+        "messages": [to_text_message(one) for one in shown_messages(payload.messages)],
+        "config": known,
+    }
 
 
-def visible(messages: Sequence[Message]) -> list[Message]:
+def shown_messages(messages: Sequence[Message]) -> list[Message]:
     return [one for one in messages if one.role in ROLES and one.content]
 
 
-def shown(message: Message) -> dict[str, str]:
+def to_text_message(message: Message) -> dict[str, str]:
     return {"role": ROLES[message.role], "content": message.content}
 
 
-def changes(payload: MessageBeforeSend, patch: Mapping[str, Any]) -> tuple[list[Change], list[str]]:
+def read_changes(payload: MessageBeforeSend, patch: Mapping[str, Any]) -> tuple[list[Change], list[str]]:
     """The edits that a patch of the request means, and what of it has no effect here."""
     made: list[Change] = []
     odd = [f"llm_request.{key} {NOT_YET}" for key in patch if key not in ("model", "messages", "config")]
@@ -77,7 +81,7 @@ def _messages(before: Sequence[Message], given: Sequence[Any]) -> list[Message] 
     if None in read:
         return None
     texts = [one for one in read if one is not None]
-    was = visible(before)
+    was = shown_messages(before)
     same = [(one.role, one.content) for one in was]
     now = [(one.role, one.content) for one in texts]
     if len(now) == len(same) and [role for role, _ in now] == [role for role, _ in same]:

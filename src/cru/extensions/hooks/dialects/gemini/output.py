@@ -38,14 +38,14 @@ class GeminiOutput(Struct, frozen=True):
         return (text.replace("<", "&lt;").replace(">", "&gt;"),) if isinstance(text, str) and text else ()
 
 
-def read(run: CommandResult) -> GeminiOutput | HookResult:
+def parse_output(run: CommandResult) -> GeminiOutput | HookResult:
     """The output, or what the run means without one."""
     text = run.stdout.strip(common.BLANK) or run.stderr.strip(common.BLANK)
     if not text:
-        return common.failure(run) if run.exit else GeminiOutput()
-    value, wrong = common.document(text)
+        return common.failed_result(run) if run.exit else GeminiOutput()
+    value, wrong = common.parse_json(text)
     if isinstance(value, str):
-        value, wrong = common.document(value)
+        value, wrong = common.parse_json(value)
     if not wrong and isinstance(value, dict):
         return _output(value)
     if not run.exit:
@@ -69,14 +69,14 @@ def _output(value: dict[str, Any]) -> GeminiOutput:
     )  # fmt: skip
 
 
-def stopping(out: GeminiOutput) -> Answer | None:
+def stop_answer(out: GeminiOutput) -> Answer | None:
     """What `continue: false` and a refusal mean where something can be stopped; None if neither is there."""
     if not out.goes_on:
         return Answer(decision="deny", halt=True, reason=out.why)
     return Answer(decision="deny", reason=out.why) if out.decision == "deny" else None
 
 
-def told(out: GeminiOutput, answer: Answer | None, *odd: str) -> HookResult:
+def to_result(out: GeminiOutput, answer: Answer | None, *odd: str) -> HookResult:
     if out.allows and (answer or PASS) == PASS:
         answer = Answer(note=ALLOWED)
     return HookResult(answer or PASS, to_user=out.to_user, warning="; ".join(filter(None, odd)))
