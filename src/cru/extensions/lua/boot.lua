@@ -140,7 +140,7 @@ local function place(co, message)          -- the file and the line of an error,
   return found
 end
 
-local function keyed(err)                  -- a table without words of its own, by its keys
+local function keys_of_error(err)                  -- a table without words of its own, by its keys
   local keys, count = {}, 0
   for key in next, err do
     count = count + 1
@@ -151,20 +151,20 @@ local function keyed(err)                  -- a table without words of its own, 
   return "an error object that is a table with keys " .. concat(keys, ", ") .. (count > 8 and ", …" or "")
 end
 
-local function said(err)                   -- the error as text; runs the extension's __tostring, in a watched coroutine
+local function error_text(err)                   -- the error as text; runs the extension's __tostring, in a watched coroutine
   if type(err) == "string" then return err end
   local meta = getmetatable(err)
   if type(err) == "table" and type(rawget(err, "message")) == "string" then return err.message end
-  local told = meta and rawget(meta, "__tostring")
-  if told or type(err) ~= "table" then
+  local own_tostring = meta and rawget(meta, "__tostring")
+  if own_tostring or type(err) ~= "table" then
     local ok, text = resume_(guard(create(tostring)), err)
     if ok then return text end
   end
-  local is = type(err) == "table" and keyed(err) or "an error object that is a " .. type(err)
-  return told and is .. ", whose __tostring fails" or is
+  local is = type(err) == "table" and keys_of_error(err) or "an error object that is a " .. type(err)
+  return own_tostring and is .. ", whose __tostring fails" or is
 end
 
-local function trail(co)                   -- traceback walks the whole stack: minutes for a runaway recursion
+local function stack_trace(co)                   -- traceback walks the whole stack: minutes for a runaway recursion
   return getinfo(co, 500, "l") and "stack traceback:\n\t(deeper than 500 calls)" or traceback(co)
 end
 
@@ -177,8 +177,8 @@ end
 local function failure(co, err)
   local inner = type(err) == "string" and match(err, "^%[cru %a+%]:%d+: (.*)$")  -- the stack was full when the hook was called
   err = inner or err
-  local where, trace = place(co, err), trail(co)
-  local text = said(err)
+  local where, trace = place(co, err), stack_trace(co)
+  local text = error_text(err)
   local reason = not inner and err ~= killed and match(text, "^[^\n:]+:%d+: (.*)$") or text
   if (inner or err == killed) and where ~= "" then
     err = where .. ": " .. err
@@ -259,19 +259,19 @@ local homes = setmetatable({}, { __mode = "v" })  -- source of a chunk -> the gl
 local library = own(chunks.library, "library")(G, host, guard, weigh, function() return killed end, function() return closed end, homes)
 local function outside(id) return function(...) return finish(host.call(id, P.pack(...))) end end
 local files = own(chunks.pipes, "pipes")(G, outside(host.execute), outside(host.popen))
-local function furnish() end               -- puts the names of `cru` into globals; install knows them
+local function install_names() end               -- puts the names of `cru` into globals; install knows them
 local metas = { getmetatable(""), getmetatable(G.io.stdout), files, table.unpack(P.metas) }
-local new_globals = own(chunks.sandbox, "sandbox")(G, library, function(...) return furnish(...) end, homes, metas)
+local new_globals = own(chunks.sandbox, "sandbox")(G, library, function(...) return install_names(...) end, homes, metas)
 local bare = _G
 for name in next, bare do bare[name] = nil end  -- the VM looks for `debug` here on every call, unprotected: it finds nothing
 
 -- The functions that Python calls by number, in the order of driver.BUILTINS --------------------------------------------------------
 local shared = { __index = G }
-local roofs = setmetatable({}, { __mode = "k" })  -- globals of a file -> those of its plugin
+local plugin_globals = setmetatable({}, { __mode = "k" })  -- globals of a file -> those of its plugin
 local function environment(seed, within)
   if not within then return setmetatable(seed or {}, shared) end
   local env = setmetatable(seed, { __index = within })
-  env._G, roofs[env] = env, within
+  env._G, plugin_globals[env] = env, within
   library.code(env)
   return env
 end
@@ -328,7 +328,7 @@ local function install(tree, callable, keyed, bare, resolve, encode, decode)
     end
     return value
   end
-  function furnish(G, package)
+  function install_names(G, package)
     local cru = names("", tree, callable, keyed, found)
     local json = { encode = encode, decode = decode, null = P.null, array = P.array, empty_array = P.array({}) }
     cru.json = rawget(cru, "json") or json
@@ -350,14 +350,14 @@ local function install(tree, callable, keyed, bare, resolve, encode, decode)
       return "no family of names 'cru." .. tostring(name) .. "'"
     end
   end
-  furnish(G, package)
+  install_names(G, package)
 end
 
 local builtins = {
   function(source, name, env)              -- load
     local f, message = load(source, name, "t", env or environment())
     if not f then error(message, 0) end
-    homes[name] = roofs[env]
+    homes[name] = plugin_globals[env]
     return f
   end,
   P.box,                                   -- hold
@@ -378,7 +378,7 @@ local builtins = {
   install,
   function()                               -- own globals
     local R = new_globals()
-    roofs[R] = R
+    plugin_globals[R] = R
     return P.box(R)
   end,
 }

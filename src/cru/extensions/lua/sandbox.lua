@@ -1,8 +1,8 @@
 -- The globals of one plugin: its own copies of the library and of the names of `cru`, so that nothing that it does to them reaches another.
--- Takes: G (what is copied), library (what library.lua returned), furnish (puts the names of `cru` into globals), homes (source of a chunk ->
+-- Takes: G (what is copied), library (what library.lua returned), install_names (puts the names of `cru` into globals), homes (source of a chunk ->
 -- the globals that it was loaded with), metas (the metatables that all plugins share). Returns a function that makes a new table of globals.
 
-local G, library, furnish, homes, metas = ...
+local G, library, install_names, homes, metas = ...
 local next, type, error, match, rawget = next, type, error, string.match, rawget
 local getinfo, getupvalue, raw_getmetatable, raw_setmetatable = debug.getinfo, debug.getupvalue, debug.getmetatable, setmetatable
 
@@ -116,6 +116,6 @@ return function()
   library.modules(R, package)
   metatables(R, R.string)
   inspection(R, R.debug)
-  furnish(R, package)
+  install_names(R, package)
   return R
 end

@@ -41,13 +41,13 @@ class StrayTasks:
     def watch(host: Host, files: tuple[Path, ...], folder: Path) -> None:
         """From now on for this plugin, too; also when it is unloaded, for what it left may still run."""
         loop, stream = asyncio.get_running_loop(), host.session.parts.bus.stream
-        strays = loop.get_exception_handler()
-        if not isinstance(strays, StrayTasks) or strays._stream is not stream:
-            strays = StrayTasks(stream)
-            loop.set_exception_handler(strays)
-            loop.set_task_factory(strays.begin)
-        strays.paths.update(dict.fromkeys([str(folder), *map(str, files)], host.plugin.name))
-        host.own(partial(strays.end, host.plugin))
+        handler = loop.get_exception_handler()
+        if not isinstance(handler, StrayTasks) or handler._stream is not stream:
+            handler = StrayTasks(stream)
+            loop.set_exception_handler(handler)
+            loop.set_task_factory(handler.begin)
+        handler.paths.update(dict.fromkeys([str(folder), *map(str, files)], host.plugin.name))
+        host.own(partial(handler.end, host.plugin))
 
     def begin(self, loop: asyncio.AbstractEventLoop, work: Any, **more: Any) -> asyncio.Task[Any]:
         """A task of the loop. What runs cru's own code in it ends with the call that it belongs to."""

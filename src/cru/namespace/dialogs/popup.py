@@ -13,8 +13,8 @@ def entry(label: str, description: str | None = None) -> dict[str, Any]:
 
     Example: cru.popup.entry("Open").label --> "Open"
     """
-    made = {"label": text("cru.popup.entry", "label", label)}
-    return made if description is None else {**made, "description": tostring(description)}
+    item = {"label": text("cru.popup.entry", "label", label)}
+    return item if description is None else {**item, "description": tostring(description)}
 
 
 def entry_with_data(label: str, description: str | None = None, data: object = None) -> dict[str, object]:
