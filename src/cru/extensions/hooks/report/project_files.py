@@ -10,7 +10,7 @@ from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.report.runnable import SCRIPT
 from cru.permissions.paths import PROTECTED_NAMES
 from cru.shell.parser import parse
-from cru.shell.programs import CODE_RUNNERS, PLAIN_PROGRAMS, SHELLS
+from cru.shell.programs import CODE_RUNNERS, PLAIN_PROGRAMS, SHELLS, base_name, is_listed
 from cru.shell.syntax import SimpleCommand
 
 _PROJECT = re.compile(r"\$\{?(?:\w+_PROJECT_(?:DIR|ROOT)|\w+_CWD|PWD)\}?/|\.\.?/")
@@ -60,7 +60,7 @@ def _of_program(words: list[str]) -> Iterator[str]:
     """Of one command: what it runs by a path, what it gives an interpreter, and all that is a path to begin with."""
     if not words:
         return
-    first, name = words[0], words[0].rpartition("/")[2]
+    first, name = words[0], base_name(words[0])
     if _PROJECT.match(first) or ("/" in first and not first.startswith(ELSEWHERE)):
         yield first
     if name in PLAIN_PROGRAMS:
@@ -69,6 +69,6 @@ def _of_program(words: list[str]) -> Iterator[str]:
     options = words[1 : words.index(given)] if given else []
     if name in SHELLS and options and "c" in options[-1]:
         yield from _of_source(given)
-    elif name.rstrip("0123456789.") in CODE_RUNNERS and not given.startswith(ELSEWHERE) and SCRIPT.fullmatch(given):
+    elif is_listed(name, CODE_RUNNERS) and not given.startswith(ELSEWHERE) and SCRIPT.fullmatch(given):
         yield given
     yield from (word for word in words[1:] if _PROJECT.match(word) and not any(char.isspace() for char in word))

@@ -15,15 +15,10 @@ from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import LaunchRules
 from cru.shell.analysis import analyze
 from cru.shell.command_starts import find_command_starts
-from cru.shell.programs import KEYWORDS, SHELLS
-
-
-def _names(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
+from cru.shell.programs import KEYWORDS, SHELLS, base_name, names
 
 # What a shell knows by itself, and `jq`, which hooks always have.
-BUILTINS = _names(
+BUILTINS = names(
     ". : [ alias bg break builtin caller cd command compgen complete continue declare dirs disown echo enable eval exec exit export "
     "false fc fg getopts hash help history jobs jq kill let local logout mapfile popd printf pushd pwd read readarray readonly return "
     "set shift shopt source suspend test times trap true type typeset ulimit umask unalias unset wait"
@@ -40,9 +35,9 @@ TRIES = re.compile(r"\|\||^\s*(?:if|while|until|for|case|!)\s")
 def find_broken(entry: HookEntry, rules: LaunchRules, about: SessionFacts) -> Iterator[tuple[bool, str, str]]:
     """What cannot run as it stands, and the next step; whether that is certain: of a command that is plain, its first program."""
     if entry.kind in ("lua", "python"):
-        from cru.extensions.hooks.report.code_problems import find_code_problems as unusable
+        from cru.extensions.hooks.report.code_problems import find_code_problems
 
-        yield from unusable(entry)
+        yield from find_code_problems(entry)
     elif entry.kind == "command":
         tries = entry.args is None and TRIES.search(entry.command) is not None
         for first, trouble in _of_command(entry, rules, about):
@@ -73,9 +68,7 @@ def starts_login_shell(entry: HookEntry) -> bool:
     """Whether it starts a shell that reads the user's profile."""
     parts = [(entry.command, *entry.args)] if entry.args is not None else analyze(entry.command).parts
     return any(
-        os.path.basename(words[0]) in SHELLS and any(LOGIN.fullmatch(word) for word in words[1:3])
-        for words in parts
-        if words
+        base_name(words[0]) in SHELLS and any(LOGIN.fullmatch(word) for word in words[1:3]) for words in parts if words
     )
 
 
@@ -83,8 +76,8 @@ def _filled(command: str, env: dict[str, str]) -> str:
     """The source with the values of variables that are plain words."""
 
     def value(match: re.Match[str]) -> str:
-        found = env.get(match[1] or match[2], "")
-        return found if re.fullmatch(r"[\w./-]+", found) else match[0]
+        known = env.get(match[1] or match[2], "")
+        return known if re.fullmatch(r"[\w./-]+", known) else match[0]
 
     return re.sub(r"\$(?:\{(\w+)\}|(\w+))", value, command)
 
@@ -142,14 +135,14 @@ def _shebang(word: str, path: str, env: dict[str, str], *, kernel: bool) -> Iter
         if not kernel:
             yield f"{word}: {error.message}", "the first line names the interpreter: #!/usr/bin/env python3"
         return
-    there = os.path.exists(program) if "/" in program else bool(_which(program, env))
-    if not there and (kernel or not _which(os.path.basename(program), env)):
+    is_installed = os.path.exists(program) if "/" in program else bool(_which(program, env))
+    if not is_installed and (kernel or not _which(os.path.basename(program), env)):
         yield f"the interpreter of {word}, {program}, is not there", "install it, or change the first line"
 
 
 def _script(words: Sequence[str], cwd: Path) -> Iterator[Trouble]:
     """The file that an interpreter is given."""
-    if not words or not RUNNERS.fullmatch(os.path.basename(words[0])):
+    if not words or not RUNNERS.fullmatch(base_name(words[0])):
         return
     for word in words[1:]:
         if word.startswith("-"):

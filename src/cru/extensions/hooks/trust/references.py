@@ -30,6 +30,8 @@ from cru.shell.programs import (
     QUIET_PROGRAMS,
     SHELLS,
     WRAPPERS,
+    base_name,
+    is_listed,
     names,
 )
 
@@ -117,7 +119,7 @@ def _read(entry: HookEntry, variables: Mapping[str, str], unseen: list[str]) -> 
         texts += entry.args
         words = [entry.command, *entry.args]
         parts = [tuple(words)]
-        if _base(entry.command) in SHELLS:
+        if base_name(entry.command) in SHELLS:
             unseen += [
                 seen for arg in entry.args if not arg.startswith("-") and (seen := _shell_words(arg, variables)[2])
             ]
@@ -250,14 +252,14 @@ def _program(part: Words, place: _Place, found: References) -> None:
         words.pop(0)
     if not words or words[0] in NAMES_FOLLOW:
         return
-    first, name = words[0], _base(words[0])
+    first, name = words[0], base_name(words[0])
     if first in MOVES and any("$" in word for word in words[1:]):
         found.unseen.append(f"where `{' '.join(words)}` leads")
     if place.shows(first) or name in PLAIN_PROGRAMS or any(char in first for char in "$*?["):
         return  # what is computed is told already
     if name in WRAPPERS:
         found.unseen.append(f"`{name}`, which runs other commands")
-    elif name not in CODE_RUNNERS and name.rstrip("0123456789.-") not in CODE_RUNNERS:
+    elif not is_listed(name, CODE_RUNNERS):
         found.unseen.append(f"what `{first}` starts is not looked at")
     else:
         _interpreter(words, place, found)
@@ -346,10 +348,10 @@ def _arguments(words: list[str], place: _Place) -> int:
     """From which word on they only are arguments."""
     if not words or words[0] in NAMES_FOLLOW:
         return len(words)
-    name = _base(words[0])
+    name = base_name(words[0])
     if place.shows(words[0]) or name in QUIET_PROGRAMS:
         return 1
-    if name not in CODE_RUNNERS and name.rstrip("0123456789.-") not in CODE_RUNNERS:
+    if not is_listed(name, CODE_RUNNERS):
         return len(words)
     script = next((at for at, word in enumerate(words[1:], 1) if not word.startswith("-")), len(words))
     return script + 1
@@ -370,7 +372,3 @@ def _is_data(path: str) -> bool:
             return file.read(2) != b"#!"
     except OSError:
         return False
-
-
-def _base(word: str) -> str:
-    return word.rpartition("/")[2]
