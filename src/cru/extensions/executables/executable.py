@@ -5,15 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 from msgspec import Struct
 
 from cru.extensions.errors import PluginFailed
 
+T = TypeVar("T", bound=str)
 Era = Literal["env", "stdin"]
 """env: arguments and payloads come in environment variables (chibi up to 0.6); stdin: as JSON on standard input (from 0.7 on)."""
-ERAS: tuple[str, ...] = get_args(Era)
+ERAS: tuple[Era, ...] = get_args(Era)
 
 HOOKS = (
     "on_start", "on_end", "on_context_switch", "pre_message", "post_message", "pre_system_prompt", "post_system_prompt",
@@ -29,7 +30,7 @@ TOOL_SECONDS = 600.0
 HOOK_SECONDS = 30.0
 OnError = Literal["pass", "deny", "ask"]
 """What becomes of a call if a hook that may refuse it fails."""
-POLICIES: tuple[str, ...] = get_args(OnError)
+ON_ERROR: tuple[OnError, ...] = get_args(OnError)
 
 KEYS: dict[str, str] = {
     "era": "how it is given arguments and payloads: `env` or `stdin` (seen in the file itself)",
@@ -84,12 +85,13 @@ class ExecutableSettings(Struct, frozen=True):
     """The table of one plugin; whatever is wrong in it raises PluginFailed."""
 
     plugin: str
-    config: Mapping[str, Any]
+    config: Mapping[str, object]
 
-    def choice(self, key: str, known: tuple[str, ...], default: Any) -> Any:
+    def choice(self, key: str, known: tuple[T, ...], default: T) -> T:
         value = self.config.get(key, default)
-        if value in known:
-            return value
+        for choice in known:
+            if choice == value:
+                return choice
         from cru.config.closest import did_you_mean
 
         hint = did_you_mean(str(value), known) or f"one of: {', '.join(known)}"

@@ -17,7 +17,7 @@ from cru.extensions.executables.calls import ProgramContext
 from cru.extensions.executables.executable import (
     ERAS,
     HOOK_SECONDS,
-    POLICIES,
+    ON_ERROR,
     TOOL_SECONDS,
     Executable,
     ExecutableSettings,
@@ -85,7 +85,7 @@ class Executables:
         return Executable(
             discovered.name, path, settings.choice("era", ERAS, known.era), known.tools,
             settings.seconds("timeout", TOOL_SECONDS), settings.seconds("hook_timeout", HOOK_SECONDS),
-            settings.choice("on_error", POLICIES, "pass"), (*known.problems, *settings.near_misses()),
+            settings.choice("on_error", ON_ERROR, "pass"), (*known.problems, *settings.near_misses()),
         )  # fmt: skip
 
     async def _ask(self, path: Path, name: str) -> CachedSchema:
