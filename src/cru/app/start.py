@@ -79,9 +79,9 @@ def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
         Layer(CONTEXT, start.request, "`config` of the request"),
         Layer(COMMAND_LINE, dict(start.overrides)),
     ]
-    given = [layer for layer in layers if layer is not None]
-    settings = merge_layers(SETTINGS, given, tables=API_TABLES)
-    return settings, given, notices + [str(p) for p in settings.problems]
+    present = [layer for layer in layers if layer is not None]
+    settings = merge_layers(SETTINGS, present, tables=API_TABLES)
+    return settings, present, notices + [str(p) for p in settings.problems]
 
 
 def _project_layer(start: Start, notices: list[str]) -> Layer | None:

@@ -78,9 +78,9 @@ def add_extensions(
 def add_plugins(parts: Parts, start: Start, settings: Settings) -> Extensions | None:
     """All plugins, if there may be any; they are loaded when the session opens."""
     chosen = settings.of(PluginSettings)
-    said = chosen.plugins or chosen.runtimepath or any(start.env.get(name) for name in PATH_VARIABLES)
+    is_configured = chosen.plugins or chosen.runtimepath or any(start.env.get(name) for name in PATH_VARIABLES)
     folders = (start.home / "plugins", start.root / ".cru" / "plugins")
-    if not (said or any(os.path.isdir(folder) for folder in folders) or installed_packages(start.home)):
+    if not (is_configured or any(os.path.isdir(folder) for folder in folders) or installed_packages(start.home)):
         return None
     from cru.extensions.manager import Extensions
 
@@ -184,11 +184,11 @@ def section_source(start: Start, store: FileContext, about: ContextSettings) -> 
 
 
 def built_in_tools(settings: Settings) -> BuiltInTools:
-    about = settings.of(ContextSettings)
+    context = settings.of(ContextSettings)
     return BuiltInTools(
         settings.of(ToolSettings),
-        reflection=about.reflection_enabled,
-        reflection_limit=about.reflection_character_limit,
+        reflection=context.reflection_enabled,
+        reflection_limit=context.reflection_character_limit,
     )
 
 

@@ -115,10 +115,10 @@ class History:
 
     def _resolved(self, entry: Entry) -> None:
         data = entry.metadata
-        found = self._prompts.get(data.get("ref", ""))
-        if found is None:
+        known = self._prompts.get(data.get("ref", ""))
+        if known is None:
             return
-        index, original = found
+        index, original = known
         if data.get("blocked"):
             self._put(index, None)
             return

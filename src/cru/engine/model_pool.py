@@ -44,9 +44,9 @@ class ModelPool:
             return self._made[name]
         from cru.models.registry import build_model, choose_model
 
-        wanted = msgspec.structs.replace(self._settings, model=name) if name else self._settings
-        choice = await choose_model(wanted, self._env, self._folder, self._say)
-        model = build_model(choice, wanted, self._env, self.transport(), say=self._say)
+        settings = msgspec.structs.replace(self._settings, model=name) if name else self._settings
+        choice = await choose_model(settings, self._env, self._folder, self._say)
+        model = build_model(choice, settings, self._env, self.transport(), say=self._say)
         voice = ResolvedModel(model, choice.parameters, choice.context_window or 0, _shown(choice.base_url))
         self._made[name] = self._made[model.name] = voice
         self._why[id(voice)] = choice.why

@@ -1,4 +1,5 @@
-"""What a killed or failed run left undone, from the log alone (docs/decisions/0002-resume.md)."""
+"""Taking in a prompt with its attachments; and which prompt a killed or failed run left unfinished, from the log alone
+(docs/decisions/0002-resume.md)."""
 
 from __future__ import annotations
 
@@ -28,11 +29,11 @@ def find_unfinished(entries: Sequence[Entry], root: Path) -> Prompt | None:
     if at < 0:
         return None
     prompt, after = entries[at], entries[at + 1 :]
-    about = [e for e in after if e.metadata.get("ref") == prompt.id]
-    ended = [e.metadata.get("cause") for e in about if e.entry_type == LEG_ENDED]
+    related = [e for e in after if e.metadata.get("ref") == prompt.id]
+    ended = [e.metadata.get("cause") for e in related if e.entry_type == LEG_ENDED]
     if ended and ended[-1] not in RETRY:
         return None
-    resolutions = [e for e in about if e.entry_type == RESOLVED]
+    resolutions = [e for e in related if e.entry_type == RESOLVED]
     if any(e.metadata.get("blocked") for e in resolutions):
         return None
     last = _last_said(after)
@@ -54,8 +55,8 @@ def describe_unfinished(entries: Sequence[Entry]) -> str:
     if at < 0:
         return ""
     prompt = entries[at]
-    about = [e for e in entries[at + 1 :] if e.metadata.get("ref") == prompt.id]
-    if any(e.entry_type == LEG_ENDED or e.metadata.get("blocked") for e in about):
+    related = [e for e in entries[at + 1 :] if e.metadata.get("ref") == prompt.id]
+    if any(e.entry_type == LEG_ENDED or e.metadata.get("blocked") for e in related):
         return ""
     if final_reply(entries, prompt.id) is not None:
         return ""

@@ -54,10 +54,10 @@ def read_trace(path: Path) -> tuple[list[TraceLine], list[str]]:
 
 def group_by_turn(lines: Iterable[TraceLine]) -> list[list[TraceLine]]:
     """Lines by turn, the oldest turn first."""
-    found: dict[str, list[TraceLine]] = {}
+    by_turn: dict[str, list[TraceLine]] = {}
     for line in lines:
-        found.setdefault(line.turn, []).append(line)
-    return list(found.values())
+        by_turn.setdefault(line.turn, []).append(line)
+    return list(by_turn.values())
 
 
 def request_line(turn: Iterable[TraceLine], number: int) -> RequestLine:
@@ -79,9 +79,9 @@ def rebuild_request(line: RequestLine, entries: Iterable[Entry], folder: Path) -
     return Request(line.model, spans, messages, tools, line.parameters)
 
 
-def encode_request(line: RequestLine, made: Request, model: Model) -> tuple[bytes, bool]:
+def encode_request(line: RequestLine, request: Request, model: Model) -> tuple[bytes, bool]:
     """The bytes of a request, and whether they are the ones that were sent (same SHA-256)."""
-    data = model.encode(made)
+    data = model.encode(request)
     return data, hashlib.sha256(data).hexdigest() == line.sha
 
 

@@ -1,4 +1,5 @@
-"""THE choke point for model requests: whatever asks a model, and for whatever purpose, does it here."""
+"""THE choke point for model requests: whatever asks a model, and for whatever purpose, does it here. And the requests of a leg:
+what `message:before_send` may still change, and what of it stays in the log."""
 
 from __future__ import annotations
 

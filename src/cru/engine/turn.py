@@ -1,4 +1,4 @@
-"""What lives as long as a prompt, a turn, or the way to the next request."""
+"""Prompts and their queue, the turn that they start, and how a leg ends."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ SLOW = 0.25
 """Seconds of one step after which everything else has waited too long."""
 
 
-class Told:
-    """When a step was last told of: those around it are not to blame."""
+class LastSlowStep:
+    """When the person was last warned of a slow step, in the whole process: the steps around it are not to blame."""
 
     at = 0.0
 

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Generator
 from time import perf_counter
 from typing import Any, TypeAlias
 
-from cru.events.calling import SLOW, Told, cancels, from_outside
+from cru.events.calling import SLOW, LastSlowStep, cancels, from_outside
 from cru.events.errors import CancelledItself
 from cru.events.scope import SCOPE, Scope, begin
 
@@ -107,8 +107,8 @@ class _Steps:
 
     def _timed(self, began: float) -> None:
         now = perf_counter()
-        if now - began > SLOW and not self._told and Told.at < began:
-            Told.at, self._told = now, True
+        if now - began > SLOW and not self._told and LastSlowStep.at < began:
+            LastSlowStep.at, self._told = now, True
             self._tell(f"worked {(now - began) * 1000:.0f} ms without a pause, and everything else waited", "")
 
 

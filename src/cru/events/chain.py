@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.events.answers import PASS, STRENGTH, Answer, add, apply, stopped, strength
-from cru.events.calling import SLOW, Told, checked, described, finish, from_outside, in_thread
+from cru.events.calling import SLOW, LastSlowStep, checked, described, finish, from_outside, in_thread
 from cru.events.catalog import EventRow
 from cru.events.errors import BadAnswer
 from cru.events.journal import Heard, SkipReason
@@ -45,7 +45,18 @@ class Chain:
     """The state of one dispatch. `payload` is what the next group sees; `stopped_by` names who ended the chain."""
 
     __slots__ = (
-        "_allows", "_frame", "_stream", "_total", "edits", "heard", "injected_by", "payload", "row", "said", "stamp", "stopped_by",
+        "_allows",
+        "_frame",
+        "_stream",
+        "_total",
+        "contributions",
+        "edits",
+        "heard",
+        "injected_by",
+        "payload",
+        "row",
+        "stamp",
+        "stopped_by",
     )  # fmt: skip
 
     def __init__(self, row: EventRow, stamp: Stamp, payload: Struct, frame: Frame, stream: Stream) -> None:
@@ -53,7 +64,7 @@ class Chain:
         self.stamp = stamp
         self.payload = payload
         self.heard: list[Heard] = []
-        self.said: list[Contribution] = []
+        self.contributions: list[Contribution] = []
         self.edits: list[tuple[str, str]] = []
         self.stopped_by = ""
         self.injected_by: HandlerFunction | None = None
@@ -79,15 +90,15 @@ class Chain:
         """(whose answers count, who of them decided, the edits, whether failures decided). Of a stopped dispatch only what
         stopped it counts."""
         edits = tuple(self.edits)
-        if len(self.said) == 1:
-            only = self.said[0]
+        if len(self.contributions) == 1:
+            only = self.contributions[0]
             owners = (only.owner,)
             return owners, owners if only.strength else (), edits, only.failed
-        if not self.said:
+        if not self.contributions:
             return (), (), edits, False
-        top = max(s.strength for s in self.said)
-        most = [s for s in self.said if s.strength == top] if top else []
-        counting = most if top >= STRENGTH["deny"] else self.said
+        top = max(s.strength for s in self.contributions)
+        most = [s for s in self.contributions if s.strength == top] if top else []
+        counting = most if top >= STRENGTH["deny"] else self.contributions
         failed = bool(most) and all(s.failed for s in most)
         return (
             tuple(dict.fromkeys(s.owner for s in counting)),
@@ -130,7 +141,7 @@ class Chain:
             below.over = frame.below is None
         ms = int((perf_counter() - started) * 1_000_000) / 1000
         if plain and ms > SLOW_MS:
-            Told.at = perf_counter()
+            LastSlowStep.at = perf_counter()
             self._warn(handler, f"took {ms:.0f} ms on {self.row.name}, and everything else waited")
         return _HandlerRun(handler, answer, ms, error, refuses)
 
@@ -153,7 +164,7 @@ class Chain:
             if answer is PASS:
                 continue
             total = _beside(total, answer) if handler.lane == "commands" else add(total, answer)
-            self.said.append(Contribution(handler.owner, strength(answer), at_fault))
+            self.contributions.append(Contribution(handler.owner, strength(answer), at_fault))
             if answer.inject is not None:
                 self.injected_by = handler.call
             if answer.decision == "allow":
@@ -173,7 +184,7 @@ class Chain:
         row, before, edits = self.row, self.payload, len(self.edits)
         for change in answer.changes:
             if change.field not in row.writable:
-                answer = replace(answer, changes=tuple(one for one in answer.changes if one is not change))
+                answer = replace(answer, changes=tuple(other for other in answer.changes if other is not change))
                 rejected.append(f"`{change.field}` cannot be changed (only {', '.join(row.writable) or 'nothing'})")
                 continue
             try:
@@ -194,16 +205,16 @@ class Chain:
     def _void(self, changers: dict[str, Group], allows: dict[str, Group]) -> None:
         """An allow covers the input as its group left it, if those of the group who changed it allow it, too: another owner's change
         ends it otherwise (docs/decisions/0017)."""
-        gone = {
+        voided = {
             owner
             for owner, group in self._allows.items()
             if any(by != owner and (other != group or by not in allows) for by, other in changers.items())
         }
-        for owner in gone:
+        for owner in voided:
             del self._allows[owner]
         allowed = STRENGTH["allow"]
-        self.said = [s for s in self.said if s.strength != allowed or s.owner not in gone]
-        if gone and not self._allows and self._total.decision == "allow":
+        self.contributions = [s for s in self.contributions if s.strength != allowed or s.owner not in voided]
+        if voided and not self._allows and self._total.decision == "allow":
             self._total = replace(self._total, decision="none", reason="")
 
     def _failed(self, handler: Handler, error: str, refuses: bool) -> Answer:

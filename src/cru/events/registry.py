@@ -175,11 +175,11 @@ class HandlerRegistry:
 
     def drop_owner(self, owner: str) -> int:
         """Remove everything that an owner registered; returns how many."""
-        mine = [h for h in self._by_id.values() if h.owner == owner]
-        for handler in mine:
+        handlers = [h for h in self._by_id.values() if h.owner == owner]
+        for handler in handlers:
             del self._by_id[handler.id]
             self._forget(handler)
-        return len(mine)
+        return len(handlers)
 
     def holds_deltas(self, depth: int = 0) -> bool:
         """Whether a handler shows `display` instead of raw deltas to the faces of the agent at this depth."""
@@ -219,5 +219,5 @@ HELD = "agent:responded"
 def _did_you_mean(word: str, known: Any) -> str:
     from cru.config.closest import closest
 
-    found = closest(word, known)
-    return f"did you mean `{found}`?" if found else f"known: {', '.join(sorted(known))}"
+    near = closest(word, known)
+    return f"did you mean `{near}`?" if near else f"known: {', '.join(sorted(known))}"

@@ -1,4 +1,4 @@
-"""What a model reads and says: messages, tool calls, thinking, requests, usage."""
+"""What a model reads and says: messages, tool calls, thinking, requests, usage; and the deltas of its stream."""
 
 from __future__ import annotations
 
