@@ -129,5 +129,5 @@ ODD: dict[str, tuple[Any, CrushOutput, str]] = {
 def test_p_what_is_left_out_is_said(case: str) -> None:
     output, expected, told = ODD[case]
     got = of(output)
-    assert told in "; ".join(got.odd)
-    assert msgspec.structs.replace(got, odd=[]) == expected
+    assert told in "; ".join(got.warnings)
+    assert msgspec.structs.replace(got, warnings=[]) == expected

@@ -24,7 +24,11 @@ CANNOT_RUN, NOT_FOUND = 126, 127
 
 
 class Shebang(Struct, frozen=True):
-    """program: a path, or a name for the PATH · as_kernel: the kernel makes the same of the line."""
+    """The interpreter that a script names.
+
+    program: a path, or a name for the PATH
+    as_kernel: whether the kernel makes the same of the line
+    """
 
     program: str
     args: tuple[str, ...] = ()

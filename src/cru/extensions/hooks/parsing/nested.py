@@ -22,12 +22,17 @@ SHORT = {
 
 
 class NestedHandler(Struct, frozen=True):
-    """One handler where it stands. group: the table around it · one: its own · definition: what it says with what the group says about
-    it, canonical."""
+    """One handler where it stands.
+
+    group: the table around it
+    handler: its own
+    at, line: its place in the file
+    definition: what it says, with what the group says about it, canonical
+    """
 
     event: str
     group: dict[str, Any]
-    one: dict[str, Any]
+    handler: dict[str, Any]
     at: Path
     line: int
     definition: str
@@ -76,11 +81,11 @@ def _group(reading: Reading, shape: ConfigShape, event: str, at: Path, group: An
         )
 
 
-def has_no_subject(reading: Reading, one: NestedHandler, matcher: object, moments: Sequence[EventMapping]) -> bool:
+def has_no_subject(reading: Reading, one: NestedHandler, matcher: object, mappings: Sequence[EventMapping]) -> bool:
     """Whether there is nothing that a matcher could look at; told if there is a matcher all the same."""
-    if any(moment.subject is not None for moment in moments):
+    if any(mapping.subject is not None for mapping in mappings):
         return False
-    if matcher not in ("", "*") and any(moment.event for moment in moments):
+    if matcher not in ("", "*") and any(mapping.event for mapping in mappings):
         reading.wrong(
             f"a matcher has no effect on {one.event}", line=reading.line(*one.at[:-2], "matcher"), key="matcher"
         )

@@ -54,7 +54,7 @@ def read_entries(source: HookSource, events: Collection[str], env: Mapping[str, 
 
 def _entry(reading: Reading, handler: NestedHandler, env: Mapping[str, str]) -> HookEntry | None:
     """One handler; None if it is of no type. What keeps it from ever running is its `problem`."""
-    one, event = handler.one, handler.event
+    one, event = handler.handler, handler.event
     kind = one.get("type", "command")
     if not isinstance(kind, str) or kind not in TYPES:
         hint = did_you_mean(kind, TYPES) if isinstance(kind, str) else ""
@@ -108,7 +108,7 @@ def _bad_matcher(event: str, matcher: Any) -> str:
 
 def _timeout(reading: Reading, handler: NestedHandler, kind: str, env: Mapping[str, str]) -> float:
     """Seconds: what the handler says, else what its event or its type usually gets."""
-    event, given = handler.event, handler.one.get("timeout")
+    event, given = handler.event, handler.handler.get("timeout")
     usual = OF_EVENT.get(event) or OF_TYPE.get(kind) or TIMEOUT
     if event == "SessionEnd" and env.get(ENDING_VARIABLE, "").isdecimal():
         usual = float(env[ENDING_VARIABLE]) / 1000 or usual

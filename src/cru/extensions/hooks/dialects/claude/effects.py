@@ -22,7 +22,10 @@ NOT_YET = "`{}` is not available yet"
 
 
 class AnswerDraft(Struct):
-    """An answer while it is put together. odd: what a person should know."""
+    """An answer while it is put together.
+
+    warnings: what a person should know of the output
+    """
 
     decision: Decision = "none"
     halt: bool = False
@@ -32,13 +35,20 @@ class AnswerDraft(Struct):
     inject: str = ""
     result: str | None = None
     to_user: list[str] = field(default_factory=list)
-    odd: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 class EventEffect(Struct, frozen=True):
-    """What an event's hooks may do. exit2: what status 2 means; `user` shows stderr to the person, `failed` makes it a failure as any
-    other · block: what a block does, None: there is nothing to block · more: what the event's own part of the JSON does · plain:
-    text that is no JSON is context · context: `additionalContext` has a place · halts: `continue: false` ends the turn."""
+    """What the hooks of an event may do.
+
+    specific: the event's own part of the JSON
+    exit2: what status 2 means; `user` shows stderr to the person, `failed` makes it a failure as any other
+    block: what a block does; None: there is nothing to block
+    more: what the event's own part of the JSON does
+    plain: whether text that is no JSON is context
+    context: whether `additionalContext` has a place
+    halts: whether `continue: false` ends the turn
+    """
 
     specific: type[ClaudeEventOutput] = ClaudeEventOutput
     exit2: Literal["block", "user", "ignored", "failed"] = "ignored"
@@ -69,7 +79,7 @@ def continue_turn(draft: AnswerDraft, why: str, event: Event, facts: SessionFact
         facts.blocks["stop at"] = event.stamp.dispatch_seq
         count = facts.blocks["stop"] = count + 1
     if count > most:
-        draft.odd.append(
+        draft.warnings.append(
             f"Stop hooks have made the agent go on {most} times in a row, so it stops now ({CAP_VARIABLE})"
         )
     else:
@@ -109,11 +119,11 @@ def _on_question(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, fac
     if ruling is None:
         return
     if ruling.updated_permissions:
-        draft.odd.append(NOT_YET.format("updatedPermissions"))
+        draft.warnings.append(NOT_YET.format("updatedPermissions"))
     if ruling.behavior == "deny":
         draft.decision, draft.reason, draft.halt = "deny", ruling.message or BLOCKED, ruling.interrupt
     elif _differs(ruling.updated_input, event, facts):
-        draft.odd.append(
+        draft.warnings.append(
             f"{NOT_YET.format('updatedInput')} on PermissionRequest, so its answer does not count: PreToolUse has it"
         )
     else:
@@ -135,14 +145,14 @@ def _on_result(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, facts
     if output is UNSET and common.tool_name(event).startswith("mcp__"):
         output = specific.updated_mcp_tool_output
     elif specific.updated_mcp_tool_output is not UNSET:
-        draft.odd.append("`updatedMCPToolOutput` has an effect on tools of MCP servers only")
+        draft.warnings.append("`updatedMCPToolOutput` has an effect on tools of MCP servers only")
     if output is not UNSET and output is not None:
         draft.changes.append(Change("result", "set", tools.result_text(output)))
 
 
 def _on_opening(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, facts: SessionFacts) -> None:
     if isinstance(read.specific, out.ClaudeSessionStartOutput) and read.specific.initial_user_message:
-        draft.odd.append(NOT_YET.format("initialUserMessage"))
+        draft.warnings.append(NOT_YET.format("initialUserMessage"))
 
 
 EFFECTS: dict[str, EventEffect] = {

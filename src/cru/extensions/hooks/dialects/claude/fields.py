@@ -1,4 +1,4 @@
-"""What hooks of Claude Code read beside the common fields, and what their matchers look at: one function a moment."""
+"""What hooks of Claude Code read beside the common fields, and what their matchers look at: one function an event."""
 
 from __future__ import annotations
 

@@ -74,8 +74,15 @@ class ClaudeOutput(Struct, frozen=True, rename="camel"):
 
 
 class ParsedClaudeOutput(Struct, frozen=True):
-    """A run as it was understood. output, specific: its JSON, None if there is none that fits · plain: its text if that is no JSON
-    · exit2: the blocking status · stderr · wrong: why it counts as failed · odd: what a person should know."""
+    """A run as it was understood.
+
+    output, specific: its JSON, None and empty if there is none that fits
+    plain: its text if that is no JSON
+    exit2: whether it ended with the blocking status
+    stderr: without blanks around it
+    wrong: why it counts as failed
+    warning: what a person should know of the output
+    """
 
     output: ClaudeOutput | None = None
     specific: ClaudeEventOutput = ClaudeEventOutput()
@@ -83,7 +90,7 @@ class ParsedClaudeOutput(Struct, frozen=True):
     exit2: bool = False
     stderr: str = ""
     wrong: str = ""
-    odd: str = ""
+    warning: str = ""
 
 
 def parse_output(event: str, kind: type[ClaudeEventOutput], run: CommandResult) -> ParsedClaudeOutput:
@@ -92,13 +99,13 @@ def parse_output(event: str, kind: type[ClaudeEventOutput], run: CommandResult) 
     stderr = run.stderr.strip()
     output, specific, wrong = _parsed(event, kind, text)
     if run.exit == BLOCKING:
-        return ParsedClaudeOutput(output, specific, exit2=True, stderr=stderr, odd=wrong)
+        return ParsedClaudeOutput(output, specific, exit2=True, stderr=stderr, warning=wrong)
     if output is not None:
         return ParsedClaudeOutput(output, specific, stderr=stderr)
     if run.exit:
         first = stderr.partition("\n")[0]
         return ParsedClaudeOutput(wrong=f"exit status {run.exit}" + (f": {first}" if first else ""))
-    return ParsedClaudeOutput(plain=text, stderr=stderr, wrong=wrong, odd="" if wrong else _hidden(text))
+    return ParsedClaudeOutput(plain=text, stderr=stderr, wrong=wrong, warning="" if wrong else _hidden(text))
 
 
 def _parsed(event: str, kind: type[ClaudeEventOutput], text: str) -> tuple[ClaudeOutput | None, ClaudeEventOutput, str]:

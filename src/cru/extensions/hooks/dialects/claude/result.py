@@ -49,14 +49,14 @@ def to_hook_result(entry: HookEntry, event: Event, run: CommandResult, facts: Se
         return HookResult(Answer(context=(spill_text(read.stderr, facts),)))
     if read.exit2 and effect.exit2 == "ignored":
         return HookResult(answer=Answer(note=f"exit status 2 is ignored on {name}"))
-    draft = AnswerDraft(odd=[read.odd] if read.odd else [])
+    draft = AnswerDraft(warnings=[read.warning] if read.warning else [])
     _fill(draft, name, effect, read, event, facts)
     context = [spill_text(text, facts) for text in draft.context if text]
     if context and not event.row.context:
         facts.state(CarriedContext).texts += context
         context = []
     shown = "\n".join(spill_text(text, facts) for text in draft.to_user if text)
-    return HookResult(_answer(draft, context, read, facts), shown, "; ".join(draft.odd))
+    return HookResult(_answer(draft, context, read, facts), shown, "; ".join(draft.warnings))
 
 
 def _fill(
@@ -75,13 +75,13 @@ def _fill(
         draft.context.append(read.plain)
     added = read.specific.additional_context
     if added:
-        (draft.context if effect.context else draft.odd).append(
+        (draft.context if effect.context else draft.warnings).append(
             added if effect.context else f"`additionalContext` has no effect on {name}"
         )
     if output is None:
         return
     if output.decision == "block" and effect.block is None:
-        draft.odd.append(f"{name} cannot be blocked")
+        draft.warnings.append(f"{name} cannot be blocked")
     if output.system_message:
         draft.to_user.append(output.system_message)
     if output.continue_ is False:
@@ -101,7 +101,7 @@ def _stop(draft: AnswerDraft, name: str, effect: EventEffect, reason: str, event
     if reason and (not effect.halts or event.name == "turn:complete"):  # elsewhere the end of the turn says why
         draft.to_user.append(reason)
     if not effect.halts:
-        draft.odd.append(f"`continue: false` has no effect on {name}")
+        draft.warnings.append(f"`continue: false` has no effect on {name}")
         return
     draft.halt, draft.decision, draft.reason = True, "deny", reason or STOPPED
     draft.inject, draft.result = "", None

@@ -54,8 +54,8 @@ def _switched_off(value: Mapping[str, Any]) -> bool:
 
 
 def _entry(reading: Reading, events: Events, one: NestedHandler, off: bool) -> HookEntry:
-    kind = one.one.get("type", "command")
-    command = one.one.get("command")
+    kind = one.handler.get("type", "command")
+    command = one.handler.get("command")
     matcher, wrong = _matcher(reading, one, events)
     if not isinstance(kind, str) or kind not in TYPES:
         wrong = f"`type` must be one of {', '.join(TYPES)}"
@@ -66,7 +66,7 @@ def _entry(reading: Reading, events: Events, one: NestedHandler, off: bool) -> H
         kind=TYPES.get(str(kind), "command"), command=command if isinstance(command, str) else "", matcher=matcher,
         timeout=_timeout(reading, one), enabled=not off, include_sub_agents=one.event != "SessionEnd",
         definition=one.definition,
-        problem=wrong or describe_mistyped(one.one, {"async": bool}) or (NOT_ASYNC if one.one.get("async") else ""),
+        problem=wrong or describe_mistyped(one.handler, {"async": bool}) or (NOT_ASYNC if one.handler.get("async") else ""),
     )  # fmt: skip
 
 
@@ -87,8 +87,8 @@ def is_plain(matcher: str) -> bool:
 
 
 def _timeout(reading: Reading, one: NestedHandler) -> float:
-    key = next((key for key in SECONDS if key in one.one), SECONDS[0])
-    given = reading.typed(one.one, key, int, None, *one.at)
+    key = next((key for key in SECONDS if key in one.handler), SECONDS[0])
+    given = reading.typed(one.handler, key, int, None, *one.at)
     if one.event == "SessionEnd":
         return min(max(given or ENDING[0], LEAST), ENDING[1])
     return float(min(max(TIMEOUT if given is None else given, LEAST), MOST_SECONDS))

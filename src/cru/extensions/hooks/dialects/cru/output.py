@@ -35,7 +35,11 @@ INNER = {
 
 
 class CruOutput(Struct):
-    """The JSON object. changes: edits {field, op, value}, or a table field → new value · message: words for the person."""
+    """The JSON object.
+
+    changes: edits {field, op, value}, or a table field → new value
+    message: words for the person
+    """
 
     decision: str | None = None
     halt: bool = False

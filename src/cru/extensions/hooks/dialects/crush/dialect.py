@@ -134,47 +134,53 @@ def _on_tool(entry: HookEntry, event: Event, run: CommandResult, facts: SessionF
     judged = _by_exit(run)
     if judged is not None:
         return judged
-    said = parse_output(run.stdout)
+    output = parse_output(run.stdout)
     changes: tuple[Change, ...] = ()
-    if said.updated_input is not msgspec.UNSET:
-        if not isinstance(said.updated_input, dict):
-            said.odd.append("updated_input is not an object and is left out")
+    if output.updated_input is not msgspec.UNSET:
+        if not isinstance(output.updated_input, dict):
+            output.warnings.append("updated_input is not an object and is left out")
         elif _unread(event) is not None:
-            said.odd.append("the call's arguments are not an object, so updated_input is left out")
+            output.warnings.append("the call's arguments are not an object, so updated_input is left out")
         else:
             tool = common.tool_name(event)
-            changes = (Change("args", "merge", TOOLS.to_own(tool, said.updated_input)),)
-    return HookResult(_answer(said, changes, facts), warning="; ".join(said.odd))
+            changes = (Change("args", "merge", TOOLS.to_own(tool, output.updated_input)),)
+    return HookResult(_answer(output, changes, facts), warning="; ".join(output.warnings))
 
 
 def _on_prompt(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
     judged = _by_exit(run)
     if judged is not None:
         return judged
-    said = parse_output(run.stdout)
-    if said.decision == "allow":
-        said.decision = "none"  # there is no permission to give
-    text = said.updated_prompt
-    if text is not None and not text.strip() and not (said.halt or said.decision == "deny" or _carries(event, said)):
-        said.decision, said.reason = "deny", "empty prompt"
+    output = parse_output(run.stdout)
+    if output.decision == "allow":
+        output.decision = "none"  # there is no permission to give
+    text = output.updated_prompt
+    if (
+        text is not None
+        and not text.strip()
+        and not (output.halt or output.decision == "deny" or _carries(event, output))
+    ):
+        output.decision, output.reason = "deny", "empty prompt"
     changes = (Change("content", "set", text),) if text is not None else ()
-    rewrote = changes and not said.halt and said.decision != "deny" and text != getattr(event.payload, "content", "")
+    rewrote = (
+        changes and not output.halt and output.decision != "deny" and text != getattr(event.payload, "content", "")
+    )
     told = "rewrote the prompt" if rewrote else ""
-    return HookResult(_answer(said, changes, facts), to_user=told, warning="; ".join(said.odd))
+    return HookResult(_answer(output, changes, facts), to_user=told, warning="; ".join(output.warnings))
 
 
-def _carries(event: Event, said: CrushOutput) -> bool:
+def _carries(event: Event, output: CrushOutput) -> bool:
     """Whether an empty prompt still brings something."""
-    return bool(getattr(event.payload, "attachments", ()) or said.context or said.context_files)
+    return bool(getattr(event.payload, "attachments", ()) or output.context or output.context_files)
 
 
-def _answer(said: CrushOutput, changes: tuple[Change, ...], facts: SessionFacts) -> Answer:
+def _answer(output: CrushOutput, changes: tuple[Change, ...], facts: SessionFacts) -> Answer:
     """Reasons are those of a deny or a halt; files are named from where the hook ran."""
-    stops = said.halt or said.decision == "deny"
+    stops = output.halt or output.decision == "deny"
     made = Answer(
-        decision=said.decision, halt=said.halt, reason=said.reason if stops else "", changes=changes,
-        context=(said.context,) if said.context else (),
-        context_files=tuple(str(facts.cwd / path) for path in said.context_files),
+        decision=output.decision, halt=output.halt, reason=output.reason if stops else "", changes=changes,
+        context=(output.context,) if output.context else (),
+        context_files=tuple(str(facts.cwd / path) for path in output.context_files),
     )  # fmt: skip
     return PASS if made == PASS else made
 

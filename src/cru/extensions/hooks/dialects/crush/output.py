@@ -10,7 +10,7 @@ from cru.extensions.hooks.parsing import common
 
 
 class CrushOutput(Struct):
-    """The envelope as far as it could be read. updated_input: what was given, UNSET if nothing; odd: what was left out and why."""
+    """The envelope as far as it could be read. updated_input: what was given, UNSET if nothing; warnings: what was left out and why."""
 
     decision: Literal["none", "allow", "deny"] = "none"
     halt: bool = False
@@ -19,7 +19,7 @@ class CrushOutput(Struct):
     context_files: list[str] = field(default_factory=list)
     updated_input: Any | UnsetType = UNSET
     updated_prompt: str | None = None
-    odd: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 # A known key of the wrong type makes the whole envelope void; `context`, `context_files` and the updates have rules of their own.
@@ -34,44 +34,44 @@ DECISIONS: dict[str, Literal["none", "allow", "deny"]] = {"allow": "allow", "den
 
 
 def parse_output(stdout: str) -> CrushOutput:
-    """Read a hook's output. What is no object says nothing; what looks like one and cannot be read says nothing either, and `odd`
-    tells why."""
+    """Read a hook's output. What is no object says nothing; what looks like one and cannot be read says nothing either, and `warnings`
+    tell why."""
     text = stdout.strip(common.BLANK)
     if not text.startswith("{"):
         return CrushOutput()
     value, wrong = common.parse_json(text)
     if wrong:
-        return CrushOutput(odd=[wrong])
+        return CrushOutput(warnings=[wrong])
     if NESTED in value:
-        said = _nested(value[NESTED])
+        output = _nested(value[NESTED])
         beside = [key for key, one in value.items() if key.lower() in BESIDE and one]
-        said.odd += [f"`{key}` beside {NESTED} has no effect in Crush" for key in beside]
-        return said
+        output.warnings += [f"`{key}` beside {NESTED} has no effect in Crush" for key in beside]
+        return output
     given, void = _known(value, TYPES)
     if void:
-        return CrushOutput(odd=[void])
-    said = CrushOutput(
+        return CrushOutput(warnings=[void])
+    output = CrushOutput(
         halt=given.get("halt", False), reason=given.get("reason", ""), context=_context(given.get("context"))
     )
-    _decide(given.get("decision", ""), said, "decision")
-    _files(given.get("context_files"), said)
-    _prompt(given.get("updated_prompt"), said)
-    _patch(given.get("updated_input"), said, unwrap=True)
-    return said
+    _decide(given.get("decision", ""), output, "decision")
+    _files(given.get("context_files"), output)
+    _prompt(given.get("updated_prompt"), output)
+    _patch(given.get("updated_input"), output, unwrap=True)
+    return output
 
 
 def _nested(inner: Any) -> CrushOutput:
     """Claude's shape: only what stands inside counts."""
     if not isinstance(inner, dict):
-        return CrushOutput(odd=[f"`{NESTED}` is no object"] if inner is not None else [])
+        return CrushOutput(warnings=[f"`{NESTED}` is no object"] if inner is not None else [])
     given, void = _known(inner, NESTED_TYPES)
     if void:
-        return CrushOutput(odd=[f"{NESTED}: {void}"])
-    said = CrushOutput(reason=given.get("permissiondecisionreason", ""), context=given.get("additionalcontext", ""))
-    _decide(given.get("permissiondecision", ""), said, "permissionDecision")
-    _files(given.get("contextfiles"), said)
-    _patch(given.get("updatedinput"), said, unwrap=False)
-    return said
+        return CrushOutput(warnings=[f"{NESTED}: {void}"])
+    output = CrushOutput(reason=given.get("permissiondecisionreason", ""), context=given.get("additionalcontext", ""))
+    _decide(given.get("permissiondecision", ""), output, "permissionDecision")
+    _files(given.get("contextfiles"), output)
+    _patch(given.get("updatedinput"), output, unwrap=False)
+    return output
 
 
 def _known(value: dict[str, Any], types: dict[str, type]) -> tuple[dict[str, Any], str]:
@@ -86,11 +86,11 @@ def _known(value: dict[str, Any], types: dict[str, type]) -> tuple[dict[str, Any
     return given, ""
 
 
-def _decide(word: str, said: CrushOutput, key: str) -> None:
+def _decide(word: str, output: CrushOutput, key: str) -> None:
     if word.lower() in DECISIONS:
-        said.decision = DECISIONS[word.lower()]
+        output.decision = DECISIONS[word.lower()]
     else:
-        said.odd.append(f'`{key}` "{word}" means nothing to Crush (only allow and deny do)')
+        output.warnings.append(f'`{key}` "{word}" means nothing to Crush (only allow and deny do)')
 
 
 def _context(value: Any) -> str:
@@ -102,32 +102,32 @@ def _context(value: Any) -> str:
     return "\n".join(one for one in value if one)
 
 
-def _files(value: Any, said: CrushOutput) -> None:
+def _files(value: Any, output: CrushOutput) -> None:
     if value is None:
         return
     if not isinstance(value, list):
-        said.odd.append("context_files is no list and is left out")
+        output.warnings.append("context_files is no list and is left out")
         return
     for one in value:
         path = one.get("path") if isinstance(one, dict) else one
         if isinstance(path, str) and path:
-            said.context_files.append(path)
+            output.context_files.append(path)
         else:
-            said.odd.append(f"context_files: {one!r} is no path")
+            output.warnings.append(f"context_files: {one!r} is no path")
 
 
-def _prompt(value: Any, said: CrushOutput) -> None:
+def _prompt(value: Any, output: CrushOutput) -> None:
     if isinstance(value, str):
-        said.updated_prompt = value
+        output.updated_prompt = value
     elif value is not None:
-        said.odd.append("updated_prompt is no text and is left out")
+        output.warnings.append("updated_prompt is no text and is left out")
 
 
-def _patch(value: Any, said: CrushOutput, *, unwrap: bool) -> None:
+def _patch(value: Any, output: CrushOutput, *, unwrap: bool) -> None:
     """An object, or (`unwrap`) a text that holds one; the merge refuses anything else."""
     if value is None:
         return
     if unwrap and isinstance(value, str):
         inner, _ = common.parse_json(value)
         value = inner if isinstance(inner, dict) else value
-    said.updated_input = value
+    output.updated_input = value

@@ -65,7 +65,7 @@ def _switches(reading: Reading) -> GeminiSwitches:
 
 
 def _entry(reading: Reading, events: Events, one: NestedHandler, chained: bool) -> HookEntry:
-    said = one.one
+    said = one.handler
     command, name = said.get("command"), typed_value(said, "name", str, "")
     kind, wrong = said.get("type", "command"), ""
     if kind != "command":
@@ -109,7 +109,7 @@ def _matcher(reading: Reading, events: Events, one: NestedHandler) -> str:
 
 
 def _seconds(reading: Reading, one: NestedHandler) -> float:
-    said = reading.typed(one.one, "timeout", int, TIMEOUT, *one.at)
+    said = reading.typed(one.handler, "timeout", int, TIMEOUT, *one.at)
     if 0 < said < 1000:
         reading.wrong(
             f"`timeout` is {said} ms; Gemini counts milliseconds", line=reading.line(*one.at, "timeout"), key="timeout"
