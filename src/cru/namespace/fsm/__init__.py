@@ -111,4 +111,4 @@ def _find_machine(function: str, name: str) -> WorkflowMachine:
 def _announce_states() -> None:
     workflows = find_workflows(host().session.parts)
     if workflows is not None:
-        workflows.told = False
+        workflows.is_model_informed = False

@@ -30,7 +30,7 @@ class WorkflowMachine:
     owner: the plugin that defined it
     record: None until it is started
     problem: why what is saved is not understood, "" if it is
-    paused: no continuations until the next prompt of the user
+    is_paused: no continuations until the next prompt of the user
     """
 
     def __init__(self, definition: Definition, owner: Host) -> None:
@@ -38,7 +38,7 @@ class WorkflowMachine:
         self.owner = owner
         self.record: WorkflowRecord | None = None
         self.problem = ""
-        self.paused = False
+        self.is_paused = False
         self._warned: set[str] = set()
 
     @property
@@ -113,13 +113,13 @@ class WorkflowMachine:
             raise WorkflowError(texts.unknown_state(self.definition, self.record, self.problem))
         fresh = {"legs": 0, "rounds": 0, "total_legs": 0, "total_rounds": 0}
         self._write(msgspec.structs.replace(self.record, status="running", why="", **fresh))
-        self.paused = False
+        self.is_paused = False
         self._show(self.record.state)
 
     def reset(self) -> None:
         """Forget the run."""
         save_record(self.owner, self.name, None)
-        self.record, self.problem, self.paused = None, "", False
+        self.record, self.problem, self.is_paused = None, "", False
         self._show("")
 
     # what the agent does ----------------------------------------------------------------------------------------------------------
@@ -172,13 +172,13 @@ class WorkflowMachine:
         record.legs += 1
         record.total_legs += 1
         save_record(self.owner, self.name, record)
-        if not done or self.paused:
+        if not done or self.is_paused:
             return "", ""
         text, stops = await self._apply_limits()
         if text or stops or goes_on:
             return text, stops
         if stuck >= STUCK:
-            self.paused = True
+            self.is_paused = True
             where = f"workflow {self.name} waits in the state {state.name}"
             return "", f"{where}: {stuck} legs without progress; your next prompt goes on with it"
         return texts.continuation(self.definition, state, record), ""

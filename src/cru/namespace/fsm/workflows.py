@@ -52,7 +52,7 @@ class Workflows:
 
     machines: by name
     lost: by name, why a run that nobody defines binds the model all the same
-    told: whether the model knows the states as they are
+    is_model_informed: whether the model knows the states as they are
     _is_in_leg: whether the agent is at work
     _is_moving: whether a move was asked for in this batch
     _has_called_user: whether the agent handed over to the user in this leg
@@ -61,7 +61,7 @@ class Workflows:
     def __init__(self, parts: Parts) -> None:
         self.machines: dict[str, WorkflowMachine] = {}
         self.lost: dict[str, str] = {}
-        self.told = False
+        self.is_model_informed = False
         self._parts = parts
         self._cru = Host(PluginSession(parts, parts.store.folder), Plugin("cru", parts.store.folder, "cru"))
         self._warned: set[str] = set()
@@ -139,7 +139,7 @@ class Workflows:
         }
 
     async def _steer(self, machine: WorkflowMachine, typed: str) -> CommandResult:
-        self.told = False
+        self.is_model_informed = False
         return await command.run(machine, typed)
 
     # heard ------------------------------------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class Workflows:
         if event.stamp.is_continuation:
             return PASS
         for machine in self.machines.values():
-            machine.paused = False
+            machine.is_paused = False
         return self._state_briefs(event.payload.content)
 
     def _started(self, _event: Event) -> Answer:
@@ -180,11 +180,11 @@ class Workflows:
             return PASS
         for machine in self.running():
             machine.count_round()
-        return PASS if self.told else self._state_briefs()
+        return PASS if self.is_model_informed else self._state_briefs()
 
     def _state_briefs(self, prompt: str = "") -> Answer:
         """The states as they are now, with the task if the prompt is not just that."""
-        self.told = True
+        self.is_model_informed = True
         briefs = [
             texts.brief(machine.definition, machine.here, machine.record.task if machine.record.task != prompt else "")
             for machine in self.running()
@@ -236,7 +236,7 @@ class Workflows:
         return Answer(context=tuple(notes)) if notes else PASS
 
     def _compacted(self, _event: Event) -> Answer:
-        self.told = False
+        self.is_model_informed = False
         return PASS
 
     async def _leg_over(self, event: Event[payloads.TurnComplete]) -> Answer:
@@ -257,7 +257,7 @@ class Workflows:
     def _stop(self, _event: Event) -> Answer:
         """`/stop`: nothing goes on by itself until the user's next prompt."""
         for machine in self.machines.values():
-            machine.paused = True
+            machine.is_paused = True
         return PASS
 
 
