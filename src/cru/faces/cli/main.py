@@ -15,7 +15,7 @@ def main() -> None:
         return
     import gc
 
-    gc.disable()  # nothing that is loaded at start becomes garbage; start.loaded turns it on again
+    gc.disable()  # nothing that is loaded at start becomes garbage; console.end_startup turns it on again
     try:
         from cru.faces.cli.entry import run_and_exit
 

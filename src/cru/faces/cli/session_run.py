@@ -62,7 +62,8 @@ class OpenRun(NamedTuple):
 async def open_run(
     start: Start, parsed: Parsed, face: TextFace | JsonFace, command: str = ""
 ) -> AsyncIterator[OpenRun]:
-    """Build a session for the block; afterwards its end is announced and every connection closed. `command`: how it calls itself."""
+    """Build a session for the block; afterwards its end is announced and every connection closed. `command`: what
+    others are told who find the context held."""
     built = build(start, asker=_asker_for(parsed), command=command or f"cru -C {start.context}", watch=face.watch)
     face.dress(built.settings.of(FaceSettings))
     end_startup()
