@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cru.shell.parser import parse
-from cru.shell.syntax import Compound, CompoundKind, Node, Part, PartKind, Redirection, SimpleCommand, Word
+from cru.shell.syntax import Compound, CompoundKind, Part, PartKind, Redirection, ShellNode, SimpleCommand, Word
 from cru.shell.word_reader import DEEPEST
 
 PIECES = [
@@ -57,7 +57,7 @@ def test_any_text_is_read_and_every_place_is_right(source: str) -> None:
     assert parsed.problem is None or 0 <= parsed.problem.at <= len(source)
 
 
-def check_places(source: str, node: Node) -> None:
+def check_places(source: str, node: ShellNode) -> None:
     here = source[node.start : node.end]
     if isinstance(node, Word) and node.source:
         assert node.source == here

@@ -24,12 +24,12 @@ from cru.shell.syntax import (
     Compound,
     CompoundKind,
     Misplaced,
-    Node,
     ParsedShell,
     Part,
     PartKind,
     Pipeline,
     Redirection,
+    ShellNode,
     SimpleCommand,
     Unreadable,
     Word,
@@ -101,7 +101,7 @@ def _unclear_places(parsed: ParsedShell) -> Iterator[tuple[int, str]]:
             yield node.end, "a brace expansion"
 
 
-def _why_unclear(node: Node) -> str:
+def _why_unclear(node: ShellNode) -> str:
     if isinstance(node, Part):
         if node.kind is PartKind.PROCESS:
             return "an input redirection" if node.value.startswith("<") else "a redirection to a file"

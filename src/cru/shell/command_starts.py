@@ -11,12 +11,12 @@ from cru.shell.parser import parse
 from cru.shell.syntax import (
     Compound,
     CompoundKind,
-    Node,
     Part,
     PartKind,
     Pipeline,
     Redirection,
     Script,
+    ShellNode,
     SimpleCommand,
     Word,
 )
@@ -58,7 +58,7 @@ def find_command_starts(source: str, env: Mapping[str, str]) -> list[CommandStar
     return follower.starts
 
 
-def _is_left_out(node: Node) -> bool:
+def _is_left_out(node: ShellNode) -> bool:
     if isinstance(node, Part) and node.kind is PartKind.COMPUTED:
         return not _NESTED.isdisjoint(node.value[2:-1])
     if isinstance(node, Part | Compound):

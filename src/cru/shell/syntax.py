@@ -57,24 +57,24 @@ class CompoundKind(Enum):
     COPROCESS = "coproc"
 
 
-class Node(Struct):
+class ShellNode(Struct):
     """start, end: characters of the source; `end` is that of the text for what was not read to its end"""
 
     start: int
     end: int
 
-    def children(self) -> Sequence[Node]:
+    def children(self) -> Sequence[ShellNode]:
         """The nodes in it, in the order of the source."""
         return ()
 
-    def walk(self) -> Iterator[Node]:
+    def walk(self) -> Iterator[ShellNode]:
         """The node and all that is in it, outer ones first."""
         yield self
         for child in self.children():
             yield from child.walk()
 
 
-class Part(Node):
+class Part(ShellNode):
     """A part of a word.
 
     quoted: it stands in quotes or behind a backslash
@@ -89,7 +89,7 @@ class Part(Node):
     words: list[Word] = field(default_factory=list)
     body: Script | None = None
 
-    def children(self) -> Sequence[Node]:
+    def children(self) -> Sequence[ShellNode]:
         return self.words if self.body is None else (self.body,)
 
     @property
@@ -98,13 +98,13 @@ class Part(Node):
         return self.value.strip("${}") if self.kind is PartKind.VARIABLE else self.value
 
 
-class Word(Node):
+class Word(ShellNode):
     """source: as it is written, "" while it is not read to its end"""
 
     parts: list[Part] = field(default_factory=list)
     source: str = ""
 
-    def children(self) -> Sequence[Node]:
+    def children(self) -> Sequence[ShellNode]:
         return self.parts
 
     @property
@@ -126,7 +126,7 @@ class Word(Node):
         )
 
 
-class Redirection(Node):
+class Redirection(ShellNode):
     """operator: such as `>>`
     stream: the number or `{name}` before it, "" for none
     target: the word behind it, None if it was not read
@@ -138,22 +138,22 @@ class Redirection(Node):
     target: list[Word] = field(default_factory=list)
     document: list[Part] = field(default_factory=list)
 
-    def children(self) -> Sequence[Node]:
+    def children(self) -> Sequence[ShellNode]:
         return (*self.target, *self.document)
 
 
-class SimpleCommand(Node):
+class SimpleCommand(ShellNode):
     """A program or builtin with its arguments."""
 
     assignments: list[Word] = field(default_factory=list)
     words: list[Word] = field(default_factory=list)
     redirections: list[Redirection] = field(default_factory=list)
 
-    def children(self) -> Sequence[Node]:
+    def children(self) -> Sequence[ShellNode]:
         return sorted((*self.assignments, *self.words, *self.redirections), key=_start)
 
 
-class Compound(Node):
+class Compound(ShellNode):
     """words: names, lists, patterns, conditions
     bodies: the commands in it
     """
@@ -163,11 +163,11 @@ class Compound(Node):
     bodies: list[Script] = field(default_factory=list)
     redirections: list[Redirection] = field(default_factory=list)
 
-    def children(self) -> Sequence[Node]:
+    def children(self) -> Sequence[ShellNode]:
         return sorted((*self.words, *self.bodies, *self.redirections), key=_start)
 
 
-class Pipeline(Node):
+class Pipeline(ShellNode):
     """prefix: `!` and `time`
     operator: what stands behind it: `;`, `&`, `&&`, `||`, a line end, "" for nothing
     """
@@ -176,16 +176,16 @@ class Pipeline(Node):
     commands: list[SimpleCommand | Compound] = field(default_factory=list)
     operator: str = ""
 
-    def children(self) -> Sequence[Node]:
+    def children(self) -> Sequence[ShellNode]:
         return self.commands
 
 
-class Script(Node):
+class Script(ShellNode):
     """A list of commands."""
 
     pipelines: list[Pipeline] = field(default_factory=list)
 
-    def children(self) -> Sequence[Node]:
+    def children(self) -> Sequence[ShellNode]:
         return self.pipelines
 
 
@@ -219,5 +219,5 @@ class ParsedShell(Struct):
     problem: Unreadable | None = None
 
 
-def _start(node: Node) -> int:
+def _start(node: ShellNode) -> int:
     return node.start

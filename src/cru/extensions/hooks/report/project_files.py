@@ -65,10 +65,10 @@ def _of_program(words: list[str]) -> Iterator[str]:
         yield first
     if name in PLAIN_PROGRAMS:
         return
-    given = next((word for word in words[1:] if not word.startswith("-")), "")
-    options = words[1 : words.index(given)] if given else []
+    argument = next((word for word in words[1:] if not word.startswith("-")), "")
+    options = words[1 : words.index(argument)] if argument else []
     if name in SHELLS and options and "c" in options[-1]:
-        yield from _of_source(given)
-    elif is_listed(name, CODE_RUNNERS) and not given.startswith(ELSEWHERE) and SCRIPT.fullmatch(given):
-        yield given
+        yield from _of_source(argument)
+    elif is_listed(name, CODE_RUNNERS) and not argument.startswith(ELSEWHERE) and SCRIPT.fullmatch(argument):
+        yield argument
     yield from (word for word in words[1:] if _PROJECT.match(word) and not any(char.isspace() for char in word))

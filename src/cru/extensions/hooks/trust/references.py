@@ -56,8 +56,12 @@ _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))", re.ASCII)
 
 
 class References(Struct):
-    """paths: what the words may mean, whether it is there or not · data: of these, files that may change · unseen: what they do not tell,
-    for a person."""
+    """What a hook's words say of the files that it runs.
+
+    paths: what the words may mean, whether it is there or not
+    data: of these, files that may change
+    unseen: what the words do not tell, for a person
+    """
 
     paths: list[str] = field(default_factory=list)
     data: list[str] = field(default_factory=list)

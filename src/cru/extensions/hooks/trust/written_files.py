@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from cru.shell.parser import parse
-from cru.shell.syntax import Compound, CompoundKind, Node, Part, PartKind, Redirection, SimpleCommand, Word
+from cru.shell.syntax import Compound, CompoundKind, Part, PartKind, Redirection, ShellNode, SimpleCommand, Word
 
 Span: TypeAlias = tuple[int, int]
 
@@ -43,7 +43,7 @@ def strip_written_files(command: str) -> str:
     return command if _STREAMS.search(rest) else rest
 
 
-def _is_uncertain(node: Node) -> bool:
+def _is_uncertain(node: ShellNode) -> bool:
     if isinstance(node, Redirection):
         return node.operator.startswith("<<") or any(word.source.startswith("#") for word in node.target)
     if not isinstance(node, Part):
@@ -55,7 +55,7 @@ def _is_uncertain(node: Node) -> bool:
     )
 
 
-def _written(node: Node) -> Iterator[Span]:
+def _written(node: ShellNode) -> Iterator[Span]:
     """Where the names of files stand that this node writes, with the stream's number."""
     if isinstance(node, Redirection) and node.operator in _WRITING and _is_plain_name(node.target[0]):
         yield node.start + node.operator.startswith("&"), node.end
