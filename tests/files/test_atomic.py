@@ -39,3 +39,12 @@ def test_a_link_is_refused_where_nobody_may_choose_what_is_written_to(tmp_path: 
     with pytest.raises(OSError, match="symbolic links"):
         replace_file(link, b"new", follow=False)
     assert target.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize(("keep_mode", "mode"), [(True, 0o644), (False, 0o600)])
+def test_an_existing_file_keeps_its_mode_or_becomes_private(tmp_path: Path, keep_mode: bool, mode: int) -> None:
+    path = tmp_path / "notes.md"
+    path.write_text("old")
+    path.chmod(0o644)
+    replace_file(path, b"new", keep_mode=keep_mode)
+    assert (path.read_text(), path.stat().st_mode & 0o777) == ("new", mode)

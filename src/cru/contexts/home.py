@@ -201,7 +201,7 @@ class Home:
         path = self.path / REFLECTION
         with write_errors(path):
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            replace_file(path, data)
+            replace_file(path, data, keep_mode=False)
 
     def send(self, message: InboxMessage) -> None:
         """Put a message into the inbox of the context `message.to`, whose folder is made if it is missing."""

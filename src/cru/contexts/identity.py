@@ -63,7 +63,12 @@ def update_meta(folder: Path, new: Mapping[str, int]) -> None:
     """Set keys; 0 takes a key away. The file is there: opening a context makes it. Raises StoreUnwritable, StoreUnreadable."""
     kept = {key: value for key, value in read_meta(folder).items() if key not in new}
     with write_errors(folder / META):
-        replace_file(folder / META, msgspec.json.encode({**kept, **{k: v for k, v in new.items() if v}}), follow=False)
+        replace_file(
+            folder / META,
+            msgspec.json.encode({**kept, **{k: v for k, v in new.items() if v}}),
+            follow=False,
+            keep_mode=False,
+        )
 
 
 def _read(path: Path) -> dict[str, object]:
@@ -77,7 +82,7 @@ def _write(path: Path, meta: dict[str, object], *, replace: bool, broken: bool) 
     if broken:
         set_aside(path, "corrupt")
     if replace:
-        replace_file(path, data, follow=False)
+        replace_file(path, data, follow=False, keep_mode=False)
     elif not create_file(path, data, sync=False):
         meta = _read(path)  # another process was faster
     return str(meta["session_id"])

@@ -33,7 +33,7 @@ def rotate(log: Log, archive: Path) -> int:
         if not _ends_with(archive, data):
             append_lines(archive, data, sync=True)
     with write_errors(log.path):
-        replace_file(log.path, b"".join(kept) + content[len(data) :], follow=False)
+        replace_file(log.path, b"".join(kept) + content[len(data) :], follow=False, keep_mode=False)
     log.refresh()
     return moved
 

@@ -212,7 +212,7 @@ def _write(path: Path, raw: dict[str, object]) -> None:
     _, broken = _read(path)
     if broken:
         set_aside(path, "corrupt")
-    replace_file(path, msgspec.json.format(msgspec.json.encode(raw), indent=2) + b"\n")
+    replace_file(path, msgspec.json.format(msgspec.json.encode(raw), indent=2) + b"\n", keep_mode=False)
 
 
 def _contexts(raw: dict[str, object]) -> list[object]:

@@ -216,7 +216,7 @@ class FileContext:
             if name == SUMMARY and not text:
                 path.unlink(missing_ok=True)
             else:
-                replace_file(path, text.encode("utf-8", "replace"), follow=name in LINKABLE)
+                replace_file(path, text.encode("utf-8", "replace"), follow=name in LINKABLE, keep_mode=False)
 
     def transcript(self, entries: Iterable[Entry]) -> None:
         from cru.files.regular import append_lines

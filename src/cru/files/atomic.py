@@ -26,15 +26,16 @@ def replace_file(
     data: bytes,
     *,
     new_mode: int = PRIVATE,
+    keep_mode: bool = True,
     follow: bool = True,
     make_folders: bool = False,
     in_place: bool = False,
     sync: bool = True,
 ) -> None:
-    """Write through a temporary file in the same folder, then rename it. An existing file keeps its permission bits.
-    Raises OSError; the old content is then still there, unless it could only be written in place.
+    """Write through a temporary file in the same folder, then rename it. Raises OSError; the old content is then still there, unless it could only be written in place.
 
     new_mode: permission bits of a file that is new, less the umask
+    keep_mode: an existing file keeps its permission bits; without it it gets `new_mode`
     follow: a link's target is replaced; without it a link is refused
     make_folders: missing folders are made
     in_place: the owner is kept, and a file that no rename can replace is written to directly
@@ -48,7 +49,7 @@ def replace_file(
     except FileNotFoundError:
         old = None
     try:
-        temporary = _write_temporary(path, data, new_mode, old, keep_owner=in_place, sync=sync)
+        temporary = _write_temporary(path, data, new_mode, old if keep_mode else None, keep_owner=in_place, sync=sync)
         _rename(temporary, path)
     except OSError as error:
         if not in_place or old is None or error.errno not in _NO_RENAME:

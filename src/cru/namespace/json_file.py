@@ -47,7 +47,7 @@ def update(path: Path, change: Callable[[dict[str, object]], T], rescue: Rescue 
             result = change(value)
             after = msgspec.json.encode(value)
             if after != before:
-                replace_file(path, after)
+                replace_file(path, after, keep_mode=False)
     except OSError as error:
         hint = (
             "check the folder's permissions"
@@ -66,7 +66,7 @@ def _set_aside(path: Path, why: str, rescued: dict[str, object]) -> dict[str, ob
     try:
         notice = f"kept as {set_aside(path, 'corrupt')}"
         if rescued:
-            replace_file(path, msgspec.json.encode(rescued))
+            replace_file(path, msgspec.json.encode(rescued), keep_mode=False)
     except OSError as error:
         notice = f"cannot be kept aside: {error.strerror}"
     here.session.parts.bus.stream.warn(f"{path} is not understood: {why}; {notice}", here.plugin.name)

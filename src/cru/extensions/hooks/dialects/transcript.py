@@ -64,7 +64,7 @@ class Transcript:
 
     def _anew(self, entries: Sequence[Entry]) -> None:
         self._line = ""
-        replace_file(self.path, self._lines(entries))
+        replace_file(self.path, self._lines(entries), keep_mode=False)
         self._last = entries[-1].id if entries else ""
 
     def _lines(self, entries: Iterable[Entry]) -> bytes:

@@ -32,7 +32,7 @@ def spill_text(text: str, about: SessionFacts) -> str:
     shown = f"{text[:PREVIEW]}\n[… {len(text) - PREVIEW:,} more characters"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_file(path, data)
+        replace_file(path, data, keep_mode=False)
     except OSError as error:
         return f"{shown}; they could not be saved: {error.strerror}]"
     return f"[{len(text):,} characters from a hook; all of them are in {path}]\n{shown} in the file]"
