@@ -157,8 +157,8 @@ async def _run(
 
     errors = RelayedErrors()
     with open_terminal(where.lend, errors, clear_line="CHIBI_TOOL_NAME" in env) as terminal:
-        given = stdin if stdin is not None else b"" if terminal is None else terminal.fd
-        program = Program((str(executable.path),), where.cwd, env, given, own_session=terminal is None)
+        source = stdin if stdin is not None else b"" if terminal is None else terminal.fd
+        program = Program((str(executable.path),), where.cwd, env, source, own_session=terminal is None)
         wait = Child.wait if terminal is None else terminal.wait
         ended = await run_program(program, seconds, TextCapture(emit), errors, wait=wait)
     if terminal is not None and terminal.was_lent:

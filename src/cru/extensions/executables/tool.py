@@ -33,12 +33,12 @@ class ExecutableTool:
     def check(self, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
         """Raises ArgumentError."""
         try:
-            given = msgspec.json.decode(arguments or "{}") if isinstance(arguments, str) else dict(arguments)
+            decoded = msgspec.json.decode(arguments or "{}") if isinstance(arguments, str) else dict(arguments)
         except (msgspec.DecodeError, RecursionError) as error:
             raise ArgumentError(f"not JSON: {error}") from error
-        if not isinstance(given, dict):
+        if not isinstance(decoded, dict):
             raise ArgumentError("the arguments must be an object")
-        return given
+        return decoded
 
     def subject(self, args: Mapping[str, Any]) -> str:
         """What the plugin says that a call is about (`summary_params`)."""

@@ -37,10 +37,10 @@ def stamp_files(where: HookLocations) -> FilesStamp:
     found = []
     for path in map(os.fspath, (*(path for _, _, path in find_places(where)), where.home / "trust.json")):
         try:
-            about = os.stat(path)
+            status = os.stat(path)
         except OSError:
             continue
-        found.append((path, about.st_mtime_ns, about.st_size, about.st_ino))
+        found.append((path, status.st_mtime_ns, status.st_size, status.st_ino))
     return tuple(found)
 
 

@@ -227,9 +227,9 @@ class SessionHooks:
 
         secret = self.facts.secret_names if entry.of_project else ()
         merged = {**{name: value for name, value in self.facts.env.items() if name not in secret}, **env}
-        given = {name: value for name, value in merged.items() if value is not None}
+        environment = {name: value for name, value in merged.items() if value is not None}
         rules = self._dialects[entry.dialect].launch
-        return await run_hook_command(entry, stdin, given, self.facts.cwd / entry.cwd, rules)
+        return await run_hook_command(entry, stdin, environment, self.facts.cwd / entry.cwd, rules)
 
     def redact(self, result: HookResult) -> HookResult:
         if self._redact is None:

@@ -56,15 +56,15 @@ def _shown(message: Message) -> dict[str, object]:
 
 def change_request(context: HookAnswerContext, answer: Mapping[str, object]) -> Answer:
     """`{"request_body": {…}}`: what it changes of `model`, of parameters, and for this one request of `messages` holds"""
-    given = answer.get("request_body")
-    if given is None:
+    body = answer.get("request_body")
+    if body is None:
         return PASS
-    if not isinstance(given, Mapping):
+    if not isinstance(body, Mapping):
         context.problems.append("`request_body` is no object and is left out")
         return PASS
     before: dict[str, Any] = request_body(context.event, context.facts)
     changes: list[Change] = []
-    new = {key: value for key, value in given.items() if key not in before or before[key] != value}
+    new = {key: value for key, value in body.items() if key not in before or before[key] != value}
     if isinstance(new.get("model"), str):
         changes.append(Change("model", "set", new["model"]))
     if "messages" in new:
@@ -79,18 +79,18 @@ def change_request(context: HookAnswerContext, answer: Mapping[str, object]) -> 
     return Answer(changes=tuple(changes)) if changes else PASS
 
 
-def _messages(context: HookAnswerContext, shown: Sequence[Mapping[str, Any]], given: object) -> list[Change]:
+def _messages(context: HookAnswerContext, shown: Sequence[Mapping[str, Any]], asked: object) -> list[Change]:
     """Those that it left alone stay what they are, with their thinking; the others are read."""
     payload = context.event.payload
     assert isinstance(payload, MessageBeforeSend)
-    if not isinstance(given, list) or not all(_is_message(message) for message in given):
+    if not isinstance(asked, list) or not all(_is_message(message) for message in asked):
         context.problems.append("`messages` cannot be read and are left out")
         return []
-    if any(message["role"] == "system" and message != shown[0] for message in given):
+    if any(message["role"] == "system" and message != shown[0] for message in asked):
         context.problems.append("the system prompt is changed with pre_system_prompt and post_system_prompt")
     unchanged = list(zip(shown[1:], payload.messages, strict=True))
     messages: list[Message] = []
-    for message in given:
+    for message in asked:
         same = next((pair for pair in unchanged if pair[0] == message), None)
         if same is not None:
             unchanged.remove(same)

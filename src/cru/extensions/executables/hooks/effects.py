@@ -95,12 +95,12 @@ def block_or_change_call(context: HookAnswerContext, answer: Mapping[str, object
     if answer.get("block") is True:
         return context.last_word(cancel(context.text(answer, "message") or BLOCKED))
     check_answer(answer, ("block", "message", "arguments"))
-    given = answer.get("arguments")
-    if given is None:
+    arguments = answer.get("arguments")
+    if arguments is None:
         return PASS
-    if not isinstance(given, Mapping):
+    if not isinstance(arguments, Mapping):
         raise HookFailed("`arguments` of its answer is no object")
-    return _set("args", dict(given))
+    return _set("args", dict(arguments))
 
 
 def refuse_call(context: HookAnswerContext, answer: Mapping[str, object]) -> Answer:
@@ -168,13 +168,13 @@ def steer_loop(context: HookAnswerContext, answer: Mapping[str, object]) -> Answ
 def _fuel(context: HookAnswerContext, answer: Mapping[str, object]) -> int | None:
     """What is left now; None if nothing was said, or nothing limits it."""
     now: int = context.event.payload.fuel if context.dispatch.fuel is None else context.dispatch.fuel
-    given, delta = answer.get("fuel"), answer.get("fuel_delta")
-    for key, value in (("fuel", given), ("fuel_delta", delta)):
+    fuel, delta = answer.get("fuel"), answer.get("fuel_delta")
+    for key, value in (("fuel", fuel), ("fuel_delta", delta)):
         if value is not None and type(value) is not int:
             context.problems.append(f"`{key}` is no whole number and is left out")
-    if now < 0 or (type(given) is not int and type(delta) is not int):
+    if now < 0 or (type(fuel) is not int and type(delta) is not int):
         return None
-    left = given if type(given) is int else now
+    left = fuel if type(fuel) is int else now
     return max(0, left + (delta if type(delta) is int and context.event.name == "tool:batch_completed" else 0))
 
 

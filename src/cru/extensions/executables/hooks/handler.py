@@ -66,13 +66,13 @@ class ProgramHookHandler:
 def register(host: Host, executable: Executable, where: ProgramContext) -> None:
     """Put a plugin's hooks on the bus, in its name: one handler for each tool entry that registered the hook. What will never be called is
     kept for the list of plugins. Names that are no hooks are left to whoever reads the schema."""
-    wanted = [
+    pairs = [
         (tool.name, BY_NAME[name]) for tool in executable.tools for name in dict.fromkeys(tool.hooks) if name in BY_NAME
     ]
-    if not wanted:
+    if not pairs:
         return
     facts = host.session.family_state(SHARED, lambda: LegFacts(host.session.parts, where.home, where.verbose))
-    for tool, hook in wanted:
+    for tool, hook in pairs:
         handler = ProgramHookHandler(hook, executable, tool, facts, where)
         on_error = executable.on_error if hook.events == CALL else "pass"
         for event in hook.events:
@@ -80,7 +80,7 @@ def register(host: Host, executable: Executable, where: ProgramContext) -> None:
                 event, handler, lane="executables", priority=PRIORITY + hook.step, limit=SECONDS,
                 where=f"{executable.path} {hook.name}", on_error=on_error, hook=hook.name,
             )  # fmt: skip
-    hooks = {hook.name: hook for _, hook in wanted}
+    hooks = {hook.name: hook for _, hook in pairs}
     for observed in dict.fromkeys(observed for hook in hooks.values() for observed in hook.observes):
         host.listen(observed.value, facts.observe, priority=LAST, where=f"{executable.path} (looks on)")
     reasons = dict.fromkeys(hook.later for hook in hooks.values() if hook.later)

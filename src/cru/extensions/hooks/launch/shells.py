@@ -45,14 +45,14 @@ USUAL_PLACES = "/bin:/usr/bin:/usr/local/bin"
 def choose(system: System, which: Which, shells: Sequence[str], named: str = "") -> tuple[str, ...]:
     """The program and its arguments before the command's text: of the first of `shells` that is there, or of the one that an entry asks
     for. Raises NoShell."""
-    wanted = NAMED[system].get(named, (named,)) if named else shells
-    for shell in wanted:
+    names = NAMED[system].get(named, (named,)) if named else shells
+    for shell in names:
         for program in PROGRAMS.get(shell, ()):
-            found = which(program)
-            if found:
-                return (found, *ARGUMENTS[shell])
-    hint = f"install {wanted[0]}" + (', or: pip install "cru[shell]"' if "brush" in wanted else "")
-    raise NoShell(f"there is no {' or '.join(wanted)} to run it", hint)
+            path = which(program)
+            if path:
+                return (path, *ARGUMENTS[shell])
+    hint = f"install {names[0]}" + (', or: pip install "cru[shell]"' if "brush" in names else "")
+    raise NoShell(f"there is no {' or '.join(names)} to run it", hint)
 
 
 @lru_cache(maxsize=16)

@@ -131,11 +131,11 @@ def is_lua_file(text: str) -> bool:
 def number_entries(entries: Sequence[HookEntry]) -> list[HookEntry]:
     """The same entries; those that share an id get a number each, so that no name means two things."""
     total = Counter(entry.id for entry in entries)
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     numbered = []
     for entry in entries:
-        seen[entry.id] += 1
-        numbered.append(replace(entry, id=f"{entry.id}-{seen[entry.id]}") if total[entry.id] > 1 else entry)
+        counts[entry.id] += 1
+        numbered.append(replace(entry, id=f"{entry.id}-{counts[entry.id]}") if total[entry.id] > 1 else entry)
     return numbered
 
 

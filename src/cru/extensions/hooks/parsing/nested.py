@@ -70,24 +70,24 @@ def _group(reading: Reading, shape: ConfigShape, event: str, at: Path, group: An
         return
     report_unknown_keys(reading, group, shape.group, at)
     around = {key: value for key, value in group.items() if key != "hooks"}
-    for number, one in enumerate(group["hooks"]):
+    for number, handler in enumerate(group["hooks"]):
         inner = (*at, "hooks", number)
-        if not isinstance(one, dict):
+        if not isinstance(handler, dict):
             reading.wrong(f"{event}: a handler must be an object", line=reading.line(*inner), kind=ProblemKind.PART)
             continue
-        report_unknown_keys(reading, one, shape.handler, inner)
+        report_unknown_keys(reading, handler, shape.handler, inner)
         yield NestedHandler(
-            event, group, one, inner, reading.line(*inner), canonical_definition({**around, "handler": one})
+            event, group, handler, inner, reading.line(*inner), canonical_definition({**around, "handler": handler})
         )
 
 
-def has_no_subject(reading: Reading, one: NestedHandler, matcher: object, mappings: Sequence[EventMapping]) -> bool:
+def has_no_subject(reading: Reading, handler: NestedHandler, matcher: object, mappings: Sequence[EventMapping]) -> bool:
     """Whether there is nothing that a matcher could look at; told if there is a matcher all the same."""
     if any(mapping.subject is not None for mapping in mappings):
         return False
     if matcher not in ("", "*") and any(mapping.event for mapping in mappings):
         reading.wrong(
-            f"a matcher has no effect on {one.event}", line=reading.line(*one.at[:-2], "matcher"), key="matcher"
+            f"a matcher has no effect on {handler.event}", line=reading.line(*handler.at[:-2], "matcher"), key="matcher"
         )
     return True
 

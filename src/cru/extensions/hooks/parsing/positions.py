@@ -37,7 +37,7 @@ class JsonPositions(Struct):
 
 def locate_values(text: str) -> JsonPositions:
     """Where the values of valid JSON stand."""
-    found = JsonPositions()
+    positions = JsonPositions()
     stack: list[list[Any]] = []  # [is a table, key or index, whether a key is awaited]
     line, at = 1, 0
     for match in _TOKEN.finditer(text):
@@ -52,16 +52,16 @@ def locate_values(text: str) -> JsonPositions:
             stack[-1][1], stack[-1][2] = msgspec.json.decode(token), False
         elif token != ":":
             if len(stack) <= DEPTH:
-                _note(found, tuple(level[1] for level in stack), line)
+                _note(positions, tuple(level[1] for level in stack), line)
             if token in "{[":
                 stack.append([True, None, True] if token == "{" else [False, 0, False])
-    return found
+    return positions
 
 
-def _note(found: JsonPositions, path: Path, line: int) -> None:
-    if path in found.lines and not any(path[:depth] in found.twice for depth in range(1, len(path) + 1)):
-        found.twice[path] = line
-    found.lines[path] = line
+def _note(positions: JsonPositions, path: Path, line: int) -> None:
+    if path in positions.lines and not any(path[:depth] in positions.twice for depth in range(1, len(path) + 1)):
+        positions.twice[path] = line
+    positions.lines[path] = line
 
 
 def line_of_error(text: str, error: Exception) -> int:

@@ -54,9 +54,9 @@ class Reading:
         if not isinstance(value, dict):
             self.wrong("not a JSON object", line=1, kind=ProblemKind.WHOLE_FILE)
             return {}
-        found = locate_values(plain)
-        self._lines = found.lines
-        for path, line in found.twice.items():
+        positions = locate_values(plain)
+        self._lines = positions.lines
+        for path, line in positions.twice.items():
             if path and str(path[0]).startswith("hooks"):
                 self.wrong(f"`{path[-1]}` is given twice; only the last one counts", line=line, kind=ProblemKind.PART)
         return value
@@ -89,9 +89,9 @@ class Reading:
 
     def id(self, event: str, definition: str) -> str:
         """The same for the same entry of the same file, whatever stands around it."""
-        said = f"{self.source.path}\0{event}\0{definition}"
-        count = self._taken[said] = self._taken.get(said, 0) + 1
-        digest = sha256(f"{said}\0{count}".encode()).hexdigest()[:12]
+        key = f"{self.source.path}\0{event}\0{definition}"
+        count = self._taken[key] = self._taken.get(key, 0) + 1
+        digest = sha256(f"{key}\0{count}".encode()).hexdigest()[:12]
         return f"{self.source.dialect}-{digest}"
 
 

@@ -14,13 +14,13 @@ LONGEST = 10_000
 PREVIEW = 2_000
 
 
-def spill_context(said: HookResult, about: SessionFacts) -> HookResult:
+def spill_context(result: HookResult, facts: SessionFacts) -> HookResult:
     """The same with contexts that are too long in files."""
-    context = tuple(spill_text(text, about) for text in said.answer.context)
-    return said if context == said.answer.context else replace(said, answer=replace(said.answer, context=context))
+    context = tuple(spill_text(text, facts) for text in result.answer.context)
+    return result if context == result.answer.context else replace(result, answer=replace(result.answer, context=context))
 
 
-def spill_text(text: str, about: SessionFacts) -> str:
+def spill_text(text: str, facts: SessionFacts) -> str:
     """A text as it goes on: a longer one is saved, and its beginning and the file stand for it."""
     if len(text) <= LONGEST:
         return text
@@ -28,7 +28,7 @@ def spill_text(text: str, about: SessionFacts) -> str:
     from cru.tools.output import FOLDER
 
     data = text.encode("utf-8", "replace")
-    path = about.folder / FOLDER / f"hook_{sha256(data).hexdigest()[:12]}.txt"
+    path = facts.folder / FOLDER / f"hook_{sha256(data).hexdigest()[:12]}.txt"
     shown = f"{text[:PREVIEW]}\n[… {len(text) - PREVIEW:,} more characters"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

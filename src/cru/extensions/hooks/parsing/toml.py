@@ -35,7 +35,7 @@ def open_reading(source: HookSource, *, comments: bool = False) -> Reading:
 def _lines(text: str, value: dict[str, Any]) -> dict[Path, int]:
     """The line of every key and every table; a table of a list is counted by its `[[header]]`."""
     rows = text.split("\n")
-    found: dict[Path, int] = {}
+    lines: dict[Path, int] = {}
     count: dict[Path, int] = {}
     for names, line in positions(text):
         path: Path = ()
@@ -46,12 +46,12 @@ def _lines(text: str, value: dict[str, Any]) -> dict[Path, int]:
                 continue
             if depth == len(names) and rows[line - 1].lstrip().startswith("[["):
                 count[path] = count.get(path, -1) + 1
-                found.setdefault(path, line)
+                lines.setdefault(path, line)
             index = min(count.get(path, 0), len(node) - 1)
             path, node = (*path, index), node[index]
-        found.setdefault(path, line)
-    return found
+        lines.setdefault(path, line)
+    return lines
 
 
 def _is_tables(node: Any) -> bool:
-    return isinstance(node, list) and bool(node) and all(isinstance(one, dict) for one in node)
+    return isinstance(node, list) and bool(node) and all(isinstance(table, dict) for table in node)

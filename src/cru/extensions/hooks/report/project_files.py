@@ -18,7 +18,7 @@ _PROJECT = re.compile(r"\$\{?(?:\w+_PROJECT_(?:DIR|ROOT)|\w+_CWD|PWD)\}?/|\.\.?/
 ELSEWHERE = ("/", "~", "$")
 
 
-def find_project_file(entry: HookEntry, about: SessionFacts) -> tuple[str, str]:
+def find_project_file(entry: HookEntry, facts: SessionFacts) -> tuple[str, str]:
     """(what is odd, the next step) of a user's entry that names such a file; ("", "") if it names none. Words only: what a shell makes of
     them is not known."""
     if entry.of_project or (entry.kind == "command" and entry.cwd.startswith(ELSEWHERE)):

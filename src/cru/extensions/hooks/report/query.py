@@ -59,17 +59,17 @@ def find_event(word: str, dialects: Mapping[str, Dialect]) -> HookQuery | None:
     plain = _plain(word)
     ours = {name for name in BY_NAME if _plain(name) == plain}
     ours |= {name for alias, (name, _) in ALIASES.items() if _plain(alias) == plain}
-    theirs = {(dialect.name, name) for dialect in dialects.values() for name in dialect.events if _plain(name) == plain}
-    if not ours and not theirs:
+    foreign = {(dialect.name, name) for dialect in dialects.values() for name in dialect.events if _plain(name) == plain}
+    if not ours and not foreign:
         return None
-    mapped = {mapping.event for dialect, name in theirs for mapping in dialects[dialect].events[name] if mapping.event}
+    mapped = {mapping.event for dialect, name in foreign for mapping in dialects[dialect].events[name] if mapping.event}
     same = {
         (dialect.name, name)
         for dialect in dialects.values()
         for name, mappings in dialect.events.items()
         if any(mapping.event in ours for mapping in mappings)
     }
-    return HookQuery(word, frozenset(ours | mapped), frozenset(theirs | same))
+    return HookQuery(word, frozenset(ours | mapped), frozenset(foreign | same))
 
 
 def find_event_or_program_hook(word: str, dialects: Mapping[str, Dialect]) -> HookQuery | None:

@@ -32,7 +32,7 @@ TRIES = re.compile(r"\|\||^\s*(?:if|while|until|for|case|!)\s")
 """What stands behind or between these need not be there."""
 
 
-def find_broken(entry: HookEntry, rules: LaunchRules, about: SessionFacts) -> Iterator[tuple[bool, str, str]]:
+def find_broken(entry: HookEntry, rules: LaunchRules, facts: SessionFacts) -> Iterator[tuple[bool, str, str]]:
     """What cannot run as it stands, and the next step; whether that is certain: of a command that is plain, its first program."""
     if entry.kind in ("lua", "python"):
         from cru.extensions.hooks.report.code_problems import find_code_problems
@@ -40,15 +40,15 @@ def find_broken(entry: HookEntry, rules: LaunchRules, about: SessionFacts) -> It
         yield from find_code_problems(entry)
     elif entry.kind == "command":
         tries = entry.args is None and TRIES.search(entry.command) is not None
-        for first, trouble in _of_command(entry, rules, about):
+        for first, trouble in _of_command(entry, rules, facts):
             yield (first and not tries, *trouble)
 
 
-def _of_command(entry: HookEntry, rules: LaunchRules, about: SessionFacts) -> Iterator[tuple[bool, Trouble]]:
+def _of_command(entry: HookEntry, rules: LaunchRules, facts: SessionFacts) -> Iterator[tuple[bool, Trouble]]:
     """(whether it is about the first program, the trouble)."""
-    env = {**about.env, **about.variables, **rules.known_variables(about)}
+    env = {**facts.env, **facts.variables, **rules.known_variables(facts)}
     dispatches = entry.args is None and rules.dispatches_paths
-    cwd = about.cwd / entry.cwd
+    cwd = facts.cwd / entry.cwd
     if entry.args is not None:
         argv = [word for word in (entry.command, *entry.args) if word]
         for trouble in (*_first(argv[0], str(cwd), entry, env, dispatches), *_script(argv, cwd)):

@@ -59,7 +59,7 @@ class RecordedTurn(Struct):
     def firing(self, line: JournalLine, id: str) -> FiringRecord | None:
         """What an entry did in a dispatch; None if it did not fire."""
         place = (line.run, line.seq, id)
-        return next((one for one in reversed(self.firings) if (one.run, one.seq, one.id) == place), None)
+        return next((firing for firing in reversed(self.firings) if (firing.run, firing.seq, firing.id) == place), None)
 
 
 class _Span(Struct):
