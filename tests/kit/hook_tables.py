@@ -21,7 +21,7 @@ from cru.extensions.hooks.dialects.claude.result import CarriedContext
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import Dialect, EventMapping
-from cru.extensions.hooks.model.result import CommandResult
+from cru.extensions.hooks.model.result import HookRun
 from cru.extensions.hooks.model.tools import ArgumentMapping
 from cru.extensions.hooks.report.query import own_tools
 
@@ -182,7 +182,7 @@ def judged(dialect: str, exit: int, stderr: str, folder: Path) -> str:
     moment = next(row for rows in known.events.values() for row in rows if row.event == "tool:before_call")
     assert moment.answer is not None
     entry, event = _tried(known, moment)
-    said = moment.answer(entry, event, CommandResult(exit, stderr=stderr), _about(folder))
+    said = moment.answer(entry, event, HookRun(exit, stderr=stderr), _about(folder))
     return "failed" if said.failed else "halt" if said.answer.halt else said.answer.decision
 
 
@@ -195,12 +195,12 @@ def _tried(dialect: Dialect, moment: EventMapping) -> tuple[HookEntry, Event]:
     )
 
 
-def _runs(name: str, row: EventRow) -> Iterator[CommandResult]:
-    yield from (CommandResult(2, stderr="no"), CommandResult(49, stderr="no"), CommandResult(0, stdout="some text"))
+def _runs(name: str, row: EventRow) -> Iterator[HookRun]:
+    yield from (HookRun(2, stderr="no"), HookRun(49, stderr="no"), HookRun(0, stdout="some text"))
     changes = tuple({"changes": {field: None}} for field in row.writable)
-    yield from (CommandResult(0, stdout=dumps(one)) for one in (*OUTPUTS, *changes))
+    yield from (HookRun(0, stdout=dumps(one)) for one in (*OUTPUTS, *changes))
     for one in FIELDS:
-        yield CommandResult(0, stdout=dumps({"hookSpecificOutput": {"hookEventName": name, **one}}))
+        yield HookRun(0, stdout=dumps({"hookSpecificOutput": {"hookEventName": name, **one}}))
 
 
 def _verbs(answer: Answer, row: EventRow) -> Iterator[str]:

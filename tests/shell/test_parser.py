@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cru.shell.parser import parse
-from cru.shell.syntax import Compound, CompoundKind, Part, PartKind, Redirection, ShellNode, SimpleCommand, Word
+from cru.shell.syntax import Compound, CompoundKind, PartKind, Redirection, ShellNode, SimpleCommand, Word, WordPart
 from cru.shell.word_reader import DEEPEST
 
 PIECES = [
@@ -61,13 +61,13 @@ def check_places(source: str, node: ShellNode) -> None:
     here = source[node.start : node.end]
     if isinstance(node, Word) and node.source:
         assert node.source == here
-    elif isinstance(node, Part) and node.value and (node.kind is not PartKind.TEXT or not node.quoted):
+    elif isinstance(node, WordPart) and node.value and (node.kind is not PartKind.TEXT or not node.quoted):
         assert node.value == here
     after = node.start
     for child in node.children():
         assert node.start <= child.start <= child.end
         assert child.end <= node.end or isinstance(
-            child, Part | Redirection | SimpleCommand | Compound
+            child, WordPart | Redirection | SimpleCommand | Compound
         )  # here-documents
         assert child.start >= after or isinstance(node, Redirection)
         after = child.start if isinstance(child, Redirection) else min(child.end, node.end)
@@ -135,7 +135,7 @@ def test_what_shells_read_in_different_ways_is_a_problem(source: str) -> None:
 @pytest.mark.parametrize("quoted", ["`a\\``", '"`a "b"`"'])
 def test_commands_that_are_read_twice_are_not_read_here(quoted: str) -> None:
     part = parse(quoted).script.pipelines[0].commands[0].children()[0].children()[-1 if quoted[0] == "`" else 1]
-    assert isinstance(part, Part) and part.kind is PartKind.BACKQUOTED and part.body is None
+    assert isinstance(part, WordPart) and part.kind is PartKind.BACKQUOTED and part.body is None
 
 
 def test_all_that_stands_before_a_problem_is_there() -> None:

@@ -25,7 +25,6 @@ from cru.shell.syntax import (
     CompoundKind,
     Misplaced,
     ParsedShell,
-    Part,
     PartKind,
     Pipeline,
     Redirection,
@@ -33,6 +32,7 @@ from cru.shell.syntax import (
     SimpleCommand,
     Unreadable,
     Word,
+    WordPart,
 )
 
 Words: TypeAlias = tuple[str, ...]
@@ -102,7 +102,7 @@ def _unclear_places(parsed: ParsedShell) -> Iterator[tuple[int, str]]:
 
 
 def _why_unclear(node: ShellNode) -> str:
-    if isinstance(node, Part):
+    if isinstance(node, WordPart):
         if node.kind is PartKind.PROCESS:
             return "an input redirection" if node.value.startswith("<") else "a redirection to a file"
         return _COMPUTED.get(node.kind, "")

@@ -11,7 +11,6 @@ from cru.shell.parser import parse
 from cru.shell.syntax import (
     Compound,
     CompoundKind,
-    Part,
     PartKind,
     Pipeline,
     Redirection,
@@ -19,6 +18,7 @@ from cru.shell.syntax import (
     ShellNode,
     SimpleCommand,
     Word,
+    WordPart,
 )
 
 _SPLITTING = frozenset(" \t\n*?[")
@@ -59,9 +59,9 @@ def find_command_starts(source: str, env: Mapping[str, str]) -> list[CommandStar
 
 
 def _is_left_out(node: ShellNode) -> bool:
-    if isinstance(node, Part) and node.kind is PartKind.COMPUTED:
+    if isinstance(node, WordPart) and node.kind is PartKind.COMPUTED:
         return not _NESTED.isdisjoint(node.value[2:-1])
-    if isinstance(node, Part | Compound):
+    if isinstance(node, WordPart | Compound):
         return node.kind in _LEFT_TO_THE_SHELL
     return isinstance(node, Redirection) and node.operator.startswith("<<")
 
@@ -159,7 +159,7 @@ class _Follower:
         known = [text for text in texts if text is not None]
         return "".join(known) if len(known) == len(texts) else None
 
-    def part(self, part: Part) -> str | None:
+    def part(self, part: WordPart) -> str | None:
         if part.body is not None:
             self.nested(part.body)
         if part.kind is PartKind.TEXT:

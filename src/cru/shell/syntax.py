@@ -74,7 +74,7 @@ class ShellNode(Struct):
             yield from child.walk()
 
 
-class Part(ShellNode):
+class WordPart(ShellNode):
     """A part of a word.
 
     quoted: it stands in quotes or behind a backslash
@@ -101,7 +101,7 @@ class Part(ShellNode):
 class Word(ShellNode):
     """source: as it is written, "" while it is not read to its end"""
 
-    parts: list[Part] = field(default_factory=list)
+    parts: list[WordPart] = field(default_factory=list)
     source: str = ""
 
     def children(self) -> Sequence[ShellNode]:
@@ -136,7 +136,7 @@ class Redirection(ShellNode):
     operator: str
     stream: str = ""
     target: list[Word] = field(default_factory=list)
-    document: list[Part] = field(default_factory=list)
+    document: list[WordPart] = field(default_factory=list)
 
     def children(self) -> Sequence[ShellNode]:
         return (*self.target, *self.document)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cru.shell.syntax import Part, PartKind, Script, Unreadable, Word
+from cru.shell.syntax import PartKind, Script, Unreadable, Word, WordPart
 
 DEEPEST = 50
 """How deep commands and expansions may stand in each other."""
@@ -60,7 +60,7 @@ class WordReader:
         word.source = self.text[word.start : word.end]
         return word
 
-    def read_document(self, parts: list[Part], end: int) -> None:
+    def read_document(self, parts: list[WordPart], end: int) -> None:
         """The text of a here-document, in which variables and commands count."""
         text, self.text = self.text, self.text[:end]
         while self.at < end:
@@ -70,7 +70,7 @@ class WordReader:
     def _at_process(self) -> bool:
         return self.peek() in ("<", ">") and self.peek(1) == "("
 
-    def _read_part(self, parts: list[Part], char: str) -> None:
+    def _read_part(self, parts: list[WordPart], char: str) -> None:
         if char == "\\":
             self._read_escaped(parts)
         elif char == "'":
@@ -86,39 +86,39 @@ class WordReader:
         else:
             self._take(parts, _PLAIN, quoted=False)
 
-    def _take(self, parts: list[Part], pattern: re.Pattern[str], *, quoted: bool) -> None:
+    def _take(self, parts: list[WordPart], pattern: re.Pattern[str], *, quoted: bool) -> None:
         """What the pattern matches, or else one character, as text."""
         match = pattern.match(self.text, self.at)
         end = match.end() if match else self.at + 1
-        parts.append(Part(self.at, end, quoted=quoted, value=self.text[self.at : end]))
+        parts.append(WordPart(self.at, end, quoted=quoted, value=self.text[self.at : end]))
         self.at = end
 
-    def _read_escaped(self, parts: list[Part]) -> None:
+    def _read_escaped(self, parts: list[WordPart]) -> None:
         char = self.peek(1)
         if not char:
             raise Unreadable(self.at, "a backslash at the end")
-        parts.append(Part(self.at, self.at + 2, quoted=True, value="" if char == "\n" else char))
+        parts.append(WordPart(self.at, self.at + 2, quoted=True, value="" if char == "\n" else char))
         self.at += 2
 
-    def _read_single_quoted(self, parts: list[Part]) -> None:
+    def _read_single_quoted(self, parts: list[WordPart]) -> None:
         close = self.text.find("'", self.at + 1)
         if close < 0:
             raise Unreadable(self.at, "an open quote")
-        parts.append(Part(self.at, close + 1, quoted=True, value=self.text[self.at + 1 : close]))
+        parts.append(WordPart(self.at, close + 1, quoted=True, value=self.text[self.at + 1 : close]))
         self.at = close + 1
 
-    def _read_double_quoted(self, parts: list[Part]) -> None:
+    def _read_double_quoted(self, parts: list[WordPart]) -> None:
         start = self.at
         self.at += 1
-        parts.append(Part(start, self.at, quoted=True))
+        parts.append(WordPart(start, self.at, quoted=True))
         while self.peek() != '"':
             if not self.peek():
                 raise Unreadable(start, "an open quote")
             self._read_quoted(parts, _QUOTED, '"\\$`\n')
-        parts.append(Part(self.at, self.at + 1, quoted=True))
+        parts.append(WordPart(self.at, self.at + 1, quoted=True))
         self.at += 1
 
-    def _read_quoted(self, parts: list[Part], plain: re.Pattern[str], escapable: str) -> None:
+    def _read_quoted(self, parts: list[WordPart], plain: re.Pattern[str], escapable: str) -> None:
         char = self.peek()
         if char == "$":
             self._read_dollar(parts, quoted=True)
@@ -129,7 +129,7 @@ class WordReader:
         else:
             self._take(parts, plain, quoted=True)
 
-    def _read_dollar(self, parts: list[Part], *, quoted: bool) -> None:
+    def _read_dollar(self, parts: list[WordPart], *, quoted: bool) -> None:
         following = self.peek(1)
         if following == "(":
             self._read_commands(parts, PartKind.COMMAND, quoted=quoted)
@@ -138,15 +138,15 @@ class WordReader:
         elif following in ("'", '"') and not quoted:
             self._read_dollar_quoted(parts, following)
         elif match := _VARIABLE.match(self.text, self.at):
-            parts.append(Part(self.at, match.end(), PartKind.VARIABLE, quoted, match[0]))
+            parts.append(WordPart(self.at, match.end(), PartKind.VARIABLE, quoted, match[0]))
             self.at = match.end()
         elif following == "{":
             self._read_enclosed(parts, PartKind.COMPUTED, 2, "}", quoted=quoted)
         else:
-            parts.append(Part(self.at, self.at + 1, quoted=quoted, value="$"))
+            parts.append(WordPart(self.at, self.at + 1, quoted=quoted, value="$"))
             self.at += 1
 
-    def _read_dollar_quoted(self, parts: list[Part], quote: str) -> None:
+    def _read_dollar_quoted(self, parts: list[WordPart], quote: str) -> None:
         part = self._begin(parts, PartKind.DOLLAR_QUOTED, quoted=True)
         if quote == '"':
             self.at += 1
@@ -161,7 +161,7 @@ class WordReader:
             self.at = match.end()
         self._end(part)
 
-    def _read_commands(self, parts: list[Part], kind: PartKind, *, quoted: bool) -> None:
+    def _read_commands(self, parts: list[WordPart], kind: PartKind, *, quoted: bool) -> None:
         """`$(…)`, which may be arithmetic, or a process."""
         if kind is PartKind.COMMAND and self.peek(2) == "(":
             self._read_enclosed(parts, PartKind.ARITHMETIC, 3, "))", quoted=quoted)
@@ -172,7 +172,7 @@ class WordReader:
         self.read_body(part.body, ")")
         self._end(part)
 
-    def _read_backquoted(self, parts: list[Part], *, quoted: bool) -> None:
+    def _read_backquoted(self, parts: list[WordPart], *, quoted: bool) -> None:
         """Backslashes, and quotes in quotes, are read twice there: such commands cannot be read in place."""
         part = self._begin(parts, PartKind.BACKQUOTED, quoted=quoted)
         match = _BACKQUOTED.match(self.text, self.at)
@@ -187,7 +187,7 @@ class WordReader:
         self.at = match.end()
         self._end(part)
 
-    def _read_enclosed(self, parts: list[Part], kind: PartKind, opening: int, close: str, *, quoted: bool) -> None:
+    def _read_enclosed(self, parts: list[WordPart], kind: PartKind, opening: int, close: str, *, quoted: bool) -> None:
         part = self._begin(parts, kind, quoted=quoted)
         self.at += opening
         word = Word(self.at, part.end)
@@ -196,7 +196,7 @@ class WordReader:
         word.end = self.at - len(close)
         self._end(part)
 
-    def read_up_to(self, close: str, parts: list[Part], *, quoted: bool) -> None:
+    def read_up_to(self, close: str, parts: list[WordPart], *, quoted: bool) -> None:
         """What stands in `${…}` or in arithmetic, and what closes it. Where shells differ it is not read."""
         arithmetic = close == "))"
         reason = "a command substitution" if arithmetic else "a computed value"
@@ -218,7 +218,7 @@ class WordReader:
         self.at += len(close)
         self.depth -= 1
 
-    def _read_array(self, parts: list[Part]) -> None:
+    def _read_array(self, parts: list[WordPart]) -> None:
         part = self._begin(parts, PartKind.ARRAY, quoted=False)
         self.at += 1
         self.skip_space(newlines=True)
@@ -232,11 +232,11 @@ class WordReader:
         if self.peek() and self.peek() not in WORD_ENDS:
             raise Unreadable(part.start, "a subshell or function")
 
-    def _begin(self, parts: list[Part], kind: PartKind, *, quoted: bool) -> Part:
-        part = Part(self.at, len(self.text), kind, quoted)
+    def _begin(self, parts: list[WordPart], kind: PartKind, *, quoted: bool) -> WordPart:
+        part = WordPart(self.at, len(self.text), kind, quoted)
         parts.append(part)
         return part
 
-    def _end(self, part: Part) -> None:
+    def _end(self, part: WordPart) -> None:
         part.end = self.at
         part.value = self.text[part.start : part.end]

@@ -14,7 +14,7 @@ from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import EventMapping
-from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.result import HookResult, HookRun
 
 # The events of the documentation, in its order.
 EVENTS = (
@@ -84,4 +84,4 @@ def said(
     row = moment(name, at, facts)
     assert row is not None and row.answer is not None
     stdout = out if isinstance(out, str) else msgspec.json.encode(out).decode()
-    return row.answer(more.get("entry") or entry(name), at, CommandResult(exit, stdout, err), facts)
+    return row.answer(more.get("entry") or entry(name), at, HookRun(exit, stdout, err), facts)

@@ -19,11 +19,11 @@ from cru.extensions.hooks.dialects.crush.dialect import DIALECT as CRUSH
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import EventMapping
-from cru.extensions.hooks.model.result import CommandResult
+from cru.extensions.hooks.model.result import HookRun
 from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks
 from cru.extensions.hooks.session import SessionHooks
 
-Printing: TypeAlias = Callable[[dict[str, Any]], CommandResult]
+Printing: TypeAlias = Callable[[dict[str, Any]], HookRun]
 
 
 def about(path: Path, **more: Any) -> SessionFacts:
@@ -51,7 +51,7 @@ class Made(SessionHooks):
     them; `given` is what each got."""
 
     def __init__(
-        self, path: Path, text: str, prints: Mapping[str, CommandResult] | Printing | None = None, **more: Any
+        self, path: Path, text: str, prints: Mapping[str, HookRun] | Printing | None = None, **more: Any
     ) -> None:
         entries, self.problems = read(path, text)
         dialect = CRUSH
@@ -63,7 +63,7 @@ class Made(SessionHooks):
         self._prints = prints
         self.given: list[tuple[str, dict[str, Any], Mapping[str, str | None]]] = []
 
-    async def run(self, entry: HookEntry, stdin: bytes, env: Mapping[str, str | None]) -> CommandResult:
+    async def run(self, entry: HookEntry, stdin: bytes, env: Mapping[str, str | None]) -> HookRun:
         given = msgspec.json.decode(stdin)
         self.given.append((entry.label, given, env))
         if self._prints is None:
@@ -114,10 +114,7 @@ def call(hooks: Made, tool: str = "bash", args: dict[str, Any] | None = None, *,
 
 def printed(path: Path, *outputs: Any, tool: str = "bash", args: dict[str, Any] | None = None, **fields: Any) -> Call:
     """One call with a hook for each output, in that order: a text, a record, or a whole Run."""
-    runs = {
-        f"hook {n}": one if isinstance(one, CommandResult) else CommandResult(0, _text(one))
-        for n, one in enumerate(outputs)
-    }
+    runs = {f"hook {n}": one if isinstance(one, HookRun) else HookRun(0, _text(one)) for n, one in enumerate(outputs)}
     made = Made(path, config(*({"command": name} for name in runs)), runs)
     assert not made.problems
     return call(made, tool, args, **fields)

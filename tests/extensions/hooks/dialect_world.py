@@ -16,7 +16,7 @@ from cru.events.stamp import Event, Stamp
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import Dialect, EventMapping
-from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.result import HookResult, HookRun
 
 
 def about(path: Path = Path("/project"), *, mode: str = "ask", **more: Any) -> SessionFacts:
@@ -54,7 +54,7 @@ def moment(dialect: Dialect, name: str, at: Event) -> EventMapping | None:
 
 
 def said(
-    dialect: Dialect, name: str, at: Event, run: CommandResult | object, facts: SessionFacts | None = None
+    dialect: Dialect, name: str, at: Event, run: HookRun | object, facts: SessionFacts | None = None
 ) -> HookResult:
     """What a run means; an object is printed with exit status 0."""
     row = moment(dialect, name, at)
@@ -64,8 +64,8 @@ def said(
     )
     done = (
         run
-        if isinstance(run, CommandResult)
-        else CommandResult(0, run if isinstance(run, str) else msgspec.json.encode(run).decode())
+        if isinstance(run, HookRun)
+        else HookRun(0, run if isinstance(run, str) else msgspec.json.encode(run).decode())
     )
     return row.answer(made, at, done, facts or about())
 

@@ -10,7 +10,7 @@ from cru.extensions.hooks.dialects import load_dialect
 from cru.extensions.hooks.launch.process import run_hook_command
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.mapping import LaunchRules
-from cru.extensions.hooks.model.result import CommandResult
+from cru.extensions.hooks.model.result import HookRun
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 
@@ -35,13 +35,13 @@ class Hooks:
         path.chmod(mode)
         return path
 
-    async def arun(self, command: str, stdin: bytes = b"", dialect: str = "crush", **more: Any) -> CommandResult:
+    async def arun(self, command: str, stdin: bytes = b"", dialect: str = "crush", **more: Any) -> HookRun:
         env = {**self.env, **more.pop("also", {})}
         return await run_hook_command(
             entry(command, dialect, **more), stdin, env, self.cwd, self.rules or load_dialect(dialect).launch
         )
 
-    def run(self, command: str, stdin: bytes = b"", dialect: str = "crush", **more: Any) -> CommandResult:
+    def run(self, command: str, stdin: bytes = b"", dialect: str = "crush", **more: Any) -> HookRun:
         return asyncio.run(self.arun(command, stdin, dialect, **more))
 
     def out(self, command: str, stdin: bytes = b"", **more: Any) -> str:

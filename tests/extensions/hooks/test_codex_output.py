@@ -20,7 +20,7 @@ from cru.events.payloads import (
     TurnComplete,
 )
 from cru.extensions.hooks.dialects.codex.dialect import DIALECT as CODEX
-from cru.extensions.hooks.model.result import CommandResult
+from cru.extensions.hooks.model.result import HookRun
 
 CALL = event(ToolBeforeCall("bash", {"command": "ls"}, "call_1"))
 PROMPT = event(MessageReceived("hi"))
@@ -46,7 +46,7 @@ DENY = Answer(decision="deny", reason="no")
         ("", Answer()),
         ("just text", Answer()),
         ({}, Answer()),
-        (CommandResult(2, stderr=" no\n"), DENY),
+        (HookRun(2, stderr=" no\n"), DENY),
         (inner(permissionDecision="deny", permissionDecisionReason=" no "), DENY),
         ({"decision": "block", "reason": "no"}, DENY),
         (inner(additionalContext="know"), Answer(context=("know",))),
@@ -64,8 +64,8 @@ def test_before_a_call(run: Any, answer: Answer) -> None:
 @pytest.mark.parametrize(
     ("run", "told"),
     [
-        (CommandResult(1, stderr="bad\nworse"), "exit status 1: bad"),
-        (CommandResult(2), "exit status 2 without a reason"),
+        (HookRun(1, stderr="bad\nworse"), "exit status 1: bad"),
+        (HookRun(2), "exit status 2 without a reason"),
         ("{bad", "must be a JSON object"),
         ("[1]", "must be a JSON object"),
         ({"colour": 1}, "unknown field `colour`"),
@@ -100,7 +100,7 @@ def test_what_fails_before_a_call_lets_it_go_on(run: Any, told: str) -> None:
         (behaviour(behavior="allow"), Answer(decision="allow"), ""),
         (behaviour(behavior="deny", message=" no "), DENY, ""),
         (behaviour(behavior="deny"), Answer(decision="deny", reason="denied by a hook"), ""),
-        (CommandResult(2, stderr="no"), DENY, ""),
+        (HookRun(2, stderr="no"), DENY, ""),
         (behaviour(behavior="allow", updatedInput={}), Answer(), "`updatedInput` is not supported"),
         (behaviour(behavior="allow", updatedPermissions=[]), Answer(), "`updatedPermissions` is not supported"),
         (behaviour(behavior="allow", interrupt=True), Answer(), "`interrupt` is not supported"),
@@ -120,8 +120,8 @@ FEEDBACK = Answer(changes=(Change("result", "set", ""),), context=("bad",))
     ("run", "answer", "failed"),
     [
         ({"decision": "block", "reason": "bad"}, FEEDBACK, ""),
-        (CommandResult(2, stderr="bad"), FEEDBACK, ""),
-        (CommandResult(2), Answer(), "without a reason"),
+        (HookRun(2, stderr="bad"), FEEDBACK, ""),
+        (HookRun(2), Answer(), "without a reason"),
         ({"decision": "block"}, Answer(), "block without a reason"),
         ({"reason": "bad"}, Answer(), "`reason` without `decision`"),
         (inner("PostToolUse", additionalContext="know"), Answer(context=("know",)), ""),
@@ -151,8 +151,8 @@ def test_after_a_call_that_failed_its_error_is_replaced() -> None:
     [
         ("", Answer(), ""),
         ({"decision": "block", "reason": " more "}, Answer(inject=Inject("more")), ""),
-        (CommandResult(2, stderr="more"), Answer(inject=Inject("more")), ""),
-        (CommandResult(2), Answer(), "without a reason"),
+        (HookRun(2, stderr="more"), Answer(inject=Inject("more")), ""),
+        (HookRun(2), Answer(), "without a reason"),
         ("done", Answer(), "must be a JSON object"),
         ({"decision": "block"}, Answer(), "block without a reason"),
         (
@@ -171,7 +171,7 @@ def test_a_stop_hook_that_blocks_is_told_so_the_next_time() -> None:
     facts = about()
     said(CODEX, "Stop", STOP, {}, facts)
     assert facts.blocks == {}
-    said(CODEX, "Stop", STOP, CommandResult(2, stderr="more"), facts)
+    said(CODEX, "Stop", STOP, HookRun(2, stderr="more"), facts)
     assert facts.blocks == {"codex stop": 1}
 
 
@@ -181,8 +181,8 @@ def test_prompts_and_starts_take_plain_text_as_context() -> None:
         assert said(CODEX, name, at, "know this\n").answer == Answer(context=("know this",))
         assert "must be a JSON object" in said(CODEX, name, at, "{know").failed
         assert said(CODEX, name, at, inner(name, additionalContext="x")).answer == Answer(context=("x",))
-    assert said(CODEX, "UserPromptSubmit", PROMPT, CommandResult(2, stderr="no")).answer == DENY
-    assert said(CODEX, "SessionStart", start, CommandResult(2, stderr="no")).failed == "exit status 2: no"
+    assert said(CODEX, "UserPromptSubmit", PROMPT, HookRun(2, stderr="no")).answer == DENY
+    assert said(CODEX, "SessionStart", start, HookRun(2, stderr="no")).failed == "exit status 2: no"
     stop = said(CODEX, "UserPromptSubmit", PROMPT, {"continue": False, "stopReason": "enough", "systemMessage": "told"})
     assert stop.answer == Answer(decision="deny", halt=True, reason="enough") and stop.to_user == "told"
 
@@ -190,7 +190,7 @@ def test_prompts_and_starts_take_plain_text_as_context() -> None:
 def test_a_compaction_can_be_stopped() -> None:
     at = event(ContextOverflow(9, 10, 90.0, "rolling", ""))
     assert said(CODEX, "PreCompact", at, {"continue": False}).answer.halt
-    assert said(CODEX, "PreCompact", at, CommandResult(2, stderr="x")).failed == "exit status 2: x"
+    assert said(CODEX, "PreCompact", at, HookRun(2, stderr="x")).failed == "exit status 2: x"
 
 
 def test_a_long_context_is_saved_and_named(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.extensions.hooks.crush_world import printed
 
-from cru.extensions.hooks.model.result import CommandResult
+from cru.extensions.hooks.model.result import HookRun
 
 ORIGINAL = {"command": "orig", "timeout": 60}
 
@@ -59,9 +59,7 @@ def test_a7_an_allow_that_halts_gives_its_reason(tmp_path: Path) -> None:
     assert got.outcome.answer.halt and got.reason == "stop now"
 
 
-@pytest.mark.parametrize(
-    "output", [{"decision": "deny", "halt": True, "reason": "stop"}, CommandResult(49, "", "stop\n")]
-)
+@pytest.mark.parametrize("output", [{"decision": "deny", "halt": True, "reason": "stop"}, HookRun(49, "", "stop\n")])
 def test_a8_a_halting_deny_says_its_reason_once(tmp_path: Path, output: Any) -> None:
     got = printed(tmp_path, output)
     assert (got.outcome.answer.halt, got.decision, got.reason) == (True, "deny", "stop")

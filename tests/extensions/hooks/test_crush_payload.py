@@ -12,7 +12,7 @@ from tests.extensions.hooks.crush_world import Made, call, config, event, moment
 from cru.events.payloads import Attachment, MessageReceived, ToolBeforeCall
 from cru.extensions.hooks.dialects.crush.dialect import DIALECT as CRUSH
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.result import CommandResult
+from cru.extensions.hooks.model.result import HookRun
 
 HERE = SessionFacts(
     session_id="sess", context="main", folder=Path("/c"), cwd=Path("/here/sub"), root=Path("/here"), home=Path("/h"),
@@ -122,7 +122,7 @@ def test_arguments_that_are_no_object(tmp_path: Path, raw: str, seen: Any) -> No
 
 
 def denies(path: Path, matcher: str, tool: str) -> bool:
-    hooks = Made(path, config({"command": "no", "matcher": matcher}), {"no": CommandResult(2)})
+    hooks = Made(path, config({"command": "no", "matcher": matcher}), {"no": HookRun(2)})
     return call(hooks, tool).decision == "deny"
 
 
@@ -139,7 +139,7 @@ def test_r9_r10_r11_which_tools_a_matcher_fits(tmp_path: Path, matcher: str, fit
 
 def test_r11_r12_a_matcher_that_nobody_checked_is_used_and_a_broken_one_fits_nothing(tmp_path: Path) -> None:
     """Even where nobody validated the configuration, it does not become one that fits everything; a person is told."""
-    hooks = Made(tmp_path, config({"command": "no", "matcher": "^bash$"}), {"no": CommandResult(2)})
+    hooks = Made(tmp_path, config({"command": "no", "matcher": "^bash$"}), {"no": HookRun(2)})
     assert call(hooks, "bash").decision == "deny" and call(hooks, "read").decision == "none"
     [known] = hooks.loaded.known
     known.entry = replace(known.entry, matcher="[invalid")
@@ -148,12 +148,12 @@ def test_r11_r12_a_matcher_that_nobody_checked_is_used_and_a_broken_one_fits_not
 
 
 def test_r12_a_broken_matcher_leaves_no_hook(tmp_path: Path) -> None:
-    hooks = Made(tmp_path, config({"command": "no", "matcher": "[invalid"}), {"no": CommandResult(2)})
+    hooks = Made(tmp_path, config({"command": "no", "matcher": "[invalid"}), {"no": HookRun(2)})
     assert hooks.loaded.known == [] and call(hooks).decision == "none"
 
 
 def test_r7_the_same_command_runs_once_under_the_first_name(tmp_path: Path) -> None:
-    runs = {"same": CommandResult(0, '{"decision":"allow"}'), "other": CommandResult(0)}
+    runs = {"same": HookRun(0, '{"decision":"allow"}'), "other": HookRun(0)}
     hooks = Made(tmp_path, config(
         {"command": "same", "matcher": "^edit$", "name": "fits not"}, {"command": "same", "name": "first", "timeout": 3},
         {"command": "other"}, {"command": "same", "name": "second", "timeout": 9, "include_sub_agents": True},
@@ -165,7 +165,7 @@ def test_r7_the_same_command_runs_once_under_the_first_name(tmp_path: Path) -> N
 
 
 def test_sa1_sa2_sa3_only_hooks_that_opted_in_hear_sub_agents(tmp_path: Path) -> None:
-    runs = {"main": CommandResult(0), "tree": CommandResult(0)}
+    runs = {"main": HookRun(0), "tree": HookRun(0)}
     hooks = Made(tmp_path, config({"command": "main"}, {"command": "tree", "include_sub_agents": True}), runs)
     for depth, heard in ((0, ["main", "tree"]), (1, ["tree"]), (3, ["tree"])):
         hooks.given.clear()
@@ -174,7 +174,7 @@ def test_sa1_sa2_sa3_only_hooks_that_opted_in_hear_sub_agents(tmp_path: Path) ->
 
 
 def test_sa2_a_hook_that_is_not_heard_does_not_stand_in_the_way_of_one_alike(tmp_path: Path) -> None:
-    runs = {"same": CommandResult(0)}
+    runs = {"same": HookRun(0)}
     hooks = Made(
         tmp_path,
         config({"command": "same", "name": "a"}, {"command": "same", "name": "b", "include_sub_agents": True}),

@@ -14,7 +14,7 @@ from tests.kit.run import Done
 
 from cru.events.answers import Answer
 from cru.events.payloads import Attachment, MessageReceived
-from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.result import HookResult, HookRun
 
 EVENT = "UserPromptSubmit"
 LOOP = "loop: yes\ntext: ok\n"
@@ -106,16 +106,16 @@ def test_up9_a_command_that_gives_a_prompt_is_heard_with_its_text_and_others_are
 # Sessions: prompts that wait while one runs.
 
 
-def queued(tmp_path: Path, second: CommandResult) -> tuple[World, list[str]]:
+def queued(tmp_path: Path, second: HookRun) -> tuple[World, list[str]]:
     """Three prompts, of which two come while the first one runs; what the hook says of the second, and which ones it heard."""
     heard: list[str] = []
 
-    def judge(given: dict[str, Any]) -> CommandResult:
+    def judge(given: dict[str, Any]) -> HookRun:
         heard.append(given["prompt"])
         if heard == ["first"]:
             world.session.submit("second")
             world.session.submit("third")
-        return second if given["prompt"] == "second" else CommandResult(0)
+        return second if given["prompt"] == "second" else HookRun(0)
 
     world = World(tmp_path, LOOP, Made(tmp_path, config({"command": "x"}, event=EVENT), judge))
     world.run("first")
@@ -127,17 +127,17 @@ def sent_by(world: World) -> list[str]:
 
 
 def test_up8_queued_prompts_are_heard_when_their_turn_comes(tmp_path: Path) -> None:
-    world, heard = queued(tmp_path, CommandResult(0))
+    world, heard = queued(tmp_path, HookRun(0))
     assert heard == sent_by(world) == ["first", "second", "third"]
 
 
 def test_up8_a_denied_one_is_left_out_and_the_next_one_comes(tmp_path: Path) -> None:
-    world, heard = queued(tmp_path, CommandResult(2, "", "no"))
+    world, heard = queued(tmp_path, HookRun(2, "", "no"))
     assert heard == ["first", "second", "third"] and sent_by(world) == ["first", "third"]
 
 
 def test_up8_a_halt_lets_the_queue_go_with_a_note(tmp_path: Path) -> None:
-    world, heard = queued(tmp_path, CommandResult(49, "", "enough"))
+    world, heard = queued(tmp_path, HookRun(49, "", "enough"))
     assert heard == ["first", "second"] and sent_by(world) == ["first"]
     assert any("1 queued prompt is dropped: enough" in text for text in world.notices())
 
@@ -150,7 +150,7 @@ def said(output: str, prompt: str = "go", *attachments: Attachment) -> HookResul
     answer = moment(EVENT).answer
     assert answer is not None
     made = event(MessageReceived(prompt, attachments), "message:received")
-    return answer(entry, made, CommandResult(0, output), about(Path("/x")))
+    return answer(entry, made, HookRun(0, output), about(Path("/x")))
 
 
 DENIED = Answer(decision="deny", reason="empty prompt")

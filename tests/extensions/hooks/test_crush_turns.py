@@ -15,7 +15,7 @@ from tests.extensions.hooks.crush_world import Made, call, config
 from tests.kit import Call, HomeDir, Reply, cru, home, server
 from tests.kit.run import Done
 
-from cru.extensions.hooks.model.result import CommandResult
+from cru.extensions.hooks.model.result import HookRun
 
 ALLOW = """echo '{"decision":"allow"}'"""
 TOUCH = {"command": "touch ran"}
@@ -92,7 +92,7 @@ def test_a9_the_call_runs_as_rewritten_and_the_log_keeps_what_the_model_wrote(tm
 
 def test_t4_sub_agents_calls_are_not_hooked(tmp_path: Path) -> None:
     """Sub-agents come later; their bus is here already. The call that starts one is a call of the main agent."""
-    hooks = Made(tmp_path, config({"command": "no"}), {"no": CommandResult(2)})
+    hooks = Made(tmp_path, config({"command": "no"}), {"no": HookRun(2)})
     assert call(hooks, depth=1).decision == "none"
     assert call(hooks, "agent").decision == "deny"
 

@@ -15,7 +15,7 @@ from cru.events.bus import Bus
 from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Origin
 from cru.extensions.hooks.model.entry import HookEntry
-from cru.extensions.hooks.model.result import CommandResult
+from cru.extensions.hooks.model.result import HookRun
 
 OUTPUTS = st.fixed_dictionaries(
     {},
@@ -35,12 +35,12 @@ class Late(Made):
     def __init__(self, path: Path, outputs: list[Any], order: list[int]) -> None:
         import msgspec
 
-        runs = {str(n): CommandResult(0, msgspec.json.encode(one).decode()) for n, one in enumerate(outputs)}
+        runs = {str(n): HookRun(0, msgspec.json.encode(one).decode()) for n, one in enumerate(outputs)}
         super().__init__(path, config(*({"command": name} for name in runs)), runs)
         self._order = order
         self._done = 0
 
-    async def run(self, entry: HookEntry, stdin: bytes, env: Any) -> CommandResult:
+    async def run(self, entry: HookEntry, stdin: bytes, env: Any) -> HookRun:
         run = await super().run(entry, stdin, env)
         while self._order[self._done] != int(entry.command):
             await asyncio.sleep(0)

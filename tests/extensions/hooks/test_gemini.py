@@ -29,7 +29,7 @@ from cru.extensions.hooks.dialects.gemini.config import quote_folders
 from cru.extensions.hooks.dialects.gemini.dialect import DIALECT as GEMINI
 from cru.extensions.hooks.dialects.gemini.output import ALLOWED
 from cru.extensions.hooks.model.mapping import ParsedFile
-from cru.extensions.hooks.model.result import CommandResult
+from cru.extensions.hooks.model.result import HookRun
 from cru.values.messages import Message, ToolCall
 
 CALL = event(ToolBeforeCall("bash", {"command": "ls"}, "call_1"))
@@ -158,13 +158,13 @@ def test_what_a_script_reads() -> None:
     [
         ("", Answer(), {}),
         ("all good", Answer(), {"to_user": "all good"}),
-        (CommandResult(0, "", "all good"), Answer(), {"to_user": "all good"}),
-        (CommandResult(1, "", "careful"), Answer(), {"warning": "careful"}),
-        (CommandResult(2, "", "no"), DENY, {}),
-        (CommandResult(3, "no"), DENY, {}),
-        (CommandResult(3), Answer(), {"failed": "exit status 3"}),
-        (CommandResult(1, '{"decision": "deny", "reason": "no"}'), DENY, {}),
-        (CommandResult(0, "", '{"decision": "block", "reason": "no"}'), DENY, {}),
+        (HookRun(0, "", "all good"), Answer(), {"to_user": "all good"}),
+        (HookRun(1, "", "careful"), Answer(), {"warning": "careful"}),
+        (HookRun(2, "", "no"), DENY, {}),
+        (HookRun(3, "no"), DENY, {}),
+        (HookRun(3), Answer(), {"failed": "exit status 3"}),
+        (HookRun(1, '{"decision": "deny", "reason": "no"}'), DENY, {}),
+        (HookRun(0, "", '{"decision": "block", "reason": "no"}'), DENY, {}),
         ('"{\\"decision\\": \\"deny\\", \\"reason\\": \\"no\\"}"', DENY, {}),
         ({"decision": "deny"}, Answer(decision="deny", reason="no reason given"), {}),
         ({"decision": "deny", "reason": "x", "stopReason": "no"}, DENY, {}),

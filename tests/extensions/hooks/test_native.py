@@ -14,7 +14,7 @@ from cru.events.catalog import CATALOG
 from cru.events.payloads import MessageReceived, ToolBeforeCall, ToolCompleted, TurnComplete
 from cru.extensions.hooks.dialects.cru.dialect import DIALECT as CRU
 from cru.extensions.hooks.dialects.cru.dialect import canonical
-from cru.extensions.hooks.model.result import CommandResult
+from cru.extensions.hooks.model.result import HookRun
 
 CALL = event(ToolBeforeCall("bash", {"command": "git push"}, "call_1"))
 PROMPT = event(MessageReceived("hi"))
@@ -175,9 +175,9 @@ def test_what_a_command_reads() -> None:
     [
         ("", Answer()),
         ("null", Answer()),
-        (CommandResult(2, stderr=" no\n"), DENY),
-        (CommandResult(2), Answer(decision="deny", reason="blocked by guard")),
-        (CommandResult(49), Answer(decision="deny", halt=True, reason="halted by guard")),
+        (HookRun(2, stderr=" no\n"), DENY),
+        (HookRun(2), Answer(decision="deny", reason="blocked by guard")),
+        (HookRun(49), Answer(decision="deny", halt=True, reason="halted by guard")),
         ({"decision": "deny", "reason": "no"}, DENY),
         ({"decision": "Block", "reason": "no"}, DENY),
         ({"halt": True, "reason": "no"}, Answer(decision="deny", halt=True, reason="no")),
@@ -205,7 +205,7 @@ def test_what_an_output_means(run: Any, answer: Answer) -> None:
 @pytest.mark.parametrize(
     ("run", "told"),
     [
-        (CommandResult(1, stderr="bad\nworse"), "exit status 1: bad"),
+        (HookRun(1, stderr="bad\nworse"), "exit status 1: bad"),
         ("text", "the output is not JSON"),
         ("[]", "no JSON object"),
         ({"decision": "maybe"}, "`decision` is 'maybe'"),

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.extensions.hooks.running import Hooks, alive
 
-from cru.extensions.hooks.model.result import CommandResult
+from cru.extensions.hooks.model.result import HookRun
 
 
 @pytest.fixture(params=["pidfd", "thread"])
@@ -121,10 +121,10 @@ def test_a_hundred_megabytes_end_it(hooks: Hooks) -> None:
 def test_t13_the_same_hook_in_two_sessions_at_once(tmp_path: Path) -> None:
     hooks = Hooks(tmp_path)
 
-    async def main() -> list[CommandResult]:
+    async def main() -> list[HookRun]:
         return list(await asyncio.gather(*(hooks.arun("cat; sleep 0.1; cat", b"x" * n) for n in (10, 100_000))))
 
-    results: list[list[CommandResult]] = []
+    results: list[list[HookRun]] = []
     threads = [threading.Thread(target=lambda: results.append(asyncio.run(main()))) for _ in range(2)]
     for thread in threads:
         thread.start()

@@ -17,7 +17,7 @@ from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Event, Origin
 from cru.extensions.hooks import records
 from cru.extensions.hooks.model.mapping import Matching
-from cru.extensions.hooks.model.result import CommandResult
+from cru.extensions.hooks.model.result import HookRun
 from cru.extensions.hooks.records import MOST, FiringRecord, LoadRecord, masked_json
 from cru.values.masking import masked
 
@@ -68,7 +68,7 @@ def test_a_firing_is_one_private_line_with_all_that_went_in_and_came_out(tmp_pat
 
 def test_why_a_hook_did_not_fire_stands_in_the_journal_and_only_there(tmp_path: Path) -> None:
     hooks = Made(
-        tmp_path, config({"matcher": "^view$", "command": "exit 2"}, {"command": "true"}), {"true": CommandResult(0)}
+        tmp_path, config({"matcher": "^view$", "command": "exit 2"}, {"command": "true"}), {"true": HookRun(0)}
     )
     (line,) = fire(hooks)
     skipped, ran = line.heard
@@ -89,7 +89,7 @@ def test_a_hook_that_does_not_fire_has_no_part_in_an_outcome(tmp_path: Path) -> 
 
 def test_the_second_of_two_alike_names_the_first(tmp_path: Path) -> None:
     hooks = Made(
-        tmp_path, config({"command": "true", "name": "a"}, {"command": "true", "name": "b"}), {"true": CommandResult(0)}
+        tmp_path, config({"command": "true", "name": "a"}, {"command": "true", "name": "b"}), {"true": HookRun(0)}
     )
     (line,) = fire(hooks)
     first = hooks.loaded.known[0].entry.id
@@ -101,7 +101,7 @@ def test_what_cannot_fire_is_recorded_once_a_session(tmp_path: Path) -> None:
     text = msgspec.json.encode(
         {"hooks": {"PreToolUse": [{"command": "true"}], "Later": [{"command": "true"}]}}
     ).decode()
-    hooks = Made(tmp_path, text, {"true": CommandResult(0)})
+    hooks = Made(tmp_path, text, {"true": HookRun(0)})
     fire(hooks, 3)
     found = [one for one in lines(tmp_path) if isinstance(one, LoadRecord)]
     idle = hooks.loaded.known[1]
@@ -137,7 +137,7 @@ def test_payloads_are_whole_up_to_a_mebibyte(tmp_path: Path) -> None:
     for size, cut in ((MOST // 2, False), (MOST + 1, True)):
         path = tmp_path / str(size)
         path.mkdir()
-        fire(Made(path, config({"command": "true"}), {"true": CommandResult(0, stdout="x" * size)}))
+        fire(Made(path, config({"command": "true"}), {"true": HookRun(0, stdout="x" * size)}))
         (one,) = fired(path)
         assert (len(one.stdout), one.cut) == (min(size, MOST), cut)
 
@@ -181,7 +181,7 @@ def test_masked_json_is_json() -> None:
 @pytest.mark.parametrize(("on_error", "decision"), [("", "none"), ("deny", "deny"), ("ask", "ask")])
 def test_a_fault_of_a_dialect_is_a_failed_hook(tmp_path: Path, on_error: str, decision: str) -> None:
     """Whatever raises while the payload is made or the output read: it is told, and `on_error` counts."""
-    hooks = Made(tmp_path, config({"command": "true"}), {"true": CommandResult(0)})
+    hooks = Made(tmp_path, config({"command": "true"}), {"true": HookRun(0)})
     known = hooks.loaded.known[0]
     known.entry = msgspec.structs.replace(known.entry, on_error=on_error)
 
@@ -198,7 +198,7 @@ def test_a_fault_of_a_dialect_is_a_failed_hook(tmp_path: Path, on_error: str, de
 
 
 def test_a_matcher_that_raises_is_a_failed_hook(tmp_path: Path) -> None:
-    hooks = Made(tmp_path, config({"command": "true"}), {"true": CommandResult(0)})
+    hooks = Made(tmp_path, config({"command": "true"}), {"true": HookRun(0)})
     known = hooks.loaded.known[0]
     known.entry = msgspec.structs.replace(known.entry, on_error="deny")
 

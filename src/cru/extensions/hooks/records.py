@@ -16,7 +16,7 @@ from msgspec import Struct
 from cru.events.answers import Answer
 from cru.events.stamp import Event
 from cru.extensions.hooks.model.entry import HookEntry
-from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.model.status import Activation, EntryStatus
 from cru.values.masking import masked
 
@@ -92,7 +92,7 @@ encode = msgspec.json.Encoder(enc_hook=repr).encode
 
 
 def make_firing(
-    entry: HookEntry, name: str, event: Event, stdin: bytes, run: CommandResult, result: HookResult
+    entry: HookEntry, name: str, event: Event, stdin: bytes, run: HookRun, result: HookResult
 ) -> FiringRecord:
     """The line of one firing; `name` is the event in the dialect's words."""
     payload, stamp, answer = event.payload, event.stamp, result.answer

@@ -20,7 +20,7 @@ from cru.extensions.hooks import records
 from cru.extensions.hooks.model.entry import LAYERS, HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import Dialect, EventMapping
-from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.model.status import LoadedHooks
 from cru.extensions.hooks.parsing.common import is_typed
 from cru.extensions.hooks.run.command import CommandHook, RevokedGuard
@@ -218,11 +218,11 @@ class SessionHooks:
     def explain_revocation(self, entry: HookEntry) -> str:
         return self._trust.explain_revocation(entry) if self._trust is not None and entry.of_project else ""
 
-    async def run(self, entry: HookEntry, stdin: bytes, env: Mapping[str, str | None]) -> CommandResult:
+    async def run(self, entry: HookEntry, stdin: bytes, env: Mapping[str, str | None]) -> HookRun:
         why = self.explain_revocation(entry)
         if why:
             is_withheld = self._trust is not None and not self._trust.is_refused(entry)
-            return CommandResult(None, error=why, withheld=is_withheld)
+            return HookRun(None, error=why, withheld=is_withheld)
         from cru.extensions.hooks.launch.process import run_hook_command
 
         secret = self.facts.secret_names if entry.of_project else ()

@@ -76,7 +76,7 @@ class PythonPlugins:
             raise PluginFailed(f"{place}: {described(error)}") from error
 
 
-class _PluginLoader(SourceFileLoader):
+class _ModuleLoader(SourceFileLoader):
     """Neither reads nor writes bytecode: an edit within the same second counts, and a plugin's folder stays as it is."""
 
     def get_code(self, fullname: str) -> CodeType:
@@ -93,14 +93,14 @@ class _Finder(MetaPathFinder):
     ) -> ModuleSpec | None:
         spec = PathFinder.find_spec(fullname, path, target) if fullname.startswith(PREFIX) else None
         if spec is not None and isinstance(spec.loader, SourceFileLoader):
-            spec.loader = _PluginLoader(fullname, spec.loader.path)
+            spec.loader = _ModuleLoader(fullname, spec.loader.path)
         return spec
 
 
 def _run_module(name: str, found: DiscoveredPlugin) -> ModuleType:
     file = found.files[0]
     inside = [str(file.parent)] if file.name == "__init__.py" else None
-    loader = _PluginLoader(name, str(file))
+    loader = _ModuleLoader(name, str(file))
     spec = spec_from_file_location(name, file, loader=loader, submodule_search_locations=inside)
     assert spec is not None
     module = module_from_spec(spec)

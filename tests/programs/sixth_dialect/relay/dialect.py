@@ -24,7 +24,7 @@ from cru.extensions.hooks.model.mapping import (
     Matching,
     ParsedFile,
 )
-from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.model.tools import ArgumentMapping, ToolMapping
 from cru.extensions.hooks.parsing import common
 from cru.extensions.hooks.parsing.reading import Reading, canonical_definition
@@ -65,7 +65,7 @@ def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: S
     return {"RELAY_EVENT": mapping.name}
 
 
-def _answer(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
+def _answer(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
     word, _, rest = run.stdout.strip().partition(" ")
     if word == "veto":
         return HookResult(Answer(decision="deny", reason=rest))

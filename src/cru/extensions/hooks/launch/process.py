@@ -15,7 +15,7 @@ from cru.extensions.hooks.launch import jq, shells
 from cru.extensions.hooks.launch.dispatch import insert_interpreters
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.mapping import LaunchRules
-from cru.extensions.hooks.model.result import CommandResult
+from cru.extensions.hooks.model.result import HookRun
 from cru.process.capture import ByteCapture
 from cru.process.child import Program
 from cru.process.errors import StartError, StartProblem
@@ -33,7 +33,7 @@ INTERRUPTED = (128 + signal.SIGTERM, 128 + signal.SIGINT)
 
 async def run_hook_command(
     entry: HookEntry, stdin: bytes, env: Mapping[str, str], cwd: Path, rules: LaunchRules
-) -> CommandResult:
+) -> HookRun:
     """Run the entry's command to its end. Never raises but when cancelled; then, and at its limit, its whole session is ended.
 
     At the limit it is asked to end, and has one second to do so: if it then ends by itself, its own exit status counts.
@@ -43,22 +43,22 @@ async def run_hook_command(
     try:
         argv = command_line(entry, env, cwd, rules)
     except HookError as error:
-        return CommandResult(None, error=f"{error.message} ({error.hint})" if error.hint else error.message)
+        return HookRun(None, error=f"{error.message} ({error.hint})" if error.hint else error.message)
     if not cwd.is_absolute():
-        return CommandResult(None, error="it needs a working directory")
+        return HookRun(None, error="it needs a working directory")
     ending = Ending(rules.end_signal, GRACE, grace_interrupted=0)
     out, err = ByteCapture(KEPT, MOST), ByteCapture(KEPT, MOST)
     try:
         ended = await run_program(Program(argv, cwd, env, stdin), entry.timeout, out, err, ending=ending)
     except StartError as error:
-        return CommandResult(None, error=_not_started(error), ms=(time.perf_counter() - began) * 1000)
+        return HookRun(None, error=_not_started(error), ms=(time.perf_counter() - began) * 1000)
     # asked to end, it may still end by itself: then its own exit status counts
     timed_out = ended.timed_out and (ended.exit_status < 0 or ended.exit_status in INTERRUPTED)
     is_too_much = out.is_too_much or err.is_too_much
     exit_status = None if timed_out or is_too_much else ended.exit_status
     if exit_status == 2 and entry.args is None and rules.dispatches_paths and not await _is_source(argv, env, cwd):
         exit_status = 1
-    result = CommandResult(
+    result = HookRun(
         exit_status,
         ended.output.removeprefix(BOM),
         ended.errors.removeprefix(BOM),
@@ -108,7 +108,7 @@ async def _is_source(argv: tuple[str, ...], env: Mapping[str, str], cwd: Path) -
     return ended.timed_out or ended.exit_status == 0
 
 
-def _notes(result: CommandResult, env: Mapping[str, str]) -> list[str]:
+def _notes(result: HookRun, env: Mapping[str, str]) -> list[str]:
     notes = []
     if result.left_out:
         names = ", ".join(name or "(no name)" for name in result.left_out)

@@ -18,11 +18,11 @@ from cru.events.stamp import Event
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.locations import Footprint
-from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.model.tools import ToolMapping
 
 System: TypeAlias = Literal["posix", "windows"]
-AnswerReader: TypeAlias = Callable[[HookEntry, Event, CommandResult, SessionFacts], HookResult]
+AnswerReader: TypeAlias = Callable[[HookEntry, Event, HookRun, SessionFacts], HookResult]
 PathFact: TypeAlias = Literal["root", "cwd"]
 
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 from cru.events.answers import PASS, Answer
 
 
-class CommandResult(Struct, frozen=True):
+class HookRun(Struct, frozen=True):
     """What came of a run of a command.
 
     exit: its exit status, negative for a signal; None: it has none (not started, timed out, cancelled)

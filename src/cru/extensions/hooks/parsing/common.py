@@ -10,7 +10,7 @@ import msgspec
 from cru.engine.turn import TYPED_SOURCES
 from cru.events.stamp import Event
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.result import HookResult, HookRun
 
 BLANK = " \t\r\n\ufeff"
 
@@ -86,7 +86,7 @@ def was_run(event: Event, facts: SessionFacts) -> bool:
     return payload_field(event, "which") in ("failed", "timeout")
 
 
-def failed_result(run: CommandResult) -> HookResult:
+def failed_result(run: HookRun) -> HookResult:
     """An exit status that means nothing but failure, with the first line of what it had to say."""
     first = run.stderr.strip().partition("\n")[0]
     return HookResult(failed=f"exit status {run.exit}" + (f": {first}" if first else ""))

@@ -17,7 +17,9 @@ PREVIEW = 2_000
 def spill_context(result: HookResult, facts: SessionFacts) -> HookResult:
     """The same with contexts that are too long in files."""
     context = tuple(spill_text(text, facts) for text in result.answer.context)
-    return result if context == result.answer.context else replace(result, answer=replace(result.answer, context=context))
+    return (
+        result if context == result.answer.context else replace(result, answer=replace(result.answer, context=context))
+    )
 
 
 def spill_text(text: str, facts: SessionFacts) -> str:

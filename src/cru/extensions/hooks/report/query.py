@@ -59,7 +59,9 @@ def find_event(word: str, dialects: Mapping[str, Dialect]) -> HookQuery | None:
     plain = _plain(word)
     ours = {name for name in BY_NAME if _plain(name) == plain}
     ours |= {name for alias, (name, _) in ALIASES.items() if _plain(alias) == plain}
-    foreign = {(dialect.name, name) for dialect in dialects.values() for name in dialect.events if _plain(name) == plain}
+    foreign = {
+        (dialect.name, name) for dialect in dialects.values() for name in dialect.events if _plain(name) == plain
+    }
     if not ours and not foreign:
         return None
     mapped = {mapping.event for dialect, name in foreign for mapping in dialects[dialect].events[name] if mapping.event}

@@ -62,7 +62,7 @@ class RecordedTurn(Struct):
         return next((firing for firing in reversed(self.firings) if (firing.run, firing.seq, firing.id) == place), None)
 
 
-class _Span(Struct):
+class _TurnSpan(Struct):
     """What of the records belongs to a turn.
 
     runs: of its legs
@@ -106,12 +106,12 @@ def read_turn(store: FileContext, number: int = -1) -> RecordedTurn | None:
     )  # fmt: skip
 
 
-def _span(turns: list[list[TraceLine]], index: int) -> _Span:
+def _span(turns: list[list[TraceLine]], index: int) -> _TurnSpan:
     legs = _legs(turns[index])
     before = _legs(turns[index - 1]) if index else []
     after = _legs(turns[index + 1]) if index + 1 < len(turns) else []
     runs = _runs(legs)
-    return _Span(
+    return _TurnSpan(
         runs,
         begin=legs[0].data["time"] if runs & _runs(before) else 0.0,
         end=after[0].data["time"] if runs & _runs(after) else math.inf,
@@ -128,7 +128,7 @@ def _runs(legs: list[TraceLine]) -> set[str]:
     return {leg.data["run"] for leg in legs}
 
 
-def _entries(entries: list[Entry], span: _Span) -> list[Entry]:
+def _entries(entries: list[Entry], span: _TurnSpan) -> list[Entry]:
     """The log from one prompt to another; to the end if there is none."""
     ids = [entry.id for entry in entries]
     begin = ids.index(span.first) if span.first in ids else len(ids)
@@ -148,7 +148,7 @@ def _calls(entries: list[Entry]) -> list[RecordedCall]:
     return list(calls.values())
 
 
-def _dispatches(folder: Path, span: _Span) -> Iterator[JournalLine]:
+def _dispatches(folder: Path, span: _TurnSpan) -> Iterator[JournalLine]:
     decoder = msgspec.json.Decoder(JournalLine)
     names = [run.encode() for run in span.runs]
     for raw in records.newest_first(folder, "journal.jsonl"):

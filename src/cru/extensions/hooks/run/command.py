@@ -14,7 +14,7 @@ from cru.events.journal import SkipKind, SkipReason
 from cru.events.stamp import Event
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.mapping import Dialect, EventMapping
-from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.records import CANCELLED, SLOW_MS, make_firing
 from cru.extensions.hooks.run.runtime import HookRuntime
 from cru.extensions.hooks.trust.guard import GuardSnapshot, deny_answer
@@ -64,7 +64,7 @@ class CommandHook:
         self._runtime.defer(self._entry, await self._run(event))
 
     async def _run(self, event: Event) -> Answer:
-        stdin, run, started = b"", CommandResult(None), perf_counter()
+        stdin, run, started = b"", HookRun(None), perf_counter()
         matcher_error = self._matcher_errors.pop(event.stamp.dispatch_seq, "")
         if matcher_error:
             return self._report(event, stdin, run, HookResult(failed=matcher_error))
@@ -76,7 +76,7 @@ class CommandHook:
                 run = await runtime.run(entry, stdin, env)
             result = self._read_output(event, run)
         except asyncio.CancelledError:
-            run = CommandResult(None, ms=(perf_counter() - started) * 1000, error=CANCELLED)
+            run = HookRun(None, ms=(perf_counter() - started) * 1000, error=CANCELLED)
             runtime.record(make_firing(entry, mapping.name, event, stdin, run, HookResult(failed=CANCELLED)))
             raise
         except Exception as error:  # noqa: BLE001  the boundary around a dialect: told, and `on_error` counts
@@ -102,7 +102,7 @@ class CommandHook:
             if is_shown:
                 self._runtime.show_waiting(entry, "")
 
-    def _read_output(self, event: Event, run: CommandResult) -> HookResult:
+    def _read_output(self, event: Event, run: HookRun) -> HookResult:
         if run.timed_out:
             return HookResult(failed=f"no answer within {self._entry.timeout:g} s")
         if run.withheld:
@@ -113,7 +113,7 @@ class CommandHook:
             return HookResult()
         return self._mapping.answer(self._entry, event, run, self._runtime.facts)
 
-    def _report(self, event: Event, stdin: bytes, run: CommandResult, result: HookResult) -> Answer:
+    def _report(self, event: Event, stdin: bytes, run: HookRun, result: HookResult) -> Answer:
         """Record what came of it, tell the person, and return the answer."""
         entry, mapping, runtime = self._entry, self._mapping, self._runtime
         if run.note and run.left_out and entry.on_error in ("deny", "ask"):  # it decided without having seen everything
@@ -141,7 +141,7 @@ class RevokedGuard(CommandHook):
         self._why = snapshot.why
 
     async def __call__(self, event: Event) -> Answer:
-        run = CommandResult(None, error=f"it does not run: {self._why}", withheld=True)
+        run = HookRun(None, error=f"it does not run: {self._why}", withheld=True)
         result = HookResult(deny_answer(self._entry, event, self._why), failed=run.error)
         return self._report(event, b"", run, result)
 

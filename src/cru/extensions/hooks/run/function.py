@@ -22,7 +22,7 @@ from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.cru.output import ENVELOPE, KEYS, describe_unknown_keys, read_object
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.mapping import Dialect, EventMapping
-from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.records import CANCELLED, make_firing
 from cru.extensions.hooks.run.command import CommandHook, apply_failure_policy
 from cru.extensions.hooks.run.languages import BadFunction
@@ -73,7 +73,7 @@ class FunctionHook(CommandHook):
                 raise BadFunction(result.failed) from None
         finally:
             ms = (perf_counter() - started) * 1000
-            run = CommandResult(None if result.failed else 0, ms=ms, error=result.failed)
+            run = HookRun(None if result.failed else 0, ms=ms, error=result.failed)
             runtime.record(make_firing(self._entry, self._mapping.name, event, b"", run, result))
         if result.to_user:
             runtime.notify(self._entry, result.to_user)

@@ -9,7 +9,7 @@ from cru.events.answers import Answer
 from cru.events.stamp import Event
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.records import HookLogLine
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class HookRuntime(Protocol):
         """Why a project's hook is not what a person has trusted any more; "" if it is."""
         ...
 
-    async def run(self, entry: HookEntry, stdin: bytes, env: Mapping[str, str | None]) -> CommandResult:
+    async def run(self, entry: HookEntry, stdin: bytes, env: Mapping[str, str | None]) -> HookRun:
         """Run its command; a project's only if it is still what a person has trusted."""
         ...
 

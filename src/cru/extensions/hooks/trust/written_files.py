@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from cru.shell.parser import parse
-from cru.shell.syntax import Compound, CompoundKind, Part, PartKind, Redirection, ShellNode, SimpleCommand, Word
+from cru.shell.syntax import Compound, CompoundKind, PartKind, Redirection, ShellNode, SimpleCommand, Word, WordPart
 
 Span: TypeAlias = tuple[int, int]
 
@@ -46,7 +46,7 @@ def strip_written_files(command: str) -> str:
 def _is_uncertain(node: ShellNode) -> bool:
     if isinstance(node, Redirection):
         return node.operator.startswith("<<") or any(word.source.startswith("#") for word in node.target)
-    if not isinstance(node, Part):
+    if not isinstance(node, WordPart):
         return False
     if node.body is None:
         return node.kind is PartKind.BACKQUOTED or node.kind in _DIFFERS

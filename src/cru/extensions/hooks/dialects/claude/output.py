@@ -7,7 +7,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
 
-from cru.extensions.hooks.model.result import CommandResult
+from cru.extensions.hooks.model.result import HookRun
 from cru.extensions.hooks.parsing import common
 
 BLOCKING = 2
@@ -93,7 +93,7 @@ class ParsedClaudeOutput(Struct, frozen=True):
     warning: str = ""
 
 
-def parse_output(event: str, kind: type[ClaudeEventOutput], run: CommandResult) -> ParsedClaudeOutput:
+def parse_output(event: str, kind: type[ClaudeEventOutput], run: HookRun) -> ParsedClaudeOutput:
     """JSON counts whatever the exit status is, 2 blocks whatever the JSON says, any other failure needs JSON to mean anything."""
     text = run.stdout.strip(common.BLANK)
     stderr = run.stderr.strip()

@@ -11,7 +11,7 @@ from cru.extensions.hooks.dialects.claude.effects import BLOCKED, EFFECTS, Answe
 from cru.extensions.hooks.dialects.claude.output import ParsedClaudeOutput
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing.spill import spill_text
 
 STOPPED = "stopped by a hook"
@@ -36,7 +36,7 @@ class CarriedContext(Struct):
         return texts
 
 
-def to_hook_result(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
+def to_hook_result(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
     """What a run means on the event of the entry."""
     name = entry.event
     effect = EFFECTS[name]

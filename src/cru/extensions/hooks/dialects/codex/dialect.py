@@ -25,7 +25,7 @@ from cru.extensions.hooks.model.mapping import (
     Matching,
     ParsedFile,
 )
-from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.model.tools import MILLISECONDS, ArgumentMapping, ToolMapping
 from cru.extensions.hooks.parsing import common
 from cru.extensions.hooks.parsing.spill import spill_context
@@ -138,11 +138,11 @@ def _trigger(event: Event) -> str:
 # what outputs mean ----------------------------------------------------------------------------------------------------------------
 
 
-def _reads(read: Callable[[CommandResult, str], HookResult], name: str) -> AnswerReader:
+def _reads(read: Callable[[HookRun, str], HookResult], name: str) -> AnswerReader:
     return lambda entry, event, run, facts: spill_context(read(run, name), facts)
 
 
-def _on_call(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
+def _on_call(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
     said = output.read_pre_tool_use(run, "PreToolUse")
     for change in said.answer.changes:
         if not isinstance(change.value, dict):
@@ -152,19 +152,19 @@ def _on_call(entry: HookEntry, event: Event, run: CommandResult, facts: SessionF
     return spill_context(said, facts)
 
 
-def _on_called(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
+def _on_called(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
     field = "result" if event.name == "tool:completed" else "error"
     return spill_context(output.read_post_tool_use(run, "PostToolUse", field), facts)
 
 
-def _on_stop(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
+def _on_stop(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
     said = output.read_stop(run, "Stop")
     if said.answer.inject is not None:
         facts.blocks[BLOCKED] = facts.blocks.get(BLOCKED, 0) + 1
     return said
 
 
-def _on_notified(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
+def _on_notified(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
     return common.failed_result(run) if run.exit else HookResult()
 
 

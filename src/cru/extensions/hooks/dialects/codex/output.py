@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct, field
 
 from cru.events.answers import PASS, Answer, Change, Inject
-from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing import common
 
 BLOCKS = 2
@@ -86,7 +86,7 @@ W = TypeVar("W", bound=CodexReply)
 
 
 def parse_output(
-    run: CommandResult, kind: type[W], event: str, *, plain: str = "ignored", blocks: bool = True
+    run: HookRun, kind: type[W], event: str, *, plain: str = "ignored", blocks: bool = True
 ) -> W | HookResult:
     """The output, or what the run means without one. plain: what becomes of text that is no JSON, "ignored", "context" or "wrong";
     blocks: whether exit status 2 does."""
@@ -115,20 +115,20 @@ def parse_output(
     return HookResult(Answer(context=(text,))) if plain == "context" else kind()
 
 
-def read_observed(run: CommandResult, event: str) -> HookResult:
+def read_observed(run: HookRun, event: str) -> HookResult:
     """Events that nothing can be said about but `continue: false`."""
     out = parse_output(run, CodexReply, event, blocks=False)
     return out if isinstance(out, HookResult) else _to_result(out, _halt_answer(out))
 
 
-def read_session_start(run: CommandResult, event: str) -> HookResult:
+def read_session_start(run: HookRun, event: str) -> HookResult:
     out = parse_output(run, CodexStartReply, event, plain="context", blocks=False)
     if isinstance(out, HookResult):
         return out
     return _to_result(out, _halt_answer(out) or _context_answer(out.hook_specific_output))
 
 
-def read_prompt(run: CommandResult, event: str) -> HookResult:
+def read_prompt(run: HookRun, event: str) -> HookResult:
     out = parse_output(run, CodexPromptReply, event, plain="context")
     if isinstance(out, HookResult):
         return _with_decision(out, "deny")
@@ -140,7 +140,7 @@ def read_prompt(run: CommandResult, event: str) -> HookResult:
     return _to_result(out, _halt_answer(out) or _context_answer(out.hook_specific_output))
 
 
-def read_pre_tool_use(run: CommandResult, event: str) -> HookResult:
+def read_pre_tool_use(run: HookRun, event: str) -> HookResult:
     """A rewrite is no leave: the call is decided as if the model had asked for it that way."""
     out = parse_output(run, CodexPreToolReply, event)
     if isinstance(out, HookResult):
@@ -160,7 +160,7 @@ def read_pre_tool_use(run: CommandResult, event: str) -> HookResult:
     return _to_result(out, context)
 
 
-def read_permission_request(run: CommandResult, event: str) -> HookResult:
+def read_permission_request(run: HookRun, event: str) -> HookResult:
     """Whoever answers with something that Codex has not got gives no leave: the question stays."""
     out = parse_output(run, CodexPermissionReply, event)
     if isinstance(out, HookResult):
@@ -180,7 +180,7 @@ def read_permission_request(run: CommandResult, event: str) -> HookResult:
     return _to_result(out, Answer(decision="deny", reason=reason))
 
 
-def read_post_tool_use(run: CommandResult, event: str, replaced: str) -> HookResult:
+def read_post_tool_use(run: HookRun, event: str, replaced: str) -> HookResult:
     """`replaced`: the field that a feedback takes the place of. The texts of several hooks add up as context behind an empty result."""
     out = parse_output(run, CodexPostToolReply, event)
     if isinstance(out, HookResult):
@@ -203,7 +203,7 @@ def read_post_tool_use(run: CommandResult, event: str, replaced: str) -> HookRes
     return _to_result(out, adding, "updatedToolOutput has no effect, as in Codex" if odd else "")
 
 
-def read_stop(run: CommandResult, event: str) -> HookResult:
+def read_stop(run: HookRun, event: str) -> HookResult:
     """A block is a new prompt; `continue: false` is stronger."""
     out = parse_output(run, CodexStopReply, event, plain="wrong")
     if isinstance(out, HookResult):

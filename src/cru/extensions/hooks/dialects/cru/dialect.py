@@ -24,7 +24,7 @@ from cru.extensions.hooks.model.mapping import (
     Matching,
     ParsedFile,
 )
-from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing import common
 from cru.permissions.modes import KINDS
 
@@ -133,7 +133,7 @@ def _condition_holds(entry: HookEntry, event: Event, facts: SessionFacts) -> boo
     )
 
 
-def _answer(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
+def _answer(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
     return output.read_output(run, event.row, entry.label)
 
 

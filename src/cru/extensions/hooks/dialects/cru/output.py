@@ -11,7 +11,7 @@ from msgspec import UNSET, Struct, UnsetType
 from cru.config.closest import did_you_mean
 from cru.events.answers import PASS, Answer, Change, Inject, add
 from cru.events.catalog import EventRow
-from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing import common
 
 DENY, HALT = 2, 49
@@ -59,7 +59,7 @@ class CruOutput(Struct):
 KEYS = CruOutput.__struct_encode_fields__
 
 
-def read_output(run: CommandResult, row: EventRow, label: str) -> HookResult:
+def read_output(run: HookRun, row: EventRow, label: str) -> HookResult:
     """Exit 2 denies, 49 halts, any other status is a failure; so is an output that is not empty and no JSON object of ours."""
     reason = run.stderr.strip()
     if run.exit == DENY:

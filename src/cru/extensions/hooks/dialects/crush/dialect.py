@@ -25,7 +25,7 @@ from cru.extensions.hooks.model.mapping import (
     Matching,
     ParsedFile,
 )
-from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.model.tools import ToolMapping, number_argument
 from cru.extensions.hooks.parsing import common
 
@@ -118,7 +118,7 @@ def _prompt_fields(event: Event[MessageReceived], facts: SessionFacts) -> dict[s
     return {"prompt": payload.content, "attachments": [a.path for a in payload.attachments]}
 
 
-def _by_exit(run: CommandResult) -> HookResult | None:
+def _by_exit(run: HookRun) -> HookResult | None:
     """What the exit status alone says; None if the output is to be read."""
     if run.exit == DENY:
         return HookResult(Answer(decision="deny", reason=run.stderr.strip() or "blocked by hook"))
@@ -130,7 +130,7 @@ def _by_exit(run: CommandResult) -> HookResult | None:
     return None
 
 
-def _on_tool(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
+def _on_tool(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
     judged = _by_exit(run)
     if judged is not None:
         return judged
@@ -147,7 +147,7 @@ def _on_tool(entry: HookEntry, event: Event, run: CommandResult, facts: SessionF
     return HookResult(_answer(output, changes, facts), warning="; ".join(output.warnings))
 
 
-def _on_prompt(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
+def _on_prompt(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
     judged = _by_exit(run)
     if judged is not None:
         return judged

@@ -16,7 +16,7 @@ from cru.extensions.hooks.dialects.gemini.tools import TOOLS
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import EventMapping, Events
-from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing import common
 from cru.extensions.hooks.parsing.spill import spill_context
 
@@ -107,8 +107,8 @@ def _select_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
 # what outputs mean ----------------------------------------------------------------------------------------------------------------
 
 
-def _means(meaning: Meaning) -> Callable[[HookEntry, Event, CommandResult, SessionFacts], HookResult]:
-    def answer(entry: HookEntry, event: Event, run: CommandResult, facts: SessionFacts) -> HookResult:
+def _means(meaning: Meaning) -> Callable[[HookEntry, Event, HookRun, SessionFacts], HookResult]:
+    def answer(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
         out = parse_output(run)
         return out if isinstance(out, HookResult) else spill_context(meaning(event, out, facts), facts)
 
@@ -182,7 +182,7 @@ def _after_tool(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookRes
     return to_result(out, Answer(context=out.context), odd)
 
 
-class _Selection(Struct):
+class _ToolSelection(Struct):
     """What the hooks of one firing of BeforeToolSelection have said so far.
 
     seq: the firing
@@ -200,13 +200,13 @@ class _Selection(Struct):
 class ToolSelections(Struct):
     """The selections of a session, by agent."""
 
-    by_agent: dict[str, _Selection] = field(default_factory=dict)
+    by_agent: dict[str, _ToolSelection] = field(default_factory=dict)
 
-    def current(self, event: Event[ToolsSelect]) -> _Selection:
+    def current(self, event: Event[ToolsSelect]) -> _ToolSelection:
         stamp, payload = event.stamp, event.payload
         known = self.by_agent.get(stamp.agent_id)
         if known is None or known.seq != stamp.dispatch_seq:
-            known = self.by_agent[stamp.agent_id] = _Selection(stamp.dispatch_seq, payload.tools)
+            known = self.by_agent[stamp.agent_id] = _ToolSelection(stamp.dispatch_seq, payload.tools)
         return known
 
 

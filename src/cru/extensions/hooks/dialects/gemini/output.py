@@ -7,7 +7,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from cru.events.answers import PASS, Answer
-from cru.extensions.hooks.model.result import CommandResult, HookResult
+from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing import common
 
 DENIES = ("deny", "block")
@@ -38,7 +38,7 @@ class GeminiOutput(Struct, frozen=True):
         return (text.replace("<", "&lt;").replace(">", "&gt;"),) if isinstance(text, str) and text else ()
 
 
-def parse_output(run: CommandResult) -> GeminiOutput | HookResult:
+def parse_output(run: HookRun) -> GeminiOutput | HookResult:
     """The output, or what the run means without one."""
     text = run.stdout.strip(common.BLANK) or run.stderr.strip(common.BLANK)
     if not text:
