@@ -99,7 +99,7 @@ class Shelf:
         asyncio.run(main())
 
     def states(self) -> dict[str, str]:
-        return {one.name: one.state for one in self.extensions.plugins if one.found.layer != "bundled"}
+        return {one.name: one.state for one in self.extensions.plugins if one.discovered.layer != "bundled"}
 
     async def seen(self) -> dict[str, Any]:
         """All that plugins could have left; the families' own handlers belong to cru."""

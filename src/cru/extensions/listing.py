@@ -40,10 +40,10 @@ def _handler_text(handler: dict[str, object]) -> str:
 
 
 def _plugin_row(extensions: Extensions, loaded: LoadedPlugin) -> dict[str, object]:
-    session, found = extensions.session, loaded.found
+    session, plugin = extensions.session, loaded.discovered
     row: dict[str, Any] = {
-        "name": loaded.name, "owner": loaded.name, "version": found.manifest.version if found.manifest is not None else "",
-        "language": found.kind, "state": loaded.state, "layer": found.layer, "file": str(found.files[0]),
+        "name": loaded.name, "owner": loaded.name, "version": plugin.manifest.version if plugin.manifest is not None else "",
+        "language": plugin.kind, "state": loaded.state, "layer": plugin.layer, "file": str(plugin.files[0]),
         "handlers": [], "tools": [], "commands": [], "services": [],
         "error": loaded.error, "errors": [loaded.error] if loaded.error else [],
     }  # fmt: skip

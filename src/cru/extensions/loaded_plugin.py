@@ -16,7 +16,7 @@ PluginState = Literal["active", "disabled", "untrusted", "error"]
 class LoadedPlugin(Struct):
     """A plugin that was found, loaded or not.
 
-    found: the version that was found
+    discovered: the version that was found
     state: active, disabled, untrusted or error
     error: why it is not loaded; "": nothing went wrong
     trace: the way to the error, as its language shows it; "": not known
@@ -25,7 +25,7 @@ class LoadedPlugin(Struct):
     copy: its files as they were loaded
     """
 
-    found: DiscoveredPlugin
+    discovered: DiscoveredPlugin
     state: PluginState
     error: str = ""
     trace: str = ""
@@ -35,7 +35,7 @@ class LoadedPlugin(Struct):
 
     @property
     def name(self) -> str:
-        return self.found.name
+        return self.discovered.name
 
     @property
     def is_active(self) -> bool:
@@ -44,10 +44,10 @@ class LoadedPlugin(Struct):
     @property
     def is_off(self) -> bool:
         """It came with cru, and nobody has turned it on."""
-        return self.found.layer == "bundled" and self.state == "disabled"
+        return self.discovered.layer == "bundled" and self.state == "disabled"
 
 
-def required_plugins(found: DiscoveredPlugin) -> tuple[str, ...]:
+def required_plugins(plugin: DiscoveredPlugin) -> tuple[str, ...]:
     """The names of the plugins that it cannot do without."""
-    dependencies = found.manifest.dependencies if found.manifest is not None else ()
+    dependencies = plugin.manifest.dependencies if plugin.manifest is not None else ()
     return tuple(dependency.name for dependency in dependencies if not dependency.optional)

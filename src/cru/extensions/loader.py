@@ -34,9 +34,9 @@ ROUNDS = 3
 class Language(Protocol):
     """What runs the plugins of one language; made when the first one is there."""
 
-    def plugin(self, found: DiscoveredPlugin, config: Mapping[str, object]) -> Plugin: ...
+    def plugin(self, plugin: DiscoveredPlugin, config: Mapping[str, object]) -> Plugin: ...
 
-    async def load(self, found: DiscoveredPlugin, host: Host) -> None: ...
+    async def load(self, plugin: DiscoveredPlugin, host: Host) -> None: ...
 
 
 class PluginLoader:
@@ -55,21 +55,21 @@ class PluginLoader:
         self._places = places
         self._folders: list[TemporaryDirectory[str]] = []
 
-    async def load(self, found: DiscoveredPlugin, active: Collection[str], watched: bool = False) -> LoadedPlugin:
+    async def load(self, plugin: DiscoveredPlugin, active: Collection[str], watched: bool = False) -> LoadedPlugin:
         """Run it; `active` names the plugins that are loaded. Whatever goes wrong, nothing of it stays then."""
-        loaded = LoadedPlugin(found, "active", stamp=stamp_of(found) if watched else ())
-        if not found.trusted or not found.enabled:
-            loaded.state = "disabled" if found.trusted else "untrusted"
+        loaded = LoadedPlugin(plugin, "active", stamp=stamp_of(plugin) if watched else ())
+        if not plugin.trusted or not plugin.enabled:
+            loaded.state = "disabled" if plugin.trusted else "untrusted"
             return loaded
         host: Host | None = None
         try:
-            _check_loadable(found, active)
-            loaded.copy = copy_of(found)
-            language = self._language(found.kind)
-            host = Host(self.session, language.plugin(found, self._plugin_config(found.name)))
+            _check_loadable(plugin, active)
+            loaded.copy = copy_of(plugin)
+            language = self._language(plugin.kind)
+            host = Host(self.session, language.plugin(plugin, self._plugin_config(plugin.name)))
             token = HOST.set(host)
             try:
-                await self._load_in_time(language, found, host)
+                await self._load_in_time(language, plugin, host)
             finally:
                 HOST.reset(token)
             loaded.plugin = host.plugin
@@ -78,7 +78,7 @@ class PluginLoader:
                 await self._take_back(host)
             if not isinstance(error, EXPECTED):
                 raise
-            loaded.state, loaded.error, loaded.trace = "error", str(error), _traceback(error, found.folder)
+            loaded.state, loaded.error, loaded.trace = "error", str(error), _traceback(error, plugin.folder)
         return loaded
 
     async def load_copy(self, old: LoadedPlugin, active: Collection[str]) -> LoadedPlugin | None:
@@ -89,7 +89,7 @@ class PluginLoader:
             return None
         self._folders.append(folder := TemporaryDirectory(prefix="cru-kept-"))
         try:
-            restored = await self.load(write_copy(old.found, old.copy, Path(folder.name)), active)
+            restored = await self.load(write_copy(old.discovered, old.copy, Path(folder.name)), active)
         except OSError:  # no room for the copy: it is reported as not loaded
             return None
         return restored if restored.plugin is not None else None
@@ -132,17 +132,17 @@ class PluginLoader:
         session.parts.commands.drop(name)
         await cancel_background(session, name)
 
-    async def _load_in_time(self, language: Language, found: DiscoveredPlugin, host: Host) -> None:
+    async def _load_in_time(self, language: Language, plugin: DiscoveredPlugin, host: Host) -> None:
         """Raises what the language raises, and PluginFailed if it takes too long; programs have limits of their own."""
-        seconds = None if found.kind == "executable" else float(self._config.get("setup_timeout") or SETUP_SECONDS)
+        seconds = None if plugin.kind == "executable" else float(self._config.get("setup_timeout") or SETUP_SECONDS)
         try:
             async with asyncio.timeout(seconds) as clock:
-                await language.load(found, host)
+                await language.load(plugin, host)
         except TimeoutError as error:
             if not clock.expired():
                 raise
             raise PluginFailed(
-                f"{found.files[0] if found.files else found.name}: it was not ready after {seconds:g} s",
+                f"{plugin.files[0] if plugin.files else plugin.name}: it was not ready after {seconds:g} s",
                 "what takes longer may go on beside everything else (cru.spawn), or give it more time: [plugins] setup_timeout",
             ) from error
 
@@ -169,11 +169,11 @@ class PluginLoader:
         return PythonPlugins()
 
 
-def _check_loadable(found: DiscoveredPlugin, active: Collection[str]) -> None:
+def _check_loadable(plugin: DiscoveredPlugin, active: Collection[str]) -> None:
     """Raises PluginFailed for one that cannot be loaded, or whose dependency is not there."""
-    if found.problem:
-        raise PluginFailed(found.problem)
-    for name in required_plugins(found):
+    if plugin.problem:
+        raise PluginFailed(plugin.problem)
+    for name in required_plugins(plugin):
         if name not in active:
             raise PluginFailed(f"it depends on the plugin {name}, which is not active", "`cru plugin list` says why")
 

@@ -64,8 +64,8 @@ class Extensions:
         self._opened = PluginLoader(self.session, self.config, lambda: self.places)
         if self._is_watching:
             parts.lifecycle.idle.append(self.refresh)
-        for found in self._find():
-            await self._load_new(found)
+        for plugin in self._find():
+            await self._load_new(plugin)
 
     async def close(self) -> None:
         """Let plugins say good-bye, the last one first, and end what they left running."""
@@ -100,18 +100,18 @@ class Extensions:
         self._check_unused(loaded)
         self._switch(name, enabled=False)
         await self._loader.unload(loaded)
-        self._store(LoadedPlugin(replace(loaded.found, enabled=False), "disabled", stamp=loaded.stamp))
+        self._store(LoadedPlugin(replace(loaded.discovered, enabled=False), "disabled", stamp=loaded.stamp))
 
     async def reload(self, name: str) -> None:
         """Unload, and load from the files as they are now. Raises UnknownPlugin, PluginInUse, and PluginFailed: if it was active it holds
         on as it was then."""
         old = self.of(name)
         self._check_unused(old)
-        found = next((found for found in self._find() if found.name == name), None)
-        if found is None:
+        plugin = next((plugin for plugin in self._find() if plugin.name == name), None)
+        if plugin is None:
             await self._remove(old)
-            raise UnknownPlugin(f"the plugin {name} is gone: it is unloaded", f"it was {old.found.files[0]}")
-        failure = await self._replace(old, found)
+            raise UnknownPlugin(f"the plugin {name} is gone: it is unloaded", f"it was {old.discovered.files[0]}")
+        failure = await self._replace(old, plugin)
         if failure is not None:
             raise PluginFailed(failure.message, failure.trace)
 
@@ -122,11 +122,11 @@ class Extensions:
         for loaded in reversed(self.plugins):
             await self._loader.unload(loaded)
         self.plugins.clear()
-        for found in self._find():
-            old, was_active = before.pop(found.name, (None, False))
-            failure = await self._load_again(old if was_active else None, found)
+        for plugin in self._find():
+            old, was_active = before.pop(plugin.name, (None, False))
+            failure = await self._load_again(old if was_active else None, plugin)
             if failure is not None:
-                self._warn(failure.message, found.name)
+                self._warn(failure.message, plugin.name)
         for name in before:
             self._warn(f"the plugin {name} is gone and is unloaded", name)
         return [loaded.name for loaded in self.plugins if loaded.is_active]
@@ -139,29 +139,29 @@ class Extensions:
 
     async def refresh(self) -> None:
         """Load, reload and unload what came, changed and went since the last time; one notice each."""
-        now = {found.name: found for found in self._find()}
+        now = {plugin.name: plugin for plugin in self._find()}
         for loaded in list(self.plugins):
-            found = now.pop(loaded.name, None)
-            stamp = stamp_of(found) if found is not None else ()
+            plugin = now.pop(loaded.name, None)
+            stamp = stamp_of(plugin) if plugin is not None else ()
             if stamp != loaded.stamp:
                 loaded.stamp = stamp
-                await self._refresh_one(loaded, found)
-        for found in now.values():
-            await self._load_new(found)
-            self._announce(found.name, "is new and is loaded")
+                await self._refresh_one(loaded, plugin)
+        for plugin in now.values():
+            await self._load_new(plugin)
+            self._announce(plugin.name, "is new and is loaded")
 
-    async def _refresh_one(self, old: LoadedPlugin, found: DiscoveredPlugin | None) -> None:
+    async def _refresh_one(self, old: LoadedPlugin, plugin: DiscoveredPlugin | None) -> None:
         try:
             self._check_unused(old)
         except PluginInUse as error:
             self._warn(f"the files of {old.name} have changed, but {error.message}", old.name)
             return
-        if found is None:
+        if plugin is None:
             await self._remove(old)
             self._warn(f"the plugin {old.name} is gone and is unloaded", old.name)
             return
         how = "is loaded anew" if old.is_active else "is loaded"
-        failure = await self._replace(old, found)
+        failure = await self._replace(old, plugin)
         if failure is not None:
             self._warn(failure.message, old.name)
         else:
@@ -186,36 +186,36 @@ class Extensions:
     def _active_names(self) -> set[str]:
         return {loaded.name for loaded in self.plugins if loaded.is_active}
 
-    async def _load(self, found: DiscoveredPlugin) -> LoadedPlugin:
-        loaded = await self._loader.load(found, self._active_names(), self._is_watching)
+    async def _load(self, plugin: DiscoveredPlugin) -> LoadedPlugin:
+        loaded = await self._loader.load(plugin, self._active_names(), self._is_watching)
         self._store(loaded)
         return loaded
 
-    async def _load_new(self, found: DiscoveredPlugin) -> None:
-        loaded = await self._load(found)
+    async def _load_new(self, plugin: DiscoveredPlugin) -> None:
+        loaded = await self._load(plugin)
         if loaded.error:
             self._warn(f"plugin {loaded.name} is not loaded: {loaded.error}", loaded.name)
 
-    async def _replace(self, old: LoadedPlugin, found: DiscoveredPlugin) -> LoadFailure | None:
+    async def _replace(self, old: LoadedPlugin, plugin: DiscoveredPlugin) -> LoadFailure | None:
         """Unload it and load what is there now."""
         was_active = old.is_active
         await self._loader.unload(old)
-        return await self._load_again(old if was_active else None, found)
+        return await self._load_again(old if was_active else None, plugin)
 
-    async def _load_again(self, active: LoadedPlugin | None, found: DiscoveredPlugin) -> LoadFailure | None:
+    async def _load_again(self, active: LoadedPlugin | None, plugin: DiscoveredPlugin) -> LoadFailure | None:
         """Load what is there now; if that fails, the version that was active before, if any, holds on."""
-        if active is not None and any(active.copy.values()) and has_empty_files(found):
-            found = replace(found, problem=f"{found.files[0]}: it is empty")
-        loaded = await self._load(found)
+        if active is not None and any(active.copy.values()) and has_empty_files(plugin):
+            plugin = replace(plugin, problem=f"{plugin.files[0]}: it is empty")
+        loaded = await self._load(plugin)
         reason = loaded.error
         if loaded.state == "untrusted":
             reason = "it belongs to a project that is not trusted (`cru trust` shows its files)"
         if not reason:
             return None
         if active is not None and await self._restore(active, loaded, reason):
-            held = f"the plugin {found.name} is not loaded anew: {reason}; the version before stays active"
+            held = f"the plugin {plugin.name} is not loaded anew: {reason}; the version before stays active"
             return LoadFailure(held, loaded.trace)
-        return LoadFailure(f"the plugin {found.name} is not loaded: {reason}", loaded.trace)
+        return LoadFailure(f"the plugin {plugin.name} is not loaded: {reason}", loaded.trace)
 
     async def _restore(self, old: LoadedPlugin, failed: LoadedPlugin, reason: str) -> bool:
         """Put the version before in the place of one that cannot be loaded; whether that worked."""
@@ -223,7 +223,7 @@ class Extensions:
         if restored is None or restored.plugin is None:
             return False
         restored.plugin.problems.append(f"the version before is active: {reason}")
-        restored.found, restored.copy, restored.stamp = old.found, old.copy, failed.stamp
+        restored.discovered, restored.copy, restored.stamp = old.discovered, old.copy, failed.stamp
         self._store(restored)
         return True
 
@@ -246,7 +246,9 @@ class Extensions:
     def _check_unused(self, loaded: LoadedPlugin) -> None:
         """Raises PluginInUse if an active plugin needs it."""
         users = [
-            other.name for other in self.plugins if other.is_active and loaded.name in required_plugins(other.found)
+            other.name
+            for other in self.plugins
+            if other.is_active and loaded.name in required_plugins(other.discovered)
         ]
         if loaded.is_active and users:
             verb = "depends" if len(users) == 1 else "depend"

@@ -20,22 +20,22 @@ Stamp = tuple[DiscoveredPlugin | FileStamp, ...]
 FileCopy = Mapping[Path, bytes]
 
 
-def stamp_of(found: DiscoveredPlugin) -> Stamp:
+def stamp_of(plugin: DiscoveredPlugin) -> Stamp:
     """How it was found, and time and size of each of its files; hidden ones do not count."""
-    return (found, *(_file_stamp(file) for file in files_of(found)))
+    return (plugin, *(_file_stamp(file) for file in files_of(plugin)))
 
 
-def files_of(found: DiscoveredPlugin) -> tuple[Path, ...]:
+def files_of(plugin: DiscoveredPlugin) -> tuple[Path, ...]:
     """The files of a plugin: all below a folder of its own."""
-    has_folder = found.manifest is not None or found.folder.name == found.name
-    return tuple(sorted(_files_below(found.folder))) if has_folder and not found.module else found.files
+    has_folder = plugin.manifest is not None or plugin.folder.name == plugin.name
+    return tuple(sorted(_files_below(plugin.folder))) if has_folder and not plugin.module else plugin.files
 
 
-def copy_of(found: DiscoveredPlugin) -> FileCopy:
+def copy_of(plugin: DiscoveredPlugin) -> FileCopy:
     """The files that a plugin may be made of; of an installed package nothing, nor of a program, which is run where it lies."""
     copy: dict[Path, bytes] = {}
-    for file in () if found.module or found.kind == "executable" else files_of(found):
-        if file.suffix in CODE or file in found.files:
+    for file in () if plugin.module or plugin.kind == "executable" else files_of(plugin):
+        if file.suffix in CODE or file in plugin.files:
             try:
                 copy[file] = file.read_bytes()
             except OSError:  # it goes just now: whoever loads it says so
@@ -43,18 +43,18 @@ def copy_of(found: DiscoveredPlugin) -> FileCopy:
     return copy
 
 
-def write_copy(found: DiscoveredPlugin, copy: FileCopy, folder: Path) -> DiscoveredPlugin:
+def write_copy(plugin: DiscoveredPlugin, copy: FileCopy, folder: Path) -> DiscoveredPlugin:
     """The same plugin, below another folder. Raises OSError."""
-    moved = {file: folder / found.folder.name / file.relative_to(found.folder) for file in copy}
+    moved = {file: folder / plugin.folder.name / file.relative_to(plugin.folder) for file in copy}
     for file, target in moved.items():
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(copy[file])
-    return replace(found, folder=folder / found.folder.name, files=tuple(moved[file] for file in found.files))
+    return replace(plugin, folder=folder / plugin.folder.name, files=tuple(moved[file] for file in plugin.files))
 
 
-def has_empty_files(found: DiscoveredPlugin) -> bool:
+def has_empty_files(plugin: DiscoveredPlugin) -> bool:
     """Whether nothing stands in its files: somebody is writing them just now."""
-    return all(not content.strip() for file, content in copy_of(found).items() if file in found.files)
+    return all(not content.strip() for file, content in copy_of(plugin).items() if file in plugin.files)
 
 
 def _files_below(folder: Path) -> list[Path]:

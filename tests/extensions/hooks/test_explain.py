@@ -102,7 +102,7 @@ def test_a_condition_that_does_not_fit_is_told_apart_from_a_matcher(tmp_path: Pa
 def test_an_event_is_found_in_any_spelling(word: str) -> None:
     found = query.parse_query([word], DIALECTS)
     assert found.first == "tool:before_call" and found.tool == ""
-    assert found.theirs >= {("crush", "PreToolUse"), ("claude", "PreToolUse")}
+    assert found.foreign >= {("crush", "PreToolUse"), ("claude", "PreToolUse")}
 
 
 @pytest.mark.parametrize("word", ["Bash", "bash", "shell", "run_shell_command"])

@@ -56,12 +56,12 @@ def discover_folder(folder: Path, layer: Layer) -> tuple[list[DiscoveredPlugin],
         return [], []
     except OSError as error:
         return [], [f"{folder} cannot be read: {error.strerror}"]
-    found: list[DiscoveredPlugin] = []
+    plugins: list[DiscoveredPlugin] = []
     problems: list[str] = []
     for entry in entries:
         if not is_skipped(entry.name) and (plugin := _read_entry(Path(entry.path), problems)) is not None:
-            found.append(msgspec.structs.replace(plugin, layer=layer))
-    return merge_same_names(found), problems
+            plugins.append(msgspec.structs.replace(plugin, layer=layer))
+    return merge_same_names(plugins), problems
 
 
 def list_untrusted(folder: Path) -> list[DiscoveredPlugin]:
@@ -70,7 +70,7 @@ def list_untrusted(folder: Path) -> list[DiscoveredPlugin]:
         entries = sorted(os.scandir(folder), key=lambda e: e.name)
     except OSError:  # whoever judged the folder has said so
         return []
-    found: dict[str, DiscoveredPlugin] = {}
+    plugins: dict[str, DiscoveredPlugin] = {}
     for entry in entries:
         name, suffix = os.path.splitext(entry.name)
         is_folder = entry.is_dir(follow_symlinks=False)
@@ -81,8 +81,8 @@ def list_untrusted(folder: Path) -> list[DiscoveredPlugin]:
             kind = "executable" if is_program or (is_folder and os.access(path / entry.name, os.X_OK)) else kind
             plugin_name = entry.name if is_folder else name
             plugin = DiscoveredPlugin(plugin_name, kind, (path,), folder, "project", trusted=False)
-            found.setdefault(plugin_name, plugin)
-    return list(found.values())
+            plugins.setdefault(plugin_name, plugin)
+    return list(plugins.values())
 
 
 def _is_program(entry: os.DirEntry[str]) -> bool:
@@ -98,10 +98,10 @@ def is_skipped(name: str) -> bool:
     return name.startswith((".", "__")) or name.endswith(".disabled")
 
 
-def merge_same_names(found: list[DiscoveredPlugin]) -> list[DiscoveredPlugin]:
+def merge_same_names(plugins: list[DiscoveredPlugin]) -> list[DiscoveredPlugin]:
     """Sorted by name; those of one place that share a name become one that cannot be loaded and names all of them."""
     by_name: dict[str, list[DiscoveredPlugin]] = {}
-    for plugin in sorted(found, key=lambda plugin: plugin.is_locked):
+    for plugin in sorted(plugins, key=lambda plugin: plugin.is_locked):
         same = by_name.setdefault(plugin.name, [])
         if not same or not plugin.is_locked:  # it may be meant as it is, beside a plugin of its name
             same.append(plugin)

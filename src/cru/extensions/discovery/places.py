@@ -48,13 +48,13 @@ class PluginFolders(Struct, frozen=True):
         chosen: dict[str, DiscoveredPlugin] = {}
         project = project_plugins(self.home, self.root)
         for layer, folder in self._folders(project.copy, problems):
-            found = (
+            plugins = (
                 merge_same_names([_package_plugin(p) for p in installed_packages(self.home)]) if folder is None else []
             )
             if folder is not None:
-                found, folder_problems = discover_folder(folder, layer)
+                plugins, folder_problems = discover_folder(folder, layer)
                 problems += folder_problems
-            for plugin in found:
+            for plugin in plugins:
                 chosen.setdefault(plugin.name, self._with_enabled(plugin))
         for plugin in project.untrusted:
             chosen.setdefault(plugin.name, self._with_enabled(plugin))
@@ -64,18 +64,18 @@ class PluginFolders(Struct, frozen=True):
             *self._config_warnings(chosen),
         ]
 
-    def _config_warnings(self, found: Mapping[str, DiscoveredPlugin]) -> list[str]:
+    def _config_warnings(self, plugins: Mapping[str, DiscoveredPlugin]) -> list[str]:
         """Tables of plugins that are not there, and a slip in the one key that turns on a plugin that comes with cru."""
         warnings = []
         for name, own in self.config.items():
             if not isinstance(own, Mapping):
                 continue
-            if name not in found:
-                near = did_you_mean(name, found)
+            if name not in plugins:
+                near = did_you_mean(name, plugins)
                 warnings.append(
                     f"[plugins.{name}]: there is no plugin {name}; {near or '`cru plugin list` shows which there are'}"
                 )
-            elif found[name].layer == "bundled" and "enabled" not in own:
+            elif plugins[name].layer == "bundled" and "enabled" not in own:
                 warnings += [
                     f"[plugins.{name}] {key}: did you mean `enabled`?" for key in own if closest(key, ("enabled",))
                 ]
@@ -101,13 +101,13 @@ class PluginFolders(Struct, frozen=True):
         yield "package", None
         yield "bundled", BUNDLED
 
-    def _with_enabled(self, found: DiscoveredPlugin) -> DiscoveredPlugin:
+    def _with_enabled(self, plugin: DiscoveredPlugin) -> DiscoveredPlugin:
         """With `enabled` as the settings and the manifest say; those that come with cru are off until somebody turns them on."""
-        own = self.config.get(found.name)
+        own = self.config.get(plugin.name)
         enabled = own.get("enabled") if isinstance(own, Mapping) else None
         if not isinstance(enabled, bool):
-            enabled = found.layer != "bundled" and (found.manifest is None or found.manifest.enabled)
-        return found if enabled else msgspec.structs.replace(found, enabled=False)
+            enabled = plugin.layer != "bundled" and (plugin.manifest is None or plugin.manifest.enabled)
+        return plugin if enabled else msgspec.structs.replace(plugin, enabled=False)
 
 
 class ProjectPlugins(Struct, frozen=True):
@@ -144,10 +144,10 @@ def project_plugins(home: Path, root: Path) -> ProjectPlugins:
             return ProjectPlugins(copy)
     except NotAccepted as error:
         why = error.message
-    found = tuple(list_untrusted(folder))
-    several = "1 plugin of this project is" if len(found) == 1 else f"{len(found)} plugins of this project are"
-    notice = [f"{several} not loaded: {why} (read {folder}, then `cru trust`)"] if found else []
-    return ProjectPlugins(None, found, (*(str(problem) for problem in trust.problems[:1]), *notice))
+    untrusted = tuple(list_untrusted(folder))
+    several = "1 plugin of this project is" if len(untrusted) == 1 else f"{len(untrusted)} plugins of this project are"
+    notice = [f"{several} not loaded: {why} (read {folder}, then `cru trust`)"] if untrusted else []
+    return ProjectPlugins(None, untrusted, (*(str(problem) for problem in trust.problems[:1]), *notice))
 
 
 def _named_folder(folder: str, where: str, problems: list[str]) -> Path | None:

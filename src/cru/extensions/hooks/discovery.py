@@ -34,22 +34,22 @@ def find_places(where: HookLocations) -> Iterator[tuple[str, Layer, Path]]:
 
 def stamp_files(where: HookLocations) -> FilesStamp:
     """The files that are there, and what tells that one has changed."""
-    found = []
+    stamps = []
     for path in map(os.fspath, (*(path for _, _, path in find_places(where)), where.home / "trust.json")):
         try:
             status = os.stat(path)
         except OSError:
             continue
-        found.append((path, status.st_mtime_ns, status.st_size, status.st_ino))
-    return tuple(found)
+        stamps.append((path, status.st_mtime_ns, status.st_size, status.st_ino))
+    return tuple(stamps)
 
 
 def find_dialects(where: HookLocations, stamp: FilesStamp) -> list[str]:
     """Whose files are there and may hold hooks, or held some that a person accepted."""
     present = {path for path, *_ in stamp}
     places = [(name, os.fspath(path)) for name, _, path in find_places(where)]
-    found = [name for name, path in places if path in present and _may_hold(path)]
-    return list(dict.fromkeys([*found, *_accepted(where)]))
+    dialects = [name for name, path in places if path in present and _may_hold(path)]
+    return list(dict.fromkeys([*dialects, *_accepted(where)]))
 
 
 def _accepted(where: HookLocations) -> list[str]:

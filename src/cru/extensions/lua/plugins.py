@@ -35,19 +35,19 @@ class LuaPlugins:
         scopes = self.vm.load(Path(__file__).with_suffix(".lua").read_text("utf-8"), "=[cru plugins]")
         self._scope_functions: dict[str, LuaFunction] = self.vm.start(scopes)[0]  # type: ignore[index]  # it never waits
 
-    def plugin(self, found: DiscoveredPlugin, config: Mapping[str, object]) -> Plugin:
-        return Plugin(found.name, found.folder, "lua", config, self._invoke, place_of)
+    def plugin(self, plugin: DiscoveredPlugin, config: Mapping[str, object]) -> Plugin:
+        return Plugin(plugin.name, plugin.folder, "lua", config, self._invoke, place_of)
 
-    async def load(self, found: DiscoveredPlugin, host: Host) -> None:
+    async def load(self, plugin: DiscoveredPlugin, host: Host) -> None:
         """Run the files of a plugin and register what they declare. Raises LuaError and PluginFailed."""
-        name = found.name
+        name = plugin.name
         own = self.vm.own_globals()
-        await self._call_scope("open", name, _module_path(found), own)
+        await self._call_scope("open", name, _module_path(plugin), own)
         host.own(lambda: self._call_scope("close", name))
         specs: list[Mapping[str, Any]] = []
         try:
-            for file in found.files:
-                specs += await self._run_file(file, found, host, own)
+            for file in plugin.files:
+                specs += await self._run_file(file, plugin, host, own)
         finally:
             await self._call_scope("publish", name)
         for spec in specs:
@@ -59,25 +59,25 @@ class LuaPlugins:
         return values[0] if values else None
 
     async def _run_file(
-        self, file: Path, found: DiscoveredPlugin, host: Host, own: LuaTable
+        self, file: Path, plugin: DiscoveredPlugin, host: Host, own: LuaTable
     ) -> list[Mapping[str, object]]:
         """Run it; the description that it returned, if it did. Of several files each has globals of its own before the plugin's."""
         source = file.read_text("utf-8")
         annotations = parse_annotations(source)
         for line, text, hint in annotations.problems:
             raise PluginFailed(f"{file}:{line}: {text}", hint)
-        env = own if len(found.files) == 1 else self.vm.environment({}, own)
+        env = own if len(plugin.files) == 1 else self.vm.environment({}, own)
         if needs_module(source):
             env.set("M", {})
         chunk = self.vm.load(source.encode(), f"@{file}", env)
-        stem = found.name if file.name == "init.lua" else file.stem
-        await self._call_scope("run", found.name, chunk, str(file), stem, env)
+        stem = plugin.name if file.name == "init.lua" else file.stem
+        await self._call_scope("run", plugin.name, chunk, str(file), stem, env)
         for annotation in annotations.annotations:
             await self._register_annotation(annotation, file, host)
-        spec = await self._call_scope("spec", found.name, str(file), SPEC)
+        spec = await self._call_scope("spec", plugin.name, str(file), SPEC)
         if not isinstance(spec, Mapping):
             return []
-        unknown_keys.check_plugin_table(host, await self._call_scope("keys", found.name, str(file)) or {})
+        unknown_keys.check_plugin_table(host, await self._call_scope("keys", plugin.name, str(file)) or {})
         add_tools(host, spec.get("tools"))
         add_commands(host, spec.get("commands"))
         if isinstance(spec.get("setup"), LuaFunction):
@@ -134,8 +134,8 @@ async def _await_first(outcome: Any) -> Any:
     return _first(await outcome)
 
 
-def _module_path(found: DiscoveredPlugin) -> str:
+def _module_path(plugin: DiscoveredPlugin) -> str:
     """Where `require` of a plugin looks first; a plugin that is one file has no folder of its own."""
-    folder = found.folder / "lua"
-    own = found.manifest is not None or found.folder.name == found.name
+    folder = plugin.folder / "lua"
+    own = plugin.manifest is not None or plugin.folder.name == plugin.name
     return f"{folder}/?.lua;{folder}/?/init.lua" if own and folder.is_dir() else ""

@@ -42,19 +42,19 @@ class PythonPlugins:
         if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
             sys.meta_path.insert(0, _Finder())
 
-    def plugin(self, found: DiscoveredPlugin, config: Mapping[str, object]) -> Plugin:
-        return Plugin(found.name, found.folder, "python", config, partial(_invoke, str(found.folder)), _where)
+    def plugin(self, plugin: DiscoveredPlugin, config: Mapping[str, object]) -> Plugin:
+        return Plugin(plugin.name, plugin.folder, "python", config, partial(_invoke, str(plugin.folder)), _where)
 
-    async def load(self, found: DiscoveredPlugin, host: Host) -> None:
+    async def load(self, plugin: DiscoveredPlugin, host: Host) -> None:
         """Raises PluginFailed, whatever the plugin's code raised."""
         from cru.namespace.python import NAMESPACE
 
-        name = found.module or MODULE_NAME.format(name=found.name)
+        name = plugin.module or MODULE_NAME.format(name=plugin.name)
         _forget_module(name)
         host.own(lambda: _forget_module(name))
-        StrayTasks.watch(host, found.files, found.folder)
+        StrayTasks.watch(host, plugin.files, plugin.folder)
         try:
-            module = import_module(name) if found.module else _run_module(name, found)
+            module = import_module(name) if plugin.module else _run_module(name, plugin)
             unknown_keys.check_plugin_table(host, _capital_tables(module), str.upper)
             add_tools(host, getattr(module, "TOOLS", None))
             add_commands(host, getattr(module, "COMMANDS", None))
@@ -72,7 +72,7 @@ class PythonPlugins:
         except BaseException as error:  # the boundary around a plugin's code: reported with its place
             if _from_outside(error):
                 raise
-            place = _place_of_error(error, str(found.folder), str(found.files[0]) if found.files else name)
+            place = _place_of_error(error, str(plugin.folder), str(plugin.files[0]) if plugin.files else name)
             raise PluginFailed(f"{place}: {described(error)}") from error
 
 
@@ -97,8 +97,8 @@ class _Finder(MetaPathFinder):
         return spec
 
 
-def _run_module(name: str, found: DiscoveredPlugin) -> ModuleType:
-    file = found.files[0]
+def _run_module(name: str, plugin: DiscoveredPlugin) -> ModuleType:
+    file = plugin.files[0]
     inside = [str(file.parent)] if file.name == "__init__.py" else None
     loader = _ModuleLoader(name, str(file))
     spec = spec_from_file_location(name, file, loader=loader, submodule_search_locations=inside)

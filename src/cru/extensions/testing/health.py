@@ -49,7 +49,7 @@ async def check(loaded: LoadedPlugin, session: PluginSession) -> list[HealthChec
             function = await _find_check(loaded, loaded.plugin)
             if function is None:
                 return None
-            health.start(loaded.found.name)
+            health.start(loaded.discovered.name)
             await call(function)
         except Exception as error:  # noqa: BLE001  the boundary around code of a plugin: reported
             health.error(_error_text(error))
@@ -60,12 +60,15 @@ async def _find_check(loaded: LoadedPlugin, plugin: Plugin) -> Callable[..., obj
     """The function that checks, whatever the plugin's language."""
     vm = getattr(getattr(plugin.invoke, "__self__", None), "vm", None)  # the machine that the plugin runs in
     if not isinstance(vm, LuaVM):
-        return _python_check(loaded.found.name)
-    file = loaded.found.folder / "health.lua"
-    single = loaded.found.files[0].parent == loaded.found.folder and loaded.found.files[0].stem == loaded.found.name
-    if single or not file.is_file() or file in loaded.found.files:
-        return _callable((await vm.run(vm.load(RETURNED, "=[cru health]"), loaded.found.name) or (None,))[0])
-    vm.set_path(search_path(loaded.found.folder))
+        return _python_check(loaded.discovered.name)
+    file = loaded.discovered.folder / "health.lua"
+    single = (
+        loaded.discovered.files[0].parent == loaded.discovered.folder
+        and loaded.discovered.files[0].stem == loaded.discovered.name
+    )
+    if single or not file.is_file() or file in loaded.discovered.files:
+        return _callable((await vm.run(vm.load(RETURNED, "=[cru health]"), loaded.discovered.name) or (None,))[0])
+    vm.set_path(search_path(loaded.discovered.folder))
     returned = (await vm.run(vm.load(file.read_text("utf-8"), f"@{file}")) or (None,))[0]
     function = _callable(returned.get("check") if isinstance(returned, Mapping) else returned)
     if function is None:

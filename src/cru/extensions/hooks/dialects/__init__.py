@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
 def find_footprints() -> dict[str, Footprint]:
     """The footprint of every dialect by its name, in the order in which their hooks compose."""
-    found: dict[str, Footprint] = {
+    footprints: dict[str, Footprint] = {
         name: import_module(f"{__name__}.{name}").FOOTPRINT
         for folder in __path__
         for name in os.listdir(folder)
         if os.path.exists(os.path.join(folder, name, "__init__.py"))
     }
-    return dict(sorted(found.items(), key=lambda item: item[1].order))
+    return dict(sorted(footprints.items(), key=lambda item: item[1].order))
 
 
 def foreign_names() -> list[str]:
@@ -35,5 +35,5 @@ def load_dialect(name: str) -> Dialect:
 
 def load_dialects(names: Iterable[str] | None = None) -> dict[str, Dialect]:
     """These dialects, or all of them, in the order in which their hooks compose."""
-    wanted = None if names is None else set(names)
-    return {name: load_dialect(name) for name in find_footprints() if wanted is None or name in wanted}
+    selection = None if names is None else set(names)
+    return {name: load_dialect(name) for name in find_footprints() if selection is None or name in selection}

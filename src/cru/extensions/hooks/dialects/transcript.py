@@ -95,12 +95,12 @@ class Transcript:
 
     def _call(self, entry: Entry) -> dict[str, Any]:
         value, _ = common.parse_json(entry.content or "{}")
-        given = TOOLS.to_foreign(entry.to, value if isinstance(value, dict) else {}, self._root)
+        tool_input = TOOLS.to_foreign(entry.to, value if isinstance(value, dict) else {}, self._root)
         return {
             "type": "tool_use",
             "id": entry.tool_call_id,
             "name": TOOLS.foreign_name(entry.to),
-            "input": given,
+            "input": tool_input,
         }
 
     def _user(self, entry: Entry, content: str | list[dict[str, Any]], **more: Any) -> dict[str, Any]:

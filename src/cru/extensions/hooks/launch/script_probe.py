@@ -94,8 +94,8 @@ def find_interpreter_words(word: str, file: str, shell: str) -> tuple[str, ...]:
     if not head.startswith(b"#!"):
         return () if file.endswith(".ps1") else (shell,)
     line = read_shebang(head)
-    program, there = _interpreter(line.program)
-    if there and line.as_kernel and os.access(file, os.X_OK):
+    program, is_there = _interpreter(line.program)
+    if is_there and line.as_kernel and os.access(file, os.X_OK):
         return ()
     return (program, *line.args)
 

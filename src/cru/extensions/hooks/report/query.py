@@ -25,14 +25,14 @@ class HookQuery(Struct, frozen=True):
 
     word: as typed
     ours: events of the catalog
-    theirs: (dialect, event)
+    foreign: (dialect, event)
     tool: in our words
     program: a hook of plugins that are programs
     """
 
     word: str = ""
     ours: frozenset[str] = frozenset()
-    theirs: frozenset[tuple[str, str]] = frozenset()
+    foreign: frozenset[tuple[str, str]] = frozenset()
     tool: str = ""
     program: str = ""
 
@@ -46,7 +46,7 @@ class HookQuery(Struct, frozen=True):
 
     def entry(self, entry: HookEntry, dialect: Dialect) -> bool:
         """Whether it listens to what is asked about."""
-        if (entry.dialect, entry.event) in self.theirs:
+        if (entry.dialect, entry.event) in self.foreign:
             return True
         events = {mapping.event for mapping in dialect.events.get(entry.event, ())}
         if self.tool and not any(name.startswith(("tool:", "permission:")) for name in events):

@@ -68,44 +68,44 @@ class References(Struct):
     unseen: list[str] = field(default_factory=list)
 
 
-def find_references(entry: HookEntry, about: SessionFacts, budget: LookupBudget) -> References:
+def find_references(entry: HookEntry, facts: SessionFacts, budget: LookupBudget) -> References:
     """Nothing is run; folders are looked into, as long as the budget lasts."""
-    found = References()
-    variables = known_variables(entry, about)
-    parts, words = _read(entry, variables, found.unseen)
-    words = _whole(words, variables, found.unseen)
-    bases = _bases(words, entry, about, budget, found.unseen)
+    references = References()
+    variables = known_variables(entry, facts)
+    parts, words = _read(entry, variables, references.unseen)
+    words = _whole(words, variables, references.unseen)
+    bases = _bases(words, entry, facts, budget, references.unseen)
     paths = [] if budget.over else list(islice(_paths(words, bases), MOST + 1))
     if len(paths) > MOST:
-        found.unseen.append(f"the command may name more than {MOST} files; only these were looked at")
-    found.paths = [path for path in paths[:MOST] if not _is_program(path, about)]
-    there = {path for path in found.paths if budget.is_file(path)}
-    place = _Place(bases, there, _search(entry, bases, variables, about), variables, about, budget)
+        references.unseen.append(f"the command may name more than {MOST} files; only these were looked at")
+    references.paths = [path for path in paths[:MOST] if not _is_program(path, facts)]
+    existing = {path for path in references.paths if budget.is_file(path)}
+    place = _Place(bases, existing, _search(entry, bases, variables, facts), variables, facts, budget)
     for part in parts:
-        _program(part, place, found)
-    _variables(entry, parts, place, found)
-    if entry.kind == "command" and not found.unseen:
-        found.data = [path for path in _only_given(parts, place) if _is_data(path)]
-    return found
+        _program(part, place, references)
+    _variables(entry, parts, place, references)
+    if entry.kind == "command" and not references.unseen:
+        references.data = [path for path in _only_given(parts, place) if _is_data(path)]
+    return references
 
 
 class _Place(Struct):
-    """Where programs are looked for. there: the named files that are there · path: the folders of PATH, as the hook has it ·
+    """Where programs are looked for. existing: the named files that are there · path: the folders of PATH, as the hook has it ·
     variables: those whose value is known before it runs."""
 
     bases: list[str]
-    there: set[str]
+    existing: set[str]
     path: list[str]
     variables: Mapping[str, str]
-    about: SessionFacts
+    facts: SessionFacts
     budget: LookupBudget
 
     def shows(self, word: str) -> bool:
         """Whether the program of this word is one of the files that are shown."""
         if "/" in word:
-            return any(_joined(base, word) in self.there for base in self.bases)
-        found = (path for folder in self.path if os.access(path := _joined(folder, word), os.X_OK))
-        return next((path for path in found if self.budget.is_file(path)), "") in self.there
+            return any(_joined(base, word) in self.existing for base in self.bases)
+        candidates = (path for folder in self.path if os.access(path := _joined(folder, word), os.X_OK))
+        return next((path for path in candidates if self.budget.is_file(path)), "") in self.existing
 
 
 # words ---------------------------------------------------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ def _read(entry: HookEntry, variables: Mapping[str, str], unseen: list[str]) -> 
         parts = [tuple(words)]
         if base_name(entry.command) in SHELLS:
             unseen += [
-                seen for arg in entry.args if not arg.startswith("-") and (seen := _shell_words(arg, variables)[2])
+                reason for arg in entry.args if not arg.startswith("-") and (reason := _shell_words(arg, variables)[2])
             ]
     else:
         plain = entry.command if entry.shell == "powershell" else strip_written_files(entry.command)
@@ -157,9 +157,13 @@ def _shell_words(command: str, variables: Mapping[str, str]) -> tuple[list[Words
 
 def _whole(words: list[str], variables: Mapping[str, str], unseen: list[str]) -> list[str]:
     """Each word once, with its parts behind `=` and between colons, and with the variables that are known."""
-    pieces = [one for word in dict.fromkeys(words) for one in (word, word.partition("=")[2], *re.split("[:,=]", word))]
+    pieces = [
+        piece for word in dict.fromkeys(words) for piece in (word, word.partition("=")[2], *re.split("[:,=]", word))
+    ]
     known = list(
-        dict.fromkeys(expanded(one, variables) for one in pieces if one and "\0" not in one and len(one) < 4096)
+        dict.fromkeys(
+            expanded(piece, variables) for piece in pieces if piece and "\0" not in piece and len(piece) < 4096
+        )
     )
     unseen += [
         f"{word} is known only when it runs" for word in known if "$" in word and "/" in word and " " not in word
@@ -169,9 +173,9 @@ def _whole(words: list[str], variables: Mapping[str, str], unseen: list[str]) ->
     return known[:MOST]
 
 
-def known_variables(entry: HookEntry, about: SessionFacts) -> dict[str, str]:
+def known_variables(entry: HookEntry, facts: SessionFacts) -> dict[str, str]:
     """The variables whose value is known before the hook runs."""
-    return {**about.variables, **load_dialect(entry.dialect).launch.known_variables(about)}
+    return {**facts.variables, **load_dialect(entry.dialect).launch.known_variables(facts)}
 
 
 def expanded(word: str, variables: Mapping[str, str]) -> str:
@@ -185,14 +189,14 @@ def expanded(word: str, variables: Mapping[str, str]) -> str:
 
 
 def _bases(
-    words: list[str], entry: HookEntry, about: SessionFacts, budget: LookupBudget, unseen: list[str]
+    words: list[str], entry: HookEntry, facts: SessionFacts, budget: LookupBudget, unseen: list[str]
 ) -> list[str]:
     """The folders that words may be looked up in: where it runs, project folders on PATH, and every folder that a word names in one of
     these, since `cd`, `env -C` and `PATH=` all lead there."""
-    bases = [str(about.cwd / entry.cwd)]
+    bases = [str(facts.cwd / entry.cwd)]
     if entry.kind != "command":
-        bases += [str(about.root), str(entry.source.path.parent)]
-    bases += [folder for folder in about.env.get("PATH", "").split(os.pathsep) if _is_own_folder(folder, about)]
+        bases += [str(facts.root), str(entry.source.path.parent)]
+    bases += [folder for folder in facts.env.get("PATH", "").split(os.pathsep) if _is_own_folder(folder, facts)]
     bases = list(dict.fromkeys(bases))
     known = {os.path.realpath(base) for base in bases}
     for base in bases:  # grows
@@ -208,8 +212,8 @@ def _bases(
     return bases
 
 
-def _is_own_folder(folder: str, about: SessionFacts) -> bool:
-    return bool(folder) and (not folder.startswith("/") or is_inside(os.path.realpath(folder), about))
+def _is_own_folder(folder: str, facts: SessionFacts) -> bool:
+    return bool(folder) and (not folder.startswith("/") or is_inside(os.path.realpath(folder), facts))
 
 
 def _paths(words: list[str], bases: list[str]) -> Iterator[str]:
@@ -231,9 +235,9 @@ def _joined(base: str, word: str) -> str:
     return path if ".." in path else os.path.normpath(path)
 
 
-def is_inside(path: str, about: SessionFacts) -> bool:
+def is_inside(path: str, facts: SessionFacts) -> bool:
     """Whether it lies in the project, by its text or by where it leads."""
-    return os.path.normpath(path).startswith(_roots(str(about.root)))
+    return os.path.normpath(path).startswith(_roots(str(facts.root)))
 
 
 @lru_cache(maxsize=8)
@@ -241,15 +245,15 @@ def _roots(root: str) -> tuple[str, ...]:
     return tuple({folder.rstrip(os.sep) + os.sep for folder in (root, os.path.realpath(root))})
 
 
-def _is_program(path: str, about: SessionFacts) -> bool:
+def _is_program(path: str, facts: SessionFacts) -> bool:
     """Programs that stand on PATH anyway are left out, as if they were called by name."""
-    return not is_inside(path, about) and os.path.dirname(path) in about.env.get("PATH", "").split(os.pathsep)
+    return not is_inside(path, facts) and os.path.dirname(path) in facts.env.get("PATH", "").split(os.pathsep)
 
 
 # programs ------------------------------------------------------------------------------------------------------------------------
 
 
-def _program(part: Words, place: _Place, found: References) -> None:
+def _program(part: Words, place: _Place, references: References) -> None:
     """Add what this program runs, or that nobody can tell."""
     words = [expanded(word, place.variables) for word in part]
     while words and (ASSIGNED.match(words[0]) or words[0] in KEYWORDS - NAMES_FOLLOW):
@@ -258,33 +262,33 @@ def _program(part: Words, place: _Place, found: References) -> None:
         return
     first, name = words[0], base_name(words[0])
     if first in MOVES and any("$" in word for word in words[1:]):
-        found.unseen.append(f"where `{' '.join(words)}` leads")
+        references.unseen.append(f"where `{' '.join(words)}` leads")
     if place.shows(first) or name in PLAIN_PROGRAMS or any(char in first for char in "$*?["):
         return  # what is computed is told already
     if name in WRAPPERS:
-        found.unseen.append(f"`{name}`, which runs other commands")
+        references.unseen.append(f"`{name}`, which runs other commands")
     elif not is_listed(name, CODE_RUNNERS):
-        found.unseen.append(f"what `{first}` starts is not looked at")
+        references.unseen.append(f"what `{first}` starts is not looked at")
     else:
-        _interpreter(words, place, found)
+        _interpreter(words, place, references)
 
 
-def _interpreter(words: list[str], place: _Place, found: References) -> None:
+def _interpreter(words: list[str], place: _Place, references: References) -> None:
     """Add the folder that it is given, or that what it runs is not to be seen."""
     first = words[0]
-    given = next((word for word in words[1:] if not word.startswith("-")), "")
-    options = words[1 : words.index(given, 1)] if given else words[1:]
+    argument = next((word for word in words[1:] if not word.startswith("-")), "")
+    options = words[1 : words.index(argument, 1)] if argument else words[1:]
     if options and not all(_is_harmless(option) for option in options):
-        found.unseen.append(f"what the options of `{first}` make it run: {' '.join(options)}")
-    paths = [_joined(base, given) for base in place.bases] if given else []
+        references.unseen.append(f"what the options of `{first}` make it run: {' '.join(options)}")
+    paths = [_joined(base, argument) for base in place.bases] if argument else []
     folders = [path for path in paths if place.budget.is_dir(path)]
     for folder in folders:
-        if is_inside(folder, place.about):
-            _folder(folder, place, found)
+        if is_inside(folder, place.facts):
+            _folder(folder, place, references)
         else:
-            found.unseen.append(f"what `{first}` finds in {folder}")
-    if not folders and not any(path in place.there for path in paths):
-        found.unseen.append(f"what `{first}` starts is not looked at")
+            references.unseen.append(f"what `{first}` finds in {folder}")
+    if not folders and not any(path in place.existing for path in paths):
+        references.unseen.append(f"what `{first}` starts is not looked at")
 
 
 def _is_harmless(option: str) -> bool:
@@ -292,42 +296,44 @@ def _is_harmless(option: str) -> bool:
     return option == "--" or (len(option) > 1 and set(option[1:]) <= set("uxfBsEI"))
 
 
-def _folder(folder: str, place: _Place, found: References) -> None:
+def _folder(folder: str, place: _Place, references: References) -> None:
     """A folder that programs load from: all of it is what runs."""
     walked = (os.path.join(at, name) for at, folders, names in os.walk(folder) for name in (*folders, *names))
     below = list(islice(walked, BELOW + 1))
     place.budget.spend(len(below))
-    found.paths += [folder, *below[:BELOW]]
+    references.paths += [folder, *below[:BELOW]]
     if len(below) > BELOW:
-        found.unseen.append(f"{folder} holds more than {BELOW} files; only these were looked at")
+        references.unseen.append(f"{folder} holds more than {BELOW} files; only these were looked at")
 
 
 # variables -----------------------------------------------------------------------------------------------------------------------
 
 
-def _search(entry: HookEntry, bases: list[str], variables: Mapping[str, str], about: SessionFacts) -> list[str]:
+def _search(entry: HookEntry, bases: list[str], variables: Mapping[str, str], facts: SessionFacts) -> list[str]:
     """The folders that the hook's programs are found in."""
-    path = expanded(entry.env["PATH"], variables) if "PATH" in entry.env else about.env.get("PATH", "")
+    path = expanded(entry.env["PATH"], variables) if "PATH" in entry.env else facts.env.get("PATH", "")
     return [_joined(bases[0], folder) for folder in path.split(os.pathsep)]
 
 
-def _variables(entry: HookEntry, parts: list[Words], place: _Place, found: References) -> None:
+def _variables(entry: HookEntry, parts: list[Words], place: _Place, references: References) -> None:
     """Variables that make programs run something, and values that nobody knows yet."""
-    said = [(match[1], match[2]) for part in parts for word in part if (match := ASSIGNED.match(word))]
-    for name, value in (*entry.env.items(), *said):
+    assignments = [(match[1], match[2]) for part in parts for word in part if (match := ASSIGNED.match(word))]
+    for name, value in (*entry.env.items(), *assignments):
         known = expanded(value, place.variables)
         if name in CODE_VARIABLES or name.startswith(CODE_VARIABLE_PREFIXES):
-            found.unseen.append(f"what `{name}={value}` makes programs run")
-            _folders_of(known, place, found)
+            references.unseen.append(f"what `{name}={value}` makes programs run")
+            _folders_of(known, place, references)
         elif name in entry.env and ("$" in known or "`" in known):
-            found.unseen.append(f"`{name}={value}` may be computed when it runs")
+            references.unseen.append(f"`{name}={value}` may be computed when it runs")
 
 
-def _folders_of(value: str, place: _Place, found: References) -> None:
+def _folders_of(value: str, place: _Place, references: References) -> None:
     """What lies in the project's folders of a search path counts."""
-    for folder in dict.fromkeys(_joined(base, one) for one in value.split(os.pathsep) if one for base in place.bases):
-        if is_inside(folder, place.about) and place.budget.is_dir(folder):
-            _folder(folder, place, found)
+    for folder in dict.fromkeys(
+        _joined(base, word) for word in value.split(os.pathsep) if word for base in place.bases
+    ):
+        if is_inside(folder, place.facts) and place.budget.is_dir(folder):
+            _folder(folder, place, references)
 
 
 # data ----------------------------------------------------------------------------------------------------------------------------
@@ -336,7 +342,7 @@ def _folders_of(value: str, place: _Place, found: References) -> None:
 def _only_given(parts: list[Words], place: _Place) -> list[str]:
     """Files that are arguments of programs which are shown, or which do not look into them; and nothing else anywhere. What another
     program reads may become code further on, or decides as a list does."""
-    given: dict[str, None] = {}
+    arguments: dict[str, None] = {}
     other: set[str] = set()
     for part in parts:
         words = [expanded(word, place.variables) for word in part]
@@ -344,8 +350,8 @@ def _only_given(parts: list[Words], place: _Place) -> list[str]:
             words.pop(0)
         first = _arguments(words, place)
         other |= _meant(words[:first], place)
-        given.update(dict.fromkeys(sorted(_meant(words[first:], place))))
-    return [path for path in given if path not in other]
+        arguments.update(dict.fromkeys(sorted(_meant(words[first:], place))))
+    return [path for path in arguments if path not in other]
 
 
 def _arguments(words: list[str], place: _Place) -> int:
@@ -364,7 +370,7 @@ def _arguments(words: list[str], place: _Place) -> int:
 def _meant(words: list[str], place: _Place) -> set[str]:
     """The files that these words may mean."""
     pieces = {piece for word in words for piece in (word, word.partition("=")[2], *re.split("[:,=]", word)) if piece}
-    return {path for base in place.bases for piece in pieces if (path := _joined(base, piece)) in place.there}
+    return {path for base in place.bases for piece in pieces if (path := _joined(base, piece)) in place.existing}
 
 
 def _is_data(path: str) -> bool:

@@ -82,7 +82,7 @@ class HookTrust:
         """Why a hook that was trusted when the session read it must not run now; "" if it may."""
         key = definition(entry)
         known = self._fingerprints.get(key)
-        if known is None or any(stat(path) != seen for path, seen in known.stats):
+        if known is None or any(stat(path) != status for path, status in known.stats):
             now = take_fingerprint(entry, self._facts)
             if known is not None and now.fingerprint != known.fingerprint:
                 return f"{', '.join(_changed_files(known, now))} changed after you trusted it, {NOT_RUN}"
@@ -103,10 +103,10 @@ class HookTrust:
         from cru.extensions.hooks.trust.copies import keep_copies, sweep_copies
 
         judgements = {}
-        for entry, seen in entries:
-            files = {relative(file.path, self._facts): file.digest for file in seen.files} if accepted else {}
+        for entry, fingerprint in entries:
+            files = {relative(file.path, self._facts): file.digest for file in fingerprint.files} if accepted else {}
             where = os.path.realpath(entry.source.path)
-            judgements[seen.fingerprint] = HookJudgement(accepted, where, entry.label, seen.key, files)
+            judgements[fingerprint.fingerprint] = HookJudgement(accepted, where, entry.label, fingerprint.key, files)
         if accepted:
             keep_copies(self._facts.home, (file for _, seen in entries for file in seen.files))
         self.store.judge_hooks(judgements)
@@ -117,9 +117,9 @@ class HookTrust:
         """Whether it was accepted as it is now; None if nobody has said anything, or if it cannot be accepted."""
         if not self._judgements_of(entry):
             return None
-        seen = self._fingerprint(entry)
-        judgement = self.judgements().get(seen.fingerprint)
-        return None if judgement is None or (judgement.accepted and seen.over) else judgement.accepted
+        fingerprint = self._fingerprint(entry)
+        judgement = self.judgements().get(fingerprint.fingerprint)
+        return None if judgement is None or (judgement.accepted and fingerprint.over) else judgement.accepted
 
     def _judgements_of(self, entry: HookEntry) -> list[HookJudgement]:
         """All that was said of this definition, the newest last."""

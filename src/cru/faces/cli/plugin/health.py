@@ -24,7 +24,7 @@ def check_health(parsed: Parsed, name: str) -> int:
         session = extensions.session or PluginSession(built.session.parts, extensions.home)
         chosen = [plugin for plugin in extensions.plugins if name == plugin.name or not (name or plugin.is_off)]
         if name and not chosen:
-            raise unknown_plugin(name, [plugin.found.name for plugin in extensions.plugins])
+            raise unknown_plugin(name, [plugin.discovered.name for plugin in extensions.plugins])
         is_healthy = True
         for plugin in chosen:
             checks = None if plugin.state in OFF else await check(plugin, session)
@@ -32,7 +32,7 @@ def check_health(parsed: Parsed, name: str) -> int:
         if not chosen:
             show("there are no plugins")
         link = check_link(
-            extensions.home, [plugin.found.files[0] for plugin in chosen if plugin.found.kind == "executable"]
+            extensions.home, [plugin.discovered.files[0] for plugin in chosen if plugin.discovered.kind == "executable"]
         )
         if link:
             show(one_line(link))
@@ -43,7 +43,7 @@ def check_health(parsed: Parsed, name: str) -> int:
 
 def _report(plugin: LoadedPlugin, checks: Sequence[HealthCheck] | None) -> bool:
     """Print what the checks of a plugin say; whether none of it is an error."""
-    name = plugin.found.name
+    name = plugin.discovered.name
     if not checks:
         if plugin.state in OFF:
             why = f"it is {plugin.state}"

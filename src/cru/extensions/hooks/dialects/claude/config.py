@@ -45,8 +45,8 @@ def read_entries(source: HookSource, events: Collection[str], env: Mapping[str, 
     disabled = reading.typed(reading.value, "disableAllHooks", bool, False)
     by_user = is_off or (disabled and source.layer != "project")
     shape = nested.ConfigShape(events, (), GROUP, KEYS)
-    found = [_entry(reading, one, env) for one in nested.read_handlers(reading, shape)]
-    entries = [entry for entry in found if entry is not None]
+    handlers = nested.read_handlers(reading, shape)
+    entries = [entry for handler in handlers if (entry := _entry(reading, handler, env)) is not None]
     if disabled or by_user:
         entries = [replace(entry, enabled=False, off_by_user=by_user) for entry in entries]
     return ParsedFile(entries, reading.problems, frozenset(("all",)) if by_user else frozenset())
@@ -54,8 +54,8 @@ def read_entries(source: HookSource, events: Collection[str], env: Mapping[str, 
 
 def _entry(reading: Reading, handler: NestedHandler, env: Mapping[str, str]) -> HookEntry | None:
     """One handler; None if it is of no type. What keeps it from ever running is its `problem`."""
-    one, event = handler.handler, handler.event
-    kind = one.get("type", "command")
+    table, event = handler.handler, handler.event
+    kind = table.get("type", "command")
     if not isinstance(kind, str) or kind not in TYPES:
         hint = did_you_mean(kind, TYPES) if isinstance(kind, str) else ""
         reading.wrong(
@@ -65,36 +65,36 @@ def _entry(reading: Reading, handler: NestedHandler, env: Mapping[str, str]) -> 
             kind=ProblemKind.PART,
         )
         return None
-    main, matcher = one.get(TYPES[kind][0]), handler.group.get("matcher")
+    main, matcher = table.get(TYPES[kind][0]), handler.group.get("matcher")
     matcher = "" if matcher is None else matcher
-    condition, rewake = typed_value(one, "if", str, ""), typed_value(one, "asyncRewake", bool, False)
+    condition, rewake = typed_value(table, "if", str, ""), typed_value(table, "asyncRewake", bool, False)
     if rewake:
         reading.wrong(f"{event}: {REWAKE}", line=handler.line)
     return HookEntry(
         id=reading.id(event, handler.definition), dialect="claude", event=event, source=reading.source, line=handler.line,
         kind=next(name for name in get_args(Kind) if name == kind), command=main if isinstance(main, str) else "",
-        args=_arguments(one.get("args")), shell=one["shell"] if one.get("shell") in SHELLS else "",
+        args=_arguments(table.get("args")), shell=table["shell"] if table.get("shell") in SHELLS else "",
         matcher=matcher if isinstance(matcher, str) else "", condition=condition,
-        timeout=_timeout(reading, handler, kind, env), asynchronous=typed_value(one, "async", bool, False) or rewake,
-        rewake=rewake, once=typed_value(one, "once", bool, False), include_sub_agents=True,
+        timeout=_timeout(reading, handler, kind, env), asynchronous=typed_value(table, "async", bool, False) or rewake,
+        rewake=rewake, once=typed_value(table, "once", bool, False), include_sub_agents=True,
         definition=handler.definition,
-        problem=_broken(kind, one) or describe_mistyped(one, DECIDES)
+        problem=_broken(kind, table) or describe_mistyped(table, DECIDES)
         or _bad_matcher(event, matcher) or matching.check_condition(event, condition),
     )  # fmt: skip
 
 
-def _arguments(given: Any) -> tuple[str, ...] | None:
-    return tuple(map(str, given)) if isinstance(given, list) else None
+def _arguments(words: Any) -> tuple[str, ...] | None:
+    return tuple(map(str, words)) if isinstance(words, list) else None
 
 
-def _broken(kind: str, one: dict[str, Any]) -> str:
+def _broken(kind: str, table: dict[str, Any]) -> str:
     """Why a handler can never run; "" if it can."""
-    if "type" not in one:
+    if "type" not in table:
         return '`type` is missing, as in "type": "command"'
     key = TYPES[kind][0]
-    if not isinstance(one.get(key), str) or not one[key].strip():
+    if not isinstance(table.get(key), str) or not table[key].strip():
         return f"`{key}` is missing"
-    args, shell = one.get("args"), one.get("shell")
+    args, shell = table.get("args"), table.get("shell")
     if args is not None and not (isinstance(args, list) and all(isinstance(word, str) for word in args)):
         return "`args` must be a list of texts"
     if shell is not None and shell not in SHELLS:
@@ -108,14 +108,14 @@ def _bad_matcher(event: str, matcher: Any) -> str:
 
 def _timeout(reading: Reading, handler: NestedHandler, kind: str, env: Mapping[str, str]) -> float:
     """Seconds: what the handler says, else what its event or its type usually gets."""
-    event, given = handler.event, handler.handler.get("timeout")
+    event, timeout = handler.event, handler.handler.get("timeout")
     usual = OF_EVENT.get(event) or OF_TYPE.get(kind) or TIMEOUT
     if event == "SessionEnd" and env.get(ENDING_VARIABLE, "").isdecimal():
         usual = float(env[ENDING_VARIABLE]) / 1000 or usual
-    said = parse_seconds(given)
-    if given is not None and said is None:
+    seconds = parse_seconds(timeout)
+    if timeout is not None and seconds is None:
         reading.wrong(
             f"{event}: `timeout` must be a number of seconds", line=reading.line(*handler.at, "timeout"), key="timeout"
         )
-    seconds = float(usual if said is None else said)
+    seconds = float(usual if seconds is None else seconds)
     return min(seconds, ENDING) if event == "SessionEnd" else seconds

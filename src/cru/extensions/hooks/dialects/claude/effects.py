@@ -94,8 +94,8 @@ def count_continuations(event: Event, facts: SessionFacts) -> int:
 
 
 def continuation_limit(facts: SessionFacts) -> int:
-    given = facts.env.get(CAP_VARIABLE, "")
-    return int(given) if given.isascii() and given.isdigit() and int(given) else CAP
+    limit = facts.env.get(CAP_VARIABLE, "")
+    return int(limit) if limit.isascii() and limit.isdigit() and int(limit) else CAP
 
 
 def _on_call(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, facts: SessionFacts) -> None:

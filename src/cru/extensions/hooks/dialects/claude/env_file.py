@@ -53,7 +53,7 @@ class EnvFiles:
 
     def _look(self) -> tuple[tuple[str, int, int], ...]:
         """The files that hold something."""
-        found = []
+        files = []
         for entry in self._entries:
             path = _path(entry, self._facts)
             try:
@@ -61,8 +61,8 @@ class EnvFiles:
             except OSError:
                 continue
             if status.st_size:
-                found.append((str(path), status.st_mtime_ns, status.st_size))
-        return tuple(found)
+                files.append((str(path), status.st_mtime_ns, status.st_size))
+        return tuple(files)
 
     async def _read(self, files: list[str]) -> dict[str, str]:
         from cru.extensions.hooks.launch.process import run_hook_command
@@ -76,8 +76,8 @@ class EnvFiles:
             raise HookError(f"CLAUDE_ENV_FILE: exit status {done.exit}: {done.stderr.strip()}", f"look into {files[0]}")
         if done.exit is None:
             raise HookError(f"CLAUDE_ENV_FILE: {done.error or f'not read within {LIMIT:g} s'}", f"look into {files[0]}")
-        said = dict(line.split("=", 1) for line in done.stdout.split("\0") if "=" in line)
-        return {name: value for name, value in said.items() if name not in NOISE and env.get(name) != value}
+        variables = dict(line.split("=", 1) for line in done.stdout.split("\0") if "=" in line)
+        return {name: value for name, value in variables.items() if name not in NOISE and env.get(name) != value}
 
 
 def _path(entry: HookEntry, facts: SessionFacts) -> Path:

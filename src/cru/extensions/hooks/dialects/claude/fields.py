@@ -55,7 +55,7 @@ def prompt_fields(event: Event[p.MessageReceived], facts: SessionFacts) -> dict[
     return {
         "prompt": payload.content,
         "prompt_id": payload.ref,
-        "attachments": [one.path for one in payload.attachments],
+        "attachments": [attachment.path for attachment in payload.attachments],
     }
 
 
@@ -91,7 +91,9 @@ def tool_failure_fields(event: Event[p.ToolFailed], facts: SessionFacts) -> dict
 
 def batch_fields(event: Event[p.ToolBatchCompleted], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    calls = [tools.call_fields(one.name, parse_arguments(one.arguments), one.id, facts) for one in payload.tool_calls]
+    calls = [
+        tools.call_fields(call.name, parse_arguments(call.arguments), call.id, facts) for call in payload.tool_calls
+    ]
     return {"tool_calls": calls}
 
 

@@ -48,8 +48,8 @@ def matcher_fits(event: str, matcher: str, tool: str, value: str) -> bool:
         return True
     known = TOOLS.names(tool) if tool else (value,)
     if _is_literal(event, matcher):
-        wanted = re.split(r"\|" if event in PLAIN_EVENTS else r"[|,]", matcher)
-        return not {word.strip() for word in wanted}.isdisjoint(known)
+        words = re.split(r"\|" if event in PLAIN_EVENTS else r"[|,]", matcher)
+        return not {word.strip() for word in words}.isdisjoint(known)
     if _NEGATIVE.search(matcher):
         known = known[:1]  # "anything but Bash" is not to hear of it by another name
     compiled = re.compile(_python(matcher))
@@ -135,15 +135,15 @@ def _command(what: str) -> str:
     return what.removesuffix(":*") + " *" if what.endswith(":*") else what
 
 
-def _path(what: str, kind: str, tool: str, given: str, root: str, home: str) -> bool:
+def _path(what: str, kind: str, tool: str, path: str, root: str, home: str) -> bool:
     """`//x` is absolute, `/x` and `./x` lie in the project, a bare name lies anywhere."""
     pattern = what[1:] if what.startswith("//") else what.removeprefix("./").removeprefix("/") or "**"
     places = paths.PathRoots(paths.resolve(root), "", home)
     try:
-        located = paths.locate(places, "read" if kind == "read" else "write", given)
+        located = paths.locate(places, "read" if kind == "read" else "write", path)
     except ValueError:
         return True
-    return rules.rule_hits(_rule(kind, pattern), paths.JudgedCall(tool, kind, given, (located,)), places)
+    return rules.rule_hits(_rule(kind, pattern), paths.JudgedCall(tool, kind, path, (located,)), places)
 
 
 def _url(what: str, url: str) -> bool:

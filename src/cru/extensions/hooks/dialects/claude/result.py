@@ -118,5 +118,5 @@ def _answer(draft: AnswerDraft, context: list[str], read: ParsedClaudeOutput, fa
 
 
 def _unheard(read: ParsedClaudeOutput) -> list[str]:
-    given = (read.output, read.specific)
-    return [key for key in UNHEARD if any(getattr(one, key, None) not in (None, False) for one in given)]
+    outputs = (read.output, read.specific)
+    return [key for key in UNHEARD if any(getattr(output, key, None) not in (None, False) for output in outputs)]

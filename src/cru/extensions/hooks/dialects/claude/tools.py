@@ -47,41 +47,41 @@ def tool_response(tool: str, tool_input: Mapping[str, Any], text: str) -> dict[s
     return {**(shape(tool_input, text) if shape else {"content": text}), "text": text}
 
 
-def _bash(given: Mapping[str, Any], text: str) -> dict[str, Any]:
+def _bash(tool_input: Mapping[str, Any], text: str) -> dict[str, Any]:
     """Our tool gives both streams as one, in the order of their lines."""
     return {"stdout": "" if text == NO_OUTPUT else text, "stderr": "", "interrupted": False, "isImage": False}
 
 
-def _read(given: Mapping[str, Any], text: str) -> dict[str, Any]:
+def _read(tool_input: Mapping[str, Any], text: str) -> dict[str, Any]:
     file = {
-        "filePath": given.get("file_path"), "content": text, "numLines": len(text.splitlines()),
-        "startLine": given.get("offset", 1),
+        "filePath": tool_input.get("file_path"), "content": text, "numLines": len(text.splitlines()),
+        "startLine": tool_input.get("offset", 1),
     }  # fmt: skip
     return {"type": "text", "file": file, "content": text}
 
 
-def _write(given: Mapping[str, Any], text: str) -> dict[str, Any]:
-    return {"filePath": given.get("file_path"), "content": given.get("content"), "success": True}
+def _write(tool_input: Mapping[str, Any], text: str) -> dict[str, Any]:
+    return {"filePath": tool_input.get("file_path"), "content": tool_input.get("content"), "success": True}
 
 
-def _edit(given: Mapping[str, Any], text: str) -> dict[str, Any]:
+def _edit(tool_input: Mapping[str, Any], text: str) -> dict[str, Any]:
     return {
-        "filePath": given.get("file_path"), "oldString": given.get("old_string"), "newString": given.get("new_string"),
-        "replaceAll": given.get("replace_all", False), "success": True,
+        "filePath": tool_input.get("file_path"), "oldString": tool_input.get("old_string"), "newString": tool_input.get("new_string"),
+        "replaceAll": tool_input.get("replace_all", False), "success": True,
     }  # fmt: skip
 
 
-def _glob(given: Mapping[str, Any], text: str) -> dict[str, Any]:
+def _glob(tool_input: Mapping[str, Any], text: str) -> dict[str, Any]:
     lines = text.splitlines()
     return {"filenames": lines, "numFiles": len(lines)}
 
 
-def _grep(given: Mapping[str, Any], text: str) -> dict[str, Any]:
+def _grep(tool_input: Mapping[str, Any], text: str) -> dict[str, Any]:
     return {"mode": "content", "content": text, "numLines": len(text.splitlines())}
 
 
-def _fetch(given: Mapping[str, Any], text: str) -> dict[str, Any]:
-    return {"url": given.get("url"), "result": text}
+def _fetch(tool_input: Mapping[str, Any], text: str) -> dict[str, Any]:
+    return {"url": tool_input.get("url"), "result": text}
 
 
 _SHAPES: dict[str, Callable[[Mapping[str, Any], str], dict[str, Any]]] = {
@@ -93,14 +93,16 @@ def result_text(value: Any) -> str:
     """A replaced result as the model will read it: a text as it is, what a shape holds as text, blocks one a line, else JSON."""
     if isinstance(value, str):
         return value
-    if isinstance(value, list) and all(isinstance(one, dict) and isinstance(one.get("text"), str) for one in value):
-        return "\n".join(one["text"] for one in value)
+    if isinstance(value, list) and all(
+        isinstance(block, dict) and isinstance(block.get("text"), str) for block in value
+    ):
+        return "\n".join(block["text"] for block in value)
     if isinstance(value, dict):
         if "stdout" in value or "stderr" in value:
             return "\n".join(str(value[key]).rstrip("\n") for key in ("stdout", "stderr") if value.get(key))
         file = value.get("file")
         inner = file.get("content") if isinstance(file, dict) else None
-        for found in (inner, *(value.get(key) for key in ("content", "result", "text"))):
-            if isinstance(found, str | list):
-                return result_text(found)
+        for content in (inner, *(value.get(key) for key in ("content", "result", "text"))):
+            if isinstance(content, str | list):
+                return result_text(content)
     return msgspec.json.encode(value).decode()

@@ -15,8 +15,8 @@ FILES = ("hooks.json", "config.toml")
 
 def _places(where: HookLocations) -> list[tuple[Layer, Path]]:
     user = Path(where.env.get("CODEX_HOME") or where.user_home / ".codex")
-    found: list[tuple[Layer, Path]] = [("user", user / file) for file in FILES]
-    return [*found, *(("project", where.root / ".codex" / file) for file in FILES)]
+    places: list[tuple[Layer, Path]] = [("user", user / file) for file in FILES]
+    return [*places, *(("project", where.root / ".codex" / file) for file in FILES)]
 
 
 FOOTPRINT = Footprint(order=3, places=_places)

@@ -41,11 +41,11 @@ def read_entries(source: HookSource, events: Events) -> ParsedFile:
     reading = open_reading(source)
     shape = ConfigShape([name for name in events if name != NOTIFY], (STATE,), GROUP, HANDLER)
     off = _switched_off(reading.value)
-    found = [_entry(reading, events, one, off) for one in read_handlers(reading, shape)]
-    said = reading.value.get(NOTIFY) if source.path.suffix == ".toml" else None
-    if said is not None and said != []:
-        found += _notify(reading, said)
-    return ParsedFile(found, reading.problems)
+    entries = [_entry(reading, events, handler, off) for handler in read_handlers(reading, shape)]
+    argv = reading.value.get(NOTIFY) if source.path.suffix == ".toml" else None
+    if argv is not None and argv != []:
+        entries += _notify(reading, argv)
+    return ParsedFile(entries, reading.problems)
 
 
 def _switched_off(value: Mapping[str, Any]) -> bool:
@@ -53,27 +53,27 @@ def _switched_off(value: Mapping[str, Any]) -> bool:
     return isinstance(features, dict) and (features.get("hooks") is False or features.get("codex_hooks") is False)
 
 
-def _entry(reading: Reading, events: Events, one: NestedHandler, off: bool) -> HookEntry:
-    kind = one.handler.get("type", "command")
-    command = one.handler.get("command")
-    matcher, wrong = _matcher(reading, one, events)
+def _entry(reading: Reading, events: Events, handler: NestedHandler, off: bool) -> HookEntry:
+    kind = handler.handler.get("type", "command")
+    command = handler.handler.get("command")
+    matcher, wrong = _matcher(reading, handler, events)
     if not isinstance(kind, str) or kind not in TYPES:
         wrong = f"`type` must be one of {', '.join(TYPES)}"
     elif kind == "command" and not (isinstance(command, str) and command.strip()):
         wrong = "`command` is missing"
     return HookEntry(
-        id=reading.id(one.event, one.definition), dialect="codex", event=one.event, source=reading.source, line=one.line,
+        id=reading.id(handler.event, handler.definition), dialect="codex", event=handler.event, source=reading.source, line=handler.line,
         kind=TYPES.get(str(kind), "command"), command=command if isinstance(command, str) else "", matcher=matcher,
-        timeout=_timeout(reading, one), enabled=not off, include_sub_agents=one.event != "SessionEnd",
-        definition=one.definition,
-        problem=wrong or describe_mistyped(one.handler, {"async": bool}) or (NOT_ASYNC if one.handler.get("async") else ""),
+        timeout=_timeout(reading, handler), enabled=not off, include_sub_agents=handler.event != "SessionEnd",
+        definition=handler.definition,
+        problem=wrong or describe_mistyped(handler.handler, {"async": bool}) or (NOT_ASYNC if handler.handler.get("async") else ""),
     )  # fmt: skip
 
 
-def _matcher(reading: Reading, one: NestedHandler, events: Events) -> tuple[str, str]:
+def _matcher(reading: Reading, handler: NestedHandler, events: Events) -> tuple[str, str]:
     """The matcher, "" where matchers have no effect, and what is wrong with it."""
-    matcher = one.group.get("matcher")
-    if matcher is None or has_no_subject(reading, one, matcher, events[one.event]):
+    matcher = handler.group.get("matcher")
+    if matcher is None or has_no_subject(reading, handler, matcher, events[handler.event]):
         return "", ""
     if not isinstance(matcher, str):
         return "", "`matcher` must be a text"
@@ -86,12 +86,12 @@ def is_plain(matcher: str) -> bool:
     return all(c.isascii() and (c.isalnum() or c in "_|") for c in matcher)
 
 
-def _timeout(reading: Reading, one: NestedHandler) -> float:
-    key = next((key for key in SECONDS if key in one.handler), SECONDS[0])
-    given = reading.typed(one.handler, key, int, None, *one.at)
-    if one.event == "SessionEnd":
-        return min(max(given or ENDING[0], LEAST), ENDING[1])
-    return float(min(max(TIMEOUT if given is None else given, LEAST), MOST_SECONDS))
+def _timeout(reading: Reading, handler: NestedHandler) -> float:
+    key = next((key for key in SECONDS if key in handler.handler), SECONDS[0])
+    seconds = reading.typed(handler.handler, key, int, None, *handler.at)
+    if handler.event == "SessionEnd":
+        return min(max(seconds or ENDING[0], LEAST), ENDING[1])
+    return float(min(max(TIMEOUT if seconds is None else seconds, LEAST), MOST_SECONDS))
 
 
 def _notify(reading: Reading, argv: Any) -> list[HookEntry]:
@@ -106,14 +106,14 @@ def _notify(reading: Reading, argv: Any) -> list[HookEntry]:
             "`notify` must be a list of texts: the program and its arguments", line=line, kind=ProblemKind.PART
         )
         return []
-    program, said = shlex.quote(argv[0]), canonical_definition({NOTIFY: argv})
+    program, definition = shlex.quote(argv[0]), canonical_definition({NOTIFY: argv})
     command = (
         f"command -v {program} >/dev/null || {{ printf '%s: not found\\n' {program} >&2; exit 127; }}\n"
         f'{shlex.join(argv)} "${NOTIFICATION}" </dev/null >/dev/null 2>&1 &'
     )
     return [
         HookEntry(
-            id=reading.id(NOTIFY, said), dialect="codex", event=NOTIFY, source=reading.source, line=line, command=command,
-            name=f"notify {argv[0]}", timeout=10.0, definition=said,
+            id=reading.id(NOTIFY, definition), dialect="codex", event=NOTIFY, source=reading.source, line=line, command=command,
+            name=f"notify {argv[0]}", timeout=10.0, definition=definition,
         )
     ]  # fmt: skip

@@ -83,11 +83,11 @@ def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: S
 
 
 def _notification(event: Event, facts: SessionFacts) -> str:
-    said = {
+    notification = {
         "type": "agent-turn-complete", "thread-id": event.stamp.session_id, "turn-id": facts.turn, "cwd": str(facts.cwd),
         "client": "cru", "input-messages": [facts.prompt], "last-assistant-message": common.payload_field(event, "response"),
     }  # fmt: skip
-    return msgspec.json.encode(said).decode()
+    return msgspec.json.encode(notification).decode()
 
 
 # what scripts read ----------------------------------------------------------------------------------------------------------------
@@ -143,13 +143,13 @@ def _reads(read: Callable[[HookRun, str], HookResult], name: str) -> AnswerReade
 
 
 def _on_call(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
-    said = output.read_pre_tool_use(run, "PreToolUse")
-    for change in said.answer.changes:
+    result = output.read_pre_tool_use(run, "PreToolUse")
+    for change in result.answer.changes:
         if not isinstance(change.value, dict):
             return HookResult(failed="`updatedInput` is not an object")
         args = TOOLS.to_own(common.tool_name(event), change.value)
-        said = replace(said, answer=replace(said.answer, changes=(Change("args", "set", args),)))
-    return spill_context(said, facts)
+        result = replace(result, answer=replace(result.answer, changes=(Change("args", "set", args),)))
+    return spill_context(result, facts)
 
 
 def _on_called(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
@@ -158,10 +158,10 @@ def _on_called(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts
 
 
 def _on_stop(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
-    said = output.read_stop(run, "Stop")
-    if said.answer.inject is not None:
+    result = output.read_stop(run, "Stop")
+    if result.answer.inject is not None:
         facts.blocks[BLOCKED] = facts.blocks.get(BLOCKED, 0) + 1
-    return said
+    return result
 
 
 def _on_notified(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:

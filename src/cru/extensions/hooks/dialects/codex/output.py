@@ -105,11 +105,11 @@ def parse_output(
     value, wrong = common.parse_json(text)
     if not wrong and isinstance(value, dict):
         try:
-            made = msgspec.convert(value, kind)
+            output = msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
             return HookResult(failed=f"the output does not fit {event}: {error}")
-        name = getattr(getattr(made, "hook_specific_output", None), "hook_event_name", event)
-        return made if name == event else HookResult(failed=f"`hookEventName` is {name}, and this is {event}")
+        name = getattr(getattr(output, "hook_specific_output", None), "hook_event_name", event)
+        return output if name == event else HookResult(failed=f"`hookEventName` is {name}, and this is {event}")
     if plain == "wrong" or text[0] in "{[":
         return HookResult(failed=f"the output of {event} must be a JSON object" + (f": {wrong}" if wrong else ""))
     return HookResult(Answer(context=(text,))) if plain == "context" else kind()
@@ -196,11 +196,13 @@ def read_post_tool_use(run: HookRun, event: str, replaced: str) -> HookResult:
         return HookResult(failed=wrong or "`reason` without `decision`")
     adding = _context_answer(out.hook_specific_output)
     if out.decision:
-        made = _feedback_answer(out.reason or "", replaced)
-        return _to_result(out, msgspec.structs.replace(made, context=made.context + adding.context))
+        feedback = _feedback_answer(out.reason or "", replaced)
+        return _to_result(out, msgspec.structs.replace(feedback, context=feedback.context + adding.context))
     inner = out.hook_specific_output
-    odd = inner is not None and (inner.updated_tool_output is not None or inner.updated_mcp_tool_output is not None)
-    return _to_result(out, adding, "updatedToolOutput has no effect, as in Codex" if odd else "")
+    replaces_output = inner is not None and (
+        inner.updated_tool_output is not None or inner.updated_mcp_tool_output is not None
+    )
+    return _to_result(out, adding, "updatedToolOutput has no effect, as in Codex" if replaces_output else "")
 
 
 def read_stop(run: HookRun, event: str) -> HookResult:
@@ -219,8 +221,8 @@ def read_stop(run: HookRun, event: str) -> HookResult:
 _REFUSED = {"updatedInput": "updated_input", "updatedPermissions": "updated_permissions", "interrupt": "interrupt"}
 
 
-def _to_result(out: CodexReply, answer: Answer | None, odd: str = "") -> HookResult:
-    return HookResult(answer or PASS, to_user=out.system_message or "", warning=odd)
+def _to_result(out: CodexReply, answer: Answer | None, warning: str = "") -> HookResult:
+    return HookResult(answer or PASS, to_user=out.system_message or "", warning=warning)
 
 
 def _halt_answer(out: CodexReply) -> Answer | None:
@@ -237,11 +239,11 @@ def _context_answer(inner: CodexContextOutput | None) -> Answer:
     return Answer(context=(text,)) if text else PASS
 
 
-def _with_decision(said: HookResult, decision: Literal["deny"]) -> HookResult:
+def _with_decision(result: HookResult, decision: Literal["deny"]) -> HookResult:
     """Exit status 2: its reason, with the decision that it means here."""
-    if said.failed or not said.answer.reason:
-        return said
-    return HookResult(Answer(decision=decision, reason=said.answer.reason))
+    if result.failed or not result.answer.reason:
+        return result
+    return HookResult(Answer(decision=decision, reason=result.answer.reason))
 
 
 def _feedback_answer(reason: str, replaced: str) -> Answer:

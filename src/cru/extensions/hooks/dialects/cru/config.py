@@ -43,7 +43,7 @@ WRITE = 'write {"event": "tool:before_call", "command": "…"}'
 class EntryPosition(Struct, frozen=True):
     """Where an entry stands; `event` is the key that it stands under, "" in a list."""
 
-    one: Any
+    value: Any
     at: Keys
     event: str = ""
 
@@ -70,14 +70,14 @@ def _positions(reading: Reading) -> Iterator[EntryPosition]:
         report_unknown_keys(reading, {key: None for key in value if not is_misspelt(key)}, ("hooks", "$schema"), ())
     hooks = value.get("hooks")
     if isinstance(hooks, list):
-        yield from (EntryPosition(one, ("hooks", number)) for number, one in enumerate(hooks))
+        yield from (EntryPosition(entry, ("hooks", number)) for number, entry in enumerate(hooks))
     elif isinstance(hooks, dict) and is_toml:
         listed = reading.typed(hooks, "entries", list, [], "hooks", kind=ProblemKind.PART)
-        yield from (EntryPosition(one, ("hooks", "entries", number)) for number, one in enumerate(listed))
+        yield from (EntryPosition(entry, ("hooks", "entries", number)) for number, entry in enumerate(listed))
     elif isinstance(hooks, dict):
         for event in hooks:
             listed = reading.typed(hooks, event, list, [], "hooks", kind=ProblemKind.PART)
-            yield from (EntryPosition(one, ("hooks", event, number), event) for number, one in enumerate(listed))
+            yield from (EntryPosition(entry, ("hooks", event, number), event) for number, entry in enumerate(listed))
     elif hooks is not None:
         reading.wrong(
             "`hooks` must be a list of entries, or an object of events",
@@ -89,13 +89,13 @@ def _positions(reading: Reading) -> Iterator[EntryPosition]:
 
 def _entry(reading: Reading, events: Events, canonical: Callable[[str], str], place: EntryPosition) -> HookEntry | None:
     line = reading.line(*place.at)
-    if not isinstance(place.one, dict):
+    if not isinstance(place.value, dict):
         reading.wrong("an entry must be an object", WRITE, line=line, kind=ProblemKind.PART)
         return None
-    one = {key: typed_value(place.one, key, kind, None) for key, kind in TYPES.items()}
-    called = str(one["event"] or place.event)
+    values = {key: typed_value(place.value, key, kind, None) for key, kind in TYPES.items()}
+    called = str(values["event"] or place.event)
     event = canonical(called)
-    if "hooks" in place.one:
+    if "hooks" in place.value:
         reading.wrong(
             "entries are flat", "the nested form belongs into .claude/settings.json", line=line, kind=ProblemKind.PART
         )
@@ -105,18 +105,18 @@ def _entry(reading: Reading, events: Events, canonical: Callable[[str], str], pl
         wrong = f"there is no event `{called}`" if called else "an entry needs an `event`"
         reading.wrong(wrong, hint, line=line, kind=ProblemKind.PART)
         return None
-    report_unknown_keys(reading, place.one, (*TYPES, "timeout"), place.at)
-    done, said = _done(one, reading.source.path.parent), canonical_definition({"event": event, **place.one})
+    report_unknown_keys(reading, place.value, (*TYPES, "timeout"), place.at)
+    done, definition = _done(values, reading.source.path.parent), canonical_definition({"event": event, **place.value})
     timeout = _seconds(reading, place)
     return HookEntry(
-        id=reading.id(event, said), dialect="cru", event=event, source=reading.source, line=line, kind=done.kind,
-        name=one["name"] or "", command=done.command, args=done.args, shell=one["shell"] or "", matcher=one["matcher"] or "",
-        condition=one["if"] or "", timeout=timeout, env=_env(one["env"]),
-        enabled=one["enabled"] is not False, asynchronous=bool(one["async"]), once=bool(one["once"]),
-        sequential=bool(one["sequential"]), include_sub_agents=bool(one["include_sub_agents"]),
-        on_error=ON_ERROR.get(one["on_error"] or "", ""), priority=100 if one["priority"] is None else one["priority"],
-        definition=said, problem=describe_mistyped(place.one, TYPES) or done.problem or _wrong(one, done, events[event]),
-        cwd=os.path.expanduser(one["cwd"] or ""),
+        id=reading.id(event, definition), dialect="cru", event=event, source=reading.source, line=line, kind=done.kind,
+        name=values["name"] or "", command=done.command, args=done.args, shell=values["shell"] or "", matcher=values["matcher"] or "",
+        condition=values["if"] or "", timeout=timeout, env=_env(values["env"]),
+        enabled=values["enabled"] is not False, asynchronous=bool(values["async"]), once=bool(values["once"]),
+        sequential=bool(values["sequential"]), include_sub_agents=bool(values["include_sub_agents"]),
+        on_error=ON_ERROR.get(values["on_error"] or "", ""), priority=100 if values["priority"] is None else values["priority"],
+        definition=definition, problem=describe_mistyped(place.value, TYPES) or done.problem or _wrong(values, done, events[event]),
+        cwd=os.path.expanduser(values["cwd"] or ""),
     )  # fmt: skip
 
 
@@ -135,16 +135,16 @@ def _of_others(called: str) -> str:
 
 def _seconds(reading: Reading, place: EntryPosition) -> float:
     """`timeout`: seconds, with a fraction or without."""
-    seconds = parse_seconds(place.one.get("timeout", TIMEOUT))
+    seconds = parse_seconds(place.value.get("timeout", TIMEOUT))
     if seconds is None:
         reading.wrong("`timeout` must be a number of seconds", line=reading.line(*place.at, "timeout"), key="timeout")
         return TIMEOUT
     return seconds
 
 
-def _done(one: Mapping[str, Any], folder: Path) -> HandlerSpec:
+def _done(values: Mapping[str, Any], folder: Path) -> HandlerSpec:
     """The one handler of an entry. Files are meant from the folder of the configuration."""
-    named, command = [key for key in HANDLERS if one[key] not in (None, "", [])], one["command"] or ""
+    named, command = [key for key in HANDLERS if values[key] not in (None, "", [])], values["command"] or ""
     if len(named) > 1 and named != ["command", "args"]:
         both = ", ".join(f"`{key}`" for key in named)
         return HandlerSpec(
@@ -154,15 +154,15 @@ def _done(one: Mapping[str, Any], folder: Path) -> HandlerSpec:
     if not named:
         return HandlerSpec(problem="an entry needs one of `command`, `args`, `lua`, `python`, `file`", command=command)
     if named[0] in ("command", "args"):
-        args = one["args"]
+        args = values["args"]
         if args == []:
             return HandlerSpec(
-                problem="`args` is empty: leave it out for a command of the shell", command=one["command"] or ""
+                problem="`args` is empty: leave it out for a command of the shell", command=values["command"] or ""
             )
         if args is not None and not all(isinstance(word, str) for word in args):
             return HandlerSpec(problem="`args` must be a list of texts")
-        return HandlerSpec(command=one["command"] or "", args=None if args is None else tuple(args))
-    text = one[named[0]].strip()
+        return HandlerSpec(command=values["command"] or "", args=None if args is None else tuple(args))
+    text = values[named[0]].strip()
     if named[0] == "file":
         path = _from(folder, text)
         return HandlerSpec("lua", path) if path.endswith(".lua") else HandlerSpec(command=shlex.quote(path))
@@ -178,27 +178,27 @@ def _from(folder: Path, file: str) -> str:
     return os.path.normpath(folder / os.path.expanduser(file))
 
 
-def _env(given: Any) -> dict[str, str]:
-    return {name: value if isinstance(value, str) else str(value) for name, value in (given or {}).items()}
+def _env(table: Any) -> dict[str, str]:
+    return {name: value if isinstance(value, str) else str(value) for name, value in (table or {}).items()}
 
 
-def _wrong(one: Mapping[str, Any], done: HandlerSpec, mappings: Sequence[EventMapping]) -> str:
+def _wrong(values: Mapping[str, Any], done: HandlerSpec, mappings: Sequence[EventMapping]) -> str:
     """Why an entry never runs; "" if it does."""
-    if one["on_error"] and one["on_error"] not in ON_ERROR:
-        return f"`on_error` must be allow, deny or ask, not {one['on_error']}"
-    bad_env = [name for name, value in (one["env"] or {}).items() if type(value) not in (str, int, float)]
+    if values["on_error"] and values["on_error"] not in ON_ERROR:
+        return f"`on_error` must be allow, deny or ask, not {values['on_error']}"
+    bad_env = [name for name, value in (values["env"] or {}).items() if type(value) not in (str, int, float)]
     if bad_env:
         return f"`env`: {bad_env[0]} must be a text"
-    if one["shell"] and one["shell"] not in SHELLS:
+    if values["shell"] and values["shell"] not in SHELLS:
         return f"`shell` must be one of {', '.join(SHELLS)}"
-    matcher = one["matcher"]
+    matcher = values["matcher"]
     if matcher and (bad := check_regex(matcher)):
         return f"invalid matcher {matcher}: {bad}"
     if matcher and all(mapping.subject is None for mapping in mappings):
         return "there is nothing at this event that `matcher` could look at"
-    if done.kind != "command" and one["async"]:
+    if done.kind != "command" and values["async"]:
         return "`async` is for commands; a function in the session can start work of its own"
-    return _bad_rule(one["if"], mappings) if one["if"] else ""
+    return _bad_rule(values["if"], mappings) if values["if"] else ""
 
 
 def _bad_rule(rule: str, mappings: Sequence[EventMapping]) -> str:

@@ -83,19 +83,19 @@ def read_object(value: Mapping[str, Any], row: EventRow) -> HookResult:
     """What an object of ours says at the event, with what is nested in it. An unknown key makes it a failure, the rest counts."""
     inner = value.get(NESTED)
     strays = describe_unknown_keys(value, (*KEYS, *ENVELOPE))
-    odd: list[str] = []
+    warnings: list[str] = []
     try:
         if inner is not None and not isinstance(inner, Mapping):
             raise _BadOutput(f"`{NESTED}` is no object")
-        out = _output({key: one for key, one in value.items() if key in KEYS})
-        answer = _answer(out, row, odd)
+        out = _output({key: field for key, field in value.items() if key in KEYS})
+        answer = _answer(out, row, warnings)
         if inner:
             strays += describe_unknown_keys(inner, (*INNER, "hookEventName"))
-            nested = _output({ours: inner.get(theirs) for theirs, ours in INNER.items()})
-            answer = add(answer, _answer(nested, row, odd))
+            nested = _output({ours: inner.get(foreign) for foreign, ours in INNER.items()})
+            answer = add(answer, _answer(nested, row, warnings))
     except (msgspec.ValidationError, _BadOutput) as error:
         return HookResult(failed=f"the output does not fit: {error}")
-    return HookResult(answer, to_user=out.message or "", warning="; ".join(odd), failed="; ".join(strays))
+    return HookResult(answer, to_user=out.message or "", warning="; ".join(warnings), failed="; ".join(strays))
 
 
 def describe_unknown_keys(keys: Iterable[Any], known: Collection[str]) -> list[str]:
@@ -110,41 +110,45 @@ class _BadOutput(Exception):
 
 def _output(value: dict[str, Any]) -> CruOutput:
     """Null is as good as nothing, but for a result."""
-    return msgspec.convert({key: one for key, one in value.items() if one is not None or key == "result"}, CruOutput)
+    return msgspec.convert(
+        {key: field for key, field in value.items() if field is not None or key == "result"}, CruOutput
+    )
 
 
-def _answer(out: CruOutput, row: EventRow, odd: list[str]) -> Answer:
+def _answer(out: CruOutput, row: EventRow, warnings: list[str]) -> Answer:
     decision = DECISIONS.get((out.decision or "none").lower())
     if decision is None:
         raise _BadOutput(f"`decision` is {out.decision!r}, not one of {', '.join(dict.fromkeys(DECISIONS.values()))}")
     if out.halt:
         decision = "deny"
     texts = out.context if isinstance(out.context, list) else [out.context]
-    made = Answer(
-        decision=decision, halt=out.halt, reason=out.reason or "", changes=tuple(_changes(out, row, odd)),
+    answer = Answer(
+        decision=decision, halt=out.halt, reason=out.reason or "", changes=tuple(_changes(out, row, warnings)),
         context=tuple(text for text in texts if text), context_files=tuple(out.context_files or ()),
         inject=Inject(out.inject) if isinstance(out.inject, str) else out.inject,
         result=None if out.result is UNSET else "" if out.result is None else out.result, note=out.note or "",
     )  # fmt: skip
-    return PASS if made == PASS else made
+    return PASS if answer == PASS else answer
 
 
-def _changes(out: CruOutput, row: EventRow, odd: list[str]) -> list[Change]:
-    given = out.changes or []
-    made = [Change(field, "set", value) for field, value in given.items()] if isinstance(given, dict) else list(given)
+def _changes(out: CruOutput, row: EventRow, warnings: list[str]) -> list[Change]:
+    listed = out.changes or []
+    changes = (
+        [Change(field, "set", value) for field, value in listed.items()] if isinstance(listed, dict) else list(listed)
+    )
     for key, fields in UPDATES.items():
         value = getattr(out, key)
         field = next((name for name in fields if name in row.writable), "")
         if value is None:
             continue
         if not field:
-            odd.append(f"`{key}` has no place on {row.name}")
+            warnings.append(f"`{key}` has no place on {row.name}")
             continue
         if key == "updated_input":
-            made.append(Change(field, "merge", _table(value)))
+            changes.append(Change(field, "merge", _table(value)))
         else:
-            made.append(Change(field, "set", value))
-    return made
+            changes.append(Change(field, "set", value))
+    return changes
 
 
 def _table(value: dict[str, Any] | str) -> dict[str, Any]:

@@ -16,11 +16,11 @@ def _places(where: HookLocations) -> list[tuple[Layer, Path]]:
     env, home = where.env, where.user_home
     user = Path(env.get("CRUSH_GLOBAL_CONFIG") or Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "crush")
     data = Path(env.get("CRUSH_GLOBAL_DATA") or Path(env.get("XDG_DATA_HOME") or home / ".local/share") / "crush")
-    found: list[tuple[Layer, Path]] = [("system", Path("/etc/crush/crush.json"))]
-    found += [("user", user / "crush.json"), ("user", user / "crushrc"), ("user", data / "crush.json")]
+    places: list[tuple[Layer, Path]] = [("system", Path("/etc/crush/crush.json"))]
+    places += [("user", user / "crush.json"), ("user", user / "crushrc"), ("user", data / "crush.json")]
     for folder in _down(where.root, where.cwd):
-        found += [("project", folder / name) for name in ("crush.json", ".crush.json", "crushrc", ".crushrc")]
-    return [*found, ("project", where.cwd / ".crush" / "crush.json")]
+        places += [("project", folder / name) for name in ("crush.json", ".crush.json", "crushrc", ".crushrc")]
+    return [*places, ("project", where.cwd / ".crush" / "crush.json")]
 
 
 def _down(root: Path, cwd: Path) -> list[Path]:

@@ -36,15 +36,15 @@ def read_entries(source: HookSource) -> ParsedFile:
         return ParsedFile([], _script(source))
     reading = Reading(source)
     hooks = reading.typed(reading.value, "hooks", dict, {}, kind=ProblemKind.PART)
-    found: list[HookEntry] = []
+    entries: list[HookEntry] = []
     for event in sorted(hooks, key=lambda name: (name != canonical(name),)):
-        for index, one in enumerate(reading.typed(hooks, event, list, [], "hooks", kind=ProblemKind.PART)):
-            made = _entry(reading, event, index, one)
-            if made is not None:
-                found.append(made)
+        for index, value in enumerate(reading.typed(hooks, event, list, [], "hooks", kind=ProblemKind.PART)):
+            entry = _entry(reading, event, index, value)
+            if entry is not None:
+                entries.append(entry)
     if any(problem.kind is ProblemKind.WHOLE_FILE for problem in reading.problems):
-        found = []
-    return ParsedFile(found, reading.problems)
+        entries = []
+    return ParsedFile(entries, reading.problems)
 
 
 def _script(source: HookSource) -> list[HookFileProblem]:
@@ -58,54 +58,54 @@ def _script(source: HookSource) -> list[HookFileProblem]:
     ]
 
 
-def _entry(reading: Reading, event: str, index: int, one: Any) -> HookEntry | None:
+def _entry(reading: Reading, event: str, index: int, value: Any) -> HookEntry | None:
     at = ("hooks", event, index)
     line = reading.line(*at)
     where = f"hook {event}[{index}]"
-    wrong, hint = _wrong(one)
+    wrong, hint = _wrong(value)
     if wrong:
         reading.wrong(f"{where}: {wrong}", hint, line=line, kind=ProblemKind.WHOLE_FILE)
         return None
-    matcher = one.get("matcher") or ""
+    matcher = value.get("matcher") or ""
     name = canonical(event)
-    for odd, hint, key in _odd(one, name, matcher):
-        reading.wrong(f"{where}: {odd}", hint, line=line, key=key)
-    timeout = one.get("timeout") or 0
-    said = canonical_definition(one)
+    for text, hint, key in _odd(value, name, matcher):
+        reading.wrong(f"{where}: {text}", hint, line=line, key=key)
+    timeout = value.get("timeout") or 0
+    definition = canonical_definition(value)
     return HookEntry(
-        id=reading.id(name, said), dialect="crush", event=name, source=reading.source, line=line,
-        name=one.get("name") or "", command=one["command"], matcher=matcher, timeout=parse_seconds(timeout) or TIMEOUT,
-        include_sub_agents=bool(one.get("include_sub_agents")), definition=said,
+        id=reading.id(name, definition), dialect="crush", event=name, source=reading.source, line=line,
+        name=value.get("name") or "", command=value["command"], matcher=matcher, timeout=parse_seconds(timeout) or TIMEOUT,
+        include_sub_agents=bool(value.get("include_sub_agents")), definition=definition,
     )  # fmt: skip
 
 
-def _wrong(one: Any) -> tuple[str, str]:
+def _wrong(value: Any) -> tuple[str, str]:
     """What makes Crush refuse an entry, and what helps. A matcher that cannot be used never turns into one that fits everything."""
-    if not isinstance(one, dict):
+    if not isinstance(value, dict):
         return "command is required", ""
     for key, kind in KEYS.items():
-        if one.get(key) is not None and type(one[key]) is not kind:
+        if value.get(key) is not None and type(value[key]) is not kind:
             return f"`{key}` must be {WORDS[kind]}", ""
-    if not (one.get("command") or "").strip():
+    if not (value.get("command") or "").strip():
         hint = "entries of crush.json are flat; the nested form belongs into .claude/settings.json"
-        return "command is required", hint if "hooks" in one else ""
-    matcher = one.get("matcher") or ""
+        return "command is required", hint if "hooks" in value else ""
+    matcher = value.get("matcher") or ""
     bad = check_regex(to_python(matcher)[0] if len(matcher) <= LONGEST else matcher)
     return (f'invalid matcher regex "{matcher}": {bad}', "") if bad else ("", "")
 
 
-def _odd(one: dict[str, Any], event: str, matcher: str) -> list[tuple[str, str, str]]:
+def _odd(value: dict[str, Any], event: str, matcher: str) -> list[tuple[str, str, str]]:
     """(text, hint, key) of what a person will want to know of an entry that works."""
-    found: list[tuple[str, str, str]] = []
-    for key in one:
+    remarks: list[tuple[str, str, str]] = []
+    for key in value:
         if key not in KEYS:
             from cru.config.closest import closest
 
             near = closest(key, KEYS)
             hint = f"did you mean `{near}`?" if near else f"known: {', '.join(KEYS)}"
-            found.append((f"unknown key `{key}`", hint, key))
+            remarks.append((f"unknown key `{key}`", hint, key))
     if to_python(matcher)[1]:
-        found.append((f"Crush itself would refuse the matcher {matcher}: its expressions are RE2", "", ""))
+        remarks.append((f"Crush itself would refuse the matcher {matcher}: its expressions are RE2", "", ""))
     if event == "UserPromptSubmit" and matcher:
-        found.append((f"a matcher has no effect on {event}", "", "matcher"))
-    return found
+        remarks.append((f"a matcher has no effect on {event}", "", "matcher"))
+    return remarks

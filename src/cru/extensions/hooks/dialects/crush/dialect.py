@@ -77,10 +77,12 @@ def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: S
         "CRUSH_IS_SUB_AGENT": "true" if event.stamp.is_sub_agent else "false",
     }  # fmt: skip
     if mapping.name == "PreToolUse":
-        given = _tool_input(event, facts)
+        tool_input = _tool_input(event, facts)
         env["CRUSH_TOOL_NAME"] = TOOLS.foreign_name(common.tool_name(event))
-        if isinstance(given, dict):
-            env |= {f"CRUSH_TOOL_INPUT_{key.upper()}": _scalar(given[key]) for key in ENV_KEYS if key in given}
+        if isinstance(tool_input, dict):
+            env |= {
+                f"CRUSH_TOOL_INPUT_{key.upper()}": _scalar(tool_input[key]) for key in ENV_KEYS if key in tool_input
+            }
     return env
 
 
@@ -165,8 +167,8 @@ def _on_prompt(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts
     rewrote = (
         changes and not output.halt and output.decision != "deny" and text != getattr(event.payload, "content", "")
     )
-    told = "rewrote the prompt" if rewrote else ""
-    return HookResult(_answer(output, changes, facts), to_user=told, warning="; ".join(output.warnings))
+    notice = "rewrote the prompt" if rewrote else ""
+    return HookResult(_answer(output, changes, facts), to_user=notice, warning="; ".join(output.warnings))
 
 
 def _carries(event: Event, output: CrushOutput) -> bool:
@@ -177,12 +179,12 @@ def _carries(event: Event, output: CrushOutput) -> bool:
 def _answer(output: CrushOutput, changes: tuple[Change, ...], facts: SessionFacts) -> Answer:
     """Reasons are those of a deny or a halt; files are named from where the hook ran."""
     stops = output.halt or output.decision == "deny"
-    made = Answer(
+    answer = Answer(
         decision=output.decision, halt=output.halt, reason=output.reason if stops else "", changes=changes,
         context=(output.context,) if output.context else (),
         context_files=tuple(str(facts.cwd / path) for path in output.context_files),
     )  # fmt: skip
-    return PASS if made == PASS else made
+    return PASS if answer == PASS else answer
 
 
 DIALECT = Dialect(

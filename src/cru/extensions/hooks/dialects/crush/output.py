@@ -44,19 +44,19 @@ def parse_output(stdout: str) -> CrushOutput:
         return CrushOutput(warnings=[wrong])
     if NESTED in value:
         output = _nested(value[NESTED])
-        beside = [key for key, one in value.items() if key.lower() in BESIDE and one]
+        beside = [key for key, item in value.items() if key.lower() in BESIDE and item]
         output.warnings += [f"`{key}` beside {NESTED} has no effect in Crush" for key in beside]
         return output
-    given, void = _known(value, TYPES)
+    fields, void = _known(value, TYPES)
     if void:
         return CrushOutput(warnings=[void])
     output = CrushOutput(
-        halt=given.get("halt", False), reason=given.get("reason", ""), context=_context(given.get("context"))
+        halt=fields.get("halt", False), reason=fields.get("reason", ""), context=_context(fields.get("context"))
     )
-    _decide(given.get("decision", ""), output, "decision")
-    _files(given.get("context_files"), output)
-    _prompt(given.get("updated_prompt"), output)
-    _patch(given.get("updated_input"), output, unwrap=True)
+    _decide(fields.get("decision", ""), output, "decision")
+    _files(fields.get("context_files"), output)
+    _prompt(fields.get("updated_prompt"), output)
+    _patch(fields.get("updated_input"), output, unwrap=True)
     return output
 
 
@@ -64,26 +64,26 @@ def _nested(inner: Any) -> CrushOutput:
     """Claude's shape: only what stands inside counts."""
     if not isinstance(inner, dict):
         return CrushOutput(warnings=[f"`{NESTED}` is no object"] if inner is not None else [])
-    given, void = _known(inner, NESTED_TYPES)
+    fields, void = _known(inner, NESTED_TYPES)
     if void:
         return CrushOutput(warnings=[f"{NESTED}: {void}"])
-    output = CrushOutput(reason=given.get("permissiondecisionreason", ""), context=given.get("additionalcontext", ""))
-    _decide(given.get("permissiondecision", ""), output, "permissionDecision")
-    _files(given.get("contextfiles"), output)
-    _patch(given.get("updatedinput"), output, unwrap=False)
+    output = CrushOutput(reason=fields.get("permissiondecisionreason", ""), context=fields.get("additionalcontext", ""))
+    _decide(fields.get("permissiondecision", ""), output, "permissionDecision")
+    _files(fields.get("contextfiles"), output)
+    _patch(fields.get("updatedinput"), output, unwrap=False)
     return output
 
 
 def _known(value: dict[str, Any], types: dict[str, type]) -> tuple[dict[str, Any], str]:
     """The values by small-letter keys, the last one of several spellings; and what makes them void. null is as good as nothing."""
-    given: dict[str, Any] = {}
-    for key, one in value.items():
+    fields: dict[str, Any] = {}
+    for key, item in value.items():
         kind = types.get(key.lower())
-        if one is not None and kind is not None and type(one) is not kind:
+        if item is not None and kind is not None and type(item) is not kind:
             return {}, f"`{key}` has the wrong type, so nothing of the output counts"
-        if one is not None or kind is None:
-            given[key.lower()] = one
-    return given, ""
+        if item is not None or kind is None:
+            fields[key.lower()] = item
+    return fields, ""
 
 
 def _decide(word: str, output: CrushOutput, key: str) -> None:
@@ -97,9 +97,9 @@ def _context(value: Any) -> str:
     """A text as it is; of a list the texts, one a line; anything else is nothing."""
     if isinstance(value, str):
         return value
-    if not isinstance(value, list) or any(one is not None and not isinstance(one, str) for one in value):
+    if not isinstance(value, list) or any(item is not None and not isinstance(item, str) for item in value):
         return ""
-    return "\n".join(one for one in value if one)
+    return "\n".join(item for item in value if item)
 
 
 def _files(value: Any, output: CrushOutput) -> None:
@@ -108,12 +108,12 @@ def _files(value: Any, output: CrushOutput) -> None:
     if not isinstance(value, list):
         output.warnings.append("context_files is no list and is left out")
         return
-    for one in value:
-        path = one.get("path") if isinstance(one, dict) else one
+    for item in value:
+        path = item.get("path") if isinstance(item, dict) else item
         if isinstance(path, str) and path:
             output.context_files.append(path)
         else:
-            output.warnings.append(f"context_files: {one!r} is no path")
+            output.warnings.append(f"context_files: {item!r} is no path")
 
 
 def _prompt(value: Any, output: CrushOutput) -> None:

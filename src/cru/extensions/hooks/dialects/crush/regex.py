@@ -81,10 +81,10 @@ class _RegexTranslation:
 
     def _escape(self, inside: bool) -> str:
         """An escape as Python has it; its inside if it stands in a set."""
-        found = _PROPERTY.match(self._text, self._at)
-        if found is not None:
-            self._at = found.end()
-            return _property(found[3] or found[4], (found[1] == "P") != (found[2] == "^"), inside)
+        match = _PROPERTY.match(self._text, self._at)
+        if match is not None:
+            self._at = match.end()
+            return _property(match[3] or match[4], (match[1] == "P") != (match[2] == "^"), inside)
         code = re.compile(r"\\x\{([0-9A-Fa-f]{1,6})\}").match(self._text, self._at)
         if code is not None and int(code[1], 16) <= 0x10FFFF:
             self._at = code.end()

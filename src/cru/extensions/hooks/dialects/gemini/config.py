@@ -39,52 +39,52 @@ def read_entries(source: HookSource, events: Events, below: frozenset[str]) -> P
     user has."""
     reading = Reading(source, comments=True)
     switches = _switches(reading)
-    found = list(read_handlers(reading, ConfigShape(list(events), CONFIG, GROUP, HANDLER)))
-    chained = {one.event for one in found if _is_sequential(reading, one)} | set(CHAINED)
+    handlers = list(read_handlers(reading, ConfigShape(list(events), CONFIG, GROUP, HANDLER)))
+    chained = {handler.event for handler in handlers if _is_sequential(reading, handler)} | set(CHAINED)
     off = switches.disabled | below
-    made = [_entry(reading, events, one, one.event in chained) for one in found]
-    made = [_switched(entry, switches.enabled, off) for entry in made]
-    entries = [replace(entry, off_by_user=_called(entry) in below) for entry in made]
+    entries = [_entry(reading, events, handler, handler.event in chained) for handler in handlers]
+    entries = [_switched(entry, switches.enabled, off) for entry in entries]
+    entries = [replace(entry, off_by_user=_called(entry) in below) for entry in entries]
     return ParsedFile(entries, reading.problems, frozenset() if source.layer == "project" else switches.disabled)
 
 
-def _is_sequential(reading: Reading, one: NestedHandler) -> bool:
-    return bool(reading.typed(one.group, "sequential", bool, False, *one.at[:-2]))
+def _is_sequential(reading: Reading, handler: NestedHandler) -> bool:
+    return bool(reading.typed(handler.group, "sequential", bool, False, *handler.at[:-2]))
 
 
 def _switches(reading: Reading) -> GeminiSwitches:
     hooks = reading.value.get("hooks")
     older = {key: hooks[key] for key in CONFIG if key in hooks} if isinstance(hooks, dict) else {}
-    said = {**older, **reading.typed(reading.value, "hooksConfig", dict, {})}
+    settings = {**older, **reading.typed(reading.value, "hooksConfig", dict, {})}
     at = "hooksConfig" if "hooksConfig" in reading.value else "hooks"
-    listed = reading.typed(said, "disabled", list, [], at)
-    disabled = frozenset(one for one in listed if isinstance(one, str))
+    listed = reading.typed(settings, "disabled", list, [], at)
+    disabled = frozenset(name for name in listed if isinstance(name, str))
     if len(disabled) < len({*map(repr, listed)}):
         reading.wrong("`disabled` must be a list of names", line=reading.line(at, "disabled"))
-    return GeminiSwitches(reading.typed(said, "enabled", bool, True, at), disabled)
+    return GeminiSwitches(reading.typed(settings, "enabled", bool, True, at), disabled)
 
 
-def _entry(reading: Reading, events: Events, one: NestedHandler, chained: bool) -> HookEntry:
-    said = one.handler
-    command, name = said.get("command"), typed_value(said, "name", str, "")
-    kind, wrong = said.get("type", "command"), ""
+def _entry(reading: Reading, events: Events, handler: NestedHandler, chained: bool) -> HookEntry:
+    table = handler.handler
+    command, name = table.get("command"), typed_value(table, "name", str, "")
+    kind, wrong = table.get("type", "command"), ""
     if kind != "command":
         wrong = f"`type` is {kind!r}; Gemini's settings know only command"
     elif not isinstance(command, str) or not command.strip():
         wrong = "`command` is missing"
     wrong = (
         wrong
-        or describe_mistyped(said, {"name": str, "env": dict})
-        or _bad_env(said)
-        or describe_mistyped(one.group, {"matcher": str})
+        or describe_mistyped(table, {"name": str, "env": dict})
+        or _bad_env(table)
+        or describe_mistyped(handler.group, {"matcher": str})
     )
-    command, matcher = command if isinstance(command, str) else "", _matcher(reading, events, one)
+    command, matcher = command if isinstance(command, str) else "", _matcher(reading, events, handler)
     if matcher and (slow := check_regex_cost(matcher)):
         wrong = wrong or f"invalid matcher {matcher}: {slow}"
     return HookEntry(
-        id=reading.id(one.event, one.definition), dialect="gemini", event=one.event, source=reading.source, line=one.line,
-        name=name, command=quote_folders(command), matcher=matcher, timeout=_seconds(reading, one),
-        env=_env(said), sequential=chained, include_sub_agents=True, definition=one.definition, problem=wrong,
+        id=reading.id(handler.event, handler.definition), dialect="gemini", event=handler.event, source=reading.source, line=handler.line,
+        name=name, command=quote_folders(command), matcher=matcher, timeout=_seconds(reading, handler),
+        env=_env(table), sequential=chained, include_sub_agents=True, definition=handler.definition, problem=wrong,
         alike=f"{name}:{command}",
     )  # fmt: skip
 
@@ -97,28 +97,30 @@ def _called(entry: HookEntry) -> str:
     return entry.name or entry.alike.removeprefix(":")
 
 
-def _bad_env(said: Mapping[str, Any]) -> str:
+def _bad_env(table: Mapping[str, Any]) -> str:
     return next(
-        (f"`env`: {name} must be a text" for name in typed_value(said, "env", dict, {}) if name not in _env(said)), ""
+        (f"`env`: {name} must be a text" for name in typed_value(table, "env", dict, {}) if name not in _env(table)), ""
     )
 
 
-def _matcher(reading: Reading, events: Events, one: NestedHandler) -> str:
-    matcher = str(typed_value(one.group, "matcher", str, "")).strip()
-    return "" if has_no_subject(reading, one, matcher, events[one.event]) else matcher
+def _matcher(reading: Reading, events: Events, handler: NestedHandler) -> str:
+    matcher = str(typed_value(handler.group, "matcher", str, "")).strip()
+    return "" if has_no_subject(reading, handler, matcher, events[handler.event]) else matcher
 
 
-def _seconds(reading: Reading, one: NestedHandler) -> float:
-    said = reading.typed(one.handler, "timeout", int, TIMEOUT, *one.at)
-    if 0 < said < 1000:
+def _seconds(reading: Reading, handler: NestedHandler) -> float:
+    milliseconds = reading.typed(handler.handler, "timeout", int, TIMEOUT, *handler.at)
+    if 0 < milliseconds < 1000:
         reading.wrong(
-            f"`timeout` is {said} ms; Gemini counts milliseconds", line=reading.line(*one.at, "timeout"), key="timeout"
+            f"`timeout` is {milliseconds} ms; Gemini counts milliseconds",
+            line=reading.line(*handler.at, "timeout"),
+            key="timeout",
         )
-    return min(said if said > 0 else TIMEOUT, MOST_SECONDS) / 1000
+    return min(milliseconds if milliseconds > 0 else TIMEOUT, MOST_SECONDS) / 1000
 
 
-def _env(said: Mapping[str, Any]) -> dict[str, str]:
-    return {name: value for name, value in typed_value(said, "env", dict, {}).items() if isinstance(value, str)}
+def _env(table: Mapping[str, Any]) -> dict[str, str]:
+    return {name: value for name, value in typed_value(table, "env", dict, {}).items() if isinstance(value, str)}
 
 
 def quote_folders(command: str) -> str:
@@ -128,10 +130,10 @@ def quote_folders(command: str) -> str:
     at, quote = 0, ""
     while at < len(command):
         char = command[at]
-        found = _USED.match(command, at) if not quote else None
+        match = _USED.match(command, at) if not quote else None
         length = 1
-        if found:
-            char, length = f'"{found[0]}"', len(found[0])
+        if match:
+            char, length = f'"{match[0]}"', len(match[0])
         elif char == "\\" and quote != "'":
             char, length = command[at : at + 2], 2
         elif char in "\"'" and quote in ("", char):

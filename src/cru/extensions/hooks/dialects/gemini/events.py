@@ -128,30 +128,30 @@ def _before_agent(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookR
 
 
 def _after_agent(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
-    odd = f"clearContext {NOT_YET}" if out.specific.get("clearContext") is True else ""
+    warning = f"clearContext {NOT_YET}" if out.specific.get("clearContext") is True else ""
     if not out.goes_on or out.decision != "deny":
-        return to_result(out, stop_answer(out), odd)
+        return to_result(out, stop_answer(out), warning)
     if facts.blocks.get(RETRIED, 0) >= RETRIES:
-        return to_result(out, PASS, odd, f"has asked for {RETRIES} retries of one prompt; the turn ends here")
+        return to_result(out, PASS, warning, f"has asked for {RETRIES} retries of one prompt; the turn ends here")
     facts.blocks[RETRIED] = facts.blocks.get(RETRIED, 0) + 1
-    return to_result(out, Answer(inject=Inject(out.why)), odd)
+    return to_result(out, Answer(inject=Inject(out.why)), warning)
 
 
 def _before_model(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
     payload, patch = event.payload, out.specific.get("llm_request")
-    odd = f"llm_response {NOT_YET}: the model is asked" if out.specific.get("llm_response") else ""
+    warning = f"llm_response {NOT_YET}: the model is asked" if out.specific.get("llm_response") else ""
     stop = stop_answer(out)
     if stop or not isinstance(patch, Mapping) or not isinstance(payload, MessageBeforeSend):
-        return to_result(out, stop, odd)
-    made, without = model.read_changes(payload, patch)
-    return to_result(out, Answer(changes=tuple(made)) if made else PASS, odd, *without)
+        return to_result(out, stop, warning)
+    changes, without = model.read_changes(payload, patch)
+    return to_result(out, Answer(changes=tuple(changes)) if changes else PASS, warning, *without)
 
 
 def _after_model(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
     """The whole reply, once: what was streamed has been seen."""
     stop = stop_answer(out)
-    odd = f"llm_response {NOT_YET} in AfterModel" if out.specific.get("llm_response") else ""
-    return to_result(out, Answer(decision="deny", halt=True, reason=stop.reason) if stop else PASS, odd)
+    warning = f"llm_response {NOT_YET} in AfterModel" if out.specific.get("llm_response") else ""
+    return to_result(out, Answer(decision="deny", halt=True, reason=stop.reason) if stop else PASS, warning)
 
 
 def _before_tool(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
@@ -159,27 +159,27 @@ def _before_tool(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookRe
     stop = stop_answer(out)
     if stop is not None:
         return to_result(out, stop)
-    given, odd, changes = out.specific.get("tool_input"), "", tuple[Change, ...]()
-    if isinstance(given, dict):
-        changes = (Change("args", "merge", TOOLS.to_own(common.tool_name(event), given)),)
-    elif given is not None:
-        odd = "tool_input is no object and is left out"
+    tool_input, warning, changes = out.specific.get("tool_input"), "", tuple[Change, ...]()
+    if isinstance(tool_input, dict):
+        changes = (Change("args", "merge", TOOLS.to_own(common.tool_name(event), tool_input)),)
+    elif tool_input is not None:
+        warning = "tool_input is no object and is left out"
     decision = out.decision
     return to_result(
-        out, Answer(decision=decision, reason=out.reason if decision == "ask" else "", changes=changes), odd
+        out, Answer(decision=decision, reason=out.reason if decision == "ask" else "", changes=changes), warning
     )
 
 
 def _after_tool(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
     """A refusal hides what the tool gave: the model reads the reason in its place."""
     text = "result" if event.name == "tool:completed" else "error"
-    odd = f"tailToolCallRequest {NOT_YET}" if out.specific.get("tailToolCallRequest") else ""
+    warning = f"tailToolCallRequest {NOT_YET}" if out.specific.get("tailToolCallRequest") else ""
     if not out.goes_on:
         hidden = (Change(text, "set", out.why),) if out.decision == "deny" else ()
-        return to_result(out, Answer(decision="deny", halt=True, reason=out.why, changes=hidden), odd)
+        return to_result(out, Answer(decision="deny", halt=True, reason=out.why, changes=hidden), warning)
     if out.decision == "deny":
-        return to_result(out, Answer(changes=(Change(text, "set", ""),), context=(out.why, *out.context)), odd)
-    return to_result(out, Answer(context=out.context), odd)
+        return to_result(out, Answer(changes=(Change(text, "set", ""),), context=(out.why, *out.context)), warning)
+    return to_result(out, Answer(context=out.context), warning)
 
 
 class _ToolSelection(Struct):

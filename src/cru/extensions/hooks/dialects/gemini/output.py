@@ -76,7 +76,7 @@ def stop_answer(out: GeminiOutput) -> Answer | None:
     return Answer(decision="deny", reason=out.why) if out.decision == "deny" else None
 
 
-def to_result(out: GeminiOutput, answer: Answer | None, *odd: str) -> HookResult:
+def to_result(out: GeminiOutput, answer: Answer | None, *warnings: str) -> HookResult:
     if out.allows and (answer or PASS) == PASS:
         answer = Answer(note=ALLOWED)
-    return HookResult(answer or PASS, to_user=out.to_user, warning="; ".join(filter(None, odd)))
+    return HookResult(answer or PASS, to_user=out.to_user, warning="; ".join(filter(None, warnings)))
