@@ -32,7 +32,8 @@ def replace_file(
     in_place: bool = False,
     sync: bool = True,
 ) -> None:
-    """Write through a temporary file in the same folder, then rename it. Raises OSError; the old content is then still there, unless it could only be written in place.
+    """Write through a temporary file in the same folder, then rename it. Raises OSError; the old content is
+    then still there, unless it could only be written in place.
 
     new_mode: permission bits of a file that is new, less the umask
     keep_mode: an existing file keeps its permission bits; without it it gets `new_mode`
