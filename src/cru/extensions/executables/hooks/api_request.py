@@ -79,18 +79,18 @@ def change_request(context: HookAnswerContext, answer: Mapping[str, object]) -> 
     return Answer(changes=tuple(changes)) if changes else PASS
 
 
-def _messages(context: HookAnswerContext, shown: Sequence[Mapping[str, Any]], asked: object) -> list[Change]:
+def _messages(context: HookAnswerContext, shown: Sequence[Mapping[str, Any]], changed: object) -> list[Change]:
     """Those that it left alone stay what they are, with their thinking; the others are read."""
     payload = context.event.payload
     assert isinstance(payload, MessageBeforeSend)
-    if not isinstance(asked, list) or not all(_is_message(message) for message in asked):
+    if not isinstance(changed, list) or not all(_is_message(message) for message in changed):
         context.problems.append("`messages` cannot be read and are left out")
         return []
-    if any(message["role"] == "system" and message != shown[0] for message in asked):
+    if any(message["role"] == "system" and message != shown[0] for message in changed):
         context.problems.append("the system prompt is changed with pre_system_prompt and post_system_prompt")
     unchanged = list(zip(shown[1:], payload.messages, strict=True))
     messages: list[Message] = []
-    for message in asked:
+    for message in changed:
         same = next((pair for pair in unchanged if pair[0] == message), None)
         if same is not None:
             unchanged.remove(same)

@@ -90,8 +90,14 @@ def find_references(entry: HookEntry, facts: SessionFacts, budget: LookupBudget)
 
 
 class _Place(Struct):
-    """Where programs are looked for. existing: the named files that are there · path: the folders of PATH, as the hook has it ·
-    variables: those whose value is known before it runs."""
+    """Where programs are looked for.
+
+    bases: the folders that relative paths may start from
+    existing: the named files that are there
+    path: the folders of PATH, as the hook has it
+    variables: those whose value is known before it runs
+    budget: how much more may be looked at
+    """
 
     bases: list[str]
     existing: set[str]

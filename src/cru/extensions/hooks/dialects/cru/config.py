@@ -106,16 +106,19 @@ def _entry(reading: Reading, events: Events, canonical: Callable[[str], str], pl
         reading.wrong(wrong, hint, line=line, kind=ProblemKind.PART)
         return None
     report_unknown_keys(reading, place.value, (*TYPES, "timeout"), place.at)
-    done, definition = _done(values, reading.source.path.parent), canonical_definition({"event": event, **place.value})
+    spec, definition = (
+        _handler_spec(values, reading.source.path.parent),
+        canonical_definition({"event": event, **place.value}),
+    )
     timeout = _seconds(reading, place)
     return HookEntry(
-        id=reading.id(event, definition), dialect="cru", event=event, source=reading.source, line=line, kind=done.kind,
-        name=values["name"] or "", command=done.command, args=done.args, shell=values["shell"] or "", matcher=values["matcher"] or "",
+        id=reading.id(event, definition), dialect="cru", event=event, source=reading.source, line=line, kind=spec.kind,
+        name=values["name"] or "", command=spec.command, args=spec.args, shell=values["shell"] or "", matcher=values["matcher"] or "",
         condition=values["if"] or "", timeout=timeout, env=_env(values["env"]),
         enabled=values["enabled"] is not False, asynchronous=bool(values["async"]), once=bool(values["once"]),
         sequential=bool(values["sequential"]), include_sub_agents=bool(values["include_sub_agents"]),
         on_error=ON_ERROR.get(values["on_error"] or "", ""), priority=100 if values["priority"] is None else values["priority"],
-        definition=definition, problem=describe_mistyped(place.value, TYPES) or done.problem or _wrong(values, done, events[event]),
+        definition=definition, problem=describe_mistyped(place.value, TYPES) or spec.problem or _wrong(values, spec, events[event]),
         cwd=os.path.expanduser(values["cwd"] or ""),
     )  # fmt: skip
 
@@ -142,7 +145,7 @@ def _seconds(reading: Reading, place: EntryPosition) -> float:
     return seconds
 
 
-def _done(values: Mapping[str, Any], folder: Path) -> HandlerSpec:
+def _handler_spec(values: Mapping[str, Any], folder: Path) -> HandlerSpec:
     """The one handler of an entry. Files are meant from the folder of the configuration."""
     named, command = [key for key in HANDLERS if values[key] not in (None, "", [])], values["command"] or ""
     if len(named) > 1 and named != ["command", "args"]:
@@ -182,7 +185,7 @@ def _env(table: Any) -> dict[str, str]:
     return {name: value if isinstance(value, str) else str(value) for name, value in (table or {}).items()}
 
 
-def _wrong(values: Mapping[str, Any], done: HandlerSpec, mappings: Sequence[EventMapping]) -> str:
+def _wrong(values: Mapping[str, Any], spec: HandlerSpec, mappings: Sequence[EventMapping]) -> str:
     """Why an entry never runs; "" if it does."""
     if values["on_error"] and values["on_error"] not in ON_ERROR:
         return f"`on_error` must be allow, deny or ask, not {values['on_error']}"
@@ -196,7 +199,7 @@ def _wrong(values: Mapping[str, Any], done: HandlerSpec, mappings: Sequence[Even
         return f"invalid matcher {matcher}: {bad}"
     if matcher and all(mapping.subject is None for mapping in mappings):
         return "there is nothing at this event that `matcher` could look at"
-    if done.kind != "command" and values["async"]:
+    if spec.kind != "command" and values["async"]:
         return "`async` is for commands; a function in the session can start work of its own"
     return _bad_rule(values["if"], mappings) if values["if"] else ""
 

@@ -68,7 +68,7 @@ def _entry(reading: Reading, event: str, index: int, value: Any) -> HookEntry | 
         return None
     matcher = value.get("matcher") or ""
     name = canonical(event)
-    for text, hint, key in _odd(value, name, matcher):
+    for text, hint, key in _remarks(value, name, matcher):
         reading.wrong(f"{where}: {text}", hint, line=line, key=key)
     timeout = value.get("timeout") or 0
     definition = canonical_definition(value)
@@ -94,7 +94,7 @@ def _wrong(value: Any) -> tuple[str, str]:
     return (f'invalid matcher regex "{matcher}": {bad}', "") if bad else ("", "")
 
 
-def _odd(value: dict[str, Any], event: str, matcher: str) -> list[tuple[str, str, str]]:
+def _remarks(value: dict[str, Any], event: str, matcher: str) -> list[tuple[str, str, str]]:
     """(text, hint, key) of what a person will want to know of an entry that works."""
     remarks: list[tuple[str, str, str]] = []
     for key in value:

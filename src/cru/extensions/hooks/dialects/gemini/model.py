@@ -76,15 +76,15 @@ def text(response: Any) -> str | None:
     return "".join(map(str, parts)) if isinstance(parts, list) else None
 
 
-def _messages(before: Sequence[Message], sent: Sequence[Any]) -> list[Message] | None:
+def _messages(before: Sequence[Message], changed: Sequence[Any]) -> list[Message] | None:
     """The messages after a hook. As many as it was shown: texts change where they stand, calls and results stay. More at either
     end: they are added. Anything else replaces the conversation by these texts."""
-    read = [_message(value) for value in sent]
+    read = [_message(value) for value in changed]
     if None in read:
         return None
     texts = [message for message in read if message is not None]
-    was = shown_messages(before)
-    same = [(message.role, message.content) for message in was]
+    shown = shown_messages(before)
+    same = [(message.role, message.content) for message in shown]
     now = [(message.role, message.content) for message in texts]
     if len(now) == len(same) and [role for role, _ in now] == [role for role, _ in same]:
         new = iter(now)
