@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cru.app import Start, build, load_settings, project_root
-from cru.engine.settings import EngineSettings
+from cru.engine.parts import EngineSettings
 from cru.models.settings import ModelSettings
 from cru.permissions.settings import PermissionSettings
 

@@ -12,8 +12,8 @@ from tests.engine.support import MadeTool, World
 
 from cru.commands.builtin import TABLE
 from cru.commands.errors import BadCommand, NoSuchModel, NotHere
+from cru.engine import UnknownCommand
 from cru.engine.commands import SHAPE, Command, CommandResult
-from cru.engine.errors import UnknownCommand
 from cru.events.payloads import ConfigChanged, ModelSelected, SessionStarted
 from cru.events.stream import CommandSaid
 from cru.models.protocol import NoModel

@@ -12,7 +12,7 @@ from tests.kit.closing import close_later
 from cru.contexts.entries import new_id, now
 from cru.contexts.home import Home
 from cru.contexts.store import FileContext
-from cru.values.entries import Entry
+from cru.values.messages import Entry
 
 DATA = Path(__file__).parents[1] / "data" / "contexts"
 

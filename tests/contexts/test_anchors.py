@@ -12,9 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.contexts.support import again, fresh, said, start, texts
 
-from cru.contexts.errors import ContextError
+from cru.contexts import ContextError
 from cru.contexts.store import FileContext
-from cru.values.entries import Entry
+from cru.values.messages import Entry
 
 
 def filled(tmp_path: Path) -> FileContext:

@@ -14,12 +14,12 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounting a tmpfs and 
 _FULL = """
 import json, os, sys
 from pathlib import Path
-from cru.contexts.errors import StoreUnwritable
+from cru.contexts import StoreUnwritable
 from cru.contexts.home import Home
 from cru.contexts.inbox import make_message
 from cru.contexts.line_file import LineFile
 from cru.contexts.store import FileContext
-from cru.values.entries import Entry
+from cru.values.messages import Entry
 
 def attempt(call, *args):
     try:
@@ -76,7 +76,7 @@ _DELETE = """
 import sys
 from pathlib import Path
 from cru.contexts.home import Home
-from cru.values.entries import Entry
+from cru.values.messages import Entry
 top, home = Path(sys.argv[1]), Home(Path(sys.argv[1]) / "home")
 for name in ("desk", "other"):
     home.open(name).append(Entry("1", 1, content="x" * 9000))
@@ -105,7 +105,7 @@ def test_a_write_that_stops_half_way_is_noticed_and_the_next_entry_starts_a_line
 ) -> None:
     from tests.contexts.support import again, texts
 
-    from cru.contexts.errors import StoreUnwritable
+    from cru.contexts import StoreUnwritable
 
     context = fresh(tmp_path)
     context.append(said("before"))
@@ -130,10 +130,10 @@ def test_a_write_that_stops_half_way_is_noticed_and_the_next_entry_starts_a_line
 _READ_ONLY = """
 import json, sys
 from pathlib import Path
-from cru.contexts.errors import ContextError, StoreUnwritable
+from cru.contexts import ContextError, StoreUnwritable
 from cru.contexts.home import Home
 from cru.contexts.inbox import make_message
-from cru.values.entries import Entry
+from cru.values.messages import Entry
 
 def attempt(call, *args):
     try:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from cru.contexts.entries import anchor_keeps, decode, decode_lines, encode, new_id, replace_surrogates, role_of
-from cru.values.entries import Entry
+from cru.values.messages import Entry
 
 
 def test_an_entry_comes_back_as_it_was() -> None:

@@ -7,9 +7,8 @@ import msgspec
 import pytest
 from tests.contexts.support import run, said, start, texts
 
-from cru.contexts.errors import BadName, ContextError, ContextHeld, NameTaken, NoSuchContext, TooLong
+from cru.contexts import DOCS, BadName, ContextError, ContextHeld, ContextSettings, NameTaken, NoSuchContext, TooLong
 from cru.contexts.home import Home
-from cru.contexts.settings import DOCS, ContextSettings
 from cru.contexts.store import ContextStore
 
 
@@ -270,7 +269,7 @@ def test_a_text_that_is_a_link_stays_a_link(home: Home, tmp_path: Path) -> None:
 
 def test_the_transcript_holds_what_people_and_the_agent_said(home: Home) -> None:
     context = home.open("desk")
-    from cru.values.entries import Entry
+    from cru.values.messages import Entry
 
     entries = [
         said("hi"),
@@ -298,7 +297,7 @@ def test_every_setting_is_explained() -> None:
 
 _HOT = """
 import sys, time
-import cru.values, cru.values.entries
+import cru.values, cru.values.messages
 from pathlib import Path
 before = set(sys.modules)
 from cru.contexts.home import Home

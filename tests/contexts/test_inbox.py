@@ -8,8 +8,7 @@ import msgspec
 import pytest
 from tests.contexts.support import fresh, start
 
-from cru.contexts import inbox
-from cru.contexts.errors import BadName, ContextHeld
+from cru.contexts import BadName, ContextHeld, inbox
 from cru.contexts.home import Home
 from cru.contexts.inbox import InboxMessage, make_message
 

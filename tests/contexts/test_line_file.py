@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cru.contexts.errors import StoreUnwritable
+from cru.contexts import StoreUnwritable
 from cru.contexts.line_file import LineFile, make_redactor
 
 

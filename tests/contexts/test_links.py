@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.contexts.support import fresh, said
 
-from cru.contexts.errors import StoreUnwritable
+from cru.contexts import StoreUnwritable
 from cru.contexts.expiry import set_mark
 from cru.contexts.home import Home
 from cru.contexts.inbox import make_message

@@ -11,10 +11,9 @@ import msgspec
 import pytest
 from tests.contexts.support import again, fresh, start
 
+from cru.contexts import ContextHeld, ContextSettings, NoSuchContext, StoreUnwritable
 from cru.contexts.entries import now
-from cru.contexts.errors import ContextHeld, NoSuchContext, StoreUnwritable
 from cru.contexts.home import Home
-from cru.contexts.settings import ContextSettings
 
 _HOLD = """
 import sys
@@ -28,7 +27,7 @@ with FileContext(Path(sys.argv[1])).lock("cru hello"):
 _WANT = """
 import sys
 from pathlib import Path
-from cru.contexts.errors import ContextHeld
+from cru.contexts import ContextHeld
 from cru.contexts.store import FileContext
 store = FileContext(Path(sys.argv[1]))
 sys.stdin.readline()

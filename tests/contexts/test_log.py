@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from tests.contexts.support import again, fresh, said, start, texts
 
+from cru.contexts import ContextError
 from cru.contexts.entries import encode
-from cru.contexts.errors import ContextError
-from cru.values.entries import Entry
+from cru.values.messages import Entry
 
 
 def test_what_was_appended_is_there_for_another_process(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ _LOOP = """
 import sys
 from pathlib import Path
 from cru.contexts.store import FileContext
-from cru.values.entries import Entry
+from cru.values.messages import Entry
 context = FileContext(Path(sys.argv[1]))
 n = 0
 while True:

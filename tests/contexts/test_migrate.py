@@ -7,7 +7,7 @@ import msgspec
 import pytest
 from tests.contexts.support import DATA, again, said, texts
 
-from cru.contexts.errors import MigrationFailed
+from cru.contexts import MigrationFailed
 from cru.contexts.home import Home
 
 

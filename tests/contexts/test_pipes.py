@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.contexts.support import again, fresh, said
 
-from cru.contexts.errors import ContextError
+from cru.contexts import ContextError
 from cru.contexts.home import Home
 from cru.contexts.inbox import make_message
 from cru.contexts.line_file import LineFile

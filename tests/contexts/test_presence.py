@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.contexts.support import again, fresh, start
 
-from cru.contexts.errors import ContextHeld
+from cru.contexts import ContextHeld
 from cru.contexts.home import Home
 
 _SIT = """

@@ -19,11 +19,10 @@ from cru.events.bus import Bus
 from cru.events.registry import HandlerFunction
 from cru.events.stamp import Event
 from cru.events.stream import Notice, Published
-from cru.permissions.asker import PermissionReply, PermissionSubject
+from cru.permissions.gate import PermissionReply, PermissionSubject
+from cru.tools.builtin import ToolRegistry
 from cru.tools.protocol import Access, Tool, ToolContext, ToolResult
-from cru.tools.registry import ToolRegistry
-from cru.values.entries import Entry
-from cru.values.messages import Delta, Request, ToolSpec
+from cru.values.messages import Delta, Entry, Request, ToolSpec
 
 P = TypeVar("P", bound=Struct)
 Handlers = (

@@ -10,7 +10,7 @@ from tests.engine.support import Ext, MadeTool, Person, World, always, payload
 from cru.events.answers import Answer, cancel, halt
 from cru.events.payloads import ToolCompleted, ToolFailed
 from cru.events.stamp import Event
-from cru.permissions.asker import PermissionReply
+from cru.permissions.gate import PermissionReply
 from cru.tools.protocol import ToolResult
 
 THREE = "call: a {}\ncall: b {}\ncall: c {}\n---\ntext: end\n"

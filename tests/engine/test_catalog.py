@@ -11,7 +11,7 @@ from tests.engine.support import Ext, Person, World, always
 from cru.events.answers import add_context, cancel, inject
 from cru.events.catalog import BY_TYPE, CATALOG
 from cru.events.stream import Published
-from cru.permissions.asker import PermissionReply
+from cru.permissions.gate import PermissionReply
 
 BY_THE_COMMAND = {
     "context:switched": "`cru -c` tells it to the session that it builds next",

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from tests.engine.support import Ext, World
 
+from cru.engine import Interrupted, UnknownCommand
 from cru.engine.commands import Command, CommandResult, Commands, split_command
-from cru.engine.errors import Interrupted, UnknownCommand
 from cru.engine.session import Session
 from cru.events.payloads import Attachment, ContextCleared, Custom, MessageReceived, ModelSelected
 from cru.events.stream import CommandSaid

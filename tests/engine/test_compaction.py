@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from tests.engine.support import Ext, World, always, once
 
+from cru.engine import NothingToCompact
 from cru.engine.compaction.units import leaving, offer
-from cru.engine.errors import NothingToCompact
 from cru.events.answers import Answer, cancel, halt, handled, transform
 from cru.events.payloads import ContextOverflow, SessionCompacted
-from cru.values.entries import Entry
+from cru.values.messages import Entry
 
 OLDEST = {"auto_compact": True, "compaction_choice": "oldest"}
 AUTO = {**OLDEST, "context_window_limit": 1000, "auto_compact_threshold": 60.0}

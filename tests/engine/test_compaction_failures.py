@@ -9,8 +9,8 @@ import pytest
 from tests.engine.support import Ext, MadeTool, always
 from tests.engine.test_compaction import AUTO, LONG, OLDEST, SUMMARISED, Bare, asked, replies, talk
 
+from cru.engine import NothingToCompact
 from cru.engine.compaction.requests import fitted
-from cru.engine.errors import NothingToCompact
 from cru.events.answers import handled
 from cru.events.payloads import SessionCompacted
 

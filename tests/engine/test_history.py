@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from cru.contexts.store import FileContext
 from cru.engine.history import INTERRUPTED, History, visible_at
-from cru.values.entries import Entry
-from cru.values.messages import Message
+from cru.values.messages import Entry, Message
 
 SAMPLES = Path(__file__).parent.parent / "data" / "contexts"
 

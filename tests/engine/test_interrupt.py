@@ -11,15 +11,15 @@ from typing import Any
 import pytest
 from tests.engine.support import Ext, MadeTool, World, always
 
-from cru.engine.errors import Interrupted
+from cru.engine import Interrupted
 from cru.engine.states import LegState
 from cru.engine.turn import LegResult
 from cru.events.answers import inject
 from cru.events.payloads import SessionIdle, StreamingDelta, TurnComplete
 from cru.events.stamp import Event
 from cru.events.stream import ToolOutput
-from cru.permissions.asker import PermissionReply, PermissionSubject
-from cru.values.entries import LEG_ENDED
+from cru.permissions.gate import PermissionReply, PermissionSubject
+from cru.values.messages import LEG_ENDED
 
 SCRIPT = "loop: yes\ncall: ls {}\n---\ntext: done\n"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from cru.contexts.settings import ContextSettings
+from cru.contexts import ContextSettings
 from cru.contexts.store import FileContext
 from cru.engine.round import ModelReply
 from cru.engine.system_prompt import GUIDE_LIMIT, PromptSources, build_sections

@@ -12,7 +12,7 @@ from cru.engine.prompts import BadAttachment, read_attachment
 from cru.events.answers import Answer, Change, Inject, add_context, cancel, halt, inject, transform
 from cru.events.payloads import AgentResponded, Attachment, MessageBeforeSend, StreamingDelta, TurnComplete
 from cru.events.stamp import Event
-from cru.values.entries import RESOLVED
+from cru.values.messages import RESOLVED
 
 ONE = "loop: yes\ntext: ok\n"
 TOOLS = "call: ls {}\n---\ntext: ok\n---\ntext: ok again\n"

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from tests.engine.support import Ext, World, always
 
-from cru.engine.errors import NothingToResume
+from cru.engine import NothingToResume
 from cru.engine.prompts import GO_ON
 from cru.events.answers import add_context, cancel
 from cru.events.payloads import MessageReceived, SessionStarted, TurnComplete
-from cru.values.entries import LEG_ENDED
+from cru.values.messages import LEG_ENDED
 
 THREE = "text: first\ncall: ls {}\ncall: ls {}\n---\ncall: ls {}\n---\ntext: the end\n"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.engine.support import Ext, World, always
 
-from cru.engine.errors import BadTransition
+from cru.engine import BadTransition
 from cru.engine.states import TRANSITIONS, LegState, StateMachine, mermaid
 from cru.events.answers import cancel, halt
 from cru.events.stream import StateChanged

@@ -16,7 +16,7 @@ from cru.events.payloads import (
     ToolFailed,
 )
 from cru.events.stamp import Event
-from cru.permissions.asker import PermissionReply
+from cru.permissions.gate import PermissionReply
 from cru.tools.protocol import ToolError, ToolResult, ToolTimeout
 
 ECHO = 'call: bash {"command":"echo out"}\n---\ntext: end\n'

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.events.world import CALL
 
+from cru.events import BadAnswer
 from cru.events import answers as a
 from cru.events.answers import PASS, Answer, Change, Inject, add, apply, strength
-from cru.events.errors import BadAnswer
 from cru.events.payloads import Attachment, LegStarted, MessageReceived, SystemPromptBuild, ToolsSelect
 from cru.values.messages import Span
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cru.events.errors import BadHandler, UnknownEvent
+from cru.events import BadHandler, UnknownEvent
 from cru.events.registry import LANES, Handler, HandlerRegistry, find
 from cru.events.stamp import Event
 

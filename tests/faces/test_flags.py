@@ -73,7 +73,7 @@ def test_a_flag_without_its_value_is_a_usage_error(home: HomeDir, flag: str) -> 
 
 def test_values_may_be_attached_to_short_and_long_flags() -> None:
     parsed = parse(["-Cwork", "-g-5", "--mode=plan", "--model=a=b"])
-    assert [v for _, v in parsed.given] == [("work",), ("-5",), ("plan",), ("a=b",)]
+    assert [v for _, v in parsed.flags] == [("work",), ("-5",), ("plan",), ("a=b",)]
 
 
 def test_after_the_first_word_everything_is_the_prompt() -> None:

@@ -35,8 +35,8 @@ def test_every_flag_that_does_something_has_its_function() -> None:
 def test_a_call_of_a_tool_takes_the_rest_of_the_line() -> None:
     for flag in ("-p", "-P", "--plugin", "--call-tool"):
         parsed = parse(["-v", flag, "name", "-x", "--", "a b", "-L"])
-        assert [v for _, v in parsed.given] == [(), ("name", "-x", "--", "a b", "-L")] and parsed.words == ()
-    assert parse(["-pname"]).given[0][1] == ("name",)
+        assert [v for _, v in parsed.flags] == [(), ("name", "-x", "--", "a b", "-L")] and parsed.words == ()
+    assert parse(["-pname"]).flags[0][1] == ("name",)
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ leave(0)
 """
 HEAVY = {"rich", "prompt_toolkit", "tomlkit", "typing_extensions", "lupa", "pyreqwest", "sqlite3", "dataclasses", "http.client",
          "urllib.request", "email", "tempfile", "shutil", "random", "argparse", "click", "pydantic", "json"}  # fmt: skip
-OWN, ALL = 128, 290
+OWN, ALL = 114, 276
 
 ROOM = "cru.extensions.hooks"
 WITHOUT_HOOKS = {

@@ -1,7 +1,9 @@
-"""`python -m tests.kit.limits`: files and functions that are too long, and words that do not belong into the project.
+"""`python -m tests.kit.limits`: files and functions that are too long, names that tell nothing or mean two things, and words that do not
+belong into the project.
 
 A file may have 400 lines, a function 40 (decorators and docstring not counted). `# long: reason` on the line of the `def`
-excuses one function. tests/data and tests/programs hold other programs' code, so their length is theirs.
+excuses one function, `# vague: reason` the names of one line.
+tests/data and tests/programs hold other programs' code, so their length is theirs.
 """
 
 from __future__ import annotations
@@ -21,6 +23,8 @@ TEXT = ("src", "tests", "docs", "bench", ".ci")
 PAGES = ("README.md", "Makefile", "pyproject.toml", "constraints.txt")
 # Folders of the place where the project is written; put together here so that this file does not name them itself.
 WORDS = tuple("/".join(parts) for parts in (("", "work", ""), ("", "farm", ""), ("", "root", ""), ("shared", "")))
+VAGUE = frozenset({"one", "found", "said", "given", "odd", "made", "told", "wanted", "mine", "theirs"})
+"""Names of variables and parameters that say nothing of what they hold."""
 # Made by tools, not by people.
 SKIPPED = ("__pycache__", ".egg-info", ".mypy_cache", ".ruff_cache", ".pytest_cache")
 
@@ -86,6 +90,36 @@ def check_lengths(root: Path, report: Report) -> None:
             report.offences.append(f"{name}:{line}: {function} has {lines} lines, {FUNCTION_LINES} allowed")
 
 
+def bound_names(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """(line, name) of each variable that is assigned and each parameter."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.lineno, node.id
+        elif isinstance(node, ast.arg):
+            yield node.lineno, node.arg
+
+
+def check_names(root: Path, report: Report) -> None:
+    """Of the package alone: no vague variables, and no class name twice."""
+    classes: dict[str, str] = {}
+    for path in files(root, ("src",), "*.py"):
+        name = path.relative_to(root).as_posix()
+        source = path.read_text(encoding="utf-8")
+        try:
+            tree = ast.parse(source)
+        except SyntaxError:
+            continue  # check_lengths has told it
+        lines = source.splitlines()
+        for line, bound in bound_names(tree):
+            if bound in VAGUE and "# vague: " not in lines[line - 1]:
+                report.offences.append(f"{name}:{line}: `{bound}` says nothing of what it holds")
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef):
+                first = classes.setdefault(node.name.lstrip("_"), f"{name}:{node.lineno}")
+                if first != f"{name}:{node.lineno}":
+                    report.offences.append(f"{name}:{node.lineno}: there is another class {node.name} at {first}")
+
+
 def check_words(root: Path, report: Report) -> None:
     for path in (*files(root, TEXT), *(root / page for page in PAGES if (root / page).exists())):
         for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
@@ -98,6 +132,7 @@ def check(root: Path) -> Report:
     """Look at a checkout."""
     report = Report()
     check_lengths(root, report)
+    check_names(root, report)
     check_words(root, report)
     return report
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from tests.namespace.examples import docs, example
 
+from cru import contexts
 from cru.app import SETTINGS
 from cru.app import start as faces
 from cru.commands.builtin import TABLE
 from cru.config.reference import markdown
-from cru.contexts import settings as contexts
-from cru.engine import settings as engine
+from cru.engine import parts as engine
 from cru.engine.states import mermaid
 from cru.events.catalog import CATALOG
 from cru.extensions import settings as extensions
@@ -19,7 +19,7 @@ from cru.models import settings as models
 from cru.namespace.names import INDEXED, NAMES, NOT_AVAILABLE
 from cru.permissions import settings as permissions
 from cru.permissions.modes import KINDS, MODE_DESCRIPTIONS, MODES
-from cru.tools import settings as tools
+from cru.tools import protocol as tools
 
 
 def flags() -> str:

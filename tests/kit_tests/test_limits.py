@@ -51,6 +51,17 @@ def test_other_peoples_code_may_be_long(tmp_path: Path) -> None:
     assert limits.check(tree(tmp_path, tests__programs__x_py=function(500))).offences == []
 
 
+@pytest.mark.parametrize("source", ["one = 1\n", "def f(one: int) -> None: ...\n", "for one in (): ...\n"])
+def test_a_vague_name_is_told(tmp_path: Path, source: str) -> None:
+    report = limits.check(tree(tmp_path, src__a_py=source, tests__b_py=source))
+    assert report.offences == ["src/a.py:1: `one` says nothing of what it holds"]
+
+
+def test_a_class_name_has_one_meaning(tmp_path: Path) -> None:
+    report = limits.check(tree(tmp_path, src__a_py="class A: ...\n", src__b_py="class _A: ...\nclass B: ...\n"))
+    assert report.offences == ["src/b.py:1: there is another class _A at src/a.py:1"]
+
+
 @pytest.mark.parametrize("word", limits.WORDS)
 @pytest.mark.parametrize("place", ["src__a_py", "tests__data__b_md", "docs__c_md", "bench__d_py", "README_md"])
 def test_words_of_the_workplace_are_found_everywhere(tmp_path: Path, word: str, place: str) -> None:

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from cru.events import BadAnswer
 from cru.events.answers import PASS, Answer, Change, Inject
 from cru.events.catalog import BY_NAME
-from cru.events.errors import BadAnswer
 from cru.namespace.answers import parse
 from cru.namespace.answers.values import LONGEST
 

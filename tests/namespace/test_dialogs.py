@@ -16,7 +16,7 @@ from cru.events.payloads import InteractionCompleted, InteractionRequested, Mess
 from cru.namespace.dialogs import ask, model_answers, popup, ui
 from cru.namespace.dialogs.permission import permission
 from cru.namespace.host import BadArgument, NamespaceError
-from cru.permissions.asker import PermissionReply
+from cru.permissions.gate import PermissionReply
 
 
 class Face:

@@ -14,7 +14,7 @@ from cru.events.answers import cancel
 from cru.events.payloads import ToolBeforeCall, ToolCompleted
 from cru.namespace import context, modes, permissions, session, tools
 from cru.namespace.host import BadArgument, call
-from cru.permissions.errors import UnknownMode
+from cru.permissions import UnknownMode
 from cru.tools.protocol import ToolResult
 
 TALK = "text: one\n---\ntext: two\n---\ntext: three\n---\ntext: four\n"

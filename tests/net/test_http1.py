@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from cru.net.errors import BadUrl, ConnectionLost
+from cru.net import BadUrl, ConnectionLost
 from cru.net.http import is_loopback, split_url
 from cru.net.http1 import BodyDecoder, encode_request, parse_head
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.models.wire import Peer, Wire, broken_stream, open_stream, serve, status, stream
 
-from cru.net.errors import ConnectFailed, ConnectionLost
+from cru.net import ConnectFailed, ConnectionLost
 from cru.net.transport import Transport
 
 

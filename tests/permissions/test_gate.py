@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from tests.permissions.world import World, touch
 
 from cru.config.layers import Layer, restrict_untrusted
-from cru.permissions.asker import PermissionReply, PermissionSubject
-from cru.permissions.errors import BadRule, UnknownMode
-from cru.permissions.gate import Gate, Verdict, allow_hint
+from cru.permissions import BadRule, UnknownMode
+from cru.permissions.gate import Gate, PermissionReply, PermissionSubject, Verdict, allow_hint
 from cru.permissions.grants import Grants
 from cru.permissions.modes import KINDS, MODES, check_mode
 from cru.permissions.rules import parse_rule, unknown_tools

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from cru.permissions.errors import BadRule, NotStored
+from cru.permissions import BadRule, NotStored
 from cru.permissions.grants import Grants
 from cru.permissions.trust import TrustStore
 

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cru.permissions import snapshot
-from cru.permissions.errors import NotAccepted, NotStored
+from cru.permissions import NotAccepted, NotStored, snapshot
 from cru.permissions.snapshot import take_snapshot
 from cru.permissions.trust import TrustStore
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.kit import HomeDir, cru
 
-from cru.bundled.prompts import BASE, GUIDES
+from cru.bundled import BASE, GUIDES
 
 GUIDE = Path(GUIDES) / "plugins.md"
 

@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 
 from cru.tools.builtin import BuiltInTool, BuiltInTools
-from cru.tools.protocol import ToolContext, ToolError, ToolResult, ToolServices
-from cru.tools.settings import ToolSettings
+from cru.tools.protocol import ToolContext, ToolError, ToolResult, ToolServices, ToolSettings
 
 WITHOUT_RIGHTS = "-dac_override,-dac_read_search"
 

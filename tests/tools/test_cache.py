@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cru.tools.output import clean_outputs, clear_outputs
-from cru.values.entries import Entry
+from cru.values.messages import Entry
 
 DAY = 86400
 

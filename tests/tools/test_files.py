@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from tests.tools.box import Box, in_child, unprivileged
 
-from cru.tools.protocol import ToolError
-from cru.tools.settings import ToolSettings
+from cru.tools.protocol import ToolError, ToolSettings
 
 
 @pytest.fixture

@@ -9,9 +9,8 @@ from typing import Any
 
 import msgspec
 
-from cru.tools.builtin import TABLE, BuiltInTools
+from cru.tools.builtin import TABLE, BuiltInTools, ToolRegistry
 from cru.tools.protocol import Access, Kind, Tool, ToolContext, ToolResult
-from cru.tools.registry import ToolRegistry
 from cru.values.messages import ToolSpec
 
 
@@ -112,10 +111,10 @@ def test_reading_tools_may_run_at_the_same_time_and_changing_ones_not() -> None:
 
 def test_the_specs_are_known_without_the_code_of_the_tools() -> None:
     script = (
-        "import sys; from cru.tools.registry import ToolRegistry; from cru.tools.builtin import BuiltInTools\n"
+        "import sys; from cru.tools.builtin import BuiltInTools, ToolRegistry\n"
         "registry = ToolRegistry([BuiltInTools()]); registry.specs(); registry.find('bash').check('{\"command\": \"ls\"}')\n"
         "print(*sorted({'asyncio', 'subprocess', 'html', 'difflib'} & set(sys.modules)))\n"
         "print(*sorted(n[10:] for n in sys.modules if n.startswith('cru.tools.')))"
     )
     done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["", "arguments builtin protocol registry schemas settings"]
+    assert done.stdout.splitlines() == ["", "arguments builtin protocol schemas"]

@@ -11,8 +11,7 @@ from tests.tools.box import Box, alive, in_child, until
 
 from cru.process.run import Ending, run_program
 from cru.tools import shell
-from cru.tools.protocol import ArgumentError, ToolError, ToolResult, ToolTimeout
-from cru.tools.settings import ToolSettings
+from cru.tools.protocol import ArgumentError, ToolError, ToolResult, ToolSettings, ToolTimeout
 
 
 @pytest.fixture(params=["pidfd", "thread"])

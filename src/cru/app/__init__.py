@@ -21,23 +21,21 @@ from cru.app.start import (
 )
 from cru.app.wiring import BadExtension
 from cru.config.merge import Settings
+from cru.contexts import ContextSettings
 from cru.contexts.entries import LogProblem
 from cru.contexts.home import Home
-from cru.contexts.settings import ContextSettings
 from cru.contexts.store import FileContext
 from cru.engine.commands import Command, Commands
 from cru.engine.history import History
 from cru.engine.model_pool import ModelPool
-from cru.engine.parts import Parts
+from cru.engine.parts import EngineSettings, Parts
 from cru.engine.session import Session
-from cru.engine.settings import EngineSettings
 from cru.events.bus import Bus
 from cru.extensions.hooks.settings import HookSettings, merge_options
 from cru.models.settings import ModelSettings
-from cru.permissions.asker import Asker, NoAsker
-from cru.tools.protocol import ToolSource
-from cru.tools.registry import ToolRegistry as Tools
-from cru.tools.settings import ToolSettings
+from cru.permissions.gate import Asker, NoAsker
+from cru.tools.builtin import ToolRegistry as Tools
+from cru.tools.protocol import ToolSettings, ToolSource
 
 if TYPE_CHECKING:
     from cru.commands.context import Face

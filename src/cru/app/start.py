@@ -12,15 +12,15 @@ from msgspec import Struct
 from cru.config.errors import ConfigError
 from cru.config.layers import COMMAND_LINE, CONTEXT, Layer, environment_layer, read_layer, restrict_untrusted
 from cru.config.merge import Settings, merge_layers
-from cru.contexts.settings import ContextSettings
-from cru.engine.settings import EngineSettings
+from cru.contexts import ContextSettings
+from cru.engine.parts import EngineSettings
 from cru.extensions.hooks.discovery import HookPolicy
 from cru.extensions.hooks.model.locations import HookLocations
 from cru.extensions.hooks.settings import HookSettings
 from cru.extensions.settings import PLUGIN_KEYS, PluginSettings
 from cru.models.settings import API_KEYS, ModelSettings
 from cru.permissions.settings import PermissionSettings
-from cru.tools.settings import ToolSettings
+from cru.tools.protocol import ToolSettings
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
@@ -148,10 +148,10 @@ def user_home(start: Start) -> Path:
     return Path(start.env.get("HOME", "/"))
 
 
-def project_root(cwd: Path, env: Mapping[str, str], home: Path, given: str | None = None) -> Path:
+def project_root(cwd: Path, env: Mapping[str, str], home: Path, chosen: str | None = None) -> Path:
     """The project root: as given, else CRU_PROJECT_ROOT, else the nearest folder above under version control, else the nearest one with
     a folder .cru (a project's, not a home of cru; nor in the user's home or above it), else here. `home`: cru's, of this run."""
-    named = given or env.get("CRU_PROJECT_ROOT")
+    named = chosen or env.get("CRU_PROJECT_ROOT")
     if named:
         return Path(os.path.realpath(cwd / os.path.expanduser(named)))
     here = Path(os.path.realpath(cwd))

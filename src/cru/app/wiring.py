@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from cru.app.start import FaceSettings, Start, hooks_where, plugin_places, user_home
-from cru.bundled.prompts import BASE, COMPACTION, GUIDES
+from cru.bundled import BASE, COMPACTION, GUIDES
 from cru.config.layers import Layer
 from cru.config.merge import Settings
+from cru.contexts import ContextSettings
 from cru.contexts.entries import new_id
 from cru.contexts.home import Home
 from cru.contexts.line_file import LineFile, make_redactor
-from cru.contexts.settings import ContextSettings
 from cru.contexts.store import FileContext
 from cru.engine.model_pool import ModelPool
 from cru.engine.parts import Dialogs, Parts, SectionSource, SessionServices
@@ -32,14 +32,12 @@ from cru.extensions.hooks.watcher import HookWatcher
 from cru.extensions.packages import installed_packages
 from cru.extensions.settings import PATH_VARIABLES, PluginSettings
 from cru.models.settings import ModelSettings
-from cru.permissions.asker import Asker
-from cru.permissions.gate import Gate
+from cru.permissions.gate import Asker, Gate
 from cru.permissions.grants import Grants
 from cru.permissions.settings import PermissionSettings, layer_rules
 from cru.tools.builtin import BuiltInTools
 from cru.tools.output import FOLDER
-from cru.tools.protocol import ToolServices
-from cru.tools.settings import ToolSettings
+from cru.tools.protocol import ToolServices, ToolSettings
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:

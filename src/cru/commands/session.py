@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from cru.commands.context import CommandContext
 from cru.commands.errors import BadCommand
+from cru.engine import TooFewMessages
 from cru.engine.commands import Command, CommandResult
-from cru.engine.errors import TooFewMessages
 
 CALL_WIDTH = 16
 """Columns of a command's name and arguments."""

@@ -9,7 +9,7 @@ from collections.abc import Collection
 import msgspec
 from msgspec import Struct, field
 
-from cru.values.entries import ANCHOR, MESSAGE, Entry
+from cru.values.messages import ANCHOR, MESSAGE, Entry
 
 _CREATED, _COMPACTION, _ARCHIVAL = "context_created", "compaction", "archival"
 

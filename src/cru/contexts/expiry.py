@@ -13,8 +13,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cru.contexts import ContextError, ContextHeld
 from cru.contexts.entries import format_time, now
-from cru.contexts.errors import ContextError, ContextHeld
 from cru.contexts.home import Home
 from cru.contexts.identity import META, ensure_session_id, known_session_id, read_meta, update_meta
 from cru.contexts.state import (

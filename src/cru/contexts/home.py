@@ -9,9 +9,9 @@ from pathlib import Path
 
 from msgspec.structs import asdict
 
-from cru.contexts.entries import LogProblem
-from cru.contexts.errors import (
+from cru.contexts import (
     BadName,
+    ContextSettings,
     NameTaken,
     NoSuchContext,
     TooLong,
@@ -21,10 +21,10 @@ from cru.contexts.errors import (
     write_error,
     write_errors,
 )
+from cru.contexts.entries import LogProblem
 from cru.contexts.identity import DEFAULT, check_name, ensure_session_id, is_name, make_folder
 from cru.contexts.inbox import InboxMessage, deliver, read_inbox
 from cru.contexts.lock import ContextLock, LockState, clamp_heartbeat, is_stale, read_lock
-from cru.contexts.settings import ContextSettings
 from cru.contexts.state import CONTEXTS, HomeState, begin_rename, bind_mark, end_rename, load_state, save_state
 from cru.contexts.store import FileContext
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import msgspec
 
+from cru.contexts import BadName, read_if_exists, write_errors
 from cru.contexts.entries import LogProblem, new_id, now, short_error
-from cru.contexts.errors import BadName, read_if_exists, write_errors
 from cru.files.atomic import create_file, replace_file, set_aside
 
 META = "context_meta.json"

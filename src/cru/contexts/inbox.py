@@ -12,8 +12,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct, field
 
+from cru.contexts import ContextHeld, read_if_exists, write_error, write_errors
 from cru.contexts.entries import BROKEN, LogProblem, new_id, now, short_error
-from cru.contexts.errors import ContextHeld, read_if_exists, write_error, write_errors
 from cru.files.regular import PRIVATE, append_lines, open_regular
 
 INBOX, REJECTED, GUARD = "inbox.jsonl", "inbox.rejected.jsonl", ".inbox.lock"

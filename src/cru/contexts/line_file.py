@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from cru.contexts.errors import write_errors
+from cru.contexts import write_errors
 from cru.files.regular import APPENDING, PRIVATE, missing_newline, open_regular, write_all
 
 SHORTEST_SECRET = 8

@@ -18,8 +18,8 @@ from threading import Event, Thread
 import msgspec
 from msgspec import Struct
 
+from cru.contexts import ContextHeld, NoSuchContext, write_error
 from cru.contexts.entries import format_time, now
-from cru.contexts.errors import ContextHeld, NoSuchContext, write_error
 from cru.files.regular import PRIVATE, read_regular
 
 LOCK, OWNER = ".lock", ".lock.json"

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from threading import Lock
 
+from cru.contexts import read_error, write_errors
 from cru.contexts.entries import (
     ANCHORS,
     BROKEN,
@@ -16,9 +17,8 @@ from cru.contexts.entries import (
     encode,
     replace_surrogates,
 )
-from cru.contexts.errors import read_error, write_errors
 from cru.files.regular import APPENDING, PRIVATE, open_regular, read_range, write_all
-from cru.values.entries import Entry
+from cru.values.messages import Entry
 
 _TAIL = 64
 _fdatasync = getattr(os, "fdatasync", os.fsync)

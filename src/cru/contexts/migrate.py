@@ -7,11 +7,11 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from cru.contexts import MigrationFailed, read_error, write_errors
 from cru.contexts.entries import BROKEN, LogProblem, decode_lines, encode, format_uuid, replace_surrogates, short_error
-from cru.contexts.errors import MigrationFailed, read_error, write_errors
 from cru.files.atomic import create_file
 from cru.files.regular import read_regular
-from cru.values.entries import MESSAGE, Entry
+from cru.values.messages import MESSAGE, Entry
 
 OLD, LOG = "context.json", "context.jsonl"
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import msgspec
 
+from cru.contexts import ContextHeld
 from cru.contexts.entries import format_time
-from cru.contexts.errors import ContextHeld
 from cru.contexts.lock import NO_FLOCK, LockOwner
 from cru.files.regular import PRIVATE, open_regular, read_regular
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from cru.contexts import write_errors
 from cru.contexts.entries import BROKEN, anchor_keeps, decode
-from cru.contexts.errors import write_errors
 from cru.contexts.log import Log
 from cru.files.atomic import replace_file
 from cru.files.regular import append_lines, open_regular, read_range
-from cru.values.entries import Entry
+from cru.values.messages import Entry
 
 
 def rotate(log: Log, archive: Path) -> int:

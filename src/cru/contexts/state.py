@@ -19,8 +19,8 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from cru.contexts import StoreUnreadable, StoreUnwritable, os_error_text, write_errors
 from cru.contexts.entries import LogProblem, now, short_error
-from cru.contexts.errors import StoreUnreadable, StoreUnwritable, os_error_text, write_errors
 from cru.contexts.identity import DEFAULT, ensure_session_id, is_name, known_session_id
 from cru.files.atomic import replace_file, set_aside
 from cru.files.regular import read_regular

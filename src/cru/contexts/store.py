@@ -7,14 +7,13 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from cru.contexts import ContextError, ContextSettings, NoSuchContext, os_error_text, read_if_exists, write_errors
 from cru.contexts.entries import LogProblem, decode_lines, lost_lines, new_id, now, role_of, summary_of
-from cru.contexts.errors import ContextError, NoSuchContext, os_error_text, read_if_exists, write_errors
 from cru.contexts.identity import ensure_session_id, find_context, read_meta
 from cru.contexts.inbox import InboxMessage, InboxReading, read_inbox
 from cru.contexts.lock import ContextLock, clamp_heartbeat
 from cru.contexts.log import Log
-from cru.contexts.settings import ContextSettings
-from cru.values.entries import ANCHOR, MESSAGE, Entry
+from cru.values.messages import ANCHOR, MESSAGE, Entry
 
 if TYPE_CHECKING:
     from cru.contexts.presence import Presence

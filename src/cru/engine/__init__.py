@@ -1,0 +1,47 @@
+"""What can go wrong in the engine.
+
+EngineError
+├── BadTransition   the leg tried to go where the table has no arrow (a defect of cru)
+├── EmptyReply      the model said nothing, also after retries
+├── NothingToResume the log has no unfinished prompt
+├── NothingToCompact
+│   └── TooFewMessages
+├── UnknownCommand  `/word` that nobody has registered (exit 2)
+└── Interrupted     Ctrl-C ended an operation that is no turn (exit 130)
+"""
+
+from __future__ import annotations
+
+from cru.values.errors import CruError
+
+
+class EngineError(CruError):
+    pass
+
+
+class BadTransition(EngineError):
+    pass
+
+
+class EmptyReply(EngineError):
+    pass
+
+
+class NothingToResume(EngineError):
+    pass
+
+
+class NothingToCompact(EngineError):
+    pass
+
+
+class TooFewMessages(NothingToCompact):
+    pass
+
+
+class UnknownCommand(EngineError):
+    code = 2
+
+
+class Interrupted(EngineError):
+    code = 130

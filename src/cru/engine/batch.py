@@ -12,7 +12,7 @@ from cru.engine.pending import PendingContext, context_texts
 from cru.engine.tool_call import PreparedCall, ToolOutcome
 from cru.engine.turn import Turn, TurnStopped
 from cru.events.payloads import FailureKind, ToolBatchCompleted
-from cru.permissions.asker import PermissionSubject
+from cru.permissions.gate import PermissionSubject
 from cru.values.messages import ToolCall
 
 NOT_RUN = "not run: halted by {by}"

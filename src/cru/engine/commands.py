@@ -9,7 +9,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from cru.engine.errors import UnknownCommand
+from cru.engine import UnknownCommand
 
 # A first word with one slash, in front. `/usr/bin is missing` and ` /leading space` are prompts.
 SHAPE = re.compile(r"/([A-Za-z][\w-]*)(?:\s+(.*))?\Z", re.DOTALL)

@@ -18,13 +18,13 @@ FILES = {REQUESTS: "requests.jsonl", REPLIES: "response_meta.jsonl"}
 
 
 class DebugRecorder(Recorder):
-    """The trace's recorder, which also keeps the records named in `wanted` (keys of FILES) in the context's folder."""
+    """The trace's recorder, which also keeps the records named in `names` (keys of FILES) in the context's folder."""
 
     def __init__(
-        self, lines: LineSink, folder: Path, redact: Callable[[bytes], bytes] | None, wanted: tuple[str, ...]
+        self, lines: LineSink, folder: Path, redact: Callable[[bytes], bytes] | None, names: tuple[str, ...]
     ) -> None:
         super().__init__(lines, folder, redact)
-        self._files = {name: LineFile(folder / FILES[name], redact=redact) for name in wanted}
+        self._files = {name: LineFile(folder / FILES[name], redact=redact) for name in names}
         self._asked: dict[int, dict[str, Any]] = {}
 
     def request(self, request: Request, body: bytes, **facts: Any) -> int:

@@ -14,8 +14,7 @@ import msgspec
 
 from cru.contexts.entries import anchor_keeps
 from cru.engine.turn import PromptSource
-from cru.values.entries import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
-from cru.values.messages import Message, Thinking, ToolCall
+from cru.values.messages import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry, Message, Thinking, ToolCall
 
 # Prompts of these sources count only once they are resolved.
 PROMPT_SOURCES: frozenset[str] = frozenset(get_args(PromptSource))

@@ -6,9 +6,8 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from cru.engine.errors import Interrupted
-from cru.events.calling import cancels
-from cru.events.scope import SCOPE, Scope, begin
+from cru.engine import Interrupted
+from cru.events.calling import SCOPE, Scope, begin, cancels
 from cru.events.stream import Stream
 
 T = TypeVar("T")

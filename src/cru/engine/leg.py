@@ -272,7 +272,7 @@ def _read_note(call: ToolCall) -> str:
 
 
 def _empty_reply(voice: ResolvedModel) -> CruError:
-    from cru.engine.errors import EmptyReply
+    from cru.engine import EmptyReply
 
     return EmptyReply(
         f"{voice.model.name} gave an empty reply {EMPTY_RETRIES + 1} times", "try again, or another model"

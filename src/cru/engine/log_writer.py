@@ -13,8 +13,7 @@ from cru.engine.history import INPUT_TOKENS
 from cru.engine.parts import Parts
 from cru.engine.turn import CONTINUATION_SOURCES, Prompt
 from cru.events.stream import EntryLogged
-from cru.values.entries import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
-from cru.values.messages import Thinking, ToolCall
+from cru.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry, Thinking, ToolCall
 
 
 def write(parts: Parts, *entries: Entry) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from cru.contexts.errors import ContextError
+from cru.contexts import ContextError
 from cru.contexts.home import Home
 from cru.contexts.inbox import InboxMessage
 from cru.events.bus import Bus

@@ -20,8 +20,7 @@ from cru.events.payloads import (
     PermissionRequested,
     PermissionResolved,
 )
-from cru.permissions.asker import PermissionReply, PermissionSubject
-from cru.permissions.gate import Verdict, allow_hint
+from cru.permissions.gate import PermissionReply, PermissionSubject, Verdict, allow_hint
 from cru.tools.protocol import Access, Tool
 from cru.values.errors import CruError
 

@@ -8,15 +8,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from cru.contexts.inbox import InboxMessage
-from cru.engine import log_writer
-from cru.engine.errors import EngineError
+from cru.engine import EngineError, log_writer
 from cru.engine.history import PROMPT_SOURCES
 from cru.engine.parts import Parts
 from cru.engine.pending import PendingContext, context_texts
 from cru.engine.turn import Prompt, PromptSource, stop_for
 from cru.events.answers import Answer
 from cru.events.payloads import Attachment, MessageReceived
-from cru.values.entries import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
+from cru.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 
 GO_ON = "[Your last reply was cut off. Go on where it stopped.]"
 RETRY = ("error", "interrupted")

@@ -10,12 +10,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from cru.engine.errors import EngineError
+from cru.engine import EngineError
 from cru.engine.history import History, visible_at
 from cru.engine.recorder import RequestLine
 from cru.models.protocol import Model
-from cru.values.entries import Entry
-from cru.values.messages import Request, Span, ToolSpec
+from cru.values.messages import Entry, Request, Span, ToolSpec
 
 Encoder = Callable[[RequestLine], Model]
 

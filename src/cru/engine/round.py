@@ -16,8 +16,8 @@ from cru.engine.pending import context_texts
 from cru.engine.prompts import place_inject
 from cru.engine.turn import stop_for
 from cru.events.answers import Answer
+from cru.events.calling import check
 from cru.events.payloads import AgentThinking, MessageBeforeSend, StreamingDelta
-from cru.events.scope import check
 from cru.events.stamp import FRAME
 from cru.models.protocol import BrokenReply, ModelError, NoModel
 from cru.values.messages import (

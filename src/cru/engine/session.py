@@ -8,9 +8,8 @@ from contextlib import contextmanager, suppress
 
 from msgspec.structs import replace
 
-from cru.engine import compaction, history, settling
+from cru.engine import Interrupted, NothingToResume, compaction, history, settling
 from cru.engine.commands import CommandResult, split_command
-from cru.engine.errors import Interrupted, NothingToResume
 from cru.engine.interruption import InterruptibleWork
 from cru.engine.leg import Leg, close_calls
 from cru.engine.parts import Parts
@@ -32,8 +31,8 @@ from cru.events.payloads import (
 )
 from cru.events.stream import CommandSaid, Notice, StateChanged
 from cru.tools.protocol import Tool
-from cru.values.entries import Entry
 from cru.values.errors import CruError
+from cru.values.messages import Entry
 
 
 class Session:

@@ -9,15 +9,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from cru.contexts import ContextHeld, StoreUnwritable
 from cru.contexts.entries import new_id
-from cru.contexts.errors import ContextHeld, StoreUnwritable
 from cru.engine import tool_call
 from cru.engine.history import History
 from cru.engine.parts import Parts
 from cru.engine.tool_call import ToolOutcome
 from cru.tools.protocol import Tool
-from cru.values.entries import Entry
-from cru.values.messages import ToolCall
+from cru.values.messages import Entry, ToolCall
 
 BY_HAND = "command line"
 _NO_LIMIT = 1 << 60

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from enum import StrEnum
 
-from cru.engine.errors import BadTransition
+from cru.engine import BadTransition
 
 
 class LegState(StrEnum):

@@ -21,6 +21,7 @@ from cru.engine.parts import Parts
 from cru.engine.pending import context_texts
 from cru.engine.permission import PermissionDecision, PermissionQuestion, render_refusal
 from cru.events.answers import PASS, Answer, Inject, add
+from cru.events.calling import check
 from cru.events.payloads import (
     FailureKind,
     OutputCached,
@@ -30,7 +31,6 @@ from cru.events.payloads import (
     ToolFailed,
     ToolSettled,
 )
-from cru.events.scope import check
 from cru.events.stream import ToolOutput
 from cru.tools.output import is_too_long, save_output
 from cru.tools.protocol import Access, ArgumentError, Tool, ToolContext, ToolError, ToolResult, ToolTimeout

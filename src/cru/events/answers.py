@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeVar, get_type_hints
 import msgspec
 from msgspec import Struct, defstruct
 
-from cru.events.errors import BadAnswer
+from cru.events import BadAnswer
 
 Decision = Literal["none", "allow", "ask", "deny"]
 Op = Literal["set", "merge", "prepend", "append", "keep", "drop"]
@@ -193,8 +193,8 @@ def _prepend(old: Any, new: Any) -> Any:
 def _names(item: Any) -> set[str]:
     if isinstance(item, str):
         return {item}
-    found = {getattr(item, key, None) for key in _NAMING}
-    return {name for name in found if name}
+    names = {getattr(item, key, None) for key in _NAMING}
+    return {name for name in names if name}
 
 
 def _keep(old: Any, names: Any) -> Any:

@@ -7,9 +7,8 @@ from collections.abc import Awaitable, Callable, Generator
 from time import perf_counter
 from typing import Any, TypeAlias
 
-from cru.events.calling import SLOW, LastSlowStep, cancels, from_outside
-from cru.events.errors import CancelledItself
-from cru.events.scope import SCOPE, Scope, begin
+from cru.events import CancelledItself
+from cru.events.calling import SCOPE, SLOW, LastSlowStep, Scope, begin, cancels, from_outside
 
 GRACE = 1.5
 """Seconds in which cancelled code may clean up."""

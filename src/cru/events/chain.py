@@ -9,10 +9,10 @@ from typing import NamedTuple, TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.events import BadAnswer
 from cru.events.answers import PASS, STRENGTH, Answer, add, apply, stopped, strength
 from cru.events.calling import SLOW, LastSlowStep, checked, described, finish, from_outside, in_thread
 from cru.events.catalog import EventRow
-from cru.events.errors import BadAnswer
 from cru.events.journal import Heard, SkipReason
 from cru.events.payloads import detached
 from cru.events.registry import Group, Handler, HandlerFunction

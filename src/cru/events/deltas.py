@@ -9,7 +9,7 @@ from itertools import groupby
 
 from msgspec import Struct
 
-from cru.events.errors import TooDeep
+from cru.events import TooDeep
 from cru.events.payloads import AgentThinking, StreamingDelta
 from cru.events.stamp import FRAME, Frame
 

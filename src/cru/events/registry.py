@@ -8,9 +8,9 @@ from typing import Any, Literal, TypeAlias, TypeVar, overload
 
 from msgspec import Struct
 
+from cru.events import BadHandler, UnknownEvent
 from cru.events.answers import Answer
 from cru.events.catalog import ALIASES, BY_NAME, BY_TYPE, EventRow
-from cru.events.errors import BadHandler, UnknownEvent
 from cru.events.stamp import Event
 from cru.files.glob import BadGlob, compile_identifier_glob
 

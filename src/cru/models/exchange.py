@@ -12,7 +12,7 @@ import msgspec
 from cru.models.failures import TRIES, RequestFacts, delay_asked_for, delay_before_retry, error_for_status
 from cru.models.protocol import BrokenReply, ModelError, ModelRefused, ModelUnavailable, Say
 from cru.models.sse import SseDecoder
-from cru.net.errors import BadUrl, NetError
+from cru.net import BadUrl, NetError
 from cru.net.http import Response
 from cru.net.transport import Transport
 from cru.values.messages import Delta

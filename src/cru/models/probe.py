@@ -11,7 +11,7 @@ from msgspec import Struct
 from cru.config.closest import closest
 from cru.models.protocol import NoModel
 from cru.models.providers import PROVIDERS, Provider
-from cru.net.errors import NetError
+from cru.net import NetError
 from cru.net.transport import Transport
 
 SECONDS = 0.2

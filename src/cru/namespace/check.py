@@ -76,7 +76,7 @@ def one_of(value: object, choices: list[object], name: str, opts: dict[str, obje
     return value
 
 
-def settings(given: dict[str, Any] | None, defaults: dict[str, Any]) -> dict[str, Any]:
+def settings(given: dict[str, Any] | None, defaults: dict[str, Any]) -> dict[str, Any]:  # vague: a public name
     """check.settings(given, defaults) -> a new table: the defaults of a plugin with what `[plugins.NAME]` says instead. A key that has
     no default is warned about, with the closest one. Raises BadArgument for another type than the default's, and a number below 0.
 

@@ -14,8 +14,8 @@ from cru.events.stamp import Event
 from cru.namespace.arguments import options, text, whole
 from cru.namespace.dialogs.ui import check_session
 from cru.namespace.host import BadArgument, NamespaceError, Values, host
-from cru.values.entries import MESSAGE, TOOL_CALL, Entry
 from cru.values.errors import CruError
+from cru.values.messages import MESSAGE, TOOL_CALL, Entry
 
 ATTACH_LIMIT = 2000
 _ATTACHED = "attached"

@@ -71,7 +71,7 @@ async def request(opts: dict[str, object]) -> dict[str, object]:
 
 
 async def _send(where: str, method: str, url: Any, opts: Any) -> dict[str, Any]:
-    from cru.net.errors import NetError
+    from cru.net import NetError
 
     text(where, "url", url)
     fields = options(where, opts, _OPTIONS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from cru.events.errors import EventError
+from cru.events import EventError
 from cru.events.registry import find
 from cru.namespace.arguments import own, whole
 from cru.namespace.event_table import table

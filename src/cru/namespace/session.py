@@ -14,7 +14,7 @@ from cru.namespace.arguments import function, number, options, text, whole
 from cru.namespace.callbacks import bind_callback
 from cru.namespace.host import BadArgument, Object, PluginSession, host
 from cru.namespace.layers import Layers
-from cru.permissions.asker import NoAsker
+from cru.permissions.gate import NoAsker
 from cru.values.messages import Span
 
 _DEFAULTS = "defaults"

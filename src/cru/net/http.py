@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 
 from msgspec import Struct
 
-from cru.net.errors import BadUrl
+from cru.net import BadUrl
 
 
 class Response(Struct):

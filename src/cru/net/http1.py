@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cru.net.errors import BadUrl, ConnectionLost
+from cru.net import BadUrl, ConnectionLost
 from cru.net.http import Url
 
 _HEX = frozenset(b"0123456789abcdefABCDEF")

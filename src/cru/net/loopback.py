@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 
-from cru.net.errors import ConnectFailed, ConnectionLost, TimedOut
+from cru.net import ConnectFailed, ConnectionLost, TimedOut
 from cru.net.http import Response, Url
 from cru.net.http1 import BodyDecoder, encode_request, parse_head
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
-from cru.net.errors import BadUrl, ConnectFailed, ConnectionLost, NetError, TimedOut
+from cru.net import BadUrl, ConnectFailed, ConnectionLost, NetError, TimedOut
 from cru.net.http import Response
 
 if TYPE_CHECKING:

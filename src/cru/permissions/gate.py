@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,7 +15,6 @@ from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_outsid
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cru.permissions.asker import PermissionReply, PermissionSubject
     from cru.permissions.grants import Grants
     from cru.permissions.rules import Rule
     from cru.permissions.settings import LayerRules, PermissionSettings
@@ -228,3 +227,48 @@ def _rules(layers: Sequence[LayerRules], name: Literal["allow", "ask", "deny"]) 
     return tuple(
         parse_rule(text, layer.file or f"the {layer.layer}") for layer in layers for text in getattr(layer.lists, name)
     )
+
+
+ReplyScope = Literal["once", "session", "project", "always", "no"]
+
+
+class PermissionSubject(Struct, frozen=True):
+    """What a person is asked about.
+
+    tool: its name
+    kind: read, write, shell, fetch, message, memory, flow or tool
+    detail: what a rule's glob matches: a command, a path, a URL
+    why: the reason for the question
+    rule: what the answers session, project and always would store
+    preview: a few lines of what would be written or sent, without control characters; "": the detail says it all
+    """
+
+    tool: str
+    kind: str
+    detail: str
+    why: str = ""
+    rule: str = ""
+    preview: str = ""
+
+
+class PermissionReply(Struct, frozen=True):
+    """A person's answer.
+
+    choice: how far it reaches
+    reason: goes to the model when the choice is no
+    """
+
+    choice: ReplyScope
+    reason: str = ""
+
+
+class Asker(Protocol):
+    async def ask(self, subject: PermissionSubject) -> PermissionReply | None:
+        """None: nobody is there."""
+
+
+class NoAsker:
+    """The default asker: nobody is there."""
+
+    async def ask(self, subject: PermissionSubject) -> PermissionReply | None:
+        return None

@@ -67,7 +67,7 @@ class Grants:
 
     def _keep_rules(self, file: GrantFile, problem: SettingsProblem | None) -> None:
         from cru.config.errors import SettingsProblem
-        from cru.permissions.errors import BadRule
+        from cru.permissions import BadRule
         from cru.permissions.rules import parse_rule
 
         if problem is not None:

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from cru.config.errors import SettingsProblem
-from cru.permissions.errors import NotStored
+from cru.permissions import NotStored
 
 if TYPE_CHECKING:
     from pathlib import Path

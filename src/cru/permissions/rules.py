@@ -12,7 +12,7 @@ from msgspec import Struct
 from cru.config.errors import SettingsProblem
 from cru.files import glob
 from cru.files.glob import escape
-from cru.permissions.errors import BadRule
+from cru.permissions import BadRule
 from cru.permissions.modes import KINDS
 from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_inside, is_protected, resolve
 from cru.shell.programs import SAFE_SUBCOMMANDS

@@ -11,7 +11,7 @@ from typing import Literal
 from msgspec import Struct
 
 from cru.files.regular import open_regular
-from cru.permissions.errors import NotAccepted
+from cru.permissions import NotAccepted
 
 LIMIT_BYTES = 16 * 1024 * 1024
 LIMIT_ITEMS = 2000

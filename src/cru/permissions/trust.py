@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cru.permissions.errors import NotStored
+from cru.permissions import NotStored
 from cru.permissions.json_file import HookJudgement, TrustFile, load_json, update_json
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct
 
-from cru.events.scope import check
+from cru.events.calling import check
 from cru.process.capture import PIECE
 from cru.process.descent import MARK, members, new_mark
 from cru.process.errors import start_error

@@ -6,8 +6,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cru.tools.arguments import CallUser, Content, ReadContext, Recurse, SendMessage
-from cru.tools.protocol import ToolContext, ToolError, ToolResult, require
-from cru.tools.settings import ToolOptions
+from cru.tools.protocol import ToolContext, ToolError, ToolOptions, ToolResult, require
 from cru.values.errors import CruError
 
 # What read_context reads of another context.

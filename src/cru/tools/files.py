@@ -9,8 +9,7 @@ from typing import BinaryIO
 
 from cru.tools.arguments import Edit, Read, Write
 from cru.tools.paths import encode_text, os_failure, require_regular, resolve, write_file
-from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolResult
-from cru.tools.settings import ToolOptions
+from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolOptions, ToolResult
 
 LINE = 2_000
 SMALL = 256 * 1024

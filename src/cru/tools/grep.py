@@ -17,9 +17,8 @@ from cru.process.capture import TextCapture
 from cru.process.run import ProcessResult
 from cru.tools.arguments import Grep
 from cru.tools.paths import printable, require_status, resolve
-from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolResult, ToolTimeout
+from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolOptions, ToolResult, ToolTimeout
 from cru.tools.scan import MATCHES, SearchJob, searched_files
-from cru.tools.settings import ToolOptions
 from cru.tools.shell import find_program, run_command
 from cru.tools.walk import WalkStopped, deadline
 

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cru.contexts.entries import now
-from cru.tools.settings import ToolSettings
-from cru.values.entries import Entry
+from cru.tools.protocol import ToolSettings
+from cru.values.messages import Entry
 
 FOLDER = "tool_cache"
 

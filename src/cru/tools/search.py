@@ -10,8 +10,7 @@ from pathlib import Path
 from cru.files.glob import BadGlob, compile_search_glob
 from cru.tools.arguments import Glob, Ls
 from cru.tools.paths import os_failure, printable, require_folder, resolve
-from cru.tools.protocol import ArgumentError, ToolContext, ToolResult
-from cru.tools.settings import ToolOptions
+from cru.tools.protocol import ArgumentError, ToolContext, ToolOptions, ToolResult
 from cru.tools.walk import WalkStopped, deadline, walk
 
 LISTED = 1_000

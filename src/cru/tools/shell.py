@@ -11,8 +11,7 @@ from cru.process.child import Program
 from cru.process.errors import StartError
 from cru.process.run import ProcessResult, run_program
 from cru.tools.arguments import Bash
-from cru.tools.protocol import ToolContext, ToolError, ToolResult, ToolTimeout
-from cru.tools.settings import ToolOptions
+from cru.tools.protocol import ToolContext, ToolError, ToolOptions, ToolResult, ToolTimeout
 
 
 async def bash(args: Bash, running: ToolContext, options: ToolOptions) -> ToolResult:

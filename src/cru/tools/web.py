@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from cru.net.http import WholeResponse
 from cru.tools.arguments import Fetch
-from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolResult, require
-from cru.tools.settings import ToolOptions
+from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolOptions, ToolResult, require
 from cru.values.errors import CruError
 
 LIMIT = 1024 * 1024

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal, TypeAlias
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 Role = Literal["user", "assistant", "tool"]
 
@@ -113,3 +113,26 @@ class End(Struct, frozen=True):
 
 
 Delta: TypeAlias = Text | Thought | ThoughtBlock | CallPart | End
+
+
+MESSAGE = "message"
+TOOL_CALL = "tool_call"
+TOOL_RESULT = "tool_result"
+RESOLVED = "message_resolved"
+LEG_ENDED = "leg_ended"
+ANCHOR = "anchor"
+
+
+class Entry(Struct, frozen=True, omit_defaults=True, gc=False):
+    """id is a UUIDv4, timestamp unix seconds; metadata holds what chibi has no field for (docs/contexts.md)."""
+
+    id: str
+    timestamp: int
+    from_: str = field(name="from", default="")
+    to: str = ""
+    content: str = ""
+    entry_type: str = MESSAGE
+    role: str = ""
+    tool_call_id: str = ""
+    metadata: dict[str, Any] = {}
+    flow_control: bool = False

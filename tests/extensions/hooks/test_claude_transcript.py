@@ -9,7 +9,7 @@ import msgspec
 
 from cru.contexts.store import FileContext
 from cru.extensions.hooks.dialects.transcript import Transcript
-from cru.values.entries import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
+from cru.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 
 
 def entry(

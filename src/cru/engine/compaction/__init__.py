@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from cru.engine.errors import NothingToCompact, TooFewMessages
+from cru.engine import NothingToCompact, TooFewMessages
 from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.turn import TurnStopped
 from cru.events.stream import Notice

@@ -6,10 +6,10 @@ import re
 
 import msgspec
 
-from cru.bundled.prompts import CHOICE
+from cru.bundled import CHOICE
+from cru.engine import NothingToCompact
 from cru.engine.compaction import requests
 from cru.engine.compaction.units import Offer, Unit
-from cru.engine.errors import NothingToCompact
 from cru.engine.parts import Parts, ResolvedModel
 from cru.events.stream import Notice
 from cru.models.protocol import ModelError
@@ -61,7 +61,7 @@ def read(answer: str, offered: Offer) -> set[int]:
 
 def _ids(text: str) -> list[str]:
     try:
-        return [str(one) for one in msgspec.json.decode(text, type=list[str | int])]
+        return [str(entry_id) for entry_id in msgspec.json.decode(text, type=list[str | int])]
     except msgspec.DecodeError:
         return []
 

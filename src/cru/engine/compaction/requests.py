@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from cru.engine.errors import NothingToCompact
+from cru.engine import NothingToCompact
 from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.round import ModelReply, adapt_request, announce_request, send_request
 from cru.engine.turn import TurnStopped

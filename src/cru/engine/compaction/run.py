@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from cru.engine import history
+from cru.engine import NothingToCompact, history
 from cru.engine.compaction import Fill, requests
 from cru.engine.compaction.choice import choose
 from cru.engine.compaction.units import Offer, leaving, offer
-from cru.engine.errors import NothingToCompact
 from cru.engine.history import History
 from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.turn import TurnStopped
 from cru.events.bus import Outcome
 from cru.events.payloads import ContextOverflow, SessionCompacted
-from cru.values.entries import MESSAGE, Entry
-from cru.values.messages import Span
+from cru.values.messages import MESSAGE, Entry, Span
 
 Strategy = Literal["rolling", "full"]
 STRATEGIES = ("rolling", "full")
@@ -61,10 +59,10 @@ def _offer(parts: Parts, strategy: str, ref: str) -> Offer | None:
 
 
 def _strategy(parts: Parts, outcome: Outcome[ContextOverflow], planned: Strategy) -> str:
-    wanted = outcome.payload.strategy
-    if wanted in STRATEGIES:
-        return wanted
-    parts.bus.stream.warn(f"unknown strategy `{wanted}`: rolling or full", outcome.changed_by("strategy"))
+    strategy = outcome.payload.strategy
+    if strategy in STRATEGIES:
+        return strategy
+    parts.bus.stream.warn(f"unknown strategy `{strategy}`: rolling or full", outcome.changed_by("strategy"))
     return planned
 
 
@@ -80,8 +78,8 @@ def _given(parts: Parts, outcome: Outcome[ContextOverflow]) -> str:
 
 async def _summary(parts: Parts, voice: ResolvedModel, dropped: Sequence[Entry], prompt: str, now: Fill) -> str:
     """The model's summary. Of what is too long for the window (as far as it is known) the middle is left out."""
-    said = [requests.line(message) for message in History(dropped).messages()]
-    texts = [*requests.texts(parts), *said]
+    lines = [requests.line(message) for message in History(dropped).messages()]
+    texts = [*requests.texts(parts), *lines]
     if now.limit:
         texts = requests.fitted(texts, int(now.limit * history.BYTES_PER_TOKEN * SHARE) - len(prompt))
     text = "\n\n".join(texts)

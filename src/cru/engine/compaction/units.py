@@ -8,8 +8,7 @@ from msgspec import Struct
 
 from cru.contexts.entries import role_of
 from cru.engine.history import History
-from cru.values.entries import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
-from cru.values.messages import Message
+from cru.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry, Message
 
 LEAST = 4
 KEPT_LAST = 2

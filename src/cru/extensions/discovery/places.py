@@ -18,7 +18,7 @@ from cru.extensions.discovery.load_order import sort_by_dependencies
 from cru.extensions.discovery.manifest import Manifest
 from cru.extensions.packages import Package, installed_packages
 from cru.extensions.settings import PATH_VARIABLES
-from cru.permissions.errors import NotAccepted
+from cru.permissions import NotAccepted
 from cru.permissions.trust import TrustStore
 
 BUNDLED = Path(__file__).parents[2] / "bundled" / "plugins"

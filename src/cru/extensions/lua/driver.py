@@ -11,7 +11,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any, NamedTuple
 
-from cru.events.scope import is_over
+from cru.events.calling import is_over
 from cru.extensions.lua.convert import Converter, HostFunction, LuaError, LuaTooSlow, WithNull, required_arguments
 from cru.namespace.event_table.lazy import resolve_lazy
 from cru.namespace.host import Object, Values

@@ -13,9 +13,9 @@ from inspect import isawaitable
 from types import CodeType, ModuleType
 from typing import Any, NoReturn
 
+from cru.events import CancelledItself, EventError
 from cru.events.calling import cancels, described, from_outside
 from cru.events.cancellable import run_cancellable, taken_back
-from cru.events.errors import CancelledItself, EventError
 from cru.extensions import unknown_keys
 from cru.extensions.commands import add_commands, start_services
 from cru.extensions.discovery.files import DiscoveredPlugin

@@ -14,8 +14,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import cru
+from cru.events import NotYours
 from cru.events.calling import described
-from cru.events.errors import NotYours
 from cru.events.stream import Stream
 from cru.namespace.callbacks import CANCEL_SECONDS
 from cru.namespace.host import HOST, Host, Plugin

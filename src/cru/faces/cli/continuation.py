@@ -35,7 +35,7 @@ def chat_command(parsed: Parsed, context: str) -> str:
 
 def _same_command(parsed: Parsed, *words: str, without: str = "") -> str:
     """A command line that works in the same place and the same way; the flag `without` is left out."""
-    flags = [(flag, values) for flag, values in parsed.given if flag.name in KEPT and flag.name != without]
+    flags = [(flag, values) for flag, values in parsed.flags if flag.name in KEPT and flag.name != without]
     flags = [(flag, values) for flag, values in flags if flag.name != "set" or not holds_secret(values[0])]
     kept = [word for flag, values in flags for word in (flag.short or flag.long, *values)]
     return shlex.join(["cru", *kept, *words])

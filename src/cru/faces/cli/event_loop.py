@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Coroutine
 from typing import TYPE_CHECKING, NoReturn, TypeVar, TypeVarTuple, Unpack
 
-from cru.events.errors import NotYours
+from cru.events import NotYours
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:

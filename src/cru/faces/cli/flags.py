@@ -119,34 +119,34 @@ class UsageProblem(Exception):
 class Parsed:
     """A command line.
 
-    given: each flag with its values, in the order of the command line
+    flags: each flag with its values, in the order of the command line
     words: the prompt
     literal: `--` came before the words
     config: settings that came with them (--json-config), as in a local.toml
     """
 
-    __slots__ = ("config", "given", "literal", "words")
+    __slots__ = ("config", "flags", "literal", "words")
 
     def __init__(
-        self, given: tuple[tuple[Flag, tuple[str, ...]], ...], words: tuple[str, ...], literal: bool = False
+        self, flags: tuple[tuple[Flag, tuple[str, ...]], ...], words: tuple[str, ...], literal: bool = False
     ) -> None:
-        self.given, self.words, self.literal = given, words, literal
+        self.flags, self.words, self.literal = flags, words, literal
         self.config: dict[str, Any] = {}
 
     def has(self, name: str) -> bool:
-        return any(flag.name == name for flag, _ in self.given)
+        return any(flag.name == name for flag, _ in self.flags)
 
     def last(self, name: str) -> str | None:
         """The value of a one-value flag; the last one given counts."""
-        values = [v for flag, v in self.given if flag.name == name]
+        values = [v for flag, v in self.flags if flag.name == name]
         return values[-1][0] if values else None
 
     def all(self, name: str) -> list[str]:
-        return [v[0] for flag, v in self.given if flag.name == name]
+        return [v[0] for flag, v in self.flags if flag.name == name]
 
     def operations(self) -> list[tuple[Flag, tuple[str, ...]]]:
         """What is to be carried out, in the order of the table."""
-        return [(flag, v) for row in FLAGS if row.kind == "op" for flag, v in self.given if flag is row]
+        return [(flag, v) for row in FLAGS if row.kind == "op" for flag, v in self.flags if flag is row]
 
 
 class ManagementCommand:
@@ -205,15 +205,15 @@ def command_or_prompt(near: Sequence[str], words: Sequence[str]) -> str:
 
 def refuse_before_command(parsed: Parsed) -> None:
     """Flags that no management command minds. Raises UsageProblem."""
-    wrong = next((flag for flag, _ in parsed.given if flag.name not in BEFORE_COMMANDS), None)
+    wrong = next((flag for flag, _ in parsed.flags if flag.name not in BEFORE_COMMANDS), None)
     if wrong is None:
         return
     import shlex
 
     from cru.config.secret import holds_secret
 
-    given = [(flag, values) for flag, values in parsed.given if flag.name != "set" or not holds_secret(values[0])]
-    flags = [word for flag, values in given for word in (flag.short or flag.long, *values)]
+    public = [(flag, values) for flag, values in parsed.flags if flag.name != "set" or not holds_secret(values[0])]
+    flags = [word for flag, values in public for word in (flag.short or flag.long, *values)]
     prompt = shlex.join(("cru", *flags, "--", *parsed.words))
     raise UsageProblem(
         f"{wrong.short or wrong.long} does not go with the command `{parsed.words[0]}`",
@@ -223,19 +223,19 @@ def refuse_before_command(parsed: Parsed) -> None:
 
 def parse(argv: Sequence[str]) -> Parsed:
     """Left to right; the first bare word (or `--`) makes everything after it the prompt. Raises UsageProblem."""
-    given: list[tuple[Flag, tuple[str, ...]]] = []
+    flags: list[tuple[Flag, tuple[str, ...]]] = []
     rest = list(argv)
     while rest:
         word = rest[0]
         if word == "--":
-            return Parsed(tuple(given), tuple(rest[1:]), True)
+            return Parsed(tuple(flags), tuple(rest[1:]), True)
         if not word.startswith("-") or word == "-":
-            return Parsed(tuple(given), tuple(rest))
+            return Parsed(tuple(flags), tuple(rest))
         flag, attached = find(rest.pop(0))
         values = _values(flag, attached, rest)
         _check_text(flag, values)
-        given.append((flag, tuple(values)))
-    return Parsed(tuple(given), ())
+        flags.append((flag, tuple(values)))
+    return Parsed(tuple(flags), ())
 
 
 def _values(flag: Flag, attached: str | None, rest: list[str]) -> list[str]:

@@ -107,7 +107,7 @@ def _is_quiet(parsed: Parsed) -> bool:
 
 def _silencer(parsed: Parsed) -> str:
     """The first flag because of which the model is not called."""
-    return next(flag.short or flag.long for flag, _ in parsed.given if flag.quiet or flag.name == "no-llm")
+    return next(flag.short or flag.long for flag, _ in parsed.flags if flag.quiet or flag.name == "no-llm")
 
 
 def _check(parsed: Parsed) -> None:
@@ -126,7 +126,7 @@ def _destroy_due(parsed: Parsed, home: Home, name: str) -> None:
         return
     from cru.contexts.expiry import destroy_due
 
-    kept = {name, *(value for _, values in parsed.given for value in values)}
+    kept = {name, *(value for _, values in parsed.flags for value in values)}
     if "-" in kept and home.previous:
         kept.add(home.previous)
     for text in destroy_due(home, kept):

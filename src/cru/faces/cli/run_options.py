@@ -86,7 +86,7 @@ def context_name(parsed: Parsed, home: Home) -> str:
 def overrides(parsed: Parsed) -> dict[str, Any]:
     """Settings that flags give for this run. Raises UsageProblem."""
     settings: dict[str, Any] = {}
-    for flag, values in parsed.given:
+    for flag, values in parsed.flags:
         if flag.name in VALUE_FLAGS:
             settings[VALUE_FLAGS[flag.name]] = values[0]
         elif flag.name in SWITCH_FLAGS:
@@ -97,7 +97,7 @@ def overrides(parsed: Parsed) -> dict[str, Any]:
 
             add_setting(settings, values[0])
     if "mode" in settings:
-        from cru.permissions.errors import UnknownMode
+        from cru.permissions import UnknownMode
         from cru.permissions.modes import check_mode
 
         try:

@@ -212,7 +212,7 @@ def announce(start: Start, parsed: Parsed, events: tuple[Struct, ...]) -> None:
 def is_left_open(session: Session, error: Exception | None = None, typed: str = "") -> bool:
     """Whether an error left a turn in its middle that `--resume` would go on with: the log knows. `typed`: if that is a command, only
     what it began counts."""
-    from cru.contexts.errors import ContextHeld
+    from cru.contexts import ContextHeld
     from cru.engine.prompts import find_unfinished
 
     if isinstance(error, ContextHeld):

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from cru.events import BadAnswer
 from cru.events.answers import PASS, Answer, Change, Decision
 from cru.events.catalog import EventRow
-from cru.events.errors import BadAnswer
 from cru.namespace.answers.values import check_true, describe_type, limit_texts, read_inject, read_text
 from cru.namespace.answers.words import BESIDE, CANCEL, DECIDING, REFUSING, WORDS
 from cru.namespace.event_table.lazy import Lazy, LazyDict, raw_items

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from cru.engine.parts import Parts
-from cru.events.scope import check
+from cru.events.calling import check
 from cru.namespace.arguments import lua_type, tostring
 from cru.namespace.callbacks import error_value, report_failure
 from cru.namespace.fsm.definition import Guard

@@ -18,7 +18,7 @@ from cru.namespace.fsm import command, guard, record, texts
 from cru.namespace.fsm.machine import WorkflowMachine
 from cru.namespace.fsm.tool import SOURCE, WorkflowTool
 from cru.namespace.host import BadArgument, Host, NamespaceError, Plugin, PluginSession
-from cru.tools.registry import ToolRegistry as Tools
+from cru.tools.builtin import ToolRegistry as Tools
 
 AFTER_MOVE = f"the call of `{texts.TOOL}` before it may change the state: ask for it again afterwards"
 

@@ -14,8 +14,7 @@ from cru.engine.turn import TYPED_SOURCES
 from cru.events.answers import PASS, Answer
 from cru.events.payloads import LegStarted, SystemPromptBuild, ToolsSelect
 from cru.events.stamp import Event
-from cru.values.entries import MESSAGE
-from cru.values.messages import Span
+from cru.values.messages import MESSAGE, Span
 
 DISPATCHES_KEPT = 64
 

@@ -26,8 +26,7 @@ from cru.events.payloads import (
 )  # fmt: skip
 from cru.events.stamp import Event
 from cru.extensions.executables.hooks.hook import LegFacts, count_messages
-from cru.values.entries import MESSAGE
-from cru.values.messages import ToolCall
+from cru.values.messages import MESSAGE, ToolCall
 
 RAW = "_raw"
 """Where the engine keeps arguments that are no JSON object."""

@@ -14,7 +14,7 @@ from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.parsing import common
 from cru.files.atomic import replace_file
 from cru.files.regular import append_lines, read_regular
-from cru.values.entries import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
+from cru.values.messages import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 
 FILE = "transcript.jsonl"
 PROMPTS = frozenset({"user", "queue", "command", "inbox", "continuation", "recurse", "task"})

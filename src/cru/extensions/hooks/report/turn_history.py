@@ -16,7 +16,7 @@ from cru.engine.rebuild import NotInTrace, TraceLine
 from cru.events.journal import JournalLine
 from cru.extensions.hooks import records
 from cru.extensions.hooks.records import FiringRecord, LoadRecord
-from cru.values.entries import TOOL_CALL, TOOL_RESULT, Entry
+from cru.values.messages import TOOL_CALL, TOOL_RESULT, Entry
 
 
 class RecordedCall(Struct):

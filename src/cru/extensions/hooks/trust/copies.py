@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cru.extensions.hooks.trust.files import ReferencedFile
 from cru.files.regular import read_regular
-from cru.permissions.errors import NotStored
+from cru.permissions import NotStored
 
 MOST = 64 << 10
 """Bytes of a file that is kept."""

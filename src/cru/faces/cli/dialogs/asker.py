@@ -10,7 +10,7 @@ from typing import Any
 
 from cru.faces.cli.console import one_line
 from cru.faces.cli.terminal.keyboard import discard_typed, foreground_group, hide_prompt, input_mode
-from cru.permissions.asker import PermissionReply, PermissionSubject, ReplyScope
+from cru.permissions.gate import PermissionReply, PermissionSubject, ReplyScope
 
 KEEPING = ("s", "p", "a")
 CHOICES: dict[str, ReplyScope] = {

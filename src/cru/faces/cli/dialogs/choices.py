@@ -102,7 +102,7 @@ def parse_choice(choices: Choices, line: str) -> Selection | str:
 
 def _numbers(choices: Choices, words: str) -> Selection | str:
     count = len(choices.labels)
-    found: list[int] = []
+    indices: list[int] = []
     for part in re.split(r"[\s,]+", words.rstrip(",")):
         first, _, last = part.partition("-")
         low, high = int(first[:9]), int((last or first)[:9])
@@ -111,10 +111,10 @@ def _numbers(choices: Choices, words: str) -> Selection | str:
         if not 1 <= low <= high <= count:
             quoted = f'; "{words}" in quotes is your own answer' if choices.other else ""
             return f"there is no {part}, there are {count}{quoted}"
-        found += range(low - 1, high)
-    if len(found) > 1 and not choices.several:
+        indices += range(low - 1, high)
+    if len(indices) > 1 and not choices.several:
         return "only one of them"
-    return Selection(tuple(dict.fromkeys(found)))
+    return Selection(tuple(dict.fromkeys(indices)))
 
 
 def _flat(text: str) -> str:

@@ -42,9 +42,9 @@ def _lines(definition: Definition, state: WorkflowState, current: str) -> Iterat
         yield f"    ..> {state.limits.on_limit or 'stops':<{WIDTH - 8}}after {describe_limits(state.limits)}"
 
 
-def describe_limits(given: Limits) -> str:
+def describe_limits(limits: Limits) -> str:
     """Limits in words."""
-    return " or ".join(pluralize(most, word) for most, word in ((given.legs, "leg"), (given.rounds, "round")) if most)
+    return " or ".join(pluralize(most, word) for most, word in ((limits.legs, "leg"), (limits.rounds, "round")) if most)
 
 
 def draw_mermaid(definition: Definition, current: str) -> str:
@@ -89,12 +89,12 @@ def definition_data(definition: Definition) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _limits(given: Limits) -> dict[str, Any]:
-    return {"legs": given.legs or None, "rounds": given.rounds or None, "on_limit": given.on_limit or None}
+def _limits(limits: Limits) -> dict[str, Any]:
+    return {"legs": limits.legs or None, "rounds": limits.rounds or None, "on_limit": limits.on_limit or None}
 
 
-def _guard(given: Guard | None) -> dict[str, Any] | None:
-    if given is None:
+def _guard(guard: Guard | None) -> dict[str, Any] | None:
+    if guard is None:
         return None
-    kind = {"shell": given.shell} if given.shell else {"call": True}
-    return {**kind, "timeout": given.timeout, "about": given.words()}
+    kind = {"shell": guard.shell} if guard.shell else {"call": True}
+    return {**kind, "timeout": guard.timeout, "about": guard.words()}

@@ -105,10 +105,12 @@ def _difference(old: list[str], new: list[str]) -> Iterator[str]:
     """Lines with `-`, `+`, `@` or a blank before them."""
     from difflib import unified_diff
 
-    start = next((n for n, (one, two) in enumerate(zip(old, new, strict=False)) if one != two), min(len(old), len(new)))
+    start = next(
+        (n for n, (before, after) in enumerate(zip(old, new, strict=False)) if before != after), min(len(old), len(new))
+    )
     most = min(len(old), len(new)) - start
     backwards = zip(reversed(old), reversed(new), strict=False)
-    end = next((n for n, (one, two) in enumerate(backwards) if n >= most or one != two), most)
+    end = next((n for n, (before, after) in enumerate(backwards) if n >= most or before != after), most)
     first = max(start - AROUND, 0)
     old, new = old[first : len(old) - max(end - AROUND, 0)], new[first : len(new) - max(end - AROUND, 0)]
     if len(old) + len(new) > DIFFERING:

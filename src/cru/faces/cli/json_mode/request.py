@@ -60,22 +60,22 @@ OPTIONS = {f.name: f for f in FLAGS if (f.kind == "option" and f.name not in OWN
 
 def read_request(parsed: Parsed) -> Parsed:
     """What the object on standard input asks for, as a command line. Raises UsageProblem."""
-    wrong = next((flag for flag, _ in parsed.given if flag.name not in BESIDE), None)
+    wrong = next((flag for flag, _ in parsed.flags if flag.name not in BESIDE), None)
     if wrong is not None or parsed.words:
         what = wrong.long if wrong is not None else "a prompt"
         raise UsageProblem(
             f"{what} does not go with --json-config", 'it stands in the object: {"command": …, "flags": {…}}'
         )
     request = _convert(_read())
-    given = [
-        *((flag, values) for flag, values in parsed.given if flag.name == "verbose"),
+    flags = [
+        *((flag, values) for flag, values in parsed.flags if flag.name == "verbose"),
         flag_values("--json"),
         flag_values("--json-config"),
         *_place_flags(request),
         *_option_flags(request),
     ]
     command, words = parse_command(request.command)
-    line = Parsed((*given, *command), words, literal=True)
+    line = Parsed((*flags, *command), words, literal=True)
     _refuse_nul(line)
     line.config = request.config
     return line
@@ -83,7 +83,7 @@ def read_request(parsed: Parsed) -> Parsed:
 
 def _refuse_nul(line: Parsed) -> None:
     """No command line can hold it, and no path. Raises UsageProblem."""
-    flag = next((flag for flag, values in line.given if any("\0" in value for value in values)), None)
+    flag = next((flag for flag, values in line.flags if any("\0" in value for value in values)), None)
     if flag is not None:
         raise UsageProblem(f"the value for {flag.long} has a NUL character in it", "leave it out")
 

@@ -53,7 +53,7 @@ def archive_other(run: FlagRun, name: str) -> None:
 
 
 def compact(run: FlagRun) -> None:
-    from cru.engine.errors import TooFewMessages
+    from cru.engine import TooFewMessages
 
     try:
         run.with_session(run.name, lambda session: session.compact())
@@ -125,7 +125,7 @@ def _confirmed_delete(run: FlagRun, name: str, what: str, sure: bool) -> None:
 
 def _unread(run: FlagRun, name: str) -> str:
     """What its inbox holds, "" if nothing."""
-    from cru.contexts.errors import ContextError
+    from cru.contexts import ContextError
 
     try:
         count = len(run.home.read_inbox(name)[0])
@@ -140,7 +140,7 @@ def _nothing_to_delete(run: FlagRun, name: str) -> None:
 
     near = did_you_mean(name, run.home.names())
     if run.parsed.has("json-config"):
-        from cru.contexts.errors import NoSuchContext
+        from cru.contexts import NoSuchContext
 
         raise NoSuchContext(f"there is no context '{name}'", near)
     run.show(f"There is no context {name}")

@@ -104,7 +104,7 @@ class FlagRun:
         context = self.name if name is None else self.home.resolve_existing(name)
         if name is not None and not self.home.exists(context):
             from cru.config.closest import did_you_mean
-            from cru.contexts.errors import NoSuchContext
+            from cru.contexts import NoSuchContext
 
             raise NoSuchContext(
                 f"there is no context '{context}'", did_you_mean(context, self.home.names()) or "cru -L lists them"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 
-from cru.contexts.errors import ContextHeld
+from cru.contexts import ContextHeld
 from cru.contexts.inbox import InboxMessage
 from cru.faces.cli.console import ExitStatus, complain, say
 from cru.faces.cli.event_loop import SignalInterrupt
@@ -94,8 +94,8 @@ def _report(run: FlagRun, error: CruError) -> int:
 
 def _prompt(run: FlagRun) -> str:
     """The user's own text, if there is one with words in it. Raises StoreUnreadable."""
-    from cru.bundled.prompts import INBOX
-    from cru.contexts.errors import read_error
+    from cru.bundled import INBOX
+    from cru.contexts import read_error
     from cru.files.regular import read_regular
 
     path = run.home.path / "prompts" / PROMPT

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from cru.contexts.errors import ContextError
+from cru.contexts import ContextError
 from cru.contexts.home import Home
 from cru.contexts.store import FileContext
 from cru.faces.cli.console import one_line
-from cru.values.entries import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
+from cru.values.messages import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 
 if TYPE_CHECKING:
     from cru.config.merge import Settings

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cru.contexts.errors import StoreUnwritable
+from cru.contexts import StoreUnwritable
 from cru.events.payloads import FailureKind
 from cru.faces.cli.console import ExitStatus, TerminalOutput, printable, say
 from cru.values.errors import CruError

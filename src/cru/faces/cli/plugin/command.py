@@ -79,7 +79,7 @@ def _new(parsed: Parsed, args: CommandArguments, name: str, interpreter: str = "
         kind = f"{interpreter or 'bash'} program"
     elif interpreter:
         raise args.wrong(f"`cru plugin new` does not take {interpreter}")
-    other = next((found for found in find_plugins(parsed) if found.name == name), None)
+    other = next((plugin for plugin in find_plugins(parsed) if plugin.name == name), None)
     code = create_plugin(home_path(parsed), name, kind)
     if other is not None:
         winner = "that one wins over yours" if other.layer == "path" else "yours wins over it"
@@ -113,7 +113,7 @@ def _switch(parsed: Parsed, name: str, on: bool) -> int:
     """Write it into the user's config.toml; comments and order stay. Raises UnknownPlugin and ConfigError."""
     from cru.config.edit import set_value
 
-    known = [found.name for found in find_plugins(parsed)]
+    known = [plugin.name for plugin in find_plugins(parsed)]
     if name not in known:
         raise unknown_plugin(name, known)
     file = home_path(parsed) / "config.toml"

@@ -58,10 +58,10 @@ def _folder(parsed: Parsed, plugin: str) -> Path:
         if folder.is_dir():
             return Path(os.path.abspath(folder))
     plugins = find_plugins(parsed)
-    for found in plugins:
-        if found.name == plugin:
-            return found.folder
-    raise unknown_plugin(plugin, [found.name for found in plugins])
+    for candidate in plugins:
+        if candidate.name == plugin:
+            return candidate.folder
+    raise unknown_plugin(plugin, [candidate.name for candidate in plugins])
 
 
 def _print(text: str) -> None:
