@@ -37,6 +37,11 @@ class ContextStore(Protocol):
     @property
     def session_id(self) -> str: ...
 
+    @property
+    def is_held(self) -> bool:
+        """Whether this object holds the context's lock."""
+        ...
+
     def lock(self, command: str) -> AbstractContextManager[None]:
         """Hold the context for the block; `command` is shown to those who find it held. Raises ContextHeld."""
         ...

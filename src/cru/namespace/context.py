@@ -183,7 +183,7 @@ def _check_between_prompts(parts: Parts, where: str) -> None:
 
 def _locked(parts: Parts) -> AbstractContextManager[None]:
     """The context's lock, unless this session holds it already."""
-    return nullcontext() if getattr(parts.store, "held", False) else parts.store.lock("a script")
+    return nullcontext() if parts.store.is_held else parts.store.lock("a script")
 
 
 def _select(where: str, fields: dict[str, object], messages: Sequence[Entry]) -> Sequence[Entry]:

@@ -33,6 +33,13 @@ DEEP = "a/b/c/d/e/x.sh"
         {"command": 'os.execute("sh tools/x.sh")', "kind": "lua"},
         {"command": "PATH=tools:/bin x.sh"},
         {"command": "x.sh", "env": {"PATH": "tools:/usr/bin"}},
+        {"command": 'function g { "$CRUSH_PROJECT_DIR"/tools/x.sh; }; g'},
+        {"command": 'g() { "$CRUSH_PROJECT_DIR"/tools/x.sh; }; g'},
+        {"command": 'g() { tools/x"."sh; }; g'},
+        {"command": 'case x in (x) "tools"/x.sh ;; esac'},
+        {"command": '[ a = b ) ; tools/"x.sh"'},
+        {"command": '"$CLAUDE_PROJECT_DIR"/tools/x.sh'},
+        {"command": 'sh "${GEMINI_CWD}/tools/x.sh"'},
     ],
 )
 def test_a_file_is_found_by_whatever_road(tmp_path: Path, given: dict[str, Any]) -> None:

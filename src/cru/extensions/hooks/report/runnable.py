@@ -13,6 +13,7 @@ from cru.extensions.hooks.launch import script_probe
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import LaunchRules
+from cru.extensions.hooks.trust.references import known_variables
 from cru.shell.analysis import analyze
 from cru.shell.command_starts import find_command_starts
 from cru.shell.programs import KEYWORDS, SHELLS, base_name, names
@@ -46,7 +47,7 @@ def find_broken(entry: HookEntry, rules: LaunchRules, facts: SessionFacts) -> It
 
 def _of_command(entry: HookEntry, rules: LaunchRules, facts: SessionFacts) -> Iterator[tuple[bool, Trouble]]:
     """(whether it is about the first program, the trouble)."""
-    env = {**facts.env, **facts.variables, **rules.known_variables(facts)}
+    env = {**facts.env, **known_variables(entry, facts)}
     dispatches = entry.args is None and rules.dispatches_paths
     cwd = facts.cwd / entry.cwd
     if entry.args is not None:

@@ -14,13 +14,14 @@ from itertools import islice
 
 from msgspec import Struct, field
 
-from cru.extensions.hooks.dialects import load_dialect
+from cru.extensions.hooks.dialects import load_dialect, load_dialects
 from cru.extensions.hooks.model.entry import HookEntry, is_lua_file
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.trust.files import LookupBudget
 from cru.extensions.hooks.trust.written_files import strip_written_files
 from cru.files.regular import open_regular
 from cru.shell.analysis import Words, analyze
+from cru.shell.parser import parse
 from cru.shell.programs import (
     CODE_RUNNERS,
     CODE_VARIABLE_PREFIXES,
@@ -34,6 +35,7 @@ from cru.shell.programs import (
     is_listed,
     names,
 )
+from cru.shell.syntax import Word
 
 MOST = 4000
 """Words of a command, and paths that they may mean."""
@@ -52,6 +54,7 @@ MOVES = frozenset({"cd", "pushd"})
 NAMES_FOLLOW = frozenset({"for", "select", "case", "in", "function", "[["})
 """Words of the shell behind which no command stands."""
 DATA = names(".log .txt .json .jsonl .csv .md")
+_QUOTES = re.compile(r"""[\\"']""")
 _VARIABLE = re.compile(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))", re.ASCII)
 
 
@@ -154,11 +157,13 @@ def is_code(entry: HookEntry) -> bool:
 
 
 def _shell_words(command: str, variables: Mapping[str, str]) -> tuple[list[Words], list[str], str]:
-    """The words as a shell reads them, all of them with everything that stands between blanks, quotes and operators beside, and why
-    they are not all there is."""
+    """The programs as a shell reads them; all words, those of functions and of what cannot be judged among them, with everything that
+    stands between blanks, quotes and operators beside; and why the programs are not all there is."""
     analysis = analyze(command, variables.keys())
     words = [word for part in analysis.parts for word in part]
-    return list(analysis.parts), words + TOKEN.findall(command), analysis.opaque
+    words += [node.text for node in parse(command).script.walk() if isinstance(node, Word)]
+    words += TOKEN.findall(command) + TOKEN.findall(_QUOTES.sub("", command))
+    return list(analysis.parts), words, analysis.opaque
 
 
 def _whole(words: list[str], variables: Mapping[str, str], unseen: list[str]) -> list[str]:
@@ -180,8 +185,15 @@ def _whole(words: list[str], variables: Mapping[str, str], unseen: list[str]) ->
 
 
 def known_variables(entry: HookEntry, facts: SessionFacts) -> dict[str, str]:
-    """The variables whose value is known before the hook runs."""
-    return {**facts.variables, **load_dialect(entry.dialect).launch.known_variables(facts)}
+    """The variables whose value is known before the hook runs. Those of other systems are taken to mean the same here: people export them
+    for scripts that serve several."""
+    known = {**facts.variables, **load_dialect(entry.dialect).launch.known_variables(facts)}
+    texts = (entry.command, *(entry.args or ()), *entry.env.values())
+    if {match[1] or match[2] for text in texts for match in _VARIABLE.finditer(text)} <= known.keys():
+        return known  # the others need not be loaded
+    for dialect in load_dialects().values():
+        known = {**dialect.launch.known_variables(facts), **known}
+    return known
 
 
 def expanded(word: str, variables: Mapping[str, str]) -> str:
