@@ -151,9 +151,7 @@ def _inline_calls(entry: HookEntry) -> Iterator[str]:
 
 def is_code(entry: HookEntry) -> bool:
     """Whether the code of a function stands in the entry, not in a file."""
-    if entry.kind != "lua":
-        return False
-    return not is_lua_file(entry.command)
+    return entry.kind == "lua" and not is_lua_file(entry.command)
 
 
 def _shell_words(command: str, variables: Mapping[str, str]) -> tuple[list[Words], list[str], str]:
