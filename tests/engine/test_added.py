@@ -1,4 +1,4 @@
-"""CF1 to CF8: files that an answer names are named to the model, never read (docs/events.md, "The answer")."""
+"""CF1 to CF8: files that an answer names are named to the model, never read (docs/events.md, "What it answers")."""
 
 from __future__ import annotations
 

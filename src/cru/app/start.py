@@ -118,7 +118,7 @@ def _models_layer(home: Path) -> Layer | None:
 
 
 def parent(start: Start, most: int) -> str:
-    """The context of the run that started this one from within its turn, "" if no run did. Raises TooDeep if more than `most` runs are
+    """The context of the run that started this one from within its turn, "" if no run did. Raises NestedTooDeep if more than `most` runs are
     above this one."""
     above = start.env.get("CRU_DEPTH", "")
     depth = int(above) - 1 if above.isdecimal() else 0

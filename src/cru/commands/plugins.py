@@ -15,7 +15,7 @@ NONE = "there are no plugins; `cru plugin new NAME` makes one, for the next sess
 
 
 async def plugin(context: CommandContext, words: str) -> CommandResult:
-    """Raises BadCommand, NoPlugin, StaysLoaded, and PluginFailed with the traceback as its hint."""
+    """Raises BadCommand, UnknownPlugin, PluginInUse, and PluginFailed with the traceback as its hint."""
     verb, *names = words.split() or ["list"]
     if verb not in VERBS:
         from cru.config.closest import did_you_mean

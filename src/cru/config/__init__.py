@@ -1,1 +1,1 @@
-"""Settings: layers, positions, checks. `read_layer`, `environment_layer`, `restrict` and `merge` are the way in."""
+"""Settings: layers, positions, checks. `read_layer`, `environment_layer`, `restrict_untrusted` and `merge_layers` are the way in."""

@@ -75,7 +75,7 @@ class Layer(Struct, frozen=True):
 
 def read_layer(name: str, path: Path) -> Layer | None:
     """The layer in this TOML file, None if there is no such file. Raises ConfigError with file, line and column if it is not
-    TOML, not UTF-8, or cannot be read. An untrusted project's layer must go through `restrict`."""
+    TOML, not UTF-8, or cannot be read. An untrusted project's layer must go through `restrict_untrusted`."""
     try:
         data = read_regular(path, MOST)
     except (FileNotFoundError, NotADirectoryError):
@@ -110,7 +110,7 @@ def _parse(text: str, path: Path) -> dict[str, object]:
 
 
 def environment_layer(env: Mapping[str, str], others: Iterable[str] = OTHERS) -> Layer:
-    """The layer of the CRU_* variables: CRU_MODEL sets `model`. An empty variable counts as unset; `merge` reports the ones
+    """The layer of the CRU_* variables: CRU_MODEL sets `model`. An empty variable counts as unset; `merge_layers` reports the ones
     that no scalar setting has."""
     data = {key[len(PREFIX) :].lower(): value for key, value in env.items() if key.startswith(PREFIX) and value}
     for name in others:

@@ -74,7 +74,7 @@ def format_time(seconds: int | None) -> str:
 
 
 def encode(entry: Entry) -> bytes:
-    """One line with its newline. Raises UnicodeEncodeError for text that no JSON file can hold; see `mend`."""
+    """One line with its newline. Raises UnicodeEncodeError for text that no JSON file can hold; see `replace_surrogates`."""
     e = entry
     line = _EntryLine(
         e.id, e.timestamp, e.from_, e.to, e.content, e.entry_type, e.role, e.tool_call_id, e.metadata, e.flow_control
@@ -152,7 +152,7 @@ def role_of(entry: Entry) -> str:
 
 
 ANCHORS = frozenset({ANCHOR, _CREATED, _ARCHIVAL, _COMPACTION})
-"""Types of entries that `kept_by` may find to be anchors."""
+"""Types of entries that `anchor_keeps` may find to be anchors."""
 
 
 def anchor_keeps(entry: Entry) -> Collection[str] | None:

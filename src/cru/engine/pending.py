@@ -34,7 +34,7 @@ class PendingContext(Struct):
 
 
 def context_texts(parts: Parts, answer: Answer) -> list[str]:
-    """Context in order, then one block that names the context files (docs/events.md, "The answer"); no file is read."""
+    """Context in order, then one block that names the context files (docs/events.md, "What it answers"); no file is read."""
     if not answer.context_files:
         return list(answer.context)
     names = list(_project_files(parts, answer.context_files))

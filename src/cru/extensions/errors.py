@@ -5,8 +5,8 @@ ExtensionError
 ├── BadManifest    a manifest that cannot be read or breaks a rule
 ├── CommandFailed  a plugin's command failed, or said so
 ├── HookFailed     a hook of a program came to nothing
-├── NoPlugin       there is none of that name
-└── StaysLoaded    another plugin depends on it
+├── UnknownPlugin  there is none of that name
+└── PluginInUse    another plugin depends on it
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ def check_type_word(host: Host, what: str, word: str, known: Iterable[str]) -> N
 
 def check_plugin_table(host: Host, table: Mapping[str, object], spell: Callable[[str], str] = str) -> None:
     """The table that a plugin returned, or its module: it may hold anything, so only what is nearly a known name and of its kind is
-    told. `said` has values, or the names of their types in Lua."""
+    told. `table` has values, or the names of their types in Lua."""
     for key in sorted(map(str, table)):
         kind = _type_name(table[key])
         known = TABLES if kind == "table" else FUNCTIONS if kind == "function" else ()

@@ -220,7 +220,7 @@ _REASONS = {
 
 
 class AnthropicReply:
-    """One reply. See exchange.Reader."""
+    """One reply. See exchange.ReplyReader."""
 
     def __init__(self, facts: RequestFacts) -> None:
         self._facts = facts

@@ -191,7 +191,7 @@ _CALL_REASONS = ("stop", "function_call", "tool_calls")
 
 
 class OpenAIReply:
-    """One reply. See exchange.Reader."""
+    """One reply. See exchange.ReplyReader."""
 
     def __init__(self, facts: RequestFacts) -> None:
         self._facts = facts

@@ -1,4 +1,4 @@
-"""What a tool call may do: rules, modes, the gate, grants, trust. `gate.Gate.judge` decides; `asker.Asker` asks a person.
+"""What a tool call may do: rules, modes, the gate, grants, trust. `gate.Gate.judge` decides; `gate.Asker` asks a person.
 
 What can go wrong with permissions themselves. A refused call is no error: it is a Verdict.
 """

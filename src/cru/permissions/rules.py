@@ -206,7 +206,7 @@ LONGEST = 300
 
 
 def suggest_rule(call: JudgedCall, places: PathRoots) -> str:
-    """The rule in the writing of `rules.parse`, "" if none should be stored."""
+    """The rule in the writing of `parse_rule`, "" if none should be stored."""
     if call.kind in ("read", "write"):
         return _path_rule(call, places)
     if call.paths:

@@ -65,7 +65,7 @@ class LayerRules(Struct, frozen=True):
 
 
 def layer_rules(layers: Iterable[Layer]) -> tuple[LayerRules, ...]:
-    """The rules by layer, out of layers that `merge` has accepted; layers without rules are left out."""
+    """The rules by layer, out of layers that `merge_layers` has accepted; layers without rules are left out."""
     return tuple(
         LayerRules(layer.name, convert(layer.data["permissions"], RuleLists), layer.file)
         for layer in layers

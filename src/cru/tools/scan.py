@@ -63,7 +63,7 @@ def main() -> None:
 
 
 def searched_files(job: SearchJob, stop: Callable[[], bool] = never) -> Iterator[tuple[str, Path]]:
-    """(the name to print, the file). Raises Stopped when `stop()` is true."""
+    """(the name to print, the file). Raises WalkStopped when `stop()` is true."""
     path = Path(os.path.realpath(os.path.join(job.root, job.path)))
     if path.is_file():
         yield job.path, path

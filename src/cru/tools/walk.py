@@ -30,7 +30,7 @@ def deadline(seconds: float) -> Callable[[], bool]:
 def walk(
     start: Path, root: Path, stop: Callable[[], bool] = never
 ) -> Iterator[tuple[tuple[str, ...], os.DirEntry[str]]]:
-    """(names below `start`, entry) of every file; links are given, but not followed. Raises Stopped when `stop()` is true.
+    """(names below `start`, entry) of every file; links are given, but not followed. Raises WalkStopped when `stop()` is true.
 
     Folders that cannot be read are passed over.
     """

@@ -1,10 +1,13 @@
 """The root of every error that a user may see. Each room derives its own tree from CruError.
 
 CruError
-├── ConfigError      (config)       ├── ModelError       (models)
-├── ContextError     (contexts)     ├── ToolError        (tools)
+├── ConfigError      (config)       ├── ContextError     (contexts)
+├── NetError         (net)          ├── ModelError       (models)
 ├── EventError       (events)       ├── PermissionsError (permissions)
-└── EngineError      (engine)       └── UsageError       (faces)
+├── StartError       (process)      ├── ToolError        (tools)
+├── EngineError      (engine)       ├── ExtensionError   (extensions)
+├── NamespaceError   (namespace)    ├── HookError        (extensions/hooks)
+└── CommandError     (commands)
 """
 
 from __future__ import annotations

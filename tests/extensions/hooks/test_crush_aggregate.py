@@ -1,6 +1,6 @@
 """A1 to A16 of Crush's own tests: what several hooks of one call come to, composed by the bus.
 
-Where Crush keeps the context of a denied call and never shows it, the bus drops it (docs/events.md, "The answer"). An empty
+Where Crush keeps the context of a denied call and never shows it, the bus drops it (docs/events.md, "What it answers"). An empty
 merged input is, with us, a call whose arguments nobody changed.
 """
 

@@ -3,7 +3,7 @@
 The model then sees the summary (a section of the system prompt) and the kept entries. A leg that is under way goes on
 afterwards and answers its prompt. chibi 0.4 and 0.10 return without answering, and drop what they compact; that is not copied.
 
-Here is what every leg needs; the work itself (`work`, `units`, `choice`) is loaded when there is some.
+Here is what every leg needs; the work itself (`run`, `units`, `choice`) is loaded when there is some.
 """
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ class LegFacts(Struct):
         return self._dispatches[key]
 
     def observe(self, event: Event) -> None:
-        """Keep what an event of `Observed` says."""
+        """Keep what an event of `ObservedFact` says."""
         match event.payload:
             case LegStarted(fuel=fuel):
                 self.fuel = fuel

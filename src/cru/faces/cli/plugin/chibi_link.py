@@ -18,7 +18,7 @@ class ForeignLink(CruError):
 
 
 def make_link(home: Path) -> int:
-    """Make the link, if it is not there. Raises NotOurs and OSError."""
+    """Make the link, if it is not there. Raises ForeignLink and OSError."""
     link = _link()
     if _is_home(link, home):
         show(f"{link} is {home} already")
@@ -39,7 +39,7 @@ def make_link(home: Path) -> int:
 
 
 def remove_link(home: Path) -> int:
-    """Remove our link, and nothing else. Raises NotOurs and OSError."""
+    """Remove our link, and nothing else. Raises ForeignLink and OSError."""
     link = _link()
     if not link.is_symlink() and not link.exists():
         show(f"there is no {link}")

@@ -204,7 +204,7 @@ class PluginExists(CruError):
 
 def create_plugin(home: Path, name: str, kind: str) -> int:
     """Write the files, and say what to do next. `kind` is a language, or one and ` program`. Raises UsageProblem for a bad name or kind,
-    PluginThere and OSError."""
+    PluginExists and OSError."""
     if kind not in FILES:
         known = [language.removesuffix(PROGRAM) for language in FILES if language.endswith(PROGRAM)]
         raise UsageProblem(

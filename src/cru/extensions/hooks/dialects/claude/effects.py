@@ -131,7 +131,7 @@ def _on_question(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, fac
 
 
 def _differs(changed: dict[str, Any] | None, event: Event, facts: SessionFacts) -> bool:
-    """Whether other arguments are wanted than those that are asked facts."""
+    """Whether other arguments are wanted than those that are asked about."""
     if changed is None:
         return False
     tool, args = common.tool_name(event), common.tool_arguments(event)

@@ -54,7 +54,7 @@ _FOLDED = {name.lower(): name for name in SYNONYMS}
 SUBJECTS: dict[str, tuple[str, ...]] = {
     "turn:complete": ("done", "cancelled", "halted", "interrupted", "error"),
 }
-# Our tools → their kind in rules, and the argument that a rule's glob is facts.
+# Our tools → their kind in rules, and the argument that a rule's glob is about.
 DETAILS: dict[str, tuple[str, str]] = {
     "bash": ("shell", "command"), "fetch": ("fetch", "url"), "read": ("read", "file_path"), "ls": ("read", "path"),
     "glob": ("read", "path"), "grep": ("read", "path"), "write": ("write", "file_path"), "edit": ("write", "file_path"),
