@@ -11,7 +11,7 @@ import msgspec
 from msgspec import Struct
 from tests.kit.closing import close_later
 
-from cru.app import Built, Start, build
+from cru.app import SessionBundle, Start, build
 from cru.engine.session import Session
 from cru.engine.turn import LegResult
 from cru.events.answers import Answer
@@ -146,7 +146,7 @@ class World:
             path / "home", "main", {"PATH": "/usr/bin:/bin", "HOME": str(path)}, path / "project", path / "project",
             overrides,
         )  # fmt: skip
-        self.built: Built = build(start, extensions=extensions, watch=self._watch, **more)
+        self.built: SessionBundle = build(start, extensions=extensions, watch=self._watch, **more)
         close_later(self.built.close)
         self._record()
 

@@ -6,7 +6,7 @@ import msgspec
 from tests.events.world import CALL, World
 
 from cru.events.answers import Answer, cancel, transform
-from cru.events.journal import Heard, SkipKind, SkipReason
+from cru.events.journal import HandlerRecord, SkipKind, SkipReason
 from cru.events.stamp import Event
 
 MISMATCH = SkipReason(SkipKind.MISMATCH, "bash")
@@ -73,9 +73,11 @@ def test_nobody_is_asked_after_the_chain_has_ended() -> None:
 
 
 def test_lines_of_older_and_later_versions_are_read() -> None:
-    older = msgspec.json.decode(b'{"owner": "a", "skipped": "not a PreToolUse"}', type=Heard)
+    older = msgspec.json.decode(b'{"owner": "a", "skipped": "not a PreToolUse"}', type=HandlerRecord)
     assert (older.skipped, older.skip) == ("not a PreToolUse", None)
-    later = msgspec.json.decode(b'{"owner": "a", "skipped": "?", "skip": {"kind": "from tomorrow"}}', type=Heard)
+    later = msgspec.json.decode(
+        b'{"owner": "a", "skipped": "?", "skip": {"kind": "from tomorrow"}}', type=HandlerRecord
+    )
     assert later.skip is not None and later.skip.kind is SkipKind.UNKNOWN
     kinds = [kind for kind in SkipKind if kind is not SkipKind.UNKNOWN]
     assert all(SkipReason(kind, "x").text for kind in kinds)

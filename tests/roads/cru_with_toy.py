@@ -23,7 +23,7 @@ from cru.faces.cli.entry import run_and_exit
 def queued(text: str) -> None:
     from cru.faces.cli import session_run
 
-    def build(*args: Any, **named: Any) -> app.Built:
+    def build(*args: Any, **named: Any) -> app.SessionBundle:
         built = app.build(*args, **named)
         waiting = [text]
 

@@ -15,7 +15,7 @@ from cru.app.start import (
     Start,
     hooks_where,
     load_settings,
-    parent,
+    parent_context,
     plugin_places,
     project_root,
 )
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from cru.extensions.manager import Extensions
 
 
-class Built(Struct):
+class SessionBundle(Struct):
     """A session ready to run, and what a face may want to look at.
 
     close: ends the session's hold on connections and files
@@ -68,17 +68,17 @@ def build(
     asker: Asker | None = None,
     command: str = "cru",
     watch: Callable[[Bus], None] | None = None,
-) -> Built:
+) -> SessionBundle:
     """Build a session. `watch` may subscribe to the stream before anything is published on it. Raises CruError."""
     settings, layers, notices = load_settings(start)
     context_settings = settings.of(ContextSettings)
-    parent_name = parent(start, settings.of(EngineSettings).max_nested_runs)
+    parent_name = parent_context(start, settings.of(EngineSettings).max_nested_runs)
     home = Home(start.home, context_settings)
     problems = home.prepare()
     store = home.open(start.context)
     bus = wiring.make_bus(store, watch)
     _warn(bus, (*(_placed(start.home, p) for p in problems), *notices))
-    redact = wiring.take_keys(settings, start.env)
+    redact = wiring.remove_keys_from_env(settings, start.env)
     journal, trace = wiring.open_records(bus, store, redact)
     models = ModelPool(bus, settings.of(ModelSettings), start.env, start.home / "models")
     gate, grant_problems = wiring.build_gate(start, settings, layers, store)
@@ -97,12 +97,12 @@ def build(
     _warn(bus, (*bus.registry.problems, *parts.tools.problems, *grant_problems))
     store.attend(command)
     close = wiring.make_close(models, store, journal, trace)
-    built = Built(Session(parts, command), settings, home, store, close, plugins)
+    built = SessionBundle(Session(parts, command), settings, home, store, close, plugins)
     parts.commands = Commands(lambda: built_in_commands(built, models))
     return built
 
 
-def built_in_commands(built: Built, models: ModelPool) -> Iterable[Command]:
+def built_in_commands(built: SessionBundle, models: ModelPool) -> Iterable[Command]:
     """They are loaded when the first command is typed."""
     from cru.commands.builtin import built_in
     from cru.commands.context import CommandContext, NoFace
@@ -123,6 +123,6 @@ def _placed(home: Path, problem: LogProblem) -> str:
 
 
 __all__ = [
-    "SETTINGS", "BadExtension", "Built", "FaceSettings", "Start", "build", "hooks_where", "load_settings", "plugin_places",
+    "SETTINGS", "BadExtension", "SessionBundle", "FaceSettings", "Start", "build", "hooks_where", "load_settings", "plugin_places",
     "project_root",
 ]  # fmt: skip

@@ -117,9 +117,9 @@ def _models_layer(home: Path) -> Layer | None:
     return read_layer("user", home / "models.toml")
 
 
-def parent(start: Start, most: int) -> str:
-    """The context of the run that started this one from within its turn, "" if no run did. Raises NestedTooDeep if more than `most` runs are
-    above this one."""
+def parent_context(start: Start, most: int) -> str:
+    """The context of the run that started this one from within its turn, "" if no run did. Raises NestedTooDeep if more than `most`
+    runs are above this one."""
     above = start.env.get("CRU_DEPTH", "")
     depth = int(above) - 1 if above.isdecimal() else 0
     if depth > most:

@@ -249,7 +249,7 @@ def session_services(models: ModelPool, settings: Settings, asker: Asker | None)
     )
 
 
-def take_keys(settings: Settings, env: Mapping[str, str]) -> Redact:
+def remove_keys_from_env(settings: Settings, env: Mapping[str, str]) -> Redact:
     """What takes the keys out of records; None if there are none. `env` has them: code that runs in this process need not see them."""
     from cru.models.providers import KEY_VARIABLES, secrets
 

@@ -32,7 +32,7 @@ REFUSALS = {
     FailureKind.ERROR: "Refused because of an error: {reason}",
 }
 HUMAN = "human"
-NOT_THERE = "nobody can be asked here; run cru on a terminal"
+NOBODY_TO_ASK = "nobody can be asked here; run cru on a terminal"
 
 
 class PermissionDecision(Struct, frozen=True):
@@ -165,7 +165,9 @@ async def _decide_by_person(
         return PermissionDecision("error", FailureKind.ERROR, f"the question could not be asked: {error}")
     if reply is None:
         way = (
-            NOT_THERE if by_hook else allow_hint(question.name, rule, question.kind, verdict, parts.gate.settings_file)
+            NOBODY_TO_ASK
+            if by_hook
+            else allow_hint(question.name, rule, question.kind, verdict, parts.gate.settings_file)
         )
         return PermissionDecision("policy", FailureKind.POLICY, f"{verdict.why}; {way}")
     if reply.choice == "no":

@@ -6,9 +6,12 @@ import asyncio
 import functools
 from collections.abc import Awaitable, Coroutine
 from contextvars import ContextVar, copy_context
+from copy import deepcopy
 from typing import Any, TypeVar
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from cru.events import BadAnswer, TooSlow
 from cru.events.answers import PASS, Answer
@@ -27,11 +30,11 @@ class LastSlowStep:
     at = 0.0
 
 
-async def finish(handler: Handler, raw: Any) -> Answer:
+async def await_answer(handler: Handler, raw: Any) -> Answer:
     """Wait for what a handler returned, if it is to be waited for. Raises BadAnswer, TooSlow, and what the handler raises."""
     if hasattr(raw, "__await__"):
         raw = await _within(handler, raw)
-    return checked(raw)
+    return validate_answer(raw)
 
 
 async def in_thread(handler: Handler, event: Event) -> Answer:
@@ -62,10 +65,10 @@ async def in_thread(handler: Handler, event: Event) -> Answer:
     value, error = await _within(handler, done)
     if error is not None:
         raise error
-    return await finish(handler, value)
+    return await await_answer(handler, value)
 
 
-def checked(raw: Any) -> Answer:
+def validate_answer(raw: Any) -> Answer:
     """The answer, read as if it came over a wire: every field has its type, and nothing in it belongs to the handler any
     more. Raises BadAnswer."""
     if raw is None or raw is PASS:
@@ -83,7 +86,7 @@ def checked(raw: Any) -> Answer:
     return answer
 
 
-def described(raised: BaseException) -> str:
+def describe_error(raised: BaseException) -> str:
     """What went wrong, on one line where possible, for people and the journal."""
     if isinstance(raised, CruError):
         return f"{raised.message} ({raised.hint})" if raised.hint else raised.message
@@ -200,3 +203,32 @@ def check() -> None:
     now was asked to end."""
     if is_over():
         raise asyncio.CancelledError
+
+
+# payloads for handlers -----------------------------------------------------------------------------------------------------------
+
+_FIXED = frozenset({str, int, float, bool, type(None)})
+# Fields that can be changed in place, by payload; filled as payloads are met.
+_OPEN: dict[type[Struct], tuple[str, ...]] = {}
+
+
+def copy_payload(payload: Struct) -> Struct:
+    """The payload with copies of whatever can be changed in place: only an answer changes an event, never a side effect."""
+    kind = type(payload)
+    fields = _OPEN.get(kind)
+    if fields is None:
+        hints = kind.__annotations__
+        fields = _OPEN[kind] = tuple(
+            f for f in kind.__struct_fields__ if str(hints[f]).startswith(("dict", "Any", "list"))
+        )
+    return replace(payload, **{field: _copied(getattr(payload, field)) for field in fields}) if fields else payload
+
+
+def _copied(value: Any) -> Any:
+    """deepcopy, at a tenth of the price for tables of texts and numbers."""
+    kind = type(value)
+    if kind in _FIXED:
+        return value
+    if kind is dict and _FIXED.issuperset(map(type, value.values())):
+        return value.copy()
+    return deepcopy(value)

@@ -11,10 +11,18 @@ from msgspec.structs import replace
 
 from cru.events import BadAnswer
 from cru.events.answers import PASS, STRENGTH, Answer, add, apply, stopped, strength
-from cru.events.calling import SLOW, LastSlowStep, checked, described, finish, from_outside, in_thread
+from cru.events.calling import (
+    SLOW,
+    LastSlowStep,
+    await_answer,
+    copy_payload,
+    describe_error,
+    from_outside,
+    in_thread,
+    validate_answer,
+)
 from cru.events.catalog import EventRow
-from cru.events.journal import Heard, SkipReason
-from cru.events.payloads import detached
+from cru.events.journal import HandlerRecord, SkipReason
 from cru.events.registry import Group, Handler, HandlerFunction
 from cru.events.stamp import FRAME, DispatchBudget, Event, Frame, Stamp
 from cru.events.stream import Stream
@@ -63,7 +71,7 @@ class Chain:
         self.row = row
         self.stamp = stamp
         self.payload = payload
-        self.heard: list[Heard] = []
+        self.heard: list[HandlerRecord] = []
         self.contributions: list[Contribution] = []
         self.edits: list[tuple[str, str]] = []
         self.stopped_by = ""
@@ -74,7 +82,9 @@ class Chain:
         self._allows: dict[str, Group] = {}
 
     def skip(self, handler: Handler, reason: SkipReason) -> None:
-        heard = Heard(handler.owner, handler.where, handler.id, skipped=reason.text, skip=reason, hook=handler.hook)
+        heard = HandlerRecord(
+            handler.owner, handler.where, handler.id, skipped=reason.text, skip=reason, hook=handler.hook
+        )
         self.heard.append(heard)
 
     def folded(self) -> Answer:
@@ -120,7 +130,7 @@ class Chain:
 
     async def _call(self, handler: Handler, payload: Struct) -> _HandlerRun:
         copies = getattr(handler.call, "copies", False)
-        event = Event(self.row, self.stamp, payload if copies else detached(payload))
+        event = Event(self.row, self.stamp, payload if copies else copy_payload(payload))
         frame = self._frame
         below = frame.below or DispatchBudget()
         inner = Frame(frame.owners | {handler.owner}, frame.depth + 1, self.stamp.dispatch_seq, frame.purpose, below)
@@ -130,11 +140,11 @@ class Chain:
         try:
             raw = in_thread(handler, event) if handler.thread else handler.call(event)
             plain = raw is None or isinstance(raw, Answer)
-            answer = checked(raw) if plain else await finish(handler, raw)
+            answer = validate_answer(raw) if plain else await await_answer(handler, raw)
         except BaseException as raised:  # the boundary around other people's code, sys.exit() too: reported below
             if from_outside(raised):
                 raise
-            error = described(raised)
+            error = describe_error(raised)
             refuses = isinstance(raised, BadAnswer) and raised.refuses
         finally:
             FRAME.reset(token)
@@ -157,7 +167,7 @@ class Chain:
             at_fault = strength(failed) > strength(answer)
             answer = failed if at_fault else answer
             self.heard.append(
-                Heard(
+                HandlerRecord(
                     handler.owner, handler.where, handler.id, ms, "", error, answer, tuple(rejected), hook=handler.hook
                 )
             )

@@ -58,7 +58,7 @@ class SkipReason(Struct, frozen=True, omit_defaults=True):
         return _SKIP_TEXTS[self.kind].format(self.detail)
 
 
-class Heard(Struct, frozen=True, omit_defaults=True):
+class HandlerRecord(Struct, frozen=True, omit_defaults=True):
     """What became of one candidate: it ran (`ms`, `answer`), was skipped or failed (`error`).
 
     skipped: why it was not called, in words
@@ -92,7 +92,7 @@ class JournalLine(Struct, frozen=True, omit_defaults=True):
     ident: str = ""
     ref: str = ""
     call: str = ""
-    heard: tuple[Heard, ...] = ()
+    heard: tuple[HandlerRecord, ...] = ()
     decision: str = "none"
     reason: str = ""
     changed: dict[str, Any] = {}

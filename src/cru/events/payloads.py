@@ -5,12 +5,10 @@ Durations are milliseconds. A field that handlers may change is listed in the ca
 
 from __future__ import annotations
 
-from copy import deepcopy
 from enum import StrEnum
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from cru.values.messages import Message, Span, ToolCall, Usage
 
@@ -369,30 +367,3 @@ class Custom(Struct, frozen=True):
 
     name: str
     data: Any = None
-
-
-_FIXED = frozenset({str, int, float, bool, type(None)})
-# Fields that can be changed in place, by payload; filled as payloads are met.
-_OPEN: dict[type[Struct], tuple[str, ...]] = {}
-
-
-def detached(payload: Struct) -> Struct:
-    """The payload with copies of whatever can be changed in place: only an answer changes an event, never a side effect."""
-    kind = type(payload)
-    fields = _OPEN.get(kind)
-    if fields is None:
-        hints = kind.__annotations__
-        fields = _OPEN[kind] = tuple(
-            f for f in kind.__struct_fields__ if str(hints[f]).startswith(("dict", "Any", "list"))
-        )
-    return replace(payload, **{field: _copied(getattr(payload, field)) for field in fields}) if fields else payload
-
-
-def _copied(value: Any) -> Any:
-    """deepcopy, at a tenth of the price for tables of texts and numbers."""
-    kind = type(value)
-    if kind in _FIXED:
-        return value
-    if kind is dict and _FIXED.issuperset(map(type, value.values())):
-        return value.copy()
-    return deepcopy(value)

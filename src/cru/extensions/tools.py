@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 from msgspec import Struct
 
-from cru.events.calling import described, from_outside
+from cru.events.calling import describe_error, from_outside
 from cru.extensions import unknown_keys
 from cru.extensions.errors import PluginFailed
 from cru.namespace.host import HOST, Host, NamespaceError
@@ -181,7 +181,7 @@ class PluginTool:
         except BaseException as raised:  # the boundary around an object of a plugin that is looked at
             if from_outside(raised):
                 raise
-            raise ToolError(f"what it returned cannot be read: {described(raised)}") from raised
+            raise ToolError(f"what it returned cannot be read: {describe_error(raised)}") from raised
 
 
 def _to_result(value: object) -> ToolResult:

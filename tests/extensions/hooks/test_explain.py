@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cru.events.answers import Answer, Change
-from cru.events.journal import Heard, JournalLine
+from cru.events.journal import HandlerRecord, JournalLine
 from cru.extensions.hooks.dialects import load_dialects
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks
@@ -34,7 +34,7 @@ REWRITE = Answer(changes=(Change("args", "set", {}),))
 
 
 def line(*answers: tuple[str, Answer], decision: str = "none", reason: str = "", changed: bool = False) -> JournalLine:
-    heard = tuple(Heard(owner, answer=answer) for owner, answer in answers)
+    heard = tuple(HandlerRecord(owner, answer=answer) for owner, answer in answers)
     fields: dict[str, object] = {"args": {}} if changed else {}
     return JournalLine(
         1, 0.0, "tool:before_call", "s", "r", heard=heard, decision=decision, reason=reason, changed=fields

@@ -14,7 +14,7 @@ from types import CodeType, ModuleType
 from typing import Any, NoReturn
 
 from cru.events import CancelledItself, EventError
-from cru.events.calling import cancels, described, from_outside
+from cru.events.calling import cancels, describe_error, from_outside
 from cru.events.cancellable import run_cancellable, taken_back
 from cru.extensions import unknown_keys
 from cru.extensions.commands import add_commands, start_services
@@ -66,14 +66,14 @@ class PythonPlugins:
         except PluginFailed:
             raise
         except PluginRaised as error:
-            raise PluginFailed(described(error)) from error.__cause__
+            raise PluginFailed(describe_error(error)) from error.__cause__
         except EventError as error:
             raise PluginFailed(error.message, error.hint) from error
         except BaseException as error:  # the boundary around a plugin's code: reported with its place
             if _from_outside(error):
                 raise
             place = _place_of_error(error, str(plugin.folder), str(plugin.files[0]) if plugin.files else name)
-            raise PluginFailed(f"{place}: {described(error)}") from error
+            raise PluginFailed(f"{place}: {describe_error(error)}") from error
 
 
 class _ModuleLoader(SourceFileLoader):
@@ -163,7 +163,7 @@ def _from_outside(error: BaseException) -> bool:
 
 def _failure(error: BaseException, folder: str, otherwise: str = "") -> PluginRaised:
     place = _place_of_error(error, folder, otherwise)
-    text, hint = (error.message, error.hint) if isinstance(error, CruError) else (described(error), "")
+    text, hint = (error.message, error.hint) if isinstance(error, CruError) else (describe_error(error), "")
     return PluginRaised(f"{place}: {text}" if place else text, hint)
 
 

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 import cru
 from cru.events import NotYours
-from cru.events.calling import described
+from cru.events.calling import describe_error
 from cru.events.stream import Stream
 from cru.namespace.callbacks import CANCEL_SECONDS
 from cru.namespace.host import HOST, Host, Plugin
@@ -82,7 +82,7 @@ class StrayTasks:
             loop.default_exception_handler(context)
             return
         who = f"{owner} ({place})" if owner else "a plugin"
-        self._stream.warn(f"{who}: a task of its own failed: {described(error)}", owner)
+        self._stream.warn(f"{who}: a task of its own failed: {describe_error(error)}", owner)
 
     def _find_owner(self, error: BaseException) -> tuple[str, str]:
         """The plugin, and its last line on the way to the error; ("", "") if none is on it."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 
-from cru.events.calling import described, from_outside
+from cru.events.calling import describe_error, from_outside
 from cru.events.cancellable import run_cancellable
 from cru.extensions.testing.report import TestFailure, TestReport
 
@@ -50,11 +50,11 @@ async def _run_test(name: str, function: Callable[..., object], file: Path) -> T
 def _failure(name: str, file: Path, raised: BaseException) -> TestFailure:
     """With the last line of the file itself on the way to the error."""
     if isinstance(raised, SyntaxError) and raised.filename == str(file):
-        return TestFailure(name, "", described(raised), str(file), raised.lineno or 0)
+        return TestFailure(name, "", describe_error(raised), str(file), raised.lineno or 0)
     frames = [frame for frame in traceback.extract_tb(raised.__traceback__) if frame.filename == str(file)]
     if not frames:
-        return TestFailure(name, "", described(raised), str(file))
-    text = described(raised)
+        return TestFailure(name, "", describe_error(raised), str(file))
+    text = describe_error(raised)
     return TestFailure(
         name, "", text if str(raised) else f"{text}: {frames[-1].line}", str(file), frames[-1].lineno or 0
     )

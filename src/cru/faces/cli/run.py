@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from cru.events.payloads import Attachment
 
 # Operations that only say how this run works: a chat may follow them.
-HOW = ("-C", "-U")
+RUN_OPTION_FLAGS = ("-C", "-U")
 
 
 class FlagResults(NamedTuple):
@@ -58,7 +58,7 @@ def run(parsed: Parsed) -> int:
         from cru.faces.cli.session_run import announce
 
         announce(start_of(parsed, results.name), parsed, events)
-    if quiet or any(flag.short not in HOW for flag, _ in parsed.operations()):
+    if quiet or any(flag.short not in RUN_OPTION_FLAGS for flag, _ in parsed.operations()):
         return _farewell(parsed, results.code)
     return _chat(parsed, results.name)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from cru.app import Built, FaceSettings, Start, build
+from cru.app import FaceSettings, SessionBundle, Start, build
 from cru.engine.commands import split_command
 from cru.engine.session import Session
 from cru.engine.turn import LegResult, PromptSource
@@ -51,17 +51,17 @@ class PromptRequest(NamedTuple):
     literal: bool = False
 
 
-class OpenRun(NamedTuple):
+class RunningSession(NamedTuple):
     """A session that is built, and the signals that end it."""
 
-    built: Built
+    built: SessionBundle
     signals: SignalHandlers
 
 
 @asynccontextmanager
 async def open_run(
     start: Start, parsed: Parsed, face: TextFace | JsonFace, command: str = ""
-) -> AsyncIterator[OpenRun]:
+) -> AsyncIterator[RunningSession]:
     """Build a session for the block; afterwards its end is announced and every connection closed. `command`: what
     others are told who find the context held."""
     built = build(start, asker=_asker_for(parsed), command=command or f"cru -C {start.context}", watch=face.watch)
@@ -69,7 +69,7 @@ async def open_run(
     end_startup()
     signals = SignalHandlers(built.session)
     try:
-        yield OpenRun(built, signals)
+        yield RunningSession(built, signals)
     finally:
         signals.remove()
         await built.session.close()
@@ -78,7 +78,7 @@ async def open_run(
 
 
 @asynccontextmanager
-async def open_session(start: Start, warn: Callable[[Notice], None] | None = None) -> AsyncIterator[Built]:
+async def open_session(start: Start, warn: Callable[[Notice], None] | None = None) -> AsyncIterator[SessionBundle]:
     """Build a session for the block, without a face and without a turn. `warn` hears of what is not merely information."""
 
     def tell(item: Published[Notice]) -> None:
@@ -158,7 +158,7 @@ async def _inbox_turn(session: Session, request: PromptRequest) -> LegResult:
         return await session.run() or LegResult("done")
 
 
-def _command_face(built: Built) -> CliFace:
+def _command_face(built: SessionBundle) -> CliFace:
     from cru.faces.cli.command_face import CliFace
 
     return CliFace(built.store)

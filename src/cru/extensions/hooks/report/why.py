@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from msgspec import Struct, field
 
 from cru.events.answers import strength
-from cru.events.journal import Heard, JournalLine, SkipKind, SkipReason
+from cru.events.journal import HandlerRecord, JournalLine, SkipKind, SkipReason
 from cru.extensions.hooks.inventory import HookInventory
 from cru.extensions.hooks.model.entry import HookEntry, hook_id
 from cru.extensions.hooks.model.status import Activation, EntryStatus
@@ -157,7 +157,7 @@ class _TurnExplainer:
             self._fired.add(firing.id)
         yield from unfinished.values()
 
-    def _belongs(self, line: JournalLine, heard: Heard) -> bool:
+    def _belongs(self, line: JournalLine, heard: HandlerRecord) -> bool:
         """Whether a dispatch tells of this handler; if not, what is said of it in the end is counted."""
         if _is_of_program(heard):
             return self._count_program(line, heard)
@@ -173,14 +173,14 @@ class _TurnExplainer:
         self._skipped.setdefault(id, Counter())[self._skip_text(line, heard)] += 1
         return not _is_other_event(heard.skip)
 
-    def _count_program(self, line: JournalLine, heard: Heard) -> bool:
+    def _count_program(self, line: JournalLine, heard: HandlerRecord) -> bool:
         if self._query.program not in ("", heard.hook):
             return False
         text = self._skip_text(line, heard) if heard.skipped else ""
         self._programs.setdefault((heard.owner, heard.hook, _file_of(heard)), Counter())[text] += 1
         return not _is_other_event(heard.skip)
 
-    def _handler(self, line: JournalLine, heard: Heard) -> HookExplanation:
+    def _handler(self, line: JournalLine, heard: HandlerRecord) -> HookExplanation:
         if _is_of_program(heard):
             return self._program(line, heard)
         id = hook_id(heard.owner)
@@ -199,7 +199,7 @@ class _TurnExplainer:
         hook.ms, hook.exit, hook.decision = firing.ms, firing.exit, firing.decision
         return hook
 
-    def _program(self, line: JournalLine, heard: Heard) -> HookExplanation:
+    def _program(self, line: JournalLine, heard: HandlerRecord) -> HookExplanation:
         answer = heard.answer
         if heard.skipped:
             text = self._skip_text(line, heard)
@@ -226,7 +226,7 @@ class _TurnExplainer:
 
     # why not -----------------------------------------------------------------------------------------------------------------------
 
-    def _skip_text(self, line: JournalLine, heard: Heard) -> str:
+    def _skip_text(self, line: JournalLine, heard: HandlerRecord) -> str:
         """Why a handler was passed by; in the journal's own words if the line has no more, or if those say it best."""
         match heard.skip:
             case SkipReason(kind=SkipKind.OTHER_EVENT):
@@ -298,11 +298,11 @@ class _TurnExplainer:
         return f"{never or f'there was no {entry.event}'} in this turn"
 
 
-def _is_of_program(heard: Heard) -> bool:
+def _is_of_program(heard: HandlerRecord) -> bool:
     return heard.hook != ""
 
 
-def _file_of(heard: Heard) -> str:
+def _file_of(heard: HandlerRecord) -> str:
     """Where the program of a hook lies: behind it the journal has the hook."""
     return heard.where.removesuffix(f" {heard.hook}")
 
@@ -311,12 +311,12 @@ def _is_other_event(reason: SkipReason | None) -> bool:
     return reason is not None and reason.kind is SkipKind.OTHER_EVENT
 
 
-def _matters(heard: Heard) -> bool:
+def _matters(heard: HandlerRecord) -> bool:
     """Whether it is a hook, or a plugin's handler that decided something or failed."""
     return bool(hook_id(heard.owner) or heard.hook or heard.error or strength(heard.answer))
 
 
-def _spoken(heard: Heard) -> str:
+def _spoken(heard: HandlerRecord) -> str:
     if heard.error:
         return f"failed: {heard.error}"
     answer = heard.answer

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from cru.events import registry
 from cru.events.answers import Answer, add
-from cru.events.calling import described, finish, in_thread
+from cru.events.calling import await_answer, describe_error, in_thread
 from cru.events.catalog import EventRow
 from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.cru.output import ENVELOPE, KEYS, describe_unknown_keys, read_object
@@ -60,7 +60,7 @@ class FunctionHook(CommandHook):
         try:
             result = await self._call(event)
         except Exception as raised:
-            text = described(raised)
+            text = describe_error(raised)
             result = runtime.redact(HookResult(failed=text))
             if isinstance(raised, FunctionRevoked):
                 result = replace(result, answer=deny_answer(self._entry, event))
@@ -88,7 +88,7 @@ class FunctionHook(CommandHook):
             raise BadFunction(matcher_error)
         handler = await self._load()
         with self._waiting():
-            answer = await (in_thread(handler, event) if handler.thread else finish(handler, handler.call(event)))
+            answer = await (in_thread(handler, event) if handler.thread else await_answer(handler, handler.call(event)))
         extras = self._extras.pop(event.stamp.dispatch_seq, HookResult())
         result = self._runtime.redact(replace(extras, answer=answer))
         if result.failed and not answer.stops:

@@ -10,7 +10,7 @@ from cru.app import Start
 from cru.faces.cli.console import complain
 from cru.faces.cli.event_loop import run_async
 from cru.faces.cli.flags import Parsed
-from cru.faces.cli.session_run import OpenRun, can_resume, exit_status, is_left_open, open_run
+from cru.faces.cli.session_run import RunningSession, can_resume, exit_status, is_left_open, open_run
 from cru.faces.cli.terminal.keyboard import input_mode, read_typed
 from cru.faces.cli.text_face import TextFace
 from cru.values.errors import CruError
@@ -52,7 +52,7 @@ class Chat:
     failed: with which exit status it would have ended a run, 0: it did not fail
     """
 
-    def __init__(self, run: OpenRun, face: TextFace, home: os.PathLike[str]) -> None:
+    def __init__(self, run: RunningSession, face: TextFace, home: os.PathLike[str]) -> None:
         from cru.faces.cli.chat.prompt import PromptLine
 
         self.unfinished, self.failed = False, 0

@@ -14,7 +14,7 @@ from cru.values.errors import CruError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cru.app import Built
+    from cru.app import SessionBundle
     from cru.namespace.fsm.machine import WorkflowMachine
 
 HELP = """\
@@ -88,7 +88,7 @@ async def _load(parsed: Parsed, reset: str = "") -> tuple[dict[str, WorkflowMach
         return machines, {name: record for name, record in saved.items() if name not in machines}
 
 
-def _reset(built: Built, name: str, known: set[str]) -> None:
+def _reset(built: SessionBundle, name: str, known: set[str]) -> None:
     from cru.namespace.fsm.record import save_record
     from cru.namespace.host import Host, Plugin, PluginSession
 

@@ -88,11 +88,11 @@ def _new(parsed: Parsed, args: CommandArguments, name: str, interpreter: str = "
 
 
 def _list(parsed: Parsed, as_json: bool) -> int:
-    from cru.app import Built
+    from cru.app import SessionBundle
     from cru.extensions.listing import format_row, plugin_rows
     from cru.extensions.manager import Extensions
 
-    async def work(built: Built, extensions: Extensions) -> list[dict[str, Any]]:
+    async def work(built: SessionBundle, extensions: Extensions) -> list[dict[str, Any]]:
         return plugin_rows(extensions)
 
     rows = with_plugins(parsed, work)

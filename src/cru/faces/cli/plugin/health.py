@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cru.app import Built
+from cru.app import SessionBundle
 from cru.extensions.loaded_plugin import LoadedPlugin
 from cru.extensions.manager import Extensions
 from cru.extensions.testing.health import HealthCheck, check
@@ -20,7 +20,7 @@ OFF = ("disabled", "untrusted")
 def check_health(parsed: Parsed, name: str) -> int:
     """Of one plugin, or of all that are on. 1 if something of it is an error. Raises UnknownPlugin."""
 
-    async def work(built: Built, extensions: Extensions) -> int:
+    async def work(built: SessionBundle, extensions: Extensions) -> int:
         session = extensions.session or PluginSession(built.session.parts, extensions.home)
         chosen = [plugin for plugin in extensions.plugins if name == plugin.name or not (name or plugin.is_off)]
         if name and not chosen:

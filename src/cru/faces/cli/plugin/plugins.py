@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, TypeVar
 
-from cru.app import Built, Start, load_settings, plugin_places
+from cru.app import SessionBundle, Start, load_settings, plugin_places
 from cru.config.closest import did_you_mean
 from cru.contexts.home import Home
 from cru.extensions.errors import UnknownPlugin
@@ -39,7 +39,7 @@ def unknown_plugin(name: str, known: Iterable[str]) -> UnknownPlugin:
     return UnknownPlugin(f"there is no plugin {name}", hint)
 
 
-def with_plugins(parsed: Parsed, work: Callable[[Built, Extensions], Awaitable[T]]) -> T:
+def with_plugins(parsed: Parsed, work: Callable[[SessionBundle, Extensions], Awaitable[T]]) -> T:
     """Load the plugins into a session in which no turn runs, and do something with them."""
     start = plugin_start(parsed)
 

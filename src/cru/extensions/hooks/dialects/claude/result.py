@@ -16,7 +16,7 @@ from cru.extensions.hooks.parsing.spill import spill_text
 
 STOPPED = "stopped by a hook"
 # Fields that change nothing here and that nobody has to know about at once: the journal names them.
-UNHEARD = (
+IGNORED_FIELDS = (
     "terminal_sequence",
     "session_title",
     "watch_paths",
@@ -119,4 +119,4 @@ def _answer(draft: AnswerDraft, context: list[str], read: ParsedClaudeOutput, fa
 
 def _unheard(read: ParsedClaudeOutput) -> list[str]:
     outputs = (read.output, read.specific)
-    return [key for key in UNHEARD if any(getattr(output, key, None) not in (None, False) for output in outputs)]
+    return [key for key in IGNORED_FIELDS if any(getattr(output, key, None) not in (None, False) for output in outputs)]
