@@ -42,9 +42,8 @@ class PluginFolders(Struct, frozen=True):
     config: Mapping[str, Any] = {}
 
     def find(self) -> tuple[list[DiscoveredPlugin], list[str]]:
-        """All plugins, those that are not to be loaded too (see `DiscoveredPlugin.loadable`), and what is odd about the rest. The first place of
-        a
-            name wins; one of an untrusted project takes no name from anybody."""
+        """All plugins, those that are not to be loaded too (see `DiscoveredPlugin.loadable`), and what is odd about the rest. The first
+        place of a name wins; one of an untrusted project takes no name from anybody."""
         problems: list[str] = []
         chosen: dict[str, DiscoveredPlugin] = {}
         project = project_plugins(self.home, self.root)
