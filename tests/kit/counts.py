@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-LIMIT = 15.0
+LIMIT = 60.0
 NAMES = ("blocks run", "blocks not run", "cases asserted", "cases listed")
 
 _counts = dict.fromkeys(NAMES, 0)
