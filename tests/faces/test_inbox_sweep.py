@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 from tests.kit import Call, Hang, HomeDir, Received, Reply, Step, cru, server, start
+from tests.kit.run import program
 
 MARK = "have come from other contexts"
 
@@ -205,3 +208,44 @@ def test_every_turn_has_the_key_of_the_environment(home: HomeDir) -> None:
         home.configure(f'model = "mock"\nbase_url = "{model.url}"\n')
         assert cru("-b", home=home, env={"CRU_API_KEY": "the-key"}).code == 0
         assert [request.headers.get("authorization") for request in model.requests] == ["Bearer the-key"] * 2
+
+
+COUNTING = """
+import os, threading
+from cru import on
+
+@on("turn:complete")
+def count(ctx, event):
+    with open({path!r}, "a") as file:
+        print(len(os.listdir("/proc/self/fd")), threading.active_count(), file=file)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counted by way of /proc")
+@pytest.mark.parametrize("is_remote", [False, True])
+def test_a_turn_leaves_no_descriptor_and_no_thread_behind(home: HomeDir, is_remote: bool) -> None:
+    counts = home.path / "counts"
+    (home.cru / "plugins").mkdir(parents=True)
+    (home.cru / "plugins" / "counting.py").write_text(COUNTING.format(path=str(counts)))
+    names = [f"ctx-{number:02}" for number in range(12)]
+    for name in names:
+        letter(home, name, f"task of {name}")
+    with server(answer) as model:
+        home.configure(url="http://models.example/v1" if is_remote else model.url)
+        run = cru("-b", home=home, env={"http_proxy": f"http://127.0.0.1:{model.port}"} if is_remote else None)
+    assert run.code == 0 and run.out.count("done: ") == len(names), run.err
+    figures = [tuple(map(int, line.split())) for line in counts.read_text().splitlines()]
+    assert len(figures) == len(names) and set(figures[1:]) == {figures[1]}, figures
+
+
+def test_more_inboxes_than_descriptors(home: HomeDir, tmp_path: Path) -> None:
+    limited = tmp_path / "limited"
+    limited.write_text(f'#!/bin/sh\nulimit -n 48\nexec {program()} "$@"\n')
+    limited.chmod(0o755)
+    names = [f"ctx-{number:02}" for number in range(40)]
+    for name in names:
+        letter(home, name, f"task of {name}")
+    with server(answer) as model:
+        home.configure(url=model.url)
+        run = cru("-b", home=home, script=limited)
+    assert (run.code, run.err) == (0, "") and run.out.count("done: ") == len(names)

@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.kit import Call, Done, Hang, HomeDir, Reply, Started, Status, cru, pty, server, start
+from tests.kit.run import program
 
 CHILDREN = "sh -c 'sleep 60 & echo $! >grandchild; wait' & echo $! >child; wait"
 
@@ -56,7 +57,12 @@ def test_while_the_model_answers_the_text_so_far_is_kept(home: HomeDir) -> None:
         assert cru("--resume", home=home).out == "the rest\n"
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+EXITS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+"""The exit status is 128 and the signal's number; all others end cru as they would end any program."""
+KILLS = [signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGXCPU]
+
+
+@pytest.mark.parametrize("number", [*EXITS, *KILLS])
 def test_while_a_tool_runs_its_children_and_theirs_go_too(home: HomeDir, number: int) -> None:
     with server([Reply(calls=[Call("bash", {"command": CHILDREN})])]) as model:
         home.configure(url=model.url)
@@ -65,7 +71,7 @@ def test_while_a_tool_runs_its_children_and_theirs_go_too(home: HomeDir, number:
             until(lambda: all(number_in(path) for path in pids))
             run.signal(number)
             done = run.wait()
-        assert done.code == 128 + number
+        assert done.code == (128 + number if number in EXITS else -number)
         ended_well(home, done)
         until(lambda: all(gone(number_in(path)) for path in pids))
     calls = [e["tool_call_id"] for e in home.log() if e["entry_type"] == "tool_call"]
@@ -190,3 +196,53 @@ def test_what_a_finished_command_left_running_lives_on(home: HomeDir) -> None:
     pid = number_in(home.project / "stays")
     assert pid and not gone(pid)
     os.kill(pid, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1])
+def test_what_is_ignored_from_the_start_stays_ignored(home: HomeDir, tmp_path: Path, number: int) -> None:
+    deaf = tmp_path / "deaf"
+    deaf.write_text(f'#!/bin/sh\ntrap "" {number}\nexec {program()} "$@"\n')
+    deaf.chmod(0o755)
+    with server([Hang("so far")]) as model:
+        home.configure(url=model.url)
+        with start("hi", home=home, script=deaf) as run:
+            run.wait_for("so far")
+            run.signal(number)
+            run.signal(signal.SIGTERM)
+            assert run.wait().code == 143
+
+
+def test_a_plugin_has_its_own_alarm(home: HomeDir) -> None:
+    source = (
+        "import signal\nfrom cru import on\nfrom pathlib import Path\n@on('message:received')\ndef f(ctx, event):\n"
+        "    signal.signal(signal.SIGALRM, lambda *_: Path('rang').touch())\n    signal.setitimer(signal.ITIMER_REAL, 0.01)\n"
+    )
+    (home.cru / "plugins").mkdir(parents=True)
+    (home.cru / "plugins" / "alarm.py").write_text(source)
+    with server([Hang("so far")]) as model:
+        home.configure(url=model.url)
+        with start("hi", home=home) as run:
+            run.wait_for("so far")
+            until((home.project / "rang").exists)
+            run.signal(signal.SIGTERM)
+            done = run.wait()
+    assert done.code == 143
+    ended_well(home, done)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGQUIT])
+def test_while_the_session_says_good_bye(home: HomeDir, number: int) -> None:
+    source = (
+        "import cru\nasync def teardown(cru):\n"
+        "    await cru.shell.exec('sh', ['-c', 'echo $$ >child; exec sleep 60'])\n"
+    )
+    (home.cru / "plugins").mkdir(parents=True)
+    (home.cru / "plugins" / "slow.py").write_text(source)
+    with server([Reply("fine")]) as model:
+        home.configure(url=model.url)
+        with start("hi", home=home) as run:
+            until(lambda: number_in(home.project / "child"))
+            run.signal(number)
+            done = run.wait()
+    assert done.code == (143 if number == signal.SIGTERM else -number) and done.out == "fine\n"
+    until(lambda: gone(number_in(home.project / "child")))

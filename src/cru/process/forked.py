@@ -101,8 +101,9 @@ def _limit_process(pipe: int) -> None:
     import resource
 
     signal.set_wakeup_fd(-1)
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGALRM):
-        signal.signal(number, signal.SIG_DFL)
+    for number in signal.valid_signals():
+        if callable(signal.getsignal(number)):  # one of Python's: nobody would run it
+            signal.signal(number, signal.SIG_DFL)
     signal.setitimer(signal.ITIMER_REAL, SECONDS)
     os.closerange(0, pipe)
     os.closerange(pipe + 1, os.sysconf("SC_OPEN_MAX"))  # a lock on a file, above all

@@ -33,7 +33,9 @@ cru.spawn(child)
 """
 
 
-@pytest.mark.parametrize(("number", "times", "code"), [(signal.SIGTERM, 1, 143), (signal.SIGINT, 2, 130)])
+@pytest.mark.parametrize(
+    ("number", "times", "code"), [(signal.SIGTERM, 1, 143), (signal.SIGINT, 1, 130), (signal.SIGINT, 2, 130)]
+)
 def test_a_call_that_never_returns_ends_with_the_process(tmp_path: Path, number: int, times: int, code: int) -> None:
     home = HomeDir(tmp_path / "home", tmp_path / "project")
     (home.cru / "plugins").mkdir(parents=True)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 class ExitStatus:
     """What the command ends with (docs/command-line.md); a signal ends it with 128 + its number."""
 
-    DONE, ERROR, USAGE, DENIED, HELD, NO_MODEL, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+    DONE, ERROR, USAGE, DENIED, HELD, NO_MODEL = 0, 1, 2, 3, 4, 5
+    HUNG_UP, INTERRUPTED, TERMINATED = 129, 130, 143
 
 
 # Control characters, and those that turn the direction of text: shown as \xNN or \uNNNN. Newline and tab stay.

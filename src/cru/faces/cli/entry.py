@@ -60,7 +60,17 @@ def leave(code: int) -> NoReturn:
     if lost:
         complain(f"standard output: {lost}")
         code = code or ExitStatus.ERROR
+    if code > 128 and code not in (ExitStatus.HUNG_UP, ExitStatus.INTERRUPTED, ExitStatus.TERMINATED):
+        _die_by(code - 128)
     os._exit(code)
+
+
+def _die_by(number: int) -> None:
+    """End by a signal, as a program does that does not handle it: its parent sees which one, and the system may write a core."""
+    import signal
+
+    signal.signal(number, signal.SIG_DFL)
+    os.kill(os.getpid(), number)
 
 
 def _run_guarded(argv: Sequence[str]) -> int:

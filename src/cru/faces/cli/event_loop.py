@@ -25,10 +25,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
 
-ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Signals that end what runs."""
+ALWAYS_HEARD = (signal.SIGINT, signal.SIGTERM)
+"""Signals that end what runs, also if whoever started this process had it ignore them."""
+ENDING = (
+    *ALWAYS_HEARD, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2, signal.SIGALRM, signal.SIGXCPU,
+)  # fmt: skip
+"""Signals that end what runs, unless they are ignored (nohup) or a plugin has a use for them."""
 DEAF_SECONDS = 2.0
-"""For so long the loop may be deaf to SIGTERM, SIGHUP, or the second Ctrl-C."""
+"""For so long the loop may be deaf to a signal that ends the run (SIGINT: to the second one)."""
 LAST_SECONDS = 3.0
 """After a signal that ends the run; whatever is not over then ends with the process."""
 ENOUGH_SIGNALS = 3
@@ -57,6 +61,8 @@ def run_async(work: Coroutine[object, object, T]) -> T:
             task.cancel()
         if leftover:
             _run_to_end(loop, asyncio.wait(leftover, timeout=LEFTOVER_SECONDS))
+        asyncio.set_event_loop(None)
+        loop.close()
 
 
 def run_interruptible(work: Coroutine[object, object, T]) -> T:
@@ -71,8 +77,8 @@ def run_interruptible(work: Coroutine[object, object, T]) -> T:
             received.append(number)
             task.cancel()
 
-        for number in ENDING:
-            loop.add_signal_handler(number, cancel, number)
+        assert isinstance(loop, WatchedEventLoop)
+        loop.add_ending_handlers(cancel)
         try:
             return await work
         except asyncio.CancelledError:
@@ -111,8 +117,8 @@ class SignalHandlers:
         self._end_work: Callable[[], object] = session.end
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[None]] = set()
-        for number in ENDING:
-            self._loop.add_signal_handler(number, self._end, number)
+        if isinstance(self._loop, WatchedEventLoop):
+            self._loop.add_ending_handlers(self._end)
         self._loop.add_signal_handler(signal.SIGTSTP, self._suspend)
 
     def remove(self) -> None:
@@ -141,8 +147,6 @@ class SignalHandlers:
         self._count += 1
         if self._count >= ENOUGH_SIGNALS:
             exit_now(self.code, self._loop)
-        if isinstance(self._loop, WatchedEventLoop):
-            self._loop.set_deadline(number)
         self._end_work()
 
     def _suspend(self) -> None:
@@ -153,16 +157,20 @@ class SignalHandlers:
 
 class WatchedEventLoop(asyncio.SelectorEventLoop):
     """As its base; but a thread ends the process, with 128 + number, once the loop does not answer to a signal for DEAF_SECONDS, or
-    `set_deadline` says so. Nobody stops it."""
+    LAST_SECONDS after one that ends the run. Nobody stops it."""
 
     def __init__(self) -> None:
         super().__init__()
         self.children: dict[int, Callable[[], None]] = {}
         """What ends each running child, by process id (cru.process.child.ChildOwner)."""
         self._handlers: dict[int, Callable[[], object]] = {}
+        self._ending: set[int] = set()
         self._undelivered: list[tuple[int, float]] = []
         self._deadline: tuple[int, float] | None = None
         self._pipe = -1
+        self._watcher: threading.Thread | None = None
+        self._base_handler: object = None
+        """What asyncio sets for each signal."""
 
     def stop(self) -> None:
         """For asyncio, when the work is done. Raises NotYours."""
@@ -170,19 +178,40 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
             raise NotYours("the event loop is cru's, and nobody else stops it", "return from the handler instead")
         super().stop()
 
-    def set_deadline(self, number: int) -> None:
-        """This signal ends the run: the process has LAST_SECONDS, whatever the loop does."""
-        if self._deadline is None and self._pipe >= 0:
-            self._deadline = number, time.monotonic() + LAST_SECONDS
-            os.write(self._pipe, b"\0")  # the thread looks again
+    def close(self) -> None:
+        """Let go of everything: another run may follow in this process. What nobody waited for ends with the programs that it runs."""
+        if self.is_closed():
+            return
+        for kill in tuple(self.children.values()):
+            kill()
+        for number in tuple(self._handlers):
+            self.remove_signal_handler(number)
+        if self._watcher is not None:
+            signal.set_wakeup_fd(-1)
+            if self._deadline is None:  # else the process has to end in time, whatever is left to do
+                os.close(self._pipe)
+                self._pipe = -1
+                self._watcher.join()
+        self.set_exception_handler(_ignore)
+        super().close()
+
+    def add_ending_handlers(self, callback: Callable[[int], object]) -> None:
+        """Call it with the number of a signal that ends the run: from then on the process has LAST_SECONDS, whatever the loop does."""
+        for number in ENDING:
+            if number in ALWAYS_HEARD or signal.getsignal(number) is not signal.SIG_IGN:
+                self.add_signal_handler(number, callback, number)
+                self._ending.add(number)
 
     def add_signal_handler(self, sig: int, callback: Callable[[Unpack[Args]], object], *args: *Args) -> None:
         super().add_signal_handler(sig, callback, *args)
+        self._ending.discard(sig)
         self._handlers[sig] = lambda: callback(*args)
+        self._base_handler = signal.getsignal(sig)
         self._take_wakeups()
 
     def remove_signal_handler(self, sig: int) -> bool:
         self._handlers.pop(sig, None)
+        self._ending.discard(sig)
         removed = super().remove_signal_handler(sig)
         self._take_wakeups()
         return removed
@@ -192,20 +221,37 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
         if self._pipe < 0:
             read, self._pipe = os.pipe()
             os.set_blocking(self._pipe, False)
-            threading.Thread(target=self._watch, args=(read, _terminal_restorer()), name="signals", daemon=True).start()
+            arguments = read, _terminal_restorer()
+            self._watcher = threading.Thread(target=self._watch, args=arguments, name="signals", daemon=True)
+            self._watcher.start()
         signal.set_wakeup_fd(self._pipe, warn_on_full_buffer=False)
 
     def _watch(self, pipe: int, restore_terminal: Callable[[], None]) -> None:
-        while not self.is_closed():
+        while True:
             due = self._next_deadline()
             if _is_readable(pipe, None if due is None else due[1] - time.monotonic()):
-                for number in filter(None, os.read(pipe, 64)):
-                    self._undelivered.append((number, time.monotonic()))
-                    self.call_soon_threadsafe(self._deliver, number)
+                numbers = os.read(pipe, 64)
+                if not numbers:
+                    break
+                for number in filter(self._is_heard, numbers):
+                    self._hear(number)
             elif (due := self._next_deadline()) and due[1] <= time.monotonic():
                 restore_terminal()
                 os.write(2, b"cru: ended while something in it, a plugin perhaps, did not come back\n")
                 exit_now(128 + due[0], self)
+        os.close(pipe)
+
+    def _is_heard(self, number: int) -> bool:
+        """Whether a signal is for us. A plugin that sets a handler of its own (`signal.alarm` in Python) has it for itself."""
+        return number in ALWAYS_HEARD or (number in self._handlers and signal.getsignal(number) is self._base_handler)
+
+    def _hear(self, number: int) -> None:
+        now = time.monotonic()
+        self._undelivered.append((number, now))
+        if number in self._ending and self._deadline is None:
+            self._deadline = number, now + LAST_SECONDS
+        if not self.is_closed():
+            self.call_soon_threadsafe(self._deliver, number)
 
     def _deliver(self, number: int) -> None:
         self._undelivered.clear()
@@ -215,13 +261,17 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
 
     def _next_deadline(self) -> tuple[int, float] | None:
         """The signal that ends the process, and when."""
-        interrupts, last = 0, self._deadline
+        interrupts = 0
         for number, at in tuple(self._undelivered):
             interrupts += number == signal.SIGINT
-            if number in (signal.SIGTERM, signal.SIGHUP) or interrupts == 2:
+            if (number in self._ending and number != signal.SIGINT) or interrupts == 2:
                 due = number, at + DEAF_SECONDS
-                return due if last is None else min(due, last, key=lambda deadline: deadline[1])
-        return last
+                return due if self._deadline is None else min(due, self._deadline, key=lambda deadline: deadline[1])
+        return self._deadline
+
+
+def _ignore(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
+    """For a loop that is closed: that a task does not end was told when it was left."""
 
 
 def exit_now(code: int, loop: asyncio.AbstractEventLoop) -> NoReturn:

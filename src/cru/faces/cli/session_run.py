@@ -71,9 +71,9 @@ async def open_run(
     try:
         yield RunningSession(built, signals)
     finally:
-        signals.remove()
         await built.session.close()
         await built.close()
+        signals.remove()
         face.close()
 
 
