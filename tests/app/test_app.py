@@ -10,8 +10,8 @@ import pytest
 
 from cru.app import Start, build, load_settings, project_root
 from cru.engine.parts import EngineSettings
-from cru.models.settings import ModelSettings
-from cru.permissions.settings import PermissionSettings
+from cru.models import ModelSettings
+from cru.permissions import PermissionSettings
 
 
 def start_in(tmp_path: Path, env: dict[str, str] | None = None, **overrides: object) -> Start:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from cru.config.errors import ConfigError
 from cru.config.layers import Layer, environment_layer, read_layer, restrict_untrusted
 from cru.config.merge import Settings, merge_layers
-from cru.permissions.settings import PermissionSettings, RuleLists
+from cru.permissions import PermissionSettings, RuleLists
 
 
 class Alias(Struct, frozen=True):
@@ -336,7 +336,7 @@ def test_without_a_file_neither_tomllib_nor_a_checker_is_loaded(tmp_path: Path) 
         "import sys; from pathlib import Path\n"
         "from cru.config.layers import environment_layer, read_layer\n"
         "from cru.config.merge import merge_layers\n"
-        "from cru.permissions.settings import PermissionSettings\n"
+        "from cru.permissions import PermissionSettings\n"
         f"layer = read_layer('user', Path({str(tmp_path / 'none')!r}))\n"
         "merge_layers([PermissionSettings], [environment_layer({})])\n"
         "bad = {'tomllib', 'tomlkit', 'cru.config.check', 'cru.config.positions', 'cru.permissions.rules', 'hashlib'}\n"

@@ -10,9 +10,9 @@ from tests.events.world import World
 
 from cru.events.answers import transform
 from cru.events.bus import purpose
-from cru.events.deltas import CHUNK, MOST
 from cru.events.payloads import AgentResponded, AgentThinking, StreamingDelta
 from cru.events.stamp import Event, Origin
+from cru.events.stream import CHUNK, MOST
 
 
 def text(payload: object) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.namespace.examples import docs, example
 
-from cru import contexts
+from cru import contexts, extensions, models, permissions
 from cru.app import SETTINGS
 from cru.app import start as faces
 from cru.commands.builtin import TABLE
@@ -12,12 +12,9 @@ from cru.config.reference import markdown
 from cru.engine import parts as engine
 from cru.engine.states import mermaid
 from cru.events.catalog import CATALOG
-from cru.extensions import settings as extensions
 from cru.extensions.hooks import settings as hooks
 from cru.faces.cli.flags import FLAGS
-from cru.models import settings as models
 from cru.namespace.names import INDEXED, NAMES, NOT_AVAILABLE
-from cru.permissions import settings as permissions
 from cru.permissions.modes import KINDS, MODE_DESCRIPTIONS, MODES
 from cru.tools import protocol as tools
 

@@ -10,9 +10,9 @@ from tests.models.wire import Step, broken_stream, serve, status, stream, whole
 
 from cru.models import failures
 from cru.models.anthropic import AnthropicReply, endpoint
+from cru.models.exchange import SseDecoder
 from cru.models.failures import RequestFacts
 from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable
-from cru.models.sse import SseDecoder
 from cru.values.messages import (
     Delta,
     End,

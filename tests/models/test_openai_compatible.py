@@ -9,10 +9,10 @@ from tests.models.harness import KEY, LS, Harness, calls_of, request_of, text_of
 from tests.models.wire import Step, broken_stream, delta, finish, open_stream, serve, sse, status, stream, whole
 
 from cru.models import failures
+from cru.models.exchange import SseDecoder
 from cru.models.failures import RequestFacts
 from cru.models.openai_compatible import OpenAIReply, endpoint
 from cru.models.protocol import BrokenReply, ContextTooLong, ModelError, ModelRefused, ModelUnavailable
-from cru.models.sse import SseDecoder
 from cru.values.messages import (
     CallPart,
     Delta,

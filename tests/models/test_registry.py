@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from tests.models.wire import Step, hello, serve, status, whole
 
+from cru.models import API_KEYS, DOCS, ModelAlias, ModelSettings, check_api, merge_api
 from cru.models.failures import RequestFacts
 from cru.models.protocol import ModelRefused, NoModel
 from cru.models.providers import KEY_VARIABLES, PROVIDERS, Provider, key_for, secrets
 from cru.models.pull import weights_path
 from cru.models.registry import ModelChoice, build_model, choose_model
-from cru.models.settings import API_KEYS, DOCS, ModelAlias, ModelSettings, check_api, merge_api
 from cru.net.transport import Transport
 from cru.values.messages import Request
 

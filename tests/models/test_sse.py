@@ -4,10 +4,10 @@ import time
 
 import pytest
 
-from cru.models import sse
+from cru.models import exchange
+from cru.models.exchange import SseDecoder
 from cru.models.failures import MOST_EVENT_BYTES
 from cru.models.protocol import BrokenReply
-from cru.models.sse import SseDecoder
 
 TEXT = (
     'data: {"a": "héllo 🐍"}\n\n: keep-alive\n\nevent: x\nid: 7\ndata:two\n\ndata: one\ndata: more\n\ndata: [DONE]\n\n'
@@ -71,7 +71,7 @@ def test_a_line_without_end_is_a_broken_reply_that_names_the_limit() -> None:
 
 def test_an_event_without_end_is_a_broken_reply_that_names_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     assert MOST_EVENT_BYTES == 256 << 20
-    monkeypatch.setattr(sse, "MOST_EVENT_BYTES", 4 << 20)
+    monkeypatch.setattr(exchange, "MOST_EVENT_BYTES", 4 << 20)
     decoder = SseDecoder()
     line = b"data: " + b"x" * (1 << 20) + b"\n"
     with pytest.raises(BrokenReply, match="an event of more than 4 MiB"):
@@ -80,7 +80,7 @@ def test_an_event_without_end_is_a_broken_reply_that_names_the_limit(monkeypatch
 
 
 def test_keep_alives_without_blank_lines_are_no_long_event(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sse, "MOST_EVENT_BYTES", 1 << 20)
+    monkeypatch.setattr(exchange, "MOST_EVENT_BYTES", 1 << 20)
     decoder = SseDecoder()
     for _ in range(9):
         assert decoder.feed(b": keep-alive\n" * (1 << 14)) == []

@@ -4,7 +4,7 @@ import pytest
 
 from cru.net import BadUrl, ConnectionLost
 from cru.net.http import is_loopback, split_url
-from cru.net.http1 import BodyDecoder, encode_request, parse_head
+from cru.net.loopback import BodyDecoder, encode_request, parse_head
 
 CHUNKED = {"transfer-encoding": "chunked"}
 BODY = b"5\r\nhello\r\n1;ext=x\r\n \r\n0A\r\n0123456789\r\n0\r\nTrailer: x\r\n\r\n"

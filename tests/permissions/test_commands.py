@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cru.files.glob import escape, matches_text, parse_glob
+from cru.permissions import LayerRules, PermissionSettings, RuleLists
 from cru.permissions.command_rules import allowed_text, command_matches
 from cru.permissions.gate import Gate, Verdict
 from cru.permissions.grants import Grants
-from cru.permissions.settings import LayerRules, PermissionSettings, RuleLists
 from cru.shell.analysis import analyze
 
 HERE = Path("/nowhere/project")

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from tests.permissions.world import World, touch
 
 from cru.config.layers import Layer, restrict_untrusted
-from cru.permissions import BadRule, UnknownMode
+from cru.permissions import BadRule, LayerRules, PermissionSettings, RuleLists, UnknownMode, layer_rules
 from cru.permissions.gate import Gate, PermissionReply, PermissionSubject, Verdict, allow_hint
 from cru.permissions.grants import Grants
 from cru.permissions.modes import KINDS, MODES, check_mode
 from cru.permissions.rules import parse_rule, unknown_tools
-from cru.permissions.settings import LayerRules, PermissionSettings, RuleLists, layer_rules
 
 STRENGTH = {"allow": 0, "ask": 1, "deny": 2}
 

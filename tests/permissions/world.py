@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Literal
 
+from cru.permissions import LayerRules, PermissionSettings, RuleLists
 from cru.permissions.gate import Gate, Verdict
 from cru.permissions.grants import Grants
-from cru.permissions.settings import LayerRules, PermissionSettings, RuleLists
 
 Access = Literal["read", "write"]
 

@@ -117,4 +117,4 @@ def test_the_specs_are_known_without_the_code_of_the_tools() -> None:
         "print(*sorted(n[10:] for n in sys.modules if n.startswith('cru.tools.')))"
     )
     done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout.splitlines() == ["", "arguments builtin protocol schemas"]
+    assert done.stdout.splitlines() == ["", "arguments builtin protocol"]

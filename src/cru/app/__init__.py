@@ -32,7 +32,7 @@ from cru.engine.parts import EngineSettings, Parts
 from cru.engine.session import Session
 from cru.events.bus import Bus
 from cru.extensions.hooks.settings import HookSettings, merge_options
-from cru.models.settings import ModelSettings
+from cru.models import ModelSettings
 from cru.permissions.gate import Asker, NoAsker
 from cru.tools.builtin import ToolRegistry as Tools
 from cru.tools.protocol import ToolSettings, ToolSource

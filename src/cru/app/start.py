@@ -14,12 +14,12 @@ from cru.config.layers import COMMAND_LINE, CONTEXT, Layer, environment_layer, r
 from cru.config.merge import Settings, merge_layers
 from cru.contexts import ContextSettings
 from cru.engine.parts import EngineSettings
+from cru.extensions import PLUGIN_KEYS, PluginSettings
 from cru.extensions.hooks.discovery import HookPolicy
 from cru.extensions.hooks.model.locations import HookLocations
 from cru.extensions.hooks.settings import HookSettings
-from cru.extensions.settings import PLUGIN_KEYS, PluginSettings
-from cru.models.settings import API_KEYS, ModelSettings
-from cru.permissions.settings import PermissionSettings
+from cru.models import API_KEYS, ModelSettings
+from cru.permissions import PermissionSettings
 from cru.tools.protocol import ToolSettings
 from cru.values.errors import CruError
 

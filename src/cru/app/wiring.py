@@ -27,14 +27,14 @@ from cru.events.bus import Bus
 from cru.events.journal import JournalLine
 from cru.events.payloads import TodoChanged, TurnComplete
 from cru.events.stamp import Origin
+from cru.extensions import PATH_VARIABLES, PluginSettings
 from cru.extensions.hooks.settings import HookOptions, HookSettings, HookSetup
 from cru.extensions.hooks.watcher import HookWatcher
 from cru.extensions.packages import installed_packages
-from cru.extensions.settings import PATH_VARIABLES, PluginSettings
-from cru.models.settings import ModelSettings
+from cru.models import ModelSettings
+from cru.permissions import PermissionSettings, layer_rules
 from cru.permissions.gate import Asker, Gate
 from cru.permissions.grants import Grants
-from cru.permissions.settings import PermissionSettings, layer_rules
 from cru.tools.builtin import BuiltInTools
 from cru.tools.output import FOLDER
 from cru.tools.protocol import ToolServices, ToolSettings

@@ -8,7 +8,7 @@ from typing import Literal
 
 from cru.engine import log_writer, permission, tool_call
 from cru.engine.parts import Parts
-from cru.engine.pending import PendingContext, context_texts
+from cru.engine.prompts import PendingContext, context_texts
 from cru.engine.tool_call import PreparedCall, ToolOutcome
 from cru.engine.turn import Turn, TurnStopped
 from cru.events.payloads import FailureKind, ToolBatchCompleted

@@ -9,8 +9,7 @@ from cru.engine import batch, compaction, log_writer
 from cru.engine.batch import LoopGuard
 from cru.engine.history import INTERRUPTED
 from cru.engine.parts import Parts, ResolvedModel
-from cru.engine.pending import PendingContext, context_texts
-from cru.engine.prompts import final_reply, receive_prompt
+from cru.engine.prompts import PendingContext, context_texts, final_reply, receive_prompt
 from cru.engine.round import ModelReply, RequestPlan, ask_model
 from cru.engine.states import LegState, StateMachine
 from cru.engine.tool_call import ToolOutcome

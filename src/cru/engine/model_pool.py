@@ -12,7 +12,7 @@ from cru.engine.parts import ResolvedModel
 from cru.events.bus import Bus
 from cru.events.payloads import ModelSelected
 from cru.events.stream import Notice
-from cru.models.settings import ModelSettings
+from cru.models import ModelSettings
 
 if TYPE_CHECKING:
     from cru.net.transport import Transport

@@ -12,8 +12,7 @@ from msgspec.structs import replace
 
 from cru.engine import log_writer
 from cru.engine.parts import Parts, ResolvedModel
-from cru.engine.pending import context_texts
-from cru.engine.prompts import place_inject
+from cru.engine.prompts import context_texts, place_inject
 from cru.engine.turn import stop_for
 from cru.events.answers import Answer
 from cru.events.calling import check

@@ -13,8 +13,7 @@ from cru.engine.commands import CommandResult, split_command
 from cru.engine.interruption import InterruptibleWork
 from cru.engine.leg import Leg, close_calls
 from cru.engine.parts import Parts
-from cru.engine.pending import PendingContext, context_texts
-from cru.engine.prompts import describe_unfinished, find_unfinished
+from cru.engine.prompts import PendingContext, context_texts, describe_unfinished, find_unfinished
 from cru.engine.states import LegState, StateMachine
 from cru.engine.tool_call import ToolOutcome
 from cru.engine.turn import CONTINUATION_SOURCES, TYPED_SOURCES, LegResult, Prompt, PromptQueue, PromptSource, Turn

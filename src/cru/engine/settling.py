@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from cru.engine import log_writer
 from cru.engine.parts import Parts
-from cru.engine.pending import PendingContext, context_texts
+from cru.engine.prompts import PendingContext, context_texts
 from cru.engine.turn import AGENT, LegResult, Prompt, PromptQueue, Turn
 from cru.events.answers import Answer, Inject
 from cru.events.bus import Outcome

@@ -18,8 +18,8 @@ from msgspec.structs import replace
 
 from cru.engine import log_writer, permission
 from cru.engine.parts import Parts
-from cru.engine.pending import context_texts
 from cru.engine.permission import PermissionDecision, PermissionQuestion, render_refusal
+from cru.engine.prompts import context_texts
 from cru.events.answers import PASS, Answer, Inject, add
 from cru.events.calling import check
 from cru.events.payloads import (

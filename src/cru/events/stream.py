@@ -1,14 +1,20 @@
-"""What faces read: every event after its chain, raw deltas, and notices. Nothing else drives them."""
+"""What faces read: every event after its chain, raw deltas, and notices (nothing else drives them); and deltas for handlers: coalesced
+(50 ms or 4 KiB), in order, through a bounded queue that the model's stream never awaits."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Iterator
+from contextvars import ContextVar
+from itertools import groupby
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from msgspec import Struct
 
+from cru.events import TooDeep
 from cru.events.answers import PASS, Answer
-from cru.events.stamp import PayloadT, Stamp
+from cru.events.payloads import AgentThinking, StreamingDelta
+from cru.events.stamp import FRAME, Frame, PayloadT, Stamp
 
 P = TypeVar("P", bound=Struct)
 
@@ -113,3 +119,96 @@ class Stream:
 
     def warn(self, text: str, owner: str = "") -> None:
         self.tell(Notice("warning", text, owner))
+
+
+WINDOW = 0.05
+CHUNK = 4096
+MOST = 256 * 1024
+_INSIDE: ContextVar[bool] = ContextVar("cru_delivering", default=False)
+"""Whether what runs now is called by a delivery, in whatever task."""
+
+
+class DeltaQueue:
+    """Collects text by kind and by the frame in which it was offered; one task dispatches it. What waits is bounded: over MOST
+    characters the rest is left out, with one warning a reply."""
+
+    def __init__(self, dispatch: Callable[[Struct], Awaitable[None]], warn: Callable[[str], None]) -> None:
+        self._dispatch = dispatch
+        self._warn = warn
+        self._parts: list[tuple[Frame, Struct]] = []
+        self._size = 0
+        self._has_warned = False
+        self._task: asyncio.Task[None] | None = None
+        self._full = asyncio.Event()
+
+    def put(self, payload: Struct) -> None:
+        if self._size >= MOST:
+            if not self._has_warned:
+                self._has_warned = True
+                self._warn(f"handlers of deltas are too slow: text beyond {MOST} characters was not shown to them")
+            return
+        self._parts.append((FRAME.get(), payload))
+        self._size += len(_text(payload))
+        self._wake()
+        if self._size >= CHUNK:
+            self._full.set()
+
+    async def flush(self) -> None:
+        """Wait until everything was handed over. A handler of deltas cannot wait for itself: it returns at once."""
+        while not _INSIDE.get():
+            if self._parts:
+                self._wake()
+                self._full.set()
+            if self._task is None or self._task.done():
+                break
+            await self._finished(self._task)
+        self._has_warned = False
+
+    async def close(self) -> None:
+        self._parts.clear()
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])
+
+    async def _finished(self, task: asyncio.Task[None]) -> None:
+        try:
+            await asyncio.wait([task])
+        except asyncio.CancelledError:  # Ctrl-C ends a handler that makes the reply wait
+            task.cancel()
+            raise
+        if not task.cancelled():
+            task.result()
+
+    def _wake(self) -> None:
+        if self._task is None or self._task.done():
+            self._full.clear()
+            self._task = asyncio.get_running_loop().create_task(self._deliver())
+
+    async def _deliver(self) -> None:
+        _INSIDE.set(True)
+        while self._parts:
+            try:
+                await asyncio.wait_for(self._full.wait(), WINDOW)
+            except TimeoutError:
+                pass
+            self._full.clear()
+            parts, self._parts, self._size = self._parts, [], 0
+            for frame, payload in _merged(parts):
+                FRAME.set(frame)
+                try:
+                    await self._dispatch(payload)
+                except TooDeep as error:
+                    self._warn(error.message)
+
+
+def _text(payload: Struct) -> str:
+    return payload.thought if isinstance(payload, AgentThinking) else str(getattr(payload, "delta", ""))
+
+
+def _merged(parts: list[tuple[Frame, Struct]]) -> Iterator[tuple[Frame, Struct]]:
+    """Neighbours of one kind and frame as one; each keeps the number of its first part."""
+    for (frame, kind), group in groupby(parts, key=lambda part: (part[0], type(part[1]))):
+        same = [payload for _, payload in group]
+        text = "".join(map(_text, same))
+        seq = getattr(same[0], "seq", 0)
+        yield frame, AgentThinking(text, seq) if kind is AgentThinking else StreamingDelta(text, seq)

@@ -1,0 +1,38 @@
+"""How other people's code gets in. Here: the settings of plugins, where they are looked for,
+`[plugins] watch`, and `[plugins.NAME]`, free tables but for `enabled`."""
+
+from __future__ import annotations
+
+import os
+from typing import Annotated, Any
+
+from msgspec import Meta, Struct
+
+
+class PluginSettings(Struct, frozen=True):
+    plugins: dict[str, Any] = {}
+    runtimepath: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for folder in self.runtimepath:
+            if not os.path.isabs(os.path.expanduser(folder)):
+                raise ValueError(f"`{folder}` must be a full path, or begin with ~")
+
+
+# Lists of folders with plugins, with `:` between; searched before all others.
+PATH_VARIABLES = ("CRU_PLUGIN_PATH", "CRUCIBLE_PLUGIN_PATH")
+
+# What `[plugins]` may hold; "*" is any other name.
+PLUGIN_KEYS: dict[str, Any] = {
+    "watch": bool,
+    "setup_timeout": Annotated[float, Meta(gt=0)],
+    "*": {"enabled": bool, "*": Any},
+}
+
+DOCS: dict[str, str] = {
+    "plugins": "`[plugins.NAME]`: what the plugin NAME reads as its configuration; `enabled = false` leaves it out, `enabled = true` "
+    "turns on one that comes with cru; for programs also `era`, `timeout`, `hook_timeout` and `on_error` "
+    "([executables](executables.md#settings)). `[plugins] watch = true`: changed plugins are loaded anew before the next prompt; "
+    "`setup_timeout = 10`: the seconds in which a plugin must be loaded",
+    "runtimepath": "folders whose `plugins/` is searched too, after that of the home folder",
+}

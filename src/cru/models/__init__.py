@@ -1,1 +1,116 @@
-"""Messages in, deltas out."""
+"""Messages in, deltas out. Here: the settings of which model, and how it is asked."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import ClassVar, Literal
+
+from msgspec import Struct
+
+
+class ModelAlias(Struct, frozen=True):
+    """`[models."name"]`: another name for a model, or facts about one.
+
+    model: the id; "": the name itself is the id
+    context_window: tokens
+    api: parameters as in `[api]`
+    """
+
+    model: str = ""
+    context_window: int | None = None
+    api: dict[str, object] = {}
+
+
+API_RANGES: dict[str, tuple[float, float]] = {
+    "temperature": (0, inf),
+    "max_tokens": (1, inf),
+    "top_p": (0, 1),
+    "reasoning.max_tokens": (0, inf),
+}
+
+
+class ModelSettings(Struct, frozen=True):
+    """The settings of this room; `api` is the merge of `[api]` over all layers."""
+
+    RANGES: ClassVar[dict[str, tuple[float, float]]] = {
+        "models.*.context_window": (0, inf),
+        **{f"api.{key}": limits for key, limits in API_RANGES.items()},
+        **{f"models.*.api.{key}": limits for key, limits in API_RANGES.items()},
+    }
+
+    model: str = ""
+    api_key: str = ""
+    base_url: str = ""
+    api: dict[str, object] = {}
+    models: dict[str, ModelAlias] = {}
+
+
+DOCS: dict[str, str] = {
+    "model": "the model, `[provider:]id`; providers: openrouter, openai, anthropic, ollama, lmstudio, local, scripted",
+    "api_key": "the key for `base_url`, or for OpenRouter if no `base_url` is set; better kept in an environment variable",
+    "base_url": "an OpenAI-compatible server, as `…/v1` or as the full `…/chat/completions`",
+    "api": "parameters of every request: temperature, max_tokens, reasoning.effort, prompt_caching, …",
+    "models": "aliases: an id, a `context_window` and an `api` table for each name; it wins over `[api]`",
+}
+
+Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
+
+API_KEYS: dict[str, object] = {
+    "temperature": float,
+    "max_tokens": int,
+    "top_p": float,
+    "stop": list[str],
+    "tool_choice": str | dict[str, object],
+    "frequency_penalty": float,
+    "presence_penalty": float,
+    "seed": int,
+    "response_format": dict[str, object],
+    "parallel_tool_calls": bool,
+    "prompt_caching": bool,
+    "reasoning.effort": Effort,
+    "reasoning.max_tokens": int,
+    "reasoning.exclude": bool,
+    "reasoning.enabled": bool,
+}
+"""Every key that an `api` table may hold, with its type; a dot is a table in it."""
+
+
+def check_api(api: dict[str, object]) -> list[str]:
+    """What is wrong in an `api` table, one sentence each: unknown keys, wrong types, contradictions."""
+    if not api:
+        return []
+    flat = {key: value for key, value in api.items() if key != "reasoning"}
+    reasoning = api.get("reasoning", {})
+    if not isinstance(reasoning, dict):
+        return [f"api.reasoning: expected a table, got {type(reasoning).__name__}"]
+    flat |= {f"reasoning.{key}": value for key, value in reasoning.items()}
+    problems = [sentence for key, value in flat.items() if (sentence := _check_key(key, value))]
+    if "effort" in reasoning and "max_tokens" in reasoning:
+        problems.append("api.reasoning: effort and max_tokens exclude each other")
+    return problems
+
+
+def _check_key(key: str, value: object) -> str:
+    import msgspec
+
+    from cru.config.closest import closest
+
+    if key not in API_KEYS:
+        near = closest(key, API_KEYS)
+        return f"api: unknown key `{key}`" + (f", did you mean `{near}`?" if near else "")
+    try:
+        msgspec.convert(value, API_KEYS[key])
+    except msgspec.ValidationError as error:
+        return f"api.{key}: {error}"
+    return ""
+
+
+def merge_api(api: dict[str, object], over: dict[str, object]) -> dict[str, object]:
+    """Two `api` tables as one: `over` wins, `reasoning` is merged key by key (effort and max_tokens replace each other)."""
+    result = {**api, **over}
+    below, above = api.get("reasoning"), over.get("reasoning")
+    if isinstance(below, dict) and isinstance(above, dict):
+        if "effort" in above or "max_tokens" in above:
+            below = {key: value for key, value in below.items() if key not in ("effort", "max_tokens")}
+        result["reasoning"] = {**below, **above}
+    return result

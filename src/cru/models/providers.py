@@ -7,8 +7,8 @@ from typing import Literal
 
 from msgspec import Struct
 
+from cru.models import ModelSettings
 from cru.models.protocol import NoModel
-from cru.models.settings import ModelSettings
 
 Kind = Literal["openai", "anthropic", "local", "scripted"]
 

@@ -8,10 +8,9 @@ from typing import Protocol
 
 from msgspec import Struct
 
-from cru.models import providers
+from cru.models import ModelAlias, ModelSettings, check_api, merge_api, providers
 from cru.models.protocol import Model, NoModel, Say
 from cru.models.providers import CUSTOM, KEY_VARIABLES, OPENROUTER, PROVIDERS, Provider, key_for
-from cru.models.settings import ModelAlias, ModelSettings, check_api, merge_api
 from cru.net.transport import Transport
 
 

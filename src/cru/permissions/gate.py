@@ -15,9 +15,9 @@ from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_outsid
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from cru.permissions import LayerRules, PermissionSettings
     from cru.permissions.grants import Grants
     from cru.permissions.rules import Rule
-    from cru.permissions.settings import LayerRules, PermissionSettings
 
 Access = Literal["read", "write"]
 

@@ -1,4 +1,5 @@
-"""The canonical arguments of the built-in tools, and how a model's mistake in them is worded."""
+"""The canonical arguments of the built-in tools, how a model's mistake in them is worded, and the schemas that the model is told
+(a test keeps them equal to the structs)."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from cru.tools.protocol import ArgumentError
+from cru.values.messages import ToolSpec
 
 Some = Annotated[str, Meta(min_length=1)]
 Positive = Annotated[int, Meta(ge=1)]
@@ -151,3 +153,153 @@ def _unknown(name: str, kind: type[Struct]) -> str:
     near = closest(name, known)
     meant = f"did you mean `{near}`?" if near else "known: " + ", ".join(f"`{k}`" for k in known)
     return f"`{name}`: unknown argument; {meant}"
+
+
+def _text(description: str, **more: object) -> dict[str, object]:
+    return {"type": "string", "description": description, **more}
+
+
+def _nonempty_text(description: str) -> dict[str, object]:
+    return _text(description, minLength=1)
+
+
+def _count(description: str, least: int = 1, **more: object) -> dict[str, object]:
+    return {"type": "integer", "description": description, "minimum": least, **more}
+
+
+def _flag(description: str) -> dict[str, object]:
+    return {"type": "boolean", "description": description}
+
+
+def _spec(name: str, description: str, required: tuple[str, ...] = (), **properties: object) -> ToolSpec:
+    names = {key.rstrip("_"): value for key, value in properties.items()}
+    schema: dict[str, object] = {"type": "object", "properties": names, "required": list(required)}
+    schema["additionalProperties"] = False
+    return ToolSpec(name, description, schema)
+
+
+_FILE = "The file, relative to the project root or absolute."
+_FOLDER = "The folder to search, relative to the project root or absolute. Default: the project root."
+
+_ALL = (
+    _spec(
+        "read",
+        "Read a text file. Each line comes with its number and a tab, which are not part of the file.",
+        ("file_path",),
+        file_path=_nonempty_text(_FILE),
+        offset=_count("The first line to read, counted from 1. Default: 1."),
+        limit=_count("How many lines to read. Default: 2000."),
+    ),
+    _spec(
+        "write",
+        "Write a whole file, replacing what it held. Missing folders are made. To change a part of a file use `edit`.",
+        ("file_path", "content"),
+        file_path=_nonempty_text(_FILE),
+        content=_text("The whole new content."),
+    ),
+    _spec(
+        "edit",
+        "Replace exact text in a file. `old_string` must occur exactly once, unless `replace_all` is true. "
+        "An empty `old_string` creates a new file from `new_string`.",
+        ("file_path", "old_string", "new_string"),
+        file_path=_nonempty_text(_FILE),
+        old_string=_text("The text to replace, with its exact white space and without line numbers."),
+        new_string=_text("The text to put in its place."),
+        replace_all=_flag("Replace every occurrence. Default: false."),
+    ),
+    _spec(
+        "ls",
+        "List a folder: its files with their sizes in bytes, its folders with a slash.",
+        path=_nonempty_text("The folder, relative to the project root or absolute. Default: the project root."),
+    ),
+    _spec(
+        "glob",
+        "Find files by name, newest first, at most 100. What .gitignore names is left out.",
+        ("pattern",),
+        pattern=_nonempty_text(
+            "Relative to `path`: `*` stays inside a name, `**` crosses folders, as in `src/**/*.{ts,tsx}`."
+        ),
+        path=_nonempty_text(_FOLDER),
+    ),
+    _spec(
+        "grep",
+        "Search the contents of files with a regular expression; gives path:line:text, at most 200 matches. "
+        "What .gitignore names is left out, and so are binary files.",
+        ("pattern",),
+        pattern=_nonempty_text("The regular expression, matched line by line."),
+        path=_nonempty_text(
+            "The file or folder to search, relative to the project root or absolute. Default: the project root."
+        ),
+        include=_nonempty_text(
+            "Only files whose name matches this glob, as in `*.py`; with a slash it matches the path from the project root."
+        ),
+        ignore_case=_flag("Ignore upper and lower case. Default: false."),
+        context=_count("Lines to show before and after each match. Default: 0.", 0, maximum=20),
+    ),
+    _spec(
+        "bash",
+        "Run a command with bash in the project root; gives its output and errors together, and its exit code if not 0. "
+        "It has no terminal and no input. Each call is a new shell. Redirect the output of a process that should go on "
+        "in the background (`server >server.log 2>&1 &`).",
+        ("command",),
+        command=_nonempty_text("The command."),
+        timeout={
+            "type": "number",
+            "description": "Seconds after which it is ended with everything it started, at most 3600. Default: 120.",
+            "exclusiveMinimum": 0,
+            "maximum": 3600,
+        },
+    ),
+    _spec(
+        "fetch",
+        "Get a web page or file over http or https, as text; of HTML only text and links are kept. At most 1 MiB.",
+        ("url",),
+        url=_nonempty_text("The whole address, with http:// or https://."),
+    ),
+    _spec(
+        "update_todos",
+        "Replace your todo list, which you see at the start of every turn.",
+        ("content",),
+        content=_text("The whole list; empty clears it."),
+    ),
+    _spec(
+        "update_goals",
+        "Replace the goals of this conversation, which you see at the start of every turn.",
+        ("content",),
+        content=_text("All goals; empty clears them."),
+    ),
+    _spec(
+        "update_reflection",
+        "Replace your reflection: what you want to remember in every conversation.",
+        ("content",),
+        content=_text("The whole reflection; empty clears it."),
+    ),
+    _spec(
+        "read_context",
+        "Look into another context (a named conversation): its summary, todos, goals and last messages, as JSON.",
+        ("context_name",),
+        context_name=_nonempty_text("The name of the context."),
+        include_messages=_flag("Whether its last messages are given. Default: true."),
+        num_messages=_count("How many of them. Default: 5.", 0),
+    ),
+    _spec(
+        "send_message",
+        "Send a message to another context (a named conversation); it is read there before its next prompt.",
+        ("to", "content"),
+        to=_nonempty_text("The name of the context."),
+        content=_nonempty_text("The message."),
+        from_=_nonempty_text("The sender's name. Default: this context."),
+    ),
+    _spec(
+        "call_user",
+        "End your turn and hand over to the user.",
+        message=_text("What to tell the user."),
+    ),
+    _spec(
+        "recurse",
+        "Go on with a new round of your own after this one.",
+        note=_text("What the next round should know."),
+    ),
+)
+
+SPECS: dict[str, ToolSpec] = {spec.name: spec for spec in _ALL}

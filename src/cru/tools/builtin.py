@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from msgspec import Struct
 
 from cru.tools import arguments as a
+from cru.tools.arguments import SPECS
 from cru.tools.protocol import Access, Kind, Tool, ToolContext, ToolOptions, ToolResult, ToolSettings, ToolSource
-from cru.tools.schemas import SPECS
 from cru.values.messages import ToolSpec
 
 

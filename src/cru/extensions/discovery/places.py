@@ -13,11 +13,11 @@ import msgspec
 from msgspec import Struct
 
 from cru.config.closest import closest, did_you_mean
+from cru.extensions import PATH_VARIABLES
 from cru.extensions.discovery.files import DiscoveredPlugin, Layer, discover_folder, list_untrusted, merge_same_names
 from cru.extensions.discovery.load_order import sort_by_dependencies
 from cru.extensions.discovery.manifest import Manifest
 from cru.extensions.packages import Package, installed_packages
-from cru.extensions.settings import PATH_VARIABLES
 from cru.permissions import NotAccepted
 from cru.permissions.trust import TrustStore
 

@@ -48,7 +48,7 @@ async def _check(start: Start, model: str) -> None:
     from cru.events.bus import Bus
     from cru.events.stamp import Origin
     from cru.events.stream import Notice
-    from cru.models.settings import ModelSettings
+    from cru.models import ModelSettings
 
     bus = Bus(Origin("", ""))
     bus.stream.subscribe(lambda item: say(item.payload.text), Notice)
