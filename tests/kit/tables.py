@@ -12,7 +12,7 @@ from cru.config.reference import markdown
 from cru.engine import parts as engine
 from cru.engine.states import mermaid
 from cru.events.catalog import CATALOG
-from cru.extensions.hooks import settings as hooks
+from cru.extensions import hooks
 from cru.faces.cli.flags import FLAGS
 from cru.namespace.names import INDEXED, NAMES, NOT_AVAILABLE
 from cru.permissions.modes import KINDS, MODE_DESCRIPTIONS, MODES

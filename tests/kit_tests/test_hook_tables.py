@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.kit import hook_tables
 
-from cru.extensions.hooks.dialects import find_footprints
+from cru.extensions.hooks.dialects import FOOTPRINTS
 
 TABLE = {
     (2, "no"): {"cru": "deny", "crush": "deny", "claude": "deny", "codex": "deny", "gemini": "deny"},
@@ -28,7 +28,7 @@ CAN = {
 }
 
 
-@pytest.mark.parametrize("dialect", find_footprints())
+@pytest.mark.parametrize("dialect", FOOTPRINTS)
 @pytest.mark.parametrize(("exit", "stderr"), TABLE)
 def test_an_exit_status_means_what_the_page_says(dialect: str, exit: int, stderr: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -39,5 +39,5 @@ def test_an_exit_status_means_what_the_page_says(dialect: str, exit: int, stderr
 @pytest.mark.parametrize(("event", "dialect"), CAN)
 def test_what_a_hook_can_do_is_found_out(event: str, dialect: str) -> None:
     [row] = [line for line in hook_tables.moments().splitlines() if line.startswith(f"| `{event}` |")]
-    cell = row.split("|")[list(find_footprints()).index(dialect) + 2]
+    cell = row.split("|")[list(FOOTPRINTS).index(dialect) + 2]
     assert {word.strip() for word in cell.rpartition(":")[2].split(",")} == CAN[event, dialect]

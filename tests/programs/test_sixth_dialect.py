@@ -1,4 +1,4 @@
-"""A sixth dialect of command hooks is one folder: the real command finds it, reads its files and obeys its hooks; nothing else knows it."""
+"""A sixth dialect of command hooks is one folder and its row: the real command reads its files and obeys its hooks; no other code does."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ START = f"""#!{sys.executable}
 import sys
 from cru.extensions.hooks import dialects
 dialects.__path__.append({str(FOLDER)!r})
+from cru.extensions.hooks.dialects import relay
+dialects.FOOTPRINTS["relay"] = relay.FOOTPRINT
 from cru.faces.cli.entry import run_and_exit
 run_and_exit(sys.argv[1:])
 """
@@ -73,7 +75,7 @@ def test_its_hooks_are_listed_and_explained(here: HomeDir) -> None:
     assert "about_to_run" in hooks("test", "about_to_run", "--tool", "terminal").out
 
 
-def test_without_its_folder_its_name_is_none(here: HomeDir) -> None:
+def test_without_its_row_its_name_is_none(here: HomeDir) -> None:
     here.configure('[hooks]\ndialects = ["relay"]\n')
     assert "there are no hooks of `relay`" in cru("hooks", "list", home=here).err
 
@@ -114,7 +116,7 @@ def test_no_event_of_another_system_is_named_elsewhere() -> None:
 
 
 def test_no_table_is_keyed_by_dialects_elsewhere() -> None:
-    names = set(dialects.find_footprints())
+    names = set(dialects.FOOTPRINTS)
     found = []
     for path, tree in _elsewhere():
         for node in ast.walk(tree):

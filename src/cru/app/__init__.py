@@ -31,7 +31,7 @@ from cru.engine.model_pool import ModelPool
 from cru.engine.parts import EngineSettings, Parts
 from cru.engine.session import Session
 from cru.events.bus import Bus
-from cru.extensions.hooks.settings import HookSettings, merge_options
+from cru.extensions.hooks import HookSettings, merge_options
 from cru.models import ModelSettings
 from cru.permissions.gate import Asker, NoAsker
 from cru.tools.builtin import ToolRegistry as Tools

@@ -15,9 +15,8 @@ from cru.config.merge import Settings, merge_layers
 from cru.contexts import ContextSettings
 from cru.engine.parts import EngineSettings
 from cru.extensions import PLUGIN_KEYS, PluginSettings
+from cru.extensions.hooks import HookLocations, HookSettings
 from cru.extensions.hooks.discovery import HookPolicy
-from cru.extensions.hooks.model.locations import HookLocations
-from cru.extensions.hooks.settings import HookSettings
 from cru.models import API_KEYS, ModelSettings
 from cru.permissions import PermissionSettings
 from cru.tools.protocol import ToolSettings

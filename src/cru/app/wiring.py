@@ -28,7 +28,7 @@ from cru.events.journal import JournalLine
 from cru.events.payloads import TodoChanged, TurnComplete
 from cru.events.stamp import Origin
 from cru.extensions import PATH_VARIABLES, PluginSettings
-from cru.extensions.hooks.settings import HookOptions, HookSettings, HookSetup
+from cru.extensions.hooks import HookOptions, HookSettings, HookSetup
 from cru.extensions.hooks.watcher import HookWatcher
 from cru.extensions.packages import installed_packages
 from cru.models import ModelSettings

@@ -7,13 +7,12 @@ from pathlib import Path
 import pytest
 from tests.extensions.hooks.crush_world import about, config
 
-from cru.extensions.hooks import loader
-from cru.extensions.hooks.dialects import find_footprints, load_dialects
+from cru.extensions.hooks import HookLocations, loader
+from cru.extensions.hooks.dialects import FOOTPRINTS, load_dialects
 from cru.extensions.hooks.dialects.crush.dialect import DIALECT as CRUSH
 from cru.extensions.hooks.discovery import find_dialects, find_places, stamp_files
 from cru.extensions.hooks.errors import NoEntry
 from cru.extensions.hooks.model.entry import HookSource, Layer
-from cru.extensions.hooks.model.locations import HookLocations
 from cru.extensions.hooks.model.status import LoadedHooks, LoadPolicy
 
 
@@ -87,7 +86,7 @@ def where(path: Path, **env: str) -> HookLocations:
 
 
 @pytest.mark.parametrize("env", [{}, {"CLAUDE_CONFIG_DIR": "/x/c", "CODEX_HOME": "/x/d", "XDG_CONFIG_HOME": "/x/e"}])
-@pytest.mark.parametrize("name", find_footprints())
+@pytest.mark.parametrize("name", FOOTPRINTS)
 def test_a_start_looks_at_every_place_of_every_dialect(tmp_path: Path, name: str, env: dict[str, str]) -> None:
     here = where(tmp_path, **env)
     facts = about(here.cwd, root=here.root, env=env)

@@ -10,9 +10,9 @@ import msgspec
 import pytest
 from tests.extensions.hooks.crush_world import about
 
+from cru.extensions.hooks import HookOptions
 from cru.extensions.hooks.inventory import HookInventory, take_inventory
 from cru.extensions.hooks.model.status import Activation
-from cru.extensions.hooks.settings import HookOptions
 from cru.extensions.hooks.trust.fingerprint import take_fingerprint
 from cru.extensions.hooks.trust.guard import find_revoked, snapshot_guards
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from cru.extensions.hooks.dialects import find_footprints
-from cru.extensions.hooks.model.locations import HookLocations
+from cru.extensions.hooks import HookLocations
+from cru.extensions.hooks.dialects import FOOTPRINTS
 from cru.files.regular import read_regular
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ MAX_CONFIG_BYTES = 1 << 20
 
 def find_places(where: HookLocations) -> Iterator[tuple[str, Layer, Path]]:
     """(dialect, layer, path) of every file that may hold hooks, whether it is there or not."""
-    for dialect, footprint in find_footprints().items():
+    for dialect, footprint in FOOTPRINTS.items():
         for layer, path in footprint.places(where):
             yield dialect, layer, path
 

@@ -7,14 +7,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from cru.extensions.hooks import HookLocations, HookOptions, SessionHookOptions
 from cru.extensions.hooks.dialects import load_dialects
 from cru.extensions.hooks.discovery import HookPolicy
 from cru.extensions.hooks.loader import load_hooks, read_sources
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.locations import HookLocations
 from cru.extensions.hooks.model.mapping import Dialect
 from cru.extensions.hooks.model.status import LoadedHooks, LoadPolicy, MissingHook
-from cru.extensions.hooks.settings import HookOptions, SessionHookOptions
 from cru.extensions.hooks.trust.missing import find_missing, list_project_files, note_missing
 from cru.extensions.hooks.trust.store import HookTrust
 from cru.permissions.trust import TrustStore

@@ -6,13 +6,13 @@ from collections import Counter
 from pathlib import Path
 
 from cru.events.stream import Notice
+from cru.extensions.hooks import HookOptions, SessionHookOptions
 from cru.extensions.hooks.discovery import HookPolicy
 from cru.extensions.hooks.errors import Untrusted
 from cru.extensions.hooks.inventory import HookInventory
 from cru.extensions.hooks.model.entry import HookFileProblem, ProblemKind
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.status import AWAITING_REVIEW, NEVER_RUNNING, REVIEW, Activation, LoadedHooks
-from cru.extensions.hooks.settings import HookOptions, SessionHookOptions
 from cru.extensions.hooks.visible import visible
 
 SHOWN = 5

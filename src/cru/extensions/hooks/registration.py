@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cru.contexts.line_file import LineFile
+from cru.extensions.hooks import HookSetup
 from cru.extensions.hooks.dialects.transcript import Transcript
 from cru.extensions.hooks.inventory import session_facts, take_inventory
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.notices import list_notices, require_all_running
 from cru.extensions.hooks.session import SessionHooks
-from cru.extensions.hooks.settings import HookSetup
 
 
 def register_hooks(setup: HookSetup, names: Iterable[str], hooks: SessionHooks | None) -> SessionHooks:

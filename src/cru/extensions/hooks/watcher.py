@@ -9,8 +9,8 @@ from msgspec import Struct
 from cru.extensions.hooks.discovery import FilesStamp, find_dialects, stamp_files
 
 if TYPE_CHECKING:
+    from cru.extensions.hooks import HookSetup
     from cru.extensions.hooks.session import SessionHooks
-    from cru.extensions.hooks.settings import HookSetup
     from cru.values.errors import CruError
 
 

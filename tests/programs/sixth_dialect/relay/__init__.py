@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cru.extensions.hooks.model.locations import Footprint, HookLocations
+from cru.extensions.hooks import Footprint, HookLocations
 
 
 def _places(where: HookLocations) -> list[tuple[str, Path]]:
     return [("user", where.user_home / ".relay" / "hooks.json"), ("project", where.root / ".relay" / "hooks.json")]
 
 
-FOOTPRINT = Footprint(order=9, places=_places)
+FOOTPRINT = Footprint(_places)

@@ -1,31 +1,82 @@
-"""The dialects of command hooks. Each is a folder: its `FOOTPRINT` says where its files lie, `dialect.DIALECT` all the rest."""
+"""The dialects of command hooks: `FOOTPRINTS` (**the** table) says where the files of each lie; all the rest of it is a folder here."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from cru.extensions.hooks import Footprint, HookLocations
+
 if TYPE_CHECKING:
-    from cru.extensions.hooks.model.locations import Footprint
+    from cru.extensions.hooks.model.entry import Layer
     from cru.extensions.hooks.model.mapping import Dialect
 
 
-def find_footprints() -> dict[str, Footprint]:
-    """The footprint of every dialect by its name, in the order in which their hooks compose."""
-    footprints: dict[str, Footprint] = {
-        name: import_module(f"{__name__}.{name}").FOOTPRINT
-        for folder in __path__
-        for name in os.listdir(folder)
-        if os.path.exists(os.path.join(folder, name, "__init__.py"))
-    }
-    return dict(sorted(footprints.items(), key=lambda item: item[1].order))
+def _cru_places(where: HookLocations) -> list[tuple[Layer, Path]]:
+    files = ("hooks.json", "config.toml")
+    user: list[tuple[Layer, Path]] = [("user", where.home / file) for file in files]
+    return [*user, *(("project", where.root / ".cru" / file) for file in files)]
+
+
+def _crush_places(where: HookLocations) -> list[tuple[Layer, Path]]:
+    """System, user, data folder, then from the project's root down to the working directory, the workspace's own last."""
+    env, home = where.env, where.user_home
+    user = Path(env.get("CRUSH_GLOBAL_CONFIG") or Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "crush")
+    data = Path(env.get("CRUSH_GLOBAL_DATA") or Path(env.get("XDG_DATA_HOME") or home / ".local/share") / "crush")
+    places: list[tuple[Layer, Path]] = [("system", Path("/etc/crush/crush.json"))]
+    places += [("user", user / "crush.json"), ("user", user / "crushrc"), ("user", data / "crush.json")]
+    for folder in _folders_between(where.root, where.cwd):
+        places += [("project", folder / name) for name in ("crush.json", ".crush.json", "crushrc", ".crushrc")]
+    return [*places, ("project", where.cwd / ".crush" / "crush.json")]
+
+
+def _folders_between(root: Path, cwd: Path) -> list[Path]:
+    """The folders from `root` down to `cwd`, both among them; only `cwd` if it lies elsewhere."""
+    if not cwd.is_relative_to(root):
+        return [cwd]
+    parts = cwd.relative_to(root).parts
+    return [root.joinpath(*parts[:n]) for n in range(len(parts) + 1)]
+
+
+def _claude_places(where: HookLocations) -> list[tuple[Layer, Path]]:
+    user = Path(where.env.get("CLAUDE_CONFIG_DIR") or where.user_home / ".claude")
+    project = where.root / ".claude"
+    return [
+        ("system", Path("/etc/claude-code/managed-settings.json")), ("user", user / "settings.json"),
+        ("project", project / "settings.json"), ("project", project / "settings.local.json"),
+    ]  # fmt: skip
+
+
+def _codex_places(where: HookLocations) -> list[tuple[Layer, Path]]:
+    files = ("hooks.json", "config.toml")
+    user = Path(where.env.get("CODEX_HOME") or where.user_home / ".codex")
+    places: list[tuple[Layer, Path]] = [("user", user / file) for file in files]
+    return [*places, *(("project", where.root / ".codex" / file) for file in files)]
+
+
+def _gemini_places(where: HookLocations) -> list[tuple[Layer, Path]]:
+    return [
+        ("system", Path("/etc/gemini-cli/settings.json")),
+        ("user", where.user_home / ".gemini" / "settings.json"),
+        ("project", where.root / ".gemini" / "settings.json"),
+    ]
+
+
+FOOTPRINTS: dict[str, Footprint] = {
+    "cru": Footprint(_cru_places, own=True),
+    "crush": Footprint(_crush_places),
+    "claude": Footprint(_claude_places),
+    "codex": Footprint(_codex_places),
+    "gemini": Footprint(_gemini_places),
+}
+"""By the name of the dialect, which is that of its folder, in the order in which their hooks compose."""
 
 
 def foreign_names() -> list[str]:
     """The dialects of other programs."""
-    return [name for name, footprint in find_footprints().items() if not footprint.own]
+    return [name for name, footprint in FOOTPRINTS.items() if not footprint.own]
 
 
 def load_dialect(name: str) -> Dialect:
@@ -36,4 +87,4 @@ def load_dialect(name: str) -> Dialect:
 def load_dialects(names: Iterable[str] | None = None) -> dict[str, Dialect]:
     """These dialects, or all of them, in the order in which their hooks compose."""
     selection = None if names is None else set(names)
-    return {name: load_dialect(name) for name in find_footprints() if selection is None or name in selection}
+    return {name: load_dialect(name) for name in FOOTPRINTS if selection is None or name in selection}

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
-from cru.extensions.hooks.model.locations import HookLocations
+from cru.extensions.hooks import HookLocations
 
 T = TypeVar("T")
 

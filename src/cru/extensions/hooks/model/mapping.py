@@ -15,9 +15,9 @@ from msgspec import Struct
 
 from cru.events.registry import HandlerFunction
 from cru.events.stamp import Event
+from cru.extensions.hooks import Footprint
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.locations import Footprint
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.model.tools import ToolMapping
 

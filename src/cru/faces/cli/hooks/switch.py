@@ -40,7 +40,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 
 def _disabled_ids(parsed: Parsed) -> list[str]:
     from cru.app import load_settings
-    from cru.extensions.hooks.settings import HookSettings
+    from cru.extensions.hooks import HookSettings
     from cru.faces.cli.run_options import start_of
 
     return load_settings(start_of(parsed, "default"))[0].of(HookSettings).options.disabled

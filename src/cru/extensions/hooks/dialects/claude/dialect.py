@@ -8,7 +8,8 @@ from typing import Any
 from cru.events.answers import Answer
 from cru.events.registry import HandlerFunction
 from cru.events.stamp import Event
-from cru.extensions.hooks.dialects.claude import FOOTPRINT, matching
+from cru.extensions.hooks.dialects import FOOTPRINTS
+from cru.extensions.hooks.dialects.claude import matching
 from cru.extensions.hooks.dialects.claude.config import read_entries
 from cru.extensions.hooks.dialects.claude.env_file import EnvFiles
 from cru.extensions.hooks.dialects.claude.events import EVENTS
@@ -82,7 +83,7 @@ def _handlers(entries: Sequence[HookEntry], facts: SessionFacts) -> list[tuple[s
 
 DIALECT = Dialect(
     name="claude",
-    footprint=FOOTPRINT,
+    footprint=FOOTPRINTS["claude"],
     events=EVENTS,
     config=ConfigFormat(read=_read),
     matching=Matching(matcher_fits=_matcher_fits, condition_holds=_condition_holds),

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 
 from cru.events.answers import Change
 from cru.events.stamp import Event
-from cru.extensions.hooks.dialects.codex import FOOTPRINT, output
+from cru.extensions.hooks.dialects import FOOTPRINTS
+from cru.extensions.hooks.dialects.codex import output
 from cru.extensions.hooks.dialects.codex.config import NOTIFICATION, NOTIFY, is_plain, read_entries
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.facts import SessionFacts
@@ -219,7 +220,7 @@ EVENTS: Events = {
 
 DIALECT = Dialect(
     name="codex",
-    footprint=FOOTPRINT,
+    footprint=FOOTPRINTS["codex"],
     events=EVENTS,
     config=ConfigFormat(read=_read, runs_equal_once=False),
     matching=Matching(matcher_fits=_matcher_fits),

@@ -11,7 +11,8 @@ import msgspec
 from cru.engine.turn import TYPED_SOURCES
 from cru.events.catalog import ALIASES, BY_NAME, CATALOG, EventRow
 from cru.events.stamp import Event
-from cru.extensions.hooks.dialects.cru import FOOTPRINT, output
+from cru.extensions.hooks.dialects import FOOTPRINTS
+from cru.extensions.hooks.dialects.cru import output
 from cru.extensions.hooks.dialects.cru.config import read_entries
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.facts import SessionFacts
@@ -162,7 +163,7 @@ EVENTS: Events = {
 
 DIALECT = Dialect(
     name="cru",
-    footprint=FOOTPRINT,
+    footprint=FOOTPRINTS["cru"],
     events=EVENTS,
     config=ConfigFormat(read=_read),
     matching=Matching(matcher_fits=_matcher_fits, condition_holds=_condition_holds, condition_words=KINDS),

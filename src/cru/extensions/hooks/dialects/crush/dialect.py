@@ -12,7 +12,7 @@ import msgspec
 from cru.events.answers import PASS, Answer, Change
 from cru.events.payloads import MessageReceived
 from cru.events.stamp import Event
-from cru.extensions.hooks.dialects.crush import FOOTPRINT
+from cru.extensions.hooks.dialects import FOOTPRINTS
 from cru.extensions.hooks.dialects.crush.output import CrushOutput, parse_output
 from cru.extensions.hooks.dialects.crush.regex import to_python
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
@@ -189,7 +189,7 @@ def _answer(output: CrushOutput, changes: tuple[Change, ...], facts: SessionFact
 
 DIALECT = Dialect(
     name="crush",
-    footprint=FOOTPRINT,
+    footprint=FOOTPRINTS["crush"],
     events={
         "PreToolUse": (EventMapping("PreToolUse", "tool:before_call", subject=common.tool_name, fields=_tool_fields, answer=_on_tool),),
         "UserPromptSubmit": (

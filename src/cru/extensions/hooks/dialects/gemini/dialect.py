@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cru.events.stamp import Event
-from cru.extensions.hooks.dialects.gemini import FOOTPRINT
+from cru.extensions.hooks.dialects import FOOTPRINTS
 from cru.extensions.hooks.dialects.gemini.config import FOLDERS, read_entries
 from cru.extensions.hooks.dialects.gemini.events import EVENTS
 from cru.extensions.hooks.dialects.gemini.tools import TOOLS
@@ -63,7 +63,7 @@ def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: S
 
 DIALECT = Dialect(
     name="gemini",
-    footprint=FOOTPRINT,
+    footprint=FOOTPRINTS["gemini"],
     events=EVENTS,
     config=ConfigFormat(read=_read, counts_milliseconds=True),
     matching=Matching(matcher_fits=_matcher_fits),
