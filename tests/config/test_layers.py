@@ -12,8 +12,7 @@ import pytest
 from msgspec import Struct
 
 from cru.config.errors import ConfigError
-from cru.config.layers import Layer, environment_layer, read_layer, restrict_untrusted
-from cru.config.merge import Settings, merge_layers
+from cru.config.layers import Layer, Settings, environment_layer, merge_layers, read_layer, restrict_untrusted
 from cru.permissions import PermissionSettings, RuleLists
 
 
@@ -335,7 +334,7 @@ def test_without_a_file_neither_tomllib_nor_a_checker_is_loaded(tmp_path: Path) 
     code = (
         "import sys; from pathlib import Path\n"
         "from cru.config.layers import environment_layer, read_layer\n"
-        "from cru.config.merge import merge_layers\n"
+        "from cru.config.layers import merge_layers\n"
         "from cru.permissions import PermissionSettings\n"
         f"layer = read_layer('user', Path({str(tmp_path / 'none')!r}))\n"
         "merge_layers([PermissionSettings], [environment_layer({})])\n"

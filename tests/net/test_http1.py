@@ -2,8 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from cru.net import BadUrl, ConnectionLost
-from cru.net.http import is_loopback, split_url
+from cru.net import BadUrl, ConnectionLost, is_loopback, split_url
 from cru.net.loopback import BodyDecoder, encode_request, parse_head
 
 CHUNKED = {"transfer-encoding": "chunked"}

@@ -5,8 +5,7 @@ import asyncio
 import pytest
 from tests.models.wire import Peer, Step, Wire, drop, hang, open_stream, serve, status, stream
 
-from cru.net import BadUrl, ConnectFailed, ConnectionLost, TimedOut, TooManyRedirects
-from cru.net.http import WholeResponse
+from cru.net import BadUrl, ConnectFailed, ConnectionLost, TimedOut, TooManyRedirects, WholeResponse
 from cru.net.transport import Transport
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.tools.box import Box
 
-from cru.net.http import WholeResponse
+from cru.net import WholeResponse
 from cru.net.transport import Transport
 from cru.tools.html import plain_text
 from cru.tools.protocol import ToolError

@@ -20,7 +20,7 @@ from cru.app.start import (
     project_root,
 )
 from cru.app.wiring import BadExtension
-from cru.config.merge import Settings
+from cru.config.layers import Settings
 from cru.contexts import ContextSettings
 from cru.contexts.entries import LogProblem
 from cru.contexts.home import Home

@@ -10,8 +10,16 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from cru.config.errors import ConfigError
-from cru.config.layers import COMMAND_LINE, CONTEXT, Layer, environment_layer, read_layer, restrict_untrusted
-from cru.config.merge import Settings, merge_layers
+from cru.config.layers import (
+    COMMAND_LINE,
+    CONTEXT,
+    Layer,
+    Settings,
+    environment_layer,
+    merge_layers,
+    read_layer,
+    restrict_untrusted,
+)
 from cru.contexts import ContextSettings
 from cru.engine.parts import EngineSettings
 from cru.extensions import PLUGIN_KEYS, PluginSettings

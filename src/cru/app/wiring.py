@@ -11,8 +11,7 @@ import msgspec
 
 from cru.app.start import FaceSettings, Start, hooks_where, plugin_places, user_home
 from cru.bundled import BASE, COMPACTION, GUIDES
-from cru.config.layers import Layer
-from cru.config.merge import Settings
+from cru.config.layers import Layer, Settings
 from cru.contexts import ContextSettings
 from cru.contexts.entries import new_id
 from cru.contexts.home import Home
@@ -36,8 +35,7 @@ from cru.permissions import PermissionSettings, layer_rules
 from cru.permissions.gate import Asker, Gate
 from cru.permissions.grants import Grants
 from cru.tools.builtin import BuiltInTools
-from cru.tools.output import FOLDER
-from cru.tools.protocol import ToolServices, ToolSettings
+from cru.tools.protocol import OUTPUT_FOLDER, ToolServices, ToolSettings
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
@@ -45,7 +43,7 @@ if TYPE_CHECKING:
     from cru.extensions.manager import Extensions
 
 if TYPE_CHECKING:
-    from cru.net.http import WholeResponse
+    from cru.net import WholeResponse
 
 
 class BadExtension(CruError):
@@ -160,7 +158,7 @@ def clean_cache_at_end(parts: Parts, settings: ToolSettings) -> None:
         except OSError as error:
             parts.bus.stream.warn(f"old outputs in {error.filename or parts.store.folder} stay: {error.strerror}")
 
-    if settings.auto_cleanup_cache and os.path.isdir(parts.store.folder / FOLDER):
+    if settings.auto_cleanup_cache and os.path.isdir(parts.store.folder / OUTPUT_FOLDER):
         parts.lifecycle.closing.append(tidy)
 
 
@@ -195,7 +193,7 @@ def build_gate(start: Start, settings: Settings, layers: list[Layer], store: Fil
     grants = Grants(start.home / "grants.json", start.root)
     rules = layer_rules(layers)
     chosen = settings.of(PermissionSettings)
-    readable = (store.folder / "tool_cache", Path(GUIDES))
+    readable = (store.folder / OUTPUT_FOLDER, Path(GUIDES))
     gate = Gate(chosen, rules, start.root, start.home, grants, readable=readable, user_home=user_home(start))
     return gate, [str(p) for p in grants.problems]
 

@@ -1,11 +1,12 @@
-"""Where settings come from: config.toml < environment < project `.cru/config.toml` < the context's local.toml < command line."""
+"""Where settings come from, and all of them as one: config.toml < environment < project `.cru/config.toml` < the context's local.toml <
+command line."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
-from msgspec import Struct
+from msgspec import Struct, ValidationError
 
 from cru.config.errors import ConfigError, SettingsProblem
 from cru.files.regular import read_regular
@@ -143,3 +144,153 @@ def restrict_untrusted(layer: Layer) -> tuple[Layer, tuple[SettingsProblem, ...]
 
 def _trust_hint(layer: Layer) -> str:
     return f"read {layer.file}, then `cru trust`"
+
+
+S = TypeVar("S", bound=Struct)
+Tables = Mapping[str, Mapping[str, object]]
+
+# Settings that must be the same for everybody who uses the home folder, and why.
+NOT_LOCAL = {"lock_heartbeat_seconds": "every process must judge a lock's age by the same measure"}
+
+# Lists that add up over the layers instead of replacing each other: no layer may drop another one's refusals.
+JOINED = frozenset({("permissions", "allow"), ("permissions", "ask"), ("permissions", "deny"), ("hooks", "disabled")})
+
+# Values of these layers are words typed by somebody: "80" is a number where a number is wanted.
+_WORDS = (ENVIRONMENT, COMMAND_LINE)
+
+# Shown as "set" or "", never as they are.
+SECRET = frozenset({"api_key"})
+
+
+class Settings:
+    """What all layers together say. `problems` holds warnings: what was ignored and why."""
+
+    __slots__ = ("_layers", "_values", "problems")
+
+    def __init__(
+        self, values: dict[type[Struct], Struct], layers: Sequence[Layer], problems: Sequence[SettingsProblem]
+    ) -> None:
+        self._values = values
+        self._layers = tuple(layers)
+        self.problems = tuple(problems)
+
+    def of(self, kind: type[S]) -> S:
+        """One room's settings; its struct must be among those that were merged."""
+        value = self._values[kind]
+        assert isinstance(value, kind)
+        return value
+
+    def origin(self, key: str) -> str:
+        """Where the value of a dotted key comes from: `config.toml:3`, `environment CRU_MODEL`, `default`."""
+        from cru.config.positions import split_key
+
+        path = split_key(key)
+        for layer in reversed(self._layers):
+            if _has_key(layer.data, path):
+                return layer.place(path)
+        return "default"
+
+    def as_dict(self) -> dict[str, object]:
+        """Each setting by its key, in plain types; secrets only as "set" or "", addresses without theirs."""
+        from msgspec import to_builtins
+
+        from cru.config.secret import ADDRESSES, mask_url
+
+        out: dict[str, object] = {}
+        for value in self._values.values():
+            out.update(to_builtins(value))
+        out |= {key: "set" for key in SECRET & out.keys() if out[key]}
+        return out | {key: mask_url(str(out[key])) for key in ADDRESSES & out.keys()}
+
+    def value(self, key: str) -> object:
+        """The value of a dotted key in plain types, secrets as in `as_dict`. Raises ConfigError for an unknown key."""
+        from cru.config.closest import did_you_mean
+        from cru.config.positions import split_key
+
+        value: object = self.as_dict()
+        for name in split_key(key):
+            if not isinstance(value, dict) or name not in value:
+                known = value if isinstance(value, dict) else ()
+                raise ConfigError([SettingsProblem(f"unknown setting `{key}`", hint=did_you_mean(name, known))])
+            value = value[name]
+        return value
+
+
+def merge_layers(structs: Sequence[type[Struct]], layers: Sequence[Layer], *, tables: Tables | None = None) -> Settings:
+    """Checked settings out of layers, weakest first; tables merge key by key, lists replace each other (but see JOINED).
+    `tables` names the keys of free tables and their types, "*" any other key: {"api": {"temperature": float,
+    "reasoning.effort": str}, "models.*.api": …}. Raises ConfigError with everything that is wrong."""
+    values: dict[type[Struct], Struct] = {}
+    warnings: list[SettingsProblem] = []
+    filled = [layer for layer in layers if layer.data]
+    merged = _check_and_merge(structs, filled, tables or {}, warnings) if filled else {}
+    for struct in structs:
+        own = {key: merged[key] for key in struct.__struct_encode_fields__ if key in merged}
+        values[struct] = _convert(own, struct) if own else struct()
+    return Settings(values, filled, warnings)
+
+
+def _check_and_merge(
+    structs: Sequence[type[Struct]], layers: list[Layer], tables: Tables, warnings: list[SettingsProblem]
+) -> dict[str, object]:
+    from cru.config.check import SettingsChecker
+
+    owners = {key: struct for struct in structs for key in struct.__struct_encode_fields__}
+    errors: list[SettingsProblem] = []
+    merged: dict[str, object] = {}
+    for layer in layers:
+        check = SettingsChecker(owners, tables, words=layer.name in _WORDS)
+        data = check.check_layer(_without_forbidden(layer, errors))
+        warnings += [SettingsProblem(text, layer.place(path), hint) for path, text, hint in check.without_effect]
+        if layer.name == ENVIRONMENT:
+            warnings += [SettingsProblem(text, layer.place(path), hint) for path, text, hint in check.unknown]
+        else:
+            errors += [SettingsProblem(text, layer.place(path), hint) for path, text, hint in check.unknown]
+        errors += [SettingsProblem(text, layer.place(path), hint) for path, text, hint in check.wrong]
+        merged = _merge_tables(merged, data, ())
+    if errors:
+        raise ConfigError(errors)
+    return merged
+
+
+def _without_forbidden(layer: Layer, errors: list[SettingsProblem]) -> Mapping[str, object]:
+    """The layer's data without the settings that it may not hold, each of which is an error."""
+    if layer.name not in (PROJECT, CONTEXT):
+        return layer.data
+    for key, why in NOT_LOCAL.items():
+        if key in layer.data:
+            hint = f"set it in the home folder's config.toml: {why}"
+            errors.append(SettingsProblem(f"`{key}` cannot be set for one {layer.name}", layer.place((key,)), hint))
+    return {key: value for key, value in layer.data.items() if key not in NOT_LOCAL}
+
+
+def _merge_tables(below: Mapping[str, object], above: Mapping[str, object], path: tuple[str, ...]) -> dict[str, object]:
+    both = dict(below)
+    for key, value in above.items():
+        both[key] = _merge_values(below[key], value, (*path, key)) if key in below else value
+    return both
+
+
+def _merge_values(below: object, above: object, path: tuple[str, ...]) -> object:
+    if isinstance(below, dict) and isinstance(above, dict):
+        return _merge_tables(below, above, path)
+    if path in JOINED and isinstance(below, list | tuple) and isinstance(above, list | tuple):
+        return [*below, *above]
+    return above
+
+
+def _has_key(data: object, path: tuple[str, ...]) -> bool:
+    for name in path:
+        if not isinstance(data, dict) or name not in data:
+            return False
+        data = data[name]
+    return True
+
+
+def _convert(own: dict[str, object], struct: type[Struct]) -> Struct:
+    from msgspec import convert
+
+    try:
+        return convert(own, struct)
+    except ValidationError as error:  # only a rule that joins several keys can still fail here
+        raise ConfigError([SettingsProblem(f"{', '.join(f'`{key}`' for key in own)}: {error}")]) from error

@@ -11,8 +11,7 @@ from msgspec.structs import FieldInfo, fields
 
 from cru.config.check import describe_range
 from cru.config.errors import ConfigError, SettingsProblem
-from cru.config.layers import PREFIX
-from cru.config.merge import NOT_LOCAL
+from cru.config.layers import NOT_LOCAL, PREFIX
 
 _NAMES: dict[object, str] = {
     str: "text",

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from cru.engine import batch, compaction, log_writer
-from cru.engine.batch import LoopGuard
+from cru.engine import compaction, log_writer
 from cru.engine.history import INTERRUPTED
 from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.prompts import PendingContext, context_texts, final_reply, receive_prompt
 from cru.engine.round import ModelReply, RequestPlan, ask_model
 from cru.engine.states import LegState, StateMachine
-from cru.engine.tool_call import ToolOutcome
 from cru.engine.turn import USER, Cause, LegResult, Prompt, Turn, TurnStopped
 from cru.events.payloads import AgentResponded, FailureKind, LegStarted, StreamingDelta, SystemPromptBuild, ToolsSelect
 from cru.models.protocol import ContextTooLong
 from cru.values.errors import CruError
 from cru.values.messages import Span, ToolCall, ToolSpec
+
+if TYPE_CHECKING:
+    from cru.engine.batch import LoopGuard
+    from cru.engine.tool_call import ToolOutcome
 
 EMPTY_RETRIES = 2
 
@@ -41,7 +43,7 @@ class Leg:
         self._machine = machine
         self._prompt = prompt
         self._pending = pending
-        self._guard = LoopGuard()
+        self._guard: LoopGuard | None = None
         self._text = ""
         self._reply: ModelReply | None = None
         self._model = ""
@@ -191,10 +193,13 @@ class Leg:
 
     async def _run_tools(self, calls: tuple[ToolCall, ...]) -> bool:
         """Run the batch; True if the leg is over after it."""
+        from cru.engine import batch
+
         parts, turn = self.parts, self.turn
         self._machine.to(LegState.TOOLING)
         if turn.fuel > 0:
             turn.fuel -= 1
+        self._guard = self._guard or batch.LoopGuard()
         outcomes = await batch.run(parts, calls, turn, self._pending, self._guard)
         await self._wait_for_sync()
         self._sync = asyncio.get_running_loop().run_in_executor(None, parts.store.sync)

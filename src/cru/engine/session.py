@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -15,7 +16,6 @@ from cru.engine.leg import Leg, close_calls
 from cru.engine.parts import Parts
 from cru.engine.prompts import PendingContext, context_texts, describe_unfinished, find_unfinished
 from cru.engine.states import LegState, StateMachine
-from cru.engine.tool_call import ToolOutcome
 from cru.engine.turn import CONTINUATION_SOURCES, TYPED_SOURCES, LegResult, Prompt, PromptQueue, PromptSource, Turn
 from cru.events.bus import purpose
 from cru.events.payloads import (
@@ -32,6 +32,9 @@ from cru.events.stream import CommandSaid, Notice, StateChanged
 from cru.tools.protocol import Tool
 from cru.values.errors import CruError
 from cru.values.messages import Entry
+
+if TYPE_CHECKING:
+    from cru.engine.tool_call import ToolOutcome
 
 
 class Session:

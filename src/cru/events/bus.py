@@ -19,7 +19,6 @@ from cru.events.journal import JournalLine, JournalSink, SkipKind, SkipReason, U
 from cru.events.registry import Handler, HandlerFunction, HandlerRegistry
 from cru.events.stamp import FRAME, MAX_BELOW, MAX_DEPTH, Event, Frame, Origin, Stamp
 from cru.events.stream import DeltaQueue, Published, Stream
-from cru.files.glob import matches_identifier
 
 P = TypeVar("P", bound=Struct)
 
@@ -161,7 +160,7 @@ class Bus:
             return SkipReason(SkipKind.OWN_EVENT)
         if self.origin.depth and not handler.hears(self.origin.depth):
             return SkipReason(SkipKind.MAIN_AGENT_ONLY)
-        if handler.pattern and not matches_identifier(handler.pattern, _ident(chain.row, chain.payload)):
+        if handler.pattern and not _matches(handler.pattern, _ident(chain.row, chain.payload)):
             return SkipReason(SkipKind.PATTERN, handler.pattern)
         declines: Callable[[Event], SkipReason | None] | None = getattr(handler.call, "declines", None)
         return declines(Event(chain.row, chain.stamp, chain.payload)) if declines is not None else None
@@ -203,6 +202,12 @@ class Bus:
             o.session_id, o.run_id, o.agent_id, o.parent_call_id, o.depth, o.depth > 0, next(self._numbers), frame.seq,
             time(), self.is_continuation, self.source, frame.purpose,
         )  # fmt: skip
+
+
+def _matches(pattern: str, identifier: str | None) -> bool:
+    from cru.files.glob import matches_identifier
+
+    return matches_identifier(pattern, identifier)
 
 
 def _ident(row: EventRow, payload: Struct) -> str | None:

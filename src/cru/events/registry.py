@@ -12,7 +12,6 @@ from cru.events import BadHandler, UnknownEvent
 from cru.events.answers import Answer
 from cru.events.catalog import ALIASES, BY_NAME, BY_TYPE, EventRow
 from cru.events.stamp import Event
-from cru.files.glob import BadGlob, compile_identifier_glob
 
 Lane = Literal["inline", "commands", "executables"]
 P = TypeVar("P", bound=Struct)
@@ -118,10 +117,8 @@ class HandlerRegistry:
         if narrowed and pattern not in ("", narrowed):
             raise BadHandler(f"`{event}` has its own pattern `{narrowed}`", f"listen to `{row.name}` to give another")
         fields["pattern"] = pattern or narrowed
-        try:
-            compile_identifier_glob(fields["pattern"])
-        except BadGlob as error:
-            raise BadHandler(error.message, error.hint) from error
+        if fields["pattern"]:
+            _check_pattern(fields["pattern"])
         handler = Handler(self._next, row.name, call, owner, **fields)
         self._warn(row, event, handler)
         self._next += 1
@@ -194,6 +191,16 @@ def find(event: str) -> tuple[EventRow, str]:
     if row is None:
         raise UnknownEvent(f"unknown event `{event}`", _did_you_mean(event, [*BY_NAME, *ALIASES]))
     return row, ident
+
+
+def _check_pattern(pattern: str) -> None:
+    """Raises BadHandler."""
+    from cru.files.glob import BadGlob, compile_identifier_glob
+
+    try:
+        compile_identifier_glob(pattern)
+    except BadGlob as error:
+        raise BadHandler(error.message, error.hint) from error
 
 
 def _check(name: str, value: Any) -> None:

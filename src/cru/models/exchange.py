@@ -21,8 +21,7 @@ from cru.models.failures import (
     too_long,
 )
 from cru.models.protocol import BrokenReply, ModelError, ModelRefused, ModelUnavailable, Say
-from cru.net import BadUrl, NetError
-from cru.net.http import Response
+from cru.net import BadUrl, NetError, Response
 from cru.net.transport import Transport
 from cru.values.messages import Delta
 
@@ -113,7 +112,7 @@ class Exchange:
 
     def _foreign_reply(self, kind: str) -> ModelError:
         """The error for a good status with something else than a reply: a login page, a proxy, another service."""
-        from cru.net.http import split_url
+        from cru.net import split_url
 
         kind = "".join(char for char in kind[:80] if char.isprintable())
         what = f"with {kind}" if kind else "without a content type"

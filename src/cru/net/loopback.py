@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 
-from cru.net import BadUrl, ConnectFailed, ConnectionLost, TimedOut
-from cru.net.http import Response, Url
+from cru.net import BadUrl, ConnectFailed, ConnectionLost, Response, TimedOut, Url
 
 _CHUNK = 65536
 _IDLE_KEPT = 4  # idle connections kept for each server

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 
-from cru.net import BadUrl, ConnectFailed, ConnectionLost, NetError, TimedOut
-from cru.net.http import Response
+from cru.net import BadUrl, ConnectFailed, ConnectionLost, NetError, Response, TimedOut
 
 if TYPE_CHECKING:
     from pyreqwest.client import Client

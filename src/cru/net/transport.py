@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from cru.net import BadUrl, TimedOut, TooManyRedirects
-from cru.net.http import Response, WholeResponse, is_loopback, split_url
+from cru.net import BadUrl, Response, TimedOut, TooManyRedirects, WholeResponse, is_loopback, split_url
 
 if TYPE_CHECKING:
     from cru.net.loopback import LoopbackClient

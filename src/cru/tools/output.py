@@ -10,10 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cru.contexts.entries import now
-from cru.tools.protocol import ToolSettings
+from cru.tools.protocol import OUTPUT_FOLDER, ToolSettings
 from cru.values.messages import Entry
-
-FOLDER = "tool_cache"
 
 
 def is_too_long(content: str, settings: ToolSettings) -> bool:
@@ -31,7 +29,7 @@ def save_output(
     shown = f"Summary:\n{summary}" if summary is not None else _preview(content, settings.tool_cache_preview_chars)
     size = f"{len(content):,} characters, {_lines(content):,} lines"
     try:
-        path = _save(folder / FOLDER, _file_name(tool, call_id), content)
+        path = _save(folder / OUTPUT_FOLDER, _file_name(tool, call_id), content)
     except OSError as error:
         why = f"[The output of `{tool}` is too long to show ({size}) and could not be saved: {error.strerror}.]"
         return f"{why}\n\n{shown}", ""
@@ -109,7 +107,7 @@ def clean_outputs(context: Path, days: int, visible: Callable[[], Iterable[Entry
 def _open_folder(context: Path) -> Iterator[int]:
     """The folder's descriptor, -1 if there is none. A link is not followed: what it leads to is not ours."""
     try:
-        fd = os.open(context / FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        fd = os.open(context / OUTPUT_FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
         if error.errno not in (errno.ENOENT, errno.ENOTDIR, errno.ELOOP):
             raise

@@ -14,12 +14,15 @@ from cru.values.messages import ToolSpec
 
 if TYPE_CHECKING:
     from cru.contexts.store import FileContext
-    from cru.net.http import WholeResponse
+    from cru.net import WholeResponse
 
 T = TypeVar("T")
 
 Kind = Literal["read", "write", "shell", "fetch", "memory", "message", "flow", "tool"]
 Access = Literal["read", "write"]
+
+OUTPUT_FOLDER = "tool_cache"
+"""Below the folder of a context: outputs too long for the model."""
 
 
 class ToolError(CruError):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cru.net.http import WholeResponse
+from cru.net import WholeResponse
 from cru.tools.arguments import Fetch
 from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolOptions, ToolResult, require
 from cru.values.errors import CruError

@@ -27,10 +27,10 @@ def spill_text(text: str, facts: SessionFacts) -> str:
     if len(text) <= LONGEST:
         return text
     from cru.files.atomic import replace_file
-    from cru.tools.output import FOLDER
+    from cru.tools.protocol import OUTPUT_FOLDER
 
     data = text.encode("utf-8", "replace")
-    path = facts.folder / FOLDER / f"hook_{sha256(data).hexdigest()[:12]}.txt"
+    path = facts.folder / OUTPUT_FOLDER / f"hook_{sha256(data).hexdigest()[:12]}.txt"
     shown = f"{text[:PREVIEW]}\n[… {len(text) - PREVIEW:,} more characters"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -12,7 +12,7 @@ from cru.faces.cli.console import one_line
 from cru.values.messages import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 
 if TYPE_CHECKING:
-    from cru.config.merge import Settings
+    from cru.config.layers import Settings
 
 MARKS = {"none": "", "active": " [active]", "stale": " [stale]"}
 FIRST_LINES = 3

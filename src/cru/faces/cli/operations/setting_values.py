@@ -11,7 +11,7 @@ from cru.config.secret import is_secret
 from cru.faces.cli.flags import UsageProblem
 
 if TYPE_CHECKING:
-    from cru.config.merge import Settings
+    from cru.config.layers import Settings
 
 
 def setting_value(settings: Settings, name: str, others: tuple[str, ...]) -> str:

@@ -9,7 +9,7 @@ from cru.faces.cli.flags import UsageProblem
 from cru.faces.cli.run_options import start_of
 
 if TYPE_CHECKING:
-    from cru.config.merge import Settings
+    from cru.config.layers import Settings
     from cru.contexts.store import FileContext
     from cru.faces.cli.operations.flag_run import FlagRun
 
