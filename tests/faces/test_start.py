@@ -21,7 +21,7 @@ leave(0)
 """
 HEAVY = {"rich", "prompt_toolkit", "tomlkit", "typing_extensions", "lupa", "pyreqwest", "sqlite3", "dataclasses", "http.client",
          "urllib.request", "email", "tempfile", "shutil", "random", "argparse", "click", "pydantic", "json"}  # fmt: skip
-OWN, ALL = 114, 276
+OWN, ALL = 91, 232
 
 WITHOUT_HOOKS = {
     "cru.extensions.hooks",
