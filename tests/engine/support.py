@@ -19,6 +19,7 @@ from cru.events.bus import Bus
 from cru.events.registry import HandlerFunction
 from cru.events.stamp import Event
 from cru.events.stream import Notice, Published
+from cru.models.protocol import RequestBody
 from cru.permissions.gate import PermissionReply, PermissionSubject
 from cru.tools.builtin import ToolRegistry
 from cru.tools.protocol import Access, Tool, ToolContext, ToolResult
@@ -114,13 +115,13 @@ class Recording:
         self._model, self._sent, self._requests = model, sent, requests
         self.provider, self.name = model.provider, model.name
 
-    def encode(self, request: Request) -> bytes:
+    def encode(self, request: Request) -> RequestBody:
         self._requests.append(request)
-        body: bytes = self._model.encode(request)
+        body: RequestBody = self._model.encode(request)
         return body
 
-    async def stream(self, body: bytes) -> AsyncIterator[Delta]:
-        self._sent.append(body)
+    async def stream(self, body: RequestBody) -> AsyncIterator[Delta]:
+        self._sent.append(body.join())
         async for delta in self._model.stream(body):
             yield delta
 

@@ -11,6 +11,7 @@ from cru.models.exchange import Exchange
 from cru.models.failures import RequestFacts
 from cru.models.openai_compatible import OpenAICompatibleModel
 from cru.models.openai_compatible import endpoint as openai_endpoint
+from cru.net import TimeLimits
 from cru.net.transport import Transport
 from cru.values.messages import CallPart, Delta, Message, Request, Text, ToolCall, ToolSpec
 
@@ -21,10 +22,10 @@ LS = ToolSpec("ls", "List files", {"type": "object", "properties": {"path": {"ty
 class Harness:
     """An adapter that talks to `base_url`; `said` and `waits` record what the user heard and how long was waited."""
 
-    def __init__(self, base_url: str, provider: str = "openai_compatible", **limits: float) -> None:
+    def __init__(self, base_url: str, provider: str = "openai_compatible", limits: TimeLimits | None = None) -> None:
         self.said: list[str] = []
         self.waits: list[float] = []
-        self.transport = Transport(**limits)
+        self.transport = Transport(limits)
         asked = RequestFacts(provider, "m1", "TEST_API_KEY", KEY)
         headers = {"authorization": f"Bearer {KEY}"}
         is_anthropic = provider == "anthropic"

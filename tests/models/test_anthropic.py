@@ -174,7 +174,7 @@ def test_an_overloaded_server_is_asked_again() -> None:
 
 def encoded(*messages: Message, system: tuple[Span, ...] = (), **parameters: Any) -> Any:
     model = Harness("http://127.0.0.1:1", "anthropic").model
-    return json.loads(model.encode(Request("m1", system, messages, (LS,), parameters)))
+    return json.loads(model.encode(Request("m1", system, messages, (LS,), parameters)).join())
 
 
 def test_messages_become_alternating_turns_with_results_first() -> None:
@@ -259,14 +259,14 @@ def test_parameters_get_anthropics_names(parameters: dict[str, Any], fields: dic
 
 def test_models_from_before_adaptive_thinking_get_a_budget() -> None:
     model = Harness("http://127.0.0.1:1", "anthropic").model
-    sent = json.loads(model.encode(Request("claude-haiku-4-5", parameters={"reasoning": {"effort": "low"}})))
+    sent = json.loads(model.encode(Request("claude-haiku-4-5", parameters={"reasoning": {"effort": "low"}})).join())
     assert sent["thinking"] == {"type": "enabled", "budget_tokens": 2048}
 
 
 def test_what_the_api_cannot_take_is_left_out_and_said_once() -> None:
     harness = Harness("http://127.0.0.1:1", "anthropic")
     for seed in (1, 2):
-        sent = json.loads(harness.model.encode(Request("m1", parameters={"seed": seed})))
+        sent = json.loads(harness.model.encode(Request("m1", parameters={"seed": seed})).join())
         assert "seed" not in sent
     assert harness.said == ["anthropic does not take the parameter `seed`; it is left out"]
 

@@ -61,7 +61,8 @@ def test_the_body_forces_a_call_except_after_a_result() -> None:
 
     def body(*messages: Message, tool_choice: str = "auto") -> bytes:
         system = (Span("s", "o", "x" * 5000),)
-        return model.encode(Request("m", system, messages, (PLACES,), {"tool_choice": tool_choice, "logit_bias": 1}))
+        parameters = {"tool_choice": tool_choice, "logit_bias": 1}
+        return model.encode(Request("m", system, messages, (PLACES,), parameters)).join()
 
     first = body(asked)
     assert json.loads(first)["response_format"]["type"] == "json_schema"

@@ -297,7 +297,7 @@ def test_the_body_has_messages_last_and_says_what_was_asked() -> None:
         (LS,),
         {"temperature": 0.5, "parallel_tool_calls": False, "prompt_caching": True, "reasoning": {"effort": "low"}},
     )
-    body = Harness("http://127.0.0.1:1").model.encode(request)
+    body = Harness("http://127.0.0.1:1").model.encode(request).join()
     assert body.index(b'"messages"') > body.index(b'"tools"') > body.index(b'"model"')
     sent = json.loads(body)
     assert sent["messages"] == [
@@ -318,11 +318,11 @@ def test_the_body_has_messages_last_and_says_what_was_asked() -> None:
 def test_openrouter_gets_its_own_fields() -> None:
     model = Harness("http://127.0.0.1:1", "openrouter").model
     parameters = {"reasoning": {"effort": "low", "exclude": True}}
-    sent = json.loads(model.encode(Request("anthropic/claude-x", parameters=parameters)))
+    sent = json.loads(model.encode(Request("anthropic/claude-x", parameters=parameters)).join())
     assert (sent["usage"], sent["reasoning"]) == ({"include": True}, parameters["reasoning"])
     assert sent["cache_control"] == {"type": "ephemeral"}
     assert "stream_options" not in sent
-    off = json.loads(model.encode(Request("anthropic/claude-x", parameters={"prompt_caching": False})))
+    off = json.loads(model.encode(Request("anthropic/claude-x", parameters={"prompt_caching": False})).join())
     assert "cache_control" not in off
 
 
@@ -330,7 +330,7 @@ def test_openai_itself_gets_max_completion_tokens_and_hears_of_no_exclude_once()
     harness = Harness("http://127.0.0.1:1", "openai")
     for limit in (5, 6):
         parameters = {"max_tokens": limit, "reasoning": {"effort": "low", "exclude": True}}
-        sent = json.loads(harness.model.encode(Request("gpt-5", parameters=parameters)))
+        sent = json.loads(harness.model.encode(Request("gpt-5", parameters=parameters)).join())
         assert (sent["max_completion_tokens"], sent["reasoning_effort"]) == (limit, "low")
         assert not {"max_tokens", "reasoning"} & sent.keys()
     assert harness.said == ["openai does not take the parameter `reasoning.exclude`; it is left out"]
@@ -342,8 +342,8 @@ def test_reasoning_goes_back_only_to_the_provider_that_made_it() -> None:
         Thinking("anthropic", "x", {"type": "thinking"}),
     )
     request = Request("m1", messages=(Message("assistant", "a", thinking=thinking),))
-    same = json.loads(Harness("http://127.0.0.1:1", "openrouter").model.encode(request))
-    other = json.loads(Harness("http://127.0.0.1:1", "openai").model.encode(request))
+    same = json.loads(Harness("http://127.0.0.1:1", "openrouter").model.encode(request).join())
+    other = json.loads(Harness("http://127.0.0.1:1", "openai").model.encode(request).join())
     assert same["messages"] == [{"role": "assistant", "content": "a", "reasoning_details": [{"text": "hm"}]}]
     assert other["messages"] == [{"role": "assistant", "content": "a"}]
 

@@ -7,15 +7,16 @@ from tests.models.harness import Harness, request_of, text_of
 from tests.models.wire import Peer, Step, broken_stream, delta, drop, finish, hang, hello, serve, sse, status, stream
 
 from cru.models.protocol import BrokenReply, ModelRefused, ModelUnavailable
+from cru.net import TimeLimits
 from cru.values.messages import Delta, Text
 
 OVERLOADED = sse({"error": {"message": "overloaded", "code": 529}}, done=False)
 
 
-def run(*steps: Step, idle_timeout: float = 5.0) -> tuple[list[Delta], Harness, int]:
+def run(*steps: Step, limits: TimeLimits | None = None) -> tuple[list[Delta], Harness, int]:
     async def main() -> tuple[list[Delta], Harness, int]:
         async with serve(*steps) as wire:
-            harness = Harness(wire.url, idle_timeout=idle_timeout)
+            harness = Harness(wire.url, limits=limits)
             return await harness.ask(), harness, len(wire.requests)
 
     return asyncio.run(main())
@@ -87,7 +88,7 @@ def test_a_refusal_is_not_tried_again(code: int) -> None:
 
 
 def test_silence_is_not_waited_for_for_ever() -> None:
-    deltas, _, requests = run(hang, hello(), idle_timeout=0.05)
+    deltas, _, requests = run(hang, hello(), limits=TimeLimits(first_byte=0.05))
     assert text_of(deltas) == "hello"
     assert requests == 2
 

@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from typing import cast
 
 import pytest
 from tests.models.wire import Peer, Step, Wire, drop, hang, open_stream, serve, status, stream
 
-from cru.net import BadUrl, ConnectFailed, ConnectionLost, TimedOut, TooManyRedirects, WholeResponse
+from cru.net import BadUrl, ConnectFailed, ConnectionLost, TimedOut, TimeLimits, TooManyRedirects, WholeResponse
+from cru.net.loopback import _write
 from cru.net.transport import Transport
 
 
 async def post(transport: Transport, url: str, body: bytes = b"{}") -> tuple[int, bytes]:
-    response = await transport.post_stream(url, {"x": "y"}, body)
+    response = await transport.post_stream(url, {"x": "y"}, (body,))
     try:
         return response.status, await response.read(1 << 20)
     finally:
@@ -24,7 +27,7 @@ def test_a_connection_is_used_again_only_after_a_whole_answer() -> None:
             assert await post(transport, wire.url) == (200, b"a")
             assert await post(transport, wire.url) == (200, b"bc")
             assert wire.connections == 1
-            half_read = await transport.post_stream(wire.url, {}, b"")
+            half_read = await transport.post_stream(wire.url, {}, (b"",))
             assert (await half_read.read(1)) == b"d"
             await half_read.close()
             assert await post(transport, wire.url) == (200, b"f")
@@ -76,8 +79,8 @@ def test_cancelling_closes_the_connection(answered: bool) -> None:
 def test_silence_ends_a_request(step: object) -> None:
     async def main() -> None:
         async with serve(hang if step is hang else open_stream(b"a")) as wire:
-            with pytest.raises(TimedOut, match="nothing for"):
-                await post(Transport(idle_timeout=0.05), wire.url)
+            with pytest.raises(TimedOut, match=r"nothing for|no answer within"):
+                await post(Transport(TimeLimits(first_byte=0.05, idle=0.05)), wire.url)
 
     asyncio.run(main())
 
@@ -223,3 +226,77 @@ def test_a_redirect_is_followed_as_browsers_do(code: int, method: str, follows: 
 def test_an_empty_body_is_named_as_empty(method: str) -> None:
     _, wire = asyncio.run(whole(status(200), method))
     assert wire.requests[0].headers["content-length"] == "0"
+
+
+LARGE = (b"{", b"a" * 3_000_000, b",", b"b" * 70_000, b"", bytes(range(256)) * 4000, b"}")
+
+
+def test_a_large_body_arrives_whole() -> None:
+    async def main() -> Wire:
+        transport = Transport()
+        async with serve(status(200, "a"), status(200, "b")) as wire:
+            assert await post(transport, wire.url) == (200, b"a")
+            response = await transport.post_stream(wire.url, {}, LARGE)
+            assert await response.read(9) == b"b"
+            await response.close()
+            assert wire.connections == 1
+            await transport.close()
+            return wire
+
+    wire = asyncio.run(main())
+    assert wire.requests[1].body == b"".join(LARGE)
+    assert wire.requests[1].headers["content-length"] == str(len(b"".join(LARGE)))
+
+
+def test_a_large_body_is_sent_in_pieces_that_are_no_copies() -> None:
+    class Writer:
+        def __init__(self) -> None:
+            self.written: list[memoryview] = []
+            self.drained: list[int] = []
+
+        def write(self, data: memoryview) -> None:
+            self.written.append(data)
+
+        async def drain(self) -> None:
+            self.drained.append(len(self.written))
+
+    writer = Writer()
+    asyncio.run(_write(cast(asyncio.StreamWriter, writer), LARGE))
+    assert b"".join(writer.written) == b"".join(LARGE)
+    assert {id(piece.obj) for piece in writer.written} == {id(part) for part in LARGE if part}
+    assert max(map(len, writer.written)) <= 1 << 18
+    assert writer.drained == list(range(1, len(writer.written) + 1))
+
+
+@pytest.mark.parametrize("body", [(b"x" * 30_000_000,), (b"{}",)])
+def test_an_answer_that_comes_before_the_body_was_read_counts(body: tuple[bytes, ...]) -> None:
+    """A server that refuses a request by its head does not read the rest; that connection is not used again."""
+    closed = asyncio.Event()
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 413 Too Large\r\ncontent-length: 3\r\n\r\nbig")
+        await writer.drain()
+        with contextlib.suppress(ConnectionError):
+            while await reader.read(1 << 16):
+                await asyncio.sleep(0.001)
+        writer.close()
+        with contextlib.suppress(ConnectionError):
+            await writer.wait_closed()
+        closed.set()
+
+    async def main() -> None:
+        server = await asyncio.start_server(refuse, "127.0.0.1", 0)
+        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        transport = Transport()
+        response = await transport.post_stream(url, {}, body)
+        assert (response.status, await response.read(9)) == (413, b"big")
+        await response.close()
+        if len(body[0]) > 1000:
+            await asyncio.wait_for(closed.wait(), 5)
+        await transport.close()
+        await asyncio.wait_for(closed.wait(), 5)
+        server.close()
+        await server.wait_closed()
+
+    asyncio.run(main())

@@ -53,7 +53,7 @@ def trusted(certificate: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def post(transport: Transport, url: str) -> tuple[int, bytes]:
-    response = await transport.post_stream(url, {"authorization": "Bearer secret"}, b"{}")
+    response = await transport.post_stream(url, {"authorization": "Bearer secret"}, (b"{}",))
     try:
         return response.status, await response.read(1 << 20)
     finally:
@@ -76,7 +76,7 @@ def test_ssl_cert_file_makes_it_trusted_and_connections_are_kept(tls: ssl.SSLCon
     async def main() -> None:
         transport = Transport()
         async with serve(status(429, "slow", "Retry-After: 3\r\n"), stream(b"b"), tls=tls) as wire:
-            response = await transport.post_stream(wire.url, {}, b"{}")
+            response = await transport.post_stream(wire.url, {}, (b"{}",))
             assert (response.status, response.headers["retry-after"]) == (429, "3")
             assert await response.read(10) == b"slow"
             await response.close()
@@ -92,7 +92,7 @@ def test_ssl_cert_file_makes_it_trusted_and_connections_are_kept(tls: ssl.SSLCon
 def test_chunks_come_when_they_are_sent(tls: ssl.SSLContext) -> None:
     async def main() -> None:
         async with serve(open_stream(b"first"), tls=tls) as wire:
-            response = await Transport().post_stream(wire.url, {}, b"{}")
+            response = await Transport().post_stream(wire.url, {}, (b"{}",))
             async with asyncio.timeout(1):
                 assert await anext(response.chunks) == b"first"
             await response.close()

@@ -11,6 +11,7 @@ import msgspec
 
 from cru.contexts.line_file import LineFile
 from cru.engine.recorder import LineSink, Recorder
+from cru.models.protocol import RequestBody
 from cru.values.messages import Request
 
 REQUESTS, REPLIES = "request-log", "response-meta"
@@ -27,7 +28,7 @@ class DebugRecorder(Recorder):
         self._files = {name: LineFile(folder / FILES[name], redact=redact) for name in names}
         self._asked: dict[int, dict[str, Any]] = {}
 
-    def request(self, request: Request, body: bytes, **facts: Any) -> int:
+    def request(self, request: Request, body: RequestBody, **facts: Any) -> int:
         """A line of requests.jsonl: `body` is the request as it is sent, as JSON."""
         number = super().request(request, body, **facts)
         kept = ("provider", "base_url", "purpose", "round")
@@ -38,7 +39,7 @@ class DebugRecorder(Recorder):
             **{name: facts.get(name, "") for name in kept},
         }
         self._asked[number] = about
-        self._keep_line(REQUESTS, {"time": time.time(), **about, "body": _json(body)})
+        self._keep_line(REQUESTS, {"time": time.time(), **about, "body": _json(body.join())})
         return number
 
     def reply(self, n: int, **facts: Any) -> None:

@@ -80,7 +80,7 @@ def rebuild_request(line: RequestLine, entries: Iterable[Entry], folder: Path) -
 
 def encode_request(line: RequestLine, request: Request, model: Model) -> tuple[bytes, bool]:
     """The bytes of a request, and whether they are the ones that were sent (same SHA-256)."""
-    data = model.encode(request)
+    data = model.encode(request).join()
     return data, hashlib.sha256(data).hexdigest() == line.sha
 
 

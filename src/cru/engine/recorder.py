@@ -10,14 +10,18 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec import Struct
 
+from cru.models.protocol import RequestBody
 from cru.values.messages import Message, Request, ToolSpec
+
+if TYPE_CHECKING:
+    from _hashlib import HASH
 
 
 class LineSink(Protocol):
@@ -48,6 +52,26 @@ class RequestLine(Struct, frozen=True, omit_defaults=True, tag_field="k", tag="r
     purpose: str = ""
 
 
+class BodyHash:
+    """SHA-256 of bodies. A body that begins with the very parts of the one before is read from its first new part on."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[bytes, HASH]] = []
+
+    def hexdigest(self, parts: Sequence[bytes]) -> str:
+        known = self._known
+        same = next(
+            (n for n, (old, new) in enumerate(zip(known, parts, strict=False)) if old[0] is not new), len(known)
+        )
+        del known[min(same, len(parts)) :]
+        state = known[-1][1] if known else hashlib.sha256()
+        for part in parts[len(known) :]:
+            state = state.copy()
+            state.update(part)
+            known.append((part, state))
+        return state.hexdigest()
+
+
 class Recorder:
     """Writes the trace of one context. Lines are held back until the next request or the leg's end, then go out at once."""
 
@@ -56,6 +80,7 @@ class Recorder:
         self._redact = redact
         self._spans = folder / "spans"
         self._known: set[str] = set()
+        self._hash = BodyHash()
         self._held: list[bytes] = []
         self._tools: tuple[tuple[ToolSpec, ...], str] = ((), "")
         self._states: list[tuple[str, float]] = []
@@ -76,7 +101,7 @@ class Recorder:
     def state(self, name: str) -> None:
         self._states.append((name, round((time.perf_counter() - self._started) * 1000, 2)))
 
-    def request(self, request: Request, body: bytes, **facts: Any) -> int:
+    def request(self, request: Request, body: RequestBody, **facts: Any) -> int:
         """Write the recipe before the request goes out; returns its number in the turn."""
         self._count += 1
         line = RequestLine(
@@ -86,8 +111,8 @@ class Recorder:
             spans=tuple((s.name, s.origin, self._keep(s.text.encode())) for s in request.system),
             tools=self._keep_tools(request.tools),
             parameters=request.parameters,
-            sha=hashlib.sha256(body).hexdigest(),
-            bytes=len(body),
+            sha=self._hash.hexdigest(body.parts),
+            bytes=body.size,
             time=time.time(),
             **facts,
         )

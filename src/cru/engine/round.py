@@ -18,7 +18,7 @@ from cru.events.answers import Answer
 from cru.events.calling import check
 from cru.events.payloads import AgentThinking, MessageBeforeSend, StreamingDelta
 from cru.events.stamp import FRAME
-from cru.models.protocol import BrokenReply, ModelError, NoModel
+from cru.models.protocol import BrokenReply, ModelError, NoModel, RequestBody
 from cru.values.messages import (
     CallPart,
     End,
@@ -117,7 +117,7 @@ async def send_request(parts: Parts, voice: ResolvedModel, request: Request, rep
         parts.recorder.reply(number, ms=took, usage=reply.usage, reason=reply.reason, error=error)
 
 
-async def _stream(parts: Parts, voice: ResolvedModel, body: bytes, reply: ModelReply) -> None:
+async def _stream(parts: Parts, voice: ResolvedModel, body: RequestBody, reply: ModelReply) -> None:
     bus = parts.bus
     quiet = bool(FRAME.get().purpose)
     async with aclosing(voice.model.stream(body)) as deltas:  # an exception in here closes the connection at once

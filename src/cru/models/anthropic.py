@@ -8,11 +8,12 @@ import msgspec
 from msgspec import Struct
 
 from cru.models import encoding
-from cru.models.encoding import FragmentCache, LastValue
+from cru.models.encoding import ConversationEncoder, LastBytes, LastValue, assemble
 from cru.models.exchange import NOT_JSON, Exchange, unfinished_error, unreadable_error
 from cru.models.failures import ArgumentLimit, ErrorObject, RequestFacts, error_for_object, to_error_object
 from cru.models.openai_compatible import tell_dropped
-from cru.models.protocol import Say
+from cru.models.protocol import RequestBody, Say
+from cru.models.providers import ANTHROPIC
 from cru.values.messages import (
     CallPart,
     Delta,
@@ -52,13 +53,13 @@ class AnthropicModel:
     tools_by_default = True
 
     def __init__(self, name: str, exchange: Exchange, *, say: Say) -> None:
-        self.provider, self.name = "anthropic", name
+        self.provider, self.name = ANTHROPIC, name
         self._exchange, self._say = exchange, say
-        self._messages = FragmentCache(self._blocks)
-        self._head, self._system, self._tools = LastValue(), LastValue(), LastValue()
+        self._messages = ConversationEncoder(_TurnNotation())
+        self._head, self._system, self._tools, self._opening = LastValue(), LastValue(), LastValue(), LastBytes()
         self._announced: set[str] = set()
 
-    def encode(self, request: Request) -> bytes:
+    def encode(self, request: Request) -> RequestBody:
         """The request's body; "messages" comes last."""
         model, has_tools = request.model or self.name, bool(request.tools)
         cached = bool(request.parameters.get("prompt_caching", True))
@@ -71,10 +72,10 @@ class AnthropicModel:
             parts += [b',"tools":', self._tools.get(request.tools, lambda: _encode_tools(request.tools))]
         if system := self._system.get((request.system, cached), lambda: _encode_system(request, cached)):
             parts += [b',"system":', system]
-        parts += [b',"messages":[', *_group_turns(request.messages, self._messages.encode_all(request.messages)), b"]}"]
-        return b"".join(parts)
+        parts.append(b',"messages":[')
+        return assemble(self._opening.get(b"".join(parts)), self._messages.encode(request.messages), b"]}")
 
-    def stream(self, body: bytes) -> AsyncGenerator[Delta, None]:
+    def stream(self, body: RequestBody) -> AsyncGenerator[Delta, None]:
         facts = self._exchange.facts
         return self._exchange.deltas(body, lambda: AnthropicReply(facts))
 
@@ -90,7 +91,12 @@ class AnthropicModel:
             tell_dropped(self._announced, self._say, self.provider, name)
         return _encode(head | mapped.fields)[:-1]
 
-    def _blocks(self, message: Message) -> bytes:
+
+class _TurnNotation:
+    """The messages as the API wants them: user and assistant alternate, so neighbours of one side become one message; in a
+    user message the tool results come first. A message by itself is its content blocks without the brackets."""
+
+    def encode(self, message: Message) -> bytes:
         """A message's content blocks without the brackets; b"" if nothing is left to send."""
         blocks: list[dict[str, object]] = []
         if message.role == "tool":
@@ -108,37 +114,38 @@ class AnthropicModel:
                 {"type": "tool_use", "id": _safe_id(call.id), "name": call.name, "input": _decode_input(call.arguments)}
             )
         if blocks and message.role == "assistant":
-            blocks[:0] = [t.data for t in message.thinking if t.provider == self.provider and t.data]
+            blocks[:0] = [t.data for t in message.thinking if t.provider == ANTHROPIC and t.data]
         return _encode(blocks)[1:-1]
 
+    def join(self, messages: Sequence[Message], fragments: Sequence[bytes]) -> bytes:
+        turns: list[bytes] = []
+        side = ""
+        results: list[bytes] = []
+        texts: list[bytes] = []
 
-def _group_turns(messages: Sequence[Message], fragments: Sequence[bytes]) -> list[bytes]:
-    """The messages as the API wants them: user and assistant alternate, so neighbours of one side become one message; in a
-    user message the tool results come first."""
-    parts: list[bytes] = []
-    side = ""
-    results: list[bytes] = []
-    texts: list[bytes] = []
+        def flush() -> None:
+            if results or texts:
+                turns.append(b'{"role":"%b","content":[%b]}' % (side.encode(), b",".join(results + texts)))
+            results.clear()
+            texts.clear()
 
-    def flush() -> None:
-        if results or texts:
-            parts.append(b"," if parts else b"")
-            parts.append(b'{"role":"%b","content":[' % side.encode())
-            parts.append(b",".join(results + texts))
-            parts.append(b"]}")
-        results.clear()
-        texts.clear()
+        for message, fragment in zip(messages, fragments, strict=True):
+            if not fragment:
+                continue
+            if _side(message) != side:
+                flush()
+                side = _side(message)
+            (results if message.role == "tool" else texts).append(fragment)
+        flush()
+        return b",".join(turns)
 
-    for message, fragment in zip(messages, fragments, strict=True):
-        if not fragment:
-            continue
-        its_side = "assistant" if message.role == "assistant" else "user"
-        if its_side != side:
-            flush()
-            side = its_side
-        (results if message.role == "tool" else texts).append(fragment)
-    flush()
-    return parts
+    def may_part(self, messages: Sequence[Message], fragments: Sequence[bytes], at: int) -> bool:
+        before = next((number for number in range(at - 1, -1, -1) if fragments[number]), -1)
+        return bool(fragments[at]) and before >= 0 and _side(messages[at]) != _side(messages[before])
+
+
+def _side(message: Message) -> str:
+    return "assistant" if message.role == "assistant" else "user"
 
 
 def _decode_input(arguments: str) -> dict[str, object]:

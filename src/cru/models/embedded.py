@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cru.models.encoding import FragmentCache, LastValue
+from cru.models.encoding import ConversationEncoder, LastValue, PlainNotation, assemble
 from cru.models.failures import RequestFacts
 from cru.models.openai_compatible import OpenAIReply, tell_dropped
-from cru.models.protocol import ModelUnavailable, NoModel, Say
+from cru.models.protocol import ModelUnavailable, NoModel, RequestBody, Say
 from cru.models.tool_schema import call_schema, parse_call
 from cru.values.messages import Delta, End, Message, Request, Span, Text, ToolSpec, system_text
 
@@ -54,28 +54,28 @@ class EmbeddedModel:
         self.name, self._path, self._say = name, path, say
         self._window = context_window or WINDOW
         self._facts = RequestFacts(self.provider, name)
-        self._messages, self._head, self._format = FragmentCache(_encode_message), LastValue(), LastValue()
+        self._messages = ConversationEncoder(PlainNotation(_encode_message))
+        self._head, self._format = LastValue(), LastValue()
         self._announced: set[str] = set()
         self._server: xllamacpp.Server | None = None
         self._loading = asyncio.Lock()
 
-    def encode(self, request: Request) -> bytes:
+    def encode(self, request: Request) -> RequestBody:
         """The request's body; what may change from one request to the next comes after the messages."""
         system = self._fit_system(request.system)
         key = (request.model, system, request.parameters)
         head = self._head.get(key, lambda: self._encode_head(request, system))
-        parts = [head, b",".join([b"", *(f for f in self._messages.encode_all(request.messages) if f)]), b"]"]
+        closing = b"]}"
         if _forces_a_call(request):
-            parts.append(self._format.get(request.tools, lambda: _response_format(request.tools)))
-        parts.append(b"}")
-        return b"".join(parts)
+            closing = b"]%b}" % self._format.get(request.tools, lambda: _response_format(request.tools))
+        return assemble(head, self._messages.encode(request.messages), closing)
 
-    async def stream(self, body: bytes) -> AsyncGenerator[Delta, None]:
+    async def stream(self, body: RequestBody) -> AsyncGenerator[Delta, None]:
         """Raises ModelUnavailable if the weights cannot be loaded, ContextTooLong, BrokenReply."""
         server = await self._ensure_server()
         reply = OpenAIReply(self._facts)
-        pieces: list[str] | None = [] if _FORCED in body else None
-        async for data in _run_request(server, body):
+        pieces: list[str] | None = [] if _FORCED in body.parts[-1] else None
+        async for data in _run_request(server, body.join()):
             for delta in reply.read(data):
                 if pieces is not None and isinstance(delta, Text):
                     pieces.append(delta.text)

@@ -4,9 +4,12 @@ sent), and bytes that are encoded once."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import is_
+from typing import Protocol
 
 from msgspec import Struct
 
+from cru.models.protocol import RequestBody
 from cru.values.messages import Message
 
 DEFAULT_MAX_TOKENS = 8192
@@ -115,28 +118,136 @@ def _table(value: object) -> dict[str, object]:
     return value if isinstance(value, dict) else {}
 
 
+BLOCK_BYTES = 128 << 10
 _SLACK = 64
+_REMEMBERED = 2
 
 
-class FragmentCache:
-    """Bytes of messages by identity. The message is held too, so an id cannot be taken over by another object."""
+class Notation(Protocol):
+    """How an adapter writes messages."""
 
-    def __init__(self, encode: Callable[[Message], bytes]) -> None:
-        self._encode = encode
-        self._known: dict[int, tuple[Message, bytes]] = {}
+    def encode(self, message: Message) -> bytes:
+        """One message, or what is left of it; b"" if nothing is."""
+        ...
 
-    def encode_all(self, messages: Sequence[Message]) -> list[bytes]:
-        """The bytes of each message, in order; b"" for one that is not sent."""
-        known, encode = self._known, self._encode
-        fragments = []
+    def join(self, messages: Sequence[Message], fragments: Sequence[bytes]) -> bytes:
+        """Encoded messages as elements of an array, with commas between them."""
+        ...
+
+    def may_part(self, messages: Sequence[Message], fragments: Sequence[bytes], at: int) -> bool:
+        """Whether what stands before message `at` is written the same whatever follows that message."""
+        ...
+
+
+class _Block(Struct, frozen=True):
+    """A run of messages, joined.
+
+    end: the number of messages up to its end
+    data: their bytes
+    """
+
+    end: int
+    data: bytes
+
+
+class _Conversation:
+    """The messages of the last request of a conversation: those that stood in the request before it too are joined into blocks."""
+
+    def __init__(self, notation: Notation) -> None:
+        self._notation = notation
+        self._messages: Sequence[Message] = ()
+        self._blocks: list[_Block] = []
+        self._fragments: dict[int, tuple[Message, bytes]] = {}
+
+    def begins_like(self, messages: Sequence[Message]) -> bool:
+        return bool(messages and self._messages) and messages[0] is self._messages[0]
+
+    def encode(self, messages: Sequence[Message]) -> list[bytes]:
+        """The messages as parts of an array; a comma belongs between two of them."""
+        same = _count_same(self._messages, messages)
+        blocks = self._blocks
+        while blocks and blocks[-1].end >= same:  # what follows a block must be the same too: see Notation.may_part
+            blocks.pop()
+        start = blocks[-1].end if blocks else 0
+        tail = messages[start:]
+        fragments = self._encode_each(tail)
+        self._messages = tuple(messages)
+        cut = self._seal(start, tail, fragments, same - 1 - start)
+        parts = [block.data for block in blocks]
+        if rest := self._notation.join(tail[cut:], fragments[cut:]):
+            parts.append(rest)
+        return parts
+
+    def _encode_each(self, messages: Sequence[Message]) -> list[bytes]:
+        known, encode = self._fragments, self._notation.encode
+        fragments: list[bytes] = []
         for message in messages:
             entry = known.get(id(message))
             if entry is None:
                 entry = known[id(message)] = message, encode(message)
             fragments.append(entry[1])
         if len(known) > 2 * len(messages) + _SLACK:
-            self._known = {id(message): known[id(message)] for message in messages}
+            self._fragments = {id(message): known[id(message)] for message in messages}
         return fragments
+
+    def _seal(self, start: int, messages: Sequence[Message], fragments: Sequence[bytes], most: int) -> int:
+        """Join the first messages, `most` at most, into a block, if that is worth it; how many they were."""
+        if most <= 0 or sum(map(len, fragments[:most])) < BLOCK_BYTES:
+            return 0
+        while most and not self._notation.may_part(messages, fragments, most):
+            most -= 1
+        if data := self._notation.join(messages[:most], fragments[:most]):
+            self._blocks.append(_Block(start + most, data))
+            for message in messages[:most]:
+                self._fragments.pop(id(message), None)
+        return most if data else 0
+
+
+class ConversationEncoder:
+    """Messages as bytes, each encoded once: messages are immutable, so the same object has the same bytes. Requests of a conversation
+    that begin alike share the very same parts. Two conversations are remembered: the agent's, and one beside it."""
+
+    def __init__(self, notation: Notation) -> None:
+        self._notation = notation
+        self._recent: list[_Conversation] = []
+
+    def encode(self, messages: Sequence[Message]) -> list[bytes]:
+        """The messages as parts of an array; a comma belongs between two of them."""
+        known = (conversation for conversation in self._recent if conversation.begins_like(messages))
+        conversation = next(known, None) or _Conversation(self._notation)
+        self._recent = [conversation, *(other for other in self._recent if other is not conversation)][:_REMEMBERED]
+        return conversation.encode(messages)
+
+
+def _count_same(old: Sequence[Message], new: Sequence[Message]) -> int:
+    """How many messages both begin with, the same objects."""
+    shortest = min(len(old), len(new))
+    if all(map(is_, old, new)):
+        return shortest
+    return next(number for number, pair in enumerate(zip(old, new, strict=False)) if pair[0] is not pair[1])
+
+
+class PlainNotation:
+    """Each message is an element of its own, or none."""
+
+    def __init__(self, encode: Callable[[Message], bytes]) -> None:
+        self.encode = encode
+
+    def join(self, messages: Sequence[Message], fragments: Sequence[bytes]) -> bytes:
+        return b",".join(filter(None, fragments))
+
+    def may_part(self, messages: Sequence[Message], fragments: Sequence[bytes], at: int) -> bool:
+        return True
+
+
+def assemble(opening: bytes, elements: Sequence[bytes], closing: bytes) -> RequestBody:
+    """A body: `opening` ends where the array of messages begins or has its first element, `closing` ends the array."""
+    parts = [opening]
+    for element in elements:
+        if parts[-1] is not opening or not opening.endswith(b"["):
+            parts.append(b",")
+        parts.append(element)
+    return RequestBody((*parts, closing))
 
 
 class LastValue:
@@ -149,4 +260,16 @@ class LastValue:
     def get(self, value: object, encode: Callable[[], bytes]) -> bytes:
         if value is not self._value and value != self._value:
             self._value, self._bytes = value, encode()
+        return self._bytes
+
+
+class LastBytes:
+    """Gives the last object again as long as the bytes are equal."""
+
+    def __init__(self) -> None:
+        self._bytes = b""
+
+    def get(self, data: bytes) -> bytes:
+        if data != self._bytes:
+            self._bytes = data
         return self._bytes

@@ -20,7 +20,7 @@ from cru.models.failures import (
     error_for_status,
     too_long,
 )
-from cru.models.protocol import BrokenReply, ModelError, ModelRefused, ModelUnavailable, Say
+from cru.models.protocol import BrokenReply, ModelError, ModelRefused, ModelUnavailable, RequestBody, Say
 from cru.net import BadUrl, NetError, Response
 from cru.net.transport import Transport
 from cru.values.messages import Delta
@@ -63,7 +63,7 @@ class Exchange:
         self._transport, self._url, self._headers = transport, url, headers
         self.facts, self._say, self._sleep = facts, say, sleep
 
-    async def deltas(self, body: bytes, reader: Callable[[], ReplyReader]) -> AsyncGenerator[Delta, None]:
+    async def deltas(self, body: RequestBody, reader: Callable[[], ReplyReader]) -> AsyncGenerator[Delta, None]:
         """The reply to one request. Raises ModelError. Close the generator to close the connection."""
         for attempt in range(TRIES):
             begun = False
@@ -97,8 +97,8 @@ class Exchange:
         self._say(f"{failure.message}; trying again in {seconds:.1f} s ({attempt + 2} of {TRIES})")
         await self._sleep(seconds)
 
-    async def _try_once(self, body: bytes, reader: ReplyReader) -> AsyncGenerator[Delta, None]:
-        response = await self._transport.post_stream(self._url, self._headers, body)
+    async def _try_once(self, body: RequestBody, reader: ReplyReader) -> AsyncGenerator[Delta, None]:
+        response = await self._transport.post_stream(self._url, self._headers, body.parts)
         try:
             if response.status >= 300:
                 raise await self._refusal(response)

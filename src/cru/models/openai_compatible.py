@@ -8,10 +8,10 @@ import msgspec
 from msgspec import Struct
 
 from cru.models import encoding
-from cru.models.encoding import FragmentCache, LastValue
+from cru.models.encoding import ConversationEncoder, LastBytes, LastValue, PlainNotation, assemble
 from cru.models.exchange import NOT_JSON, Exchange, unfinished_error, unreadable_error
 from cru.models.failures import ArgumentLimit, ErrorObject, RequestFacts, error_for_object, to_error_object
-from cru.models.protocol import Say
+from cru.models.protocol import RequestBody, Say
 from cru.values.messages import (
     CallPart,
     Delta,
@@ -49,11 +49,11 @@ class OpenAICompatibleModel:
     def __init__(self, provider: str, name: str, exchange: Exchange, *, say: Say) -> None:
         self.provider, self.name = provider, name
         self._exchange, self._say = exchange, say
-        self._messages = FragmentCache(self._message)
-        self._head, self._system, self._tools = LastValue(), LastValue(), LastValue()
+        self._messages = ConversationEncoder(PlainNotation(self._message))
+        self._head, self._system, self._tools, self._opening = LastValue(), LastValue(), LastValue(), LastBytes()
         self._announced: set[str] = set()
 
-    def encode(self, request: Request) -> bytes:
+    def encode(self, request: Request) -> RequestBody:
         """The request's body. "messages" comes last, so that a longer conversation changes nothing before its new messages."""
         has_tools = bool(request.tools)
         model = request.model or self.name
@@ -64,15 +64,11 @@ class OpenAICompatibleModel:
         if has_tools:
             parts += [b',"tools":', self._tools.get(request.tools, lambda: _encode_tools(request.tools))]
         parts.append(b',"messages":[')
-        fragments = [fragment for fragment in self._messages.encode_all(request.messages) if fragment]
         if request.system:
-            text = self._system.get(request.system, lambda: _encode_system(request))
-            if text:
-                fragments.insert(0, text)
-        parts += [b",".join(fragments), b"]}"]
-        return b"".join(parts)
+            parts.append(self._system.get(request.system, lambda: _encode_system(request)))
+        return assemble(self._opening.get(b"".join(parts)), self._messages.encode(request.messages), b"]}")
 
-    def stream(self, body: bytes) -> AsyncGenerator[Delta, None]:
+    def stream(self, body: RequestBody) -> AsyncGenerator[Delta, None]:
         facts = self._exchange.facts
         return self._exchange.deltas(body, lambda: OpenAIReply(facts))
 

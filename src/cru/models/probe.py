@@ -11,7 +11,7 @@ from msgspec import Struct
 from cru.config.closest import closest
 from cru.models.protocol import NoModel
 from cru.models.providers import PROVIDERS, Provider
-from cru.net import NetError
+from cru.net import NetError, TimeLimits
 from cru.net.transport import Transport
 
 SECONDS = 0.2
@@ -39,7 +39,7 @@ class ModelServer(Struct, frozen=True):
 
 async def probe(servers: Sequence[Provider] = SERVERS) -> ModelServer | None:
     """The first of the servers, in order, that lists a model within 200 ms."""
-    transport = Transport(connect_timeout=SECONDS, idle_timeout=SECONDS)
+    transport = Transport(TimeLimits(SECONDS, SECONDS, SECONDS))
     try:
         answers = await asyncio.gather(*(_ask(transport, server) for server in servers))
     finally:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable
 from typing import Protocol
 
+from msgspec import Struct
+
 from cru.values.errors import CruError
 from cru.values.messages import Delta, Request
 
@@ -51,6 +53,24 @@ Say = Callable[[str], None]
 """Takes a sentence for the user."""
 
 
+class RequestBody(Struct, frozen=True):
+    """The bytes of a request. What it shares with the request before it are the very same objects, so that nobody reads them again.
+
+    parts: in order
+    """
+
+    parts: tuple[bytes, ...]
+
+    @property
+    def size(self) -> int:
+        """In bytes."""
+        return sum(map(len, self.parts))
+
+    def join(self) -> bytes:
+        """The whole, copied."""
+        return b"".join(self.parts)
+
+
 class Model(Protocol):
     """One model of one provider. `encode` is pure: equal requests give equal bytes, and a request that only adds messages
     shares all bytes up to the first added one. `stream` sends such bytes and yields deltas, the last one an End;
@@ -59,8 +79,8 @@ class Model(Protocol):
     provider: str
     name: str
 
-    def encode(self, request: Request) -> bytes: ...
+    def encode(self, request: Request) -> RequestBody: ...
 
-    def stream(self, body: bytes) -> AsyncGenerator[Delta, None]: ...
+    def stream(self, body: RequestBody) -> AsyncGenerator[Delta, None]: ...
 
     async def close(self) -> None: ...

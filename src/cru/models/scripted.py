@@ -10,11 +10,11 @@ from typing import TypeAlias
 import msgspec
 from msgspec import Struct
 
-from cru.models.encoding import FragmentCache, LastValue
+from cru.models.encoding import ConversationEncoder, LastValue, PlainNotation, assemble
 from cru.models.exchange import Sleep
 from cru.models.failures import ErrorObject, RequestFacts, error_for
-from cru.models.protocol import BrokenReply, ModelUnavailable, NoModel
-from cru.values.messages import CallPart, Delta, End, Message, Request, Text, Thought, Usage
+from cru.models.protocol import BrokenReply, ModelUnavailable, NoModel, RequestBody
+from cru.values.messages import CallPart, Delta, End, Request, Text, Thought, Usage
 
 _encode = msgspec.json.encode
 _TURN = b',"turn":'
@@ -32,21 +32,20 @@ class ScriptedModel:
         self._script = load_script(path)
         self._sleep = sleep
         self._facts = RequestFacts("scripted", self.name)
-        self._messages, self._head = FragmentCache(_encode_message), LastValue()
+        self._messages, self._head = ConversationEncoder(PlainNotation(_encode)), LastValue()
         self._failed = 0
         self._order = 0
 
-    def encode(self, request: Request) -> bytes:
+    def encode(self, request: Request) -> RequestBody:
         """The request as JSON: all but the messages, the messages, and at the end the number of assistant messages."""
         key = (request.model, request.system, request.tools, request.parameters)
         head = self._head.get(key, lambda: _encode_head(request))
         turn = sum(1 for message in request.messages if message.role == "assistant")
-        fragments = b",".join(self._messages.encode_all(request.messages))
-        return b"".join((head, b',"messages":[', fragments, b"]", _TURN, str(turn).encode(), b"}"))
+        return assemble(head, self._messages.encode(request.messages), b"]%b%d}" % (_TURN, turn))
 
-    async def stream(self, body: bytes) -> AsyncGenerator[Delta, None]:
+    async def stream(self, body: RequestBody) -> AsyncGenerator[Delta, None]:
         """Plays the next reply. Raises what its items say, BrokenReply if the script has no more replies."""
-        number = self._number(body)
+        number = self._number(body.parts[-1])
         reply = self._reply(number)
         spoke = whole = False
         try:
@@ -69,11 +68,11 @@ class ScriptedModel:
     async def close(self) -> None:
         """Nothing is open."""
 
-    def _number(self, body: bytes) -> int:
+    def _number(self, closing: bytes) -> int:
         if self._script.by_order:
             self._order += 1
             return self._order - 1
-        return int(body.rpartition(_TURN)[2].rstrip(b"}")) + self._failed
+        return int(closing.rpartition(_TURN)[2].rstrip(b"}")) + self._failed
 
     def _reply(self, number: int) -> ScriptedReply:
         replies = self._script.replies
@@ -99,11 +98,7 @@ class ScriptedModel:
 
 def _encode_head(request: Request) -> bytes:
     head: dict[str, object] = {"model": request.model, "parameters": request.parameters, "system": request.system}
-    return _encode({**head, "tools": request.tools})[:-1]
-
-
-def _encode_message(message: Message) -> bytes:
-    return _encode(message)
+    return _encode({**head, "tools": request.tools})[:-1] + b',"messages":['
 
 
 class ScriptedDelay(Struct, frozen=True):

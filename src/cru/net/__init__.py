@@ -41,6 +41,32 @@ class TooManyRedirects(NetError):
     pass
 
 
+class TimeLimits(Struct, frozen=True):
+    """How long a request may wait, in seconds.
+
+    connect: for a connection
+    first_byte: for the beginning of the answer
+    idle: for the next bytes of the answer
+    """
+
+    connect: float = 10.0
+    first_byte: float = 120.0
+    idle: float = 300.0
+
+
+def no_first_byte(limits: TimeLimits) -> TimedOut:
+    return TimedOut(
+        f"no answer within {limits.first_byte:g} s",
+        "is the server busy? `first_byte_timeout` sets how long an answer may take to begin",
+    )
+
+
+def gone_silent(limits: TimeLimits) -> TimedOut:
+    return TimedOut(
+        f"the server sent nothing for {limits.idle:g} s", "`idle_timeout` sets how long it may be silent in an answer"
+    )
+
+
 class Response(Struct):
     """A streamed answer. Whoever gets one must close it.
 

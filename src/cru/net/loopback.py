@@ -7,12 +7,17 @@ the connection has to close at once. The library that speaks to remote servers d
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 
-from cru.net import BadUrl, ConnectFailed, ConnectionLost, Response, TimedOut, Url
+from cru.net import BadUrl, ConnectFailed, ConnectionLost, Response, TimeLimits, Url, gone_silent, no_first_byte
 
 _CHUNK = 65536
 _IDLE_KEPT = 4  # idle connections kept for each server
+_AT_ONCE = 65536  # bytes of a request that are copied to be sent as one
+_PIECE = 262144
+_HEX = frozenset(b"0123456789abcdefABCDEF")
+_SIZE_LINE_BYTES = 4096
+_TRAILER_BYTES = 65536
 
 
 class _Connection:
@@ -22,30 +27,35 @@ class _Connection:
     def is_usable(self) -> bool:
         return not (self.reader.at_eof() or self.writer.is_closing())
 
+    def close(self) -> None:
+        """At once, also with a request that is half sent: the writer's own `close` would wait for a server that no longer reads."""
+        self.writer.transport.abort()
+
 
 class LoopbackClient:
     """Connections to local servers, kept open between requests. Belongs to the event loop that first uses it."""
 
-    def __init__(self, connect_timeout: float, idle_timeout: float) -> None:
-        self._connect_timeout, self._idle_timeout = connect_timeout, idle_timeout
+    def __init__(self, limits: TimeLimits) -> None:
+        self._limits = limits
         self._idle: dict[tuple[str, int], list[_Connection]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
-    async def send(self, method: str, url: Url, headers: Mapping[str, str], body: bytes) -> Response:
+    async def send(self, method: str, url: Url, headers: Mapping[str, str], body: Sequence[bytes]) -> Response:
         """Send one request and wait for the head of its answer. Raises ConnectFailed, ConnectionLost, TimedOut."""
-        data = encode_request(method, url, headers, body)
+        request = encode_head(method, url, headers, sum(map(len, body))), *body
         for connection in self._take_idle(url):
             try:  # the server may have closed a kept connection just now: then nothing was answered, so send it again
-                return await self._exchange(connection, method, url, data)
+                return await self._exchange(connection, method, url, request)
             except ConnectionLost:
                 continue
-        return await self._exchange(await self._connect(url), method, url, data)
+        return await self._exchange(await self._connect(url), method, url, request)
 
     async def close(self) -> None:
         for connections in self._idle.values():
             for connection in connections:
-                connection.writer.close()
+                connection.close()
         self._idle.clear()
+        await asyncio.sleep(0)  # a transport is gone one step of the loop later
 
     def _take_idle(self, url: Url) -> list[_Connection]:
         loop = asyncio.get_running_loop()
@@ -56,30 +66,36 @@ class LoopbackClient:
             connection = kept.pop()
             if connection.is_usable():
                 return [connection]
-            connection.writer.close()
+            connection.close()
         return []
 
     async def _connect(self, url: Url) -> _Connection:
         where = f"{url.host}:{url.port}"
         try:
-            async with asyncio.timeout(self._connect_timeout):
+            async with asyncio.timeout(self._limits.connect):
                 return _Connection(*await asyncio.open_connection(url.host, url.port))
         except TimeoutError as error:
-            raise ConnectFailed(f"no connection to {where} within {self._connect_timeout:g} s") from error
+            raise ConnectFailed(f"no connection to {where} within {self._limits.connect:g} s") from error
         except OSError as error:
             raise ConnectFailed(
                 f"no connection to {where}: {error.strerror or error}", "is the server running?"
             ) from error
 
-    async def _exchange(self, connection: _Connection, method: str, url: Url, data: bytes) -> Response:
+    async def _exchange(self, connection: _Connection, method: str, url: Url, request: Sequence[bytes]) -> Response:
+        sending = asyncio.ensure_future(_write(connection.writer, request)) if _is_large(request) else None
         try:
-            connection.writer.write(data)
+            if sending is None:
+                connection.writer.write(b"".join(request))
             status, headers = await self._head(connection)
         except BaseException:  # also when cancelled: the server must see that nobody waits any more
-            connection.writer.close()
+            connection.close()
             raise
+        finally:  # a server may answer before it has read everything, with a refusal
+            was_sent = sending is None or sending.done()
+            if sending is not None:
+                sending.cancel()
         body = BodyDecoder(status, headers, method)
-        keep = headers.get("connection", "").lower() != "close"
+        keep = was_sent and headers.get("connection", "").lower() != "close"
 
         async def close() -> None:
             if body.done and keep and not body.leftover and connection.is_usable():
@@ -87,30 +103,30 @@ class LoopbackClient:
                 if len(kept) < _IDLE_KEPT and connection not in kept:
                     kept.append(connection)
                     return
-            connection.writer.close()
+            connection.close()
 
         return Response(status, headers, self._chunks(connection, body), close)
 
     async def _head(self, connection: _Connection) -> tuple[int, dict[str, str]]:
-        while True:
-            try:
-                async with asyncio.timeout(self._idle_timeout):
+        try:
+            async with asyncio.timeout(self._limits.first_byte):
+                while True:
                     head = await connection.reader.readuntil(b"\r\n\r\n")
-            except TimeoutError as error:
-                raise TimedOut(f"the server sent nothing for {self._idle_timeout:g} s") from error
-            except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError) as error:
-                raise ConnectionLost("the connection broke before the answer") from error
-            status, headers = parse_head(head[:-4])
-            if status >= 200:
-                return status, headers
+                    status, headers = parse_head(head[:-4])
+                    if status >= 200:
+                        return status, headers
+        except TimeoutError as error:
+            raise no_first_byte(self._limits) from error
+        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError) as error:
+            raise ConnectionLost("the connection broke before the answer") from error
 
     async def _chunks(self, connection: _Connection, body: BodyDecoder) -> AsyncGenerator[bytes, None]:
         while not body.done:
             try:
-                async with asyncio.timeout(self._idle_timeout):
+                async with asyncio.timeout(self._limits.idle):
                     data = await connection.reader.read(_CHUNK)
             except TimeoutError as error:
-                raise TimedOut(f"the server sent nothing for {self._idle_timeout:g} s") from error
+                raise gone_silent(self._limits) from error
             except OSError as error:
                 raise ConnectionLost("the connection broke in the middle of the answer") from error
             if not data:
@@ -120,18 +136,32 @@ class LoopbackClient:
                 yield payload
 
 
-_HEX = frozenset(b"0123456789abcdefABCDEF")
+def _is_large(request: Sequence[bytes]) -> bool:
+    return sum(map(len, request)) > _AT_ONCE
 
 
-def encode_request(method: str, url: Url, headers: Mapping[str, str], body: bytes) -> bytes:
-    """A whole request. Line breaks in header values are refused (they would start a new header)."""
+async def _write(writer: asyncio.StreamWriter, request: Sequence[bytes]) -> None:
+    """Send in pieces, so that what the system does not take yet is never copied whole. A connection that breaks is noticed by who
+    reads the answer."""
+    try:
+        for part in request:
+            view = memoryview(part)
+            for start in range(0, len(part), _PIECE):
+                writer.write(view[start : start + _PIECE])
+                await writer.drain()
+    except OSError:
+        return
+
+
+def encode_head(method: str, url: Url, headers: Mapping[str, str], body_bytes: int) -> bytes:
+    """A request up to its body. Line breaks in header values are refused (they would start a new header)."""
     lines = [f"{method} {url.target} HTTP/1.1", f"host: {url.authority}"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
-    if body or method in ("POST", "PUT", "PATCH"):
-        lines.append(f"content-length: {len(body)}")
+    if body_bytes or method in ("POST", "PUT", "PATCH"):
+        lines.append(f"content-length: {body_bytes}")
     if any("\r" in line or "\n" in line for line in lines):
         raise BadUrl("a request header holds a line break", "check the key and base_url settings for stray newlines")
-    return "\r\n".join(lines).encode("latin-1", "replace") + b"\r\n\r\n" + body
+    return "\r\n".join(lines).encode("latin-1", "replace") + b"\r\n\r\n"
 
 
 def parse_head(head: bytes) -> tuple[int, dict[str, str]]:
@@ -160,7 +190,7 @@ class BodyDecoder:
         self._until_end = not self._chunked and not counted
         self._left = int(length) if counted and not self._chunked else 0
         self._buffer = b""
-        self._in_trailer = False
+        self._trailer_left = 0  # bytes that the lines after the last chunk may still have
         self.done = (
             method == "HEAD" or status in (204, 304) or (not self._chunked and not self._until_end and self._left == 0)
         )
@@ -196,22 +226,32 @@ class BodyDecoder:
                 if self._left:
                     break
                 continue
-            line_end = buffer.find(b"\n", position)
+            line_end = buffer.find(b"\n", position, position + _SIZE_LINE_BYTES)
             if line_end < 0:
+                if len(buffer) - position >= _SIZE_LINE_BYTES:
+                    raise _broken_framing(buffer[position:])
                 break
-            self._read_size_line(buffer[position:line_end].strip())
+            self._read_line(buffer[position:line_end].strip())
             position = line_end + 1
         self._buffer = buffer[position:]
         self.leftover = self.done and bool(self._buffer)
         return b"".join(out)
 
-    def _read_size_line(self, line: bytes) -> None:
-        if self._in_trailer:
+    def _read_line(self, line: bytes) -> None:
+        """A line between chunks: the size of the next one, or a trailer after the last one."""
+        if self._trailer_left:
+            self._trailer_left -= len(line) + 1
             self.done = not line
+            if self._trailer_left <= 0:
+                raise _broken_framing(line)
             return
         digits = line.partition(b";")[0].strip()
         if not digits or not _HEX.issuperset(digits) or len(digits) > 16:  # int() would take a sign and underscores
-            raise ConnectionLost(f"the server broke the chunked encoding: {line[:40]!r}")
+            raise _broken_framing(line)
         size = int(digits, 16)
-        self._in_trailer = size == 0
+        self._trailer_left = 0 if size else _TRAILER_BYTES
         self._left = size + 2 if size else 0
+
+
+def _broken_framing(line: bytes) -> ConnectionLost:
+    return ConnectionLost(f"the server broke the chunked encoding: {line[:40]!r}")

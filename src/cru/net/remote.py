@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cru.net import BadUrl, ConnectFailed, ConnectionLost, NetError, Response, TimedOut
+from cru.net import (
+    BadUrl,
+    ConnectFailed,
+    ConnectionLost,
+    NetError,
+    Response,
+    TimedOut,
+    TimeLimits,
+    gone_silent,
+    no_first_byte,
+)
 
 if TYPE_CHECKING:
     from pyreqwest.client import Client
@@ -21,8 +32,8 @@ class RemoteClient:
     """One client, built at the first request on the thread that asks (the event loop's): a client whose thread has ended
     crashes the process later."""
 
-    def __init__(self, connect_timeout: float, idle_timeout: float) -> None:
-        self._connect_timeout, self._idle_timeout = connect_timeout, idle_timeout
+    def __init__(self, limits: TimeLimits) -> None:
+        self._limits = limits
         self._client: Client | None = None
 
     def _build(self) -> Client:
@@ -31,10 +42,13 @@ class RemoteClient:
         from pyreqwest.client import ClientBuilder
 
         builder = ClientBuilder().follow_redirects(False).referer(False)
-        builder = builder.connect_timeout(timedelta(seconds=self._connect_timeout))
-        return builder.read_timeout(timedelta(seconds=self._idle_timeout)).build()
+        builder = builder.connect_timeout(timedelta(seconds=self._limits.connect))
+        longest = max(
+            self._limits.idle, self._limits.first_byte
+        )  # also closes the connection of a request that was given up
+        return builder.read_timeout(timedelta(seconds=longest)).build()
 
-    async def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Response:
+    async def send(self, method: str, url: str, headers: Mapping[str, str], body: Sequence[bytes]) -> Response:
         """Send one request and wait for the head of its answer. Raises ConnectFailed, ConnectionLost, TimedOut."""
         from pyreqwest.exceptions import PyreqwestError
 
@@ -44,18 +58,21 @@ class RemoteClient:
             request = (
                 self._client.request(method, url)
                 .headers(dict(headers))
-                .body_bytes(body)
+                .body_bytes(b"".join(body))  # cheaper than a stream, whose parts cross threads one by one
                 .streamed_read_buffer_limit(0)  # by default the first 64 KiB are gathered before anything is handed out
                 .build_streamed()
             )
-            answer = await request.__aenter__()
-        except PyreqwestError as error:
+            async with asyncio.timeout(self._limits.first_byte):
+                answer = await request.__aenter__()
+        except PyreqwestError as error:  # before TimeoutError, which some of them are
             raise _to_net_error(error) from error
+        except TimeoutError as error:
+            raise no_first_byte(self._limits) from error
 
         return Response(
             answer.status,
             {name.lower(): value for name, value in answer.headers.items()},
-            _read_chunks(answer),
+            _read_chunks(answer, self._limits),
             _make_close(request),
         )
 
@@ -76,15 +93,21 @@ def _make_close(request: StreamRequest) -> Callable[[], Awaitable[None]]:
     return close
 
 
-async def _read_chunks(answer: Answer) -> AsyncGenerator[bytes, None]:
+async def _read_chunks(answer: Answer, limits: TimeLimits) -> AsyncGenerator[bytes, None]:
     from pyreqwest.exceptions import PyreqwestError
 
     read = answer.body_reader.read_chunk
     try:
-        while (chunk := await read()) is not None:
+        while True:
+            async with asyncio.timeout(limits.idle):
+                chunk = await read()
+            if chunk is None:
+                return
             yield chunk.to_bytes()
     except PyreqwestError as error:
         raise _to_net_error(error) from error
+    except TimeoutError as error:
+        raise gone_silent(limits) from error
 
 
 def _to_net_error(error: PyreqwestError) -> NetError:

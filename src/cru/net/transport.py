@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from cru.net import BadUrl, Response, TimedOut, TooManyRedirects, WholeResponse, is_loopback, split_url
+from cru.net import BadUrl, Response, TimedOut, TimeLimits, TooManyRedirects, WholeResponse, is_loopback, split_url
 
 if TYPE_CHECKING:
     from cru.net.loopback import LoopbackClient
     from cru.net.remote import RemoteClient
 
-CONNECT_TIMEOUT = 10.0
-IDLE_TIMEOUT = 300.0
 _REDIRECTS = (301, 302, 303, 307, 308)
 
 
 class Transport:
-    """Sends requests. One for a process; use it on the event loop's thread only. There is no limit on a whole answer, only on
-    connecting (10 s) and on silence (300 s)."""
+    """Sends requests. One for a process; use it on the event loop's thread only. A streamed answer as a whole has no limit here."""
 
-    def __init__(self, *, connect_timeout: float = CONNECT_TIMEOUT, idle_timeout: float = IDLE_TIMEOUT) -> None:
-        self._limits = connect_timeout, idle_timeout
+    def __init__(self, limits: TimeLimits | None = None) -> None:
+        self._limits = limits or TimeLimits()
         self._loopback: LoopbackClient | None = None
         self._remote: RemoteClient | None = None
 
-    async def post_stream(self, url: str, headers: Mapping[str, str], body: bytes) -> Response:
-        """POST a body and get the answer as it comes, whatever its status. Cancelling closes the connection.
+    async def post_stream(self, url: str, headers: Mapping[str, str], body: Sequence[bytes]) -> Response:
+        """POST a body, in parts, and get the answer as it comes, whatever its status. Cancelling closes the connection.
 
         Raises NetError: BadUrl, ConnectFailed, ConnectionLost, TimedOut; the last two also while reading `chunks`."""
         return await self._send("POST", url, headers, body)
@@ -69,18 +66,18 @@ class Transport:
         if self._remote is not None:
             await self._remote.close()
 
-    async def _send(self, method: str, url: str, headers: Mapping[str, str], body: bytes) -> Response:
+    async def _send(self, method: str, url: str, headers: Mapping[str, str], body: Sequence[bytes]) -> Response:
         parts = split_url(url)
         if parts.scheme == "http" and is_loopback(parts.host):
             if self._loopback is None:
                 from cru.net.loopback import LoopbackClient
 
-                self._loopback = LoopbackClient(*self._limits)
+                self._loopback = LoopbackClient(self._limits)
             return await self._loopback.send(method, parts, headers, body)
         if self._remote is None:
             from cru.net.remote import RemoteClient
 
-            self._remote = RemoteClient(*self._limits)
+            self._remote = RemoteClient(self._limits)
         return await self._remote.send(method, url, headers, body)
 
     async def _fetch_whole(
@@ -104,7 +101,7 @@ class Transport:
         for _ in range(hops + 1):
             if allow is not None:
                 allow(url)
-            response = await self._send(method, url, headers, body)
+            response = await self._send(method, url, headers, (body,))
             try:
                 if response.status not in _REDIRECTS or "location" not in response.headers:
                     read = await response.read(limit + 1)
