@@ -29,6 +29,37 @@ _NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _LONGEST_BEAT = 3600
 
 
+_HELD: set[int] = set()
+"""Descriptors of this process that hold a lock of the kernel."""
+
+
+def close_locked(fd: int) -> None:
+    """Let go of a lock and its descriptor; the lock goes even if another process has a copy of it."""
+    _HELD.discard(fd)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_UN)
+    except OSError as error:
+        if error.errno not in NO_FLOCK:
+            raise
+    finally:
+        os.close(fd)
+
+
+def keep_from_forks(fd: int) -> int:
+    """The descriptor: what a plugin forks off gets no copy of it, which would hold the lock as long as that process lives."""
+    _HELD.add(fd)
+    return fd
+
+
+def _close_in_child() -> None:
+    for fd in _HELD:
+        os.close(fd)
+    _HELD.clear()
+
+
+os.register_at_fork(after_in_child=_close_in_child)
+
+
 class LockOwner(Struct, frozen=True):
     """A process that holds a context, or has it open.
 
@@ -102,7 +133,7 @@ class ContextLock:
                 self._thread = Thread(target=self._keep_alive, args=(fd,), name="cru-lock", daemon=True)
                 self._thread.start()
         except BaseException:
-            os.close(fd)
+            close_locked(fd)
             raise
         self._fd = fd
 
@@ -115,8 +146,9 @@ class ContextLock:
                 if _is_ours(self._fd, self._beat_fd):
                     _remove_files(self._fd, self._folder)
         finally:
-            for fd in {self._beat_fd, self._fd} - {-1}:
-                os.close(fd)
+            if self._beat_fd >= 0:
+                os.close(self._beat_fd)
+            close_locked(self._fd)
             self._fd = self._beat_fd = -1
 
     def _claim(self, folder: int) -> int:
@@ -224,9 +256,9 @@ def _lock_folder(folder: Path, heartbeat: int) -> int:
             os.close(fd)
             raise write_error(folder, error) from error
     if not _leads_to(folder, fd):
-        os.close(fd)
+        close_locked(fd)
         raise _gone_error(folder)
-    return fd
+    return keep_from_forks(fd)
 
 
 def _leads_to(folder: Path, fd: int) -> bool:

@@ -15,7 +15,7 @@ import msgspec
 
 from cru.contexts import ContextHeld
 from cru.contexts.entries import format_time
-from cru.contexts.lock import NO_FLOCK, LockOwner
+from cru.contexts.lock import NO_FLOCK, LockOwner, close_locked, keep_from_forks
 from cru.files.regular import PRIVATE, open_regular, read_regular
 
 SEAT = ".seat"
@@ -27,13 +27,13 @@ class Presence:
 
     def __init__(self, folder: Path, command: str) -> None:
         self._path = folder / SEAT
-        self._fd = _open_seat(self._path)
+        self._fd = keep_from_forks(_open_seat(self._path))
         try:  # the name is for people: on a full disk the seat counts without it
             os.ftruncate(self._fd, 0)
             os.pwrite(self._fd, msgspec.json.encode(LockOwner.this_process(command)), 0)
         except OSError as error:
             if error.errno not in (errno.ENOSPC, errno.EDQUOT):
-                os.close(self._fd)
+                close_locked(self._fd)
                 raise
 
     def leave(self) -> None:
@@ -42,7 +42,7 @@ class Presence:
             if _is_alone(self._fd) and _is_same_file(self._path, self._fd):
                 self._path.unlink(missing_ok=True)
         finally:
-            os.close(self._fd)
+            close_locked(self._fd)
 
 
 def refuse_if_attended(folder: Path) -> None:

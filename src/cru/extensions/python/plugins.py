@@ -20,6 +20,7 @@ from cru.extensions import unknown_keys
 from cru.extensions.commands import add_commands, start_services
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.errors import PluginFailed
+from cru.extensions.python.forks import leave_if_forked
 from cru.extensions.python.stray_tasks import StrayTasks
 from cru.extensions.tools import add_tools
 from cru.namespace.host import Host, NamespaceError, Plugin, call, host
@@ -63,6 +64,7 @@ class PythonPlugins:
             await start_services(host, getattr(module, "SERVICES", None))
             if callable(getattr(module, "teardown", None)):
                 host.plugin.leaving.append(partial(module.teardown, NAMESPACE))
+            leave_if_forked()
         except PluginFailed:
             raise
         except PluginRaised as error:
@@ -70,6 +72,7 @@ class PythonPlugins:
         except EventError as error:
             raise PluginFailed(error.message, error.hint) from error
         except BaseException as error:  # the boundary around a plugin's code: reported with its place
+            leave_if_forked(error)
             if _from_outside(error):
                 raise
             place = _place_of_error(error, str(plugin.folder), str(plugin.files[0]) if plugin.files else name)
@@ -126,9 +129,11 @@ def _invoke(folder: str, function: Callable[..., Any], *args: Any) -> Any:
         result = function(*args)
         waits = isawaitable(result)
     except BaseException as error:  # the boundary around a plugin's code: raised again with its place
+        leave_if_forked(error)
         if cancels() == before:
             raise _failure(error, folder) from error
     else:
+        leave_if_forked()
         if cancels() == before:
             return _await_result(folder, result) if waits else result
     return _raise_cancelled(before, _where(function))
@@ -136,8 +141,11 @@ def _invoke(folder: str, function: Callable[..., Any], *args: Any) -> Any:
 
 async def _await_result(folder: str, awaitable: Awaitable[object]) -> object:
     try:
-        return await run_cancellable(awaitable, partial(_warn_plugin, awaitable))
+        result: object = await run_cancellable(awaitable, partial(_warn_plugin, awaitable))
+        leave_if_forked()
+        return result
     except BaseException as error:  # as above
+        leave_if_forked(error)
         if _from_outside(error):
             raise
         raise _failure(error, folder, _where(awaitable)) from error

@@ -14,7 +14,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, NoReturn, TypeVar, TypeVarTuple, Unpack
+from selectors import DefaultSelector
+from typing import TYPE_CHECKING, ClassVar, NoReturn, TypeVar, TypeVarTuple, Unpack
 
 from cru.events import NotYours
 from cru.values.errors import CruError
@@ -51,11 +52,13 @@ class SignalInterrupt(CruError):
 
 def run_async(work: Coroutine[object, object, T]) -> T:
     """Run it to its end. What it left running gets a moment; threads get none, for the process ends without them."""
-    loop = WatchedEventLoop()
+    loop, process = WatchedEventLoop(), os.getpid()
     asyncio.set_event_loop(loop)
     try:
         return _run_to_end(loop, work)
     finally:
+        if os.getpid() != process:  # a plugin forked it off, and it went on to here
+            os._exit(1)
         leftover = asyncio.all_tasks(loop)
         for task in leftover:
             task.cancel()
@@ -159,8 +162,12 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
     """As its base; but a thread ends the process, with 128 + number, once the loop does not answer to a signal for DEAF_SECONDS, or
     LAST_SECONDS after one that ends the run. Nobody stops it."""
 
+    _running: ClassVar[WatchedEventLoop | None] = None
+
     def __init__(self) -> None:
-        super().__init__()
+        self._poll = DefaultSelector()
+        super().__init__(self._poll)
+        WatchedEventLoop._running = self
         self.children: dict[int, Callable[[], None]] = {}
         """What ends each running child, by process id (cru.process.child.ChildOwner)."""
         self._handlers: dict[int, Callable[[], object]] = {}
@@ -189,11 +196,24 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
         if self._watcher is not None:
             signal.set_wakeup_fd(-1)
             if self._deadline is None:  # else the process has to end in time, whatever is left to do
+                os.write(self._pipe, b"\0")
+                self._watcher.join()
                 os.close(self._pipe)
                 self._pipe = -1
-                self._watcher.join()
         self.set_exception_handler(_ignore)
+        WatchedEventLoop._running = None
         super().close()
+
+    @classmethod
+    def leave_to_parent(cls) -> None:
+        """For a process that a plugin forks off: signals are its own, and it runs nothing that waits in the loop."""
+        loop = cls._running
+        if loop is None:
+            return
+        signal.set_wakeup_fd(-1)
+        for number in loop._handlers:
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+        loop._poll.close()
 
     def add_ending_handlers(self, callback: Callable[[int], object]) -> None:
         """Call it with the number of a signal that ends the run: from then on the process has LAST_SECONDS, whatever the loop does."""
@@ -231,7 +251,7 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
             due = self._next_deadline()
             if _is_readable(pipe, None if due is None else due[1] - time.monotonic()):
                 numbers = os.read(pipe, 64)
-                if not numbers:
+                if 0 in numbers:  # the loop is closed
                     break
                 for number in filter(self._is_heard, numbers):
                     self._hear(number)
@@ -268,6 +288,9 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
                 due = number, at + DEAF_SECONDS
                 return due if self._deadline is None else min(due, self._deadline, key=lambda deadline: deadline[1])
         return self._deadline
+
+
+os.register_at_fork(after_in_child=WatchedEventLoop.leave_to_parent)
 
 
 def _ignore(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
