@@ -3,17 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from rich.console import Console, ConsoleOptions, RenderResult
+from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.markdown import CodeBlock, ListItem, Markdown, MarkdownElement, TableElement, TextElement
-from rich.segment import Segments
+from rich.segment import Segment, Segments
 from rich.table import Table
 from rich.text import Text
 
 from cru.faces.cli.console import printable
+
+
+class LineConsole(Console):
+    """No segment that it renders goes on behind a newline: rich would copy what is left of it for each of its lines."""
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        for segment in super().render(renderable, options):
+            text, style, control = segment
+            if 0 <= text.find("\n") < len(text) - 1 and not control:
+                yield from (Segment(line, style) for line in _lines(text))
+            else:
+                yield segment
+
+
+def _lines(text: str) -> Iterator[str]:
+    """Its lines, with their newlines. Nothing else ends one."""
+    *whole, rest = text.split("\n")
+    yield from (f"{line}\n" for line in whole)
+    if rest:
+        yield rest
 
 
 def print_markdown(console: Console, text: str) -> None:

@@ -4,50 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import Any
+from io import StringIO
+from typing import TYPE_CHECKING
 
 from cru.faces.cli.console import printable
 
-
-class MarkdownStream:
-    """Collects text until a block is whole (a blank line outside a fence), then prints it rendered. rich loads at the first.
-    `before` is called before anything is printed."""
-
-    def __init__(self, before: Callable[[], object]) -> None:
-        self._pending = ""
-        self._before = before
-        self._console: Any = None
-
-    @property
-    def waiting(self) -> bool:
-        """Whether there is text that is not printed yet."""
-        return bool(self._pending.strip())
-
-    def feed(self, text: str) -> None:
-        self._pending += text
-        while True:
-            cut = _block_end(self._pending)
-            if cut < 0:
-                return
-            block, self._pending = self._pending[:cut], self._pending[cut:]
-            self._print(block)
-
-    def flush(self) -> None:
-        """Print what is left."""
-        block, self._pending = self._pending, ""
-        self._print(block)
-
-    def _print(self, block: str) -> None:
-        if not block.strip():
-            return
-        if self._console is None:
-            from rich.console import Console
-
-            self._console = Console()
-        from cru.faces.cli.terminal.markdown import print_markdown
-
-        self._before()
-        print_markdown(self._console, printable(block).strip("\n"))
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 FENCE = re.compile(r"(?:\s|[-*+]\s|>|\d+[.)]\s)*(`{3,}(?=[^`]*$)|~{3,})")
@@ -55,19 +18,76 @@ HTML = re.compile(r" {0,3}<(?:(!--)|(\?)|(!\[CDATA\[)|(?:pre|script|style|textar
 HTML_ENDS = ("-->", r"\?>", r"\]\]>", r"</(?:pre|script|style|textarea)>")
 
 
-def _block_end(text: str) -> int:
-    """Where the first whole block ends, -1 if none does yet. Code and HTML that says where it ends may hold blank lines."""
-    until: re.Pattern[str] | None = None
-    at = 0
-    for line in text.split("\n")[:-1]:
-        at += len(line) + 1
-        if until is not None:
-            until = None if until.search(line) else until
-            continue
-        until = _until(line)
-        if until is None and not line.strip() and text[:at].strip():
-            return at
-    return -1
+class MarkdownStream:
+    """Collects text until a block is whole (a blank line outside a fence), then prints it rendered. rich loads at the first.
+    `before` is called before anything is printed."""
+
+    def __init__(self, before: Callable[[], object]) -> None:
+        self._before = before
+        self._console: Console | None = None
+        self._begin_block()
+
+    def _begin_block(self) -> None:
+        self._block, self._line, self._boundary = StringIO(), StringIO(), _BlockBoundary()
+        self._line_has_text = False
+
+    @property
+    def waiting(self) -> bool:
+        """Whether there is text that is not printed yet."""
+        return self._boundary.has_text or self._line_has_text
+
+    def feed(self, text: str) -> None:
+        """Add to the text. Each line is looked at once, when it is whole."""
+        *ends, rest = text.split("\n")
+        for end in ends:
+            self._line.write(end)
+            self._end_line(self._line.getvalue())
+        self._line.write(rest)
+        self._line_has_text = self._line_has_text or bool(rest.strip())
+
+    def _end_line(self, line: str) -> None:
+        self._block.write(f"{line}\n")
+        self._line, self._line_has_text = StringIO(), False
+        if self._boundary.is_at(line):
+            self._print_block()
+
+    def flush(self) -> None:
+        """Print what is left."""
+        self._block.write(self._line.getvalue())
+        self._print_block()
+
+    def _print_block(self) -> None:
+        """Nothing of the block is kept while it is rendered."""
+        has_text, block = self.waiting, self._block.getvalue()
+        self._begin_block()
+        if has_text:
+            self._print(printable(block).strip("\n"))
+
+    def _print(self, block: str) -> None:
+        from cru.faces.cli.terminal.markdown import LineConsole, print_markdown
+
+        if self._console is None:
+            self._console = LineConsole()
+        self._before()
+        print_markdown(self._console, block)
+
+
+class _BlockBoundary:
+    """Where a block ends: at a blank line behind text. Code and HTML that says where it ends may hold blank lines."""
+
+    def __init__(self) -> None:
+        self.has_text = False
+        self._until: re.Pattern[str] | None = None
+
+    def is_at(self, line: str) -> bool:
+        """Whether this line, the block's next, is its last."""
+        if self._until is not None:
+            self._until = None if self._until.search(line) else self._until
+            return False
+        self._until = _until(line)
+        is_blank = not line.strip()
+        self.has_text = self.has_text or not is_blank
+        return is_blank and self.has_text
 
 
 def _until(line: str) -> re.Pattern[str] | None:
