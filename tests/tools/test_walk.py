@@ -63,7 +63,7 @@ IGNORED: list[tuple[str, str, bool]] = [
 
 
 def _walked(root: Path) -> set[str]:
-    return {"/".join(names) for names, _ in walk(root, root)}
+    return {entry.path.removeprefix(f"{root}/") for entry in walk(root, root)}
 
 
 @pytest.mark.parametrize(("rules", "path", "out"), IGNORED)
@@ -100,7 +100,7 @@ def test_rules_above_the_folder_hold_up_to_the_repository(tmp_path: Path) -> Non
     (tmp_path / "repo/.gitignore").write_text("*.log\n")
     (tmp_path / "repo/src/.gitignore").write_text("/deep/b.tmp\n")
     (start / ".gitignore").write_bytes(b"\xef\xbb\xbf/e.old\n")
-    assert {"/".join(names) for names, _ in walk(start, start)} == {".gitignore", "c.txt"}
+    assert _walked(start) == {".gitignore", "c.txt"}
 
 
 def test_the_repository_itself_and_linked_folders_are_not_entered(tmp_path: Path) -> None:
@@ -117,4 +117,4 @@ def test_a_gitignore_that_is_a_pipe_or_a_device_is_ignored_at_once(tmp_path: Pat
     os.mkfifo(tmp_path / ".gitignore")
     (tmp_path / "below" / ".gitignore").symlink_to("/dev/zero")
     (tmp_path / "below" / "a").touch()
-    assert ("below", "a") in [names for names, _ in walk(tmp_path, tmp_path)]
+    assert "below/a" in _walked(tmp_path)

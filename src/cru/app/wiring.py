@@ -234,6 +234,7 @@ def tool_services(bus: Bus, home: Home, store: FileContext, models: ModelPool, g
     lent = ToolServices(store=store, home=home, send=send, fetch=fetch, todos_changed=todos_changed)
     if gate.rules():
         lent.why_not_fetch, lent.why_not_read = why_not_fetch, why_not_read
+        lent.denied_reads = gate.denied_reads
     return lent
 
 

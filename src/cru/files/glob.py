@@ -112,17 +112,6 @@ def matches_path(pattern: PathGlob, path: Sequence[str], *, below: bool = False)
 # file searches and .gitignore: a backslash takes the next character literally
 
 
-def compile_search_glob(pattern: str) -> Callable[[Sequence[str]], bool]:
-    """A test for a relative path, split into its names. Raises BadGlob."""
-    alternatives = []
-    for text in expand_braces(pattern):
-        names = text.split("/")
-        if names[0] == "" or ".." in names:
-            raise BadGlob("must stay inside `path`; name another folder in `path`")
-        alternatives.append(parse_search_glob(name for name in names if name not in ("", ".")))
-    return lambda names: any(matches_search(glob, names) for glob in alternatives)
-
-
 def parse_search_glob(names: Iterable[str]) -> SearchGlob:
     """The tests of a pattern's names; a `**` at its end means everything inside, not the folder itself."""
     tests = tuple(None if name == "**" else compile_name(name) for name in names)
@@ -137,7 +126,7 @@ def compile_name(text: str) -> NameTest:
     """A test for one name of a path."""
     if text == "*":
         return bool
-    if not any(c in text for c in "*?[\\"):
+    if is_plain_name(text):
         return text.__eq__
     if text[0] == "*" and not any(c in text[1:] for c in "*?[\\"):
         end = text[1:]
@@ -146,6 +135,11 @@ def compile_name(text: str) -> NameTest:
     from fnmatch import translate
 
     return re.compile(translate(_as_fnmatch(text))).match
+
+
+def is_plain_name(text: str) -> bool:
+    """Whether it matches only itself."""
+    return not any(c in text for c in "*?[\\")
 
 
 def _as_fnmatch(text: str) -> str:

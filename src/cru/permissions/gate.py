@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cru.permissions import LayerRules, PermissionSettings
+    from cru.permissions.denied_paths import DeniedPaths
     from cru.permissions.grants import Grants
     from cru.permissions.rules import Rule
 
@@ -113,6 +114,14 @@ class Gate:
         if place is not None:
             return place
         return self._judge_by_mode(call, table)
+
+    def denied_reads(self) -> DeniedPaths | None:
+        """What the deny rules forbid to read, links in the rules followed as they lead now; None if that is nothing."""
+        if not self._deny:
+            return None
+        from cru.permissions.rules import find_denied_reads
+
+        return find_denied_reads(self._deny, self._places)
 
     def leads_outside(self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]]) -> bool:
         """Whether the call's paths lead to a place outside of the project that no allow rule and no answer names, whatever the mode."""

@@ -4,7 +4,6 @@ means every call. Allow rules are read narrowly, ask and deny rules broadly (doc
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
@@ -13,11 +12,10 @@ from cru.config.errors import SettingsProblem
 from cru.files import glob
 from cru.files.glob import escape
 from cru.permissions import BadRule
+from cru.permissions.denied_paths import DeniedPaths, fold, names_of
 from cru.permissions.modes import KINDS
 from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_inside, is_protected, resolve
 from cru.shell.programs import SAFE_SUBCOMMANDS
-
-_FOLD = sys.platform in ("darwin", "win32")  # names of files are the same in either case
 
 
 class Rule(Struct, frozen=True):
@@ -114,7 +112,7 @@ def path_is_covered(rule: Rule, call: JudgedCall, path: ResolvedPath, places: Pa
         return False
     if rule.pattern is None:
         return is_inside(path.real, places.root)
-    return glob.matches_path(_absolute_glob(rule.pattern, places), _names_of(path.real))
+    return glob.matches_path(_absolute_glob(rule.pattern, places), names_of(path.real))
 
 
 def rule_hits(rule: Rule, call: JudgedCall, places: PathRoots) -> bool:
@@ -145,23 +143,48 @@ def _names_call(rule: Rule, call: JudgedCall) -> bool:
     return "*" in rule.tool and glob.matches_text(glob.parse_glob(rule.tool), call.tool)
 
 
+def find_denied_reads(rules: Iterable[Rule], places: PathRoots) -> DeniedPaths | None:
+    """All that these deny rules forbid to read, as `rule_hits` tells it of one path; None if that is nothing."""
+    call = JudgedCall("read", "read", "")
+    patterns = [rule.pattern or "*" for rule in rules if _names_call(rule, call)]
+    if not patterns:
+        return None
+    if "*" in patterns:
+        return DeniedPaths(((),), (), places.root)
+    names = [name for pattern in patterns if (name := _name_glob(pattern)) is not None]
+    anchors = [anchor for pattern in patterns if _name_glob(pattern) is None for anchor in _anchors(pattern, places)]
+    return DeniedPaths(tuple(dict.fromkeys(anchors)), tuple(names), places.root)
+
+
 def _path_is_hit(pattern: str, resolved: ResolvedPath, places: PathRoots) -> bool:
     """Either spelling, anything below what is named, a bare name anywhere, and a named symlink's target."""
     spellings = {resolved.lexical, resolved.real}
-    if "/" not in pattern.rstrip("/") and not pattern.startswith("~"):
-        named = glob.parse_glob(_fold(pattern.rstrip("/")))
+    name_glob = _name_glob(pattern)
+    if name_glob is not None:
         return any(
-            glob.matches_text(named, _fold(name))
+            glob.matches_text(name_glob, fold(name))
             for path in spellings
-            for name in _names_of(path)[_own_names(path, places) :]
+            for name in names_of(path)[_own_names(path, places) :]
         )
-    anchors = [_fold_glob(_absolute_glob(pattern, places)), _fold_glob(_resolved_glob(pattern, places))]
-    return any(glob.matches_path(a, _names_of(_fold(path)), below=True) for a in anchors for path in spellings)
+    anchors = _anchors(pattern, places)
+    return any(glob.matches_path(a, names_of(fold(path)), below=True) for a in anchors for path in spellings)
+
+
+def _name_glob(pattern: str) -> glob.StarGlob | None:
+    """The glob of one name that a pattern without a folder is."""
+    if "/" in pattern.rstrip("/") or pattern.startswith("~"):
+        return None
+    return glob.parse_glob(fold(pattern.rstrip("/")))
+
+
+def _anchors(pattern: str, places: PathRoots) -> tuple[glob.PathGlob, glob.PathGlob]:
+    """The whole paths that a pattern with a folder stands for, as it is written and with its links followed."""
+    return _fold_glob(_absolute_glob(pattern, places)), _fold_glob(_resolved_glob(pattern, places))
 
 
 def _own_names(path: str, places: PathRoots) -> int:
     """The names of the project's own folder say nothing about what lies in it."""
-    return len(_names_of(places.root)) if is_inside(path, places.root) else 0
+    return len(names_of(places.root)) if is_inside(path, places.root) else 0
 
 
 def _absolute_glob(pattern: str, places: PathRoots) -> glob.PathGlob:
@@ -170,7 +193,7 @@ def _absolute_glob(pattern: str, places: PathRoots) -> glob.PathGlob:
 
 
 def _fold_glob(pattern: glob.PathGlob) -> glob.PathGlob:
-    return tuple(name and tuple(_fold(piece) for piece in name) for name in pattern)
+    return tuple(name and tuple(fold(piece) for piece in name) for name in pattern)
 
 
 def _resolved_glob(pattern: str, places: PathRoots) -> glob.PathGlob:
@@ -192,14 +215,6 @@ def _split_base(pattern: str, places: PathRoots) -> tuple[str, str]:
     while pattern.startswith("../"):
         base, pattern = base.rpartition("/")[0], pattern[3:]
     return base, pattern
-
-
-def _names_of(path: str) -> tuple[str, ...]:
-    return tuple(name for name in path.split("/") if name)
-
-
-def _fold(text: str) -> str:
-    return text.casefold() if _FOLD else text
 
 
 LONGEST = 300

@@ -15,6 +15,7 @@ from cru.values.messages import ToolSpec
 if TYPE_CHECKING:
     from cru.contexts.store import FileContext
     from cru.net import WholeResponse
+    from cru.permissions.denied_paths import DeniedPaths
 
 T = TypeVar("T")
 
@@ -81,6 +82,7 @@ class ToolServices(Struct, kw_only=True):
     todos_changed: tells the handlers that the todos were written
     why_not_fetch: the rule that denies an address, "" if none does
     why_not_read: the rule that denies a path, "" if none does
+    denied_reads: what all rules together forbid to read, None if that is nothing
     """
 
     store: ContextFiles | None = None
@@ -90,6 +92,7 @@ class ToolServices(Struct, kw_only=True):
     todos_changed: Callable[[], Awaitable[None]] | None = None
     why_not_fetch: Callable[[str], str] | None = None
     why_not_read: Callable[[str], str] | None = None
+    denied_reads: Callable[[], DeniedPaths | None] | None = None
 
 
 def require(service: T | None, name: str) -> T:

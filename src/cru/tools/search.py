@@ -7,7 +7,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
-from cru.files.glob import BadGlob, compile_search_glob
+from cru.files.glob import BadGlob
+from cru.files.selection import FileSelection, select_by_glob
 from cru.tools.arguments import Glob, Ls
 from cru.tools.paths import os_failure, printable, require_folder, resolve
 from cru.tools.protocol import ArgumentError, ToolContext, ToolOptions, ToolResult
@@ -48,7 +49,7 @@ async def glob(args: Glob, running: ToolContext, options: ToolOptions) -> ToolRe
     path = resolve(running.root, args.path)
     require_folder(path, args.path)
     try:
-        matches = compile_search_glob(args.pattern)
+        selection = select_by_glob([args.pattern])
     except BadGlob as error:
         raise ArgumentError(f"`pattern`: {error.message}") from error
     late = deadline(SECONDS)
@@ -58,7 +59,7 @@ async def glob(args: Glob, running: ToolContext, options: ToolOptions) -> ToolRe
         return stopped or late()
 
     try:
-        files, whole = await asyncio.to_thread(_find_files, path, running.root, matches, stop)
+        files, whole = await asyncio.to_thread(_find_files, path, running.root, selection, stop)
     finally:
         stopped = True  # a thread cannot be cancelled, but it looks here
     lines = [
@@ -74,16 +75,13 @@ def _is_inside(file: str, root: Path) -> bool:
     return file.startswith(os.path.join(root, ""))
 
 
-def _find_files(
-    path: Path, root: Path, matches: Callable[[tuple[str, ...]], bool], stop: Callable[[], bool]
-) -> tuple[list[str], bool]:
-    """The files that match, newest first, and whether the search came to its end."""
+def _find_files(path: Path, root: Path, selection: FileSelection, stop: Callable[[], bool]) -> tuple[list[str], bool]:
+    """The files that are meant, newest first, and whether the search came to its end."""
     files: list[tuple[float, str]] = []
     whole = True
     try:
-        for names, entry in walk(path, root, stop):
-            if matches(names):
-                files.append((-_modified_at(entry), entry.path))
+        for entry in walk(path, root, selection, stop):
+            files.append((-_modified_at(entry), entry.path))
     except WalkStopped:
         whole = False
     return [file for _, file in sorted(files)], whole

@@ -61,9 +61,12 @@ def _shell(path: str) -> str:
     return find_program("bash", path) or find_program("bash", "/bin:/usr/bin:/usr/local/bin") or "/bin/sh"
 
 
-async def run_command(argv: Sequence[str], running: ToolContext, seconds: float, capture: TextCapture) -> ProcessResult:
+async def run_command(
+    argv: Sequence[str], running: ToolContext, seconds: float, capture: TextCapture, stdin: bytes = b""
+) -> ProcessResult:
     """Run it in the project root with the environment of tools, at most so many seconds. Raises ToolError if it cannot be started."""
+    program = Program(tuple(argv), running.root, running.env, stdin, is_marked=True)
     try:
-        return await run_program(Program(tuple(argv), running.root, running.env, is_marked=True), seconds, capture)
+        return await run_program(program, seconds, capture)
     except StartError as error:
         raise ToolError(error.message, error.hint) from error

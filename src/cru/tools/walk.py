@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from pathlib import Path
 from time import monotonic
 
@@ -12,6 +13,7 @@ from msgspec import Struct
 
 from cru.files.glob import NameTest, SearchGlob, compile_name, matches_search, parse_search_glob
 from cru.files.regular import read_regular
+from cru.files.selection import EVERYTHING, FileSelection
 
 
 class WalkStopped(Exception):
@@ -28,38 +30,37 @@ def deadline(seconds: float) -> Callable[[], bool]:
 
 
 def walk(
-    start: Path, root: Path, stop: Callable[[], bool] = never
-) -> Iterator[tuple[tuple[str, ...], os.DirEntry[str]]]:
-    """(names below `start`, entry) of every file; links are given, but not followed. Raises WalkStopped when `stop()` is true.
+    start: Path, root: Path, selection: FileSelection = EVERYTHING, stop: Callable[[], bool] = never
+) -> Iterator[os.DirEntry[str]]:
+    """Every file of the selection below `start`; links are given, but not followed. Raises WalkStopped when `stop()` is true.
 
-    Folders that cannot be read are passed over.
+    Folders that hold nothing of the selection are not looked into; those that cannot be read are passed over.
     """
-    ignores, above_names = ignores_above(start, root)
-    skip = len(above_names)
-    stack: list[tuple[tuple[str, ...], IgnoreRules]] = [(above_names, ignores)]
+    ignores, names_above = ignores_above(start, root)
+    stack = [(os.fspath(start), names_above, ignores, selection)]
     while stack:
         if stop():
             raise WalkStopped
-        names, ignores = stack.pop()
-        path = start.joinpath(*names[skip:])
-        ignores = ignores.within(path, len(names))
+        path, names, ignores, selection = stack.pop()
+        entries = _entries(path)
+        if any(entry.name == ".gitignore" for entry in entries):
+            ignores = ignores.within(path, len(names))
         below = []
-        for entry in _entries(path):
-            inner = (*names, entry.name)
-            folder = entry.is_dir(follow_symlinks=False)
-            if entry.name == ".git" or ignores.is_ignored(inner, folder):
-                continue
-            if folder:
-                below.append((inner, ignores))
-            else:
-                yield inner[skip:], entry
+        for entry in entries:
+            name = entry.name
+            if entry.is_dir(follow_symlinks=False):
+                inner = selection.below(name)
+                if not inner.is_empty and name != ".git" and not ignores.is_ignored((*names, name), folder=True):
+                    below.append((entry.path, (*names, name), ignores, inner))
+            elif selection.holds(name) and name != ".git" and not ignores.is_ignored((*names, name), folder=False):
+                yield entry
         stack.extend(reversed(below))
 
 
-def _entries(path: Path) -> list[os.DirEntry[str]]:
+def _entries(path: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(path) as listing:
-            return sorted(listing, key=lambda entry: entry.name)
+            return sorted(listing, key=attrgetter("name"))
     except OSError:
         return []
 
@@ -84,9 +85,9 @@ class IgnoreRules(Struct, frozen=True):
 
     layers: tuple[tuple[int, tuple[IgnoreRule, ...]], ...] = ()
 
-    def within(self, folder: Path, depth: int) -> IgnoreRules:
+    def within(self, folder: str, depth: int) -> IgnoreRules:
         """With the rules of the .gitignore of `folder`, which lies `depth` names below the top."""
-        rules = read_rules(folder / ".gitignore")
+        rules = read_rules(os.path.join(folder, ".gitignore"))
         return IgnoreRules((*self.layers, (depth, rules))) if rules else self
 
     def is_ignored(self, names: Sequence[str], folder: bool) -> bool:
@@ -109,11 +110,11 @@ def ignores_above(start: Path, root: Path) -> tuple[IgnoreRules, tuple[str, ...]
     names = start.relative_to(top).parts
     ignores = IgnoreRules(((0, read_rules(top / ".git" / "info" / "exclude")),))
     for depth, folder in enumerate(top.joinpath(*names[:i]) for i in range(len(names))):
-        ignores = ignores.within(folder, depth)
+        ignores = ignores.within(os.fspath(folder), depth)
     return ignores, names
 
 
-def read_rules(path: Path) -> tuple[IgnoreRule, ...]:
+def read_rules(path: str | Path) -> tuple[IgnoreRule, ...]:
     try:
         text = read_regular(path).decode("utf-8-sig", "surrogateescape")
     except OSError:
