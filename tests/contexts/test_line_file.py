@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cru.contexts import StoreUnwritable
-from cru.contexts.line_file import LineFile, make_redactor
+from cru.contexts.line_file import LineFile, RecordLimits, make_redactor
 
 
 def test_nothing_is_made_before_the_first_write_and_the_file_is_private(tmp_path: Path) -> None:
@@ -22,7 +22,7 @@ def test_nothing_is_made_before_the_first_write_and_the_file_is_private(tmp_path
 
 
 def test_it_keeps_as_many_files_as_asked_the_newest_first(tmp_path: Path) -> None:
-    lines = LineFile(tmp_path / "j", limit_bytes=20, keep=3)
+    lines = LineFile(tmp_path / "j", RecordLimits(20, 3))
     for number in range(10):
         lines.write(b"%09d\n" % number)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["j", "j.1", "j.2"]
@@ -31,24 +31,21 @@ def test_it_keeps_as_many_files_as_asked_the_newest_first(tmp_path: Path) -> Non
 
 
 def test_a_line_over_the_limit_is_written_whole(tmp_path: Path) -> None:
-    lines = LineFile(tmp_path / "j", limit_bytes=4, keep=2)
+    lines = LineFile(tmp_path / "j", RecordLimits(4, 2))
     lines.write(b"longer than that\n")
     lines.write(b"next\n")
     assert (tmp_path / "j.1").read_bytes() == b"longer than that\n"
 
 
-def test_keeping_one_file_starts_over_and_no_limit_never_rotates(tmp_path: Path) -> None:
-    one, never = LineFile(tmp_path / "one", limit_bytes=4, keep=1), LineFile(tmp_path / "never", limit_bytes=None)
-    for lines in (one, never):
-        lines.write(b"aaaa\n")
-        lines.write(b"bbbb\n")
+def test_keeping_one_file_starts_over(tmp_path: Path) -> None:
+    lines = LineFile(tmp_path / "one", RecordLimits(4, 1))
+    assert [lines.write(b"aaaa\n"), lines.write(b"bbbb\n")] == [False, True]
+    assert [path.name for path in tmp_path.iterdir()] == ["one"]
     assert (tmp_path / "one").read_bytes() == b"bbbb\n"
-    assert (tmp_path / "never").read_bytes() == b"aaaa\nbbbb\n"
-    assert len(list(tmp_path.iterdir())) == 2
 
 
 def test_two_writers_do_not_rotate_twice(tmp_path: Path) -> None:
-    a, b = (LineFile(tmp_path / "j", limit_bytes=16, keep=5) for _ in range(2))
+    a, b = (LineFile(tmp_path / "j", RecordLimits(16, 5)) for _ in range(2))
     a.write(b"aaaaaaa\n")
     b.write(b"bbbbbbb\n")
     a.write(b"ccccccc\n")

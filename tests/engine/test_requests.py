@@ -11,6 +11,7 @@ from tests.engine.support import Ext, MadeTool, World, always, payload
 
 from cru.engine import rebuild
 from cru.engine.rebuild import NotInTrace
+from cru.engine.recorded_trace import RecordedTrace
 from cru.engine.recorder import RequestLine
 from cru.events.answers import Answer, Change, Inject, add_context, transform
 from cru.events.stamp import Event
@@ -68,11 +69,12 @@ def test_the_system_prompt_holds_for_a_leg_and_only_changed_sections_differ_in_t
 def rebuilt(world: World) -> list[tuple[RequestLine, bool]]:
     """Every recorded request, and whether it could be rebuilt to the byte."""
     folder = world.built.store.folder
-    lines, problems = rebuild.read_trace(folder / "trace.jsonl")
+    with RecordedTrace(folder) as trace:
+        turns, problems = [trace.lines(place) for place in trace.turns], trace.problems
     assert problems == []
     found = []
     model = ScriptedModel(world.path / "script.txt")
-    for turn in rebuild.group_by_turn(lines):
+    for turn in turns:
         for at in range(1, sum(line.kind == "request" for line in turn) + 1):
             line = rebuild.request_line(turn, at)
             made = rebuild.rebuild_request(line, world.built.store.everything(), folder)
@@ -140,16 +142,18 @@ def test_a_trace_torn_by_a_kill_is_read_up_to_the_tear(tmp_path: Path) -> None:
     world.run("one")
     file = world.built.store.folder / "trace.jsonl"
     file.write_bytes(file.read_bytes()[:-20])
-    lines, problems = rebuild.read_trace(file)
-    assert len(problems) == 1 and f"{file}:" in problems[0]
-    assert sum(line.kind == "request" for line in lines) == 3
+    with RecordedTrace(file.parent) as trace:
+        [problem], [turn] = trace.problems, trace.turns
+    assert (problem.file, problem.line) == ("trace.jsonl", file.read_bytes().count(b"\n") + 1)
+    assert turn.requests == 3
 
 
 def test_a_request_that_is_not_in_the_trace_and_a_lost_span_are_explained(tmp_path: Path) -> None:
     world = World(tmp_path, FOUR)
     world.run("one")
     folder = world.built.store.folder
-    [turn] = rebuild.group_by_turn(rebuild.read_trace(folder / "trace.jsonl")[0])
+    with RecordedTrace(folder) as trace:
+        turn = trace.lines(trace.turns[0])
     with pytest.raises(NotInTrace, match="no request 9"):
         rebuild.request_line(turn, 9)
     for span in (folder / "spans").iterdir():

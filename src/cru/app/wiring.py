@@ -122,9 +122,9 @@ def make_bus(store: FileContext, watch: Callable[[Bus], None] | None) -> Bus:
 
 def open_records(bus: Bus, store: FileContext, redact: Redact) -> tuple[LineFile, LineFile]:
     """The journal, which the bus writes, and the trace."""
-    journal = LineFile(store.folder / "journal.jsonl", redact=redact)
+    journal = LineFile(store.folder / "journal.jsonl", store.record_limits, redact)
     bus.sink = _Journal(journal)
-    return journal, LineFile(store.folder / "trace.jsonl", limit_bytes=None, redact=redact)
+    return journal, LineFile(store.folder / "trace.jsonl", store.record_limits, redact)
 
 
 class _Journal:
@@ -138,13 +138,13 @@ class _Journal:
         self._lines.write(self._encode(line) + b"\n")
 
 
-def make_recorder(trace: LineFile, folder: Path, redact: Redact, debug: tuple[str, ...]) -> Recorder:
+def make_recorder(trace: LineFile, store: FileContext, redact: Redact, debug: tuple[str, ...]) -> Recorder:
     """What records requests; `debug`: the names of --debug."""
     if not debug:
-        return Recorder(trace, folder, redact)
+        return Recorder(trace, store.folder, redact, store.record_limits)
     from cru.engine.debug import DebugRecorder
 
-    return DebugRecorder(trace, folder, redact, debug)
+    return DebugRecorder(trace, store.folder, redact, store.record_limits, debug)
 
 
 def clean_cache_at_end(parts: Parts, settings: ToolSettings) -> None:

@@ -33,12 +33,18 @@ class ContextSettings(Struct, frozen=True):
     RANGES: ClassVar[dict[str, tuple[float, float]]] = {
         "lock_heartbeat_seconds": (1, 3600),
         "reflection_character_limit": (0, inf),
+        "record_file_mb": (0.001, inf),
+        "record_files": (1, inf),
+        "record_max_age_days": (0, inf),
     }
 
     username: str = "user"
     lock_heartbeat_seconds: int = 30
     reflection_enabled: bool = True
     reflection_character_limit: int = 10000
+    record_file_mb: float = 8.0
+    record_files: int = 5
+    record_max_age_days: int = 90
 
 
 DOCS: dict[str, str] = {
@@ -46,6 +52,9 @@ DOCS: dict[str, str] = {
     "lock_heartbeat_seconds": "how often the lock of a context in use is refreshed; it counts as stale after 1.5 times this",
     "reflection_enabled": "whether the reflection (notes that the agent keeps across contexts) is part of the system prompt",
     "reflection_character_limit": "the most bytes of UTF-8 that the reflection may have",
+    "record_file_mb": "the most MiB of one file of records (trace.jsonl, journal.jsonl, hooks.jsonl); a full one is put aside",
+    "record_files": "how many files of each kind of records are kept, the one that is written to included",
+    "record_max_age_days": "the most days that records are kept; 0 = any number, the other two limits count",
 }
 
 

@@ -20,11 +20,20 @@ class LogProblem(Struct, frozen=True):
     file: its name
     line: counts from 1; 0: the whole file
     message: what is wrong, for people
+    key: of a line that stays as it is: what it is known by, so that it is told once (see reported.py)
     """
 
     file: str
     line: int
     message: str
+    key: str = ""
+
+
+def line_key(line: bytes) -> str:
+    """What a line that cannot be read is known by."""
+    from hashlib import sha256
+
+    return sha256(line).hexdigest()[:16]
 
 
 class _EntryLine(Struct, frozen=True, omit_defaults=True):
@@ -44,6 +53,7 @@ class _EntryLine(Struct, frozen=True, omit_defaults=True):
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Entry)
+TORN = "the last line is incomplete (a run was killed while writing?); it is skipped and left in place"
 BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
@@ -125,7 +135,8 @@ def decode_lines(data: bytes, first_line: int, file: str = "context.jsonl") -> t
         try:
             entries.append(decode(line))
         except BROKEN as error:
-            problems.append(LogProblem(file, number, f"not an entry, skipped: {short_error(error)}"))
+            text = f"not an entry, skipped: {short_error(error)}"
+            problems.append(LogProblem(file, number, text, line_key(line)))
     return entries, problems
 
 

@@ -1,57 +1,82 @@
-"""Append-only JSONL files that are records, not truth: the journal and the trace. Private, bounded, not fsynced."""
+"""Append-only JSONL files that are records, not truth: the journal, the trace, what hooks did. Private, bounded, not fsynced."""
 
 from __future__ import annotations
 
+import fcntl
 import os
+import time
 from collections.abc import Callable, Iterable
-from itertools import pairwise
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
-from cru.contexts import write_errors
+from cru.contexts import ContextSettings, write_errors
+from cru.contexts.lock import NO_FLOCK
 from cru.files.regular import APPENDING, PRIVATE, missing_newline, open_regular, write_all
 
 SHORTEST_SECRET = 8
 _MASK = "[secret]"
+LOOK_SECONDS = 1.0
+"""How often a file that is written to is looked at for what other processes did to it."""
+_HEAD = 4096  # bytes in which the oldest line says when it was written
+_TIME = b'"time":'
+_DIGITS = 10  # of Unix seconds
+DAY = 86400
+
+
+class RecordLimits(Struct, frozen=True):
+    """How much of a kind of records is kept.
+
+    bytes: of one file; a single line may have more
+    files: the one that is written to included
+    seconds: the age of what is oldest; 0: any
+    """
+
+    bytes: int = 8 << 20
+    files: int = 5
+    seconds: int = 90 * DAY
+
+    @classmethod
+    def from_settings(cls, settings: ContextSettings) -> RecordLimits:
+        return cls(int(settings.record_file_mb * (1 << 20)), settings.record_files, settings.record_max_age_days * DAY)
 
 
 class LineFile:
-    """One such file. Nothing is opened before the first write. Not thread safe.
+    """One such file. Nothing is opened before the first write. Any number of processes may write; not thread safe.
 
-    When a write would make it longer than `limit_bytes`, it becomes `<name>.1`, that `<name>.2`, and so on; `keep` files in all.
+    A write that would make it larger than `limits` allow, or whose oldest line is too old, puts it aside and begins it anew.
     """
 
     def __init__(
-        self,
-        path: Path,
-        *,
-        limit_bytes: int | None = 8 << 20,
-        keep: int = 5,
-        redact: Callable[[bytes], bytes] | None = None,
+        self, path: Path, limits: RecordLimits = RecordLimits(), redact: Callable[[bytes], bytes] | None = None
     ) -> None:
         self._path = path
-        self._limit = limit_bytes
-        self._keep = keep
+        self._limits = limits
         self._redact = redact
         self._fd = -1
         self._size = 0
         self._torn = False
+        self._has_old_lines = False
+        self._looked = 0.0
 
-    def write(self, lines: bytes) -> None:
-        """Append whole lines with one write. Raises StoreUnwritable."""
+    def write(self, lines: bytes) -> bool:
+        """Append whole lines with one write; whether the file was begun anew for them. Raises StoreUnwritable."""
         data = self._redact(lines) if self._redact else lines
         with write_errors(self._path):
             if self._fd < 0:
                 self._open()
-            if self._limit is not None and self._size > 0 and self._size + len(data) > self._limit:
-                self._rotate()
+            elif time.monotonic() - self._looked > LOOK_SECONDS:
+                self._look()
+            is_full = self._size > 0 and self._size + len(data) > self._limits.bytes
+            is_new = (is_full or self._has_old_lines) and self._rotate()
             if self._torn:
                 data = b"\n" + data
             self._torn = True
             write_all(self._fd, data)
             self._torn = False
         self._size += len(data)
+        return is_new
 
     def close(self) -> None:
         """Give the file back; the next write opens it again."""
@@ -63,18 +88,52 @@ class LineFile:
         self._fd = open_regular(self._path, APPENDING, PRIVATE)
         self._size = os.fstat(self._fd).st_size
         self._torn = bool(missing_newline(self._fd))
+        self._has_old_lines = bool(self._size and self._limits.seconds) and self._is_old()
+        self._looked = time.monotonic()
 
-    def _rotate(self) -> None:
-        ours = os.fstat(self._fd).st_ino
-        self.close()
-        if self._path.exists() and self._path.stat().st_ino == ours:  # else another process has just done it
-            names = [self._path, *(self._path.with_name(f"{self._path.name}.{n}") for n in range(1, self._keep))]
-            for old, new in reversed(list(pairwise(names))):
-                if old.exists():
-                    old.replace(new)
-            if self._keep <= 1:
-                self._path.unlink()
+    def _look(self) -> None:
+        """See what others did to it: what was put aside is no place for new lines, since it goes sooner."""
+        try:
+            status = self._path.stat()
+            is_same = os.path.samestat(status, os.fstat(self._fd))
+        except FileNotFoundError:
+            is_same = False
+        if is_same:
+            self._size = status.st_size
+            self._looked = time.monotonic()
+        else:
+            self.close()
+            self._open()
+
+    def _is_old(self) -> bool:
+        """Whether the oldest line has the age at which it is put aside, so that it goes in time with the other files."""
+        _, _, rest = os.pread(self._fd, _HEAD, 0).partition(_TIME)
+        written = rest[:_DIGITS]
+        return written.isdigit() and time.time() - int(written) > self._limits.seconds / self._limits.files
+
+    def _rotate(self) -> bool:
+        """Put the file aside, unless another process is about to or has done so."""
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            if error.errno not in NO_FLOCK:
+                raise
+        is_ours = self._leads_here()
+        if is_ours:
+            from cru.contexts.record_files import put_aside
+
+            put_aside(self._path, self._limits)
+        self.close()  # and with it the lock
         self._open()
+        return is_ours
+
+    def _leads_here(self) -> bool:
+        try:
+            return os.path.samestat(self._path.stat(), os.fstat(self._fd))
+        except FileNotFoundError:
+            return False
 
 
 def make_redactor(secrets: Iterable[str]) -> Callable[[bytes], bytes]:

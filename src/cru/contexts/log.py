@@ -10,11 +10,13 @@ from cru.contexts import read_error, write_errors
 from cru.contexts.entries import (
     ANCHORS,
     BROKEN,
+    TORN,
     LogProblem,
     anchor_keeps,
     decode,
     decode_lines,
     encode,
+    line_key,
     replace_surrogates,
 )
 from cru.files.regular import APPENDING, PRIVATE, open_regular, read_range, write_all
@@ -134,8 +136,7 @@ class Log:
         number = self._lines + 1
         if self._torn_line != number:
             self._torn_line = number
-            text = "the last line is incomplete (a run was killed while writing?); it is skipped and left in place"
-            self.problems.append(LogProblem(self.path.name, number, text))
+            self.problems.append(LogProblem(self.path.name, number, TORN, line_key(self._rest)))
 
     def _add(self, entries: list[Entry] | tuple[Entry, ...]) -> None:
         self.entries += entries

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from cru.contexts import ContextError, ContextSettings, NoSuchContext, os_error_text, read_if_exists, write_errors
-from cru.contexts.entries import LogProblem, decode_lines, lost_lines, new_id, now, role_of, summary_of
+from cru.contexts.entries import LogProblem, anchor_keeps, decode_lines, lost_lines, new_id, now, role_of, summary_of
 from cru.contexts.identity import ensure_session_id, find_context, read_meta
 from cru.contexts.inbox import InboxMessage, InboxReading, read_inbox
 from cru.contexts.lock import ContextLock, clamp_heartbeat
@@ -16,6 +16,8 @@ from cru.contexts.log import Log
 from cru.values.messages import ANCHOR, MESSAGE, Entry
 
 if TYPE_CHECKING:
+    from cru.contexts.line_file import RecordLimits
+    from cru.contexts.log_tail import LogTail
     from cru.contexts.presence import Presence
 
 LOG, OLD = "context.jsonl", "context.json"
@@ -38,6 +40,11 @@ class ContextStore(Protocol):
     def session_id(self) -> str: ...
 
     @property
+    def record_limits(self) -> RecordLimits:
+        """How much of each kind of records is kept in the folder."""
+        ...
+
+    @property
     def is_held(self) -> bool:
         """Whether this object holds the context's lock."""
         ...
@@ -48,6 +55,10 @@ class ContextStore(Protocol):
 
     def refresh(self) -> tuple[LogProblem, ...]:
         """Read what others appended since; every problem found since the last call."""
+        ...
+
+    def new_problems(self) -> Sequence[LogProblem]:
+        """Refresh; the problems that no run has told of yet. Whoever asks tells them."""
         ...
 
     def append(self, *entries: Entry) -> None:
@@ -111,7 +122,8 @@ class FileContext:
         """Raises StoreUnreadable, and what a migration raises (see migrate.py)."""
         self.folder = folder
         self.name = folder.name
-        self._heartbeat = clamp_heartbeat((settings or ContextSettings()).lock_heartbeat_seconds)
+        self._settings = settings or ContextSettings()
+        self._heartbeat = clamp_heartbeat(self._settings.lock_heartbeat_seconds)
         self._lock: ContextLock | None = None
         self._seat: Presence | None = None
         self._loaded = False
@@ -122,6 +134,12 @@ class FileContext:
             from cru.contexts.migrate import migrate
 
             self._log.problems += migrate(folder)
+
+    @property
+    def record_limits(self) -> RecordLimits:
+        from cru.contexts.line_file import RecordLimits
+
+        return RecordLimits.from_settings(self._settings)
 
     @property
     def is_held(self) -> bool:
@@ -153,6 +171,14 @@ class FileContext:
         self._log.problems.clear()
         return problems
 
+    def new_problems(self) -> Sequence[LogProblem]:
+        problems = self.refresh()
+        if not problems:
+            return problems
+        from cru.contexts.reported import report_once
+
+        return report_once(self.folder, problems)
+
     def append(self, *entries: Entry) -> None:
         self._log.append(entries)
         self._loaded = True
@@ -167,6 +193,34 @@ class FileContext:
     def visible(self) -> list[Entry]:
         self._load()
         return self._log.visible
+
+    def tail(self, count: int, kinds: Collection[str]) -> LogTail:
+        """The end of the log, with the last `count` entries of these kinds, and every problem found since the last refresh."""
+        from cru.contexts.log_tail import read_tail
+
+        tail = read_tail(self.folder / LOG, count, kinds)
+        tail.problems[:0] = self._log.problems
+        self._log.problems.clear()
+        return tail
+
+    def archived(self) -> Iterator[Entry]:
+        """What was rotated away, the newest first."""
+        from cru.contexts.log_tail import newest_entries
+
+        return newest_entries(self.folder / ARCHIVE, self._log.problems)
+
+    def entries_from(self, first: str) -> list[Entry]:
+        """What `everything` gives from the entry with this id on, or all of it; only the end of the log is read where that is enough."""
+        from cru.contexts.log_tail import newest_entries
+
+        entries: list[Entry] = []
+        for entry in newest_entries(self.folder / LOG, self._log.problems):
+            entries.append(entry)
+            if entry.id == first:
+                return entries[::-1]
+            if anchor_keeps(entry) is not None:
+                break  # what it keeps stands in the archive, in its order
+        return list(self.everything())
 
     def summary(self) -> str:
         self._load()

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from cru.contexts.line_file import LineFile
+from cru.contexts.line_file import LineFile, RecordLimits
 from cru.engine.recorder import LineSink, Recorder
 from cru.models.protocol import RequestBody
 from cru.values.messages import Request
@@ -22,10 +22,15 @@ class DebugRecorder(Recorder):
     """The trace's recorder, which also keeps the records named in `names` (keys of FILES) in the context's folder."""
 
     def __init__(
-        self, lines: LineSink, folder: Path, redact: Callable[[bytes], bytes] | None, names: tuple[str, ...]
+        self,
+        lines: LineSink,
+        folder: Path,
+        redact: Callable[[bytes], bytes] | None,
+        limits: RecordLimits,
+        names: tuple[str, ...],
     ) -> None:
-        super().__init__(lines, folder, redact)
-        self._files = {name: LineFile(folder / FILES[name], redact=redact) for name in names}
+        super().__init__(lines, folder, redact, limits)
+        self._files = {name: LineFile(folder / FILES[name], limits, redact) for name in names}
         self._asked: dict[int, dict[str, Any]] = {}
 
     def request(self, request: Request, body: RequestBody, **facts: Any) -> int:

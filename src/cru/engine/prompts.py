@@ -118,7 +118,7 @@ async def receive_prompt(
     with parts.store.inbox() as messages:
         text = _inbox(messages) + text
         log_writer.resolved(parts, ref, prompt.text, text, context)
-    for problem in parts.store.refresh():  # lines of the inbox that are no messages
+    for problem in parts.store.new_problems():  # lines of the inbox that are no messages
         parts.bus.stream.warn(f"{parts.store.folder / problem.file}:{problem.line}: {problem.message}")
     pending.context.clear()
     return text, context

@@ -1,4 +1,4 @@
-"""Reading the trace: the lines of a turn, and every request as it was sent, to the byte."""
+"""Every request of the trace as it was sent, to the byte."""
 
 from __future__ import annotations
 
@@ -31,34 +31,6 @@ class TraceLine(Struct, frozen=True):
     data: dict[str, Any]
 
 
-def read_trace(path: Path) -> tuple[list[TraceLine], list[str]]:
-    """All lines, and what is wrong with those that cannot be read (torn by a kill)."""
-    lines: list[TraceLine] = []
-    problems: list[str] = []
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return lines, problems
-    for number, raw in enumerate(data.splitlines(), 1):
-        if not raw.strip():
-            continue
-        try:
-            line = msgspec.json.decode(raw, type=dict[str, Any])
-        except msgspec.DecodeError as error:
-            problems.append(f"{path}:{number}: {error}")
-            continue
-        lines.append(TraceLine(line.pop("k", ""), line.get("turn", ""), line))
-    return lines, problems
-
-
-def group_by_turn(lines: Iterable[TraceLine]) -> list[list[TraceLine]]:
-    """Lines by turn, the oldest turn first."""
-    by_turn: dict[str, list[TraceLine]] = {}
-    for line in lines:
-        by_turn.setdefault(line.turn, []).append(line)
-    return list(by_turn.values())
-
-
 def request_line(turn: Iterable[TraceLine], number: int) -> RequestLine:
     """The recipe of the turn's nth request; raises NotInTrace."""
     requests = [line for line in turn if line.kind == "request"]
@@ -89,5 +61,6 @@ def _stored(folder: Path, key: str) -> bytes:
         return (folder / "spans" / key).read_bytes()
     except FileNotFoundError as error:
         raise NotInTrace(
-            f"the text {key} of this request is gone", "the context's spans/ folder was changed"
+            f"the text {key} of this request is gone",
+            "texts go with the oldest records (settings record_file_mb, record_files, record_max_age_days)",
         ) from error

@@ -1,8 +1,8 @@
 """The trace: what happened in each turn, and the recipe of every request (docs/turn.md).
 
 Lines of `trace.jsonl`, told apart by `k`: leg, request, reply, states, end. A recipe names log entries and spans; the text of
-each span and each tool list is stored once, by hash, in `spans/`. So a request costs the same few hundred bytes however long the
-conversation is, and can still be rebuilt to the byte.
+each span and each tool list is stored once, by hash, in `spans/`, until it has not been used for long (spans.py). So a request costs the
+same few hundred bytes however long the conversation is, and can still be rebuilt to the byte.
 """
 
 from __future__ import annotations
@@ -17,17 +17,25 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 from msgspec import Struct
 
+from cru.contexts import write_errors
+from cru.contexts.line_file import RecordLimits
+from cru.files.regular import write_all
 from cru.models.protocol import RequestBody
 from cru.values.messages import Message, Request, ToolSpec
 
 if TYPE_CHECKING:
     from _hashlib import HASH
 
+SWEEPING = "04"
+"""A new span whose key is smaller, each 64th, makes room: so their bytes are bounded without being counted."""
+
 
 class LineSink(Protocol):
     """Where trace lines go."""
 
-    def write(self, lines: bytes) -> None: ...
+    def write(self, lines: bytes) -> bool:
+        """Whether what was there is put aside, and something that is older is gone."""
+        ...
 
 
 class RequestLine(Struct, frozen=True, omit_defaults=True, tag_field="k", tag="request"):
@@ -75,11 +83,18 @@ class BodyHash:
 class Recorder:
     """Writes the trace of one context. Lines are held back until the next request or the leg's end, then go out at once."""
 
-    def __init__(self, lines: LineSink, folder: Path, redact: Callable[[bytes], bytes] | None = None) -> None:
+    def __init__(
+        self,
+        lines: LineSink,
+        folder: Path,
+        redact: Callable[[bytes], bytes] | None = None,
+        limits: RecordLimits = RecordLimits(),
+    ) -> None:
         self._lines = lines
         self._redact = redact
+        self._limits = limits
         self._spans = folder / "spans"
-        self._known: set[str] = set()
+        self._known: set[str] = set()  # spans that are on disk, and newer than this turn
         self._hash = BodyHash()
         self._held: list[bytes] = []
         self._tools: tuple[tuple[ToolSpec, ...], str] = ((), "")
@@ -96,6 +111,7 @@ class Recorder:
         """A leg begins; a new turn id starts the count of requests again."""
         if turn != self._turn:
             self._turn, self._count = turn, 0
+            self._known.clear()
         self._hold({"k": "leg", "v": 1, "turn": turn, "ref": ref, "source": source, "run": run, "time": self._began})
 
     def state(self, name: str) -> None:
@@ -136,14 +152,16 @@ class Recorder:
             self._held.append(msgspec.json.encode({"k": "states", "turn": self._turn, "at": self._states}) + b"\n")
             self._states = []
         if self._held:
-            self._lines.write(b"".join(self._held))
+            is_new = self._lines.write(b"".join(self._held))
             self._held = []
+            if is_new:
+                self._sweep()
 
     def _hold(self, line: Any) -> None:
         self._held.append(msgspec.json.encode(line) + b"\n")
 
     def _keep_tools(self, tools: tuple[ToolSpec, ...]) -> str:
-        if tools is not self._tools[0]:
+        if tools is not self._tools[0] or self._tools[1] not in self._known:
             self._tools = (tools, self._keep(msgspec.json.encode(tools)) if tools else "")
         return self._tools[1]
 
@@ -151,20 +169,40 @@ class Recorder:
         key = hashlib.sha256(data).hexdigest()[:24]
         if key not in self._known:
             self._known.add(key)
-            if self._redact is not None:
-                data = self._redact(data)
-            self._store(self._spans / key, data)
+            path = self._spans / key
+            with write_errors(path):
+                if not _is_there(path):
+                    self._store(path, data if self._redact is None else self._redact(data))
+                    if key < SWEEPING:
+                        self._sweep()
         return key
 
     def _store(self, path: Path, data: bytes) -> None:
-        if path.exists():
-            return
         part = path.with_name(f"{path.name}.{os.getpid()}")  # a kill must not leave half a span under its name
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
         try:
-            fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+            fd = os.open(part, flags, 0o600)
         except FileNotFoundError:
             self._spans.mkdir(parents=True, exist_ok=True)
-            fd = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(fd, "wb") as file:
-            file.write(data)
+            fd = os.open(part, flags, 0o600)
+        try:
+            write_all(fd, data)
+        finally:
+            os.close(fd)
         os.replace(part, path)
+
+    def _sweep(self) -> None:
+        from cru.engine.spans import sweep_spans
+
+        sweep_spans(self._spans, self._limits)
+
+
+def _is_there(path: Path) -> bool:
+    """Whether the file is there; if so, it is used now."""
+    try:
+        os.utime(path)
+    except FileNotFoundError:
+        return False
+    except PermissionError:
+        pass  # another user's: it is there all the same
+    return True

@@ -333,7 +333,7 @@ class Session:
         return self._turn
 
     def _refresh(self) -> None:
-        for problem in self.parts.store.refresh():
+        for problem in self.parts.store.new_problems():
             self.parts.bus.stream.warn(f"{self.parts.store.folder / problem.file}:{problem.line}: {problem.message}")
         entries, count = self._log_position()
         if entries is not self._seen[0] or count != self._seen[1]:

@@ -7,7 +7,7 @@ the run and the number of the dispatch.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -127,22 +127,13 @@ def effects_of(answer: Answer) -> tuple[str, ...]:
 # reading ---------------------------------------------------------------------------------------------------------------------------
 
 
-def newest_first(folder: Path, name: str = FILE) -> Iterator[bytes]:
-    """The lines of such a file and of its rotated ones, the newest first."""
-    number = 0
-    while True:
-        try:
-            data = (folder / (f"{name}.{number}" if number else name)).read_bytes()
-        except FileNotFoundError:
-            return
-        yield from reversed(data.splitlines())
-        number += 1
+def read_lines(folder: Path, runs: Collection[str] = ()) -> Iterator[HookLogLine]:
+    """What is recorded in a context, the newest first; with `runs`, only lines that name one of them. Lines torn by a kill, and those of
+    other versions, are left out."""
+    from cru.contexts.record_files import newest_first
 
-
-def read_lines(folder: Path) -> Iterator[HookLogLine]:
-    """What is recorded in a context, the newest first. Lines torn by a kill, and those of other versions, are left out."""
     decoder = msgspec.json.Decoder(HookLogLine)
-    for raw in newest_first(folder):
+    for raw in newest_first(folder / FILE, runs):
         try:
             yield decoder.decode(raw)
         except (msgspec.MsgspecError, UnicodeError):

@@ -27,7 +27,7 @@ def register_hooks(setup: HookSetup, names: Iterable[str], hooks: SessionHooks |
     if hooks is not None:
         hooks.replace(inventory.loaded, inventory.dialects, trust)
         return hooks
-    log = LineFile(parts.store.folder / "hooks.jsonl", redact=setup.redact)
+    log = LineFile(parts.store.folder / "hooks.jsonl", parts.store.record_limits, setup.redact)
     hooks = SessionHooks(inventory.loaded, inventory.dialects, facts, log, trust, setup.redact, setup.plugins)
     hooks.bind(parts)
     hooks.register(bus)

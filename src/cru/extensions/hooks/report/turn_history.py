@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
+from cru.contexts.record_files import newest_first
 from cru.contexts.store import FileContext
-from cru.engine import rebuild
-from cru.engine.rebuild import NotInTrace, TraceLine
+from cru.engine.rebuild import TraceLine
+from cru.engine.recorded_trace import RecordedTrace, pick_turn
 from cru.events.journal import JournalLine
 from cru.extensions.hooks import records
 from cru.extensions.hooks.records import FiringRecord, LoadRecord
@@ -82,23 +83,23 @@ class _TurnSpan(Struct):
 
 def read_turn(store: FileContext, number: int = -1) -> RecordedTurn | None:
     """A recorded turn, the first one is 1, the last one -1; None if there are none. Raises NotInTrace."""
-    lines, _ = rebuild.read_trace(store.folder / "trace.jsonl")
-    turns = [turn for turn in rebuild.group_by_turn(line for line in lines if line.turn) if _legs(turn)]
-    if not turns:
-        return None
-    index = number - 1 if number > 0 else len(turns) + number
-    if number == 0 or not 0 <= index < len(turns):
-        raise NotInTrace(f"there is no turn {number}", f"{len(turns)} are recorded, the oldest is 1, the last -1")
+    with RecordedTrace(store.folder) as trace:
+        places = [place for place in trace.turns if place.turn and place.legs]
+        if not places:
+            return None
+        index = pick_turn(places, number)
+        near = range(max(index - 1, 0), min(index + 2, len(places)))
+        turns = {at: trace.lines(places[at]) for at in near}
     span = _span(turns, index)
-    entries = _entries(list(store.everything()), span)
+    entries = _entries(store.entries_from(span.first), span)
     leg = _legs(turns[index])[0].data
     ends = [line.data for line in turns[index] if line.kind == "end"]
     counts: Counter[str] = Counter()
     for end in ends:
         counts.update(end["counts"])
-    recorded = [line for line in records.read_lines(store.folder) if line.run in span.runs]
+    recorded = [line for line in records.read_lines(store.folder, span.runs) if line.run in span.runs]
     return RecordedTurn(
-        number=index + 1, last=len(turns), prompt=next((entry.content for entry in entries if entry.id == span.first), ""),
+        number=index + 1, last=len(places), prompt=next((entry.content for entry in entries if entry.id == span.first), ""),
         source=leg["source"], began=leg["time"], cause=ends[-1]["cause"] if ends else "", counts=dict(counts),
         calls=_calls(entries), dispatches=sorted(_dispatches(store.folder, span), key=lambda line: line.seq),
         firings=[line for line in reversed(recorded) if isinstance(line, FiringRecord) and span.covers(line.run, line.time)],
@@ -106,10 +107,10 @@ def read_turn(store: FileContext, number: int = -1) -> RecordedTurn | None:
     )  # fmt: skip
 
 
-def _span(turns: list[list[TraceLine]], index: int) -> _TurnSpan:
+def _span(turns: Mapping[int, list[TraceLine]], index: int) -> _TurnSpan:
+    """`turns`: the one at `index` and its neighbours."""
     legs = _legs(turns[index])
-    before = _legs(turns[index - 1]) if index else []
-    after = _legs(turns[index + 1]) if index + 1 < len(turns) else []
+    before, after = _legs(turns.get(index - 1, [])), _legs(turns.get(index + 1, []))
     runs = _runs(legs)
     return _TurnSpan(
         runs,
@@ -150,10 +151,7 @@ def _calls(entries: list[Entry]) -> list[RecordedCall]:
 
 def _dispatches(folder: Path, span: _TurnSpan) -> Iterator[JournalLine]:
     decoder = msgspec.json.Decoder(JournalLine)
-    names = [run.encode() for run in span.runs]
-    for raw in records.newest_first(folder, "journal.jsonl"):
-        if not any(name in raw for name in names):
-            continue
+    for raw in newest_first(folder / "journal.jsonl", span.runs):
         try:
             line = decoder.decode(raw)
         except (msgspec.MsgspecError, UnicodeError):

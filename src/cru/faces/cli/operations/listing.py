@@ -79,15 +79,15 @@ def _first(text: str) -> list[str]:
 def render_log(entries: Sequence[Entry], count: int, verbose: bool) -> Iterator[str]:
     """The last (count > 0), the first (count < 0) or all entries, as a person reads them."""
     sent = {e.metadata.get("ref"): e for e in entries if e.entry_type == RESOLVED}
-    entries = readable_entries(entries, verbose)
+    kinds = readable_kinds(verbose)
+    entries = [entry for entry in entries if entry.entry_type in kinds]
     for entry in entries[-count:] if count > 0 else entries[:-count] if count < 0 else entries:
         yield from _lines(entry, sent.get(entry.id), verbose)
 
 
-def readable_entries(entries: Sequence[Entry], verbose: bool) -> list[Entry]:
-    """The entries that a person reads."""
-    kinds = (MESSAGE, TOOL_CALL, TOOL_RESULT, ANCHOR) if verbose else (MESSAGE, TOOL_CALL, TOOL_RESULT)
-    return [e for e in entries if e.entry_type in kinds]
+def readable_kinds(verbose: bool) -> tuple[str, ...]:
+    """Of entries that a person reads."""
+    return (MESSAGE, TOOL_CALL, TOOL_RESULT, ANCHOR) if verbose else (MESSAGE, TOOL_CALL, TOOL_RESULT)
 
 
 def _lines(entry: Entry, resolved: Entry | None, verbose: bool) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from cru.faces.cli.console import say
@@ -10,8 +11,10 @@ from cru.faces.cli.run_options import start_of
 
 if TYPE_CHECKING:
     from cru.config.layers import Settings
+    from cru.contexts.entries import LogProblem
     from cru.contexts.store import FileContext
     from cru.faces.cli.operations.flag_run import FlagRun
+    from cru.values.messages import Entry
 
 
 def list_current(run: FlagRun) -> None:
@@ -36,7 +39,8 @@ def show_log_other(run: FlagRun, name: str, count: str) -> None:
 
 def _show(run: FlagRun, store: FileContext, count: str) -> None:
     """All entries (0) are those of the archive too; where it hides what was asked for, that is said."""
-    from cru.faces.cli.operations.listing import readable_entries, render_log
+    from cru.contexts.reported import report_once
+    from cru.faces.cli.operations.listing import readable_kinds, render_log
 
     try:
         number = int(count)
@@ -45,18 +49,31 @@ def _show(run: FlagRun, store: FileContext, count: str) -> None:
             f"{count} is not a number", "-g 5 shows the last five entries, -g -5 the first, -g 0 all"
         ) from error
     verbose = run.parsed.has("verbose")
-    problems = store.refresh()
-    entries = list(store.everything()) if number == 0 else store.entries()
-    for problem in (*problems, *store.refresh()):
+    kinds = readable_kinds(verbose)
+    entries, problems = _read(store, number, kinds)
+    for problem in report_once(store.folder, problems):
         say(f"cru: {store.folder / problem.file}:{problem.line}: {problem.message}")
     for line in render_log(entries, number, verbose):
         run.show(line)
-    here = len(readable_entries(entries, verbose))
-    if here < abs(number):
-        archived = len(readable_entries(list(store.everything()), verbose)) - here
-        if archived:
-            what = "1 older entry is" if archived == 1 else f"{archived} older entries are"
-            say(f"cru: {what} in the archive: {_log_command(run, store)}")
+    here = sum(entry.entry_type in kinds for entry in entries)
+    if here < abs(number) and _has_older(store, entries, kinds):
+        say(f"cru: older entries are in the archive: {_log_command(run, store)}")
+
+
+def _read(store: FileContext, number: int, kinds: Collection[str]) -> tuple[list[Entry], list[LogProblem]]:
+    """The entries among which those are that are to be shown, and what is wrong with the log."""
+    if number > 0:
+        tail = store.tail(number, kinds)
+        return tail.entries, tail.problems
+    problems = store.refresh()
+    entries = list(store.everything()) if number == 0 else store.entries()
+    return entries, [*problems, *store.refresh()]
+
+
+def _has_older(store: FileContext, entries: Iterable[Entry], kinds: Collection[str]) -> bool:
+    """Whether the archive has entries of these kinds that are not among those that an anchor has kept."""
+    ids = {entry.id for entry in entries}
+    return any(entry.entry_type in kinds and entry.id not in ids for entry in store.archived())
 
 
 def _log_command(run: FlagRun, store: FileContext) -> str:

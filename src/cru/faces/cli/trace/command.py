@@ -9,9 +9,11 @@ from collections.abc import Iterator
 import msgspec
 
 from cru.contexts.home import Home
+from cru.contexts.reported import report_once
 from cru.contexts.store import FileContext
 from cru.engine import rebuild
 from cru.engine.rebuild import TraceLine
+from cru.engine.recorded_trace import RecordedTrace, TurnPlace, pick_turn
 from cru.engine.recorder import RequestLine
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, say, show
@@ -44,56 +46,44 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 
         return show_next(start_of(parsed, name), as_json)
     store = home.open(name) if home.exists(name) else None
-    lines, problems = rebuild.read_trace(store.folder / "trace.jsonl") if store is not None else ([], [])
-    for problem in problems:
-        say(f"cru: {problem} (skipped)")
-    turns = _turns(lines)
-    if store is None or not turns:
+    if store is None:
         show(f"no turn is recorded in the context {name}")
         return 0
-    at = _pick(turns, args.number("--turn", -1))
+    with RecordedTrace(store.folder) as trace:
+        return _show_turn(store, trace, args, as_json)
+
+
+def _show_turn(store: FileContext, trace: RecordedTrace, args: CommandArguments, as_json: bool) -> int:
+    for problem in report_once(store.folder, trace.problems):
+        say(f"cru: {store.folder / problem.file}:{problem.line}: {problem.message}")
+    if not trace.turns:
+        show(f"no turn is recorded in the context {store.name}")
+        return 0
+    at = pick_turn(trace.turns, args.number("--turn", -1))
     if args.has("--request"):
-        _require_requests(turns, at)
-        return _request(store, turns[at], args.number("--request", 0), as_json)
-    return _turn(store, turns[at], f"{at + 1} of {len(turns)}", as_json)
+        _require_requests(trace.turns, at)
+        return _request(store, trace.lines(trace.turns[at]), args.number("--request", 0), as_json)
+    return _turn(store, trace.lines(trace.turns[at]), f"{at + 1} of {len(trace.turns)}", as_json)
 
 
 def render_turn(store: FileContext, number: int) -> str:
     """What `cru trace --turn` shows. Raises NotInTrace."""
-    lines, problems = rebuild.read_trace(store.folder / "trace.jsonl")
-    skipped = [f"{problem} (skipped)" for problem in problems]
-    turns = _turns(lines)
-    if not turns:
-        return "\n".join([*skipped, f"no turn is recorded in the context {store.name}"])
-    at = _pick(turns, number)
-    return "\n".join(
-        [*skipped, *_render(turns[at], read_moments(store.folder, turns[at]), f"{at + 1} of {len(turns)}")]
-    )
+    with RecordedTrace(store.folder) as trace:
+        skipped = [
+            f"{store.folder / problem.file}:{problem.line}: {problem.message}"
+            for problem in report_once(store.folder, trace.problems)
+        ]
+        if not trace.turns:
+            return "\n".join([*skipped, f"no turn is recorded in the context {store.name}"])
+        at = pick_turn(trace.turns, number)
+        lines = trace.lines(trace.turns[at])
+        shown = _render(lines, read_moments(store.folder, lines), f"{at + 1} of {len(trace.turns)}")
+        return "\n".join([*skipped, *shown])
 
 
-def _turns(lines: list[TraceLine]) -> list[list[TraceLine]]:
-    """Turns in order, the oldest first; what was asked of a model outside of any (`cru -z`) stands between them."""
-    turns: dict[str, list[TraceLine]] = {}
-    outside = 0
-    for line in lines:
-        if not line.turn and line.kind == "request" and line.data["n"] == 1:
-            outside += 1
-        turns.setdefault(line.turn or f"#{outside}", []).append(line)
-    return list(turns.values())
-
-
-def _pick(turns: list[list[TraceLine]], number: int) -> int:
-    at = number - 1 if number > 0 else len(turns) + number
-    if number == 0 or not 0 <= at < len(turns):
-        raise rebuild.NotInTrace(
-            f"there is no turn {number}", f"{len(turns)} are recorded, the oldest is 1, the last -1"
-        )
-    return at
-
-
-def _require_requests(turns: list[list[TraceLine]], at: int) -> None:
+def _require_requests(turns: list[TurnPlace], at: int) -> None:
     """Raises NotInTrace, with the nearest turn that made some."""
-    with_requests = [number for number, turn in enumerate(turns) if any(line.kind == "request" for line in turn)]
+    with_requests = [number for number, turn in enumerate(turns) if turn.requests]
     if at in with_requests:
         return
     near = min(with_requests, key=lambda number: abs(number - at), default=-1) + 1

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from cru.contexts.record_files import newest_first
 from cru.engine.rebuild import TraceLine
 from cru.events.journal import SkipKind
 
@@ -41,7 +42,8 @@ def read_moments(folder: Path, turn: list[TraceLine]) -> list[TurnMoment]:
     if runs:
         first = min(moment.time for moment in moments) - SLACK_SECONDS
         last = max(moment.time for moment in moments) + SLACK_SECONDS
-        moments += [moment for moment in _from_journal(folder, runs) if first <= moment.time <= last]
+        events = [moment for moment in _from_journal(folder, runs) if first <= moment.time <= last]
+        moments += reversed(events)
     return sorted(moments, key=lambda moment: moment.time)
 
 
@@ -68,20 +70,15 @@ def _from_trace(line: TraceLine, began: float) -> Iterator[TurnMoment]:
 
 
 def _from_journal(folder: Path, runs: set[str]) -> Iterator[TurnMoment]:
-    """The dispatches of these runs that had handlers."""
-    for path in (folder / "journal.jsonl.1", folder / "journal.jsonl"):
+    """The dispatches of these runs that had handlers, the newest first."""
+    for raw in newest_first(folder / "journal.jsonl", runs):
         try:
-            data = path.read_bytes()
-        except FileNotFoundError:
-            continue
-        for raw in data.splitlines():
-            try:
-                line = msgspec.json.decode(raw)
-            except msgspec.DecodeError:
-                continue  # a line torn by a kill
-            if line.get("run") in runs:
-                for text in _render_handlers(line):
-                    yield TurnMoment(line["time"], "event", text)
+            line = msgspec.json.decode(raw)
+        except msgspec.DecodeError:
+            continue  # a line torn by a kill
+        if line.get("run") in runs:
+            texts = [TurnMoment(line["time"], "event", text) for text in _render_handlers(line)]
+            yield from reversed(texts)
 
 
 def _render_handlers(line: dict[str, Any]) -> Iterator[str]:

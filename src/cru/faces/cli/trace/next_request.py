@@ -8,9 +8,9 @@ from typing import Any
 import msgspec
 
 from cru.app import Start, build
-from cru.engine import rebuild
 from cru.engine.history import BYTES_PER_TOKEN, History, weight
 from cru.engine.parts import Parts
+from cru.engine.recorded_trace import last_request
 from cru.faces.cli.console import one_line, show
 
 
@@ -67,6 +67,5 @@ def _row(kind: str, name: str, origin: str, size: int, changed: bool) -> dict[st
 
 def _last_spans(parts: Parts) -> set[str]:
     """The hashes of the sections of the last request; empty if there was none."""
-    lines, _ = rebuild.read_trace(parts.store.folder / "trace.jsonl")
-    requests = [line for line in lines if line.kind == "request" and not line.data.get("purpose")]
-    return {key for _, _, key in requests[-1].data["spans"]} if requests else set()
+    last = last_request(parts.store.folder)
+    return {key for _, _, key in last.data["spans"]} if last is not None else set()

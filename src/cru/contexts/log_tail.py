@@ -1,0 +1,61 @@
+"""The end of a log, read from there: however long it is, showing its last entries costs the same."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from pathlib import Path
+
+from msgspec import Struct
+
+from cru.contexts import read_error
+from cru.contexts.entries import BROKEN, TORN, LogProblem, decode, line_key, short_error
+from cru.files.lines import lines_backward, lines_forward
+from cru.files.regular import open_regular
+from cru.values.messages import Entry
+
+
+class LogTail(Struct):
+    """The last entries of a log, the newest last, and what is wrong with lines among them."""
+
+    entries: list[Entry]
+    problems: list[LogProblem]
+
+
+def read_tail(path: Path, count: int, kinds: Collection[str]) -> LogTail:
+    """The last `count` entries of these kinds, with all others among and after them; fewer if there are no more. Raises StoreUnreadable."""
+    entries: list[Entry] = []
+    problems: list[LogProblem] = []
+    for entry in newest_entries(path, problems):
+        entries.append(entry)
+        count -= entry.entry_type in kinds
+        if count <= 0:
+            break
+    return LogTail(entries[::-1], problems[::-1])
+
+
+def newest_entries(path: Path, problems: list[LogProblem]) -> Iterator[Entry]:
+    """The entries of a log or an archive, the newest first. Lines that are none are added to `problems`. Raises StoreUnreadable."""
+    try:
+        fd = open_regular(path)
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise read_error(path, error) from error
+    try:
+        end = os.fstat(fd).st_size
+        for from_end, line in enumerate(lines_backward(fd, end)):
+            if not line or line.isspace():
+                continue
+            try:
+                yield decode(line)
+            except BROKEN as error:
+                text = f"not an entry, skipped: {short_error(error)}" if from_end else TORN
+                problems.append(LogProblem(path.name, _count_lines(fd, end) - from_end, text, line_key(line)))
+    finally:
+        os.close(fd)
+
+
+def _count_lines(fd: int, end: int) -> int:
+    """Lines of a file; an empty one after the last newline counts."""
+    return sum(1 for _ in lines_forward(fd, 0, end)) + (os.pread(fd, 1, end - 1) == b"\n")

@@ -1,0 +1,31 @@
+"""What is wrong with a line that stays as it is, is told once: `.reported` holds the keys of what was told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from cru.contexts import StoreUnreadable, read_if_exists
+from cru.contexts.entries import LogProblem
+from cru.files.regular import append_lines
+
+REPORTED = ".reported"
+MOST = 1000
+"""Keys that are remembered; a file with more bad lines than that is told of again."""
+
+
+def report_once(folder: Path, problems: Iterable[LogProblem]) -> list[LogProblem]:
+    """The problems in a context that nobody was told of yet; whoever asks tells them."""
+    problems = list(problems)
+    keys = dict.fromkeys(problem.key for problem in problems if problem.key)
+    if not keys:
+        return problems
+    path = folder / REPORTED
+    try:
+        known = (read_if_exists(path) or b"").decode("ascii", "replace").split()
+        new = [key for key in keys if key not in known][: max(0, MOST - len(known))]
+        if new:
+            append_lines(path, "".join(f"{key}\n" for key in new).encode())
+    except (OSError, StoreUnreadable):
+        known = []  # where nothing can be remembered it is told every time
+    return [problem for problem in problems if problem.key not in known]
