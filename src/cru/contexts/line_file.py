@@ -1,4 +1,8 @@
-"""Append-only JSONL files that are records, not truth: the journal, the trace, what hooks did. Private, bounded, not fsynced."""
+"""Append-only JSONL files that are records, not truth: the journal, the trace, what hooks did. Private, bounded, not fsynced.
+
+What is put aside is called `<name>.1`, what was that `<name>.2`, and so on. A kill between two renames leaves a gap in the numbers, which
+readers (record_files.py) pass over and the next rotation fills.
+"""
 
 from __future__ import annotations
 
@@ -122,8 +126,6 @@ class LineFile:
                 raise
         is_ours = self._leads_here()
         if is_ours:
-            from cru.contexts.record_files import put_aside
-
             put_aside(self._path, self._limits)
         self.close()  # and with it the lock
         self._open()
@@ -134,6 +136,34 @@ class LineFile:
             return os.path.samestat(self._path.stat(), os.fstat(self._fd))
         except FileNotFoundError:
             return False
+
+
+def put_aside(path: Path, limits: RecordLimits) -> None:
+    """Give the file at `path` the number 1, after those that have one have moved up; remove what is too much or too old. Raises OSError."""
+    oldest = time.time() - limits.seconds if limits.seconds else 0.0
+    kept: set[int] = set()
+    for number in list_numbers(path):
+        if number >= limits.files or numbered_path(path, number).stat().st_mtime < oldest:
+            numbered_path(path, number).unlink(missing_ok=True)
+        else:
+            kept.add(number)
+    if limits.files < 2:
+        path.unlink(missing_ok=True)
+        return
+    free = next(number for number in range(1, limits.files) if number not in kept or number == limits.files - 1)
+    for number in range(free, 0, -1):
+        numbered_path(path, number - 1).replace(numbered_path(path, number))
+
+
+def list_numbers(path: Path) -> list[int]:
+    """Of the files that were put aside, in order."""
+    start = f"{path.name}."
+    names = (name.removeprefix(start) for name in os.listdir(path.parent) if name.startswith(start))
+    return sorted(int(number) for number in names if number.isdecimal() and not number.startswith("0"))
+
+
+def numbered_path(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.name}.{number}") if number else path
 
 
 def make_redactor(secrets: Iterable[str]) -> Callable[[bytes], bytes]:

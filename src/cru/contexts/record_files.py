@@ -1,50 +1,17 @@
-"""Files of records (line_file.py writes them): putting one aside, and reading them over those that were put aside.
-
-What is put aside is called `<name>.1`, what was that `<name>.2`, and so on. A kill between two renames leaves a gap in the numbers, which
-readers pass over and the next rotation fills.
-"""
+"""Reading files of records (line_file.py writes them) over those that were put aside."""
 
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from msgspec import Struct
 
 from cru.contexts import read_error
-from cru.contexts.line_file import RecordLimits
+from cru.contexts.line_file import list_numbers, numbered_path
 from cru.files.lines import lines_backward, lines_forward
 from cru.files.regular import open_regular
-
-
-def put_aside(path: Path, limits: RecordLimits) -> None:
-    """Give the file at `path` the number 1, after those that have one have moved up; remove what is too much or too old. Raises OSError."""
-    oldest = time.time() - limits.seconds if limits.seconds else 0.0
-    kept: set[int] = set()
-    for number in _numbers(path):
-        if number >= limits.files or _numbered(path, number).stat().st_mtime < oldest:
-            _numbered(path, number).unlink(missing_ok=True)
-        else:
-            kept.add(number)
-    if limits.files < 2:
-        path.unlink(missing_ok=True)
-        return
-    free = next(number for number in range(1, limits.files) if number not in kept or number == limits.files - 1)
-    for number in range(free, 0, -1):
-        _numbered(path, number - 1).replace(_numbered(path, number))
-
-
-def _numbers(path: Path) -> list[int]:
-    """Of the files that were put aside, in order."""
-    start = f"{path.name}."
-    names = (name.removeprefix(start) for name in os.listdir(path.parent) if name.startswith(start))
-    return sorted(int(number) for number in names if number.isdecimal() and not number.startswith("0"))
-
-
-def _numbered(path: Path, number: int) -> Path:
-    return path.with_name(f"{path.name}.{number}") if number else path
 
 
 class RecordFiles:
@@ -59,8 +26,10 @@ class RecordFiles:
         opened: dict[tuple[int, int], _OpenFile] = {}
         try:
             # The newest first: files only move to higher numbers meanwhile, so that none is missed, and one that is met twice is known.
-            for number in (0, *_numbers(self._path)) if self._path.parent.is_dir() else ():
-                self._open(_numbered(self._path, number), opened)
+            self._open(self._path, opened)
+            last = max(list_numbers(self._path), default=0) if self._path.parent.is_dir() else 0
+            for number in range(1, last + 2):
+                self._open(numbered_path(self._path, number), opened)
         except BaseException:
             self._files = [*opened.values()]
             self.__exit__()
