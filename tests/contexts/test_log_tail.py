@@ -39,7 +39,9 @@ def test_the_last_entries_of_a_long_log_cost_a_few_kilobytes(tmp_path: Path, mon
 
 def test_other_kinds_among_them_come_along_and_a_short_log_is_read_whole(tmp_path: Path) -> None:
     context = fresh(tmp_path)
-    context.append(said("a"), said("b"), said("c", entry_type="leg_ended"), said("d"), said("e", entry_type="leg_ended"))
+    context.append(
+        said("a"), said("b"), said("c", entry_type="leg_ended"), said("d"), said("e", entry_type="leg_ended")
+    )
     assert texts(context.tail(2, KINDS).entries) == ["b", "c", "d", "e"]
     assert texts(context.tail(9, KINDS).entries) == ["a", "b", "c", "d", "e"]
     assert fresh(tmp_path, "empty").tail(3, KINDS).entries == []

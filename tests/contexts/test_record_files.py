@@ -67,7 +67,7 @@ def test_a_kill_at_any_step_of_putting_aside_loses_nothing(home: HomeDir) -> Non
     )
     path = home.cru / "j"
     home.cru.mkdir(parents=True)
-    kill, ends = 1, []
+    kill, ends = 1, list[int]()
     while not ends or ends[-1] != 0:
         for number, name in enumerate(("j.2", "j.1", "j")):
             (home.cru / name).write_bytes(line(2 * number) + line(2 * number + 1))
@@ -153,10 +153,27 @@ def test_a_write_costs_one_call_and_nothing_is_synced(tmp_path: Path, monkeypatc
 
     def count(name: str) -> None:
         real = getattr(os, name)
-        monkeypatch.setattr(os, name, lambda *a, **k: (calls.append(name), real(*a, **k))[1])
+
+        def counted(*args: object, **more: object) -> object:
+            calls.append(name)
+            return real(*args, **more)
+
+        monkeypatch.setattr(os, name, counted)
 
     lines = LineFile(tmp_path / "j", RecordLimits(48, 3))
-    for name in ("open", "stat", "fstat", "write", "pread", "fsync", "fdatasync", "rename", "replace", "listdir", "close"):
+    for name in (
+        "open",
+        "stat",
+        "fstat",
+        "write",
+        "pread",
+        "fsync",
+        "fdatasync",
+        "rename",
+        "replace",
+        "listdir",
+        "close",
+    ):
         count(name)
     lines.write(line(1))
     assert calls.count("open") == 1

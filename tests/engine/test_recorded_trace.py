@@ -49,7 +49,14 @@ def test_what_is_left_is_read_over_all_files_and_the_last_turn_is_rebuilt_to_the
     with RecordedTrace(folder) as trace:
         assert trace.problems == [] and 3 <= len(trace.turns) < 12
         turn = trace.lines(trace.turns[-1])
-        assert [line.kind for line in turn if line.kind != "states"] == ["leg", "request", "reply", "request", "reply", "end"]
+        assert [line.kind for line in turn if line.kind != "states"] == [
+            "leg",
+            "request",
+            "reply",
+            "request",
+            "reply",
+            "end",
+        ]
         whole = [place for place in trace.turns if place.legs]
         assert all(place.requests == 2 for place in whole[:-1])
     line = rebuild.request_line(turn, 2)

@@ -7,9 +7,10 @@ removing. `Fault` says which of them fails or kills. `cut_power` builds what a d
 from __future__ import annotations
 
 import base64
+import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -79,24 +80,28 @@ def run_with(
         check=False,
     )  # fmt: skip
     changes = [msgspec.json.decode(line, type=Change) for line in record.read_bytes().splitlines()]
-    return FaultyRun(Done(run.returncode, run.stdout.decode(errors="replace"), run.stderr.decode(errors="replace")), changes)
+    return FaultyRun(
+        Done(run.returncode, run.stdout.decode(errors="replace"), run.stderr.decode(errors="replace")), changes
+    )
 
 
 # power cuts ------------------------------------------------------------------------------------------------------------------------
 
 
-class Disk:
-    """Files of a folder as a disk holds them, without what is in memory only."""
+class Disk(Struct):
+    """Files and folders as a disk holds them, by their paths below a root."""
 
-    def __init__(self, root: Path) -> None:
+    files: dict[str, bytes]
+    folders: set[str]
+
+    @classmethod
+    def read(cls, root: Path) -> Disk:
         paths = sorted(root.rglob("*"))
-        self.folders = {str(path.relative_to(root)) for path in paths if path.is_dir()}
-        self.files = {str(path.relative_to(root)): path.read_bytes() for path in paths if path.is_file()}
+        files = {str(path.relative_to(root)): path.read_bytes() for path in paths if path.is_file()}
+        return cls(files, {str(path.relative_to(root)) for path in paths if path.is_dir()})
 
-    def write_to(self, root: Path) -> None:
+    def write(self, root: Path) -> None:
         """Make the folder anew."""
-        import shutil
-
         shutil.rmtree(root, ignore_errors=True)
         for folder in (".", *sorted(self.folders)):
             (root / folder).mkdir(parents=True)
@@ -104,40 +109,36 @@ class Disk:
             (root / path).write_bytes(data)
 
 
-def cut_power(before: Disk, changes: list[Change], keeps: Callable[[str], bool]) -> tuple[dict[str, bytes], set[str]]:
-    """The files and folders after a cut behind the last of `changes`. What was synced is there. Of what was not, the changes of those files
-    are there for which `keeps` holds, since a disk writes files in any order; the names in a folder are kept or lost together, as
-    `keeps("folder/")` says. Syncing a new file makes its name durable, too, as ext4, xfs and btrfs do."""
+def cut_power(before: Disk, changes: Sequence[Change], keeps: Callable[[str], bool]) -> Disk:
+    """The disk after a cut behind the last of `changes`. What was synced is there. Of what was not, the changes of those files are there for
+    which `keeps` holds, since a disk writes files in any order; the names in a folder are kept or lost together, as `keeps("folder/")`
+    says. Syncing a new file makes its name durable, too, as ext4, xfs and btrfs do."""
     files = {path: bytearray(data) for path, data in before.files.items()}
     folders = set(before.folders)
     for number, change in enumerate(changes):
-        later = changes[number + 1 :]
-        if change.op != "sync" and (_is_synced(change, later) or keeps(_owner(change))):
+        if change.op != "sync" and (_is_synced(change, changes[number + 1 :]) or keeps(_owner(change))):
             _apply(change, files, folders)
-    return {path: bytes(data) for path, data in files.items()}, folders
+    return Disk({path: bytes(data) for path, data in files.items()}, folders)
 
 
-def disks_after(before: Disk, changes: list[Change]) -> Iterator[tuple[str, Disk]]:
+def disks_after(before: Disk, changes: Sequence[Change]) -> Iterator[tuple[str, Disk]]:
     """What a disk may hold after a cut behind any step: nothing that was not synced, all of it, all but one file's or only one file's."""
-    seen: set[tuple[Any, ...]] = set()
+    seen: list[Disk] = []
     for end in range(1, len(changes) + 1):
         done = changes[:end]
         for name, keeps in _choices({_owner(change) for change in done if change.op != "sync"}):
-            files, folders = cut_power(before, done, keeps)
-            key = (*sorted(files.items()), *sorted(folders))
-            if key not in seen:
-                seen.add(key)
-                disk = Disk.__new__(Disk)
-                disk.files, disk.folders = files, folders
+            disk = cut_power(before, done, keeps)
+            if disk not in seen:
+                seen.append(disk)
                 yield f"after step {end} ({changes[end - 1].op} {changes[end - 1].path}), {name}", disk
 
 
 def _choices(owners: Iterable[str]) -> Iterator[tuple[str, Callable[[str], bool]]]:
-    yield "nothing more", lambda path: False
-    yield "all of it", lambda path: True
+    yield "nothing more", lambda _: False
+    yield "all of it", lambda _: True
     for owner in sorted(owners):
-        yield f"without {owner}", lambda path, owner=owner: path != owner
-        yield f"only {owner}", lambda path, owner=owner: path == owner
+        yield f"without {owner}", owner.__ne__
+        yield f"only {owner}", owner.__eq__
 
 
 def _owner(change: Change) -> str:
@@ -147,7 +148,7 @@ def _owner(change: Change) -> str:
     return f"{Path(change.path).parent}/"
 
 
-def _is_synced(change: Change, later: list[Change]) -> bool:
+def _is_synced(change: Change, later: Sequence[Change]) -> bool:
     path = change.path
     for after in later:
         if after.op == "rename" and after.path == path:
@@ -160,7 +161,9 @@ def _is_synced(change: Change, later: list[Change]) -> bool:
             return True
         if change.op == "mkdir" and (after.path == path or after.path.startswith(f"{path}/")):
             return True
-        if change.op in ("rename", "link", "unlink", "rmdir") and after.path == str(Path(change.to or change.path).parent):
+        if change.op in ("rename", "link", "unlink", "rmdir") and after.path == str(
+            Path(change.to or change.path).parent
+        ):
             return True
     return False
 
