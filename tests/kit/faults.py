@@ -110,9 +110,9 @@ class Disk(Struct):
 
 
 def cut_power(before: Disk, changes: Sequence[Change], keeps: Callable[[str], bool]) -> Disk:
-    """The disk after a cut behind the last of `changes`. What was synced is there. Of what was not, the changes of those files are there for
-    which `keeps` holds, since a disk writes files in any order; the names in a folder are kept or lost together, as `keeps("folder/")`
-    says. Syncing a new file makes its name durable, too, as ext4, xfs and btrfs do."""
+    """The disk after a cut behind the last of `changes`. What was synced is there. Of what was not, the changes of those files are there
+    for which `keeps` holds, since a disk writes files in any order; the names in a folder are kept or lost together, as
+    `keeps("folder/")` says. Syncing a new file makes its name durable, too, as ext4, xfs and btrfs do."""
     files = {path: bytearray(data) for path, data in before.files.items()}
     folders = set(before.folders)
     for number, change in enumerate(changes):
