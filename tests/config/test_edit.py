@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cru.config.edit import set_value
-from cru.config.errors import ConfigError
+from cru.config.layers import ConfigError
 
 TEXT = """\
 # who I am

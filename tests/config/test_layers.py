@@ -11,8 +11,15 @@ from typing import Any, Literal
 import pytest
 from msgspec import Struct
 
-from cru.config.errors import ConfigError
-from cru.config.layers import Layer, Settings, environment_layer, merge_layers, read_layer, restrict_untrusted
+from cru.config.layers import (
+    ConfigError,
+    Layer,
+    Settings,
+    environment_layer,
+    merge_layers,
+    read_layer,
+    restrict_untrusted,
+)
 from cru.permissions import PermissionSettings, RuleLists
 
 

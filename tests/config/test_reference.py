@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 from msgspec import Struct
 
-from cru.config.errors import ConfigError
+from cru.config.layers import ConfigError
 from cru.config.reference import markdown
 
 

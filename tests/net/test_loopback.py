@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import cast
+import socket
+from typing import Any
 
 import pytest
 from tests.models.wire import Peer, Step, Wire, drop, hang, open_stream, serve, status, stream
 
 from cru.net import BadUrl, ConnectFailed, ConnectionLost, TimedOut, TimeLimits, TooManyRedirects, WholeResponse
-from cru.net.loopback import _write
+from cru.net.loopback import _Connection
 from cru.net.transport import Transport
 
 
@@ -249,23 +250,64 @@ def test_a_large_body_arrives_whole() -> None:
 
 
 def test_a_large_body_is_sent_in_pieces_that_are_no_copies() -> None:
-    class Writer:
-        def __init__(self) -> None:
-            self.written: list[memoryview] = []
-            self.drained: list[int] = []
+    class Socket(socket.socket):
+        """Takes little at once, and remembers of what."""
 
-        def write(self, data: memoryview) -> None:
-            self.written.append(data)
+        parts: list[object] = []
 
-        async def drain(self) -> None:
-            self.drained.append(len(self.written))
+        def send(self, data: Any, flags: int = 0) -> int:
+            self.parts.append(data.obj)
+            return super().send(data[:100_000])
 
-    writer = Writer()
-    asyncio.run(_write(cast(asyncio.StreamWriter, writer), LARGE))
-    assert b"".join(writer.written) == b"".join(LARGE)
-    assert {id(piece.obj) for piece in writer.written} == {id(part) for part in LARGE if part}
-    assert max(map(len, writer.written)) <= 1 << 18
-    assert writer.drained == list(range(1, len(writer.written) + 1))
+    async def main() -> bytes:
+        near, far = socket.socketpair()
+        near.setblocking(False)
+        connected = Socket(near.family, near.type, near.proto, near.detach())
+        connection = _Connection(connected)
+        reader, writer = await asyncio.open_connection(sock=far)
+        sending = connection.start_sending(LARGE)
+        assert sending is not None
+        received = await reader.readexactly(len(b"".join(LARGE)))
+        await sending
+        connection.close()
+        writer.close()
+        await writer.wait_closed()
+        return received
+
+    assert asyncio.run(main()) == b"".join(LARGE)
+    assert {id(part) for part in Socket.parts} == {id(part) for part in LARGE if part}
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "::1"])
+def test_localhost_is_this_machine_and_no_name_server_is_asked(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    if address == "::1" and not has_ipv6():
+        pytest.skip("this machine has no IPv6")
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"{}")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi")
+        await writer.drain()
+        writer.close()
+
+    async def main() -> None:
+        server = await asyncio.start_server(answer, address, 0)
+        with monkeypatch.context() as patch:
+            patch.setattr(socket, "getaddrinfo", None)
+            transport = Transport()
+            assert await post(transport, f"http://localhost:{server.sockets[0].getsockname()[1]}/") == (200, b"hi")
+            await transport.close()
+        server.close()
+        await server.wait_closed()
+
+    asyncio.run(main())
+
+
+def has_ipv6() -> bool:
+    try:
+        with socket.create_server(("::1", 0), family=socket.AF_INET6):
+            return True
+    except OSError:
+        return False
 
 
 @pytest.mark.parametrize("body", [(b"x" * 30_000_000,), (b"{}",)])

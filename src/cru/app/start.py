@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from cru.config.errors import ConfigError
 from cru.config.layers import (
     COMMAND_LINE,
     CONTEXT,
+    ConfigError,
     Layer,
     Settings,
     environment_layer,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from cru.config.errors import ConfigError, SettingsProblem
+from cru.config.layers import ConfigError, SettingsProblem
 from cru.config.positions import split_key
 
 if TYPE_CHECKING:

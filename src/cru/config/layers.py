@@ -1,5 +1,8 @@
 """Where settings come from, and all of them as one: config.toml < environment < project `.cru/config.toml` < the context's local.toml <
-command line."""
+command line.
+
+What can be wrong with settings: problems that are reported together, and the error that carries them.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from msgspec import Struct, ValidationError
 
-from cru.config.errors import ConfigError, SettingsProblem
 from cru.files.regular import read_regular
+from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -294,3 +297,33 @@ def _convert(own: dict[str, object], struct: type[Struct]) -> Struct:
         return convert(own, struct)
     except ValidationError as error:  # only a rule that joins several keys can still fail here
         raise ConfigError([SettingsProblem(f"{', '.join(f'`{key}`' for key in own)}: {error}")]) from error
+
+
+class SettingsProblem(Struct, frozen=True):
+    """One thing that is wrong.
+
+    message: what it is, for people
+    where: `file:line`, an environment variable or a layer's name; "": it has no place
+    hint: the next step
+    """
+
+    message: str
+    where: str = ""
+    hint: str = ""
+
+    def __str__(self) -> str:
+        text = f"{self.where}: {self.message}" if self.where else self.message
+        return f"{text} ({self.hint})" if self.hint else text
+
+
+class ConfigError(CruError):
+    """Settings cannot be used. `problems` holds each thing that is wrong, in the order of the layers and of their keys."""
+
+    def __init__(self, problems: Sequence[SettingsProblem]) -> None:
+        self.problems = tuple(problems)
+        if len(self.problems) == 1:
+            only = self.problems[0]
+            super().__init__(str(SettingsProblem(only.message, only.where)), only.hint)
+        else:
+            listed = "\n".join(f"  {problem}" for problem in self.problems)
+            super().__init__(f"{len(self.problems)} settings are wrong:\n{listed}")

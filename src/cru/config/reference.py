@@ -10,8 +10,7 @@ from msgspec import Struct
 from msgspec.structs import FieldInfo, fields
 
 from cru.config.check import describe_range
-from cru.config.errors import ConfigError, SettingsProblem
-from cru.config.layers import NOT_LOCAL, PREFIX
+from cru.config.layers import NOT_LOCAL, PREFIX, ConfigError, SettingsProblem
 
 _NAMES: dict[object, str] = {
     str: "text",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from cru.engine import compaction, log_writer
+from cru.engine import log_writer
 from cru.engine.history import INTERRUPTED
 from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.prompts import PendingContext, context_texts, final_reply, receive_prompt
@@ -19,6 +19,7 @@ from cru.values.messages import Span, ToolCall, ToolSpec
 
 if TYPE_CHECKING:
     from cru.engine.batch import LoopGuard
+    from cru.engine.compaction import Compactor
     from cru.engine.tool_call import ToolOutcome
 
 EMPTY_RETRIES = 2
@@ -48,7 +49,7 @@ class Leg:
         self._reply: ModelReply | None = None
         self._model = ""
         self._sync: asyncio.Future[None] | None = None
-        self._compactor = compaction.Compactor(parts)
+        self._known_compactor: Compactor | None = None
 
     def begin(self) -> None:
         """Enter receiving and log the prompt, so that whatever ends the leg has something to refer to."""
@@ -90,18 +91,39 @@ class Leg:
         voice = await parts.choose(prompt.model)
         spans, tools = await self._prepare(voice, text)
         plan = RequestPlan(voice, spans, tools, self.ref, text, not prompt.resolved, context)
-        compaction.warn_if_full(parts, voice, spans, tools)
+        self._warn_if_full(plan)
         while True:
             self.rounds += 1
             plan.round = self.rounds
-            if await self._compactor.fit(plan.voice, plan.spans, plan.tools, self.ref):
+            if await self._compact_if_full(plan):
                 plan.spans = await self._build_system_prompt()
             calls = await self._respond(await self._call(plan))
             if not calls or await self._run_tools(calls):
-                compaction.warn_if_full(parts, plan.voice, plan.spans, plan.tools)
+                self._warn_if_full(plan)
                 return
             plan.fresh = False
             self._machine.to(LegState.PREPARING)
+
+    @property
+    def _compactor(self) -> Compactor:
+        if self._known_compactor is None:
+            from cru.engine.compaction import Compactor
+
+            self._known_compactor = Compactor(self.parts)
+        return self._known_compactor
+
+    def _can_fill(self, voice: ResolvedModel) -> bool:
+        """Whether the model's window is known: only then anything is loaded that measures what is in it."""
+        return bool(voice.window or self.parts.settings.context_window_limit)
+
+    async def _compact_if_full(self, plan: RequestPlan) -> bool:
+        return self._can_fill(plan.voice) and await self._compactor.fit(plan.voice, plan.spans, plan.tools, self.ref)
+
+    def _warn_if_full(self, plan: RequestPlan) -> None:
+        if self._can_fill(plan.voice):
+            from cru.engine.compaction import warn_if_full
+
+            warn_if_full(self.parts, plan.voice, plan.spans, plan.tools)
 
     def _resume(self) -> bool:
         """Whether there is anything to do: a resumed leg whose final reply is there already goes straight to settling."""

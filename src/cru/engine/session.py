@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from cru.engine import Interrupted, NothingToResume, compaction, history, settling
+from cru.engine import Interrupted, NothingToResume, history, settling
 from cru.engine.commands import CommandResult, split_command
 from cru.engine.interruption import InterruptibleWork
 from cru.engine.leg import Leg, close_calls
@@ -138,6 +138,8 @@ class Session:
             await self._work.run(self._compact(), "the compaction")
 
     async def _compact(self) -> None:
+        from cru.engine import compaction
+
         await self.open()
         voice = await self.parts.choose("")
         await compaction.compact_by_hand(self.parts, voice)

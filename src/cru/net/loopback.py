@@ -1,4 +1,4 @@
-"""HTTP/1.1 to servers on this machine, over asyncio streams: no TLS, no proxies, nothing to load.
+"""HTTP/1.1 to servers on this machine, over plain sockets: no TLS, no proxies, nothing to load.
 
 Local model servers send their first byte only when the prompt is processed, and a cancelled request must stop that work, so
 the connection has to close at once. The library that speaks to remote servers does that only after the answer has begun
@@ -7,29 +7,131 @@ the connection has to close at once. The library that speaks to remote servers d
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Mapping, Sequence
+import errno
+import os
+import socket
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 
 from cru.net import BadUrl, ConnectFailed, ConnectionLost, Response, TimeLimits, Url, gone_silent, no_first_byte
 
 _CHUNK = 65536
 _IDLE_KEPT = 4  # idle connections kept for each server
 _AT_ONCE = 65536  # bytes of a request that are copied to be sent as one
-_PIECE = 262144
+_HEAD_BYTES = 65536
 _HEX = frozenset(b"0123456789abcdefABCDEF")
 _SIZE_LINE_BYTES = 4096
 _TRAILER_BYTES = 65536
 
 
 class _Connection:
-    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.reader, self.writer = reader, writer
+    """A connected socket. (The transports of asyncio load TLS to make sure that a socket has none.)"""
+
+    def __init__(self, connected: socket.socket) -> None:
+        self._socket = connected
+        self._loop = asyncio.get_running_loop()
+        self._unread = b""
 
     def is_usable(self) -> bool:
-        return not (self.reader.at_eof() or self.writer.is_closing())
+        """Whether it is open, and nothing came that nobody asked for."""
+        try:
+            self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return not self._unread
+        except OSError:
+            pass
+        return False
 
     def close(self) -> None:
-        """At once, also with a request that is half sent: the writer's own `close` would wait for a server that no longer reads."""
-        self.writer.transport.abort()
+        """At once, also with a request that is half sent."""
+        if self._socket.fileno() >= 0:
+            self._loop.remove_reader(self._socket)
+            self._loop.remove_writer(self._socket)
+            self._socket.close()
+
+    def start_sending(self, request: Sequence[bytes]) -> asyncio.Task[None] | None:
+        """Send a request: what the system takes at once, and the rest in a task (None: there is none). A connection that breaks is
+        noticed by who reads the answer."""
+        if sum(map(len, request)) > _AT_ONCE:
+            return self._loop.create_task(self._send(request))
+        data = b"".join(request)
+        sent = self._send_some(memoryview(data))
+        return None if sent == len(data) else self._loop.create_task(self._send((data[sent:],)))
+
+    async def _send(self, request: Sequence[bytes]) -> None:
+        """In pieces of what there is, so that nothing is copied."""
+        for part in request:
+            rest = memoryview(part)
+            while rest:
+                rest = rest[self._send_some(rest) :]
+                if rest:
+                    await _wait_for(self._socket, self._loop.add_writer, self._loop.remove_writer)
+
+    def _send_some(self, data: memoryview) -> int:
+        """How many bytes went out; all of them if nobody can read them any more."""
+        try:
+            return self._socket.send(data)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            return len(data)
+
+    async def read_head(self) -> bytes:
+        """What comes before the next blank line. Raises ConnectionLost, OSError."""
+        data = b""
+        while (end := data.find(b"\r\n\r\n")) < 0:
+            piece = await self.read()
+            if not piece or len(data) > _HEAD_BYTES:
+                raise ConnectionLost("the connection broke before the answer")
+            data += piece
+        self._unread = data[end + 4 :]
+        return data[:end]
+
+    async def read(self) -> bytes:
+        """What comes next, b"" at the end. Raises OSError."""
+        data, self._unread = self._unread, b""
+        while not data:
+            try:
+                return self._socket.recv(_CHUNK)
+            except BlockingIOError:
+                await _wait_for(self._socket, self._loop.add_reader, self._loop.remove_reader)
+        return data
+
+
+async def _wait_for(
+    connection: socket.socket,
+    add: Callable[[socket.socket, Callable[[None], None], None], None],
+    remove: Callable[[socket.socket], bool],
+) -> None:
+    """Wait until a socket can be read, or written."""
+    is_ready = asyncio.get_running_loop().create_future()
+    add(connection, is_ready.set_result, None)
+    try:
+        await is_ready
+    finally:
+        if connection.fileno() >= 0:
+            remove(connection)
+
+
+async def _open_socket(host: str, port: int) -> socket.socket:
+    """A connected socket. Nothing is looked up: `localhost` is this machine, whatever a name server says. Raises OSError."""
+    problem = 0
+    for address in ("127.0.0.1", "::1") if host == "localhost" else (host,):
+        connection = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET)
+        try:
+            connection.setblocking(False)
+            problem = connection.connect_ex((address, port))
+            if problem == errno.EINPROGRESS:
+                loop = asyncio.get_running_loop()
+                await _wait_for(connection, loop.add_writer, loop.remove_writer)
+                problem = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if not problem:
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                return connection
+        except BaseException:
+            connection.close()
+            raise
+        connection.close()
+    raise OSError(problem, os.strerror(problem))
 
 
 class LoopbackClient:
@@ -55,7 +157,6 @@ class LoopbackClient:
             for connection in connections:
                 connection.close()
         self._idle.clear()
-        await asyncio.sleep(0)  # a transport is gone one step of the loop later
 
     def _take_idle(self, url: Url) -> list[_Connection]:
         loop = asyncio.get_running_loop()
@@ -73,7 +174,7 @@ class LoopbackClient:
         where = f"{url.host}:{url.port}"
         try:
             async with asyncio.timeout(self._limits.connect):
-                return _Connection(*await asyncio.open_connection(url.host, url.port))
+                return _Connection(await _open_socket(url.host, url.port))
         except TimeoutError as error:
             raise ConnectFailed(f"no connection to {where} within {self._limits.connect:g} s") from error
         except OSError as error:
@@ -82,10 +183,8 @@ class LoopbackClient:
             ) from error
 
     async def _exchange(self, connection: _Connection, method: str, url: Url, request: Sequence[bytes]) -> Response:
-        sending = asyncio.ensure_future(_write(connection.writer, request)) if _is_large(request) else None
+        sending = connection.start_sending(request)
         try:
-            if sending is None:
-                connection.writer.write(b"".join(request))
             status, headers = await self._head(connection)
         except BaseException:  # also when cancelled: the server must see that nobody waits any more
             connection.close()
@@ -111,20 +210,19 @@ class LoopbackClient:
         try:
             async with asyncio.timeout(self._limits.first_byte):
                 while True:
-                    head = await connection.reader.readuntil(b"\r\n\r\n")
-                    status, headers = parse_head(head[:-4])
+                    status, headers = parse_head(await connection.read_head())
                     if status >= 200:
                         return status, headers
         except TimeoutError as error:
             raise no_first_byte(self._limits) from error
-        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError) as error:
+        except OSError as error:
             raise ConnectionLost("the connection broke before the answer") from error
 
     async def _chunks(self, connection: _Connection, body: BodyDecoder) -> AsyncGenerator[bytes, None]:
         while not body.done:
             try:
                 async with asyncio.timeout(self._limits.idle):
-                    data = await connection.reader.read(_CHUNK)
+                    data = await connection.read()
             except TimeoutError as error:
                 raise gone_silent(self._limits) from error
             except OSError as error:
@@ -134,23 +232,6 @@ class LoopbackClient:
                 return
             if payload := body.feed(data):
                 yield payload
-
-
-def _is_large(request: Sequence[bytes]) -> bool:
-    return sum(map(len, request)) > _AT_ONCE
-
-
-async def _write(writer: asyncio.StreamWriter, request: Sequence[bytes]) -> None:
-    """Send in pieces, so that what the system does not take yet is never copied whole. A connection that breaks is noticed by who
-    reads the answer."""
-    try:
-        for part in request:
-            view = memoryview(part)
-            for start in range(0, len(part), _PIECE):
-                writer.write(view[start : start + _PIECE])
-                await writer.drain()
-    except OSError:
-        return
 
 
 def encode_head(method: str, url: Url, headers: Mapping[str, str], body_bytes: int) -> bytes:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from cru.config.errors import SettingsProblem
+    from cru.config.layers import SettingsProblem
     from cru.permissions.json_file import GrantFile
     from cru.permissions.rules import Rule
 
@@ -66,7 +66,7 @@ class Grants:
         self._keep_rules(file, problem)
 
     def _keep_rules(self, file: GrantFile, problem: SettingsProblem | None) -> None:
-        from cru.config.errors import SettingsProblem
+        from cru.config.layers import SettingsProblem
         from cru.permissions import BadRule
         from cru.permissions.rules import parse_rule
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 from msgspec import Struct
 
-from cru.config.errors import SettingsProblem
+from cru.config.layers import SettingsProblem
 from cru.permissions import NotStored
 
 if TYPE_CHECKING:

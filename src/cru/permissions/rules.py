@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
-from cru.config.errors import SettingsProblem
+from cru.config.layers import SettingsProblem
 from cru.files import glob
 from cru.files.glob import escape
 from cru.permissions import BadRule

@@ -131,6 +131,9 @@ def _run(parsed: Parsed) -> int:
         from cru import __version__
 
         return _print(parsed, f"cru {__version__}")
+    from cru.faces.cli.deferred_modules import defer_modules
+
+    defer_modules()
     import cru.values  # noqa: F401  before any module loads msgspec: it keeps typing_extensions out
 
     code = _run_command(parsed)

@@ -176,8 +176,6 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
         self._deadline: tuple[int, float] | None = None
         self._pipe = -1
         self._watcher: threading.Thread | None = None
-        self._base_handler: object = None
-        """What asyncio sets for each signal."""
 
     def stop(self) -> None:
         """For asyncio, when the work is done. Raises NotYours."""
@@ -212,7 +210,7 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
             return
         signal.set_wakeup_fd(-1)
         for number in loop._handlers:
-            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+            _restore_default(number)
         loop._poll.close()
 
     def add_ending_handlers(self, callback: Callable[[int], object]) -> None:
@@ -223,21 +221,22 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
                 self._ending.add(number)
 
     def add_signal_handler(self, sig: int, callback: Callable[[Unpack[Args]], object], *args: *Args) -> None:
-        super().add_signal_handler(sig, callback, *args)
+        """Its numbers go to the thread. (The base would load `inspect` to make sure that the callback is no coroutine.)"""
+        self._take_wakeups()
+        signal.signal(sig, _wait_for_delivery)
+        signal.siginterrupt(sig, False)
         self._ending.discard(sig)
         self._handlers[sig] = lambda: callback(*args)
-        self._base_handler = signal.getsignal(sig)
-        self._take_wakeups()
 
     def remove_signal_handler(self, sig: int) -> bool:
-        self._handlers.pop(sig, None)
         self._ending.discard(sig)
-        removed = super().remove_signal_handler(sig)
-        self._take_wakeups()
-        return removed
+        if self._handlers.pop(sig, None) is None:
+            return False
+        _restore_default(sig)
+        return True
 
     def _take_wakeups(self) -> None:
-        """The numbers of signals go to the thread instead of to the base, which sets this anew each time."""
+        """The numbers of signals go to the thread."""
         if self._pipe < 0:
             read, self._pipe = os.pipe()
             os.set_blocking(self._pipe, False)
@@ -263,7 +262,7 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
 
     def _is_heard(self, number: int) -> bool:
         """Whether a signal is for us. A plugin that sets a handler of its own (`signal.alarm` in Python) has it for itself."""
-        return number in ALWAYS_HEARD or (number in self._handlers and signal.getsignal(number) is self._base_handler)
+        return number in ALWAYS_HEARD or (number in self._handlers and signal.getsignal(number) is _wait_for_delivery)
 
     def _hear(self, number: int) -> None:
         now = time.monotonic()
@@ -293,6 +292,14 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
 os.register_at_fork(after_in_child=WatchedEventLoop.leave_to_parent)
 
 
+def _restore_default(number: int) -> None:
+    signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
+
+def _wait_for_delivery(number: int, frame: object) -> None:
+    """The handler of every signal that is heard: what it means is done on the loop."""
+
+
 def _ignore(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None:
     """For a loop that is closed: that a task does not end was told when it was left."""
 
@@ -314,6 +321,8 @@ def _is_readable(descriptor: int, seconds: float | None) -> bool:
 
 def _terminal_restorer() -> Callable[[], None]:
     """What sets the terminal as it is now."""
+    if not os.isatty(0):
+        return lambda: None
     try:
         import termios
 

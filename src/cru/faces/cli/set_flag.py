@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cru.app.start import API_TABLES, SETTINGS
-from cru.config.errors import ConfigError
-from cru.config.layers import COMMAND_LINE, Layer, merge_layers
+from cru.config.layers import COMMAND_LINE, ConfigError, Layer, merge_layers
 from cru.config.positions import split_key
 from cru.faces.cli.flags import UsageProblem
 

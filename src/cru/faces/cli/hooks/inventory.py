@@ -50,8 +50,7 @@ def find_hook(loaded: LoadedHooks, word: str) -> EntryStatus:
 def update_hook_list(config: Path, key: str, name: str, *, is_listed: bool) -> None:
     """Put a name into one of the lists of `[hooks]` in the user's config.toml, or take it out. Raises ConfigError."""
     from cru.config.edit import set_value
-    from cru.config.errors import ConfigError, SettingsProblem
-    from cru.config.layers import read_layer
+    from cru.config.layers import ConfigError, SettingsProblem, read_layer
     from cru.files.atomic import file_lock
 
     config.parent.mkdir(parents=True, exist_ok=True)
