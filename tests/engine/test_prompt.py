@@ -6,7 +6,7 @@ import pytest
 
 from cru.contexts import ContextSettings
 from cru.contexts.store import FileContext
-from cru.engine.round import ModelReply
+from cru.engine.round import ModelReply, ReplyCall
 from cru.engine.system_prompt import GUIDE_LIMIT, PromptSources, build_sections
 from cru.values.messages import Span
 
@@ -81,6 +81,7 @@ def test_a_guide_that_is_too_long_or_cannot_be_read_says_so_in_its_place(tmp_pat
 def test_calls_of_one_reply_have_ids_of_their_own_and_the_models_order(
     parts: dict[int, list[str]], ids: list[str]
 ) -> None:
-    calls = ModelReply(parts=parts).calls("made")
+    grown = {index: ReplyCall(call_id, name, [arguments]) for index, (call_id, name, arguments) in parts.items()}
+    calls = ModelReply(parts=grown).calls("made")
     assert [c.id for c in calls] == ids
     assert all(c.arguments == "{}" for c in calls)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,9 @@ from cru.engine.recorded_trace import RecordedTrace
 from cru.engine.recorder import RequestLine
 from cru.events.answers import Answer, Change, Inject, add_context, transform
 from cru.events.stamp import Event
+from cru.models.protocol import RequestBody
 from cru.models.scripted import ScriptedModel
+from cru.values.messages import Delta, Request, Text
 
 FOUR = "loop: yes\ncall: ls {}\n---\ntext: looking\ncall: ls {}\ncall: nothing {}\n---\ntext: done\n"
 PROMPTS = ("one", "two", "three", "four")
@@ -177,3 +180,23 @@ def test_the_request_is_in_the_trace_before_the_reply_comes(tmp_path: Path) -> N
     assert seen == [1]
     kinds = [msgspec.json.decode(line)["k"] for line in trace.read_bytes().splitlines()]
     assert kinds.index("request") < kinds.index("reply") < kinds.index("end")
+
+
+@pytest.mark.parametrize("where", ["encode", "stream"])
+def test_a_reply_for_which_there_is_no_memory_ends_the_leg_in_words(
+    tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def stream(self: ScriptedModel, body: RequestBody) -> AsyncIterator[Delta]:
+        yield Text("so far")
+        raise MemoryError
+
+    def encode(self: ScriptedModel, request: Request) -> RequestBody:
+        raise MemoryError
+
+    monkeypatch.setattr(ScriptedModel, where, stream if where == "stream" else encode)
+    world = World(tmp_path, "text: hi\n")
+    result = world.run("one")
+    assert (result.cause, result.code) == ("error", 1)
+    assert "no memory is left" in result.error and "`reply_size_limit`" in result.hint
+    assert [entry.metadata["cause"] for entry in world.log("leg_ended")] == ["error"]
+    assert world.session.parts.history.messages()[-1].content == "one"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from time import monotonic
 from typing import Any
 
 from cru.models.anthropic import AnthropicModel
 from cru.models.anthropic import endpoint as anthropic_endpoint
-from cru.models.exchange import Exchange
+from cru.models.exchange import Exchange, ReplyLimits
 from cru.models.failures import RequestFacts
 from cru.models.openai_compatible import OpenAICompatibleModel
 from cru.models.openai_compatible import endpoint as openai_endpoint
@@ -22,7 +23,14 @@ LS = ToolSpec("ls", "List files", {"type": "object", "properties": {"path": {"ty
 class Harness:
     """An adapter that talks to `base_url`; `said` and `waits` record what the user heard and how long was waited."""
 
-    def __init__(self, base_url: str, provider: str = "openai_compatible", limits: TimeLimits | None = None) -> None:
+    def __init__(
+        self,
+        base_url: str,
+        provider: str = "openai_compatible",
+        limits: TimeLimits | None = None,
+        reply_limits: ReplyLimits | None = None,
+        clock: Callable[[], float] = monotonic,
+    ) -> None:
         self.said: list[str] = []
         self.waits: list[float] = []
         self.transport = Transport(limits)
@@ -30,7 +38,16 @@ class Harness:
         headers = {"authorization": f"Bearer {KEY}"}
         is_anthropic = provider == "anthropic"
         url = anthropic_endpoint(base_url) if is_anthropic else openai_endpoint(base_url)
-        exchange = Exchange(self.transport, url, headers, asked, say=self.said.append, sleep=self._sleep)
+        exchange = Exchange(
+            self.transport,
+            url,
+            headers,
+            asked,
+            say=self.said.append,
+            sleep=self._sleep,
+            limits=reply_limits,
+            clock=clock,
+        )
         self.model: AnthropicModel | OpenAICompatibleModel = (
             AnthropicModel("m1", exchange, say=self.said.append)
             if is_anthropic

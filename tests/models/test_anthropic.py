@@ -8,7 +8,6 @@ import pytest
 from tests.models.harness import LS, Harness, calls_of, text_of
 from tests.models.wire import Step, broken_stream, serve, status, stream, whole
 
-from cru.models import failures
 from cru.models.anthropic import AnthropicReply, endpoint
 from cru.models.exchange import SseDecoder
 from cru.models.failures import RequestFacts
@@ -101,16 +100,6 @@ def test_a_body_cut_at_any_byte_gives_the_same_reply() -> None:
     assert expected[-1] == End("tool_calls", Usage(input=12, output=9, cache_read=7))
     for cut in range(len(REPLY)):
         assert read(REPLY[:cut], REPLY[cut:]) == expected, cut
-
-
-def test_the_arguments_of_one_call_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert failures.MOST_ARGUMENT_BYTES == 64 << 20
-    monkeypatch.setattr(failures, "MOST_ARGUMENT_BYTES", 3 << 20)
-    part = {"type": "input_json_delta", "partial_json": "x" * (1_000_000)}
-    start = {"type": "tool_use", "id": "c1", "name": "ls", "input": {}}
-    pieces = [events(one) for one in block(0, start, part, part, part, part)]
-    with pytest.raises(BrokenReply, match="arguments of more than 3 MiB"):
-        read(*pieces)
 
 
 def test_a_real_server_gives_the_same_reply_and_a_whole_message_too() -> None:
@@ -280,3 +269,11 @@ def test_text_after_the_reply_is_not_lost_by_the_union_of_deltas() -> None:
     assert read(events(START, *block(0, {"type": "text", "text": "given at the start"}), *STOP))[0] == Text(
         "given at the start"
     )
+
+
+@pytest.mark.parametrize("depth", [900, 1100, 200_000])
+def test_arguments_however_deep_do_not_spoil_the_requests_after_them(depth: int) -> None:
+    call = ToolCall("c", "ls", '{"a":' * depth + "1" + "}" * depth)
+    messages = (Message("user", "hi"), Message("assistant", "", (call,)))
+    body = Harness("http://127.0.0.1:1", "anthropic").model.encode(Request("m1", messages=messages)).join()
+    assert b'"type":"tool_use"' in body and (b'"_raw"' in body) is (depth > 1000)

@@ -8,7 +8,6 @@ import pytest
 from tests.models.harness import KEY, LS, Harness, calls_of, request_of, text_of
 from tests.models.wire import Step, broken_stream, delta, finish, open_stream, serve, sse, status, stream, whole
 
-from cru.models import failures
 from cru.models.exchange import SseDecoder
 from cru.models.failures import RequestFacts
 from cru.models.openai_compatible import OpenAIReply, endpoint
@@ -61,17 +60,6 @@ def test_a_body_cut_at_any_byte_gives_the_same_reply() -> None:
     assert calls_of(expected) == [ToolCall("c1", "ls", '{"path": "gęś"}'), ToolCall("c2", "bash", "{}")]
     for cut in range(len(CALLS)):
         assert read(CALLS[:cut], CALLS[cut:]) == expected, cut
-
-
-def test_the_arguments_of_one_call_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert failures.MOST_ARGUMENT_BYTES == 64 << 20
-    monkeypatch.setattr(failures, "MOST_ARGUMENT_BYTES", 3 << 20)
-    function = {"arguments": "x" * (1_000_000)}
-    one = sse(delta(tool_calls=[{"index": 0, "id": "c1", "function": {"name": "ls", **function}}]), done=False)
-    other = sse(delta(tool_calls=[{"index": 1, "id": "c2", "function": {"name": "ls", **function}}]), done=False)
-    assert len(calls_of(read(one, one, one, other, sse(finish("tool_calls"))))) == 2
-    with pytest.raises(BrokenReply, match="arguments of more than 3 MiB"):
-        read(one, other, one, one, one)
 
 
 def test_a_real_server_that_sends_single_bytes_gives_the_same_reply() -> None:

@@ -6,17 +6,18 @@ import pytest
 from tests.models.harness import Harness, request_of, text_of
 from tests.models.wire import Peer, Step, broken_stream, delta, drop, finish, hang, hello, serve, sse, status, stream
 
+from cru.models.exchange import ReplyLimits
 from cru.models.protocol import BrokenReply, ModelRefused, ModelUnavailable
-from cru.net import TimeLimits
+from cru.net import CertificateUntrusted, NetError, Response, TimedOut, TimeLimits, UnknownEncoding
 from cru.values.messages import Delta, Text
 
 OVERLOADED = sse({"error": {"message": "overloaded", "code": 529}}, done=False)
 
 
-def run(*steps: Step, limits: TimeLimits | None = None) -> tuple[list[Delta], Harness, int]:
+def run(*steps: Step) -> tuple[list[Delta], Harness, int]:
     async def main() -> tuple[list[Delta], Harness, int]:
         async with serve(*steps) as wire:
-            harness = Harness(wire.url, limits=limits)
+            harness = Harness(wire.url)
             return await harness.ask(), harness, len(wire.requests)
 
     return asyncio.run(main())
@@ -87,10 +88,27 @@ def test_a_refusal_is_not_tried_again(code: int) -> None:
     asyncio.run(main())
 
 
-def test_silence_is_not_waited_for_for_ever() -> None:
-    deltas, _, requests = run(hang, hello(), limits=TimeLimits(first_byte=0.05))
-    assert text_of(deltas) == "hello"
-    assert requests == 2
+def test_silence_is_neither_waited_for_for_ever_nor_tried_again() -> None:
+    async def main() -> None:
+        async with serve(hang, hello()) as wire:
+            harness = Harness(wire.url, limits=TimeLimits(first_byte=0.05))
+            with pytest.raises(ModelUnavailable, match=r"no answer within 0\.05 s") as caught:
+                await harness.ask()
+            assert "first_byte_timeout" in caught.value.hint
+            assert len(wire.requests) == 1 and harness.waits == []
+
+    asyncio.run(main())
+
+
+def test_how_often_is_tried_is_a_setting() -> None:
+    async def main() -> None:
+        async with serve(*[status(503, "down")] * 9) as wire:
+            harness = Harness(wire.url, reply_limits=ReplyLimits(tries=2))
+            with pytest.raises(ModelUnavailable):
+                await harness.ask()
+            assert len(wire.requests) == 2 and "(2 of 2)" in harness.said[0]
+
+    asyncio.run(main())
 
 
 def test_a_server_that_is_not_there_is_named_without_the_key() -> None:
@@ -168,3 +186,39 @@ def test_what_a_server_says_cannot_steer_the_terminal() -> None:
         with pytest.raises((ModelRefused, BrokenReply)) as caught:
             run(step)
         assert str(caught.value).replace("\n", "").isprintable()
+
+
+@pytest.mark.parametrize(
+    "error", [TimedOut("silence"), CertificateUntrusted("no such authority"), UnknownEncoding("br")]
+)
+def test_what_asking_again_cannot_change_is_not_asked_again(error: NetError, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def main() -> None:
+        harness = Harness("https://models.invalid/v1")
+        asked: list[str] = []
+
+        async def post(url: str, headers: object, body: object) -> Response:
+            asked.append(url)
+            raise error
+
+        monkeypatch.setattr(harness.transport, "post_stream", post)
+        with pytest.raises(ModelUnavailable, match=error.message) as caught:
+            await harness.ask()
+        assert not caught.value.retryable
+        assert len(asked) == 1 and harness.waits == []
+
+    asyncio.run(main())
+
+
+def test_the_clock_is_looked_at_with_each_chunk() -> None:
+    """What a reply may cost in time, without waiting: pings keep a connection alive, not a reply."""
+    now = iter(range(10_000))
+    ping = b": ping\n\n"
+
+    async def main() -> None:
+        async with serve(stream(sse(delta(content="x"), done=False), *[ping] * 500, sse(finish()))) as wire:
+            harness = Harness(wire.url, reply_limits=ReplyLimits(stall=1), clock=lambda: float(next(now)))
+            with pytest.raises(BrokenReply, match="nothing but keep-alives for 1 s") as caught:
+                await harness.ask()
+            assert not caught.value.retryable
+
+    asyncio.run(main())

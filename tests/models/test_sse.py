@@ -85,3 +85,18 @@ def test_keep_alives_without_blank_lines_are_no_long_event(monkeypatch: pytest.M
     for _ in range(9):
         assert decoder.feed(b": keep-alive\n" * (1 << 14)) == []
     assert decoder.feed(b"data: a\n\n") == [b"a"]
+
+
+def test_a_line_in_many_pieces_is_copied_a_few_times_not_once_a_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    copied: list[int] = []
+
+    def copy(data: bytearray) -> bytes:
+        copied.append(len(data))
+        return b"".join((data,))
+
+    monkeypatch.setattr(exchange, "bytes", copy, raising=False)
+    decoder = SseDecoder()
+    for piece in (b"data: ", *[b"x" * 64] * 5000, b"\n", b"\n"):
+        events = decoder.feed(piece)
+    assert events == [b"x" * 320_000]
+    assert sum(copied) < 2 * 320_100

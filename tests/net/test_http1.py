@@ -118,3 +118,32 @@ def test_a_length_that_is_no_number_means_up_to_the_end(length: str) -> None:
     assert body.feed(b"hello") == b"hello" and not body.done
     body.end()
     assert body.done
+
+
+@pytest.mark.parametrize("start", [b"", b"5\r\nhello\r\n", b"5;x="])
+def test_a_size_line_without_end_is_not_read_without_end(start: bytes) -> None:
+    """Each feed would copy all that came before it."""
+    decoder, fed = BodyDecoder(200, CHUNKED), 0
+    with pytest.raises(ConnectionLost, match="chunked encoding"):
+        for _ in range(1000):
+            decoder.feed(start or b"0" * 64)
+            start = b""
+            fed += 64
+    assert fed < 8192
+
+
+def test_a_size_line_may_be_long_and_come_in_any_pieces() -> None:
+    body = b"5;" + b"x" * 4000 + b"\r\nhello\r\n0\r\n" + b"trailer: x\r\n" * 100 + b"\r\n"
+    for size in (1, 7, 1000, len(body)):
+        decoder = BodyDecoder(200, CHUNKED)
+        assert b"".join(decoder.feed(body[i : i + size]) for i in range(0, len(body), size)) == b"hello"
+        assert decoder.done and not decoder.leftover
+
+
+def test_trailers_without_end_have_one() -> None:
+    decoder = BodyDecoder(200, CHUNKED)
+    decoder.feed(b"0\r\n")
+    with pytest.raises(ConnectionLost):
+        for _ in range(70_000):
+            decoder.feed(b"a: b\r\n")
+    assert not decoder.done

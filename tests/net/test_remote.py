@@ -8,9 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.models.wire import Peer, Wire, broken_stream, open_stream, serve, status, stream
+from tests.models.wire import Peer, Step, Wire, broken_stream, hang, open_stream, serve, status, stream
 
-from cru.net import ConnectFailed, ConnectionLost
+from cru.net import CertificateUntrusted, ConnectFailed, ConnectionLost, TimedOut, TimeLimits
+from cru.net.remote import _proxy_for
 from cru.net.transport import Transport
 
 
@@ -63,7 +64,7 @@ async def post(transport: Transport, url: str) -> tuple[int, bytes]:
 def test_a_certificate_that_nobody_trusts_is_refused(tls: ssl.SSLContext) -> None:
     async def main() -> None:
         async with serve(status(200, "a"), tls=tls) as wire:
-            with pytest.raises(ConnectFailed, match="certificate") as caught:
+            with pytest.raises(CertificateUntrusted, match="certificate") as caught:
                 await post(Transport(), wire.url)
             assert "SSL_CERT_FILE" in caught.value.hint
             assert "secret" not in str(caught.value)
@@ -196,3 +197,48 @@ def test_https_goes_through_a_tunnel_of_the_proxy(monkeypatch: pytest.MonkeyPatc
             return proxy.requests[0].line
 
     assert asyncio.run(main()) == "CONNECT models.example:443 HTTP/1.1"
+
+
+@pytest.mark.usefixtures("trusted")
+@pytest.mark.parametrize(("step", "message"), [(hang, "no answer within"), (open_stream(b"a"), "sent nothing for")])
+def test_silence_ends_a_request(step: Step, message: str, tls: ssl.SSLContext) -> None:
+    async def main() -> None:
+        transport = Transport(TimeLimits(first_byte=0.3 if step is hang else 5, idle=0.1))
+        async with serve(step, tls=tls) as wire:
+            with pytest.raises(TimedOut, match=message):
+                await post(transport, wire.url)
+            await transport.close()
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("variables", [{}, {"SSL_CERT_FILE": "/nonexistent"}, {"SSL_CERT_FILE": "/dev/null"}])
+def test_a_machine_without_certificates_is_told_what_to_do(
+    variables: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name, value in (variables or {"SSL_CERT_FILE": "", "SSL_CERT_DIR": str(tmp_path)}).items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(CertificateUntrusted, match="no certificates to trust in SSL_CERT_"):
+        asyncio.run(post(Transport(), "https://models.invalid/v1"))
+
+
+@pytest.mark.parametrize(
+    ("variables", "proxy"),
+    [
+        ({"HTTPS_PROXY": "http://user:word@h:3128"}, "the proxy h:3128 (HTTPS_PROXY)"),
+        ({"https_proxy": "h:3128"}, "the proxy h:3128 (https_proxy)"),
+        ({"ALL_PROXY": "socks5://h:1080"}, "the proxy h:1080 (ALL_PROXY)"),
+        ({"HTTP_PROXY": "http://h:3128"}, ""),
+        ({"HTTPS_PROXY": "http://h:3128", "NO_PROXY": "other,models.invalid"}, ""),
+        ({}, ""),
+    ],
+)
+def test_the_proxy_of_a_url_is_told_without_its_password(
+    variables: dict[str, str], proxy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    assert _proxy_for("https://models.invalid/v1") == proxy

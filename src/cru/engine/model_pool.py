@@ -72,9 +72,12 @@ class ModelPool:
     def transport(self) -> Transport:
         """One HTTP transport for the session, made on the loop's thread when first needed."""
         if self._transport is None:
+            from cru.net import TimeLimits
             from cru.net.transport import Transport
 
-            self._transport = Transport()
+            settings = self._settings
+            limits = TimeLimits(settings.connect_timeout, settings.first_byte_timeout, settings.idle_timeout)
+            self._transport = Transport(limits)
         return self._transport
 
     async def close(self) -> None:

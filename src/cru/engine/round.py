@@ -34,6 +34,16 @@ from cru.values.messages import (
     Usage,
 )
 
+NO_MEMORY = "no memory is left for the request and its reply"
+
+
+class ReplyCall(Struct):
+    """A call as it grows."""
+
+    id: str = ""
+    name: str = ""
+    arguments: list[str] = field(default_factory=list)
+
 
 class ModelReply(Struct):
     """A reply as it grows; whole once `ended`. Its parts survive an interruption. model is provider:model."""
@@ -41,7 +51,7 @@ class ModelReply(Struct):
     text: list[str] = field(default_factory=list)
     thoughts: list[str] = field(default_factory=list)
     thinking: list[Thinking] = field(default_factory=list)
-    parts: dict[int, list[str]] = field(default_factory=dict)
+    parts: dict[int, ReplyCall] = field(default_factory=dict)
     usage: Usage = Usage()
     reason: str = ""
     ended: bool = False
@@ -51,16 +61,22 @@ class ModelReply(Struct):
     def content(self) -> str:
         return "".join(self.text)
 
+    def forget(self) -> None:
+        """Let go of all that came."""
+        for pieces in (self.text, self.thoughts, self.thinking, self.parts):
+            pieces.clear()
+
     def calls(self, prefix: str) -> tuple[ToolCall, ...]:
         """The calls in the model's order; one without an id, or with one that was used before it, gets its own."""
         calls: list[ToolCall] = []
         seen: set[str] = set()
         for index in sorted(self.parts):
-            call_id, name, arguments = self.parts[index]
+            part = self.parts[index]
+            call_id = part.id
             if not call_id or call_id in seen:
                 call_id = f"{prefix}_{index}"
             seen.add(call_id)
-            calls.append(ToolCall(call_id, name, arguments or "{}"))
+            calls.append(ToolCall(call_id, part.name, "".join(part.arguments) or "{}"))
         return tuple(calls)
 
 
@@ -98,6 +114,14 @@ async def announce_request(parts: Parts, request: Request, prompt: str, number: 
 async def send_request(parts: Parts, voice: ResolvedModel, request: Request, reply: ModelReply, **facts: Any) -> None:
     """Encode, record, stream. Fills `reply`; raises ModelError. facts: round, upto, and changed messages for the trace."""
     check()
+    try:
+        await _send(parts, voice, request, reply, facts)
+    except MemoryError:
+        reply.forget()  # what is left must be enough to write down how this ended
+        raise BrokenReply(NO_MEMORY, "`reply_size_limit` sets how long a reply may be", retryable=False) from None
+
+
+async def _send(parts: Parts, voice: ResolvedModel, request: Request, reply: ModelReply, facts: dict[str, Any]) -> None:
     body = voice.model.encode(request)
     number = parts.recorder.request(
         request, body, provider=voice.model.provider, base_url=voice.base_url,
@@ -109,6 +133,9 @@ async def send_request(parts: Parts, voice: ResolvedModel, request: Request, rep
         await _stream(parts, voice, body, reply)
     except ModelError as raised:
         error = raised.message
+        raise
+    except MemoryError:
+        error = NO_MEMORY
         raise
     finally:
         if not reply.ended and not error:
@@ -127,7 +154,7 @@ async def _stream(parts: Parts, voice: ResolvedModel, body: RequestBody, reply: 
                 if not quiet:
                     bus.offer(StreamingDelta(delta.text, len(reply.text)))
             elif isinstance(delta, CallPart):
-                _call_part(reply, delta)
+                _add_call_part(reply, delta)
             elif isinstance(delta, End):
                 reply.usage, reply.reason, reply.ended = delta.usage, delta.reason, True
             elif isinstance(delta, Thought):
@@ -140,11 +167,13 @@ async def _stream(parts: Parts, voice: ResolvedModel, body: RequestBody, reply: 
         raise BrokenReply("the model's reply ended early", "try again")
 
 
-def _call_part(reply: ModelReply, part: CallPart) -> None:
-    known = reply.parts.setdefault(part.index, ["", "", ""])
-    known[0] = known[0] or part.id
-    known[1] = known[1] or part.name
-    known[2] += part.arguments
+def _add_call_part(reply: ModelReply, part: CallPart) -> None:
+    known = reply.parts.get(part.index)
+    if known is None:
+        known = reply.parts[part.index] = ReplyCall()
+    known.id = known.id or part.id
+    known.name = known.name or part.name
+    known.arguments.append(part.arguments)
 
 
 class RequestPlan(Struct):

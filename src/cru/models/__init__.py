@@ -29,11 +29,18 @@ API_RANGES: dict[str, tuple[float, float]] = {
 }
 
 
+_SECONDS = (0.01, 604_800)
+
+
 class ModelSettings(Struct, frozen=True):
     """The settings of this room; `api` is the merge of `[api]` over all layers."""
 
     RANGES: ClassVar[dict[str, tuple[float, float]]] = {
         "models.*.context_window": (0, inf),
+        **dict.fromkeys(("connect_timeout", "first_byte_timeout", "idle_timeout"), _SECONDS),
+        **dict.fromkeys(("stall_timeout", "reply_timeout"), _SECONDS),
+        "request_tries": (1, 100),
+        "reply_size_limit": (1, inf),
         **{f"api.{key}": limits for key, limits in API_RANGES.items()},
         **{f"models.*.api.{key}": limits for key, limits in API_RANGES.items()},
     }
@@ -43,6 +50,13 @@ class ModelSettings(Struct, frozen=True):
     base_url: str = ""
     api: dict[str, object] = {}
     models: dict[str, ModelAlias] = {}
+    connect_timeout: float = 10.0
+    first_byte_timeout: float = 120.0
+    idle_timeout: float = 300.0
+    stall_timeout: float = 900.0
+    reply_timeout: float = 3600.0
+    request_tries: int = 4
+    reply_size_limit: int = 16_000_000
 
 
 DOCS: dict[str, str] = {
@@ -51,6 +65,14 @@ DOCS: dict[str, str] = {
     "base_url": "an OpenAI-compatible server, as `…/v1` or as the full `…/chat/completions`",
     "api": "parameters of every request: temperature, max_tokens, reasoning.effort, prompt_caching, …",
     "models": "aliases: an id, a `context_window` and an `api` table for each name; it wins over `[api]`",
+    "connect_timeout": "seconds that a connection to a server may take",
+    "first_byte_timeout": "seconds until a model's answer must begin; a slow server may need more for a long prompt",
+    "idle_timeout": "seconds that a server may send nothing in the middle of an answer",
+    "stall_timeout": "seconds that a server may send nothing but keep-alives in the middle of an answer",
+    "reply_timeout": "seconds that a whole answer may take",
+    "request_tries": "how often a request is sent at most if the server is busy or the connection breaks before the answer; silence "
+    "and refusals are not tried again",
+    "reply_size_limit": "characters that one reply may have, its thinking and the arguments of its calls included",
 }
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from cru.models import encoding
 from cru.models.encoding import ConversationEncoder, LastBytes, LastValue, assemble
-from cru.models.exchange import NOT_JSON, Exchange, unfinished_error, unreadable_error
-from cru.models.failures import ArgumentLimit, ErrorObject, RequestFacts, error_for_object, to_error_object
+from cru.models.exchange import NOT_JSON, Exchange, decode_usage, unfinished_error, unreadable_error
+from cru.models.failures import ErrorObject, RequestFacts, error_for_object, to_error_object
 from cru.models.openai_compatible import tell_dropped
 from cru.models.protocol import RequestBody, Say
 from cru.models.providers import ANTHROPIC
@@ -151,7 +151,7 @@ def _side(message: Message) -> str:
 def _decode_input(arguments: str) -> dict[str, object]:
     try:
         return _decode_object(arguments or "{}")
-    except msgspec.DecodeError:
+    except NOT_JSON:
         return {"_raw": arguments}
 
 
@@ -190,6 +190,13 @@ class _ContentBlock(Struct, omit_defaults=True):
     input: dict[str, object] = {}
 
 
+class _ThinkingPieces(Struct):
+    """A reasoning block that has not come whole."""
+
+    thinking: list[str]
+    signature: list[str]
+
+
 class _Delta(Struct):
     type: str = ""
     text: str = ""
@@ -202,7 +209,7 @@ class _Delta(Struct):
 class _MessageFields(Struct):
     content: list[_ContentBlock] = []
     stop_reason: str | None = None
-    usage: _AnthropicUsage | None = None
+    usage: msgspec.Raw = msgspec.Raw()
 
 
 class _StreamEvent(_MessageFields, kw_only=True):
@@ -235,7 +242,7 @@ class AnthropicReply:
         self._counts = _AnthropicUsage()
         self._blocks: dict[int, _ContentBlock] = {}
         self._calls: dict[int, int] = {}
-        self._arguments = ArgumentLimit()
+        self._thoughts: dict[int, _ThinkingPieces] = {}
         self.done = False
 
     def read(self, data: bytes) -> list[Delta]:
@@ -302,8 +309,9 @@ class AnthropicReply:
             return [CallPart(slot, block.id, block.name, arguments)]
         if block.type == "text" and block.text:
             return [Text(block.text)]
-        if block.type == "thinking" and block.thinking:
-            return [Thought(block.thinking)]
+        if block.type == "thinking":
+            self._thoughts[index] = _ThinkingPieces([block.thinking], [block.signature])
+            return [Thought(block.thinking)] if block.thinking else []
         return []
 
     def _delta(self, index: int, delta: _Delta) -> list[Delta]:
@@ -311,17 +319,16 @@ class AnthropicReply:
             return [Text(delta.text)] if delta.text else []
         if delta.type == "input_json_delta":
             return self._part(index, delta.partial_json)
-        block = self._blocks.get(index)
-        if block is not None and block.type == "thinking":
-            block.thinking += delta.thinking
-            block.signature += delta.signature
+        pieces = self._thoughts.get(index)
+        if pieces is not None:
+            pieces.thinking.append(delta.thinking)
+            pieces.signature.append(delta.signature)
         return [Thought(delta.thinking)] if delta.thinking else []
 
     def _part(self, index: int, arguments: str) -> list[Delta]:
         slot = self._calls.get(index)
         if slot is None or not arguments:
             return []
-        self._arguments.add(slot, arguments)
         return [CallPart(slot, arguments=arguments)]
 
     def _stop(self, index: int) -> list[Delta]:
@@ -329,14 +336,17 @@ class AnthropicReply:
         block = self._blocks.pop(index, None)
         if block is None or block.type not in ("thinking", "redacted_thinking"):
             return []
-        if block.type == "thinking":
-            data = {"type": "thinking", "thinking": block.thinking, "signature": block.signature}
-        else:
+        if block.type == "redacted_thinking":
             data = {"type": "redacted_thinking", "data": block.data}
-        return [ThoughtBlock(Thinking(self._facts.provider, block.thinking, data))]
+            return [ThoughtBlock(Thinking(self._facts.provider, "", data))]
+        pieces = self._thoughts.pop(index)
+        text = "".join(pieces.thinking)
+        data = {"type": "thinking", "thinking": text, "signature": "".join(pieces.signature)}
+        return [ThoughtBlock(Thinking(self._facts.provider, text, data))]
 
-    def _count(self, usage: _AnthropicUsage | None) -> None:
+    def _count(self, data: msgspec.Raw) -> None:
         """Later counts are totals: they replace earlier ones, a missing one keeps what was known."""
+        usage = decode_usage(data, _AnthropicUsage) if data else None
         if usage is None:
             return
         for name in usage.__struct_fields__:

@@ -5,15 +5,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
-from contextlib import aclosing
-from typing import Protocol
+from contextlib import aclosing, suppress
+from time import monotonic
+from typing import Protocol, TypeVar
 
 import msgspec
+from msgspec import Struct
 
 from cru.models.failures import (
     MOST_EVENT_BYTES,
     MOST_LINE_BYTES,
-    TRIES,
     RequestFacts,
     delay_asked_for,
     delay_before_retry,
@@ -21,17 +22,75 @@ from cru.models.failures import (
     too_long,
 )
 from cru.models.protocol import BrokenReply, ModelError, ModelRefused, ModelUnavailable, RequestBody, Say
-from cru.net import BadUrl, NetError, Response
+from cru.net import BadUrl, CertificateUntrusted, NetError, Response, TimedOut, UnknownEncoding
 from cru.net.transport import Transport
-from cru.values.messages import Delta
+from cru.values.messages import CallPart, Delta, Text, Thought
 
-NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError)
+NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoders raise; the last for brackets without end."""
 _ERROR_BYTES = 65536
 _WHOLE_BYTES = 64 << 20
 _DRAIN_SECONDS = 0.1
+_ERROR_SECONDS = 10.0
 _FIELDS = (b"data", b"event", b"id", b"retry", b":")
 
 Sleep = Callable[[float], Awaitable[None]]
+Clock = Callable[[], float]
+
+
+class ReplyLimits(Struct, frozen=True):
+    """What a reply may cost. How long the server may be silent is the transport's affair.
+
+    stall: seconds with nothing but keep-alives
+    whole: seconds altogether
+    characters: of text, thinking and arguments of calls
+    tries: requests altogether
+    """
+
+    stall: float = 900.0
+    whole: float = 3600.0
+    characters: int = 16_000_000
+    tries: int = 4
+
+
+class _ReplyMeter:
+    """Measures one reply. `count` and `check` raise BrokenReply at the limits; asking again would bring the same."""
+
+    def __init__(self, limits: ReplyLimits, provider: str, clock: Clock) -> None:
+        self._limits, self._provider, self._clock = limits, provider, clock
+        self._began = self._progress = clock()
+        self._characters = 0
+
+    def count(self, deltas: list[Delta]) -> None:
+        if not deltas:
+            return
+        self._progress = self._clock()
+        for delta in deltas:
+            if isinstance(delta, Text | Thought):
+                self._characters += len(delta.text)
+            elif isinstance(delta, CallPart):
+                self._characters += 1 + len(delta.arguments)
+        if self._characters > self._limits.characters:
+            raise self._over(
+                f"the reply has more than {self._limits.characters:,} characters",
+                "`reply_size_limit` sets how many it may have",
+            )
+
+    def check(self) -> None:
+        """Look at the clock."""
+        now = self._clock()
+        if now - self._progress > self._limits.stall:
+            raise self._over(
+                f"nothing but keep-alives for {self._limits.stall:g} s",
+                "is the server busy? `stall_timeout` sets how long that may go on",
+            )
+        if now - self._began > self._limits.whole:
+            raise self._over(
+                f"the reply is not whole after {self._limits.whole:g} s", "`reply_timeout` sets how long it may take"
+            )
+
+    def _over(self, what: str, hint: str) -> BrokenReply:
+        return BrokenReply(f"{self._provider}: {what}", hint, retryable=False)
 
 
 class ReplyReader(Protocol):
@@ -47,8 +106,8 @@ class ReplyReader(Protocol):
 
 
 class Exchange:
-    """Requests to one endpoint. Up to 4 tries on 408, 409, 429, 5xx and lost connections, never after the first delta; `say`
-    hears of each wait, `sleep` does it."""
+    """Requests to one endpoint. Several tries on 408, 409, 429, 5xx and lost connections, never after the first delta or after
+    silence; `say` hears of each wait, `sleep` does it."""
 
     def __init__(
         self,
@@ -58,14 +117,18 @@ class Exchange:
         facts: RequestFacts,
         *,
         say: Say,
+        limits: ReplyLimits | None = None,
         sleep: Sleep = asyncio.sleep,
+        clock: Clock = monotonic,
     ) -> None:
         self._transport, self._url, self._headers = transport, url, headers
-        self.facts, self._say, self._sleep = facts, say, sleep
+        self.facts, self._say, self._sleep, self._clock = facts, say, sleep, clock
+        self._limits = limits or ReplyLimits()
 
     async def deltas(self, body: RequestBody, reader: Callable[[], ReplyReader]) -> AsyncGenerator[Delta, None]:
         """The reply to one request. Raises ModelError. Close the generator to close the connection."""
-        for attempt in range(TRIES):
+        tries = self._limits.tries
+        for attempt in range(tries):
             begun = False
             try:
                 async with aclosing(self._try_once(body, reader())) as deltas:
@@ -78,7 +141,7 @@ class Exchange:
                 cause: Exception = error
             except ModelError as error:
                 failure, cause = error, error
-            if begun or not failure.retryable or attempt == TRIES - 1:
+            if begun or not failure.retryable or attempt == tries - 1:
                 raise failure from (cause if cause is not failure else cause.__cause__)
             await self._wait(attempt, failure)
 
@@ -86,24 +149,28 @@ class Exchange:
         if isinstance(error, BadUrl):
             return ModelRefused(self.facts.without_keys(error.message), error.hint)
         kind = BrokenReply if begun else ModelUnavailable
-        return kind(
+        failure = kind(
             f"{self.facts.provider}: {error.message}", error.hint or f"is {self._url.partition('?')[0]} reachable?"
         )
+        failure.retryable = not isinstance(error, TimedOut | CertificateUntrusted | UnknownEncoding)
+        return failure
 
     async def _wait(self, attempt: int, failure: ModelError) -> None:
         from random import random
 
         seconds = delay_before_retry(attempt, failure.retry_after, random())
-        self._say(f"{failure.message}; trying again in {seconds:.1f} s ({attempt + 2} of {TRIES})")
+        self._say(f"{failure.message}; trying again in {seconds:.1f} s ({attempt + 2} of {self._limits.tries})")
         await self._sleep(seconds)
 
     async def _try_once(self, body: RequestBody, reader: ReplyReader) -> AsyncGenerator[Delta, None]:
+        meter = _ReplyMeter(self._limits, self.facts.provider, self._clock)
         response = await self._transport.post_stream(self._url, self._headers, body.parts)
         try:
             if response.status >= 300:
                 raise await self._refusal(response)
-            async with aclosing(_read_deltas(response, reader, self._foreign_reply)) as batches:
+            async with aclosing(_read_deltas(response, reader, self._foreign_reply, meter)) as batches:
                 async for batch in batches:
+                    meter.count(batch)
                     for delta in batch:
                         yield delta
         finally:
@@ -125,13 +192,32 @@ class Exchange:
     async def _refusal(self, response: Response) -> ModelError:
         from time import time
 
-        error = error_for_status(self.facts, response.status, await response.read(_ERROR_BYTES))
+        if response.status < 400 and "location" in response.headers:
+            return self._redirected(response)
+        body = b""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_ERROR_SECONDS):
+                body = await response.read(_ERROR_BYTES)
+        error = error_for_status(self.facts, response.status, body)
         error.retry_after = delay_asked_for(response.headers, time())
         return error
 
+    def _redirected(self, response: Response) -> ModelError:
+        """A redirect is not followed: the key would go to a server that nobody named."""
+        from urllib.parse import urljoin
+
+        target = urljoin(self._url, response.headers["location"]).partition("?")[0].rpartition("@")[2][:300]
+        target = self.facts.without_keys("".join(char for char in target if char.isprintable()))
+        for path in ("/chat/completions", "/messages"):
+            target = target.removesuffix(path)
+        return ModelRefused(
+            f"{self.facts.provider} answered {response.status}: the server has moved to {target}",
+            f'if you trust that address, set `base_url = "{target}"`; nothing was sent there',
+        )
+
 
 async def _read_deltas(
-    response: Response, reader: ReplyReader, foreign_reply: Callable[[str], ModelError]
+    response: Response, reader: ReplyReader, foreign_reply: Callable[[str], ModelError], meter: _ReplyMeter
 ) -> AsyncGenerator[list[Delta], None]:
     """The deltas of each chunk. A body that begins with `{` is a whole reply, and one that begins like events is a stream,
     whatever its content type says; anything else of another type is nobody's reply."""
@@ -144,11 +230,12 @@ async def _read_deltas(
             if not known and not _begins_like_a_reply(start):
                 raise foreign_reply(kind)
             if start.startswith(b"{"):
-                yield reader.whole(chunk + await response.read(_WHOLE_BYTES))
+                yield reader.whole(chunk + await _read_rest(response, meter))
                 yield reader.end()
                 return
         for data in decoder.feed(chunk):
             yield reader.read(data)
+        meter.check()
         if reader.done:
             await _drain(response)
             yield reader.end()
@@ -158,6 +245,19 @@ async def _read_deltas(
     for data in decoder.end():
         yield reader.read(data)
     yield reader.end()
+
+
+async def _read_rest(response: Response, meter: _ReplyMeter) -> bytes:
+    """The rest of a body, as far as its limit allows."""
+    parts: list[bytes] = []
+    size = 0
+    async for chunk in response.chunks:
+        meter.check()
+        parts.append(chunk)
+        size += len(chunk)
+        if size > _WHOLE_BYTES:
+            raise too_long("a body", _WHOLE_BYTES)
+    return b"".join(parts)
 
 
 def _begins_like_a_reply(start: bytes) -> bool:
@@ -174,6 +274,17 @@ async def _drain(response: Response) -> None:
                 pass
     except (TimeoutError, NetError):
         pass  # the reply is whole; only the connection is not kept
+
+
+Usage = TypeVar("Usage")
+
+
+def decode_usage(data: bytes, kind: type[Usage]) -> Usage | None:
+    """The counts of a reply; None if there are none or they cannot be read: the reply counts all the same."""
+    try:
+        return msgspec.json.decode(data, type=kind | None, strict=False)
+    except NOT_JSON:
+        return None
 
 
 def unfinished_error(facts: RequestFacts) -> BrokenReply:

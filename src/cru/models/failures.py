@@ -87,7 +87,7 @@ def error_for_status(facts: RequestFacts, status: int, body: bytes) -> ModelErro
     error = ErrorObject()
     try:
         reply = _decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         error.message = body[:500].decode("utf-8", "replace").strip()
     else:
         error = to_error_object(reply.error) or ErrorObject(reply.message or str(reply.detail or ""))
@@ -143,7 +143,6 @@ def _key_hint(facts: RequestFacts) -> str:
 
 MOST_LINE_BYTES = 32 << 20
 MOST_EVENT_BYTES = 256 << 20
-MOST_ARGUMENT_BYTES = 64 << 20
 
 
 def too_long(what: str, limit: int) -> BrokenReply:
@@ -152,20 +151,6 @@ def too_long(what: str, limit: int) -> BrokenReply:
     return BrokenReply(f"the reply holds {what} of more than {limit >> 20} MiB", hint, retryable=False)
 
 
-class ArgumentLimit:
-    """Adds up the arguments of each call of one reply."""
-
-    def __init__(self) -> None:
-        self._sizes: dict[int, int] = {}
-
-    def add(self, slot: int, text: str) -> None:
-        """Raises BrokenReply."""
-        size = self._sizes[slot] = self._sizes.get(slot, 0) + len(text)
-        if size > MOST_ARGUMENT_BYTES:
-            raise too_long("a tool call with arguments", MOST_ARGUMENT_BYTES)
-
-
-TRIES = 4
 _FIRST_DELAY = 0.5
 _LONGEST_DELAY = 8.0
 _LONGEST_ASKED = 60.0

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from cru.models import encoding
 from cru.models.encoding import ConversationEncoder, LastBytes, LastValue, PlainNotation, assemble
-from cru.models.exchange import NOT_JSON, Exchange, unfinished_error, unreadable_error
-from cru.models.failures import ArgumentLimit, ErrorObject, RequestFacts, error_for_object, to_error_object
+from cru.models.exchange import NOT_JSON, Exchange, decode_usage, unfinished_error, unreadable_error
+from cru.models.failures import ErrorObject, RequestFacts, error_for_object, to_error_object
 from cru.models.protocol import RequestBody, Say
 from cru.values.messages import (
     CallPart,
@@ -178,7 +178,7 @@ class _OpenAIUsage(Struct):
 
 class _Chunk(Struct):
     choices: list[_ReplyChoice] | None = None
-    usage: _OpenAIUsage | None = None
+    usage: msgspec.Raw = msgspec.Raw()
     error: ErrorObject | str | None = None
 
 
@@ -211,8 +211,8 @@ class OpenAIReply:
             chunk = self._decode_halved_characters(data, error)
         if chunk.error is not None and (failure := to_error_object(chunk.error)):
             raise error_for_object(self._facts, failure)
-        if chunk.usage is not None:
-            self._usage = _to_usage(chunk.usage)
+        if chunk.usage and (usage := decode_usage(chunk.usage, _OpenAIUsage)):
+            self._usage = _to_usage(usage)
         deltas: list[Delta] = []
         for choice in chunk.choices or ():
             if choice.index == 0:
@@ -245,7 +245,7 @@ class OpenAIReply:
         try:
             text = json.dumps(json.loads(data.decode("utf-8", "replace")), ensure_ascii=False)
             return _decode(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
-        except (ValueError, msgspec.DecodeError):
+        except (ValueError, *NOT_JSON):
             raise unreadable_error(self._facts, data) from error
 
     def _choice(self, choice: _ReplyChoice, deltas: list[Delta]) -> None:
@@ -274,7 +274,6 @@ class _Calls:
         self._slots: dict[int, int] = {}
         self._ids: list[str] = []
         self._named: set[int] = set()
-        self._arguments = ArgumentLimit()
 
     @property
     def count(self) -> int:
@@ -293,7 +292,6 @@ class _Calls:
             identity = self._ids[slot]
         else:
             identity = ""
-        self._arguments.add(slot, arguments)
         name = "" if slot in self._named else function.name or ""
         if name:
             self._named.add(slot)
@@ -310,6 +308,13 @@ def _new_call_id() -> str:
     from os import urandom
 
     return f"call_{urandom(8).hex()}"
+
+
+class _Growing:
+    """A field of a reasoning block that comes in pieces."""
+
+    def __init__(self, piece: str) -> None:
+        self.pieces = [piece]
 
 
 class _ThinkingParts:
@@ -336,13 +341,16 @@ class _ThinkingParts:
         """Fragments of one block have one type and index; their texts are joined, other fields are taken over."""
         last = self._details[-1] if self._details else None
         if last is None or any(last.get(key) != detail.get(key) for key in ("type", "index")):
-            self._details.append(dict(detail))
-            return
+            last = {}
+            self._details.append(last)
         for key, value in detail.items():
             before = last.get(key)
-            if key in ("text", "summary", "data") and isinstance(value, str) and isinstance(before, str):
-                last[key] = before + value
-            elif value is not None:
+            if isinstance(value, str) and key in _PIECEWISE:
+                if isinstance(before, _Growing):
+                    before.pieces.append(value)
+                else:
+                    last[key] = _Growing(value)
+            elif value is not None or key not in last:
                 last[key] = value
 
     def block(self, provider: str) -> list[Delta]:
@@ -351,10 +359,17 @@ class _ThinkingParts:
         text = "".join(self._text)
         data: dict[str, object] = {}
         if self._details:
-            data = {"reasoning_details": self._details}
+            data = {"reasoning_details": [_joined(detail) for detail in self._details]}
         elif self._field:
             data = {self._field: text}
         return [ThoughtBlock(Thinking(provider, text, data))]
+
+
+_PIECEWISE = ("text", "summary", "data")
+
+
+def _joined(detail: dict[str, object]) -> dict[str, object]:
+    return {key: "".join(value.pieces) if isinstance(value, _Growing) else value for key, value in detail.items()}
 
 
 def _to_usage(usage: _OpenAIUsage) -> Usage:

@@ -51,7 +51,7 @@ async def _ask(transport: Transport, server: Provider) -> ModelServer | None:
     try:
         page = await transport.get(f"{server.base_url}/models", timeout=SECONDS, max_redirects=0)
         listed = msgspec.json.decode(page.body, type=_ServerModelList).data if page.status == 200 else None
-    except (NetError, msgspec.DecodeError, UnicodeDecodeError):
+    except (NetError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None  # nobody there, or somebody else: not an answer
     models = tuple(model.id for model in listed or () if "embed" not in model.id)
     return ModelServer(server, models) if models else None

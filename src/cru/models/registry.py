@@ -103,7 +103,7 @@ def build_model(
 def _build_http_model(
     choice: ModelChoice, settings: ModelSettings, env: Mapping[str, str], transport: Transport, say: Say
 ) -> AdapterModel:
-    from cru.models.exchange import Exchange
+    from cru.models.exchange import Exchange, ReplyLimits
     from cru.models.failures import RequestFacts
 
     key = key_for(choice.provider, choice.base_url, settings, env)
@@ -114,12 +114,15 @@ def _build_http_model(
         key.value,
         providers.secrets_in_base_url(choice.base_url),
     )
+    limits = ReplyLimits(
+        settings.stall_timeout, settings.reply_timeout, settings.reply_size_limit, settings.request_tries
+    )
     headers = {"content-type": "application/json", "accept": "text/event-stream", "user-agent": "cru"}
     if PROVIDERS[choice.provider].kind == "anthropic":
         from cru.models import anthropic
 
         headers |= {"anthropic-version": anthropic.VERSION} | ({"x-api-key": key.value} if key.value else {})
-        exchange = Exchange(transport, anthropic.endpoint(choice.base_url), headers, facts, say=say)
+        exchange = Exchange(transport, anthropic.endpoint(choice.base_url), headers, facts, say=say, limits=limits)
         return anthropic.AnthropicModel(choice.model, exchange, say=say)
     from cru.models import openai_compatible
 
@@ -127,7 +130,7 @@ def _build_http_model(
         headers["authorization"] = f"Bearer {key.value}"
     if choice.provider == OPENROUTER:
         headers["x-title"] = "cru"
-    exchange = Exchange(transport, openai_compatible.endpoint(choice.base_url), headers, facts, say=say)
+    exchange = Exchange(transport, openai_compatible.endpoint(choice.base_url), headers, facts, say=say, limits=limits)
     return openai_compatible.OpenAICompatibleModel(choice.provider, choice.model, exchange, say=say)
 
 

@@ -49,7 +49,7 @@ def parse_call(text: str, index: int, identity: str) -> CallPart | None:
     """The call that a reply under `schema` stands for; None if it was cut off."""
     try:
         call = _decode(text)
-    except msgspec.DecodeError:
+        arguments = msgspec.json.encode(msgspec.json.decode(call.arguments)).decode()
+    except (msgspec.DecodeError, RecursionError):
         return None
-    arguments = msgspec.json.encode(msgspec.json.decode(call.arguments)).decode()
     return CallPart(index, identity, call.name, arguments)

@@ -14,9 +14,11 @@ class NetError(CruError):
 
     NetError
     ├── BadUrl          not an absolute http(s) URL, or a header that cannot be sent
-    ├── ConnectFailed   nobody answers, the name is unknown, the certificate is not trusted
+    ├── ConnectFailed   nobody answers, the name is unknown
+    │   └── CertificateUntrusted  the certificate is not trusted, or there are none to trust
     ├── ConnectionLost  the connection broke before the answer was whole
     ├── TimedOut        nothing arrived for too long
+    ├── UnknownEncoding the answer is compressed in a way that nobody asked for
     └── TooManyRedirects
     """
 
@@ -29,11 +31,19 @@ class ConnectFailed(NetError):
     pass
 
 
+class CertificateUntrusted(ConnectFailed):
+    pass
+
+
 class ConnectionLost(NetError):
     pass
 
 
 class TimedOut(NetError):
+    pass
+
+
+class UnknownEncoding(NetError):
     pass
 
 

@@ -230,8 +230,7 @@ class LoopbackClient:
             if not data:
                 body.end()
                 return
-            if payload := body.feed(data):
-                yield payload
+            yield body.feed(data)  # also if it is nothing: the reader's patience has an end too
 
 
 def encode_head(method: str, url: Url, headers: Mapping[str, str], body_bytes: int) -> bytes:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from cru.net import (
     BadUrl,
+    CertificateUntrusted,
     ConnectFailed,
     ConnectionLost,
     NetError,
@@ -16,6 +17,7 @@ from cru.net import (
     TimeLimits,
     gone_silent,
     no_first_byte,
+    split_url,
 )
 
 if TYPE_CHECKING:
@@ -40,13 +42,17 @@ class RemoteClient:
         from datetime import timedelta
 
         from pyreqwest.client import ClientBuilder
+        from pyreqwest.exceptions import PyreqwestError
 
         builder = ClientBuilder().follow_redirects(False).referer(False)
         builder = builder.connect_timeout(timedelta(seconds=self._limits.connect))
         longest = max(
             self._limits.idle, self._limits.first_byte
         )  # also closes the connection of a request that was given up
-        return builder.read_timeout(timedelta(seconds=longest)).build()
+        try:
+            return builder.read_timeout(timedelta(seconds=longest)).build()
+        except PyreqwestError as error:
+            raise _no_client(error) from error
 
     async def send(self, method: str, url: str, headers: Mapping[str, str], body: Sequence[bytes]) -> Response:
         """Send one request and wait for the head of its answer. Raises ConnectFailed, ConnectionLost, TimedOut."""
@@ -65,14 +71,14 @@ class RemoteClient:
             async with asyncio.timeout(self._limits.first_byte):
                 answer = await request.__aenter__()
         except PyreqwestError as error:  # before TimeoutError, which some of them are
-            raise _to_net_error(error) from error
+            raise _to_net_error(error, url) from error
         except TimeoutError as error:
             raise no_first_byte(self._limits) from error
 
         return Response(
             answer.status,
             {name.lower(): value for name, value in answer.headers.items()},
-            _read_chunks(answer, self._limits),
+            _read_chunks(answer, url, self._limits),
             _make_close(request),
         )
 
@@ -93,7 +99,7 @@ def _make_close(request: StreamRequest) -> Callable[[], Awaitable[None]]:
     return close
 
 
-async def _read_chunks(answer: Answer, limits: TimeLimits) -> AsyncGenerator[bytes, None]:
+async def _read_chunks(answer: Answer, url: str, limits: TimeLimits) -> AsyncGenerator[bytes, None]:
     from pyreqwest.exceptions import PyreqwestError
 
     read = answer.body_reader.read_chunk
@@ -105,26 +111,70 @@ async def _read_chunks(answer: Answer, limits: TimeLimits) -> AsyncGenerator[byt
                 return
             yield chunk.to_bytes()
     except PyreqwestError as error:
-        raise _to_net_error(error) from error
+        raise _to_net_error(error, url) from error
     except TimeoutError as error:
         raise gone_silent(limits) from error
 
 
-def _to_net_error(error: PyreqwestError) -> NetError:
-    """The library's error as ours. Its causes name the reason and the URL, never a header."""
-    from pyreqwest.exceptions import BuilderError, ConnectError, ConnectTimeoutError, RequestTimeoutError
-
+def _reason(error: PyreqwestError) -> str:
+    """The innermost cause. Causes name the reason and the URL, never a header."""
     details = getattr(error, "details", None) or {}
     causes = [cause["message"] for cause in details.get("causes") or ()]
-    reason = causes[-1] if causes else error.message
+    return causes[-1] if causes else error.message
+
+
+def _no_client(error: PyreqwestError) -> NetError:
+    """The client cannot be made: as a rule because there is no certificate to trust."""
+    import os
+
+    reason = _reason(error)
+    if "certificate" not in reason:
+        return NetError(f"the HTTP client cannot be made: {reason}")
+    named = [f"{name}={os.environ[name]}" for name in ("SSL_CERT_FILE", "SSL_CERT_DIR") if os.environ.get(name)]
+    if named:
+        return CertificateUntrusted(
+            f"no certificates to trust in {' or '.join(named)}", "name a file of certificates, or unset it"
+        )
+    return CertificateUntrusted(
+        "this system has no certificates to trust",
+        "install the package ca-certificates, or name a file of certificates in SSL_CERT_FILE",
+    )
+
+
+def _to_net_error(error: PyreqwestError, url: str) -> NetError:
+    """The library's error as ours."""
+    from pyreqwest.exceptions import BuilderError, ConnectError, ConnectTimeoutError, RequestTimeoutError
+
+    reason = _reason(error)
     if isinstance(error, BuilderError):
         return BadUrl(f"this request cannot be sent: {reason}", _STRAY)
     if isinstance(error, ConnectTimeoutError):
-        return ConnectFailed(f"no connection in time: {reason}")
+        proxy = _proxy_for(url)
+        return ConnectFailed(f"no connection in time{f' through {proxy}' if proxy else ''}: {reason}")
     if isinstance(error, RequestTimeoutError):
         return TimedOut(f"the server sent nothing for too long: {reason}")
     if isinstance(error, ConnectError):
         if "certificate" in reason:
-            return ConnectFailed(f"no connection: {reason}", "SSL_CERT_FILE names a file of certificates to trust")
+            return CertificateUntrusted(
+                f"no connection: {reason}", "SSL_CERT_FILE names a file of certificates to trust"
+            )
+        if proxy := _proxy_for(url):
+            hint = f"is the proxy right and running? NO_PROXY={split_url(url).host} goes around it"
+            return ConnectFailed(f"no connection through {proxy}: {reason}", hint)
         return ConnectFailed(f"no connection: {reason}")
     return ConnectionLost(f"the connection broke: {reason}")
+
+
+def _proxy_for(url: str) -> str:
+    """The proxy that the environment names for a URL, for messages: its address without what is secret, and the variable."""
+    import os
+    from urllib.request import getproxies_environment, proxy_bypass
+
+    parts = split_url(url)
+    proxies = getproxies_environment()
+    scheme = next((name for name in (parts.scheme, "all") if proxies.get(name)), "")
+    if not scheme or proxy_bypass(parts.host):
+        return ""
+    address = proxies[scheme].rpartition("@")[2].rpartition("//")[2]
+    variable = f"{scheme}_proxy"
+    return f"the proxy {address} ({variable if os.environ.get(variable) else variable.upper()})"

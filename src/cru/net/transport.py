@@ -67,6 +67,15 @@ class Transport:
             await self._remote.close()
 
     async def _send(self, method: str, url: str, headers: Mapping[str, str], body: Sequence[bytes]) -> Response:
+        response = await self._exchange(method, url, headers, body)
+        encoding = response.headers.get("content-encoding", "").strip().lower()
+        if encoding in ("", "identity"):
+            return response
+        from cru.net.compressed import decompressed
+
+        return decompressed(response, encoding)
+
+    async def _exchange(self, method: str, url: str, headers: Mapping[str, str], body: Sequence[bytes]) -> Response:
         parts = split_url(url)
         if parts.scheme == "http" and is_loopback(parts.host):
             if self._loopback is None:
