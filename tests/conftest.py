@@ -12,7 +12,7 @@ from tests.kit import HomeDir
 from tests.kit import home as new_home
 from tests.kit.closing import closes_what_was_opened as closes_what_was_opened
 from tests.kit.counts import Counts
-from tests.kit.sampling import Sampling
+from tests.kit.forked import RealStarts
 
 FOREIGN = ("CRU_", "CHIBI_", "CRUSH_", "CLAUDE_", "CODEX_", "GEMINI_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "XDG_")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -23,7 +23,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(Counts(), "cru-counts")
-    config.pluginmanager.register(Sampling(), "cru-sampling")
+    config.pluginmanager.register(RealStarts(), "cru-real-starts")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -10,6 +10,8 @@ import pytest
 from tests.extensions.lua.support import until_gone
 from tests.kit import HomeDir, start
 
+pytestmark = pytest.mark.real_start
+
 COMMANDS: list[tuple[str, ...]] = [
     ("plugin", "list"),
     ("plugin", "health"),

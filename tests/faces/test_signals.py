@@ -13,6 +13,8 @@ import pytest
 from tests.kit import Call, Done, Hang, HomeDir, Reply, Started, Status, cru, pty, server, start
 from tests.kit.run import program
 
+pytestmark = pytest.mark.real_start
+
 CHILDREN = "sh -c 'sleep 60 & echo $! >grandchild; wait' & echo $! >child; wait"
 
 

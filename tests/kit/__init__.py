@@ -18,6 +18,7 @@ from tests.kit.pty import Terminal, pty
 from tests.kit.run import Done, Started, cru, start
 from tests.kit.server import Server, server
 from tests.kit.steps import Call, Drop, Hang, Raw, Received, Reply, Script, Status, Step
+from tests.kit.waiting import wait_until
 
 __all__ = [
     "Call",
@@ -43,4 +44,5 @@ __all__ = [
     "pty",
     "server",
     "start",
+    "wait_until",
 ]

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import TracebackType
 
 from msgspec import Struct
+from tests.kit.forked import run_process
 from tests.kit.home import HomeDir
 
 
@@ -139,14 +140,13 @@ def cru(
     script: Path | None = None,
 ) -> Done:
     """Run `cru` to its end. `input` reaches its standard input through a pipe, None is /dev/null; `script`: another program."""
-    popen = subprocess.Popen(
+    popen = run_process(
         [str(script or program()), *argv],
         cwd=cwd or home.project,
         env={**home.env, **(env or {})},
         stdin=subprocess.DEVNULL if input is None else subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        start_new_session=True,
     )
     try:
         out, err = popen.communicate(input.encode() if isinstance(input, str) else input, timeout)

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# forkable: the tables of names are read late
 """The real command; the names of `cru` that plugins use are noted in the file $RECORD_NAMES, and $RECORD_WITHOUT fails."""
 
 import os

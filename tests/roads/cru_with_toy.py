@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# forkable: only what a run looks up late is replaced
 """The real command with the toy dialect in it: everything but the list of extensions is as installed.
 
 usage: cru_with_toy.py RULES ARG…     (RULES is a file in the toy dialect's language)
@@ -17,14 +18,13 @@ from tests.programs.toy_dialect import Toy
 
 from cru import app
 from cru.events.stream import Published, StateChanged
+from cru.faces.cli import session_run
 from cru.faces.cli.entry import run_and_exit
 
 
 def queued(text: str) -> None:
-    from cru.faces.cli import session_run
-
     def build(*args: Any, **named: Any) -> app.SessionBundle:
-        built = app.build(*args, **named)
+        built = build_with_toy(*args, **named)
         waiting = [text]
 
         def submit(item: Published) -> None:
@@ -38,7 +38,8 @@ def queued(text: str) -> None:
 
 
 rules = Path(sys.argv[1])
-app.build = partial(app.build, extensions=(Toy("toy", rules.read_text()),))
+build_with_toy = partial(app.build, extensions=(Toy("toy", rules.read_text()),))
+session_run.build = build_with_toy  # type: ignore[attr-defined]
 if rules.with_suffix(".queue").exists():
     queued(rules.with_suffix(".queue").read_text())
 run_and_exit(sys.argv[2:])

@@ -1,0 +1,190 @@
+"""A process that has loaded what every run of `cru` loads, and forks a run for each request (tests/kit/forked.py is its client).
+
+usage: python fork_server.py DESCRIPTOR MODULE,…     (a stream socket; the modules of a run in the order of their loading)
+
+A request is its length (8 bytes, with four descriptors: standard input, output, error, and a pipe for news of the run) and a
+marshalled dict. News are 8 bytes each: the process id, then the wait status. It has no threads, and ends with its client.
+"""
+
+from __future__ import annotations
+
+import array
+import gc
+import importlib
+import io
+import marshal
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+from importlib.machinery import SourceFileLoader
+from types import ModuleType, TracebackType
+from typing import Any
+
+DESCRIPTORS = 4
+STREAMS = ("stdin", "stdout", "stderr")
+NEWS_SIZE = 8
+
+
+class Client:
+    """The other end of the socket; `receive` gives None once it has gone."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._socket = socket.socket(fileno=descriptor)
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
+
+    def receive(self) -> tuple[dict[str, Any], list[int]] | None:
+        head, ancillary, _, _ = self._socket.recvmsg(8, socket.CMSG_SPACE(DESCRIPTORS * 4))
+        if not head:
+            return None
+        descriptors = array.array("i")
+        for _level, _type, data in ancillary:
+            descriptors.frombytes(data)
+        return marshal.loads(self._exactly(int.from_bytes(head, "little"))), list(descriptors)
+
+    def _exactly(self, size: int) -> bytes:
+        pieces = bytearray()
+        while len(pieces) < size:
+            piece = self._socket.recv(size - len(pieces))
+            if not piece:
+                raise EOFError("the client went away in the middle of a request")
+            pieces += piece
+        return bytes(pieces)
+
+
+class Runs:
+    """The runs that have not ended."""
+
+    def __init__(self) -> None:
+        self._by_pidfd: dict[int, tuple[int, int]] = {}
+
+    def watch(self, pid: int, news: int, poll: select.poll) -> None:
+        pidfd = os.pidfd_open(pid)
+        self._by_pidfd[pidfd] = pid, news
+        poll.register(pidfd, select.POLLIN)
+        _tell(news, pid)
+
+    def ended(self, pidfd: int, poll: select.poll) -> None:
+        pid, news = self._by_pidfd.pop(pidfd)
+        poll.unregister(pidfd)
+        os.close(pidfd)
+        _tell(news, os.waitpid(pid, 0)[1])
+        os.close(news)
+
+    def kill(self) -> None:
+        for pid, _news in self._by_pidfd.values():
+            try:
+                os.killpg(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                os.kill(pid, signal.SIGKILL)  # it has just begun and has no group yet
+
+
+def _tell(news: int, number: int) -> None:
+    try:
+        os.write(news, number.to_bytes(NEWS_SIZE, "little"))
+    except BrokenPipeError:
+        pass  # nobody waits for this run any more
+
+
+def serve(client: Client) -> tuple[dict[str, Any], list[int]]:
+    """Fork for each request; returns only in the child, with what it has to run."""
+    runs, poll = Runs(), select.poll()
+    poll.register(client, select.POLLIN)
+    while True:
+        for ready, _ in poll.poll():
+            if ready != client.fileno():
+                runs.ended(ready, poll)
+                continue
+            request = client.receive()
+            if request is None:
+                runs.kill()
+                os._exit(0)
+            pid = os.fork()
+            if pid == 0:
+                return request
+            *streams, news = request[1]
+            for descriptor in streams:
+                os.close(descriptor)
+            runs.watch(pid, news, poll)
+
+
+def become(run: dict[str, Any], descriptors: list[int]) -> None:
+    """Make this process what a fresh interpreter with that command line, environment and those streams is."""
+    os.setsid()
+    for number in range(len(STREAMS)):
+        os.dup2(descriptors[number], number)
+    os.closerange(len(STREAMS), os.sysconf("SC_OPEN_MAX"))
+    os.umask(run["umask"])
+    for kind, limits in run["limits"].items():
+        if resource.getrlimit(kind) != limits:
+            resource.setrlimit(kind, limits)
+    os.chdir(run["cwd"])
+    os.environ.clear()
+    os.environ.update(run["env"])
+    sys.argv = run["argv"]
+    sys.orig_argv = [sys.executable, *sys.argv]
+    sys.path.insert(0, os.path.dirname(os.path.realpath(sys.argv[0])))
+    open_streams()
+
+
+def open_streams() -> None:
+    """As the interpreter does at its start (create_stdio in pylifecycle.c)."""
+    for number, name in enumerate(STREAMS):
+        previous = getattr(sys, name)
+        buffer: Any = open(number, "wb" if number else "rb", closefd=False)  # noqa: SIM115
+        buffer.raw.name = f"<{name}>"
+        stream = io.TextIOWrapper(
+            buffer, previous.encoding, previous.errors, "\n", line_buffering=number == 2 or buffer.raw.isatty()
+        )
+        stream.mode = "w" if number else "r"  # type: ignore[misc]
+        setattr(sys, name, stream)
+        setattr(sys, f"__{name}__", stream)
+
+
+def main_module(path: str) -> ModuleType:
+    module = ModuleType("__main__")
+    module.__file__, module.__loader__ = path, SourceFileLoader("__main__", path)
+    module.__dict__["__builtins__"] = __builtins__
+    sys.modules["__main__"] = module
+    return module
+
+
+def _report_as_top_level(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """A traceback begins in the script, not here."""
+    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    sys.__excepthook__(kind, error.with_traceback(trace), trace)
+
+
+def run_script(path: str) -> None:
+    with open(path, "rb") as file:
+        source = file.read()
+    try:
+        exec(compile(source, path, "exec"), main_module(path).__dict__)
+    except BaseException:
+        sys.excepthook = _report_as_top_level
+        raise
+
+
+def main() -> None:
+    descriptor, modules = int(sys.argv[1]), sys.argv[2].split(",")
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the client did with them
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    del sys.path[0]  # the folder of this file; a run has that of its script
+    for name in modules:
+        importlib.import_module(name)
+    gc.freeze()
+    run, descriptors = serve(Client(descriptor))
+    become(run, descriptors)
+    for name in sys.modules.keys() - set(modules):
+        del sys.modules[name]  # what only this file needs
+    gc.unfreeze()
+    run_script(sys.argv[0])
+
+
+if __name__ == "__main__":
+    main()
