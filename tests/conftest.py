@@ -19,9 +19,10 @@ PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # in the background of a script it is ignored, and children could not hear it either
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    # in the background of a script they are ignored, and children could not hear them either
+    for number, handler in ((signal.SIGINT, signal.default_int_handler), (signal.SIGQUIT, signal.SIG_DFL)):
+        if signal.getsignal(number) is signal.SIG_IGN:
+            signal.signal(number, handler)
     config.pluginmanager.register(Counts(), "cru-counts")
     config.pluginmanager.register(RealStarts(), "cru-real-starts")
 

@@ -207,6 +207,7 @@ def test_a_context_renamed_under_an_open_chat_takes_nothing_and_loses_nothing(ho
             terminal.expect("> ")
             terminal.line("first")
             terminal.expect("one")
+            terminal.expect("> ")  # the turn is over, and the context free
             assert cru("-R", "old", "fresh", home=home).out == "Renamed old to fresh\n"
             terminal.line("second")
             terminal.expect("it is called fresh now: cru -C fresh goes on there")
