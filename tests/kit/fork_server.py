@@ -26,6 +26,7 @@ from typing import Any
 DESCRIPTORS = 4
 STREAMS = ("stdin", "stdout", "stderr")
 NEWS_SIZE = 8
+DEFERRING = "cru.faces.cli.deferred_modules"
 
 
 class Client:
@@ -175,13 +176,16 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the client did with them
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     del sys.path[0]  # the folder of this file; a run has that of its script
+    own = sys.modules.keys() - set(modules)
     for name in modules:
-        importlib.import_module(name)
+        module = importlib.import_module(name)
+        if name == DEFERRING:
+            module.defer_modules()
     gc.freeze()
     run, descriptors = serve(Client(descriptor))
     become(run, descriptors)
-    for name in sys.modules.keys() - set(modules):
-        del sys.modules[name]  # what only this file needs
+    for name in own:
+        del sys.modules[name]
     gc.unfreeze()
     run_script(sys.argv[0])
 

@@ -36,7 +36,7 @@ LIMITS = tuple(sorted({getattr(resource, name) for name in dir(resource) if name
 REPORT = """
 import os, sys
 def leave(code):
-    modules = [name for name, module in sys.modules.items() if module is not None and name != "__main__"]
+    modules = [name for name, module in sys.modules.items() if type(module).__name__ == "module" and name != "__main__"]
     os.write(int(news), ",".join(modules).encode())
     real(code)
 news, real, os._exit = sys.argv.pop(1), os._exit, leave
