@@ -18,7 +18,7 @@ from cru.shell.word_reader import DEEPEST
 PIECES = [
     *"ab \t\n;&|<>()$'\"\\`{}*?[]#!=~1é\r", "&&", "||", "|&", ";;", "$(", "$((", "))", "${", "${a:-", "$a", "$'", '$"', "<(", ">(",
     "<<E\n", "<<-'E'\n", "\nE\n", "<<<", ">>", ">|", "2>&1", "&>", "\\\n", "if ", "then ", "elif ", "else ", "; fi", "while ", "do ",
-    "; done", "for a in ", "case a in ", "esac", "{ ", "; }", "[[ ", " ]]", "(( ", "a() ", "function ", "coproc ", "time ", "a=(", "a[1]=",
+    "; done", "for a in ", "case a in ", "esac", "{ ", "; }", "[[ ", " ]]", "(( ", "a() ", "function ", "coproc ", "coproc N ", "time ", "time -p ", "a=(", "a[1]=",
 ]  # fmt: skip
 SOURCE = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
@@ -100,7 +100,9 @@ def test_what_stands_too_deep_is_a_problem() -> None:
         ("x=(a 'b c' $(d)) e", [["x=(a 'b c' $(d))", "e"], ["d"]]),
         ("a # b; c\nd#e", [["a"], ["d#e"]]),
         ("a \\\n b\\\nc", [["a", "bc"]]),
-        ("coproc a; coproc { b; }; time -p a", [["a"], ["b"], ["-p", "a"]]),
+        ("coproc a; coproc { b; }; time -p a", [["a"], ["b"], ["a"]]),
+        ("coproc N { a; }; coproc N (b); coproc N if c; then d; fi; coproc N e", [["a"], ["b"], ["c"], ["d"], ["N", "e"]]),
+        ("coproc if { a; }; then b; fi; coproc N \\\n{ c; }; time -p; time ! time -p a", [["a"], ["b"], ["c"], [], ["a"]]),
         ("echo } { if ]] in", [["echo", "}", "{", "if", "]]", "in"]]),
     ],
 )  # fmt: skip
@@ -259,6 +261,9 @@ RUNNING = [
     "else ",
     "! ",
     "time ",
+    "time -p ",
+    "coproc ",
+    "coproc N { ",
     "<<E\n",
     "\nE\n",
     "<<'E'\n",

@@ -22,6 +22,10 @@ from cru.shell.word_reader import WORD_ENDS, WordReader
 _RESERVED = re.compile(r"(?:[a-z]+|[{}!]|\[\[)(?=[ \t\n;|&<>()]|\Z)")
 _REDIRECTION = re.compile(r"([0-9]*|\{[A-Za-z_]\w*\})(<<<|<<-|<<|<>|<&|>>|>&|>\||<(?!\()|>(?!\())|&>>|&>")
 _FUNCTION = re.compile(r"\([ \t]*\)")
+_TIME_OPTION = re.compile(r"-p(?=[ \t\n;|&<>()]|\Z)")
+_COPROCESS_NAME = re.compile(
+    r"([A-Za-z_]\w*)(?:[ \t]|\\\n)+(?=\(|(?:\{|\[\[|if|case|while|until|for|select)(?:[ \t\n;|&<>()]|\Z))"
+)
 _LIST_OPERATORS = re.compile(r"&&|\|\||;(?![;&])|&|\n")
 _TOKEN = re.compile(r"&&|\|\||;;|.|\n")
 _CASE_ENDS = (";;", ";&")
@@ -149,6 +153,9 @@ class _Parser(WordReader):
             pipeline.prefix.append(word)
             self.at += len(word)
             self.skip_space(newlines=False)
+            if word == "time" and _TIME_OPTION.match(self.text, self.at):
+                self.at += 2
+                self.skip_space(newlines=False)
         while True:
             self.read_command(pipeline)
             self.skip_space(newlines=False)
@@ -317,13 +324,15 @@ class _Parser(WordReader):
                 return
 
     def read_named_body(self, compound: Compound) -> None:
-        """A function behind its name, or what `coproc` starts."""
+        """A function behind its name, or what `coproc` starts, which has a name only if it is no simple command."""
+        self.skip_space(newlines=False)
         if compound.kind is CompoundKind.FUNCTION:
-            self.skip_space(newlines=False)
             self.read_plain_word(compound)
             self.skip_space(newlines=False)
             if match := _FUNCTION.match(self.text, self.at):
                 self.at = match.end()
+        elif not self.reserved() and _COPROCESS_NAME.match(self.text, self.at):
+            self.read_plain_word(compound)
         self.read_function_body(compound)
 
     def read_function_body(self, compound: Compound) -> None:

@@ -190,6 +190,16 @@ def test_a_name_that_ends_in_a_digit_is_no_stream(tmp_path: Path) -> None:
         'echo "$(date +"%F") $(jq -r .tool_name)" >> log',
         "jq -c . >> log # log it",
         "ts=`date`; echo $ts >> log",
+        "time tee log",
+        "time -p tee -a log",
+        "! time tee log >/dev/null",
+        "coproc tee log",
+        "coproc N { cat > log; }",
+        "if a; then b; elif tee log; then c; fi",
+        "while tee log; do :; done",
+        "jq . > \\\nlog",
+        "jq . 2>> \\\n  log",
+        "tee \\\n log",
     ],
 )
 def test_its_own_log_is_no_part_of_it(tmp_path: Path, command: str) -> None:
