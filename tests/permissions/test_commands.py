@@ -268,7 +268,7 @@ RM = [
 def test_a_deny_rule_for_rm_finds_it(command: str, mode: str) -> None:
     verdict = bash(gate(mode=mode, allow=("bash",), deny=("bash:rm *",)), command)
     assert (verdict.decision, verdict.rule, verdict.explicit) == ("deny", "bash:rm *", True)
-    assert "`bash:rm *`" in verdict.why and "config.toml" in verdict.why
+    assert "`bash:rm *`" in verdict.reason and "config.toml" in verdict.reason
 
 
 @pytest.mark.parametrize("command", ["git rm x", "echo rm x", "git commit -m 'rm x'", "rmdir x", "npm rm x", "ls rm"])

@@ -39,7 +39,7 @@ def test_each_mode_decides_for_each_kind(world: World, kind: str) -> None:
     for mode, decision in zip(("ask", "auto", "plan", "trust"), TABLE[kind], strict=True):
         verdict = world.gate(mode).judge("some_tool", kind, "src/a.py")
         assert (verdict.decision, verdict.explicit) == (decision, False)
-        assert mode in verdict.why
+        assert mode in verdict.reason
     assert set(TABLE) == {*KINDS, "unheard_of"}
 
 
@@ -188,7 +188,7 @@ def test_a_rule_that_names_no_tool_is_reported_with_the_closest() -> None:
 
 def test_rules_keep_their_layer_in_the_reason(world: World) -> None:
     more = (LayerRules("command line", RuleLists(deny=("bash:x",))),)
-    assert "of the command line" in world.gate(more=more).judge("bash", "shell", "x").why
+    assert "of the command line" in world.gate(more=more).judge("bash", "shell", "x").reason
     layers = [Layer("user", {"permissions": {"deny": ["bash"]}}, "/h/config.toml"), Layer("context", {"model": "x"})]
     assert layer_rules(layers) == (LayerRules("user", RuleLists(deny=("bash",)), "/h/config.toml"),)
 

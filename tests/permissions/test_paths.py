@@ -39,14 +39,14 @@ def test_a_path_out_of_the_project_is_asked_about(world: World, path: str) -> No
         for mode in ("ask", "auto"):
             verdict = touch(world.gate(mode), access, path)
             assert (verdict.decision, verdict.explicit) == ("ask", False)
-            assert "outside the project" in verdict.why or "protected" in verdict.why
+            assert "outside the project" in verdict.reason or "protected" in verdict.reason
         assert touch(world.gate("trust"), access, path).decision == "allow"
     assert touch(world.gate("plan"), "read", path).decision == "ask"
     assert touch(world.gate("plan"), "write", path).decision == "deny"
 
 
 def test_where_a_symlink_leads_is_said(world: World) -> None:
-    assert str(world.outside / "secret") in touch(world.gate(), "read", "leak/secret").why
+    assert str(world.outside / "secret") in touch(world.gate(), "read", "leak/secret").reason
 
 
 def test_bare_allow_rules_and_relative_globs_do_not_reach_outside(world: World) -> None:
@@ -91,7 +91,7 @@ PROTECTED = [
 def test_protected_places_are_asked_about_in_every_mode_but_trust(world: World, path: str) -> None:
     for mode in ("ask", "auto"):
         verdict = touch(world.gate(mode, allow=("*", "edit:**", "edit:/**", "write:~/**")), "write", path)
-        assert verdict.decision == "ask" and "protected" in verdict.why
+        assert verdict.decision == "ask" and "protected" in verdict.reason
     assert touch(world.gate("plan"), "write", path).decision == "deny"
     assert touch(world.gate("trust"), "write", path).decision == "allow"
     assert world.gate().rule_for("edit", "write", path, [("write", path)]) == ""
@@ -116,12 +116,12 @@ def test_keys_and_cru_s_home_are_asked_about_for_reading_too(tmp_path: Path, pat
         world.root = root
         for mode in ("ask", "auto", "plan"):
             verdict = touch(world.gate(mode, allow=("*", "read", "read:**", "read:*")), "read", path)
-            assert verdict.decision == "ask" and "protected" in verdict.why
+            assert verdict.decision == "ask" and "protected" in verdict.reason
         assert touch(world.gate("trust"), "read", path).decision == "allow"
         assert touch(world.gate("auto"), "write", path).decision == "ask"
         assert touch(world.gate(allow=("read:~/.*/**", "read:~/.*")), "read", path).decision == "allow"
     world.root = world.user / "project"
-    assert "protected" in touch(world.gate(), "read", "keys/id_rsa").why
+    assert "protected" in touch(world.gate(), "read", "keys/id_rsa").reason
 
 
 def test_a_readable_folder_stays_readable_when_the_project_is_the_users_home(world: World) -> None:

@@ -18,7 +18,8 @@ from cru.shell.word_reader import DEEPEST
 PIECES = [
     *"ab \t\n;&|<>()$'\"\\`{}*?[]#!=~1é\r", "&&", "||", "|&", ";;", "$(", "$((", "))", "${", "${a:-", "$a", "$'", '$"', "<(", ">(",
     "<<E\n", "<<-'E'\n", "\nE\n", "<<<", ">>", ">|", "2>&1", "&>", "\\\n", "if ", "then ", "elif ", "else ", "; fi", "while ", "do ",
-    "; done", "for a in ", "case a in ", "esac", "{ ", "; }", "[[ ", " ]]", "(( ", "a() ", "function ", "coproc ", "coproc N ", "time ", "time -p ", "a=(", "a[1]=",
+    "; done", "for a in ", "case a in ", "esac", "{ ", "; }", "[[ ", " ]]", "(( ", "a() ", "function ", "coproc ", "coproc N ", "time ",
+    "time -p ", "a=(", "a[1]=",
 ]  # fmt: skip
 SOURCE = st.lists(st.sampled_from(PIECES), max_size=30).map("".join)
 needs_bash = pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")

@@ -55,7 +55,7 @@ class Box:
 
         def why_not_read(path: str) -> str:
             verdict = gate.judge("read", "read", path, [("read", path)])
-            return verdict.why if verdict.decision == "deny" else ""
+            return verdict.reason if verdict.decision == "deny" else ""
 
         self.services.denied_reads, self.services.why_not_read = gate.denied_reads, why_not_read
         return gate

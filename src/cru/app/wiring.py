@@ -225,11 +225,11 @@ def tool_services(bus: Bus, home: Home, store: FileContext, models: ModelPool, g
 
     def why_not_fetch(url: str) -> str:
         verdict = gate.judge("fetch", "fetch", url)
-        return verdict.why if verdict.decision == "deny" else ""
+        return verdict.reason if verdict.decision == "deny" else ""
 
     def why_not_read(path: str) -> str:
         verdict = gate.judge("read", "read", path, [("read", path)])
-        return verdict.why if verdict.decision == "deny" else ""
+        return verdict.reason if verdict.decision == "deny" else ""
 
     lent = ToolServices(store=store, home=home, send=send, fetch=fetch, todos_changed=todos_changed)
     if gate.rules():

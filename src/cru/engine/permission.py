@@ -103,7 +103,7 @@ async def decide(
     elif answer.decision == "allow" and not (verdict.decision == "ask" and verdict.explicit):
         decision = PermissionDecision(by, reason=answer.reason)
     elif verdict.decision == "allow":
-        decision = PermissionDecision("policy", reason=verdict.why)
+        decision = PermissionDecision("policy", reason=verdict.reason)
     else:
         decision = await _ask_hooks(parts, question, verdict)
     return await announce(parts, question, decision)
@@ -127,7 +127,7 @@ async def _ask_hooks(
 ) -> PermissionDecision:
     paths = tuple(path for _, path in question.paths)
     request = PermissionRequested(
-        question.name, question.kind, question.detail, question.call_id, verdict.why, dict(question.args), paths
+        question.name, question.kind, question.detail, question.call_id, verdict.reason, dict(question.args), paths
     )
     outcome = await parts.bus.dispatch(request)
     answer = outcome.answer
@@ -152,15 +152,17 @@ async def _decide_by_person(
     if question.origin == "user" and not by_hook and not verdict.explicit:
         return PermissionDecision("user", reason="the user ran it")
     if question.origin == "script":
-        return PermissionDecision("policy", FailureKind.POLICY, f"{verdict.why}; a script may not answer for a person")
+        return PermissionDecision(
+            "policy", FailureKind.POLICY, f"{verdict.reason}; a script may not answer for a person"
+        )
     rule = parts.gate.rule_for(question.name, question.kind, question.detail, question.paths)
     subject = PermissionSubject(
-        question.name, question.kind, question.detail, verdict.why, rule, _preview(parts, question)
+        question.name, question.kind, question.detail, verdict.reason, rule, _preview(parts, question)
     )
     try:
         reply = await ask_person(parts, subject)
     except TimeoutError:
-        return PermissionDecision("timeout", FailureKind.TIMEOUT, verdict.why)
+        return PermissionDecision("timeout", FailureKind.TIMEOUT, verdict.reason)
     except (CruError, OSError) as error:
         return PermissionDecision("error", FailureKind.ERROR, f"the question could not be asked: {error}")
     if reply is None:
@@ -169,7 +171,7 @@ async def _decide_by_person(
             if by_hook
             else allow_hint(question.name, rule, question.kind, verdict, parts.gate.settings_file)
         )
-        return PermissionDecision("policy", FailureKind.POLICY, f"{verdict.why}; {way}")
+        return PermissionDecision("policy", FailureKind.POLICY, f"{verdict.reason}; {way}")
     if reply.choice == "no":
         return PermissionDecision(HUMAN, FailureKind.HUMAN, reply.reason)
     try:

@@ -140,7 +140,7 @@ async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> Prepare
 async def _get_permission(parts: Parts, prepared: PreparedCall, question: PermissionQuestion) -> PreparedCall:
     verdict = permission.judge(parts, question)
     if verdict.decision == "deny":
-        refusal = PermissionDecision("policy", FailureKind.POLICY, verdict.why)
+        refusal = PermissionDecision("policy", FailureKind.POLICY, verdict.reason)
         return _refuse(prepared, await permission.announce(parts, question, refusal))
     if prepared.answer.result is not None:
         return _take_result(prepared)

@@ -23,7 +23,7 @@ NameTest: TypeAlias = Callable[[str], object]
 SearchGlob: TypeAlias = "tuple[NameTest | None, ...]"
 """The path of a file search, name by name; None is `**`."""
 
-MOST_ALTERNATIVES = 64
+ALTERNATIVES_LIMIT = 64
 
 
 class BadGlob(CruError):
@@ -161,8 +161,8 @@ def expand_braces(pattern: str) -> list[str]:
     done: list[str] = []
     left = [pattern]
     while left:
-        if len(done) + len(left) > MOST_ALTERNATIVES:
-            raise BadGlob(f"its braces stand for more than {MOST_ALTERNATIVES} patterns")
+        if len(done) + len(left) > ALTERNATIVES_LIMIT:
+            raise BadGlob(f"its braces stand for more than {ALTERNATIVES_LIMIT} patterns")
         text = left.pop()
         choice = _first_choice(text)
         if choice is None:

@@ -26,14 +26,14 @@ def open_regular(path: str | os.PathLike[str], flags: int = os.O_RDONLY, mode: i
     raise OSError("it is not a regular file")
 
 
-def read_regular(path: str | os.PathLike[str], most: int = 0) -> bytes:
-    """The whole content of a file. Raises OSError, also for what is there but is no regular file or has more than `most` bytes
+def read_regular(path: str | os.PathLike[str], limit_bytes: int = 0) -> bytes:
+    """The whole content of a file. Raises OSError, also for what is there but is no regular file or has more than `limit_bytes`
     (0 = any number)."""
     with open(open_regular(path), "rb", buffering=0) as file:
-        if most and os.fstat(file.fileno()).st_size > most:
+        if limit_bytes and os.fstat(file.fileno()).st_size > limit_bytes:
             from errno import EFBIG
 
-            raise OSError(EFBIG, f"it is larger than {most >> 20} MiB", os.fspath(path))
+            raise OSError(EFBIG, f"it is larger than {limit_bytes >> 20} MiB", os.fspath(path))
         return file.readall()
 
 

@@ -37,13 +37,13 @@ class Verdict(Struct, frozen=True):
     """What the gate decides about a call.
 
     decision: allow, ask or deny
-    why: worded for the model, names who decided
+    reason: worded for the model, names who decided
     rule: the text of the rule that decided
     explicit: a rule that somebody wrote has decided, so an ask beats the Allow of a hook
     """
 
     decision: Decision
-    why: str
+    reason: str
     rule: str = ""
     explicit: bool = False
 
@@ -99,8 +99,8 @@ class Gate:
             return Verdict("deny", f"not a path ({error})")
         rule = self._first_hit(self._deny, call)
         if rule is not None:
-            why = f"the rule `{rule.text}` in [permissions] deny of {rule.source}"
-            return Verdict("deny", why, rule.text, explicit=True)
+            reason = f"the rule `{rule.text}` in [permissions] deny of {rule.source}"
+            return Verdict("deny", reason, rule.text, explicit=True)
         place = self._judge_places(call) if call.paths and self._mode != "trust" else None
         table = decide(self._mode, kind)
         if table == "deny":
@@ -109,8 +109,8 @@ class Gate:
             return place
         rule = self._first_hit(self._ask, call)
         if rule is not None:
-            why = f"the rule `{rule.text}` in [permissions] ask of {rule.source} wants a question"
-            return Verdict("ask", why, rule.text, explicit=True)
+            reason = f"the rule `{rule.text}` in [permissions] ask of {rule.source} wants a question"
+            return Verdict("ask", reason, rule.text, explicit=True)
         if place is not None:
             return place
         return self._judge_by_mode(call, table)

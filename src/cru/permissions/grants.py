@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from cru.config.layers import SettingsProblem
-    from cru.permissions.json_file import GrantFile
     from cru.permissions.rules import Rule
+    from cru.permissions.stored import GrantFile
 
 Scope = Literal["session", "project", "always"]
 
@@ -33,9 +33,9 @@ class Grants:
         if self._stored is None:
             if not self._path.exists():  # the usual case; nothing is imported for it
                 return tuple(self._session)
-            from cru.permissions.json_file import GrantFile, load_json
+            from cru.permissions.stored import GrantFile, load_stored
 
-            file, problem = load_json(self._path, GrantFile)
+            file, problem = load_stored(self._path, GrantFile)
             self._keep_rules(file, problem)
         return (*self._session, *(self._stored or ()))
 
@@ -60,9 +60,9 @@ class Grants:
         return True
 
     def _change(self, change: Callable[[GrantFile], GrantFile]) -> None:
-        from cru.permissions.json_file import GrantFile, update_json
+        from cru.permissions.stored import GrantFile, update_stored
 
-        file, problem = update_json(self._path, GrantFile, change)
+        file, problem = update_stored(self._path, GrantFile, change)
         self._keep_rules(file, problem)
 
     def _keep_rules(self, file: GrantFile, problem: SettingsProblem | None) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from cru.permissions import NotStored
-from cru.permissions.json_file import HookJudgement, TrustFile, load_json, update_json
+from cru.permissions.stored import HookJudgement, TrustFile, load_stored, update_stored
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -44,25 +44,25 @@ class TrustStore:
         return self._digest_of(path) is not None
 
     def trust(self, path: Path, content: bytes | str | None = None) -> None:
-        """Accept a file with the content that the person has seen. Raises NotStored if it cannot be read or noted."""
+        """Accept a file with the content that the person has snapshot. Raises NotStored if it cannot be read or noted."""
         try:
             digest = _digest(path.read_bytes() if content is None else content)
         except OSError as error:
             raise NotStored(f"{path} cannot be read: {error.strerror}") from error
-        update_json(self._path, TrustFile, lambda old: replace(old, files={**old.files, _key(path): digest}))
+        update_stored(self._path, TrustFile, lambda old: replace(old, files={**old.files, _key(path): digest}))
 
-    def trust_folder(self, seen: Snapshot) -> None:
+    def trust_folder(self, snapshot: Snapshot) -> None:
         """Accept a folder as the person has seen it, and keep the copy. Raises NotStored."""
         import shutil
 
-        listing = seen.listing
-        copy = self._copy_path(seen.folder, _digest(listing))
+        listing = snapshot.listing
+        copy = self._copy_path(snapshot.folder, _digest(listing))
         try:
             shutil.rmtree(copy.parent, ignore_errors=True)  # copies of what was accepted before
-            seen.copy_to(copy)
+            snapshot.copy_to(copy)
         except OSError as error:
             raise NotStored(f"{copy} cannot be written: {error.strerror}", "check the folder's permissions") from error
-        self.trust(seen.folder, listing)
+        self.trust(snapshot.folder, listing)
 
     def trusted_copy(self, folder: Path, inside: Path) -> Path | None:
         """The copy of a folder that is still as it was accepted, None if it is not. Raises NotAccepted if it cannot be judged."""
@@ -81,7 +81,7 @@ class TrustStore:
         key = _key(path)
         if not self.is_known(path):
             return False
-        update_json(
+        update_stored(
             self._path, TrustFile, lambda old: replace(old, files={k: v for k, v in old.files.items() if k != key})
         )
         shutil.rmtree(self._copy_path(path, "").parent, ignore_errors=True)
@@ -111,14 +111,14 @@ class TrustStore:
                 },
             )
 
-        update_json(self._path, TrustFile, with_judgements)
+        update_stored(self._path, TrustFile, with_judgements)
 
     def forget_hooks(self, root: Path) -> int:
         """Forget what was decided about the hooks of a project; how many hooks that were. Raises NotStored."""
         inside = _key(root).rstrip(os.sep) + os.sep
         forgotten = {key: entry for key, entry in self.hook_judgements().items() if entry.file.startswith(inside)}
         if forgotten:
-            update_json(
+            update_stored(
                 self._path,
                 TrustFile,
                 lambda old: replace(old, hooks={k: v for k, v in old.hooks.items() if k not in forgotten}),
@@ -129,7 +129,7 @@ class TrustStore:
         return self._load().files.get(_key(path))
 
     def _load(self) -> TrustFile:
-        known, problem = load_json(self._path, TrustFile)
+        known, problem = load_stored(self._path, TrustFile)
         if problem is not None:
             self.problems.append(problem)
         return known

@@ -169,12 +169,12 @@ def _with_crlf(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\n", "\r\n")
 
 
-def _line_numbers(text: str, old: str, most: int = 10) -> str:
+def _line_numbers(text: str, old: str, limit: int = 10) -> str:
     """The numbers of the lines where it begins."""
     numbers: list[str] = []
     at, line, last = text.find(old), 1, 0
     while at >= 0:
-        if len(numbers) == most:
+        if len(numbers) == limit:
             numbers.append("…")
             break
         line += text.count("\n", last, at)

@@ -106,8 +106,8 @@ async def _search(job: SearchJob, running: ToolContext, hidden: _HiddenFiles) ->
     """How it ended, and the lines in the order in which they are shown."""
     late = monotonic() + SECONDS
 
-    async def run(argv: list[str], most: int, stdin: bytes = b"") -> ProcessResult:
-        capture = TextCapture(limit=most, errors="surrogateescape", ends_at_limit=True)
+    async def run(argv: list[str], limit: int, stdin: bytes = b"") -> ProcessResult:
+        capture = TextCapture(limit=limit, errors="surrogateescape", ends_at_limit=True)
         return _check_pattern(await run_command(argv, running, late - monotonic(), capture, stdin))
 
     program = find_program("rg", running.env.get("PATH", ""))

@@ -13,7 +13,7 @@ from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import Dialect
 from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks, MissingHook
 from cru.extensions.hooks.trust.fingerprint import key_of
-from cru.permissions.json_file import HookJudgement
+from cru.permissions.stored import HookJudgement
 
 REPLACED = "accepted earlier, its entry changed since"
 PRESENT = (Activation.ACTIVE, Activation.UNTRUSTED, Activation.REFUSED)

@@ -11,7 +11,7 @@ from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.status import REVIEW, MissingHook
 from cru.extensions.hooks.trust.files import LookupBudget, stat
 from cru.extensions.hooks.trust.fingerprint import Fingerprint, definition, key_of, relative, take_fingerprint
-from cru.permissions.json_file import HookJudgement
+from cru.permissions.stored import HookJudgement
 from cru.permissions.trust import TrustStore
 
 NOT_RUN = f"so the hook does not run ({REVIEW})"

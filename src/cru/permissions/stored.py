@@ -1,4 +1,4 @@
-"""Small JSON files in the home folder: read leniently, changed under a lock, replaced whole, mode 0600, never dropped."""
+"""What permissions keep in the home folder: grants.json and trust.json. They are read leniently and never dropped."""
 
 from __future__ import annotations
 
@@ -65,47 +65,44 @@ class TrustFile(Versioned, frozen=True):
 T = TypeVar("T", bound=Versioned)
 
 
-def load_json(path: Path, kind: type[T]) -> tuple[T, SettingsProblem | None]:
+def load_stored(path: Path, kind: type[T]) -> tuple[T, SettingsProblem | None]:
     """The file's content, or an empty one if it is missing. A file that cannot be understood is kept beside, as
     `NAME.corrupt-N`, and reported; one that cannot be read, or is of a newer version, is reported and left alone."""
+    from cru.files.json_file import DamagedFile, load_json
+
+    def decode(content: bytes) -> T | int:
+        version = msgspec.json.decode(content, type=Versioned).version
+        return version if version > VERSION else msgspec.json.decode(content, type=kind)
+
     try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        return kind(), None
+        value = load_json(path, decode)
+    except DamagedFile as damaged:
+        hint = f"{damaged.notice}; its permissions do not count"
+        return kind(), SettingsProblem(f"not understood: {damaged.reason}", str(path), hint)
     except OSError as error:
         return kind(), SettingsProblem(f"cannot be read: {error.strerror}", str(path), "its permissions do not count")
-    try:
-        version = msgspec.json.decode(data, type=Versioned).version
-        if version > VERSION:
-            hint = "update cru; until then its permissions do not count"
-            return kind(), SettingsProblem(f"written by a newer version ({version})", str(path), hint)
-        return msgspec.json.decode(data, type=kind), None
-    except msgspec.MsgspecError as error:
-        return kind(), _keep_aside(path, str(error))
+    if isinstance(value, int):
+        hint = "update cru; until then its permissions do not count"
+        return kind(), SettingsProblem(f"written by a newer version ({value})", str(path), hint)
+    return value or kind(), None
 
 
-def _keep_aside(path: Path, reason: str) -> SettingsProblem:
-    from cru.files.atomic import set_aside
-
-    try:
-        aside = set_aside(path, "corrupt")
-    except OSError as error:
-        return SettingsProblem(f"not understood: {reason}; cannot be kept aside: {error.strerror}", str(path))
-    return SettingsProblem(f"not understood: {reason}", str(path), f"kept as {aside}; its permissions do not count")
-
-
-def update_json(path: Path, kind: type[T], change: Callable[[T], T]) -> tuple[T, SettingsProblem | None]:
+def update_stored(path: Path, kind: type[T], change: Callable[[T], T]) -> tuple[T, SettingsProblem | None]:
     """Read, change and replace the file under a lock. Raises NotStored if it cannot be written or must not be."""
-    from cru.files.atomic import file_lock, replace_file
+    from cru.files.json_file import update_json
+
+    value, problem = kind(), None
+
+    def apply() -> bytes:
+        nonlocal value, problem
+        value, problem = load_stored(path, kind)
+        if problem is not None and path.exists():
+            raise NotStored(f"{path}: {problem.message}", problem.hint)
+        value = change(value)
+        return msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n"
 
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with file_lock(path):
-            value, problem = load_json(path, kind)
-            if problem is not None and path.exists():
-                raise NotStored(f"{path}: {problem.message}", problem.hint)
-            value = change(value)
-            replace_file(path, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+        update_json(path, apply)
     except OSError as error:
         raise NotStored(f"{path} cannot be written: {error.strerror}", "check the folder's permissions") from error
     return value, problem
