@@ -30,7 +30,8 @@ class Fault(Struct, frozen=True, omit_defaults=True):
     kill: the process dies before this step (from 1 on)
     fail: this step raises `errno`
     lasting: so do all later ones
-    kinds: only steps of these kinds do; empty: all
+    kinds: only steps of these kinds count; empty: all
+    path: only steps on files whose path ends so count
     """
 
     kill: int = 0
@@ -38,6 +39,7 @@ class Fault(Struct, frozen=True, omit_defaults=True):
     errno: int = 0
     lasting: bool = False
     kinds: tuple[str, ...] = ()
+    path: str = ""
 
 
 class Change(Struct, frozen=True):

@@ -43,11 +43,12 @@ def inside(path: Any, dir_fd: int | None = None) -> str | None:
 def step(op: str, path: str, **details: Any) -> None:
     """One step: it is recorded, unless it fails or kills."""
     global count
-    count += 1
-    if count == plan.get("kill"):
+    counts = op in (plan.get("kinds") or (op,)) and path.endswith(plan.get("path", ""))
+    count += counts
+    if counts and count == plan.get("kill"):
         os.kill(os.getpid(), 9)
-    number, kinds = plan.get("fail", 0), plan.get("kinds") or (op,)
-    if number and (count == number or (plan.get("lasting") and count > number)) and op in kinds:
+    number = plan.get("fail", 0)
+    if counts and number and (count == number or (plan.get("lasting") and count > number)):
         real["write"](record, (json.dumps({"op": op, "path": path, "failed": True}) + "\n").encode())
         raise OSError(plan["errno"], os.strerror(plan["errno"]), os.path.join(root, path))
     real["write"](record, (json.dumps({"op": op, "path": path, **details}) + "\n").encode())

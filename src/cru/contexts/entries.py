@@ -53,6 +53,7 @@ class _EntryLine(Struct, frozen=True, omit_defaults=True):
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Entry)
+LOG, ARCHIVE = "context.jsonl", "transcript_archive.jsonl"
 TORN = "the last line is incomplete (a run was killed while writing?); it is skipped and left in place"
 BROKEN = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
@@ -119,7 +120,7 @@ def decode(line: bytes) -> Entry:
         return msgspec.convert({k: v for k, v in raw.items() if v is not None}, Entry, strict=False)
 
 
-def decode_lines(data: bytes, first_line: int, file: str = "context.jsonl") -> tuple[list[Entry], list[LogProblem]]:
+def decode_lines(data: bytes, first_line: int, file: str = LOG) -> tuple[list[Entry], list[LogProblem]]:
     """Every entry of `data`, whose first line has the number `first_line`, and a problem for each line that is none."""
     try:
         whole = _decoder.decode_lines(data)  # five times as fast; right if every line is one entry

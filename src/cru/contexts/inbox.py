@@ -1,4 +1,8 @@
-"""Messages from other contexts and programs: `inbox.jsonl`, guarded by an exclusive flock on `.inbox.lock` (chibi's protocol)."""
+"""Messages from other contexts and programs: `inbox.jsonl`, guarded by an exclusive flock on `.inbox.lock` (chibi's protocol).
+
+Each is taken once, whatever kills the run that takes it: a mark with an id is put behind the messages, the log says in the same entry
+what was said and which mark it was, and then the inbox is emptied. What stands before a mark that the log knows was taken.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +17,9 @@ import msgspec
 from msgspec import Struct, field
 
 from cru.contexts import ContextHeld, read_if_exists, write_error, write_errors
-from cru.contexts.entries import BROKEN, LogProblem, new_id, now, short_error
+from cru.contexts.entries import ARCHIVE, BROKEN, LOG, LogProblem, new_id, now, short_error
 from cru.files.regular import PRIVATE, append_lines, open_regular
+from cru.values.messages import RESOLVED
 
 INBOX, REJECTED, GUARD = "inbox.jsonl", "inbox.rejected.jsonl", ".inbox.lock"
 PATIENCE = 10.0
@@ -39,13 +44,15 @@ class InboxMessage(Struct, frozen=True):
 
 
 class _ForeignMessage(Struct, frozen=True):
-    """A message as other programs write it: only its content is required."""
+    """A message as other programs write it: only its content is required. `taken`: it is a mark; other programs read it as an empty
+    message."""
 
     content: str
     from_: str | None = field(name="from", default=None)
     to: str | None = None
     id: str | None = None
     timestamp: float | None = None
+    taken: bool = False
 
 
 _decoder = msgspec.json.Decoder(_ForeignMessage)
@@ -57,7 +64,7 @@ def make_message(sender: str, to: str, content: str) -> InboxMessage:
 
 
 def deliver(folder: Path, letter: InboxMessage) -> None:
-    """Append to the inbox of the context in `folder`, which is created. Raises StoreUnwritable."""
+    """Append to the inbox of the context in `folder`, which is created; the message survives a power cut. Raises StoreUnwritable."""
     line = {"id": letter.id or new_id(), "timestamp": letter.timestamp or now(), "from": letter.from_, "to": letter.to}
     try:
         data = msgspec.json.encode({**line, "content": letter.content})
@@ -68,56 +75,81 @@ def deliver(folder: Path, letter: InboxMessage) -> None:
     guard = _lock_inbox(folder)
     try:
         with write_errors(folder / INBOX):
-            append_lines(folder / INBOX, data + b"\n")
+            append_lines(folder / INBOX, data + b"\n", sync=True)
     finally:
         os.close(guard)
 
 
 def read_inbox(folder: Path) -> tuple[list[InboxMessage], list[LogProblem]]:
     """What lies in the inbox now; nothing is locked or changed."""
-    messages, problems, _ = _read(folder / INBOX)
+    messages, problems, _ = _read(folder)
     return messages, problems
 
 
 class InboxReading:
     """`with` it to get the messages; writers wait meanwhile. A clean exit empties the inbox, and lines that were no messages
     are then in `inbox.rejected.jsonl`; after an exception everything stays. `problems` names these lines as soon as the block
-    begins; `report` is given them too."""
+    begins; `report` is given them too.
 
-    def __init__(self, folder: Path, report: Callable[[Iterable[LogProblem]], object] = tuple) -> None:
+    taking: the id that the log must have once the messages are in it, "" if there are none
+    sync: makes the log survive a power cut
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        report: Callable[[Iterable[LogProblem]], object] = tuple,
+        sync: Callable[[], object] = lambda: None,
+    ) -> None:
         self._folder = folder
         self._report = report
+        self._sync = sync
         self._guard_fd = -1
-        self._read_any = False
         self._rejected = b""
         self.problems: tuple[LogProblem, ...] = ()
+        self.taking = ""
 
     def __enter__(self) -> list[InboxMessage]:
-        self._read_any, self._rejected, self.problems = False, b"", ()
+        self._rejected, self.problems, self.taking = b"", (), ""
         if not self._has_content():
             return []
-        if (self._folder / INBOX).is_symlink():  # it could not be emptied
-            raise write_error(self._folder / INBOX, OSError(errno.ELOOP, os.strerror(errno.ELOOP)))
+        path = self._folder / INBOX
+        if path.is_symlink():  # it could not be emptied
+            raise write_error(path, OSError(errno.ELOOP, os.strerror(errno.ELOOP)))
         self._guard_fd = _lock_inbox(self._folder)
         try:
-            messages, problems, self._rejected = _read(self._folder / INBOX)
+            messages, problems, self._rejected = _read(self._folder)
+            if messages:
+                self._mark(path)
         except BaseException:
             self._release()
             raise
-        self._read_any, self.problems = bool(messages), tuple(problems)
+        self.problems = tuple(problems)
         self._report(problems)
         return messages
 
     def __exit__(self, kind: object, *_: object) -> None:
         try:
-            if kind is None and self._rejected:
-                with write_errors(self._folder / REJECTED):
-                    append_lines(self._folder / REJECTED, self._rejected)
-            if kind is None and (self._read_any or self._rejected):
-                with write_errors(self._folder / INBOX):
-                    _empty(self._folder / INBOX)
+            if kind is None and self._guard_fd >= 0:
+                self._empty()
         finally:
             self._release()
+
+    def _mark(self, path: Path) -> None:
+        taking = new_id()
+        mark = {"id": taking, "timestamp": now(), "from": "cru", "to": self._folder.name, "content": "", "taken": True}
+        with write_errors(path):
+            append_lines(path, msgspec.json.encode(mark) + b"\n", sync=True)
+        self.taking = taking
+
+    def _empty(self) -> None:
+        if self._rejected:
+            with write_errors(self._folder / REJECTED):
+                append_lines(self._folder / REJECTED, self._rejected, sync=True)
+        if self.taking:
+            self._sync()
+        with write_errors(self._folder / INBOX):
+            _truncate(self._folder / INBOX)
 
     def _has_content(self) -> bool:
         try:
@@ -138,26 +170,37 @@ def one_line(name: str) -> str:
     return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"
 
 
-def _read(path: Path) -> tuple[list[InboxMessage], list[LogProblem], bytes]:
-    """The messages, what is wrong, and the lines that are no messages. Raises StoreUnreadable."""
-    return _parse(read_if_exists(path) or b"")
-
-
-def _parse(data: bytes) -> tuple[list[InboxMessage], list[LogProblem], bytes]:
+def _read(folder: Path) -> tuple[list[InboxMessage], list[LogProblem], bytes]:
+    """The messages that nobody took, what is wrong, and the lines that are no messages. Raises StoreUnreadable."""
     messages: list[InboxMessage] = []
     problems: list[LogProblem] = []
     rejected: list[bytes] = []
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if not line or line.isspace():
+    for number, text in enumerate((read_if_exists(folder / INBOX) or b"").split(b"\n"), 1):
+        if not text or text.isspace():
             continue
         try:
-            messages.append(_message(_decoder.decode(line)))
+            line = _decoder.decode(text)
+            message = _message(line)
         except (*BROKEN, OverflowError) as error:
-            shown = line[:80].decode("utf-8", "replace")
-            text = f"not a message, goes to {REJECTED}: {short_error(error)}: {shown}"
-            problems.append(LogProblem(INBOX, number, text))
-            rejected.append(line + b"\n")
+            shown = text[:80].decode("utf-8", "replace")
+            problems.append(
+                LogProblem(INBOX, number, f"not a message, goes to {REJECTED}: {short_error(error)}: {shown}")
+            )
+            rejected.append(text + b"\n")
+            continue
+        if not line.taken:
+            messages.append(message)
+        elif _was_taken(folder, message.id):
+            messages.clear()
     return messages, problems, b"".join(rejected)
+
+
+def _was_taken(folder: Path, taking: str) -> bool:
+    """Whether the log or the archive has the messages before this mark."""
+    from cru.contexts.log_tail import newest_entries
+
+    entries = (entry for name in (LOG, ARCHIVE) for entry in newest_entries(folder / name, [], taking.encode()))
+    return any(entry.entry_type == RESOLVED and entry.metadata.get("inbox") == taking for entry in entries)
 
 
 def _message(line: _ForeignMessage) -> InboxMessage:
@@ -165,7 +208,7 @@ def _message(line: _ForeignMessage) -> InboxMessage:
     return InboxMessage(sender, to, line.content, line.id or "", int(line.timestamp or 0))
 
 
-def _empty(path: Path) -> None:
+def _truncate(path: Path) -> None:
     fd = open_regular(path, os.O_WRONLY | os.O_NOFOLLOW)
     try:
         os.ftruncate(fd, 0)

@@ -34,8 +34,9 @@ def read_tail(path: Path, count: int, kinds: Collection[str]) -> LogTail:
     return LogTail(entries[::-1], problems[::-1])
 
 
-def newest_entries(path: Path, problems: list[LogProblem]) -> Iterator[Entry]:
-    """The entries of a log or an archive, the newest first. Lines that are none are added to `problems`. Raises StoreUnreadable."""
+def newest_entries(path: Path, problems: list[LogProblem], part: bytes = b"") -> Iterator[Entry]:
+    """The entries of a log or an archive, the newest first; only those in whose lines `part` stands. Lines that are none are added to
+    `problems`. Raises StoreUnreadable."""
     try:
         fd = open_regular(path)
     except FileNotFoundError:
@@ -45,7 +46,7 @@ def newest_entries(path: Path, problems: list[LogProblem]) -> Iterator[Entry]:
     try:
         end = os.fstat(fd).st_size
         for from_end, line in enumerate(lines_backward(fd, end)):
-            if not line or line.isspace():
+            if part not in line or not line or line.isspace():
                 continue
             try:
                 yield decode(line)

@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from cru.contexts import ContextError, ContextSettings, NoSuchContext, os_error_text, read_if_exists, write_errors
-from cru.contexts.entries import LogProblem, anchor_keeps, decode_lines, lost_lines, new_id, now, role_of, summary_of
+from cru.contexts.entries import (
+    ARCHIVE,
+    LOG,
+    LogProblem,
+    anchor_keeps,
+    decode_lines,
+    lost_lines,
+    new_id,
+    now,
+    role_of,
+    summary_of,
+)
 from cru.contexts.identity import ensure_session_id, find_context, read_meta
 from cru.contexts.inbox import InboxMessage, InboxReading, read_inbox
 from cru.contexts.lock import ContextLock, clamp_heartbeat
@@ -20,8 +31,7 @@ if TYPE_CHECKING:
     from cru.contexts.log_tail import LogTail
     from cru.contexts.presence import Presence
 
-LOG, OLD = "context.jsonl", "context.json"
-ARCHIVE, SUMMARY, TRANSCRIPT = "transcript_archive.jsonl", "summary.md", "transcript.md"
+OLD, SUMMARY, TRANSCRIPT = "context.json", "summary.md", "transcript.md"
 ANCHOR_VERSION = 1
 # Texts that only the user writes, and may keep elsewhere.
 LINKABLE = ("system_prompt.md",)
@@ -94,7 +104,8 @@ class ContextStore(Protocol):
         ...
 
     def inbox(self) -> InboxReading:
-        """`with` it to read the messages; a clean exit empties the inbox. The next refresh reports lines that were none."""
+        """`with` it to read the messages; a clean exit empties the inbox. The next refresh reports lines that were none. A resolved
+        prompt in the log that has its `taking` as metadata `inbox` is what says that they were taken."""
         ...
 
     def peek_inbox(self) -> list[InboxMessage]:
@@ -258,7 +269,7 @@ class FileContext:
         return rotate(self._log, self.folder / ARCHIVE)
 
     def inbox(self) -> InboxReading:
-        return InboxReading(self.folder, self._log.problems.extend)
+        return InboxReading(self.folder, self._log.problems.extend, self._log.sync)
 
     def peek_inbox(self) -> list[InboxMessage]:
         return read_inbox(self.folder)[0]

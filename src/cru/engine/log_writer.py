@@ -50,13 +50,15 @@ def _prompt(parts: Parts, prompt: Prompt) -> Entry:
     return msgspec.structs.replace(logged, id=f"msg-{logged.id}") if prompt.source in CONTINUATION_SOURCES else logged
 
 
-def resolved(parts: Parts, ref: str, original: str, text: str, context: Sequence[str]) -> None:
-    """What a prompt became; the text is left out if nobody changed it."""
+def resolved(parts: Parts, ref: str, original: str, text: str, context: Sequence[str], taking: str) -> None:
+    """What a prompt became; the text is left out if nobody changed it. `taking`: of the messages in it, see contexts/inbox.py."""
     metadata: dict[str, Any] = {"ref": ref}
     if text != original:
         metadata["rewritten"] = True
     if context:
         metadata["context"] = list(context)
+    if taking:
+        metadata["inbox"] = taking
     write(parts, entry(RESOLVED, text if text != original else "", metadata=metadata))
 
 

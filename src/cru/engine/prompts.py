@@ -115,9 +115,10 @@ async def receive_prompt(
     text = place_inject(answer, outcome.payload.content)
     text = "\n\n".join([*prompt.before, *_attached(text, outcome.payload.attachments), *prompt.after])
     context = (*pending.context, *context_texts(parts, answer))
-    with parts.store.inbox() as messages:
+    reading = parts.store.inbox()
+    with reading as messages:
         text = _inbox(messages) + text
-        log_writer.resolved(parts, ref, prompt.text, text, context)
+        log_writer.resolved(parts, ref, prompt.text, text, context, reading.taking)
     for problem in parts.store.new_problems():  # lines of the inbox that are no messages
         parts.bus.stream.warn(f"{parts.store.folder / problem.file}:{problem.line}: {problem.message}")
     pending.context.clear()

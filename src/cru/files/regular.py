@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from contextlib import suppress
 
 PRIVATE = 0o600
 # Nothing that cru appends to by itself may lie elsewhere: whoever can make a link in the folder must not choose what is written to.
@@ -54,14 +55,29 @@ def write_all(fd: int, data: bytes) -> None:
 
 
 def append_lines(path: str | os.PathLike[str], data: bytes, *, sync: bool = False) -> None:
-    """Append whole lines; they start on a fresh line even if the file ends in a torn one. Raises OSError, for a link, too."""
+    """Append whole lines; they start on a fresh line even if the file ends in a torn one. Raises OSError, for a link, too.
+
+    sync: they survive a power cut, and after an error nothing of them is there; for a file that nobody else writes to meanwhile
+    """
     fd = open_regular(path, APPENDING)
     try:
-        write_all(fd, missing_newline(fd) + data)
         if sync:
-            os.fsync(fd)
+            _append_synced(fd, data)
+        else:
+            write_all(fd, missing_newline(fd) + data)
     finally:
         os.close(fd)
+
+
+def _append_synced(fd: int, data: bytes) -> None:
+    size = os.fstat(fd).st_size
+    try:
+        write_all(fd, missing_newline(fd) + data)
+        os.fsync(fd)
+    except OSError:
+        with suppress(OSError):  # the first error says more
+            os.ftruncate(fd, size)
+        raise
 
 
 def missing_newline(fd: int) -> bytes:
