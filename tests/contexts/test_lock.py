@@ -310,3 +310,40 @@ def test_a_context_renamed_before_the_folder_is_opened_is_not_taken_for_its_name
         with lock:
             pass
     assert "cru -C table" in caught.value.hint
+
+
+@pytest.mark.parametrize("ahead", [46, 3600, 10**9])
+def test_a_lock_with_a_time_that_is_yet_to_come_blocks_nobody(tmp_path: Path, ahead: int) -> None:
+    context, home = fresh(tmp_path), Home(tmp_path / "home")
+    (context.folder / ".lock").write_text(str(now() + ahead))
+    assert home.status("desk") == "stale"
+    with context.lock("mine"):
+        assert abs(int((context.folder / ".lock").read_text()) - now()) <= 1
+
+
+def test_a_clock_that_is_a_little_ahead_is_no_reason_to_take_a_live_lock(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    (context.folder / ".lock").write_text(str(now() + 20))
+    with pytest.raises(ContextHeld):
+        with context.lock("mine"):
+            pass
+
+
+def test_a_process_that_is_dead_is_not_named_to_be_ended(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    with start("", "") as dead:
+        dead.communicate(timeout=10)
+    owner = {"pid": dead.pid, "host": os.uname().nodename, "command": "cru hello", "since": now()}
+    fd = os.open(context.folder, os.O_RDONLY)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX)  # a live one has it, which has not signed yet
+        (context.folder / ".lock").write_text(str(now()))
+        (context.folder / ".lock.json").write_bytes(msgspec.json.encode(owner))
+        with pytest.raises(ContextHeld) as caught:
+            with context.lock("mine"):
+                pass
+    finally:
+        os.close(fd)
+    assert str(dead.pid) not in str(caught.value) and "in use by another process" in caught.value.message
+    with context.lock("mine"):
+        assert context.is_held

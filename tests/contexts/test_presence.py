@@ -81,3 +81,17 @@ def test_a_seat_that_cannot_be_taken_is_a_problem_and_no_error(tmp_path: Path) -
     assert [problem.file for problem in context.refresh()] == [".seat"]
     assert (tmp_path / "outside").read_text() == "mine"
     context.close()
+
+
+def test_a_process_that_has_left_is_not_named_to_be_ended(tmp_path: Path) -> None:
+    context, home = fresh(tmp_path), Home(tmp_path / "home")
+    stays = again(context)
+    stays.attend("cru chat in desk")
+    with start(_SIT, context.folder) as child:
+        assert child.stdout and child.stdout.readline() == "sits\n"
+        child.communicate("", timeout=10)
+    with pytest.raises(ContextHeld) as caught:
+        home.delete("desk")
+    assert str(child.pid) not in str(caught.value) and "open in another process" in caught.value.message
+    stays.close()
+    assert home.delete("desk")

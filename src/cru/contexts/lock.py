@@ -82,6 +82,11 @@ class LockOwner(Struct, frozen=True):
     def is_of_this_host(self) -> bool:
         return self.host == os.uname().nodename
 
+    @property
+    def is_dead(self) -> bool:
+        """Whether the process is gone for certain; of another host's nobody knows."""
+        return self.is_of_this_host and not _is_alive(self.pid)
+
 
 class LockState(Struct, frozen=True):
     """What the two lock files say.
@@ -215,10 +220,10 @@ def read_lock(folder: Path, heartbeat: int) -> LockState | None:
 
 
 def is_stale(state: LockState, heartbeat: int) -> bool:
-    """chibi's rule by the clock; and a process of this host that is gone."""
-    if state.last_beat is None or now() - state.last_beat > heartbeat * 3 // 2:
+    """chibi's rule by the clock, which may have been ahead when the lock was taken; and a process of this host that is gone."""
+    if state.last_beat is None or abs(now() - state.last_beat) > heartbeat * 3 // 2:
         return True
-    return state.owner is not None and state.owner.is_of_this_host and not _is_alive(state.owner.pid)
+    return state.owner is not None and state.owner.is_dead
 
 
 def _is_abandoned(state: LockState | None, heartbeat: int) -> bool:
@@ -277,11 +282,11 @@ def _gone_error(folder: Path) -> NoSuchContext:
 def _held_error(folder: Path, heartbeat: int) -> ContextHeld:
     for _ in range(5):  # the holder may be about to sign
         state = read_lock(folder, heartbeat)
-        if state is not None and state.owner is not None:
+        if state is not None and state.owner is not None and not state.owner.is_dead:
             break
         time.sleep(0.004)
     name = folder.name
-    if state is None:
+    if state is None or (state.owner is not None and state.owner.is_dead):
         return ContextHeld(f"context '{name}' is in use by another process", _HINT.format(end="end that process, "))
     if state.owner is None:
         text = f"context '{name}' is in use by another program: {folder / LOCK} was refreshed at {format_time(state.last_beat)}"

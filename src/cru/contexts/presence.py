@@ -59,9 +59,12 @@ def refuse_if_attended(folder: Path) -> None:
         os.close(fd)
     try:
         owner = msgspec.json.decode(read_regular(path), type=LockOwner)
+    except (OSError, msgspec.DecodeError):
+        owner = None
+    if owner is not None and not owner.is_dead:
         text = f"process {owner.pid} on {owner.host} ({owner.command}) since {format_time(owner.since)}"
         hint = f"end it (Ctrl-D in a chat, or `kill {owner.pid}`), then try again"
-    except (OSError, msgspec.DecodeError):
+    else:  # who sat down last has left
         text, hint = "another process", "leave the chats in this context, then try again"
     raise ContextHeld(f"context '{folder.name}' is open in {text}: it is not removed", hint)
 
