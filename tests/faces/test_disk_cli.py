@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.kit import Call, HomeDir, Received, Reply, Step, cru, pty, server
+from tests.kit.faults import Fault, run_with
 
 PAST, LATER = 1_000_000_000, "2100-01-31T12:00:00Z"
 
@@ -166,3 +167,43 @@ def test_a_path_with_a_nul_is_refused_and_the_last_line_says_so(home: HomeDir, w
     assert run.code == 2 and "Traceback" not in run.err
     last = msgspec.json.decode(run.err.splitlines()[-1])
     assert last["type"] == "done" and last["code"] == "invalid_input" and "NUL" in last["message"]
+
+
+# what kills left --------------------------------------------------------------------------------------------------------------------
+
+
+def test_what_a_kill_left_of_a_removal_goes_with_the_next_run(home: HomeDir) -> None:
+    assert cru("-C", "gone", "-y", "text", home=home).code == 0
+    killed = run_with(Fault(kill=1, kinds=("rmdir",)), "-D", "gone", home=home)
+    left = [path.name for path in home.context().parent.iterdir() if path.name.startswith(".deleted-")]
+    assert killed.done.code == -9 and len(left) == 1
+    assert cru("-L", home=home).err == ""
+    assert not [path for path in home.context().parent.iterdir() if path.name.startswith(".deleted-")]
+
+
+def test_a_torn_line_of_the_log_is_told_once(home: HomeDir) -> None:
+    with server([Reply("one"), Reply("two")]) as model:
+        home.configure(url=model.url)
+        assert cru("first", home=home).code == 0
+        with (home.context() / "context.jsonl").open("ab") as file:
+            file.write(b'{"torn')
+        told = cru("-g", "1", home=home)
+        assert "context.jsonl:5: the last line is incomplete" in told.err and told.out == "[DEFAULT]: one\n"
+        second = cru("second", home=home)
+        assert (second.code, second.out, second.err) == (0, "two\n", "")
+    for words in (("-g", "2"), ("-g", "0"), ("-g", "-2"), ("-l",)):
+        assert cru(*words, home=home).err == "", words
+    with (home.context() / "context.jsonl").open("ab") as file:
+        file.write(b"another one\n")
+    assert ":10: not an entry, skipped" in cru("-g", "0", home=home).err
+    assert cru("-g", "0", home=home).err == ""
+
+
+def test_a_torn_line_of_the_trace_is_told_once(home: HomeDir) -> None:
+    with server([Reply("one")]) as model:
+        home.configure(url=model.url)
+        assert cru("first", home=home).code == 0
+    with (home.context() / "trace.jsonl").open("ab") as file:
+        file.write(b'{"k": "torn')
+    assert "(skipped)" in cru("trace", home=home).err
+    assert cru("trace", home=home).err == ""

@@ -244,10 +244,20 @@ class Home:
         else:
             folder.rename(self._contexts / f"{DELETED}{os.urandom(4).hex()}")
 
+    def clear_remains(self) -> None:
+        """Delete what a kill left of a removal; what could not be cleared away is then in `failed_removals`."""
+        try:
+            names = os.listdir(self._contexts)
+        except OSError:
+            return  # there is none yet; what cannot be listed is told by who needs it
+        if any(name.startswith(DELETED) for name in names):
+            self._sweep()
+
     def _sweep(self) -> None:
         """Delete what `_remove` took away, and what a kill left of an earlier removal."""
         import shutil
 
+        self.failed_removals = []
         for path in self._contexts.glob(f"{DELETED}*"):
             try:
                 if path.is_symlink():

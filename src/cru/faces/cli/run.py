@@ -45,7 +45,7 @@ def run(parsed: Parsed) -> int:
         say(f"cru: the prompt is not sent ({_silencer(parsed)})")
     text, warning = ("", "") if quiet or parsed.has("resume") else read_prompt(parsed.words)
     name = context_name(parsed, home)
-    _destroy_due(parsed, home, name)
+    _clear_away(parsed, home, name)
     results = _carry_out(parsed, home, name)
     if warning:
         say(f"cru: {warning}")
@@ -120,16 +120,19 @@ def _check(parsed: Parsed) -> None:
         raise UsageProblem("--resume takes no --attach", "run `cru --resume`, then ask with the file")
 
 
-def _destroy_due(parsed: Parsed, home: Home, name: str) -> None:
-    """Contexts that were to destroy themselves by now go, but for those that this run has to do with."""
-    if not home.expiring:
-        return
-    from cru.contexts.expiry import destroy_due
+def _clear_away(parsed: Parsed, home: Home, name: str) -> None:
+    """What a kill left of a removed context goes, and contexts that were to destroy themselves by now, but for those that this run has to
+    do with."""
+    home.clear_remains()
+    sentences = home.failed_removals
+    if home.expiring:
+        from cru.contexts.expiry import destroy_due
 
-    kept = {name, *(value for _, values in parsed.flags for value in values)}
-    if "-" in kept and home.previous:
-        kept.add(home.previous)
-    for text in destroy_due(home, kept):
+        kept = {name, *(value for _, values in parsed.flags for value in values)}
+        if "-" in kept and home.previous:
+            kept.add(home.previous)
+        sentences = destroy_due(home, kept)
+    for text in sentences:
         say(f"cru: {text}")
 
 
