@@ -11,14 +11,21 @@ from cru.contexts.home import Home
 from cru.faces.cli.console import ExitStatus, say
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import context_name, home_path, overrides, require_utf8, start_of, working_directory
+from cru.files.regular import read_regular
+from cru.models.providers import KEY_VARIABLES
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from msgspec import Struct
 
     from cru.events.payloads import Attachment
 
 # Operations that only say how this run works: a chat may follow them.
 RUN_OPTION_FLAGS = ("-C", "-U")
+
+
+LOCAL_MODELS = (b"scripted:", b"local:", b"ollama:", b"lmstudio:")
 
 
 class FlagResults(NamedTuple):
@@ -41,6 +48,10 @@ def run(parsed: Parsed) -> int:
     quiet = _is_quiet(parsed)
     _check(parsed)
     home = Home(home_path(parsed))
+    if not quiet and _expects_tls(home.path):
+        from cru.net.seeding import start_seeding
+
+        start_seeding()
     if quiet and parsed.words:
         say(f"cru: the prompt is not sent ({_silencer(parsed)})")
     text, warning = ("", "") if quiet or parsed.has("resume") else read_prompt(parsed.words)
@@ -61,6 +72,18 @@ def run(parsed: Parsed) -> int:
     if quiet or any(flag.short not in RUN_OPTION_FLAGS for flag, _ in parsed.operations()):
         return _farewell(parsed, results.code)
     return _chat(parsed, results.name)
+
+
+def _expects_tls(home: Path) -> bool:
+    """Whether the model is asked over https: a guess from the text of the settings, before anything that reads them is loaded. A wrong one
+    costs only time."""
+    try:
+        text = read_regular(home / "config.toml")
+    except OSError:
+        text = b""
+    if b"base_url" in text:
+        return b"https://" in text
+    return any(name in os.environ for name in KEY_VARIABLES) and not any(word in text for word in LOCAL_MODELS)
 
 
 def read_prompt(words: Sequence[str]) -> tuple[str, str]:
