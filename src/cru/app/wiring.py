@@ -12,7 +12,7 @@ import msgspec
 from cru.app.start import FaceSettings, Start, hooks_where, plugin_places, user_home
 from cru.bundled import BASE, COMPACTION, GUIDES
 from cru.config.layers import Layer, Settings
-from cru.contexts import ContextSettings
+from cru.contexts import ContextSettings, read_error
 from cru.contexts.entries import new_id
 from cru.contexts.home import Home
 from cru.contexts.line_file import LineFile, make_redactor
@@ -30,6 +30,7 @@ from cru.extensions import PATH_VARIABLES, PluginSettings
 from cru.extensions.hooks import HookOptions, HookSettings, HookSetup
 from cru.extensions.hooks.watcher import HookWatcher
 from cru.extensions.packages import installed_packages
+from cru.files.regular import read_regular
 from cru.models import ModelSettings
 from cru.permissions import PermissionSettings, layer_rules
 from cru.permissions.gate import Asker, Gate
@@ -89,7 +90,7 @@ def add_plugins(parts: Parts, start: Start, settings: Settings) -> Extensions | 
 async def bind_saved_workflows(parts: Parts) -> None:
     """A workflow that is saved as running binds the model, even if no plugin could be loaded that defines it."""
     try:
-        saved = (parts.store.folder / "plugin-state.json").read_bytes()
+        saved = read_regular(parts.store.folder / "plugin-state.json")
     except FileNotFoundError:
         return
     except OSError:
@@ -267,7 +268,11 @@ def children_env(start: Start) -> dict[str, str]:
 
 
 def compaction_prompt(home: Path) -> str:
+    """The user's own, else ours. Raises StoreUnreadable."""
+    path = home / "prompts" / "compaction.md"
     try:
-        return (home / "prompts" / "compaction.md").read_text("utf-8", "replace")
+        return read_regular(path).decode("utf-8", "replace")
     except FileNotFoundError:
         return COMPACTION
+    except OSError as error:
+        raise read_error(path, error) from error

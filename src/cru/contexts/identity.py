@@ -4,6 +4,7 @@ when it is to go (see expiry.py)."""
 from __future__ import annotations
 
 from collections.abc import Mapping
+from errno import ENOENT
 from pathlib import Path
 
 import msgspec
@@ -14,6 +15,7 @@ from cru.files.atomic import create_file, replace_file, set_aside
 
 META = "context_meta.json"
 VERSION = 1
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def ensure_session_id(folder: Path) -> tuple[str, tuple[LogProblem, ...]]:
@@ -28,7 +30,7 @@ def ensure_session_id(folder: Path) -> tuple[str, tuple[LogProblem, ...]]:
         if isinstance(known, str) and known:
             return known, ()
         problems: tuple[LogProblem, ...] = ()
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         meta, problems = {}, (LogProblem(META, 0, f"not readable, a new one was made beside it: {short_error(error)}"),)
     session_id = new_id()
     new = {"created_at": now(), **meta, "session_id": session_id, "version": VERSION}
@@ -55,7 +57,7 @@ def read_meta(folder: Path) -> dict[str, object]:
     """What the file says; {} if there is none or it is broken. Raises StoreUnreadable."""
     try:
         return _read(folder / META)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return {}
 
 
@@ -84,7 +86,10 @@ def _write(path: Path, meta: dict[str, object], *, replace: bool, broken: bool) 
     if replace:
         replace_file(path, data, follow=False, keep_mode=False)
     elif not create_file(path, data, sync=False):
-        meta = _read(path)  # another process was faster
+        known = _read(path).get("session_id")  # another process was faster
+        if known is None:
+            raise FileNotFoundError(ENOENT, "it is a link to nothing, or was taken away at once")
+        return str(known)
     return str(meta["session_id"])
 
 

@@ -239,7 +239,7 @@ def _read_owner(path: Path, beat: int | None, heartbeat: int) -> LockOwner | Non
     try:
         signed = path.stat().st_mtime
         holder = msgspec.json.decode(read_regular(path), type=LockOwner)
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None
     return holder if beat is None or beat - signed <= heartbeat else None
 

@@ -59,7 +59,7 @@ def refuse_if_attended(folder: Path) -> None:
         os.close(fd)
     try:
         owner = msgspec.json.decode(read_regular(path), type=LockOwner)
-    except (OSError, msgspec.DecodeError):
+    except (OSError, msgspec.DecodeError, RecursionError):
         owner = None
     if owner is not None and not owner.is_dead:
         text = f"process {owner.pid} on {owner.host} ({owner.command}) since {format_time(owner.since)}"

@@ -292,7 +292,7 @@ def _read_note(call: ToolCall) -> str:
 
     try:
         value = msgspec.json.decode(call.arguments)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return ""
     return str(value.get("note") or "") if isinstance(value, dict) else ""
 

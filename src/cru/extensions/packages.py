@@ -49,7 +49,7 @@ def installed_packages(home: Path, path: Sequence[str] | None = None) -> tuple[P
     file = home / CACHE
     try:
         known = msgspec.json.decode(file.read_bytes(), type=PackageCache)
-    except (OSError, msgspec.MsgspecError):  # none yet, or not understood: it is made anew
+    except (OSError, msgspec.MsgspecError, RecursionError):  # none yet, or not understood: it is made anew
         known = PackageCache(())
     if known.folders == folders:
         return known.packages

@@ -143,7 +143,7 @@ class PluginTool:
         """Raises ArgumentError that names the field and why."""
         try:
             fields = msgspec.json.decode(arguments or "{}") if isinstance(arguments, str) else dict(arguments)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise ArgumentError(f"not JSON: {error}") from error
         if not isinstance(fields, dict):
             raise ArgumentError("the arguments must be an object")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from cru.files.regular import read_regular
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -34,7 +36,7 @@ def load_json(path: Path, decode: Callable[[bytes], T]) -> T | None:
     """What `decode` makes of the file, None if there is none. Raises OSError, and DamagedFile if `decode` does not understand it; it is
     then kept beside, as `NAME.corrupt-N`."""
     try:
-        content = path.read_bytes()
+        content = read_regular(path)
     except FileNotFoundError:
         return None
     try:

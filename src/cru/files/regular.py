@@ -7,6 +7,7 @@ import stat
 from contextlib import suppress
 
 PRIVATE = 0o600
+NOT_REGULAR = "it is not a regular file"
 # Nothing that cru appends to by itself may lie elsewhere: whoever can make a link in the folder must not choose what is written to.
 APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
 HARMLESS_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -24,7 +25,7 @@ def open_regular(path: str | os.PathLike[str], flags: int = os.O_RDONLY, mode: i
         from errno import EISDIR
 
         raise IsADirectoryError(EISDIR, os.strerror(EISDIR), os.fspath(path))
-    raise OSError("it is not a regular file")
+    raise OSError(NOT_REGULAR)
 
 
 def read_regular(path: str | os.PathLike[str], limit_bytes: int = 0) -> bytes:

@@ -28,7 +28,7 @@ def load(path: Path, rescue: Rescue | None = None) -> dict[str, object]:
         here.session.parts.bus.stream.warn(f"{path} is {damaged}", here.plugin.name)
         return _put_back(path, damaged, rescue) if rescue is not None else {}
     except OSError as error:
-        raise NamespaceError(f"{path} cannot be read: {error.strerror}") from error
+        raise NamespaceError(f"{path} cannot be read: {error.strerror or error}") from error
 
 
 def update(path: Path, change: Callable[[dict[str, object]], T], rescue: Rescue | None = None) -> T:

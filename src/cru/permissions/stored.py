@@ -80,7 +80,9 @@ def load_stored(path: Path, kind: type[T]) -> tuple[T, SettingsProblem | None]:
         hint = f"{damaged.notice}; its permissions do not count"
         return kind(), SettingsProblem(f"not understood: {damaged.reason}", str(path), hint)
     except OSError as error:
-        return kind(), SettingsProblem(f"cannot be read: {error.strerror}", str(path), "its permissions do not count")
+        return kind(), SettingsProblem(
+            f"cannot be read: {error.strerror or error}", str(path), "its permissions do not count"
+        )
     if isinstance(value, int):
         hint = "update cru; until then its permissions do not count"
         return kind(), SettingsProblem(f"written by a newer version ({value})", str(path), hint)

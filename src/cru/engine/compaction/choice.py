@@ -62,7 +62,7 @@ def read(answer: str, offered: Offer) -> set[int]:
 def _ids(text: str) -> list[str]:
     try:
         return [str(entry_id) for entry_id in msgspec.json.decode(text, type=list[str | int])]
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return []
 
 

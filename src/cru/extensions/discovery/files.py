@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from cru.extensions.discovery.manifest import Manifest, manifest_file, read_manifest
 from cru.extensions.errors import BadManifest
+from cru.files.regular import NOT_REGULAR
 
 Kind = Literal["lua", "python", "executable"]
 Layer = Literal["path", "user", "runtime", "project", "package", "bundled"]
@@ -119,8 +120,12 @@ def _merge(name: str, same: list[DiscoveredPlugin]) -> DiscoveredPlugin:
 
 def _read_entry(path: Path, problems: list[str]) -> DiscoveredPlugin | None:
     try:
-        if not stat.S_ISDIR(path.stat().st_mode):
+        mode = path.stat().st_mode
+        if stat.S_ISREG(mode):
             return _read_file(path, problems)
+        if not stat.S_ISDIR(mode):
+            problems.append(f"{path}: {NOT_REGULAR}")
+            return None
         if not path.parent.resolve().is_relative_to(path.resolve()):
             return _read_folder(path, problems)
         problems.append(f"{path} leads to a folder that it lies in")
@@ -134,7 +139,7 @@ def _read_file(path: Path, problems: list[str]) -> DiscoveredPlugin | None:
         return DiscoveredPlugin(path.stem, "lua", (path,), path.parent)
     if path.suffix == ".fnl":
         problems.append(f"{path}: {NOT_YET}")
-    elif os.access(path, os.X_OK) and stat.S_ISREG(path.stat().st_mode):
+    elif os.access(path, os.X_OK):
         return DiscoveredPlugin(path.stem, "executable", (path,), path.parent)
     elif path.suffix == ".py":
         return DiscoveredPlugin(path.stem, "python", (path,), path.parent)
@@ -230,8 +235,10 @@ def _lua_files(path: Path, problems: list[str]) -> list[Path]:
 
     for root, folders, names in os.walk(path, onerror=report):
         folders[:] = sorted(f for f in folders if f not in SKIPPED and not f.startswith("."))
-        files += [
+        sources = [
             Path(root, name) for name in sorted(names) if name.endswith(".lua") and not name.endswith("_test.lua")
         ]
+        files += [file for file in sources if file.is_file() or file.is_symlink()]
+        problems += [f"{file}: {NOT_REGULAR}" for file in sources if not (file.is_file() or file.is_symlink())]
         problems += [f"{Path(root, n)}: {NOT_YET}" for n in names if n.endswith(".fnl")]
     return files

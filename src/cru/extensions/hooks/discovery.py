@@ -55,7 +55,7 @@ def find_dialects(where: HookLocations, stamp: FilesStamp) -> list[str]:
 def _accepted(where: HookLocations) -> list[str]:
     """Dialects of which trust.json names a file of this project."""
     try:
-        data = (where.home / "trust.json").read_bytes()
+        data = read_regular(where.home / "trust.json")
     except OSError:
         return []  # who reads it properly says what is wrong
     if b'"accepted"' not in data:

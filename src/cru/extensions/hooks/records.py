@@ -136,7 +136,7 @@ def read_lines(folder: Path, runs: Collection[str] = ()) -> Iterator[HookLogLine
     for raw in newest_first(folder / FILE, runs):
         try:
             yield decoder.decode(raw)
-        except (msgspec.MsgspecError, UnicodeError):
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
             continue
 
 

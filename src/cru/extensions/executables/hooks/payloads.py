@@ -193,7 +193,7 @@ def tool_batch(event: Event[ToolBatchCompleted], facts: LegFacts) -> dict[str, o
 def _arguments(call: ToolCall) -> Any:
     try:
         return msgspec.json.decode(call.arguments)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return {}
 
 

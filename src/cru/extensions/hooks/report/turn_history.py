@@ -154,7 +154,7 @@ def _dispatches(folder: Path, span: _TurnSpan) -> Iterator[JournalLine]:
     for raw in newest_first(folder / "journal.jsonl", span.runs):
         try:
             line = decoder.decode(raw)
-        except (msgspec.MsgspecError, UnicodeError):
+        except (msgspec.MsgspecError, UnicodeError, RecursionError):
             continue  # torn by a kill
         if span.covers(line.run, line.time):
             yield line

@@ -106,13 +106,14 @@ def _read_saved(path: Path) -> dict[str, object]:
     """The workflows that are saved in a context, by name."""
     import msgspec
 
+    from cru.files.regular import read_regular
     from cru.namespace.state import WORKFLOW
 
     try:
-        values = msgspec.json.decode(path.read_bytes(), type=dict[str, object])
+        values = msgspec.json.decode(read_regular(path), type=dict[str, object])
     except FileNotFoundError:
         return {}
-    except (OSError, msgspec.MsgspecError, UnicodeError) as error:
+    except (OSError, msgspec.MsgspecError, UnicodeError, RecursionError) as error:
         say(f"cru: {path} cannot be read: {error}")
         return {}
     return {key.removeprefix(WORKFLOW): value for key, value in values.items() if key.startswith(WORKFLOW)}
