@@ -158,10 +158,10 @@ class World:
         choose = self.session.parts.choose
 
         async def recording(name: str) -> Any:
-            voice = await choose(name)
-            if isinstance(voice.model, Recording):
-                return voice
-            return msgspec.structs.replace(voice, model=Recording(voice.model, self.sent, self.requests))
+            resolved = await choose(name)
+            if isinstance(resolved.model, Recording):
+                return resolved
+            return msgspec.structs.replace(resolved, model=Recording(resolved.model, self.sent, self.requests))
 
         self.session.parts.choose = recording
 

@@ -88,9 +88,9 @@ class Leg:
         elif not self._resume():
             return
         self._machine.to(LegState.PREPARING)
-        voice = await parts.choose(prompt.model)
-        spans, tools = await self._prepare(voice, text)
-        plan = RequestPlan(voice, spans, tools, self.ref, text, not prompt.resolved, context)
+        resolved = await parts.choose(prompt.model)
+        spans, tools = await self._prepare(resolved, text)
+        plan = RequestPlan(resolved, spans, tools, self.ref, text, not prompt.resolved, context)
         self._warn_if_full(plan)
         while True:
             self.rounds += 1
@@ -112,18 +112,20 @@ class Leg:
             self._known_compactor = Compactor(self.parts)
         return self._known_compactor
 
-    def _can_fill(self, voice: ResolvedModel) -> bool:
+    def _can_fill(self, resolved: ResolvedModel) -> bool:
         """Whether the model's window is known: only then anything is loaded that measures what is in it."""
-        return bool(voice.window or self.parts.settings.context_window_limit)
+        return bool(resolved.window or self.parts.settings.context_window_limit)
 
     async def _compact_if_full(self, plan: RequestPlan) -> bool:
-        return self._can_fill(plan.voice) and await self._compactor.fit(plan.voice, plan.spans, plan.tools, self.ref)
+        return self._can_fill(plan.resolved) and await self._compactor.fit(
+            plan.resolved, plan.spans, plan.tools, self.ref
+        )
 
     def _warn_if_full(self, plan: RequestPlan) -> None:
-        if self._can_fill(plan.voice):
+        if self._can_fill(plan.resolved):
             from cru.engine.compaction import warn_if_full
 
-            warn_if_full(self.parts, plan.voice, plan.spans, plan.tools)
+            warn_if_full(self.parts, plan.resolved, plan.spans, plan.tools)
 
     def _resume(self) -> bool:
         """Whether there is anything to do: a resumed leg whose final reply is there already goes straight to settling."""
@@ -135,14 +137,14 @@ class Leg:
             log_writer.inject(self.parts, "\n\n".join(self._prompt.before))
         return True
 
-    async def _prepare(self, voice: ResolvedModel, text: str) -> tuple[tuple[Span, ...], tuple[ToolSpec, ...]]:
+    async def _prepare(self, resolved: ResolvedModel, text: str) -> tuple[tuple[Span, ...], tuple[ToolSpec, ...]]:
         """First pass of preparing: fuel, system prompt and tools, fixed for the leg."""
         parts, turn = self.parts, self.turn
         started = await parts.bus.dispatch(LegStarted(text, turn.fuel))
         turn.fuel, turn.fallback = started.payload.fuel, started.payload.fallback
         _raise_if_halted(started.answer.halt, started.answer.reason)
         spans = await self._build_system_prompt()
-        names = parts.tools.names() if parts.offers_tools(voice) else ()
+        names = parts.tools.names() if parts.offers_tools(resolved) else ()
         selected = await parts.bus.dispatch(ToolsSelect(names))
         _raise_if_halted(selected.answer.halt, selected.answer.reason)
         added = [name for name in selected.payload.tools if name not in names]
@@ -172,7 +174,7 @@ class Leg:
             try:
                 self._model = await ask_model(parts, plan, reply)
             except ContextTooLong:
-                if compacted or not await self._compactor.rescue(plan.voice, self.ref):
+                if compacted or not await self._compactor.rescue(plan.resolved, self.ref):
                     raise
                 compacted = True
                 self._machine.to(LegState.PREPARING)
@@ -184,9 +186,9 @@ class Leg:
                 return reply
             empty += 1
             if empty > EMPTY_RETRIES:
-                raise _empty_reply(plan.voice)
+                raise _empty_reply(plan.resolved)
             parts.bus.stream.warn(
-                f"empty reply from {plan.voice.model.name}, asking again ({empty} of {EMPTY_RETRIES})"
+                f"empty reply from {plan.resolved.model.name}, asking again ({empty} of {EMPTY_RETRIES})"
             )
 
     def _flush_pending(self, plan: RequestPlan) -> None:
@@ -282,7 +284,7 @@ def _raise_if_halted(halts: bool, reason: str) -> None:
 
 
 def _warn_cut(parts: Parts, plan: RequestPlan) -> None:
-    most = plan.voice.parameters.get("max_tokens")
+    most = plan.resolved.parameters.get("max_tokens")
     limit = f"max_tokens = {most}" if most else "the limit of its length"
     parts.bus.stream.warn(f"the reply is cut off: it reached {limit}; `max_tokens` in [api] sets how long one may be")
 
@@ -297,9 +299,9 @@ def _read_note(call: ToolCall) -> str:
     return str(value.get("note") or "") if isinstance(value, dict) else ""
 
 
-def _empty_reply(voice: ResolvedModel) -> CruError:
+def _empty_reply(resolved: ResolvedModel) -> CruError:
     from cru.engine import EmptyReply
 
     return EmptyReply(
-        f"{voice.model.name} gave an empty reply {EMPTY_RETRIES + 1} times", "try again, or another model"
+        f"{resolved.model.name} gave an empty reply {EMPTY_RETRIES + 1} times", "try again, or another model"
     )

@@ -31,12 +31,12 @@ class ModelPool:
         self._transport: Transport | None = None
 
     async def choose(self, name: str) -> ResolvedModel:
-        """The voice of a model name, "" = the configured one. Raises NoModel."""
+        """The model of that name, "" = the configured one. Raises NoModel."""
         if name in self._made:
             return self._made[name]
-        voice = await self.check(name)
-        await self._announce(voice)
-        return voice
+        resolved = await self.check(name)
+        await self._announce(resolved)
+        return resolved
 
     async def check(self, name: str) -> ResolvedModel:
         """The same; nobody hears of it. Raises NoModel."""
@@ -47,23 +47,23 @@ class ModelPool:
         settings = msgspec.structs.replace(self._settings, model=name) if name else self._settings
         choice = await choose_model(settings, self._env, self._folder, self._say)
         model = build_model(choice, settings, self._env, self.transport(), say=self._say)
-        voice = ResolvedModel(model, choice.parameters, choice.context_window or 0, _shown(choice.base_url))
-        self._made[name] = self._made[model.name] = voice
-        self._why[id(voice)] = choice.why
-        return voice
+        resolved = ResolvedModel(model, choice.parameters, choice.context_window or 0, _shown(choice.base_url))
+        self._made[name] = self._made[model.name] = resolved
+        self._why[id(resolved)] = choice.why
+        return resolved
 
     async def use(self, name: str) -> ResolvedModel:
         """Make a model the configured one of this session. Raises NoModel; the old one stays then."""
-        self._made[""] = voice = await self.check(name)
-        await self._announce(voice)
-        return voice
+        self._made[""] = resolved = await self.check(name)
+        await self._announce(resolved)
+        return resolved
 
-    async def _announce(self, voice: ResolvedModel) -> None:
-        await self._bus.dispatch(ModelSelected(voice.model.provider, voice.model.name, self.why(voice)))
+    async def _announce(self, resolved: ResolvedModel) -> None:
+        await self._bus.dispatch(ModelSelected(resolved.model.provider, resolved.model.name, self.why(resolved)))
 
-    def why(self, voice: ResolvedModel) -> str:
+    def why(self, resolved: ResolvedModel) -> str:
         """What decided on it: a setting, a variable, a server that was found."""
-        return self._why[id(voice)]
+        return self._why[id(resolved)]
 
     def aliases(self) -> tuple[str, ...]:
         """Names that the settings give to models."""
@@ -82,8 +82,8 @@ class ModelPool:
 
     async def close(self) -> None:
         """Close every connection."""
-        for voice in {id(v): v for v in self._made.values()}.values():
-            await voice.model.close()
+        for resolved in {id(v): v for v in self._made.values()}.values():
+            await resolved.model.close()
         if self._transport is not None:
             await self._transport.close()
 

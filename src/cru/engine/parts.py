@@ -152,13 +152,13 @@ class Parts(Struct, kw_only=True):
     lifecycle: Lifecycle = field(default_factory=Lifecycle)
     commands: Commands = field(default_factory=Commands)
 
-    def offers_tools(self, voice: ResolvedModel) -> bool:
+    def offers_tools(self, resolved: ResolvedModel) -> bool:
         """Whether tools go into requests to this model: as the settings say, else as its adapter likes."""
         if self.settings.no_tool_calls:
             return False
         if self.offer_tools is not None:
             return self.offer_tools
-        return bool(getattr(voice.model, "tools_by_default", True))
+        return bool(getattr(resolved.model, "tools_by_default", True))
 
 
 class EngineSettings(Struct, frozen=True):

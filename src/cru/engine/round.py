@@ -111,26 +111,30 @@ async def announce_request(parts: Parts, request: Request, prompt: str, number: 
     )  # fmt: skip
 
 
-async def send_request(parts: Parts, voice: ResolvedModel, request: Request, reply: ModelReply, **facts: Any) -> None:
+async def send_request(
+    parts: Parts, resolved: ResolvedModel, request: Request, reply: ModelReply, **facts: Any
+) -> None:
     """Encode, record, stream. Fills `reply`; raises ModelError. facts: round, upto, and changed messages for the trace."""
     check()
     try:
-        await _send(parts, voice, request, reply, facts)
+        await _send(parts, resolved, request, reply, facts)
     except MemoryError:
         reply.forget()  # what is left must be enough to write down how this ended
         raise BrokenReply(NO_MEMORY, "`reply_size_limit` sets how long a reply may be", retryable=False) from None
 
 
-async def _send(parts: Parts, voice: ResolvedModel, request: Request, reply: ModelReply, facts: dict[str, Any]) -> None:
-    body = voice.model.encode(request)
+async def _send(
+    parts: Parts, resolved: ResolvedModel, request: Request, reply: ModelReply, facts: dict[str, Any]
+) -> None:
+    body = resolved.model.encode(request)
     number = parts.recorder.request(
-        request, body, provider=voice.model.provider, base_url=voice.base_url,
+        request, body, provider=resolved.model.provider, base_url=resolved.base_url,
         purpose=FRAME.get().purpose, **facts,
     )  # fmt: skip
     started = time.perf_counter()
     error = ""
     try:
-        await _stream(parts, voice, body, reply)
+        await _stream(parts, resolved, body, reply)
     except ModelError as raised:
         error = raised.message
         raise
@@ -144,10 +148,10 @@ async def _send(parts: Parts, voice: ResolvedModel, request: Request, reply: Mod
         parts.recorder.reply(number, ms=took, usage=reply.usage, reason=reply.reason, error=error)
 
 
-async def _stream(parts: Parts, voice: ResolvedModel, body: RequestBody, reply: ModelReply) -> None:
+async def _stream(parts: Parts, resolved: ResolvedModel, body: RequestBody, reply: ModelReply) -> None:
     bus = parts.bus
     quiet = bool(FRAME.get().purpose)
-    async with aclosing(voice.model.stream(body)) as deltas:  # an exception in here closes the connection at once
+    async with aclosing(resolved.model.stream(body)) as deltas:  # an exception in here closes the connection at once
         async for delta in deltas:
             if isinstance(delta, Text):
                 reply.text.append(delta.text)
@@ -186,7 +190,7 @@ class RequestPlan(Struct):
     round: counts from 1
     """
 
-    voice: ResolvedModel
+    resolved: ResolvedModel
     spans: tuple[Span, ...]
     tools: tuple[ToolSpec, ...]
     ref: str
@@ -198,14 +202,14 @@ class RequestPlan(Struct):
 
 async def ask_model(parts: Parts, plan: RequestPlan, reply: ModelReply) -> str:
     """Announce, record and send one request; fills `reply`, returns provider:model. Raises TurnStopped and ModelError."""
-    voice, before = plan.voice, parts.history.messages()
-    request = Request(voice.model.name, plan.spans, before, plan.tools, voice.parameters)
+    resolved, before = plan.resolved, parts.history.messages()
+    request = Request(resolved.model.name, plan.spans, before, plan.tools, resolved.parameters)
     announced = await announce_request(parts, request, plan.text if plan.fresh else "", plan.round)
     if announced.answer.stops:
         raise stop_for(announced.answer, "the request")
-    if announced.request.model != voice.model.name:
-        voice = await _choose(parts, announced)
-    request = adapt_request(announced.request, voice, plan.voice)
+    if announced.request.model != resolved.model.name:
+        resolved = await _choose(parts, announced)
+    request = adapt_request(announced.request, resolved, plan.resolved)
     if _log_additions(parts, plan, announced):
         request = replace(request, messages=_merge_logged(request.messages, before, parts.history.messages(), plan.ref))
     facts: dict[str, Any] = {"round": plan.round, "upto": parts.store.entries()[-1].id}
@@ -214,9 +218,9 @@ async def ask_model(parts: Parts, plan: RequestPlan, reply: ModelReply) -> str:
         parts.bus.stream.warn(
             f"{announced.messages_by} replaced the messages: the prompt cache breaks here", announced.messages_by
         )
-    label = f"{voice.model.provider}:{voice.model.name}"
+    label = f"{resolved.model.provider}:{resolved.model.name}"
     reply.model = label
-    await send_request(parts, voice, request, reply, **facts)
+    await send_request(parts, resolved, request, reply, **facts)
     return label
 
 
@@ -228,12 +232,12 @@ async def _choose(parts: Parts, announced: AnnouncedRequest) -> ResolvedModel:
         raise NoModel(f"{announced.model_by} chose a model that there is not: {error.message}", error.hint) from error
 
 
-def adapt_request(request: Request, voice: ResolvedModel, planned: ResolvedModel) -> Request:
+def adapt_request(request: Request, resolved: ResolvedModel, planned: ResolvedModel) -> Request:
     """Another model brings its own parameters, unless a handler set them too."""
-    if voice is planned:
+    if resolved is planned:
         return request
-    own = voice.parameters if request.parameters == planned.parameters else request.parameters
-    return replace(request, model=voice.model.name, parameters=own)
+    own = resolved.parameters if request.parameters == planned.parameters else request.parameters
+    return replace(request, model=resolved.model.name, parameters=own)
 
 
 def _log_additions(parts: Parts, plan: RequestPlan, announced: AnnouncedRequest) -> bool:

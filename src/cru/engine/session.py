@@ -141,8 +141,8 @@ class Session:
         from cru.engine import compaction
 
         await self.open()
-        voice = await self.parts.choose("")
-        await compaction.compact_by_hand(self.parts, voice)
+        resolved = await self.parts.choose("")
+        await compaction.compact_by_hand(self.parts, resolved)
 
     async def archive(self) -> None:
         """`cru -a`: the model starts from nothing; the log keeps every line. Raises Interrupted."""

@@ -130,9 +130,9 @@ def _check_key(key: str, value: object) -> str:
 def merge_api(api: dict[str, object], over: dict[str, object]) -> dict[str, object]:
     """Two `api` tables as one: `over` wins, `reasoning` is merged key by key (effort and max_tokens replace each other)."""
     result = {**api, **over}
-    below, above = api.get("reasoning"), over.get("reasoning")
-    if isinstance(below, dict) and isinstance(above, dict):
-        if "effort" in above or "max_tokens" in above:
-            below = {key: value for key, value in below.items() if key not in ("effort", "max_tokens")}
-        result["reasoning"] = {**below, **above}
+    lower, higher = api.get("reasoning"), over.get("reasoning")
+    if isinstance(lower, dict) and isinstance(higher, dict):
+        if "effort" in higher or "max_tokens" in higher:
+            lower = {key: value for key, value in lower.items() if key not in ("effort", "max_tokens")}
+        result["reasoning"] = {**lower, **higher}
     return result

@@ -34,20 +34,20 @@ class Fill(Struct, frozen=True):
         return 100.0 * self.used / self.limit if self.limit else 0.0
 
 
-def fill(parts: Parts, voice: ResolvedModel, spans: Sequence[Span], tools: Sequence[ToolSpec] | None = None) -> Fill:
+def fill(parts: Parts, resolved: ResolvedModel, spans: Sequence[Span], tools: Sequence[ToolSpec] | None = None) -> Fill:
     """The size of the next request against the model's window; tools None = those that would be offered."""
-    limit = voice.window or parts.settings.context_window_limit
+    limit = resolved.window or parts.settings.context_window_limit
     if not limit:
         return Fill(0, 0)
     if tools is None:
-        tools = parts.tools.specs() if parts.offers_tools(voice) else ()
+        tools = parts.tools.specs() if parts.offers_tools(resolved) else ()
     around = sum(len(s.text) for s in spans) + (len(msgspec.json.encode(tools)) if tools else 0)
     return Fill(parts.history.tokens(around), limit)
 
 
-def warn_if_full(parts: Parts, voice: ResolvedModel, spans: Sequence[Span], tools: Sequence[ToolSpec]) -> None:
+def warn_if_full(parts: Parts, resolved: ResolvedModel, spans: Sequence[Span], tools: Sequence[ToolSpec]) -> None:
     """A note for those who want to know (-v) that the window fills up."""
-    now = fill(parts, voice, spans, tools)
+    now = fill(parts, resolved, spans, tools)
     if now.limit and now.percent >= parts.settings.warn_threshold_percent:
         text = f"the context fills {now.percent:.0f} % of the model's window ({now.used} of {now.limit} tokens)"
         parts.bus.stream.tell(Notice("info", text))
@@ -61,24 +61,24 @@ class Compactor:
         self._parts = parts
         self._given_up = self._rescued = False
 
-    async def fit(self, voice: ResolvedModel, spans: Sequence[Span], tools: Sequence[ToolSpec], ref: str) -> bool:
+    async def fit(self, resolved: ResolvedModel, spans: Sequence[Span], tools: Sequence[ToolSpec], ref: str) -> bool:
         """Compact if it is time to, and allowed; True if the context was compacted. Raises TurnStopped if a handler halted."""
         settings = self._parts.settings
         if not settings.auto_compact or self._given_up:
             return False
-        now = fill(self._parts, voice, spans, tools)
+        now = fill(self._parts, resolved, spans, tools)
         if not now.limit or now.percent < settings.auto_compact_threshold:
             return False
-        done = await self._compact(voice, now, ref)
+        done = await self._compact(resolved, now, ref)
         if done:
-            self._judge(voice, spans, tools)
+            self._judge(resolved, spans, tools)
         return done
 
-    def _judge(self, voice: ResolvedModel, spans: Sequence[Span], tools: Sequence[ToolSpec]) -> None:
+    def _judge(self, resolved: ResolvedModel, spans: Sequence[Span], tools: Sequence[ToolSpec]) -> None:
         """Give up if what is left is still too large; `spans` are those of before, with another summary or none."""
         parts = self._parts
         summary = [span for span in parts.sections() if span.name == "summary"]
-        now = fill(parts, voice, [*(span for span in spans if span.name != "summary"), *summary], tools)
+        now = fill(parts, resolved, [*(span for span in spans if span.name != "summary"), *summary], tools)
         if now.percent < parts.settings.auto_compact_threshold:
             return
         self._given_up = True
@@ -87,34 +87,34 @@ class Compactor:
             "it is not compacted again for this prompt"
         )
 
-    async def rescue(self, voice: ResolvedModel, ref: str) -> bool:
+    async def rescue(self, resolved: ResolvedModel, ref: str) -> bool:
         """The provider says that the request is too large: compact once, if automatic compaction is on."""
         if not self._parts.settings.auto_compact or (self._given_up and self._rescued):
             return False
         self._rescued = True
-        return await self._compact(voice, fill(self._parts, voice, self._parts.sections()), ref)
+        return await self._compact(resolved, fill(self._parts, resolved, self._parts.sections()), ref)
 
-    async def _compact(self, voice: ResolvedModel, now: Fill, ref: str) -> bool:
+    async def _compact(self, resolved: ResolvedModel, now: Fill, ref: str) -> bool:
         from cru.engine.compaction.run import compact
 
         try:
-            return await compact(self._parts, voice, now, "rolling", ref)
+            return await compact(self._parts, resolved, now, "rolling", ref)
         except (NothingToCompact, ModelError) as error:
             self._given_up = True
             self._parts.bus.stream.warn(f"not compacted: {error.message}")
             return False
 
 
-async def compact_by_hand(parts: Parts, voice: ResolvedModel) -> None:
+async def compact_by_hand(parts: Parts, resolved: ResolvedModel) -> None:
     """`cru -z`: everything becomes the summary. Raises NothingToCompact (no summary, a handler), TooFewMessages and
     ModelError; then nothing was changed."""
     from cru.engine.compaction.run import compact
 
     if len(parts.history.messages()) < FEWEST:
         raise TooFewMessages("two messages or fewer: nothing to compact")
-    now = fill(parts, voice, parts.sections())
+    now = fill(parts, resolved, parts.sections())
     try:
-        done = await compact(parts, voice, now, "full", "", trigger="manual")
+        done = await compact(parts, resolved, now, "full", "", trigger="manual")
     except TurnStopped as stop:
         raise NothingToCompact(f"the compaction was halted: {stop.reason}") from stop
     if not done:

@@ -20,13 +20,13 @@ SHOWN = 500
 _ARRAY = re.compile(r"\[[^\[\]]*\]")
 
 
-async def choose(parts: Parts, voice: ResolvedModel, offered: Offer) -> set[int] | None:
+async def choose(parts: Parts, resolved: ResolvedModel, offered: Offer) -> set[int] | None:
     """The candidates that go, by their places; None: the oldest, since the setting wants it so, there is nothing to choose, or no
     usable choice came (which is told). Raises TurnStopped."""
     if parts.settings.compaction_choice != "model" or offered.count >= len(offered.candidates):
         return None
     try:
-        answer = await requests.ask(parts, voice, Span("compaction", "cru", CHOICE), question(parts, offered))
+        answer = await requests.ask(parts, resolved, Span("compaction", "cru", CHOICE), question(parts, offered))
         return read(answer, offered)
     except (ModelError, NothingToCompact) as error:
         parts.bus.stream.tell(Notice("info", f"compaction takes the oldest messages: {error.message}"))

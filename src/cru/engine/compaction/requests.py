@@ -24,10 +24,10 @@ WHOLE = ("", "stop", "end_turn", "stop_sequence", "eos", "eos_token", "complete"
 CUT = "[… {left:,} characters left out here …]"
 
 
-async def ask(parts: Parts, voice: ResolvedModel, system: Span, text: str) -> str:
+async def ask(parts: Parts, resolved: ResolvedModel, system: Span, text: str) -> str:
     """What the model answers; "" if it says nothing. Raises NothingToCompact if a handler cancelled the request or the reply is no
     whole answer, TurnStopped if a handler halted there, and ModelError."""
-    request = Request(voice.model.name, (system,), (Message("user", text),), (), voice.parameters)
+    request = Request(resolved.model.name, (system,), (Message("user", text),), (), resolved.parameters)
     reply = ModelReply()
     with purpose("compaction", "cru"):
         announced = await announce_request(parts, request, "", 0)
@@ -36,8 +36,8 @@ async def ask(parts: Parts, voice: ResolvedModel, system: Span, text: str) -> st
         if announced.answer.stops:
             raise NothingToCompact(f"the request was cancelled: {announced.answer.reason}")
         request = announced.request
-        used = voice if request.model == voice.model.name else await parts.choose(request.model)
-        request = adapt_request(request, used, voice)
+        used = resolved if request.model == resolved.model.name else await parts.choose(request.model)
+        request = adapt_request(request, used, resolved)
         facts: dict[str, Any] = {"upto": parts.store.entries()[-1].id, "messages": request.messages}
         await send_request(parts, used, request, reply, round=0, changed_by=announced.messages_by, **facts)
     if reply.parts:

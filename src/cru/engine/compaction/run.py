@@ -23,7 +23,7 @@ SHARE = 0.7
 
 
 async def compact(
-    parts: Parts, voice: ResolvedModel, now: Fill, strategy: Strategy, ref: str, trigger: str = "auto"
+    parts: Parts, resolved: ResolvedModel, now: Fill, strategy: Strategy, ref: str, trigger: str = "auto"
 ) -> bool:
     """Summarise and set an anchor; False if there is too little to drop or a handler cancelled. Raises TurnStopped if one halted,
     NothingToCompact and ModelError if there is no summary."""
@@ -42,9 +42,9 @@ async def compact(
     if offered is None:
         return False
     summary = _given(parts, outcome)
-    gone = leaving(offered, None if summary else await choose(parts, voice, offered))
+    gone = leaving(offered, None if summary else await choose(parts, resolved, offered))
     dropped = [entry for entry in store.visible() if entry.id in gone]
-    summary = summary or await _summary(parts, voice, dropped, outcome.payload.summary_prompt, now)
+    summary = summary or await _summary(parts, resolved, dropped, outcome.payload.summary_prompt, now)
     left = _anchor(parts, dropped, summary)
     done = SessionCompacted(summary, len(dropped), len(left), trigger, _messages(left), _messages(dropped))
     after = await parts.bus.dispatch(done)
@@ -76,14 +76,14 @@ def _given(parts: Parts, outcome: Outcome[ContextOverflow]) -> str:
     return ""
 
 
-async def _summary(parts: Parts, voice: ResolvedModel, dropped: Sequence[Entry], prompt: str, now: Fill) -> str:
+async def _summary(parts: Parts, resolved: ResolvedModel, dropped: Sequence[Entry], prompt: str, now: Fill) -> str:
     """The model's summary. Of what is too long for the window (as far as it is known) the middle is left out."""
     lines = [requests.line(message) for message in History(dropped).messages()]
     texts = [*requests.texts(parts), *lines]
     if now.limit:
         texts = requests.fitted(texts, int(now.limit * history.BYTES_PER_TOKEN * SHARE) - len(prompt))
     text = "\n\n".join(texts)
-    summary = await requests.ask(parts, voice, Span("compaction", "setting compaction prompt", prompt), text)
+    summary = await requests.ask(parts, resolved, Span("compaction", "setting compaction prompt", prompt), text)
     if not summary.strip():
         raise NothingToCompact("the model gave an empty summary; nothing was changed", "try again, or another model")
     return summary

@@ -54,14 +54,14 @@ async def _request_reply(prompt: str) -> str:
     reply = ModelReply()
     with purpose("ask", here.plugin.name):
         try:
-            voice = await parts.choose("")
-            request = Request(voice.model.name, (), (Message("user", prompt),), (), voice.parameters)
+            resolved = await parts.choose("")
+            request = Request(resolved.model.name, (), (Message("user", prompt),), (), resolved.parameters)
             announced = await round.announce_request(parts, request, "", 0)
             if announced.answer.stops:
                 raise NamespaceError(f"cru.ask.agent: the request was cancelled: {announced.answer.reason}")
             entries = parts.store.entries()
             facts = {"round": 0, "upto": entries[-1].id if entries else "", "messages": announced.request.messages}
-            await round.send_request(parts, voice, announced.request, reply, **facts)
+            await round.send_request(parts, resolved, announced.request, reply, **facts)
         except ModelError as error:
             raise NamespaceError(f"cru.ask.agent: {error.message}", error.hint) from error
     return reply.content
