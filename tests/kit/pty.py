@@ -9,7 +9,9 @@ with pty(home=here) as terminal:
 
 from __future__ import annotations
 
+import os
 import signal
+import termios
 import time
 import warnings
 from collections.abc import Mapping
@@ -89,6 +91,16 @@ class Terminal:
     def send(self, text: str) -> None:
         """Type characters."""
         self._child.send(text)
+
+    def send_bytes(self, data: bytes) -> None:
+        """Type bytes, which need not be whole characters."""
+        os.write(self._child.child_fd, data)
+
+    def is_cooked(self) -> bool:
+        """Whether the terminal shows what is typed and hands over lines, as a shell leaves it."""
+        local: int = termios.tcgetattr(self._child.child_fd)[3]
+        cooked = termios.ICANON | termios.ECHO | termios.ISIG
+        return local & cooked == cooked
 
     def line(self, text: str) -> None:
         """Type a line and press Enter."""

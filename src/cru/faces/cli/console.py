@@ -60,12 +60,38 @@ def cut_to_columns(text: str, columns: int) -> str:
     return text if cell_len(text) <= columns else set_cell_size(text, max(columns - 1, 1)).rstrip() + "…"
 
 
-def say(text: str) -> None:
-    """A line on stderr; a reader that has gone does not stop anything."""
+ERASE_LINE = "\r\x1b[2K"
+_drawn_prompt = ""
+
+
+def draw_prompt(text: str) -> None:
+    """A prompt on stderr for the time until the line editor draws its own; whatever else is printed there takes its place."""
+    global _drawn_prompt
+    _drawn_prompt = text
+    write_error(text)
+
+
+def erase_prompt() -> None:
+    """Take away what `draw_prompt` drew, if it still stands there."""
+    global _drawn_prompt
+    if _drawn_prompt:
+        _drawn_prompt = ""
+        write_error(ERASE_LINE)
+
+
+def write_error(text: str) -> None:
+    """On stderr, as it is; a reader that has gone does not stop anything."""
     try:
-        print(printable(text), file=sys.stderr, flush=True)
+        sys.stderr.write(text)
+        sys.stderr.flush()
     except (OSError, ValueError):
         pass  # nobody can be told
+
+
+def say(text: str) -> None:
+    """A line on stderr."""
+    erase_prompt()
+    write_error(f"{printable(text)}\n")
 
 
 def complain(message: str, hint: str = "") -> None:

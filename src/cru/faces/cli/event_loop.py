@@ -320,7 +320,7 @@ def _is_readable(descriptor: int, seconds: float | None) -> bool:
 
 
 def _terminal_restorer() -> Callable[[], None]:
-    """What sets the terminal as it is now."""
+    """What sets the terminal as it is now, except that it shows lines: in a chat it does not any more."""
     if not os.isatty(0):
         return lambda: None
     try:
@@ -329,4 +329,6 @@ def _terminal_restorer() -> Callable[[], None]:
         before = termios.tcgetattr(0)
     except (ImportError, OSError, termios.error):
         return lambda: None
-    return lambda: termios.tcsetattr(0, termios.TCSANOW, before)
+    shown = before[3] & ~termios.NOFLSH | termios.ICANON | termios.ECHO | termios.ISIG
+    mode = [before[0] | termios.ICRNL, *before[1:3], shown, *before[4:]]
+    return lambda: termios.tcsetattr(0, termios.TCSANOW, mode)

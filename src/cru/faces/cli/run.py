@@ -183,9 +183,12 @@ def _farewell(parsed: Parsed, code: int) -> int:
 def _chat(parsed: Parsed, name: str) -> int:
     """Nothing to ask: a chat on a terminal, else an error. The chat's prompt stands on stderr, so stdout may be a pipe."""
     if sys.stdin.isatty() and sys.stderr.isatty() and not parsed.has("json") and not parsed.has("attach"):
-        from cru.faces.cli.chat.chat import chat
+        from cru.faces.cli.chat.first_prompt import FirstPrompt
 
-        return chat(start_of(parsed, name), parsed)
+        with FirstPrompt(name) as first:
+            from cru.faces.cli.chat.chat import chat
+
+            return chat(start_of(parsed, name), parsed, first)
     raise UsageProblem("there is no prompt", 'cru "your question", or pipe text into it')
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from cru.app import Start
-from cru.faces.cli.console import complain
+from cru.faces.cli.chat.first_prompt import FirstPrompt
+from cru.faces.cli.chat.prompt import PromptLine
+from cru.faces.cli.console import complain, erase_prompt
 from cru.faces.cli.event_loop import run_async
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.session_run import RunningSession, can_resume, exit_status, is_left_open, open_run
@@ -18,24 +20,19 @@ from cru.values.errors import CruError
 if TYPE_CHECKING:
     from cru.faces.cli.command_face import ChatFace
 
-GREETING = (
-    "cru in the context {name}. Ctrl-C stops an answer, Ctrl-D leaves, Alt-Enter starts a new line, /help says more."
-)
 
-
-def chat(start: Start, parsed: Parsed) -> int:
+def chat(start: Start, parsed: Parsed, first: FirstPrompt) -> int:
     """Read prompts until Ctrl-D; each is one turn. Returns the exit status."""
-    return run_async(_chat(start, parsed))
+    return run_async(_chat(start, parsed, first))
 
 
-async def _chat(start: Start, parsed: Parsed) -> int:
+async def _chat(start: Start, parsed: Parsed, first: FirstPrompt) -> int:
     from cru.faces.cli.continuation import chat_command, resume_command
 
     face = TextFace(parsed.has("verbose"))
     async with open_run(start, parsed, face, f"cru chat in {start.context}") as run:
-        conversation = Chat(run, face, start.home)
-        with input_mode(sys.stdin.fileno(), lines=False):
-            face.say(GREETING.format(name=start.context))
+        with closing(first):
+            conversation = Chat(run, face, start.home, first.typed)
             await conversation.run()
     if name := run.built.store.current_name():  # else it was deleted meanwhile
         if conversation.unfinished:
@@ -52,9 +49,7 @@ class Chat:
     failed: with which exit status it would have ended a run, 0: it did not fail
     """
 
-    def __init__(self, run: RunningSession, face: TextFace, home: os.PathLike[str]) -> None:
-        from cru.faces.cli.chat.prompt import PromptLine
-
+    def __init__(self, run: RunningSession, face: TextFace, home: os.PathLike[str], typed: bytes) -> None:
         self.unfinished, self.failed = False, 0
         self._face, self._signals = face, run.signals
         self._session = session = run.built.session
@@ -63,6 +58,7 @@ class Chat:
         run.built.face = self._command_face
         session.parts.services.is_chat = True
         self._line = PromptLine(os.path.join(home, "chat_history"), session, run.signals.suspend, face.status_text)
+        self._line.take_keys(typed)
         self._leaving = False
         self._typed_ahead = ""
 
@@ -79,6 +75,7 @@ class Chat:
         while not self._leaving:
             await self._wait_for_questions()
             typed, self._typed_ahead = self._typed_ahead, ""
+            erase_prompt()
             try:
                 return await self._line.read(typed)
             except KeyboardInterrupt:
@@ -99,7 +96,8 @@ class Chat:
         self._signals.on_interrupt(self._interrupt)
         self._session.submit(text)
         try:
-            result = await self._session.run()
+            with input_mode(0, "kept"):
+                result = await self._session.run()
         except (CruError, OSError) as error:
             self.unfinished, self.failed = is_left_open(self._session, error), getattr(error, "code", 1)
             message, hint = (error.message, error.hint) if isinstance(error, CruError) else (str(error), "")
@@ -121,7 +119,7 @@ class Chat:
 
     def _interrupt(self) -> None:
         """Ctrl-C: nothing that was typed before it is sent by itself."""
-        self._typed_ahead += read_typed(sys.stdin.fileno())
+        self._typed_ahead += read_typed(0)
         self._session.interrupt()
 
     def _end(self) -> None:

@@ -12,15 +12,19 @@ from prompt_toolkit.application import in_terminal
 from prompt_toolkit.completion import CompleteEvent, Completer, Completion
 from prompt_toolkit.document import Document
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+from prompt_toolkit.input.typeahead import store_typeahead
+from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding import KeyBindings
 from prompt_toolkit.output import create_output
 
 from cru.engine.session import Session
+from cru.faces.cli.chat.first_prompt import PROMPT
 from cru.faces.cli.console import complain
 from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from prompt_toolkit.key_binding import KeyPressEvent
+    from prompt_toolkit.key_binding.key_processor import KeyPress
 
 
 class PromptLine:
@@ -39,9 +43,15 @@ class PromptLine:
             rprompt=status,
         )
 
+    def take_keys(self, keys: bytes) -> None:
+        """Keys that were pressed before; `read` begins with them."""
+        presses: list[KeyPress] = []
+        Vt100Parser(presses.append).feed_and_flush(keys.decode("utf-8", "replace"))
+        store_typeahead(self._editor.input, presses)
+
     async def read(self, typed: str) -> str:
         """What is typed behind the prompt up to Enter, with what was typed already. Raises KeyboardInterrupt and EOFError."""
-        return await self._editor.prompt_async("> ", default=typed, set_exception_handler=False)
+        return await self._editor.prompt_async(PROMPT, default=typed, set_exception_handler=False)
 
     def close(self) -> None:
         """End it as Ctrl-D does."""

@@ -41,7 +41,7 @@ class TerminalAsker:
     async def ask(self, subject: PermissionSubject) -> PermissionReply | None:
         """The person's answer; None if the terminal is gone."""
         async with self._alone():
-            with input_mode(self._fd, lines=True):
+            with input_mode(self._fd, "lines"):
                 return await self._ask(subject)
 
     async def show(self, kind: str, request: dict[str, Any]) -> dict[str, Any] | None:
@@ -55,7 +55,7 @@ class TerminalAsker:
     async def lend(self, group: int) -> AsyncIterator[None]:
         """For the block the terminal belongs to a process group of this session, and hands over lines; Ctrl-C and Ctrl-Z go there."""
         async with self._alone():
-            with input_mode(self._fd, lines=True), foreground_group(self._fd, group):
+            with input_mode(self._fd, "lines"), foreground_group(self._fd, group):
                 yield
 
     async def free(self) -> None:

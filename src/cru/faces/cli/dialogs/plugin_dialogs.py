@@ -19,7 +19,7 @@ DialogAnswer = dict[str, Any] | None
 
 async def show_dialog(fd: int, kind: str, request: dict[str, Any]) -> DialogAnswer:
     """The person's answer as `cru.namespace.dialogs.port.Dialogs` says; None if they cancelled, or the terminal has gone."""
-    with input_mode(fd, lines=False):
+    with input_mode(fd, "kept"):
         line = LineEditor(fd)
         try:
             line.write(f"\r\n[{one_line(host().plugin.name)}] ")

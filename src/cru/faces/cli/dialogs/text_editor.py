@@ -74,7 +74,7 @@ def _private(content: str, suffix: str) -> Path:
 async def _run(line: LineEditor, words: list[str]) -> str:
     """Run the editor on the terminal; why it is no success, "" if it is one. Ended with this task, it is ended too."""
     fd = line.fd
-    with input_mode(fd, lines=True), _deaf():
+    with input_mode(fd, "lines"), _deaf():
         async with hand_over_control("editor", "editor"):
             try:
                 editor = await asyncio.create_subprocess_exec(

@@ -1,5 +1,4 @@
-"""How the terminal hands over what is typed: in lines that it shows (for a question), or not shown and kept for later (while an
-answer runs, so that nothing typed meanwhile spoils the output; the chat's prompt finds it then)."""
+"""How the terminal hands over what is typed (INPUT_MODES), so that nothing typed at any time spoils the output or is lost."""
 
 from __future__ import annotations
 
@@ -8,11 +7,28 @@ import sys
 from collections.abc import Iterator
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 
+TYPE_CHECKING = False  # see flags.py
+if TYPE_CHECKING:
+    from typing import Literal
+
+    InputMode = Literal["lines", "kept", "keys"]
+
+INPUT_MODES = {
+    "lines": (("ICRNL",), ("ICANON", "ECHO", "ISIG"), ()),
+    "kept": ((), ("ISIG", "NOFLSH"), ("ICANON", "ECHO")),
+    "keys": ((), ("NOFLSH",), ("ICANON", "ECHO", "ISIG")),
+}
+"""What termios sets of input and local flags, and clears of local ones.
+
+lines: shown, line by line, for a question; Ctrl-C throws away what was typed there, and nothing else
+kept:  not shown, for whoever reads next; Ctrl-C and Ctrl-Z are signals, and leave what was typed before them
+keys:  not shown, for the line editor, which is about to read: Ctrl-C and Ctrl-Z are keys as the others
+"""
+
 
 @contextmanager
-def input_mode(fd: int, lines: bool) -> Iterator[None]:
-    """Change it for the block, if `fd` is a terminal. Ctrl-C and Ctrl-Z work in both; Ctrl-C throws away what was typed at a
-    question, and nothing else."""
+def input_mode(fd: int, mode: InputMode) -> Iterator[None]:
+    """Change it for the block, if `fd` is a terminal."""
     import termios
 
     try:
@@ -20,10 +36,11 @@ def input_mode(fd: int, lines: bool) -> Iterator[None]:
     except termios.error:
         yield
         return
-    shown = termios.ICANON | termios.ECHO
-    keep = termios.NOFLSH
-    local = (before[3] | shown) & ~keep if lines else before[3] & ~shown | keep
-    termios.tcsetattr(fd, termios.TCSADRAIN, [*before[:3], local, *before[4:]])
+    input_flags, on, off = (sum(getattr(termios, name) for name in names) for names in INPUT_MODES[mode])
+    local = before[3] & ~(off | termios.NOFLSH) | on
+    termios.tcsetattr(
+        fd, termios.TCSADRAIN, [before[0] & ~termios.ICRNL | input_flags, *before[1:3], local, *before[4:]]
+    )
     try:
         yield
     finally:
@@ -65,6 +82,22 @@ def discard_typed(fd: int) -> None:
         pass  # no real terminal
 
 
+def has_typed(fd: int) -> bool:
+    """Whether something waits to be read."""
+    import select
+
+    return bool(select.select([fd], [], [], 0)[0])
+
+
+def read_typed_lines(fd: int) -> bytes:
+    """The keys of the lines that wait on a terminal that still hands over lines; Ctrl-D ends one, and is none of its bytes."""
+    keys = b""
+    while has_typed(fd):
+        line = os.read(fd, 4096)
+        keys += line if line.endswith(b"\n") else line + b"\x04"
+    return keys.replace(b"\n", b"\r")
+
+
 def hide_prompt() -> AbstractAsyncContextManager[None]:
     """A prompt of the line editor, if one stands on the terminal, goes away for the block, with what is typed in it."""
     editor = sys.modules.get("prompt_toolkit.application")
@@ -73,11 +106,9 @@ def hide_prompt() -> AbstractAsyncContextManager[None]:
 
 def read_typed(fd: int) -> str:
     """What was typed up to now and nobody has read: its lines, without keys that are no text; "" if there is nothing."""
-    import select
-
     data = b""
     try:
-        while select.select([fd], [], [], 0)[0] and (more := os.read(fd, 4096)):
+        while has_typed(fd) and (more := os.read(fd, 4096)):
             data += more
     except OSError:
         pass  # the terminal has gone

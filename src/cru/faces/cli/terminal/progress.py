@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 
 from cru.events.stream import StatusChanged
-from cru.faces.cli.console import cut_to_columns, one_line
+from cru.faces.cli.console import ERASE_LINE, cut_to_columns, one_line, write_error
 
 MARKS = {"warn": "! ", "error": "!! "}
 
@@ -33,9 +32,6 @@ class PluginStatuses:
         return " · ".join(self._texts.values())
 
 
-ERASE = "\r\x1b[2K"
-
-
 class ProgressLine:
     """One line on stderr that goes away again."""
 
@@ -47,10 +43,10 @@ class ProgressLine:
         if not text:
             self.clear()
             return
-        away = ERASE if self._shown else ""
+        away = ERASE_LINE if self._shown else ""
         self._shown = True
         text = _fitting(text)
-        self._write(f"{away}\x1b[2m{text} …\x1b[0m")
+        write_error(f"{away}\x1b[2m{text} …\x1b[0m")
 
     def leave(self) -> None:
         """What stands there now is somebody else's."""
@@ -58,15 +54,8 @@ class ProgressLine:
 
     def clear(self) -> None:
         if self._shown:
-            self._write(ERASE)
+            write_error(ERASE_LINE)
             self._shown = False
-
-    def _write(self, text: str) -> None:
-        try:
-            sys.stderr.write(text)
-            sys.stderr.flush()
-        except OSError:
-            pass  # the terminal has gone; the turn goes on
 
 
 def _fitting(text: str) -> str:

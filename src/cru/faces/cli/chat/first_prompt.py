@@ -1,0 +1,69 @@
+"""The chat's greeting and prompt, drawn before anything of the chat is loaded. Whatever is typed meanwhile waits for the line editor."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+
+from cru.faces.cli.console import ERASE_LINE, draw_prompt, erase_prompt, say, write_error
+from cru.faces.cli.terminal.keyboard import has_typed, input_mode, read_typed_lines
+
+TYPE_CHECKING = False  # see flags.py
+if TYPE_CHECKING:
+    from types import FrameType, TracebackType
+
+GREETING = (
+    "cru in the context {name}. Ctrl-C stops an answer, Ctrl-D leaves, Alt-Enter starts a new line, /help says more."
+)
+PROMPT = "> "
+# What is pasted comes between two marks, so that its lines are no Enter.
+MARK_PASTE, LEAVE_PASTE = "\x1b[?2004h", "\x1b[?2004l"
+
+
+class FirstPrompt:
+    """Drawn for the block. Its end gives the terminal back, unless `close` did so before.
+
+    typed: what was typed before the block, up to its last Enter or Ctrl-D; what came after it is still to be read
+    """
+
+    def __init__(self, context: str) -> None:
+        self.typed = b""
+        self._context = context
+        self._terminal = ExitStack()
+
+    def __enter__(self) -> FirstPrompt:
+        with self._terminal:
+            self._draw()
+            self._terminal = self._terminal.pop_all()
+        return self
+
+    def _draw(self) -> None:
+        _raise_at_signals()
+        self.typed = read_typed_lines(0)
+        self._terminal.enter_context(input_mode(0, "keys"))
+        if has_typed(0):  # the beginning of a line, which the terminal showed
+            write_error(ERASE_LINE)
+        say(GREETING.format(name=self._context))
+        if os.environ.get("TERM", "").lower() not in ("dumb", "unknown"):  # as the line editor has it
+            self._terminal.callback(write_error, LEAVE_PASTE)
+            self._terminal.callback(erase_prompt)
+            draw_prompt(f"{MARK_PASTE}{PROMPT}")
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._terminal.close()
+
+
+def _raise_at_signals() -> None:
+    """Signals that end the process before the event loop has handlers of its own go through its `finally` blocks."""
+    import signal
+
+    def end(number: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, end)
