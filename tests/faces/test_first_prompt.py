@@ -39,7 +39,7 @@ from cru.faces.cli.main import main
 main()
 """
 BEFORE, MEANWHILE = "cru.faces.cli.main", "cru.faces.cli.chat.chat"
-OWN, ALL = 28, 140
+OWN, ALL = 30, 120
 
 
 def script(home: HomeDir, source: str, **names: object) -> Path:
