@@ -39,6 +39,7 @@ CASES: dict[str, tuple[Any, str, str]] = {
     "tool: lua denies": (TOOL, "lua", LUA % ("tool:before_call", "return { cancel = true, reason = 'no' }")),
     "tool: 10 lua change": (TOOL, "lua", LUA % ("tool:before_call", CHANGE) * 10),
     "tool: 100 lua change": (TOOL, "lua", LUA % ("tool:before_call", CHANGE) * 100),
+    "tool: python reads": (TOOL, "py", PYTHON % ("event['args']['command']", "tool:before_call")),
     "tool: python changes": (
         TOOL,
         "py",
@@ -64,7 +65,7 @@ async def opened(case: str, folder: Path) -> Bus:
         path, "main", {"PATH": "/usr/bin:/bin", "HOME": str(path)}, path, path, {"model": f"scripted:{path}/script.txt"}
     )
     parts = build(start).session.parts
-    for work in parts.opening:
+    for work in parts.lifecycle.opening:
         await work(parts)
     return parts.bus
 

@@ -148,11 +148,12 @@ def apply(payload: P, change: Change) -> P:
     if edit is None:
         raise BadAnswer(f"unknown change `{change.op}`", f"one of {', '.join(_OPS)}")
     holders = _holders(type(payload))
-    if change.field not in holders:
+    holder = holders.get(change.field)
+    if holder is None:
         raise BadAnswer(f"there is no field `{change.field}`", f"one of {', '.join(holders)}")
     try:
         edited = edit(getattr(payload, change.field), change.value)
-        held: Any = msgspec.convert({"value": edited}, holders[change.field])
+        held: Any = msgspec.convert({"value": edited}, holder)
     except (msgspec.ValidationError, TypeError) as error:
         why = str(error).replace("$.value", "$").removesuffix(" - at `$`")
         raise BadAnswer(f"{change.op} `{change.field}`: {why}") from error
@@ -215,3 +216,4 @@ _OPS: dict[str, Callable[[Any, Any], Any]] = {
     "keep": _keep,
     "drop": _drop,
 }
+OPERATIONS = frozenset(_OPS)

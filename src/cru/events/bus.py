@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import count
 from time import perf_counter, time
-from typing import Generic, Protocol, TypeVar, cast
+from typing import Generic, Protocol, TypeVar
 
 from msgspec import Struct
 
@@ -136,10 +136,12 @@ class Bus:
         chain = Chain(row, stamp, payload, frame, self.stream)
         for group in groups:
             able = [handler for handler in group if self._able(chain, handler, frame)]
-            if able:
+            if len(able) == 1:
+                chain.compose(await chain.call(able[0], chain.payload))
+            elif able:
                 await chain.run(able)
         answer = chain.folded()
-        outcome: Outcome[P] = Outcome(cast(P, chain.payload), answer, *chain.who(), chain.injected_by)
+        outcome: Outcome[P] = Outcome(chain.payload, answer, *chain.who(), chain.injected_by)  # type: ignore[arg-type]
         self._record(chain, answer, payload, perf_counter() - started)
         return outcome, stamp
 
@@ -162,8 +164,9 @@ class Bus:
             return SkipReason(SkipKind.MAIN_AGENT_ONLY)
         if handler.pattern and not _matches(handler.pattern, _ident(chain.row, chain.payload)):
             return SkipReason(SkipKind.PATTERN, handler.pattern)
-        declines: Callable[[Event], SkipReason | None] | None = getattr(handler.call, "declines", None)
-        return declines(Event(chain.row, chain.stamp, chain.payload)) if declines is not None else None
+        if handler.declines is None:
+            return None
+        return handler.declines(Event(chain.row, chain.stamp, chain.payload))
 
     def _record(self, chain: Chain, answer: Answer, before: Struct, seconds: float) -> None:
         now, row, stamp = chain.payload, chain.row, chain.stamp

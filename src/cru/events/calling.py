@@ -7,6 +7,7 @@ import functools
 from collections.abc import Awaitable, Coroutine
 from contextvars import ContextVar, copy_context
 from copy import deepcopy
+from math import isfinite
 from typing import Any, TypeVar
 
 import msgspec
@@ -14,12 +15,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.events import BadAnswer, TooSlow
-from cru.events.answers import PASS, Answer
+from cru.events.answers import OPERATIONS, PASS, STRENGTH, Answer, Change
 from cru.events.registry import Handler
 from cru.events.stamp import Event
 from cru.values.errors import CruError
 
 ASYNC_LIMIT = 60.0
+DEEPEST_COPY, LARGEST = 20, 2**63 - 1
+"""Levels of tables, and the integers, that are copied without a look at JSON."""
 SLOW = 0.25
 """Seconds of one step after which everything else has waited too long."""
 
@@ -75,6 +78,9 @@ def validate_answer(raw: Any) -> Answer:
         return PASS
     if not isinstance(raw, Answer):
         raise BadAnswer(f"answered with {type(raw).__name__}, not an Answer")
+    copy = _copied_answer(raw)
+    if copy is not None:
+        return copy
     try:
         answer = _decoder().decode(msgspec.json.encode(raw))
     except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
@@ -84,6 +90,61 @@ def validate_answer(raw: Any) -> Answer:
             _no_bytes(change.value, change.field)
         _no_bytes(raw.result, "result")
     return answer
+
+
+class _NotPlain(Exception):
+    """A value of which JSON might make another one."""
+
+
+def _copied_answer(raw: Answer) -> Answer | None:
+    """A copy of an answer of the most frequent kind: a decision, changes and texts. None of others, which JSON may change or refuse."""
+    if not _is_usual(raw):
+        return None
+    if not raw.changes:
+        return raw
+    try:
+        return replace(raw, changes=tuple([_copied_change(change) for change in raw.changes]))
+    except _NotPlain:
+        return None
+
+
+def _is_usual(raw: Answer) -> bool:
+    if type(raw) is not Answer or raw.result is not None or raw.inject is not None or type(raw.halt) is not bool:
+        return False
+    if type(raw.changes) is not tuple or type(raw.context) is not tuple or type(raw.context_files) is not tuple:
+        return False
+    for text in (raw.decision, raw.reason, raw.note, *raw.context, *raw.context_files):
+        if type(text) is not str or not text.isascii():
+            return False
+    return raw.decision in STRENGTH
+
+
+def _copied_change(change: Change) -> Change:
+    if type(change) is not Change or type(change.op) is not str or change.op not in OPERATIONS:
+        raise _NotPlain
+    if type(change.field) is not str or not change.field.isascii():
+        raise _NotPlain
+    return Change(change.field, change.op, _copied_data(change.value, DEEPEST_COPY))
+
+
+def _copied_data(value: Any, depth: int) -> Any:
+    """A copy of what JSON would give back as it is. Raises _NotPlain."""
+    kind = type(value)
+    if (kind is str and value.isascii()) or kind is bool or value is None:
+        return value
+    if kind is dict and depth:
+        copy = {}
+        for key, item in value.items():
+            if type(key) is not str or not key.isascii():
+                raise _NotPlain
+            is_text = type(item) is str and item.isascii()
+            copy[key] = item if is_text else _copied_data(item, depth - 1)
+        return copy
+    if kind is list and depth:
+        return [_copied_data(item, depth - 1) for item in value]
+    if (kind is int and -LARGEST <= value <= LARGEST) or (kind is float and isfinite(value)):
+        return value
+    raise _NotPlain
 
 
 def describe_error(raised: BaseException) -> str:
@@ -221,14 +282,12 @@ def copy_payload(payload: Struct) -> Struct:
         fields = _OPEN[kind] = tuple(
             f for f in kind.__struct_fields__ if str(hints[f]).startswith(("dict", "Any", "list"))
         )
-    return replace(payload, **{field: _copied(getattr(payload, field)) for field in fields}) if fields else payload
-
-
-def _copied(value: Any) -> Any:
-    """deepcopy, at a tenth of the price for tables of texts and numbers."""
-    kind = type(value)
-    if kind in _FIXED:
-        return value
-    if kind is dict and _FIXED.issuperset(map(type, value.values())):
-        return value.copy()
-    return deepcopy(value)
+    if not fields:
+        return payload
+    copies = {}
+    for field in fields:  # deepcopy, at a tenth of the price for tables of texts and numbers
+        value = getattr(payload, field)
+        kind = type(value)
+        flat = kind is dict and _FIXED.issuperset(map(type, value.values()))
+        copies[field] = value.copy() if flat else value if kind in _FIXED else deepcopy(value)
+    return replace(payload, **copies)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from time import perf_counter
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -30,7 +30,7 @@ from cru.events.stream import Stream
 SLOW_MS = SLOW * 1000
 
 
-class Contribution(NamedTuple):
+class Contribution(Struct, frozen=True):
     """An answer that counts: whose it is, and how strong."""
 
     owner: str
@@ -41,7 +41,7 @@ class Contribution(NamedTuple):
 Who: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...], bool]"
 
 
-class _HandlerRun(NamedTuple):
+class _HandlerRun(Struct, frozen=True):
     handler: Handler
     answer: Answer
     ms: float
@@ -121,26 +121,26 @@ class Chain:
         """Every one gets the payload as it is now; changes and answers compose in order. Command hooks run at once,
         executables one after another, before any answer of theirs is looked at."""
         payload = self.payload
-        if len(handlers) == 1:
-            self._compose(await self._call(handlers[0], payload))
-        elif handlers[0].lane == "executables":
-            self._compose(*[await self._call(handler, payload) for handler in handlers])
+        if handlers[0].lane == "executables":
+            self.compose(*[await self.call(handler, payload) for handler in handlers])
         else:
-            self._compose(*await asyncio.gather(*[self._call(handler, payload) for handler in handlers]))
+            self.compose(*await asyncio.gather(*[self.call(handler, payload) for handler in handlers]))
 
-    async def _call(self, handler: Handler, payload: Struct) -> _HandlerRun:
-        copies = getattr(handler.call, "copies", False)
-        event = Event(self.row, self.stamp, payload if copies else copy_payload(payload))
+    async def call(self, handler: Handler, payload: Struct) -> _HandlerRun:
+        """Ask one handler; never raises for its fault."""
+        event = Event(self.row, self.stamp, payload if handler.copies else copy_payload(payload))
         frame = self._frame
         below = frame.below or DispatchBudget()
-        inner = Frame(frame.owners | {handler.owner}, frame.depth + 1, self.stamp.dispatch_seq, frame.purpose, below)
+        owners = frame.owners | handler.owners if frame.owners else handler.owners
+        inner = Frame(owners, frame.depth + 1, self.stamp.dispatch_seq, frame.purpose, below)
         token = FRAME.set(inner)
         answer, error, plain, refuses = PASS, "", False, False
         started = perf_counter()
         try:
             raw = in_thread(handler, event) if handler.thread else handler.call(event)
             plain = raw is None or isinstance(raw, Answer)
-            answer = validate_answer(raw) if plain else await await_answer(handler, raw)
+            if raw is not None:
+                answer = validate_answer(raw) if plain else await await_answer(handler, raw)
         except BaseException as raised:  # the boundary around other people's code, sys.exit() too: reported below
             if from_outside(raised):
                 raise
@@ -155,22 +155,25 @@ class Chain:
             self._warn(handler, f"took {ms:.0f} ms on {self.row.name}, and everything else waited")
         return _HandlerRun(handler, answer, ms, error, refuses)
 
-    def _compose(self, *group: _HandlerRun) -> None:
+    def compose(self, *group: _HandlerRun) -> None:
+        """The answers of one group, whose handlers all had the same payload."""
         changers: dict[str, Group] = {}
         allows: dict[str, Group] = {}
         total = PASS
-        for handler, answer, ms, error, refuses in group:
+        for run in group:
+            handler, answer, error, at_fault = run.handler, run.answer, run.error, False
             rejected: list[str] = []
             if answer is not PASS:
                 answer, error = self._take(handler, answer, rejected, changers)
-            failed = self._failed(handler, error, refuses) if error else PASS
-            at_fault = strength(failed) > strength(answer)
-            answer = failed if at_fault else answer
+            if error:
+                failed = self._failed(handler, error, run.refuses)
+                at_fault = strength(failed) > strength(answer)
+                answer = failed if at_fault else answer
             self.heard.append(
                 HandlerRecord(
-                    handler.owner, handler.where, handler.id, ms, "", error, answer, tuple(rejected), hook=handler.hook
+                    handler.owner, handler.where, handler.id, run.ms, "", error, answer, tuple(rejected), None, handler.hook
                 )
-            )
+            )  # fmt: skip
             if answer is PASS:
                 continue
             total = _beside(total, answer) if handler.lane == "commands" else add(total, answer)
@@ -181,7 +184,8 @@ class Chain:
                 allows[handler.owner] = handler.group
             if answer.stops and not self.stopped_by:
                 self.stopped_by = handler.owner
-        self._allows.update(allows)
+        if allows:
+            self._allows.update(allows)
         self._total = add(self._total, total)
         if changers and self._allows:
             self._void(changers, allows)

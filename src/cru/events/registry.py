@@ -11,6 +11,7 @@ from msgspec import Struct
 from cru.events import BadHandler, UnknownEvent
 from cru.events.answers import Answer
 from cru.events.catalog import ALIASES, BY_NAME, BY_TYPE, EventRow
+from cru.events.journal import SkipReason
 from cru.events.stamp import Event
 
 Lane = Literal["inline", "commands", "executables"]
@@ -31,6 +32,7 @@ class Handler(Struct, frozen=True):
     `display`; thread: run plain code in a thread that is abandoned at the limit; chain: in its group it runs after the one
     before it, and sees what that changed; hook: what a plugin that is a program calls the event. A `call` with a method
     `declines(event)` returns there why it does not want this event (a `SkipReason`; None: it does), and is skipped.
+    owners: the owner alone, as a set; copies: the call makes copies of payloads itself; declines: that method of the call.
     """
 
     id: int
@@ -49,6 +51,9 @@ class Handler(Struct, frozen=True):
     thread: bool = False
     chain: bool = False
     hook: str = ""
+    owners: frozenset[str] = frozenset()
+    copies: bool = False
+    declines: Callable[[Event], SkipReason | None] | None = None
 
     @property
     def order(self) -> tuple[int, int, str, int]:
@@ -65,7 +70,8 @@ class Handler(Struct, frozen=True):
         return (self.priority, self.lane, self.id if self.lane == "inline" else 0)
 
 
-_FIELDS: dict[str, Any] = dict(zip(Handler.__struct_fields__[4:], Handler.__struct_defaults__, strict=True))
+_FIELDS: dict[str, Any] = dict(zip(Handler.__struct_fields__[4:-3], Handler.__struct_defaults__[:-3], strict=True))
+"""What may be given, and its defaults: all but what is read of the call."""
 _CHOICES: dict[str, tuple[str, ...]] = {
     "lane": tuple(LANES),
     "scope": ("", "main", "tree"),
@@ -119,7 +125,10 @@ class HandlerRegistry:
         fields["pattern"] = pattern or narrowed
         if fields["pattern"]:
             _check_pattern(fields["pattern"])
-        handler = Handler(self._next, row.name, call, owner, **fields)
+        copies, declines = getattr(call, "copies", False), getattr(call, "declines", None)
+        handler = Handler(
+            self._next, row.name, call, owner, **fields, owners=frozenset((owner,)), copies=copies, declines=declines
+        )
         self._warn(row, event, handler)
         self._next += 1
         self._by_id[handler.id] = self._of.setdefault(row.name, {})[handler.id] = handler

@@ -11,6 +11,7 @@ from functools import cached_property
 from inspect import isawaitable
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.events.answers import Answer
@@ -18,7 +19,8 @@ from cru.events.payloads import Custom
 from cru.events.stamp import FRAME, Event
 from cru.namespace.answers import parse
 from cru.namespace.answers.values import limit_texts
-from cru.namespace.event_table.table import event_table
+from cru.namespace.event_table.lazy import LazyDict
+from cru.namespace.event_table.table import event_table, sent_fields
 from cru.namespace.host import HOST, Host, Object
 from cru.namespace.session_view import SessionView
 
@@ -69,6 +71,45 @@ class Context(Object):
         return values
 
 
+class HandlerCall(Struct):
+    """One call of a handler: what it gets is made when it is needed, once. Lua needs little of it as objects of Python.
+
+    handler: what is called
+    event: as the bus has it
+    """
+
+    handler: PluginHandler
+    event: Event
+    _context: Context | None = None
+    _table: LazyDict | None = None
+    _sent: Mapping[str, object] | None = None
+
+    @property
+    def context(self) -> Context:
+        context = self._context
+        if context is None:
+            context = self._context = self.handler.context(self.event)
+        return context
+
+    @property
+    def name(self) -> str:
+        """What the handler listens to."""
+        return self.handler.name
+
+    @property
+    def table(self) -> LazyDict:
+        if self._table is None:
+            self._table, self._sent = event_table(self.name, self.event)
+        return self._table
+
+    @property
+    def sent(self) -> Mapping[str, object]:
+        """The data of the event as the handler gets them, which nobody changes."""
+        if self._sent is None:
+            self._sent = sent_fields(self.name, self.event)
+        return self._sent
+
+
 class PluginHandler:
     """One function of a plugin, as the bus calls it."""
 
@@ -76,7 +117,7 @@ class PluginHandler:
 
     def __init__(self, host: Host, name: str, function: Callable[..., object], priority: int, label: str) -> None:
         self._host = host
-        self._name = name
+        self.name = name
         self._function = function
         self._priority = priority
         self._label = label
@@ -85,20 +126,26 @@ class PluginHandler:
     def __call__(self, event: Event) -> Returned:
         if self._is_stopped(event):
             return Answer(note="a handler before it stopped the rest")
-        table, sent = event_table(self._name, event)
-        context = Context(self._host, event, self._label, self._priority)
+        call, plugin = HandlerCall(self, event), self._host.plugin
         token = HOST.set(self._host)
         try:
-            result = self._host.plugin.invoke(self._function, context, table)
+            if plugin.handle is not None:
+                result = plugin.handle(self._function, call)
+            else:
+                result = plugin.invoke(self._function, call.context, call.table)
         finally:
             HOST.reset(token)
         if result is None:
             return None
-        if type(result) is not dict and isawaitable(result):
-            return self._await_answer(event, result, sent)
-        return self._read_answer(event, result, sent)
+        if type(result) is not dict and type(result) is not LazyDict and isawaitable(result):
+            return self._await_answer(event, result, call)
+        return self._read_answer(event, result, call.sent)
 
-    async def _await_answer(self, event: Event, awaitable: Awaitable[object], sent: Mapping[str, object]) -> Answer:
+    def context(self, event: Event) -> Context:
+        """What the function gets first."""
+        return Context(self._host, event, self._label, self._priority)
+
+    async def _await_answer(self, event: Event, awaitable: Awaitable[object], call: HandlerCall) -> Answer:
         token = HOST.set(self._host)
         try:
             result = await awaitable
@@ -106,12 +153,12 @@ class PluginHandler:
                 result = await self._host.plugin.invoke(_identity, result)
         finally:
             HOST.reset(token)
-        return self._read_answer(event, result, sent)
+        return self._read_answer(event, result, call.sent)
 
     def _read_answer(self, event: Event, result: object, sent: Mapping[str, object]) -> Answer:
         if isinstance(result, Answer):
             return limit_texts(result)
-        answer, warnings = parse.parse_answer(self._name, event.row, result, sent)
+        answer, warnings = parse.parse_answer(self.name, event.row, result, sent)
         for key, text in warnings.items():
             self._warn_once(key, text)
         if answer.decision == "deny" and not answer.halt and event.row.name == "turn:complete":

@@ -55,6 +55,7 @@ class Plugin(Struct):
     where: the place that a function was written at, "" if it is not known
     leaving: its own functions to call before it is unloaded
     problems: what was wrong with what it registered
+    handle: calls a handler with a `HandlerCall`, for a language that needs no objects of Python for it
     """
 
     name: str
@@ -65,6 +66,7 @@ class Plugin(Struct):
     where: Callable[[Callable[..., Any]], str] = lambda function: ""
     leaving: list[Callable[..., Any]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    handle: Callable[..., Any] | None = None
 
 
 Undo = Callable[[], Any]

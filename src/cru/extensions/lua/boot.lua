@@ -6,7 +6,7 @@ local sethook, gethook, traceback, getinfo = debug.sethook, debug.gethook, debug
 local create, resume_, yield, status, close = coroutine.create, coroutine.resume, coroutine.yield, coroutine.status, coroutine.close
 local isyieldable, sub, rawequal = coroutine.isyieldable, string.sub, rawequal
 local error, pcall, type, tostring, rawget, rawset, setmetatable = error, pcall, type, tostring, rawget, rawset, setmetatable
-local getmetatable, next, load, match, package, clock = debug.getmetatable, next, load, string.match, package, os.clock
+local getmetatable, next, load, match, package, clock, select = debug.getmetatable, next, load, string.match, package, os.clock, select
 local sort, concat = table.sort, table.concat
 
 local DONE, WAITING, FAILED = 0, 1, 2      -- how a run came back to Python
@@ -53,13 +53,14 @@ end
 -- Calls of Python ---------------------------------------------------------------------------------------------------------------
 local WAITS, RESUMED = {}, {}              -- what a waiting call yields, and what it is resumed with
 local P                                    -- pack.lua
+local define, arguments                    -- events.lua
 local host_error                           -- what Python raised last
 local finish
 local function method(name)
   return function(self, ...)
-    local id = type(self) == "table" and P.objects[self]
-    if not id then error("call it with a colon: object:" .. name .. "(...)", 2) end
-    return finish(host.method(id, name, P.pack(...)))
+    local held = type(self) == "table" and P.objects[self]
+    if not held then error("call it with a colon: object:" .. name .. "(...)", 2) end
+    return finish(host.method(held.id, name, P.pack(...)))
   end
 end
 local methods = setmetatable({}, { __index = function(t, name)
@@ -192,6 +193,7 @@ local function drive(call, co, ok, ...)
   if not ok then return failure(co, (...)) end
   if killed then return failure(co, killed) end  -- some functions of C catch it: load, coroutine.close
   if status(co) == "dead" then             -- packed here, where no hook slows it down; the memory limit bounds it
+    if select("#", ...) == 0 then return DONE, nil end
     local packed, data = pcall(P.pack_answer, ...)
     if packed then return DONE, data end
     return FAILED, data, "", "", data, false, nil
@@ -219,6 +221,11 @@ end
 local function start(call, ref, data)
   P.give_back(host.release)
   return launch(call, ref, P.values(data))
+end
+
+local function handle(call, ref, id, shape, data)  -- the same for a handler, with its context and an event
+  P.give_back(host.release)
+  return launch(call, ref, arguments(id, shape, data))
 end
 
 local function go_on(call, tag, data)
@@ -249,9 +256,10 @@ P = own(chunks.pack, "pack")({
     end
   end,
 }, getmetatable)
-P.object_meta.__index = function(proxy, name) return finish(host.read(P.objects[proxy], P.pack(name))) end
-P.object_meta.__newindex = function(proxy, name, value) return finish(host.assign(P.objects[proxy], P.pack(name, value))) end
-P.object_meta.__tostring = function(proxy) return "object: " .. P.objects[proxy] end
+define, arguments = own(chunks.events, "events")(P)
+P.object_meta.__index = function(proxy, name) return finish(host.read(P.objects[proxy].id, P.pack(name))) end
+P.object_meta.__newindex = function(proxy, name, value) return finish(host.assign(P.objects[proxy].id, P.pack(name, value))) end
+P.object_meta.__tostring = function(proxy) return "object: " .. P.objects[proxy].id end
 own(chunks.patterns, "patterns")(weigh)
 G.next = P.next
 local closed = false
@@ -376,6 +384,7 @@ local builtins = {
   end,
   function(path) package.path = path end,  -- path
   install,
+  define,                                  -- shape
   function()                               -- own globals
     local R = new_globals()
     plugin_globals[R] = R
@@ -384,4 +393,4 @@ local builtins = {
 }
 for n = 1, #builtins do P.reference(builtins[n]) end
 
-return start, go_on, cancel, P.release, function() closed = true end
+return start, handle, go_on, cancel, P.release, function() closed = true end

@@ -27,8 +27,12 @@ from weakref import WeakValueDictionary
 from msgspec import Struct, msgpack
 
 from cru.namespace.event_table.lazy import Lazy, LazyDict, raw_items
+from cru.namespace.event_table.table import PlainShape, is_big, is_short
+from cru.namespace.handlers import HandlerCall
 from cru.namespace.host import NamespaceError, Object
 
+STAMPED = ("is_continuation", "timestamp_ms")
+"""What is sent of an event beside the fields of its shape."""
 RAW, FUNCTION, TABLE, HOST, OBJECT, EVENT, SMALL, LAZY = range(1, 9)
 """The extension codes of pack.lua."""
 
@@ -156,26 +160,53 @@ class Converter:
         self.hosts[self._last] = value
         return self._last
 
-    def release(self, id: int) -> None:
-        self.hosts.pop(id, None)
+    def release(self, numbers: bytes) -> None:
+        for number in numbers.split():
+            self.hosts.pop(int(number), None)
+
+    def object_at(self, id: int) -> Any:
+        """The object behind a proxy: of a handler's call it is the context."""
+        value = self.hosts[id]
+        return value.context if type(value) is HandlerCall else value
+
+    def encode_event(self, call: HandlerCall, shape: PlainShape | None) -> tuple[int, bytes]:
+        """(the number of the shape, the values of its fields in order), or (0, the whole table) where the event has none."""
+        event = call.event
+        payload, stamp = event.payload, event.stamp
+        if shape is None or (shape.ident and not is_short(getattr(payload, shape.ident))):
+            return 0, self._encode_with(self._events, call.table)
+        values = [
+            value
+            if type(value := getattr(payload, field)) is bool or is_short(value)
+            else self._later(value, is_big(value))
+            for field in shape.fields
+        ]
+        values += (stamp.is_continuation, int(stamp.timestamp * 1000))
+        return shape.number, self._encode_with(self._data, values)
 
     def _encode(self, value: object) -> bytes:
-        event = type(value) is LazyDict
-        encoder = self._events if event else self._encoder
+        if type(value) is LazyDict:
+            data = self._encode_with(self._events, value)
+            return _HEAD + self.hold(value).to_bytes(8, "big") + data
+        return self._encode_with(self._encoder, value)
+
+    def _encode_with(self, encoder: msgpack.Encoder, value: object) -> bytes:
         try:
-            data = encoder.encode(value)
+            return encoder.encode(value)
         except (OverflowError, UnicodeEncodeError):
-            data = encoder.encode(_plain(value))
-        return _HEAD + self.hold(value).to_bytes(8, "big") + data if event else data
+            return encoder.encode(_plain(value))
 
     def _encode_field(self, value: object) -> object:
-        """A field of an event: what is small goes along as bytes that Lua reads when it needs them; if it is no mere data, Lua asks
-        for it like for what is big."""
         if type(value) is not Lazy:
             return self._encode_object(value)
-        if value.small is not None:
+        return self._later(value.small, value.small is None)
+
+    def _later(self, value: object, big: bool) -> msgpack.Ext:
+        """A field of an event: what is small goes along as bytes that Lua reads when it needs them; if it is no mere data, Lua asks
+        for it like for what is big."""
+        if not big:
             try:
-                return msgpack.Ext(SMALL, self._data.encode(value.small))
+                return msgpack.Ext(SMALL, self._data.encode(value))
             except (TypeError, ValueError, OverflowError, RecursionError):
                 pass  # it is told when it is read
         return _LATER
@@ -209,7 +240,7 @@ class Converter:
                 handle = self._handles[id] = self._make[code](id)
             handle.crossings += 1
             return handle
-        value = self.hosts[id]
+        value = self.object_at(id)
         return value.call if isinstance(value, HostFunction) else value
 
 

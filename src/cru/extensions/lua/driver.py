@@ -11,9 +11,12 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from cru.events.calling import is_over
 from cru.extensions.lua.convert import Converter, HostFunction, LuaError, LuaTooSlow, WithNull, required_arguments
 from cru.namespace.event_table.lazy import resolve_lazy
+from cru.namespace.handlers import HandlerCall
 from cru.namespace.host import Object, Values
 from cru.values.errors import CruError
 
@@ -48,11 +51,12 @@ class LuaFailure(NamedTuple):
     original: bytes | None = None
 
 
-class LuaCall:
+class LuaCall(Struct):
     """One run of a Lua function.
 
-    budget: seconds of run time that are left; `full` of them at the start
-    wait: seconds of waiting that are left; None: no limit, and each stretch between two waits has the whole budget
+    full: seconds of run time at the start
+    wait: seconds of waiting that are left; None: no limit, and each stretch between two waits has the whole run time
+    budget: seconds of run time that are left
     longest: the seconds of waiting at the start
     deadline: when the run time is over, while it runs
     host: seconds that functions of `cru` may still take beside the run time
@@ -63,33 +67,18 @@ class LuaCall:
     cause: what a function of Python raised last
     """
 
-    __slots__ = (
-        "awaiting",
-        "budget",
-        "cause",
-        "deadline",
-        "dialog",
-        "fatal",
-        "full",
-        "host",
-        "id",
-        "is_overdue",
-        "longest",
-        "wait",
-    )
-
-    def __init__(self, id: int, budget: float, wait: float | None) -> None:
-        self.id = id
-        self.budget = self.full = budget
-        self.wait = wait
-        self.longest = wait or 0.0
-        self.deadline = 0.0
-        self.host = HOST_SECONDS
-        self.awaiting: object = None
-        self.dialog = False
-        self.is_overdue = False
-        self.fatal: BaseException | None = None
-        self.cause: BaseException | None = None
+    id: int
+    full: float
+    wait: float | None
+    budget: float
+    longest: float
+    deadline: float = 0.0
+    host: float = HOST_SECONDS
+    awaiting: Any = None
+    dialog: bool = False
+    is_overdue: bool = False
+    fatal: BaseException | None = None
+    cause: BaseException | None = None
 
 
 class HostCallbacks:
@@ -230,7 +219,7 @@ class HostCallbacks:
         return function.call(*self.converter.arguments(data, function.least))
 
     def _method(self, id: int, name: str, data: bytes) -> object:
-        target: Object = self.converter.hosts[id]
+        target: Object = self.converter.object_at(id)
         if name not in target.METHODS:
             raise LuaError(f"{type(target).__name__} has no method {name}")
         if self.current is not None:
@@ -240,10 +229,11 @@ class HostCallbacks:
 
     def _fetch(self, id: int, key: str) -> object:
         """A field of an event; each table that Lua makes of it is its own."""
-        return resolve_lazy(dict.get(self.converter.hosts[id], key))
+        holder = self.converter.hosts[id]
+        return resolve_lazy(dict.get(holder.table if type(holder) is HandlerCall else holder, key))
 
     def _read(self, id: int, data: bytes) -> object:
-        target, name = self.converter.hosts[id], self.converter.arguments(data)[0]
+        target, name = self.converter.object_at(id), self.converter.arguments(data)[0]
         if name in target.METHODS:
             return _Method((METHOD, name.encode()))
         if name in target.FIELDS:
@@ -253,7 +243,7 @@ class HostCallbacks:
 
     def _assign(self, id: int, data: bytes) -> Any:
         name, value = [*self.converter.arguments(data), None][:2]
-        target = self.converter.hosts[id]
+        target = self.converter.object_at(id)
         kind = type(target)
         own = "__setattr__" in vars(kind)
         if own or (name in target.FIELDS and getattr(getattr(kind, name, None), "fset", None) is not None):
@@ -269,21 +259,29 @@ class _Method(tuple[object, ...]):
 
 
 class Driver:
-    """Starts calls, and sees them through. `start`, `go_on` and `cancel` are the functions of boot.lua."""
+    """Starts calls, and sees them through. `start`, `handle`, `go_on` and `cancel` are the functions of boot.lua."""
 
-    def __init__(self, callbacks: HostCallbacks, start: object, go_on: object, cancel: object) -> None:
+    def __init__(self, callbacks: HostCallbacks, start: object, handle: object, go_on: object, cancel: object) -> None:
         self.callbacks = callbacks
-        self._start, self._go_on, self._cancel = start, go_on, cancel
+        self._start, self._handle, self._go_on, self._cancel = start, handle, go_on, cancel
         self._last = 0
 
     def begin(self, ref: int, data: bytes, budget: float, wait: float | None) -> object:
         """Run until the end or the first wait: the results as a tuple, or something to await for them. Raises LuaError."""
+        return self._run(budget, wait, self._start, (ref, data))
+
+    def begin_handler(self, budget: float, wait: float, args: tuple[int, int, int, bytes]) -> Any:
+        """The same for a handler: `args` are the function, and the numbers of the call and of its event's shape before the data."""
+        return self._run(budget, wait, self._handle, args)
+
+    def _run(self, budget: float, wait: float | None, function: Any, args: tuple[object, ...]) -> object:
         self._last += 1
-        call = LuaCall(self._last, budget, wait)
-        outcome = self._enter(call, self._start, ref, data)
-        if outcome[0] == WAITING:
-            return self._wait(call)
-        return tuple(self.callbacks.converter.results(outcome[1]))
+        call = LuaCall(self._last, budget, wait, budget, wait or 0.0)
+        outcome = self._enter(call, function, *args)
+        return self._wait(call) if outcome[0] == WAITING else self._results(outcome[1])
+
+    def _results(self, data: bytes | None) -> tuple[object, ...]:
+        return () if data is None else tuple(self.callbacks.converter.results(data))
 
     async def _wait(self, call: LuaCall) -> tuple[object, ...]:
         try:
@@ -291,7 +289,7 @@ class Driver:
                 answer = await self._await_reply(call)
                 outcome = self._enter(call, self._go_on, *(answer if isinstance(answer, tuple) else (answer,)))
                 if outcome[0] != WAITING:
-                    return tuple(self.callbacks.converter.results(outcome[1]))
+                    return self._results(outcome[1])
         except BaseException:
             call.budget = call.full
             self._enter(call, self._cancel)

@@ -2,13 +2,14 @@
 -- Rules: tables 1..n and marked arrays are lists; other tables are maps with text or integer keys; integers and floats stay what they
 -- are; text that is not UTF-8 travels as extension RAW; what has an identity travels as its number (FUNCTION, TABLE, HOST, OBJECT).
 -- An EVENT is a number and a map, in which a field may be SMALL (bytes, read when the field is) or LAZY (Python is asked for it then).
+-- A long text goes to Python as RAW, too, which is read as fast.
 
 local host, getmetatable = ...             -- host: make_function, fetch; getmetatable: the raw one
 local byte, sub, char, concat = string.byte, string.sub, string.char, table.concat
 local pack_, unpack_, spread, utf8len, mathtype = string.pack, string.unpack, table.unpack, utf8.len, math.type
 local next, type, error, rawlen, rawset, setmetatable, tostring = next, type, error, rawlen, rawset, setmetatable, tostring
 
-local DEPTH = 100
+local DEPTH, LONG = 100, 100               -- levels of tables; bytes of a text
 local RAW, FUNCTION, TABLE, HOST, OBJECT, EVENT, SMALL, LAZY = 1, 2, 3, 4, 5, 6, 7, 8
 local ARRAY, MAP, BOX = { __name = "array" }, { __name = "map" }, {}
 local null = debug.upvalueid(function() return host end, 1)  -- a light userdata: truthy, unique, and no table
@@ -18,8 +19,8 @@ debug.setmetatable(null, { __name = "null", __tostring = function() return "null
 local refs, ids, crossings, last = {}, setmetatable({}, { __mode = "k" }), {}, 0  -- Lua values that Python holds
 local weak = { __mode = "k" }
 local host_ids = setmetatable({}, weak)    -- Lua function -> number of the Python callable behind it
-local objects = setmetatable({}, weak)     -- proxy -> number of the Python object behind it
-local events = setmetatable({}, weak)      -- table of an event -> { id, what was sent, what waits to be read: true or bytes }
+local objects = setmetatable({}, weak)     -- proxy -> what holds the Python object behind it: { id }
+local events = setmetatable({}, weak)      -- table of an event -> { id, data, what was sent, what waits: where in the data, or true }
 
 local function reference(value)
   local id = ids[value]
@@ -45,12 +46,11 @@ local TOKEN = { __gc = function(token) dead[#dead + 1] = token.id end }
 local function token(id) return setmetatable({ id = id }, TOKEN) end
 
 local OBJECT_META = { __name = "object", __metatable = "object" }
-OBJECT_META.__gc = function(proxy) dead[#dead + 1] = objects[proxy] end
-local function give_back(release)
+local function give_back(release)          -- all of them in one call
   if #dead == 0 then return end
-  local ids = dead
+  local numbers = concat(dead, " ")
   dead = {}
-  for i = 1, #ids do release(ids[i]) end
+  release(numbers)
 end
 
 -- Writing ----------------------------------------------------------------------------------------------------------------------
@@ -67,12 +67,10 @@ local function extension(code, id) return pack_(">BBi8", 0xd7, code, id) end
 
 local function text(value)
   local length, at = #value, size + 1
-  if not utf8len(value) then
+  if length > LONG or not utf8len(value) then  -- to look at each letter of a long one costs more than the extension
     out[at] = pack_(">BI4B", 0xc9, length, RAW)
-  elseif length < 32 then
-    out[at] = FIXSTR[length]
   else
-    out[at] = pack_(">BI4", 0xdb, length)
+    out[at] = FIXSTR[length] or pack_(">BI4", 0xdb, length)
   end
   size = at + 1
   out[size] = value
@@ -146,7 +144,7 @@ end
 local read_all
 local function table_(value, depth, changed)
   local meta = getmetatable(value)
-  if meta == OBJECT_META then return put(extension(OBJECT, objects[value])) end
+  if meta == OBJECT_META then return put(extension(OBJECT, objects[value].id)) end
   if meta == BOX then return put(extension(TABLE, reference(value[1]))) end
   if depth >= DEPTH then error("data nested deeper than " .. DEPTH .. " levels, or a table that contains itself", 0) end
   local ordered, length = is_list(value, meta)
@@ -180,7 +178,7 @@ end
 local function written(changed, ...)
   size = 0
   local count = select("#", ...)
-  put(pack_(">BI4", 0xdd, count))
+  put(count < 16 and char(0x90 + count) or pack_(">BI4", 0xdd, count))
   if count == 1 then
     write((...), 0, changed)
   elseif count > 1 then
@@ -195,7 +193,7 @@ local function pack(...) return written(false, ...) end  -- any values -> one li
 local function pack_answer(...) return written(true, ...) end  -- the same of what a call returned
 
 -- Reading ----------------------------------------------------------------------------------------------------------------------
-local READ, nothing, lazy = {}, nil, nil   -- nothing: what null is read as; lazy: the field just read waits (true or bytes)
+local READ, nothing, lazy = {}, nil, nil   -- nothing: what null is read as; lazy: the field just read waits (true, or where it is)
 local read
 
 local function deeper(depth)
@@ -209,7 +207,7 @@ local function read_field(t, key)
   local waits = event and event.waiting[key]
   if not waits then return nil end
   local value
-  if waits == true then value = host.fetch(event.id, key) else value = read(waits, 1, 1) end
+  if waits == true then value = host.fetch(event.id, key) else value = read(event.data, waits, 1) end
   event.waiting[key] = nil
   rawset(t, key, value)
   return value
@@ -262,13 +260,16 @@ local function read_map(s, i, count, depth, sent, waiting)  -- sent, waiting: of
   return t, i
 end
 
-local function read_event(id, s, i)
-  local event = setmetatable({ id = id, sent = {}, waiting = {} }, TOKEN)
-  local b, count, t = byte(s, i), nil, nil
+local function read_fields(s, i)           -- of an event: the table, where it ends, what was sent, what waits
+  local b, count, sent, waiting, t = byte(s, i), nil, {}, {}, nil
   if b < 0x90 then count, i = b - 0x80, i + 1 else count, i = unpack_(b == 0xde and ">I2" or ">I4", s, i + 1) end
-  t, i = read_map(s, i, count, 0, event.sent, event.waiting)
-  events[t] = event
-  return setmetatable(t, EVENT_META), i
+  t, i = read_map(s, i, count, 0, sent, waiting)
+  return t, i, sent, waiting
+end
+local function read_event(id, s, i)
+  local t, after, sent, waiting = read_fields(s, i)
+  events[t] = setmetatable({ id = id, data = s, sent = sent, waiting = waiting }, TOKEN)
+  return setmetatable(t, EVENT_META), after
 end
 
 local function read_list(s, i, count, depth)
@@ -284,7 +285,7 @@ end
 
 local function object(id)
   local proxy = setmetatable({}, OBJECT_META)
-  objects[proxy] = id
+  objects[proxy] = token(id)
   return proxy
 end
 
@@ -302,7 +303,7 @@ local function read_extension(s, i, length)
   local code = byte(s, i)
   local after = i + 1 + length
   if code == SMALL then
-    lazy = sub(s, i + 1, after - 1)
+    lazy = i + 1
   elseif code == LAZY then
     lazy = true
   elseif code == EVENT then
@@ -377,6 +378,17 @@ local function values(s)                   -- bytes -> the values, one after the
   return from(s, 1)
 end
 
+local function read_at(s, i)               -- a value, the position after it, and what waits if it is a field that does
+  nothing, lazy = nil, nil
+  local value, after = read(s, i, 1)
+  return value, after, lazy
+end
+local function read_flat(s)                -- an event that has no shape: its table, what was sent, and what waits
+  nothing, lazy = nil, nil
+  local t, _, sent, waiting = read_fields(s, 1)
+  return t, sent, waiting
+end
+
 local function values_with_null(s)         -- the same, JSON null is the sentinel
   nothing, lazy = null, nil
   local value = read(s, 1, 0)
@@ -393,4 +405,5 @@ return {
   end,
   metas = { ARRAY, MAP, EVENT_META, OBJECT_META, getmetatable(null) },  -- those of values that plugins get
   refs = refs, reference = reference, release = release, give_back = give_back, objects = objects, object_meta = OBJECT_META,
+  events = events, event_meta = EVENT_META, token_meta = TOKEN, read_at = read_at, read_flat = read_flat,
 }

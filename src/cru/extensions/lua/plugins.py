@@ -16,6 +16,7 @@ from cru.extensions.lua.annotations import LuaAnnotation, needs_module, parse_an
 from cru.extensions.lua.bridge import install
 from cru.extensions.lua.runtime import LuaFunction, LuaTable, LuaVM, place_of
 from cru.extensions.tools import add_tool, add_tools
+from cru.namespace.handlers import HandlerCall
 from cru.namespace.host import Host, Plugin, call
 from cru.namespace.on import register_handler
 
@@ -36,7 +37,7 @@ class LuaPlugins:
         self._scope_functions: dict[str, LuaFunction] = self.vm.start(scopes)[0]  # type: ignore[index]  # it never waits
 
     def plugin(self, plugin: DiscoveredPlugin, config: Mapping[str, object]) -> Plugin:
-        return Plugin(plugin.name, plugin.folder, "lua", config, self._invoke, place_of)
+        return Plugin(plugin.name, plugin.folder, "lua", config, self._invoke, place_of, handle=self._handle)
 
     async def load(self, plugin: DiscoveredPlugin, host: Host) -> None:
         """Run the files of a plugin and register what they declare. Raises LuaError and PluginFailed."""
@@ -123,6 +124,12 @@ class LuaPlugins:
         if not isinstance(function, LuaFunction):
             return function(*args)
         outcome = self.vm.start(function, *args)
+        return _first(outcome) if isinstance(outcome, tuple) else _await_first(outcome)
+
+    def _handle(self, function: Callable[..., object], call: HandlerCall) -> object:
+        if not isinstance(function, LuaFunction):
+            return function(call.context, call.table)
+        outcome = self.vm.start_handler(function, call)
         return _first(outcome) if isinstance(outcome, tuple) else _await_first(outcome)
 
 

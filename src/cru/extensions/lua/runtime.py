@@ -15,11 +15,13 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any
 
-from cru.extensions.lua.convert import FUNCTION, Converter, HostFunction, LuaData, LuaError, LuaReference
+from cru.extensions.lua.convert import FUNCTION, STAMPED, Converter, HostFunction, LuaData, LuaError, LuaReference
 from cru.extensions.lua.driver import SPARE, Driver, HostCallbacks
+from cru.namespace.event_table.table import plain_shape
+from cru.namespace.handlers import HandlerCall
 from cru.namespace.host import Values
 
-LOAD, HOLD, COPY, GET, SET, OPEN, ENVIRONMENT, GLOBALS, WHERE, PATH, INSTALL, OWN = range(1, 13)
+LOAD, HOLD, COPY, GET, SET, OPEN, ENVIRONMENT, GLOBALS, WHERE, PATH, INSTALL, SHAPE, OWN = range(1, 14)
 """The builtins of boot.lua, in its order."""
 
 
@@ -99,8 +101,9 @@ class LuaVM:
         self._cap = memory_mb << 20
         self._lua = _new_lua(self._cap)
         callbacks = HostCallbacks(self.converter, lambda size: bool(this.has_memory(size)), print or _to_standard_error)
-        start, go_on, cancel, self._release, self._close = _boot(self._lua, callbacks)
-        self._driver = Driver(callbacks, start, go_on, cancel)
+        *entries, self._release, self._close = _boot(self._lua, callbacks)
+        self._driver = Driver(callbacks, *entries)
+        self._shapes: set[int] = set()
 
     def __del__(self) -> None:
         """No finalizer of an extension may call Python while the machine goes."""
@@ -190,13 +193,31 @@ class LuaVM:
         self._lua.gccollect()
         return bool(self._lua.get_memory_used() + 2 * size + SPARE < self._cap)
 
+    def start_handler(self, function: LuaFunction, call: HandlerCall) -> tuple[Any, ...] | Awaitable[tuple[Any, ...]]:
+        """`start` for a handler: it gets the context and the event of this call."""
+        shape = plain_shape(call.name, type(call.event.payload))
+        if shape is not None and shape.number not in self._shapes:
+            self.call_builtin(SHAPE, shape.number, (*shape.fields, *STAMPED), shape.name, shape.ident)
+            self._shapes.add(shape.number)
+        number, data = self.converter.encode_event(call, shape)
+        self._prepare(len(data))
+        args = (function.id, self.converter.hold(call), number, data)
+        outcome: tuple[Any, ...] | Awaitable[tuple[Any, ...]] = self._driver.begin_handler(
+            self.run_seconds, self.wait_seconds, args
+        )
+        return outcome
+
     def _begin(self, ref: int, args: tuple[Any, ...], wait: float | None) -> Any:
+        data = self.converter.encode(*args)
+        self._prepare(len(data))
+        return self._driver.begin(ref, data, self.run_seconds, wait)
+
+    def _prepare(self, size: int) -> None:
+        """Let go of what Python dropped; raises LuaError if `size` bytes cannot be pushed."""
         while self.dropped:
             self._release(*self.dropped.popleft())
-        data = self.converter.encode(*args)
-        if not self.has_memory(len(data)):
+        if not self.has_memory(size):
             raise LuaError("not enough memory")
-        return self._driver.begin(ref, data, self.run_seconds, wait)
 
 
 def place_of(function: Callable[..., object]) -> str:
@@ -237,7 +258,7 @@ def _new_lua(cap: int) -> Any:
 def _boot(lua: Any, host: HostCallbacks) -> Any:
     """Load the files beside this one: what boot.lua returns."""
     chunks = {}
-    for name in ("boot", "pack", "patterns", "library", "pipes", "sandbox"):
+    for name in ("boot", "pack", "events", "patterns", "library", "pipes", "sandbox"):
         with open(os.path.join(os.path.dirname(__file__), name + ".lua"), encoding="utf-8") as file:
             chunks[name] = file.read()
     callbacks: dict[bytes, Any] = {name.encode(): function for name, function in host.as_table().items()}

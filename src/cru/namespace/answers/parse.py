@@ -15,7 +15,7 @@ from cru.events.catalog import EventRow
 from cru.namespace.answers.values import check_true, describe_type, limit_texts, read_inject, read_text
 from cru.namespace.answers.words import BESIDE, CANCEL, DECIDING, REFUSING, WORDS
 from cru.namespace.event_table.lazy import Lazy, LazyDict, raw_items
-from cru.namespace.event_table.table import field_of
+from cru.namespace.event_table.table import SentFields, field_of
 from cru.namespace.host import BadArgument
 
 KNOWN = WORDS | {"type", "event_type", "summary", "name", "identifier", "timestamp_ms", "is_continuation", "payload"}
@@ -35,6 +35,8 @@ class ParsedAnswer(NamedTuple):
     warnings: Mapping[str, str] = {}
 
 
+_FLAT = frozenset({str, int, float, bool})
+_DATA = _FLAT | {dict, list}
 NO_ANSWER = ParsedAnswer(PASS)
 
 
@@ -45,6 +47,10 @@ def parse_answer(name: str, row: EventRow, raw: object, sent: Mapping[str, objec
         return _parse_scalar(raw)
     if not raw:
         return NO_ANSWER
+    if type(sent) is SentFields and type(raw) is dict and "type" in raw:
+        changes = _changed_fields(row, raw, sent)
+        if changes is not None:
+            return ParsedAnswer(Answer(changes=changes)) if changes else NO_ANSWER
     words = _words_of(raw, sent)
     try:
         flat = _merge_payload(raw, sent)
@@ -53,6 +59,24 @@ def parse_answer(name: str, row: EventRow, raw: object, sent: Mapping[str, objec
         return _parse_table(name, row, flat, sent, words)
     except BadArgument as error:
         raise BadAnswer(error.message, error.hint, refuses=_refuses(row, words)) from error
+
+
+def _changed_fields(row: EventRow, raw: Mapping[str, object], sent: SentFields) -> tuple[Change, ...] | None:
+    """The changes of an event that came back with nothing in it but fields that may be changed; None of others."""
+    changes = []
+    for key, value in raw.items():
+        if key == "type":
+            continue
+        if key not in row.writable or key not in sent or type(value) not in _DATA:
+            return None
+        same = _is_same_table(sent.source(key), value)
+        if not (_is_unchanged(sent[key], value) if same is None else same):
+            changes.append(_make_change(key, value))
+    return tuple(changes)
+
+
+def _make_change(field: str, value: object) -> Change:
+    return Change(field, "merge" if field == "env" else "set", value)
 
 
 def _words_of(raw: Mapping[str, object], sent: Mapping[str, object]) -> dict[str, object]:
@@ -218,7 +242,7 @@ def _changes(
                 raise BadArgument(f"`{key}` is a coroutine that nobody awaited", "await it")
             if field in changes and changes[field].value != value:
                 raise BadArgument(f"`{key}` and `payload.{key}` differ", "change one of them")
-            changes[field] = Change(field, "merge" if field == "env" else "set", value)
+            changes[field] = _make_change(field, value)
     if type(raw) is LazyDict:
         _check_complete(name, row, raw, sent)
     return tuple(changes.values())
@@ -231,9 +255,21 @@ def _check_complete(name: str, row: EventRow, event: LazyDict, sent: Mapping[str
             raise BadArgument(f"`{key}` was taken out of the event", "give it a value")
 
 
+def _is_same_table(before: object, now: object) -> bool | None:
+    """Whether they are equal; None if they are no tables, or that takes a closer look."""
+    if type(before) is not dict or type(now) is not dict:
+        return None
+    if before == now:
+        return True
+    return False if before.keys() == now.keys() and _FLAT.issuperset(map(type, before.values())) else None
+
+
 def _is_unchanged(before: object, now: object) -> bool:
     """Equal, where an absent key counts as null: Lua knows no other null in a table. What a handler was given it may have changed."""
     if type(before) is Lazy:
+        same = _is_same_table(before.small, now)
+        if same is not None:
+            return same
         before = before.make()
     if before == now:
         return True

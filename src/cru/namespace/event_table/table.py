@@ -6,13 +6,14 @@ of that name unless the row says otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
+from itertools import count
 
 import msgspec
 from msgspec import Struct
 
-from cru.events.catalog import BY_NAME, EventRow
+from cru.events.catalog import BY_NAME, BY_TYPE
 from cru.events.payloads import Custom
 from cru.events.stamp import Event
 from cru.namespace.event_table.lazy import Lazy, LazyDict
@@ -69,11 +70,71 @@ EXTRA: dict[str, Callable[[Event], dict[str, object]]] = {
 }
 
 RESERVED = ("type", "event_type", "summary")
+WORKED_OUT = frozenset((*RESERVED, "identifier", "timestamp_ms", "payload", "is_continuation"))
 SUMMARY = 200
 BIG_TEXT = 64 << 10
 BIG_LIST = 16
 """Beyond this length a field is sent only when it is read."""
 _SHORT = frozenset({int, float, bool, type(None)})
+
+
+class PlainShape(Struct, frozen=True):
+    """An event whose table shows the fields of its payload under their own names, and nothing worked out but what every event has.
+
+    number: tells the shapes of a process apart
+    name: what the script listens to
+    fields: of the payload, in order
+    ident: the one of them that identifies the event; "": none
+    keys: what a script gets as the data of the event
+    """
+
+    number: int
+    name: str
+    fields: tuple[str, ...]
+    ident: str
+    keys: frozenset[str]
+
+
+_NUMBERS = count(1)
+
+
+@cache
+def plain_shape(name: str, payload: type[Struct]) -> PlainShape | None:
+    """None if the table of this event is made otherwise."""
+    row, fields = BY_TYPE[payload], payload.__struct_fields__
+    if payload is Custom or row.name in EXTRA or alias_of(name).keys or not WORKED_OUT.isdisjoint(fields):
+        return None
+    return PlainShape(next(_NUMBERS), name, fields, row.ident, frozenset((*fields, "is_continuation")))
+
+
+class SentFields(Mapping[str, object]):
+    """What `sent_fields` gives of an event that has a shape, each field when it is asked for."""
+
+    __slots__ = ("_event", "_keys")
+
+    def __init__(self, shape: PlainShape, event: Event) -> None:
+        self._keys = shape.keys
+        self._event = event
+
+    def __getitem__(self, key: str) -> object:
+        if key == "is_continuation":
+            return self._event.stamp.is_continuation
+        if key not in self._keys:
+            raise KeyError(key)
+        return _shown_value(getattr(self._event.payload, key))
+
+    def source(self, key: str) -> object:
+        """What a field of the payload is made of."""
+        return getattr(self._event.payload, key, None)
+
+    def __contains__(self, key: object) -> bool:
+        return key in self._keys
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
 
 
 @cache
@@ -94,7 +155,7 @@ def payload_fields(name: str, event: Event) -> dict[str, object]:
     fields = {
         field: value
         if (kind := type(value := getattr(payload, field))) in _SHORT or (kind is str and len(value) <= BIG_TEXT)
-        else _make_lazy(value)
+        else _shown_value(value)
         for field in payload.__struct_fields__
     }
     if type(payload) is Custom and isinstance(payload.data, dict):
@@ -109,29 +170,42 @@ def payload_fields(name: str, event: Event) -> dict[str, object]:
     return renamed if alias.only else {**fields, **renamed}
 
 
+def sent_fields(name: str, event: Event) -> Mapping[str, object]:
+    """The data of an event as a script gets them."""
+    shape = plain_shape(name, type(event.payload))
+    return _flat_fields(name, event) if shape is None else SentFields(shape, event)
+
+
+def _flat_fields(name: str, event: Event) -> dict[str, object]:
+    flat = payload_fields(name, event)
+    flat["is_continuation"] = event.stamp.is_continuation
+    return flat
+
+
 def event_table(name: str, event: Event) -> tuple[LazyDict, dict[str, object]]:
     """The event table: flat fields, `payload` with the same data, and what every event has; and these data apart, which nobody
     changes."""
-    flat = payload_fields(name, event)
-    row: EventRow = event.row
-    flat["is_continuation"] = event.stamp.is_continuation
-    table = LazyDict({key: value for key, value in flat.items() if key not in RESERVED} if "type" in flat else flat)
-    table.update(
-        type=name, event_type=name, summary=Lazy(lambda: _summary(flat)), name=flat.get("name", name),
-        identifier=str(getattr(event.payload, row.ident)) if row.ident else None,
-        timestamp_ms=int(event.stamp.timestamp * 1000), payload=Lazy(lambda: LazyDict(flat)),
-    )  # fmt: skip
+    flat = _flat_fields(name, event)
+    payload, ident, stamp = event.payload, event.row.ident, event.stamp
+    table = LazyDict(flat)
+    if "type" in flat:
+        for key in RESERVED:
+            table.pop(key, None)
+    table |= {
+        "type": name, "event_type": name, "summary": Lazy(partial(_summary, flat)), "name": flat.get("name", name),
+        "identifier": str(getattr(payload, ident)) if ident else None,
+        "timestamp_ms": int(stamp.timestamp * 1000), "payload": Lazy(partial(LazyDict, flat)),
+    }  # fmt: skip
     return table, flat
 
 
 def _shown_value(value: object) -> object:
-    if type(value) in _SHORT or (type(value) is str and len(value) <= BIG_TEXT):
-        return value
-    return _make_lazy(value)
+    return value if is_short(value) else Lazy(partial(_copy, value), None if is_big(value) else value)
 
 
-def _make_lazy(value: object) -> Lazy:
-    return Lazy(partial(_copy, value), None if _is_big(value) else value)
+def is_short(value: object) -> bool:
+    """Whether it is sent as it is: a number, a boolean, nothing, or a text that is not long."""
+    return type(value) in _SHORT or (type(value) is str and len(value) <= BIG_TEXT)
 
 
 def _copy(value: object) -> object:
@@ -143,7 +217,7 @@ def _copy(value: object) -> object:
     return _copy(msgspec.to_builtins(value)) if isinstance(value, Struct) else value
 
 
-def _is_big(value: object) -> bool:
+def is_big(value: object) -> bool:
     """Whether a list is long, a text, or a text in a table is; cheap, so only the first level of a table is looked at."""
     if isinstance(value, (list, tuple)):
         return len(value) > BIG_LIST or any(len(getattr(item, "content", "")) > BIG_TEXT for item in value)

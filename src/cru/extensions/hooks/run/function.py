@@ -137,7 +137,7 @@ class _FunctionHandler(PluginHandler):
             raise BadFunction(
                 f"returned {type(result).__name__} {str(result)[:40]!r}; a table or nothing is understood"
             )
-        rest, extras = _split_returned(self._name, event.row, result, sent)
+        rest, extras = _split_returned(self.name, event.row, result, sent)
         answer = add(super()._read_answer(event, rest, sent), extras.answer)
         self._extras[event.stamp.dispatch_seq] = extras
         return answer
