@@ -226,7 +226,8 @@ def test_what_would_not_end_is_ended(monkeypatch: pytest.MonkeyPatch, work: Call
         work()
 
 
-def test_large_data_comes_back_from_the_process_of_its_own() -> None:
+def test_large_data_comes_back_from_the_process_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forked, "SECONDS", 60)
     value = [{"n": n, "text": "\u00e9" * 20} for n in range(500)]
     for name in ("yaml", "toon"):
         assert oq.parse_as(oq.convert(value, name), name) == value
