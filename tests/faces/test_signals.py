@@ -248,3 +248,20 @@ def test_while_the_session_says_good_bye(home: HomeDir, number: int) -> None:
             done = run.wait()
     assert done.code == (143 if number == signal.SIGTERM else -number) and done.out == "fine\n"
     until(lambda: gone(number_in(home.project / "child")))
+
+
+@pytest.mark.parametrize("is_late", [False, True])
+def test_while_the_loop_waits_for_a_computation(home: HomeDir, is_late: bool) -> None:
+    source = "cru.on('message:received', function() cru.fs.write('begun', 'x') cru.oq.query({1}, '[range(100000000)]|length') end)"
+    (home.cru / "plugins").mkdir(parents=True)
+    (home.cru / "plugins" / "counting.lua").write_text(source)
+    with server([Hang("so far")]) as model:
+        home.configure(url=model.url)
+        with start("hi", home=home) as run:
+            until((home.project / "begun").exists)
+            children = Path(f"/proc/{run.pid}/task/{run.pid}/children")
+            until(lambda: not is_late or children.read_text())
+            run.signal(signal.SIGINT)
+            done = run.wait()
+    assert done.code == 130 and "cru.oq.query: interrupted" in done.err
+    ended_well(home, done)

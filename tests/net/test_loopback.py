@@ -342,3 +342,21 @@ def test_an_answer_that_comes_before_the_body_was_read_counts(body: tuple[bytes,
         await server.wait_closed()
 
     asyncio.run(main())
+
+
+def test_who_is_cancelled_when_the_answer_comes_is_cancelled_and_nothing_is_reported() -> None:
+    async def main() -> list[object]:
+        loop, problems = asyncio.get_running_loop(), list[object]()
+        loop.set_exception_handler(lambda _, context: problems.append(context))
+        ours, theirs = socket.socketpair()
+        with ours, theirs:
+            ours.setblocking(False)
+            reading = asyncio.create_task(_Connection(ours).read())
+            await asyncio.sleep(0)
+            theirs.send(b"x")
+            loop.call_soon(reading.cancel)
+            await asyncio.wait([reading])
+            assert reading.cancelled()
+        return problems
+
+    assert asyncio.run(main()) == []

@@ -99,12 +99,17 @@ class _Connection:
 
 async def _wait_for(
     connection: socket.socket,
-    add: Callable[[socket.socket, Callable[[None], None], None], None],
+    add: Callable[[socket.socket, Callable[[], None]], None],
     remove: Callable[[socket.socket], bool],
 ) -> None:
     """Wait until a socket can be read, or written."""
     is_ready = asyncio.get_running_loop().create_future()
-    add(connection, is_ready.set_result, None)
+
+    def wake() -> None:
+        if not is_ready.done():  # who waits may be cancelled in the same moment
+            is_ready.set_result(None)
+
+    add(connection, wake)
     try:
         await is_ready
     finally:

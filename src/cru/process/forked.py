@@ -5,11 +5,12 @@ A fork, so that nothing is loaded or copied on the way there (about 5 ms); what 
 
 from __future__ import annotations
 
+import asyncio
 import marshal
 import os
 import signal
 from collections.abc import Callable
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar, runtime_checkable
 
 from cru.values.errors import CruError
 
@@ -29,17 +30,34 @@ class WorkEnded(CruError):
     """The work passed a limit, or was interrupted."""
 
 
+@runtime_checkable
+class ComputationOwner(Protocol):
+    """An event loop that stands still for computations, and hears signals in another thread meanwhile: it kills them."""
+
+    def begin_computation(self, pid: int) -> None: ...
+
+    def end_computation(self, pid: int) -> bool:
+        """Whether it was killed."""
+
+
 def run_in_fork(work: Callable[[], T]) -> T:
     """What the work returns (plain data), computed in a child process. Raises WorkFailed, and WorkEnded if it took more than 5 s, more
-    than 1 GiB of memory or gave more than 64 MiB."""
+    than 1 GiB of memory, gave more than 64 MiB, or was interrupted."""
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
         _compute(write, work)
     os.close(write)
     status: int | None = None
+    owner = _owner()
+    if owner is not None:
+        owner.begin_computation(pid)
+    is_interrupted = False
     try:
-        data = _read_all(read)
+        try:
+            data = _read_all(read)
+        finally:
+            is_interrupted = owner is not None and owner.end_computation(pid)
         if len(data) > LARGEST:
             raise WorkEnded(f"the result is larger than {LARGEST >> 20} MiB")
         _, status = os.waitpid(pid, 0)
@@ -49,12 +67,20 @@ def run_in_fork(work: Callable[[], T]) -> T:
             os.kill(pid, signal.SIGKILL)
             os.waitpid(pid, 0)
     if status:
-        raise WorkEnded(_limit(status))
+        raise WorkEnded("interrupted" if is_interrupted else _limit(status))
     answer: tuple[T, tuple[str, str] | None] = marshal.loads(data)
     result, problem = answer
     if problem is not None:
         raise WorkFailed(*problem)
     return result
+
+
+def _owner() -> ComputationOwner | None:
+    try:
+        loop = asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+    return loop if isinstance(loop, ComputationOwner) else None
 
 
 def _read_all(pipe: int) -> bytes:

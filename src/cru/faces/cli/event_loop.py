@@ -14,6 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from selectors import DefaultSelector
 from typing import TYPE_CHECKING, ClassVar, NoReturn, TypeVar, TypeVarTuple, Unpack
 
@@ -170,6 +171,8 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
         WatchedEventLoop._running = self
         self.children: dict[int, Callable[[], None]] = {}
         """What ends each running child, by process id (cru.process.child.ChildOwner)."""
+        self._computations: dict[int, bool] = {}
+        """Process ids, and whether they were killed."""
         self._handlers: dict[int, Callable[[], object]] = {}
         self._ending: set[int] = set()
         self._undelivered: list[tuple[int, float]] = []
@@ -267,10 +270,26 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
     def _hear(self, number: int) -> None:
         now = time.monotonic()
         self._undelivered.append((number, now))
+        self._interrupt_computations()
         if number in self._ending and self._deadline is None:
             self._deadline = number, now + LAST_SECONDS
         if not self.is_closed():
             self.call_soon_threadsafe(self._deliver, number)
+
+    def begin_computation(self, pid: int) -> None:
+        """The loop stands still until this process has ended: a signal ends it (cru.process.forked.ComputationOwner)."""
+        self._computations[pid] = False
+        self._interrupt_computations()
+
+    def end_computation(self, pid: int) -> bool:
+        return self._computations.pop(pid)
+
+    def _interrupt_computations(self) -> None:
+        if any(number in ENDING for number, _ in tuple(self._undelivered)):
+            for pid in tuple(self._computations):
+                self._computations[pid] = True
+                with suppress(ProcessLookupError):  # it has just ended
+                    os.kill(pid, signal.SIGKILL)
 
     def _deliver(self, number: int) -> None:
         self._undelivered.clear()
