@@ -2,13 +2,18 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 import stat
+import sys
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 from tests.tools.box import Box, in_child, unprivileged
 
-from cru.tools.protocol import ToolError, ToolSettings
+from cru.tools import files
+from cru.tools.protocol import ToolError, ToolResult, ToolSettings
 
 
 @pytest.fixture
@@ -61,6 +66,77 @@ def test_bytes_that_are_not_utf8_are_replaced_and_counted(box: Box) -> None:
     text = box.text("read", file_path="a.txt")
     assert text.startswith("     1\tcaf\ufffd\n     2\tfine\n")
     assert text.endswith("[lines that are not valid UTF-8: 1; what could not be read is shown as \ufffd]")
+
+
+PIECES = [
+    "x",
+    "\n",
+    "\n\n",
+    "\r\n",
+    "\r",
+    "é",
+    "\ufffd",
+    "\u2028",
+    "\x0b",
+    "word " * 20,
+    "y" * 1999,
+    "z" * 2001,
+    "ü" * 5000,
+    "\ufeff",
+]
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_page_read_at_once_is_the_one_read_line_by_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    draw = random.Random(seed)
+    box = Box(tmp_path, ToolSettings(tool_output_cache_threshold=draw.choice([30_000, 400, 201, 10**6])))
+    rare = draw.random() < 0.5
+    pieces = PIECES[: 10 if rare else None]
+    data = "".join(draw.choices(pieces, k=draw.choice([0, 1, 5, 60, 3000 if rare else 60]))).encode()
+    data += b"\xff" * (draw.random() < 0.1)
+    box.file("a", data)
+    pages = [
+        {"file_path": "a", "offset": offset, "limit": limit} for offset in (1, 2, 7, 1001) for limit in (1, 3, 2000)
+    ]
+    results = []
+    for plain in (files._show_plain_page, lambda data, args, room: ""):
+        monkeypatch.setattr(files, "_show_plain_page", plain)
+        results.append([_outcome(box, page) for page in pages])
+    assert results[0] == results[1]
+
+
+def _outcome(box: Box, page: dict[str, Any]) -> str:
+    try:
+        return box.text("read", **page)
+    except ToolError as error:
+        return f"error: {error}"
+
+
+def test_lines_are_not_taken_one_by_one(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event in ("call", "c_call") and frame.f_code.co_filename == files.__file__
+
+    async def main() -> ToolResult:
+        sys.setprofile(count)
+        try:
+            return await box.acall("read", file_path="a")
+        finally:
+            sys.setprofile(None)
+
+    box.file("a", "a line\r\n" * 100 + "a line\n" * 1800)
+    asyncio.run(main())  # what is kept from call to call
+    calls = 0
+    assert len(asyncio.run(main()).content.splitlines()) == 1900
+    assert calls < 2000
+    box.file("a", "a line\n" * 1900)
+    calls = 0
+    assert len(asyncio.run(main()).content.splitlines()) == 1900
+    assert calls < 100
 
 
 def test_a_binary_file_is_refused_with_its_size(box: Box) -> None:
