@@ -51,6 +51,46 @@ def test_other_tools_run_one_after_another(tmp_path: Path) -> None:
     assert marks == ["+a", "-a", "+b", "-b", "+c", "-c"]
 
 
+def test_all_parallel_calls_of_a_reply_run_at_once_and_none_beside_one_that_must_be_alone(tmp_path: Path) -> None:
+    """Twice fifty calls that end only when all fifty of them run, with one between them that runs alone."""
+    running: list[str] = []
+    at_once: list[list[str]] = []
+    called: list[str] = []
+    ended: list[str] = []
+    all_run = asyncio.Event()
+
+    async def read(args: dict[str, Any]) -> str:
+        running.append("read")
+        if len(running) == 50:
+            at_once.append(list(running))
+            all_run.set()
+        await asyncio.wait_for(all_run.wait(), 10)
+        running.pop()
+        return f"did {args['n']}"
+
+    def write(_args: dict[str, Any]) -> str:
+        at_once.append([*running, "write"])
+        all_run.clear()
+        return "wrote"
+
+    calls = [
+        *(f'call: read {{"n": {n}}}' for n in range(50)),
+        "call: write {}",
+        *(f'call: read {{"n": {n}}}' for n in range(50, 100)),
+    ]
+    ext = Ext({
+        "tool:called": lambda e: called.append(str(payload(e).args.get("n", "write"))),
+        "tool:settled": lambda e: ended.append(payload(e).name),
+    })  # fmt: skip
+    world = World(tmp_path, "\n".join([*calls, "---", "text: end", ""]), ext)
+    world.tools(MadeTool("read", read, parallel=True), MadeTool("write", write)).run("go")
+    assert at_once == [["read"] * 50, ["write"], ["read"] * 50]
+    assert called == [*map(str, range(50)), "write", *map(str, range(50, 100))]
+    assert ended == [*["read"] * 50, "write", *["read"] * 50]
+    sent = [text for role, text in world.said() if role == "tool"]
+    assert sent == [*(f"did {n}" for n in range(50)), "wrote", *(f"did {n}" for n in range(50, 100))]
+
+
 def test_all_calls_are_decided_before_any_runs(tmp_path: Path) -> None:
     order: list[str] = []
     ext = Ext({

@@ -35,12 +35,12 @@ class LoopGuard:
     """Sees every call with its result. The same more than LOOP_MOST times in LOOP_WINDOW rounds: nudge, then ask, then stop."""
 
     def __init__(self) -> None:
-        self._rounds: deque[list[CallKey]] = deque(maxlen=LOOP_WINDOW)
+        self._rounds: deque[Counter[CallKey]] = deque(maxlen=LOOP_WINDOW)
         self._warned: Counter[CallKey] = Counter()
         self._stepped: set[CallKey] = set()
 
     def next_round(self) -> None:
-        self._rounds.append([])
+        self._rounds.append(Counter())
         self._stepped.clear()
 
     def take(self, name: str, arguments: str, result: str) -> tuple[LoopStep, int]:
@@ -48,8 +48,8 @@ class LoopGuard:
         key = (name, arguments, hash(result))
         if not self._rounds:
             self.next_round()
-        self._rounds[-1].append(key)
-        count = sum(calls.count(key) for calls in self._rounds)
+        self._rounds[-1][key] += 1
+        count = sum(calls[key] for calls in self._rounds)
         if count <= LOOP_MOST or key in self._stepped:  # one step a round: the model must see each
             return "", count
         self._stepped.add(key)
