@@ -5,8 +5,6 @@ Refusals are told apart everywhere: policy (a rule, a mode, nobody to ask), huma
 
 from __future__ import annotations
 
-from typing import Any
-
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -75,7 +73,7 @@ class PermissionQuestion(Struct, frozen=True):
 
     name: str
     kind: str
-    args: dict[str, Any]
+    args: dict[str, object]
     call_id: str
     detail: str = ""
     paths: tuple[tuple[Access, str], ...] = ()

@@ -10,7 +10,7 @@ import asyncio
 import os
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -59,7 +59,7 @@ class PreparedCall(Struct, frozen=True):
 
     call: ToolCall
     tool: Tool | None
-    args: dict[str, Any]
+    args: dict[str, object]
     env: dict[str, str]
     answer: Answer = PASS
     injects: tuple[Inject, ...] = ()
@@ -101,7 +101,7 @@ class ToolOutcome(Struct, frozen=True):
 class CheckedArguments(NamedTuple):
     """Arguments of a call, what is wrong with the call ("" = nothing), and of which kind that is."""
 
-    args: dict[str, Any]
+    args: dict[str, object]
     problem: str = ""
     failure_kind: FailureKind | None = None
 
@@ -259,7 +259,7 @@ class Spilled(NamedTuple):
     owner: str = ""
 
 
-async def _spill(parts: Parts, call: ToolCall, args: dict[str, Any], content: str) -> Spilled:
+async def _spill(parts: Parts, call: ToolCall, args: dict[str, object], content: str) -> Spilled:
     """Save an output that is too long, unless a handler cancels that."""
     if not is_too_long(content, parts.tool_settings):
         return Spilled(content)
@@ -294,7 +294,7 @@ def _check_arguments(parts: Parts, tool: Tool | None, call: ToolCall) -> Checked
         return CheckedArguments(loose(call.arguments), _report_failure(parts, tool, error), FailureKind.FAILED)
 
 
-def _check_again(parts: Parts, tool: Tool, args: dict[str, Any]) -> CheckedArguments:
+def _check_again(parts: Parts, tool: Tool, args: dict[str, object]) -> CheckedArguments:
     """The arguments as a handler changed them."""
     try:
         return CheckedArguments(tool.check(msgspec.json.encode(args).decode()))
@@ -313,7 +313,7 @@ def _report_failure(parts: Parts, tool: Tool, error: Exception) -> str:
     return text
 
 
-def _decode_loosely(arguments: str) -> dict[str, Any]:
+def _decode_loosely(arguments: str) -> dict[str, object]:
     """Arguments that do not fit, as far as they are a table at all; the raw text otherwise."""
     try:
         value = msgspec.json.decode(arguments)
