@@ -207,3 +207,43 @@ def test_a_torn_line_of_the_trace_is_told_once(home: HomeDir) -> None:
         file.write(b'{"k": "torn')
     assert "(skipped)" in cru("trace", home=home).err
     assert cru("trace", home=home).err == ""
+
+
+# a log that is changed in the middle of a turn --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("command", "what"),
+    [
+        ("rm {log}", "deleted"),
+        ("cp {log} {log}.new && echo more >> {log}.new && mv {log}.new {log}", "replaced"),
+        (": > {log}", "rewritten"),
+        ("mv {log} {log}.away && mkdir {log}", "replaced"),
+    ],
+)
+def test_a_log_that_is_changed_in_a_turn_is_told_and_nothing_of_it_is_lost(
+    home: HomeDir, command: str, what: str
+) -> None:
+    log = home.context() / "context.jsonl"
+    change = Call("bash", {"command": command.format(log=log)})
+    with server([Reply("one"), Reply("looking", calls=[change]), Reply("two"), Reply("three")]) as model:
+        home.configure(url=model.url)
+        assert cru("first", home=home).code == 0
+        run = cru("-t", "second", home=home)
+        assert (run.code, run.out) == (1, "looking\n"), run
+        assert f"{log} was {what} while a turn ran" in run.err and "--resume" not in run.err
+        [rescued] = home.context().glob("context.jsonl.rescued-*")
+        assert str(rescued) in run.err
+        kept = home.lines("default", rescued.name)
+        assert [entry["content"] for entry in kept if entry["entry_type"] == "message"] == [
+            "first",
+            "one",
+            "second",
+            "looking",
+        ]
+        assert {"tool_call", "tool_result"} <= {entry["entry_type"] for entry in kept}
+        if log.is_dir():
+            log.rmdir()
+        rescued.rename(log)
+        assert cru("third", home=home).out == "two\n"
+    assert "looking" in str(model.requests[-1].body["messages"])

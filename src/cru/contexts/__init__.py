@@ -9,6 +9,7 @@ ContextError
 ├── ContextHeld       another process works on it (exit 4)
 ├── StoreUnwritable   the disk is full, read-only, or not ours
 ├── StoreUnreadable   a file that is needed cannot be read
+├── LogLost           somebody deleted or changed the log in the middle of a turn; what was in it is put into a file beside it
 ├── MigrationFailed   an old context.json cannot be understood; it is left alone
 └── TooLong           a text over its limit; the file is left alone
 """
@@ -83,6 +84,10 @@ class StoreUnwritable(ContextError):
 
 
 class StoreUnreadable(ContextError):
+    pass
+
+
+class LogLost(ContextError):
     pass
 
 

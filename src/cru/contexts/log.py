@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from threading import Lock
 
-from cru.contexts import read_error, write_errors
+from cru.contexts import LogLost, read_error, write_errors
 from cru.contexts.entries import (
     ANCHORS,
     BROKEN,
@@ -19,7 +20,7 @@ from cru.contexts.entries import (
     line_key,
     replace_surrogates,
 )
-from cru.files.regular import APPENDING, PRIVATE, open_regular, read_range, write_all
+from cru.files.regular import APPENDING, PRIVATE, append_lines, open_regular, read_range, write_all
 from cru.values.messages import Entry
 
 _TAIL = 64
@@ -31,10 +32,14 @@ class Log:
 
     `entries` and `visible` are the live lists: they grow, and they are replaced when the file is replaced or an anchor comes.
     Not thread safe, except that `sync` may run beside everything else.
+
+    is_ours: whether nobody else may replace the file now; that it happened all the same is LogLost, and what was read and is still to be
+        appended goes into a file beside it
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, is_ours: Callable[[], bool] = lambda: False) -> None:
         self.path = path
+        self._is_ours = is_ours
         self._guard = Lock()
         self._fd = -1
         self._writable = False
@@ -52,9 +57,10 @@ class Log:
         self._rest = b""  # an incomplete last line after them
         self._unended = False  # the last understood line has no newline yet
         self._torn_line = 0  # the incomplete line that was reported
+        self._rescue: Path | None = None  # what took the entries of a log that was lost
 
     def refresh(self) -> None:
-        """Read what was added since; problems are collected. Raises StoreUnreadable."""
+        """Read what was added since; problems are collected. Raises StoreUnreadable, LogLost."""
         try:
             self._refresh()
         except FileNotFoundError:
@@ -63,10 +69,20 @@ class Log:
         except OSError as error:
             raise read_error(self.path, error) from error
 
+    def reload(self) -> None:
+        """Read the file that is there now, whatever became of the one before."""
+        self.close()
+        self.refresh()
+
     def _refresh(self) -> None:
-        status = self.path.stat()
+        try:
+            status = self.path.stat()
+        except FileNotFoundError:
+            self._refuse("deleted")
+            raise
         fresh = (status.st_dev, status.st_ino) != self._identity
         if fresh:
+            self._refuse("replaced")
             self._open()
         size = os.fstat(self._fd).st_size
         known = self._offset + len(self._rest)
@@ -76,12 +92,27 @@ class Log:
             return
         data = read_range(self._fd, self._offset - len(self._tail), size)
         if size < known or not data.startswith(self._tail):
+            self._refuse("rewritten")
             self._clear()
             fresh, data = True, read_range(self._fd, 0, size)
         self._read_lines(data[len(self._tail) :])
         # An incomplete line may be another process in the middle of its write: it is reported when it has not grown.
         if self._rest and fresh:
             self._report_torn()
+
+    def _refuse(self, what: str) -> None:
+        """Raises LogLost, once what was read is in a file of its own, if nobody may change the log now."""
+        if not self._offset or not self._is_ours():
+            return
+        from cru.files.atomic import free_name
+
+        with write_errors(self.path):
+            if self._rescue is None:
+                rescue = free_name(self.path, "rescued")
+                append_lines(rescue, b"".join([encode(e) for e in self.entries]), sync=True)
+                self._rescue = rescue
+        text = f"{self.path} was {what} while a turn ran on it"
+        raise LogLost(text, f"what was said is in {self._rescue}: move it to {self.path}, or go on without it")
 
     def _open(self) -> None:
         """Open the file that is there now; for reading only if it must be."""
@@ -150,7 +181,7 @@ class Log:
         self.visible += entries[start:]
 
     def append(self, entries: tuple[Entry, ...]) -> None:
-        """Write all entries with one call. They are the operating system's when this returns. Raises StoreUnwritable."""
+        """Write all entries with one call. They are the operating system's when this returns. Raises StoreUnwritable, LogLost."""
         if not entries:
             return
         try:
@@ -158,7 +189,13 @@ class Log:
         except UnicodeEncodeError:
             entries = tuple(replace_surrogates(e) for e in entries)
             data = b"".join([encode(e) for e in entries])
-        self.refresh()
+        try:
+            self.refresh()
+        except LogLost:
+            if self._rescue is not None:
+                with write_errors(self._rescue):
+                    append_lines(self._rescue, data, sync=True)
+            raise
         with write_errors(self.path):
             if not self._writable:
                 self._replace_fd(open_regular(self.path, APPENDING, PRIVATE), True)

@@ -34,7 +34,7 @@ def rotate(log: Log, archive: Path) -> int:
             append_lines(archive, data, sync=True)
     with write_errors(log.path):
         replace_file(log.path, b"".join(kept) + content[len(data) :], follow=False, keep_mode=False)
-    log.refresh()
+    log.reload()
     return moved
 
 

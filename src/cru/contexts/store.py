@@ -138,7 +138,8 @@ class FileContext:
         self._lock: ContextLock | None = None
         self._seat: Presence | None = None
         self._loaded = False
-        self._log = Log(folder / LOG)
+        self._refreshed_under: ContextLock | None = None
+        self._log = Log(folder / LOG, lambda: self.is_held and self._refreshed_under is self._lock)
         self.session_id, problems = ensure_session_id(folder)
         self._log.problems += problems
         if (folder / OLD).exists():
@@ -178,6 +179,7 @@ class FileContext:
     def refresh(self) -> tuple[LogProblem, ...]:
         self._loaded = True
         self._log.refresh()
+        self._refreshed_under = self._lock if self.is_held else None
         problems = tuple(self._log.problems)
         self._log.problems.clear()
         return problems

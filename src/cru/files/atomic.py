@@ -80,10 +80,15 @@ def create_file(path: Path, data: bytes, *, sync: bool) -> bool:
 
 def set_aside(path: Path, suffix: str) -> Path:
     """Rename a file to `<name>.<suffix>-<n>` with the first free n; returns the new path. Raises OSError."""
+    return path.rename(free_name(path, suffix))
+
+
+def free_name(path: Path, suffix: str) -> Path:
+    """`<name>.<suffix>-<n>` with the first n of which there is no file."""
     number = 1
     while (target := path.with_name(f"{path.name}.{suffix}-{number}")).exists():
         number += 1
-    return path.rename(target)
+    return target
 
 
 @contextmanager

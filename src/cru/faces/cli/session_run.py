@@ -212,11 +212,11 @@ def announce(start: Start, parsed: Parsed, events: tuple[Struct, ...]) -> None:
 def is_left_open(session: Session, error: Exception | None = None, typed: str = "") -> bool:
     """Whether an error left a turn in its middle that `--resume` would go on with: the log knows. `typed`: if that is a command, only
     what it began counts."""
-    from cru.contexts import ContextHeld
+    from cru.contexts import ContextHeld, LogLost
     from cru.engine.prompts import find_unfinished
 
-    if isinstance(error, ContextHeld):
-        return False  # what is open there is another process's
+    if isinstance(error, ContextHeld | LogLost):
+        return False  # what is open there is another process's, or is there no more
     try:
         prompt = find_unfinished(session.parts.store.visible(), session.parts.root)
     except CruError:
