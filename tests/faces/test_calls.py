@@ -240,7 +240,7 @@ def test_a_result_is_printed_although_the_trace_is_gone(home: HomeDir) -> None:
         command = f"rm -rf {home.context()}; echo result; exit {status}"
         run = cru("-P", "bash", msgspec.json.encode({"command": command}).decode(), home=home)
         assert run.code == (1 if status else 0) and "result" in run.out + run.err and "Traceback" not in run.err
-        assert "is not in the trace: cannot write" in run.err and run.err.count("trace.jsonl") == 1
+        assert "the trace cannot be written: cannot write" in run.err and run.err.count("trace.jsonl") == 1
 
 
 def test_what_a_program_says_on_standard_error_is_seen_once(home: HomeDir) -> None:

@@ -84,7 +84,7 @@ def build(
     gate, grant_problems = wiring.build_gate(start, settings, layers, store)
     parts = Parts(
         bus=bus, store=store, choose=models.choose, tools=Tools([wiring.built_in_tools(settings), *sources]), gate=gate,
-        asker=asker or NoAsker(), recorder=wiring.make_recorder(trace, store, redact, start.debug),
+        asker=asker or NoAsker(), recorder=wiring.make_recorder(bus, trace, store, redact, start.debug),
         settings=settings.of(EngineSettings), tool_settings=settings.of(ToolSettings), root=start.root,
         env=wiring.children_env(start), history=History(),
         tool_services=wiring.tool_services(bus, home, store, models, gate), services=wiring.session_services(models, settings, asker),

@@ -139,13 +139,13 @@ class _Journal:
         self._lines.write(self._encode(line) + b"\n")
 
 
-def make_recorder(trace: LineFile, store: FileContext, redact: Redact, debug: tuple[str, ...]) -> Recorder:
+def make_recorder(bus: Bus, trace: LineFile, store: FileContext, redact: Redact, debug: tuple[str, ...]) -> Recorder:
     """What records requests; `debug`: the names of --debug."""
     if not debug:
-        return Recorder(trace, store.folder, redact, store.record_limits)
+        return Recorder(trace, store.folder, redact, store.record_limits, bus.stream.warn)
     from cru.engine.debug import DebugRecorder
 
-    return DebugRecorder(trace, store.folder, redact, store.record_limits, debug)
+    return DebugRecorder(trace, store.folder, redact, store.record_limits, bus.stream.warn, debug)
 
 
 def clean_cache_at_end(parts: Parts, settings: ToolSettings) -> None:

@@ -18,7 +18,7 @@ from threading import Event, Thread
 import msgspec
 from msgspec import Struct
 
-from cru.contexts import ContextHeld, NoSuchContext, write_error
+from cru.contexts import ContextError, ContextHeld, NoSuchContext, write_error
 from cru.contexts.entries import format_time, now
 from cru.files.regular import PRIVATE, read_regular
 
@@ -142,19 +142,26 @@ class ContextLock:
             raise
         self._fd = fd
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         try:
-            if self._beat_fd >= 0:
-                self._stop.set()
-                self._thread.join()
-                # After a long suspension another program may have taken the lock over: then the files are not ours to remove.
-                if _is_ours(self._fd, self._beat_fd):
-                    _remove_files(self._fd, self._folder)
+            self._give_back()
+        except ContextError:
+            if kind is None:  # else what went wrong before says more; a lock file that stays is nobody's
+                raise
         finally:
             if self._beat_fd >= 0:
                 os.close(self._beat_fd)
             close_locked(self._fd)
             self._fd = self._beat_fd = -1
+
+    def _give_back(self) -> None:
+        """Take the lock's files away."""
+        if self._beat_fd >= 0:
+            self._stop.set()
+            self._thread.join()
+            # After a long suspension another program may have taken the lock over: then the files are not ours to remove.
+            if _is_ours(self._fd, self._beat_fd):
+                _remove_files(self._fd, self._folder)
 
     def _claim(self, folder: int) -> int:
         """Create `.lock`; an abandoned one is taken over. -1 if it does without."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -37,10 +38,12 @@ class Presence:
                 raise
 
     def leave(self) -> None:
-        """The last one to leave takes the file away. A folder that was renamed meanwhile keeps it, empty of meaning."""
+        """The last one to leave takes the file away. A folder that was renamed meanwhile, or that cannot be written, keeps it, empty of
+        meaning."""
         try:
-            if _is_alone(self._fd) and _is_same_file(self._path, self._fd):
-                self._path.unlink(missing_ok=True)
+            with suppress(OSError):
+                if _is_alone(self._fd) and _is_same_file(self._path, self._fd):
+                    self._path.unlink(missing_ok=True)
         finally:
             close_locked(self._fd)
 

@@ -27,9 +27,10 @@ class DebugRecorder(Recorder):
         folder: Path,
         redact: Callable[[bytes], bytes] | None,
         limits: RecordLimits,
+        warn: Callable[[str], object],
         names: tuple[str, ...],
     ) -> None:
-        super().__init__(lines, folder, redact, limits)
+        super().__init__(lines, folder, redact, limits, warn)
         self._files = {name: LineFile(folder / FILES[name], limits, redact) for name in names}
         self._asked: dict[int, dict[str, Any]] = {}
 
@@ -54,7 +55,8 @@ class DebugRecorder(Recorder):
 
     def _keep_line(self, name: str, line: dict[str, Any]) -> None:
         if name in self._files:
-            self._files[name].write(msgspec.json.encode(line) + b"\n")
+            with self._told_failures():
+                self._files[name].write(msgspec.json.encode(line) + b"\n")
             self._files[name].close()
 
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec import Struct
 
-from cru.contexts import write_errors
+from cru.contexts import StoreUnwritable, write_errors
 from cru.contexts.line_file import RecordLimits
 from cru.files.regular import write_all
 from cru.models.protocol import RequestBody
@@ -81,16 +82,19 @@ class BodyHash:
 
 
 class Recorder:
-    """Writes the trace of one context. Lines are held back until the next request or the leg's end, then go out at once."""
+    """Writes the trace of one context. Lines are held back until the next request or the leg's end, then go out at once. What cannot be
+    written is missing there; `warn` is told once: a full disk must not end a turn because of its records."""
 
     def __init__(
         self,
         lines: LineSink,
         folder: Path,
-        redact: Callable[[bytes], bytes] | None = None,
-        limits: RecordLimits = RecordLimits(),
+        redact: Callable[[bytes], bytes] | None,
+        limits: RecordLimits,
+        warn: Callable[[str], object],
     ) -> None:
         self._lines = lines
+        self._warn: Callable[[str], object] | None = warn
         self._redact = redact
         self._limits = limits
         self._spans = folder / "spans"
@@ -152,10 +156,10 @@ class Recorder:
             self._held.append(msgspec.json.encode({"k": "states", "turn": self._turn, "at": self._states}) + b"\n")
             self._states = []
         if self._held:
-            is_new = self._lines.write(b"".join(self._held))
-            self._held = []
-            if is_new:
-                self._sweep()
+            lines, self._held = b"".join(self._held), []
+            with self._told_failures():
+                if self._lines.write(lines):
+                    self._sweep()
 
     def _hold(self, line: Any) -> None:
         self._held.append(msgspec.json.encode(line) + b"\n")
@@ -168,13 +172,13 @@ class Recorder:
     def _keep(self, data: bytes) -> str:
         key = hashlib.sha256(data).hexdigest()[:24]
         if key not in self._known:
-            self._known.add(key)
             path = self._spans / key
-            with write_errors(path):
+            with self._told_failures(), write_errors(path):
                 if not _is_there(path):
                     self._store(path, data if self._redact is None else self._redact(data))
                     if key < SWEEPING:
                         self._sweep()
+                self._known.add(key)
         return key
 
     def _store(self, path: Path, data: bytes) -> None:
@@ -194,7 +198,17 @@ class Recorder:
     def _sweep(self) -> None:
         from cru.engine.spans import sweep_spans
 
-        sweep_spans(self._spans, self._limits)
+        with write_errors(self._spans):
+            sweep_spans(self._spans, self._limits)
+
+    @contextmanager
+    def _told_failures(self) -> Iterator[None]:
+        try:
+            yield
+        except StoreUnwritable as error:
+            warn, self._warn = self._warn, None
+            if warn is not None:
+                warn(f"the trace cannot be written: {error}")
 
 
 def _is_there(path: Path) -> bool:

@@ -183,8 +183,8 @@ class Session:
         for close in self.parts.lifecycle.closing:
             with suppress(Interrupted):
                 await self._work.run(close())
-        await self.parts.bus.close()
         self.parts.recorder.flush()
+        await self.parts.bus.close()
 
     async def _run_turns(self, first: Prompt | None, source: str) -> LegResult | None:
         """Turns until nothing is left to do. The lock is held."""

@@ -44,10 +44,7 @@ async def call_by_hand(parts: Parts, name: str, arguments: str, origin: str = "u
         cause, error = ("error", done.content) if done.is_error else ("done", "")
         return done
     finally:
-        try:
-            recorder.end("", cause, parts.bus.counts, error.partition("\n")[0])
-        except StoreUnwritable:
-            pass  # the result counts more; what is held back is written, or told, when the session closes
+        recorder.end("", cause, parts.bus.counts, error.partition("\n")[0])
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def _call(run: FlagRun, name: str, words: tuple[str, ...], *, as_object: bool) -
     except StoreUnwritable as error:
         if not outcomes:
             raise
-        say(f"cru: what happened in this call is not in the trace: {error.message}")
+        say(f"cru: {error}")
     [outcome] = outcomes
     if outcome.is_error:
         raise _failure(name, tools[0], outcome, by_program=by_program, is_streamed=not run.parsed.has("json"))
