@@ -212,15 +212,16 @@ def test_a_torn_line_of_the_trace_is_told_once(home: HomeDir) -> None:
 # a log that is changed in the middle of a turn --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("command", "what"),
-    [
-        ("rm {log}", "deleted"),
-        ("cp {log} {log}.new && echo more >> {log}.new && mv {log}.new {log}", "replaced"),
-        (": > {log}", "rewritten"),
-        ("mv {log} {log}.away && mkdir {log}", "replaced"),
-    ],
-)
+CHANGES = [
+    ("rm {log}", "deleted"),
+    ("mv {log} {log}.away && mkdir {log}", "replaced"),
+    ("ln {log} {log}.old && : > {log}", "rewritten"),
+    (": > {log}", "rewritten"),
+    ("cp {log} {log}.new && echo more >> {log}.new && mv {log}.new {log}", "replaced"),
+]
+
+
+@pytest.mark.parametrize(("command", "what"), CHANGES)
 def test_a_log_that_is_changed_in_a_turn_is_told_and_nothing_of_it_is_lost(
     home: HomeDir, command: str, what: str
 ) -> None:
