@@ -29,7 +29,7 @@ from cru.events.stamp import Origin
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.dialects.crush.dialect import DIALECT as CRUSH
 from cru.extensions.hooks.model.entry import HookSource
-from cru.extensions.hooks.model.status import EntryStatus, LoadedHooks
+from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks
 from cru.extensions.hooks.session import SessionHooks
 from cru.extensions.hooks.launch.process import command_line
 
@@ -49,7 +49,7 @@ class World:
         text = msgspec.json.encode({"hooks": {"PreToolUse": [{"command": hook.format(n=n)} for n in range(count)]}}).decode()
         about = SessionFacts("s", "main", folder, folder, folder, folder, folder, self.env, lambda: "ask", lambda: folder / "t.jsonl")
         entries = CRUSH.parse(HookSource("crush", "user", folder / "crush.json", text), about).entries
-        loaded = LoadedHooks([EntryStatus(entry, "active") for entry in entries])
+        loaded = LoadedHooks([EntryStatus(entry, Activation.ACTIVE) for entry in entries])
         self.hooks = SessionHooks(loaded, {"crush": CRUSH}, about, LineFile(folder / "hooks.jsonl"))
         self.bus = Bus(Origin(session_id="s", run_id="r"))
         self.hooks.register(self.bus)

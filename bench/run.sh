@@ -1,6 +1,8 @@
 #!/bin/sh
-# Measures this checkout beside the floors and whichever of pi and codex are installed (install_peers.sh pi codex).
-# usage: BENCH_HOME=... bench/run.sh [options of `run_peer.py bench`: --reps 5 --big 3 --huge 1]
+# Measures this checkout beside the floors and whichever of pi and codex are installed (install_peers.sh pi codex), and writes docs/performance.md.
+# usage: BENCH_HOME=... bench/run.sh [options of `bench.performance measure`: --passes 3 --reps 9 --only ROW...]
+#        BENCH_PYTHONS="label=/path/of/python ..." measures other interpreters, too; the first of them is what the others are compared with
+#        bench/run.sh peers [options of `run_peer.py bench`: --reps 5 --big 3 --huge 1]      the tables of bench/README.md
 set -eu
 root=$(cd "$(dirname "$0")/.." && pwd)
 BENCH_HOME=${BENCH_HOME:-$HOME/.cache/cru-bench}
@@ -19,6 +21,15 @@ rm -rf "$BENCH_HOME/py/cru"
 
 [ -x "$BENCH_HOME/py/floors/bin/python" ] || bash "$root/bench/install_peers.sh" floors
 
+cd "$root"
+if [ "${1:-}" != peers ]; then
+    BENCH_SOURCE="$copy" "$python" -m bench.interpreters
+    "$python" -m bench.performance measure "$@"
+    [ -z "${BENCH_PYTHONS:-}" ] || "$python" -m bench.performance interpreters
+    "$python" -m bench.performance write
+    exit
+fi
+shift
 peers="cru floor-pyreqwest floor-raw"
 [ ! -x "$BENCH_HOME/npm/pi/node_modules/.bin/pi" ] || peers="$peers pi"
 [ ! -x "$BENCH_HOME/npm/codex/node_modules/.bin/codex" ] || peers="$peers codex-native"

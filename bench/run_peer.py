@@ -12,6 +12,8 @@ import argparse, json, os, shutil, signal, statistics as st, subprocess, sys, th
 B = os.environ.get('BENCH_HOME') or os.path.expanduser('~/.cache/cru-bench')   # peers, homes, results live here
 HERE = os.path.dirname(os.path.abspath(__file__))
 PORT = 18080
+TLS_PORT = 18443
+TLS = ''            # a folder with server.pem and server.key: the mock speaks TLS on TLS_PORT, too
 NPM = lambda p, b: f'{B}/npm/{p}/node_modules/.bin/{b}'
 PY = lambda p, b: f'{B}/py/{p}/bin/{b}'
 HZ = os.sysconf('SC_CLK_TCK')
@@ -291,7 +293,7 @@ def ctl(p):
 
 class Mock:
     def __enter__(self):
-        self.p = subprocess.Popen([f'{B}/py/floors/bin/python' if os.path.exists(f'{B}/py/floors/bin/python') else sys.executable, f'{HERE}/mockllm.py', '--port', str(PORT)], stdout=subprocess.PIPE, text=True)
+        self.p = subprocess.Popen([f'{B}/py/floors/bin/python' if os.path.exists(f'{B}/py/floors/bin/python') else sys.executable, f'{HERE}/mockllm.py', '--port', str(PORT)] + (['--tls', TLS, '--tls-port', str(TLS_PORT)] if TLS else []), stdout=subprocess.PIPE, text=True)
         self.p.stdout.readline(); return self
     def __exit__(self, *a):
         self.p.terminate(); self.p.wait()

@@ -1,0 +1,77 @@
+"""Writes docs/performance.md from the figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+PAGE = Path(__file__).parent.parent / "docs" / "performance.md"
+HEAD = """# Performance
+
+Written by `make bench` (`python -m bench.performance`) from what it measured; do not edit. How to run it: [bench/README.md](../bench/README.md).
+
+What cru promises, and what it reached. A figure is the median of {passes} passes over all rows, beside the least and the most of them; within a
+pass everything that is compared runs in turns, {reps} times ({few} times where a run takes long), and medians count. Ratios say more than times: the machine is
+{processor} with {cores} cores, {system}, and cru runs on {python}. Commit {commit}, {measured}.
+
+| what | figure | of the passes | bar | aim | made of | |
+|---|---|---|---|---|---|---|
+"""
+HOW = """
+## How it is measured
+
+- The model is a server on this machine that answers at once (`bench/mockllm.py`), in a network that has only a loopback; each agent runs as its
+  users run it, with a home of its own, one-shot, installed and compiled.
+- **Start → first request**: from just before the process is made until the first byte of its first request is there. Over https it is the
+  first byte inside of the connection: the certificate is of a made authority, which is verified as any other.
+- **A round**: from the model's answer, a call of the shell tool with `true`, to the first byte of the next request. The bare harness
+  (`bench/floor_harness.py`) parses, logs, runs the tool and asks again, over asyncio streams, and does nothing else.
+- **Handlers**: CPU time of one dispatch of a call of 1 kB, the least of many rounds (`bench/handlers.py`). **A command hook**: a dispatch
+  beside a bare spawn of the same command with pipes (`bench/hooks.py`).
+- **Beyond the bare interpreter**: less what `python -c pass` takes in the same environment.
+- The tests hold what a clock cannot: which modules a start loads (`tests/faces/test_start.py`), how often something is encoded, read or judged.
+
+## What makes a start fast for you
+
+- An interpreter that was built with profiles and link-time optimization (PGO and LTO) starts faster than one that was compiled plainly, as
+  pyenv does unless it is told otherwise (`PYTHON_CONFIGURE_OPTS="--enable-optimizations --with-lto" pyenv install …`). Debian's and
+  Ubuntu's, and those of python.org and uv are built so.
+- Install without `-e`: an editable install looks up its modules the long way.
+- Over https the time to the server counts twice; a proxy near you adds to it.
+"""
+
+
+def write(rows: Sequence[Any], file: Path) -> None:
+    """From the JSON that `measure` left."""
+    known = json.loads(file.read_text())
+    few = max(known["reps"] // 2, 1)
+    text = HEAD.format(**known["machine"], passes=known["passes"], reps=known["reps"], few=few, measured=known["measured"])
+    text += "".join(row_text(row, known["rows"].get(row.name)) for row in rows) + HOW + interpreters(known.get("interpreters", {}))
+    PAGE.write_text(text)
+    print(PAGE)
+
+
+def row_text(row: Any, figures: dict[str, Any] | None) -> str:
+    aim = "" if row.aim is None else f"{row.aim:g}"
+    if figures is None:
+        return f"| {row.what} | not measured | | {row.bar:g} {row.unit} | {aim} | | |\n"
+    figure = figures["figure"]
+    kept = "kept" if figure <= row.bar else "**not kept**"
+    return (
+        f"| {row.what} | {number(figure)} {row.unit} | {number(figures['least'])} – {number(figures['most'])} | {row.bar:g} | {aim} "
+        f"| {figures['made_of']} | {kept} |\n"
+    )
+
+
+def number(value: float) -> str:
+    return f"{value:.0f}" if abs(value) >= 20 else f"{value:.1f}" if abs(value) >= 4 else f"{value:.2f}"
+
+
+def interpreters(builds: dict[str, Any]) -> str:
+    if not builds:
+        return ""
+    lines = ["", "What the build of the interpreter gives, start → first request over http:", "", "| build | ratio | ms |", "|---|---|---|"]
+    lines += [f"| {label}: {build['version']} | {build['ratio']:.2f} | {build['ms']:.0f} |" for label, build in builds.items()]
+    return "\n".join(lines) + "\n"
