@@ -55,8 +55,10 @@ class PluginLoader:
         self._places = places
         self._folders: list[TemporaryDirectory[str]] = []
 
-    async def load(self, plugin: DiscoveredPlugin, active: Collection[str], watched: bool = False) -> LoadedPlugin:
-        """Run it; `active` names the plugins that are loaded. Whatever goes wrong, nothing of it stays then."""
+    async def load(
+        self, plugin: DiscoveredPlugin, active: Callable[[], Collection[str]], watched: bool = False
+    ) -> LoadedPlugin:
+        """Run it; `active` tells which plugins are loaded. Whatever goes wrong, nothing of it stays then."""
         loaded = LoadedPlugin(plugin, "active", stamp=stamp_of(plugin) if watched else ())
         if not plugin.trusted or not plugin.enabled:
             loaded.state = "disabled" if plugin.trusted else "untrusted"
@@ -81,7 +83,7 @@ class PluginLoader:
             loaded.state, loaded.error, loaded.trace = "error", str(error), _traceback(error, plugin.folder)
         return loaded
 
-    async def load_copy(self, old: LoadedPlugin, active: Collection[str]) -> LoadedPlugin | None:
+    async def load_copy(self, old: LoadedPlugin, active: Callable[[], Collection[str]]) -> LoadedPlugin | None:
         """Load a version that was active before, from the copy of its files; None if that fails, too."""
         from tempfile import TemporaryDirectory
 
@@ -169,12 +171,14 @@ class PluginLoader:
         return PythonPlugins()
 
 
-def _check_loadable(plugin: DiscoveredPlugin, active: Collection[str]) -> None:
+def _check_loadable(plugin: DiscoveredPlugin, active: Callable[[], Collection[str]]) -> None:
     """Raises PluginFailed for one that cannot be loaded, or whose dependency is not there."""
     if plugin.problem:
         raise PluginFailed(plugin.problem)
-    for name in required_plugins(plugin):
-        if name not in active:
+    required = required_plugins(plugin)
+    present = active() if required else ()
+    for name in required:
+        if name not in present:
             raise PluginFailed(f"it depends on the plugin {name}, which is not active", "`cru plugin list` says why")
 
 

@@ -187,7 +187,7 @@ class Extensions:
         return {loaded.name for loaded in self.plugins if loaded.is_active}
 
     async def _load(self, plugin: DiscoveredPlugin) -> LoadedPlugin:
-        loaded = await self._loader.load(plugin, self._active_names(), self._is_watching)
+        loaded = await self._loader.load(plugin, self._active_names, self._is_watching)
         self._store(loaded)
         return loaded
 
@@ -219,7 +219,7 @@ class Extensions:
 
     async def _restore(self, old: LoadedPlugin, failed: LoadedPlugin, reason: str) -> bool:
         """Put the version before in the place of one that cannot be loaded; whether that worked."""
-        restored = await self._loader.load_copy(old, self._active_names())
+        restored = await self._loader.load_copy(old, self._active_names)
         if restored is None or restored.plugin is None:
             return False
         restored.plugin.problems.append(f"the version before is active: {reason}")

@@ -62,6 +62,8 @@ class SourceAnnotations(Struct):
 def parse_annotations(source: str) -> SourceAnnotations:
     """All annotations of a Lua source, in order."""
     annotations = SourceAnnotations([], [])
+    if "@" not in source:
+        return annotations
     block: list[tuple[int, str]] = []
     for number, line in enumerate(source.splitlines(), 1):
         comment = COMMENT.match(line)
@@ -78,6 +80,8 @@ def parse_annotations(source: str) -> SourceAnnotations:
 
 def needs_module(source: str) -> bool:
     """The source assigns `M.x` without ever declaring `local M` (as the seeds' Ralph loop does)."""
+    if "M." not in source and "M:" not in source:
+        return False
     uses = re.search(r"^\s*(?:function\s+M[.:]|M\.\w+\s*=)", source, re.MULTILINE)
     return uses is not None and re.search(r"^\s*(?:local\s+M\b|M\s*=)", source, re.MULTILINE) is None
 

@@ -269,7 +269,9 @@ local function outside(id) return function(...) return finish(host.call(id, P.pa
 local files = own(chunks.pipes, "pipes")(G, outside(host.execute), outside(host.popen))
 local function install_names() end               -- puts the names of `cru` into globals; install knows them
 local metas = { getmetatable(""), getmetatable(G.io.stdout), files, table.unpack(P.metas) }
-local new_globals = own(chunks.sandbox, "sandbox")(G, library, function(...) return install_names(...) end, homes, metas)
+local install, own_metatable = own(chunks.names, "names")(P)
+local function add_names(...) return install_names(...) end
+local new_globals = own(chunks.sandbox, "sandbox")(G, library, add_names, homes, metas, own_metatable)
 local bare = _G
 for name in next, bare do bare[name] = nil end  -- the VM looks for `debug` here on every call, unprotected: it finds nothing
 
@@ -282,83 +284,6 @@ local function environment(seed, within)
   env._G, plugin_globals[env] = env, within
   library.code(env)
   return env
-end
-
-local names
-function names(path, tree, callable, keyed, resolve)  -- a table whose members Python makes when they are first used
-  local t, meta, wanted, itself = {}, {}, {}, nil
-  local prefix, other = path == "" and "" or path .. ".", keyed[path]
-  for _, child in next, tree[path] do
-    if tree[prefix .. child] then
-      t[child] = names(prefix .. child, tree, callable, keyed, resolve)
-    else
-      wanted[child] = prefix .. child
-    end
-  end
-  function meta.__index(self, key)
-    local full = wanted[key]
-    if not full then
-      if other then return other.get(key) end
-      return nil
-    end
-    wanted[key] = nil
-    local value = resolve(full)
-    rawset(self, key, value)
-    return value
-  end
-  function meta.__newindex(self, key, value)
-    if other and not wanted[key] then return other.put(key, value) end
-    wanted[key] = nil
-    rawset(self, key, value)
-  end
-  function meta.__pairs(self)
-    local left = {}
-    for key in next, wanted do left[#left + 1] = key end
-    for _, key in next, left do local _ = self[key] end
-    return next, self, nil
-  end
-  if callable[path] then
-    function meta.__call(_, ...)
-      itself = itself or resolve(path)
-      return itself(...)
-    end
-  end
-  return setmetatable(t, meta)
-end
-
-local function install(tree, callable, keyed, bare, resolve, encode, decode)
-  local known = {}                         -- functions that were made; every plugin gets the same ones
-  local function found(name)
-    local value = known[name]
-    if value == nil then
-      value = resolve(name)
-      if type(value) == "function" then known[name] = value end
-    end
-    return value
-  end
-  function install_names(G, package)
-    local cru = names("", tree, callable, keyed, found)
-    local json = { encode = encode, decode = decode, null = P.null, array = P.array, empty_array = P.array({}) }
-    cru.json = rawget(cru, "json") or json
-    cru.json.null, cru.json.array = P.null, P.array
-    if rawget(cru, "oq") then cru.oq.null = P.null end
-    G.cru, G.crucible = cru, cru
-    for _, name in next, bare do
-      if rawget(cru, name) ~= nil then
-        G[name] = cru[name]
-      else
-        G[name] = function(...) return cru[name](...) end
-      end
-    end
-    package.preload.cjson = function() return json end
-    package.preload.json = package.preload.cjson
-    package.searchers[#package.searchers + 1] = function(name)  -- the last resort: require("graph") is cru.graph
-      local family = rawget(cru, name)
-      if type(family) == "table" then return function() return family end end
-      return "no family of names 'cru." .. tostring(name) .. "'"
-    end
-  end
-  install_names(G, package)
 end
 
 local builtins = {
@@ -383,7 +308,10 @@ local builtins = {
     return info.source, info.linedefined
   end,
   function(path) package.path = path end,  -- path
-  install,
+  function(...)                            -- install
+    install_names = install(...)
+    install_names(G, package)
+  end,
   define,                                  -- shape
   function()                               -- own globals
     local R = new_globals()

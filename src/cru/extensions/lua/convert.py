@@ -102,13 +102,15 @@ class WithNull(Struct, frozen=True):
 
 
 class LuaReference:
-    """A Lua value that Python holds: equal only to itself, let go in Lua when it is dropped here."""
+    """A Lua value that Python holds: equal only to itself, let go in Lua when it is dropped here. `place` is the "file:line" of a
+    function's definition, where it came with it."""
 
-    __slots__ = ("__weakref__", "_dropped", "crossings", "id")
+    __slots__ = ("__weakref__", "_dropped", "crossings", "id", "place")
     code = TABLE
 
     def __init__(self, id: int, dropped: deque[tuple[int, int]]) -> None:
         self.id = id
+        self.place = ""
         self.crossings = 0
         self._dropped = dropped
 
@@ -233,11 +235,12 @@ class Converter:
     def _decode_object(self, code: int, data: memoryview) -> object:
         if code == RAW:
             return str(data, "utf-8", "surrogateescape")
-        id = int.from_bytes(data, "big")
+        id = int.from_bytes(data[:8], "big")
         if code in (FUNCTION, TABLE):
             handle = self._handles.get(id)
             if handle is None:
                 handle = self._handles[id] = self._make[code](id)
+                handle.place = str(data[8:], "utf-8", "surrogateescape").lstrip("@=")
             handle.crossings += 1
             return handle
         value = self.object_at(id)

@@ -7,6 +7,7 @@
 local host, getmetatable = ...             -- host: make_function, fetch; getmetatable: the raw one
 local byte, sub, char, concat = string.byte, string.sub, string.char, table.concat
 local pack_, unpack_, spread, utf8len, mathtype = string.pack, string.unpack, table.unpack, utf8.len, math.type
+local getinfo = debug.getinfo
 local next, type, error, rawlen, rawset, setmetatable, tostring = next, type, error, rawlen, rawset, setmetatable, tostring
 
 local DEPTH, LONG = 100, 100               -- levels of tables; bytes of a text
@@ -159,7 +160,12 @@ end
 
 local function function_(value)
   local id = host_ids[value]
-  if id then put(extension(HOST, id)) else put(extension(FUNCTION, reference(value))) end
+  if id then return put(extension(HOST, id)) end
+  if ids[value] then return put(extension(FUNCTION, reference(value))) end
+  local info = getinfo(value, "S")         -- the first time it goes over with its place
+  local place = info.source .. ":" .. info.linedefined
+  put(pack_(">BI4Bi8", 0xc9, #place + 8, FUNCTION, reference(value)))
+  put(place)
 end
 
 local WRITE = {

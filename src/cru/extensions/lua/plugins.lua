@@ -1,6 +1,7 @@
 -- What each plugin has in the machine that all of them share: its globals, the modules of its own folder `lua/`, and the modules that it
--- has for others. Returns the functions that plugins.py calls; each takes the plugin's name first.
+-- has for others. Takes: new_globals (a function that makes globals for a plugin). Returns the functions that plugins.py calls; each takes the plugin's name first.
 
+local new_globals = ...
 local type, next, rawget = type, next, rawget
 local gmatch, match, package = string.gmatch, string.match, package
 local modules, searchpath = package.loaded, package.searchpath
@@ -13,7 +14,9 @@ local function offer(scope, name, value)
   modules[name], owner[name] = value, scope
 end
 
-local function open(plugin, path, globals) -- path: where its own modules lie, "" if it has no folder
+local function open(plugin, path)          -- path: where its own modules lie, "" if it has no folder; returns its globals, by reference
+  local box = new_globals()
+  local globals = box[1]
   local package, require = globals.package, globals.require
   local loaded, preload = package.loaded, package.preload
   local scope = { globals = globals, files = {}, loaded = loaded, required = {} }
@@ -30,6 +33,7 @@ local function open(plugin, path, globals) -- path: where its own modules lie, "
     return require(name)
   end
   scopes[plugin] = scope
+  return box
 end
 
 local function publish(plugin)              -- its files have run, or failed: what they put into package.loaded is for all
@@ -50,12 +54,13 @@ local function close(plugin)
   scopes[plugin] = nil
 end
 
-local function run(plugin, chunk, file, stem, env)
+local function run(plugin, chunk, file, stem, env)  -- returns whether the file returned a table
   local scope = scopes[plugin]
   local result = chunk()
   scope.files[file] = { env = env, result = result }
   if result == nil and type(rawget(env, "M")) == "table" and next(env.M) ~= nil then result = env.M end
   if result ~= nil then offer(scope, stem, result) end
+  return type(scope.files[file].result) == "table"
 end
 
 local function find(plugin, file, path)    -- the function that an annotation stands above
@@ -69,20 +74,13 @@ local function find(plugin, file, path)    -- the function that an annotation st
   return value
 end
 
-local function spec(plugin, file, keys)
-  local result, said = scopes[plugin].files[file].result, {}
-  if type(result) ~= "table" then return nil end
-  for i = 1, #keys do said[keys[i]] = rawget(result, keys[i]) end
-  return said
-end
-
-local function keys(plugin, file)          -- the kinds of value of the table that a file returned, by name
-  local result, kinds = scopes[plugin].files[file].result, {}
-  if type(result) ~= "table" then return nil end
+local function spec(plugin, file, keys)    -- of the table that a file returned: the values of these keys, and the kinds of all by name
+  local result, values, kinds = scopes[plugin].files[file].result, {}, {}
+  for i = 1, #keys do values[keys[i]] = rawget(result, keys[i]) end
   for key, value in next, result do
     if type(key) == "string" then kinds[key] = type(value) end
   end
-  return kinds
+  return values, kinds
 end
 
-return { keys = keys, open = open, publish = publish, close = close, run = run, find = find, spec = spec }
+return { open = open, publish = publish, close = close, run = run, find = find, spec = spec }

@@ -14,7 +14,7 @@ from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.errors import PluginFailed
 from cru.extensions.lua.annotations import LuaAnnotation, needs_module, parse_annotations
 from cru.extensions.lua.bridge import install
-from cru.extensions.lua.runtime import LuaFunction, LuaTable, LuaVM, place_of
+from cru.extensions.lua.runtime import OWN, LuaFunction, LuaTable, LuaVM, place_of
 from cru.extensions.tools import add_tool, add_tools
 from cru.namespace.handlers import HandlerCall
 from cru.namespace.host import Host, Plugin, call
@@ -34,7 +34,7 @@ class LuaPlugins:
         install(self.vm)
         self.vm.set_path([f"{folder}/{shape}" for folder in folders for shape in ("?.lua", "?/init.lua")])
         scopes = self.vm.load(Path(__file__).with_suffix(".lua").read_text("utf-8"), "=[cru plugins]")
-        self._scope_functions: dict[str, LuaFunction] = self.vm.start(scopes)[0]  # type: ignore[index]  # it never waits
+        self._scope_functions: dict[str, LuaFunction] = self.vm.start(scopes, self.vm.builtin(OWN))[0]  # type: ignore[index]  # it never waits
 
     def plugin(self, plugin: DiscoveredPlugin, config: Mapping[str, object]) -> Plugin:
         return Plugin(plugin.name, plugin.folder, "lua", config, self._invoke, place_of, handle=self._handle)
@@ -42,8 +42,7 @@ class LuaPlugins:
     async def load(self, plugin: DiscoveredPlugin, host: Host) -> None:
         """Run the files of a plugin and register what they declare. Raises LuaError and PluginFailed."""
         name = plugin.name
-        own = self.vm.own_globals()
-        await self._call_scope("open", name, _module_path(plugin), own)
+        own = await self._call_scope("open", name, _module_path(plugin))
         host.own(lambda: self._call_scope("close", name))
         specs: list[Mapping[str, Any]] = []
         try:
@@ -72,13 +71,13 @@ class LuaPlugins:
             env.set("M", {})
         chunk = self.vm.load(source.encode(), f"@{file}", env)
         stem = plugin.name if file.name == "init.lua" else file.stem
-        await self._call_scope("run", plugin.name, chunk, str(file), stem, env)
+        returned = await self._call_scope("run", plugin.name, chunk, str(file), stem, env)
         for annotation in annotations.annotations:
             await self._register_annotation(annotation, file, host)
-        spec = await self._call_scope("spec", plugin.name, str(file), SPEC)
-        if not isinstance(spec, Mapping):
+        if not returned:
             return []
-        unknown_keys.check_plugin_table(host, await self._call_scope("keys", plugin.name, str(file)) or {})
+        spec, kinds = await self.vm.run(self._scope_functions["spec"], plugin.name, str(file), SPEC)
+        unknown_keys.check_plugin_table(host, kinds)
         add_tools(host, spec.get("tools"))
         add_commands(host, spec.get("commands"))
         if isinstance(spec.get("setup"), LuaFunction):
@@ -143,6 +142,7 @@ async def _await_first(outcome: Any) -> Any:
 
 def _module_path(plugin: DiscoveredPlugin) -> str:
     """Where `require` of a plugin looks first; a plugin that is one file has no folder of its own."""
+    if plugin.manifest is None and plugin.folder.name != plugin.name:
+        return ""
     folder = plugin.folder / "lua"
-    own = plugin.manifest is not None or plugin.folder.name == plugin.name
-    return f"{folder}/?.lua;{folder}/?/init.lua" if own and folder.is_dir() else ""
+    return f"{folder}/?.lua;{folder}/?/init.lua" if folder.is_dir() else ""

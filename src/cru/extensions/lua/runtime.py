@@ -50,8 +50,10 @@ class LuaFunction(LuaReference):
     @property
     def where(self) -> str:
         """The "file:line" of its definition."""
-        source, line = self.vm.call_builtin(WHERE, self)
-        return f"{source.lstrip('@=')}:{line}"
+        if not self.place:
+            source, line = self.vm.call_builtin(WHERE, self)
+            self.place = f"{source.lstrip('@=')}:{line}"
+        return self.place
 
 
 class LuaTable(LuaReference):
@@ -144,6 +146,10 @@ class LuaVM:
         """A builtin of boot.lua; they never wait."""
         outcome: tuple[object, ...] = self._begin(builtin, args, 0.0)
         return outcome or (None,)
+
+    def builtin(self, number: int) -> LuaFunction:
+        """A builtin of boot.lua, for functions of Lua to call."""
+        return LuaFunction(number, self)
 
     def table(self, value: object) -> LuaTable:
         """A new table in Lua, with a copy of this list or dict."""
@@ -258,7 +264,7 @@ def _new_lua(cap: int) -> Any:
 def _boot(lua: Any, host: HostCallbacks) -> Any:
     """Load the files beside this one: what boot.lua returns."""
     chunks = {}
-    for name in ("boot", "pack", "events", "patterns", "library", "pipes", "sandbox"):
+    for name in ("boot", "pack", "events", "patterns", "library", "pipes", "names", "sandbox"):
         with open(os.path.join(os.path.dirname(__file__), name + ".lua"), encoding="utf-8") as file:
             chunks[name] = file.read()
     callbacks: dict[bytes, Any] = {name.encode(): function for name, function in host.as_table().items()}

@@ -1,8 +1,8 @@
 -- The globals of one plugin: its own copies of the library and of the names of `cru`, so that nothing that it does to them reaches another.
 -- Takes: G (what is copied), library (what library.lua returned), install_names (puts the names of `cru` into globals), homes (source of a chunk ->
--- the globals that it was loaded with), metas (the metatables that all plugins share). Returns a function that makes a new table of globals.
+-- the globals that it was loaded with), metas (the metatables that all plugins share), own_metatable (of names.lua). Returns a function that makes a new table of globals.
 
-local G, library, install_names, homes, metas = ...
+local G, library, install_names, homes, metas, own_metatable = ...
 local next, type, error, match, rawget = next, type, error, string.match, rawget
 local getinfo, getupvalue, raw_getmetatable, raw_setmetatable = debug.getinfo, debug.getupvalue, debug.getmetatable, setmetatable
 
@@ -46,14 +46,14 @@ end
 
 local function metatables(R, own_string)
   local views, get, set = {}, G.getmetatable, G.setmetatable
-  local function seen(meta)
-    if not shared[meta] then return meta end
+  local function seen(value, meta)
+    if not shared[meta] then return own_metatable(value, meta) or meta end
     views[meta] = views[meta] or view(meta, own_string)
     return views[meta]
   end
-  function R.getmetatable(value) return seen(get(value)) end
+  function R.getmetatable(value) return seen(value, get(value)) end
   function R.setmetatable(value, meta) return set(value, real[meta] or meta) end
-  function R.debug.getmetatable(value) return seen(raw_getmetatable(value)) end
+  function R.debug.getmetatable(value) return seen(value, raw_getmetatable(value)) end
   local set_any = R.debug.setmetatable
   function R.debug.setmetatable(value, meta)
     if type(value) ~= "table" then error("debug.setmetatable works on tables only: all plugins share the metatable of a " .. type(value), 2) end

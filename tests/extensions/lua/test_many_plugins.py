@@ -1,0 +1,117 @@
+"""What one plugin more costs at a start: runs of Lua, memory, and nothing that grows with the plugins before it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.engine.support import World
+from tests.extensions.lua.test_rooms import Rooms
+
+from cru.extensions.discovery.places import PluginFolders
+from cru.extensions.lua.bridge import install
+from cru.extensions.lua.driver import Driver
+from cru.extensions.lua.runtime import LuaVM
+from cru.extensions.manager import Extensions
+
+SOURCE = 'cru.on("tool:before_call", function(ctx, event) if event.name == "%d" then return {cancel = true} end end)\n'
+BYTES = 16 << 10
+"""What the globals of one plugin may take in Lua."""
+
+
+def with_all_names() -> Rooms:
+    rooms = Rooms()
+    rooms.vm = LuaVM()
+    install(rooms.vm)
+    return rooms
+
+
+def opened(tmp_path: Path, count: int, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """What it takes to open a session with so many plugins."""
+    counts: Counter[str] = Counter()
+
+    def watched(what: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*args: Any, **named: Any) -> Any:
+            counts[what] += 1
+            return function(*args, **named)
+
+        return call
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Driver, "_enter", watched("runs of Lua", Driver._enter))
+        patch.setattr(LuaVM, "__init__", watched("machines", LuaVM.__init__))
+        patch.setattr(Extensions, "_active_names", watched("lists of names", Extensions._active_names))
+        folder = tmp_path / str(count)
+        (folder / "home" / "plugins").mkdir(parents=True)
+        for number in range(count):
+            (folder / "home" / "plugins" / f"p{number:03}.lua").write_text(SOURCE % number)
+        world = World(folder, "")
+        extensions = Extensions(PluginFolders(folder / "home", folder, {}, (), {}), {}, folder / "home")
+
+        async def main() -> None:
+            await extensions.open(world.session.parts)
+            counts["handlers"] = len(world.session.parts.bus.registry.by_event.get("tool:before_call", ()))
+            await extensions.close()
+
+        asyncio.run(main())
+    assert world.notices() == []
+    return counts
+
+
+def test_one_plugin_more_is_four_runs_of_lua(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    few, many = opened(tmp_path, 10, monkeypatch), opened(tmp_path, 50, monkeypatch)
+    assert (few["handlers"], many["handlers"]) == (10, 50)
+    assert few["machines"] == many["machines"] == 1
+    assert many["lists of names"] == 0
+    assert many["runs of Lua"] - few["runs of Lua"] == 40 * 4  # open, load, run, publish
+
+
+def test_without_plugins_no_machine_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert opened(tmp_path, 0, monkeypatch) == {"handlers": 0}
+
+
+def test_the_globals_of_a_plugin_are_small() -> None:
+    rooms = with_all_names()
+    full = rooms.vm.load("collectgarbage() collectgarbage()", "=full")
+
+    def used() -> int:
+        rooms.vm.start(full)
+        return rooms.vm.memory_used()
+
+    rooms.run("first", "return cru.on")
+    before = used()
+    kept = [rooms.vm.own_globals() for _ in range(50)]
+    assert (used() - before) / len(kept) < BYTES
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "getmetatable(cru.http).__index = nil",
+        "getmetatable(cru).__newindex = error",
+        "debug.getmetatable(cru.http).__pairs = error",
+        "rawset(getmetatable(cru.http), '__index', function() return 'mine' end)",
+        "setmetatable(cru.http, nil)",
+    ],
+)
+def test_metatables_of_names_belong_to_who_looks_at_them(change: str) -> None:
+    rooms = with_all_names()
+    probe = "local names = {} for name in pairs(cru.http) do names[#names + 1] = name end cru.own = 1 return type(cru.http.get), #names > 0"
+    rooms.run("bad", change)
+    shared = rooms.vm.load(change, "=shared", rooms.vm.environment())
+    rooms.vm.start(shared)
+    assert rooms.run("other", probe) == ("function", True)
+
+
+def test_a_name_that_was_taken_out_stays_out() -> None:
+    rooms = with_all_names()
+    source = """cru.http.get = nil local before = cru.http.get
+      local made = cru.http.post cru.http.post = nil
+      cru.http.put = 5
+      return before, type(made), cru.http.post, cru.http.put, getmetatable(cru.http) == getmetatable(cru.http)"""
+    assert rooms.run("one", source) == (None, "function", None, 5, True)
+    assert rooms.run("two", "return type(cru.http.get), type(cru.http.post)") == ("function", "function")
