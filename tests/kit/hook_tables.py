@@ -166,7 +166,7 @@ def _cell(dialect: Dialect, moment: EventMapping, row: EventRow, about: SessionF
     said: set[str] = set()
     entry, event = _tried(dialect, moment)
     for run in _runs(moment.name, row):
-        about.blocks.clear()
+        about.prompt_states.clear()
         assert moment.answer is not None
         answer = moment.answer(entry, event, run, about).answer
         said |= set(_verbs(answer, row))

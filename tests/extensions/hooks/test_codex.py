@@ -11,6 +11,7 @@ from tests.kit import HomeDir, Reply
 
 from cru.events.payloads import SessionEnded, SessionStarted, ToolBeforeCall, ToolCompleted, ToolFailed, TurnComplete
 from cru.extensions.hooks.dialects.codex.dialect import DIALECT as CODEX
+from cru.extensions.hooks.dialects.codex.dialect import CodexStops
 
 CALL = event(ToolBeforeCall("bash", {"command": "ls", "timeout": 2.0}, "call_1"))
 
@@ -139,7 +140,7 @@ def test_what_a_script_reads() -> None:
     read = stdin(CODEX, "PostToolUse", done)
     assert (read["tool_response"], read["tool_input"]["file_path"]) == ("written", "/project/a.txt")
     assert stdin(CODEX, "SessionStart", event(SessionStarted("main", "/c", resumed=True)))["source"] == "resume"
-    facts.blocks["codex stop"] = 1
+    facts.prompt_state(CodexStops).count = 1
     read = stdin(CODEX, "Stop", event(TurnComplete("done", "Hi.", "msg-2")), facts)
     assert (read["stop_hook_active"], read["last_assistant_message"]) == (True, "Hi.")
 

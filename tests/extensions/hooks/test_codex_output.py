@@ -20,6 +20,7 @@ from cru.events.payloads import (
     TurnComplete,
 )
 from cru.extensions.hooks.dialects.codex.dialect import DIALECT as CODEX
+from cru.extensions.hooks.dialects.codex.dialect import CodexStops
 from cru.extensions.hooks.model.result import HookRun
 
 CALL = event(ToolBeforeCall("bash", {"command": "ls"}, "call_1"))
@@ -170,9 +171,9 @@ def test_stop(run: Any, answer: Answer, failed: str) -> None:
 def test_a_stop_hook_that_blocks_is_told_so_the_next_time() -> None:
     facts = about()
     said(CODEX, "Stop", STOP, {}, facts)
-    assert facts.blocks == {}
+    assert facts.prompt_state(CodexStops).count == 0
     said(CODEX, "Stop", STOP, HookRun(2, stderr="more"), facts)
-    assert facts.blocks == {"codex stop": 1}
+    assert facts.prompt_state(CodexStops).count == 1
 
 
 def test_prompts_and_starts_take_plain_text_as_context() -> None:

@@ -18,7 +18,7 @@ from cru.events.stamp import Event, Origin
 from cru.extensions.hooks import records
 from cru.extensions.hooks.model.mapping import Matching
 from cru.extensions.hooks.model.result import HookRun
-from cru.extensions.hooks.records import MOST, FiringRecord, LoadRecord, masked_json
+from cru.extensions.hooks.records import RECORDED_BYTES, FiringRecord, LoadRecord, masked_json
 from cru.values.masking import masked
 
 CALL = ToolBeforeCall("bash", {"command": "ls"}, "call_1")
@@ -134,12 +134,12 @@ def test_known_keys_never_reach_the_disk(tmp_path: Path) -> None:
 
 
 def test_payloads_are_whole_up_to_a_mebibyte(tmp_path: Path) -> None:
-    for size, cut in ((MOST // 2, False), (MOST + 1, True)):
+    for size, cut in ((RECORDED_BYTES // 2, False), (RECORDED_BYTES + 1, True)):
         path = tmp_path / str(size)
         path.mkdir()
         fire(Made(path, config({"command": "true"}), {"true": HookRun(0, stdout="x" * size)}))
         (one,) = fired(path)
-        assert (len(one.stdout), one.cut) == (min(size, MOST), cut)
+        assert (len(one.stdout), one.cut) == (min(size, RECORDED_BYTES), cut)
 
 
 def test_reading_goes_over_rotated_files_newest_first_and_past_torn_lines(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from tests.extensions.hooks.crush_world import about, config, read
 
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
-from cru.extensions.hooks.trust.copies import MOST, read_copy
+from cru.extensions.hooks.trust.copies import LARGEST_COPY, read_copy
 from cru.extensions.hooks.trust.fingerprint import Fingerprint, take_fingerprint
 from cru.extensions.hooks.trust.store import HookTrust
 from cru.permissions.trust import TrustStore
@@ -170,7 +170,7 @@ def test_of_a_stranger_nothing_is_looked_at(tmp_path: Path, monkeypatch: pytest.
 
 def test_copies_are_kept_of_small_texts_and_go_when_nobody_needs_them(tmp_path: Path) -> None:
     put(tmp_path, "h.sh")
-    (tmp_path / "big").write_text("x" * (MOST + 1))
+    (tmp_path / "big").write_text("x" * (LARGEST_COPY + 1))
     (tmp_path / "code").write_bytes(b"\0")
     one, facts, store = entry(tmp_path, "./h.sh big code"), about(tmp_path), TrustStore(tmp_path / "trust.json")
     HookTrust(store, facts).judge([(one, take_fingerprint(one, facts))], accepted=True)

@@ -19,7 +19,7 @@ from cru.files import atomic
 from cru.process.errors import StartError, has_windows_line_end
 
 SECONDS = 10.0
-MOST = 4 << 20
+LONGEST_OUTPUT = 4 << 20
 """Bytes that a schema may have."""
 EARLY = (b"CHIBI_TOOL_ARGS", b"CHIBI_HOOK_DATA")
 """What only a program of the first generation speaks of."""
@@ -132,14 +132,16 @@ async def _print_schema(path: Path, where: ProgramContext) -> bytes:
     from cru.process.child import Program
     from cru.process.run import AT_ONCE, run_program
 
-    out, err = ByteCapture(MOST, MOST), ByteCapture(MOST, MOST)
+    out, err = ByteCapture(LONGEST_OUTPUT, LONGEST_OUTPUT), ByteCapture(LONGEST_OUTPUT, LONGEST_OUTPUT)
     program = Program((str(path), "--schema"), where.cwd, environment(where, {}))
     try:
         ended = await run_program(program, SECONDS, out, err, ending=AT_ONCE)
     except StartError as error:
         raise PluginFailed(not_started(error)) from error
     if out.is_cut or err.is_cut:
-        raise PluginFailed(f"`--schema` prints more than {MOST >> 20} MiB", "it must print one JSON value and end")
+        raise PluginFailed(
+            f"`--schema` prints more than {LONGEST_OUTPUT >> 20} MiB", "it must print one JSON value and end"
+        )
     if ended.timed_out:
         raise SchemaTimeout(f"`--schema` does not end within {SECONDS:g} s")
     if ended.exit_status:

@@ -25,7 +25,7 @@ CANCELLED = "cancelled"
 SLOW_MS = 250.0
 """A hook of a tool event that takes longer is named."""
 FILE = "hooks.jsonl"
-MOST = 1 << 20
+RECORDED_BYTES = 1 << 20
 """Bytes of a payload or an output that are kept."""
 
 
@@ -101,9 +101,9 @@ def make_firing(
         where=entry.where, subject=str(getattr(payload, "name", "") or getattr(payload, "tool", "")),
         ms=run.ms, exit=run.exit, timed_out=run.timed_out, error=run.error, failed=result.failed,
         decision="halt" if answer.halt else answer.decision, reason=answer.reason, did=effects_of(answer), note=answer.note,
-        to_user=result.to_user, warning=result.warning, beside=entry.asynchronous, stdin=stdin[:MOST].decode("utf-8", "replace"),
-        stdout=run.stdout[:MOST], stderr=run.stderr[:MOST],
-        cut=max(len(stdin), len(run.stdout), len(run.stderr)) > MOST or run.truncated,
+        to_user=result.to_user, warning=result.warning, beside=entry.asynchronous, stdin=stdin[:RECORDED_BYTES].decode("utf-8", "replace"),
+        stdout=run.stdout[:RECORDED_BYTES], stderr=run.stderr[:RECORDED_BYTES],
+        cut=max(len(stdin), len(run.stdout), len(run.stderr)) > RECORDED_BYTES or run.truncated,
     )  # fmt: skip
 
 

@@ -40,6 +40,6 @@ def _facts_of(setup: HookSetup) -> SessionFacts:
     store = parts.store
     facts = session_facts(setup.where, setup.options, store.folder, store.name, parts.bus.origin.session_id)
     facts.mode = lambda: parts.gate.mode
-    facts.sits = lambda: parts.services.is_chat
+    facts.is_chat = lambda: parts.services.is_chat
     facts.transcript = Transcript(store, facts.cwd, facts.root, parts.bus.stream.warn)
     return facts

@@ -182,7 +182,7 @@ class SessionHooks:
         if not event.stamp.is_continuation or not self.facts.turn:
             self.facts.turn = payload.ref
         if is_typed(event, self.facts):
-            self.facts.blocks.clear()
+            self.facts.prompt_states.clear()
 
     def _note_model(self, event: Event[ModelSelected]) -> None:
         self.facts.model = event.payload.model

@@ -81,8 +81,8 @@ def run_interruptible(work: Coroutine[object, object, T]) -> T:
             received.append(number)
             task.cancel()
 
-        assert isinstance(loop, WatchedEventLoop)
-        loop.add_ending_handlers(cancel)
+        if isinstance(loop, WatchedEventLoop):
+            loop.add_ending_handlers(cancel)
         try:
             return await work
         except asyncio.CancelledError:

@@ -82,13 +82,13 @@ def change_request(context: HookAnswerContext, answer: Mapping[str, object]) -> 
 def _messages(context: HookAnswerContext, shown: Sequence[Mapping[str, Any]], changed: object) -> list[Change]:
     """Those that it left alone stay what they are, with their thinking; the others are read."""
     payload = context.event.payload
-    assert isinstance(payload, MessageBeforeSend)
+    sent = payload.messages if isinstance(payload, MessageBeforeSend) else ()
     if not isinstance(changed, list) or not all(_is_message(message) for message in changed):
         context.problems.append("`messages` cannot be read and are left out")
         return []
     if any(message["role"] == "system" and message != shown[0] for message in changed):
         context.problems.append("the system prompt is changed with pre_system_prompt and post_system_prompt")
-    unchanged = list(zip(shown[1:], payload.messages, strict=True))
+    unchanged = list(zip(shown[1:], sent, strict=True))
     messages: list[Message] = []
     for message in changed:
         same = next((pair for pair in unchanged if pair[0] == message), None)

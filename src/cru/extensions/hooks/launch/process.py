@@ -21,8 +21,8 @@ from cru.process.child import Program
 from cru.process.errors import StartError, StartProblem
 from cru.process.run import AT_ONCE, Ending, run_program
 
-KEPT = 1 << 20
-MOST = 16 << 20
+KEPT_BYTES = 1 << 20
+MOST_BYTES = 16 << 20
 GRACE = 1.0
 LONGEST = (128 << 10) - 1
 """Bytes of one `NAME=value` that Linux passes on."""
@@ -47,7 +47,7 @@ async def run_hook_command(
     if not cwd.is_absolute():
         return HookRun(None, error="it needs a working directory")
     ending = Ending(rules.end_signal, GRACE, grace_interrupted=0)
-    out, err = ByteCapture(KEPT, MOST), ByteCapture(KEPT, MOST)
+    out, err = ByteCapture(KEPT_BYTES, MOST_BYTES), ByteCapture(KEPT_BYTES, MOST_BYTES)
     try:
         ended = await run_program(Program(argv, cwd, env, stdin), entry.timeout, out, err, ending=ending)
     except StartError as error:
@@ -64,7 +64,7 @@ async def run_hook_command(
         ended.errors.removeprefix(BOM),
         timed_out=timed_out,
         truncated=ended.is_cut,
-        error=f"printed more than {MOST >> 20} MiB" if is_too_much else "",
+        error=f"printed more than {MOST_BYTES >> 20} MiB" if is_too_much else "",
         left_out=tuple(left_out),
     )
     return replace(result, note="; ".join(_notes(result, env)), ms=(time.perf_counter() - began) * 1000)
@@ -104,7 +104,7 @@ async def _is_source(argv: tuple[str, ...], env: Mapping[str, str], cwd: Path) -
     *shell, option, source = argv
     patterns = ("-O", "extglob") if "bash" in shell[0] else ()  # it may turn them on as it goes
     program = Program((*shell, *patterns, "-n", option, source), cwd, env)
-    ended = await run_program(program, GRACE, ByteCapture(KEPT, MOST), ending=AT_ONCE)
+    ended = await run_program(program, GRACE, ByteCapture(KEPT_BYTES, MOST_BYTES), ending=AT_ONCE)
     return ended.timed_out or ended.exit_status == 0
 
 
@@ -116,7 +116,7 @@ def _notes(result: HookRun, env: Mapping[str, str]) -> list[str]:
             f"{names} cannot be passed as an environment variable (128 KiB at most); standard input has everything"
         )
     if result.truncated and not result.error:
-        notes.append(f"only the first {KEPT >> 20} MiB of what it printed counts")
+        notes.append(f"only the first {KEPT_BYTES >> 20} MiB of what it printed counts")
     if result.stderr and "CRU_JAQ" not in env and jq.missed(result.stderr):
         notes.append(jq.MISSING)
     return notes

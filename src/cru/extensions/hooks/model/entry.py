@@ -56,7 +56,7 @@ class HookEntry(Struct, frozen=True, kw_only=True):
     definition: the entry as written, canonical JSON, which is what trust is given to
     problem: why it never runs, "" = it does
     cwd: where it runs, from the session's own folder
-    alike: what its system tells equal entries by, "" = by all that they do
+    equality_key: what its system tells equal entries by, "" = by all that they do
     off_by_user: a file of the user's, not its own, is why it is not enabled
     """
 
@@ -85,7 +85,7 @@ class HookEntry(Struct, frozen=True, kw_only=True):
     definition: str = ""
     problem: str = ""
     cwd: str = ""
-    alike: str = ""
+    equality_key: str = ""
     off_by_user: bool = False
 
     @property
@@ -112,8 +112,8 @@ class HookEntry(Struct, frozen=True, kw_only=True):
         """Two entries that would do the same thing run once a firing; the first one is kept. What only looks alike, since it may decide
         less (beside the session, once, another way to fail), is another thing."""
         decides = (self.asynchronous, self.once, self.on_error)
-        if self.alike:
-            return (self.alike,)
+        if self.equality_key:
+            return (self.equality_key,)
         env = tuple(sorted(self.env.items()))
         return (self.kind, self.command, self.args, self.shell, self.cwd, self.condition, env, decides)
 

@@ -23,11 +23,11 @@ class SessionFacts(Struct):
     mode: gives the permission mode as cru calls it
     transcript: writes the transcript if it is out of date, and gives its path
     secret_names: variables of `env` that hooks of a project do not get
-    blocks: counters of the running user prompt (Claude's cap on Stop), cleared when a new one is received
     prompt, turn: text of the running user prompt, and id of the log entry that began it
     model: the one that was chosen last, "" before that
-    sits: whether a person sits at a chat, and will be asked for the next prompt
+    is_chat: whether a person sits at a chat, and will be asked for the next prompt
     states: what dialects keep for the session; see `state`
+    prompt_states: what they keep for the running user prompt (a cap on Stop); see `prompt_state`
     """
 
     session_id: str
@@ -41,12 +41,12 @@ class SessionFacts(Struct):
     mode: Callable[[], str]
     transcript: Callable[[], Path]
     secret_names: frozenset[str] = frozenset()
-    blocks: dict[str, int] = {}
     prompt: str = ""
     turn: str = ""
     model: str = ""
-    sits: Callable[[], bool] = lambda: True
+    is_chat: Callable[[], bool] = lambda: True
     states: dict[type, object] = {}
+    prompt_states: dict[type, object] = {}
 
     @property
     def variables(self) -> dict[str, str]:
@@ -60,6 +60,15 @@ class SessionFacts(Struct):
 
     def state(self, kind: type[T]) -> T:
         """The record that a dialect keeps for this session, made when it is first asked for."""
-        state = self.states.setdefault(kind, kind())
-        assert isinstance(state, kind)
-        return state
+        return _state_of(self.states, kind)
+
+    def prompt_state(self, kind: type[T]) -> T:
+        """The same for the running user prompt."""
+        return _state_of(self.prompt_states, kind)
+
+
+def _state_of(states: dict[type, object], kind: type[T]) -> T:
+    state = states.get(kind)
+    if not isinstance(state, kind):
+        states[kind] = state = kind()
+    return state

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-MOST = 1 << 20
+MOST_WAYS = 1 << 20
 """Ways; four `.*` in a row are as many. A name of 64 characters takes less than a second with them, and most names are shorter."""
 MANY = 32
 """What a repetition without an end counts as."""
@@ -35,7 +35,7 @@ class _RegexGroup:
         self.done, self.before, self.last, self.is_group = 0, 1, 1, False
 
     def part(self, ways: int, is_group: bool = False) -> None:
-        self.before = min(self.before * self.last, MOST + 1)
+        self.before = min(self.before * self.last, MOST_WAYS + 1)
         self.last, self.is_group = ways, is_group
 
     def other(self) -> None:
@@ -44,12 +44,12 @@ class _RegexGroup:
 
     def whole(self) -> int:
         self.other()
-        return min(self.done, MOST + 1)
+        return min(self.done, MOST_WAYS + 1)
 
 
 def takes_too_long(pattern: str) -> bool:
-    """Whether it may be tried in more than MOST ways. Sound for repetitions in repetitions, which never pass; a pattern that is harmless
-    may be refused."""
+    """Whether it may be tried in more than MOST_WAYS ways. Sound for repetitions in repetitions, which never pass; a pattern that is
+    harmless may be refused."""
     groups = [_RegexGroup()]
     for match in _TOKEN.finditer(pattern):
         kind, group = match.lastgroup, groups[-1]
@@ -69,7 +69,7 @@ def takes_too_long(pattern: str) -> bool:
     ways = 1
     for group in groups:
         ways *= group.whole()
-    return ways > MOST
+    return ways > MOST_WAYS
 
 
 def _times(text: str) -> tuple[int, int | None]:
@@ -87,4 +87,4 @@ def _repeated(ways: int, is_group: bool, least: int, most: int | None) -> int:
         return ways + (1 - least if most else 0)
     if ways == 1 and not (is_group and (least > 1 or most is not None)):
         return MANY if most is None else min(MANY, max(1, most - least + 1))
-    return int(min(max(ways, 2) ** min(MANY, max(least, MANY if most is None else most)), MOST + 1))
+    return int(min(max(ways, 2) ** min(MANY, max(least, MANY if most is None else most)), MOST_WAYS + 1))

@@ -12,7 +12,7 @@ from cru.extensions.hooks.trust.files import ReferencedFile
 from cru.files.regular import read_regular
 from cru.permissions import NotStored
 
-MOST = 64 << 10
+LARGEST_COPY = 64 << 10
 """Bytes of a file that is kept."""
 YOUNG = 3600.0
 """Seconds in which a copy is not swept away: somebody else may be about to note that it is accepted."""
@@ -26,7 +26,9 @@ def keep_copies(home: Path, files: Iterable[ReferencedFile]) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         for file in files:
-            is_small_text = file.digest != "" and len(file.content) == file.size <= MOST and b"\0" not in file.content
+            is_small_text = (
+                file.digest != "" and len(file.content) == file.size <= LARGEST_COPY and b"\0" not in file.content
+            )
             if is_small_text and not (folder / file.digest).exists():
                 replace_file(folder / file.digest, file.content)
     except OSError as error:
@@ -38,7 +40,7 @@ def read_copy(home: Path, digest: str) -> bytes | None:
     if len(digest) != 64 or not digest.isalnum():
         return None
     try:
-        content = read_regular(home / "trust" / digest, MOST)
+        content = read_regular(home / "trust" / digest, LARGEST_COPY)
     except OSError:
         return None
     return content if sha256(content).hexdigest() == digest else None

@@ -14,7 +14,7 @@ LOOKUPS = 20_000
 """Questions to the file system; a usual hook needs about ten."""
 BYTES = 64 << 20
 """Of the files that hooks name."""
-KEPT = 1 << 20
+KEPT_BYTES = 1 << 20
 """Bytes of a file that are kept to be shown."""
 LARGEST = 64 << 20
 """Bytes of a file that is read; of a larger one its size and times count."""
@@ -82,7 +82,7 @@ class LookupBudget(Struct):
         try:
             with open(open_regular(path), "rb", buffering=0) as file:
                 while not self.over and (piece := file.read(1 << 20)):
-                    beginning = beginning or piece[:KEPT]
+                    beginning = beginning or piece[:KEPT_BYTES]
                     size += len(piece)
                     self.size -= len(piece)
                     digest.update(piece)

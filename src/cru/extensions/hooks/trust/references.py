@@ -37,7 +37,7 @@ from cru.shell.programs import (
 )
 from cru.shell.syntax import Word
 
-MOST = 4000
+MOST_NAMES = 4000
 """Words of a command, and paths that they may mean."""
 FOLDERS = 64
 """Folders that a hook may stand in."""
@@ -78,10 +78,10 @@ def find_references(entry: HookEntry, facts: SessionFacts, budget: LookupBudget)
     parts, words = _read(entry, variables, references.unseen)
     words = _whole(words, variables, references.unseen)
     bases = _bases(words, entry, facts, budget, references.unseen)
-    paths = [] if budget.over else list(islice(_paths(words, bases), MOST + 1))
-    if len(paths) > MOST:
-        references.unseen.append(f"the command may name more than {MOST} files; only these were looked at")
-    references.paths = [path for path in paths[:MOST] if not _is_program(path, facts)]
+    paths = [] if budget.over else list(islice(_paths(words, bases), MOST_NAMES + 1))
+    if len(paths) > MOST_NAMES:
+        references.unseen.append(f"the command may name more than {MOST_NAMES} files; only these were looked at")
+    references.paths = [path for path in paths[:MOST_NAMES] if not _is_program(path, facts)]
     existing = {path for path in references.paths if budget.is_file(path)}
     place = _Place(bases, existing, _search(entry, bases, variables, facts), variables, facts, budget)
     for part in parts:
@@ -177,9 +177,9 @@ def _whole(words: list[str], variables: Mapping[str, str], unseen: list[str]) ->
     unseen += [
         f"{word} is known only when it runs" for word in known if "$" in word and "/" in word and " " not in word
     ]
-    if len(known) > MOST:
-        unseen.append(f"the command has more than {MOST} words; only these were looked at")
-    return known[:MOST]
+    if len(known) > MOST_NAMES:
+        unseen.append(f"the command has more than {MOST_NAMES} words; only these were looked at")
+    return known[:MOST_NAMES]
 
 
 def known_variables(entry: HookEntry, facts: SessionFacts) -> dict[str, str]:

@@ -21,6 +21,17 @@ BLOCKED = "blocked by a hook"
 NOT_YET = "`{}` is not available yet"
 
 
+class ClaudeStops(Struct):
+    """The Stop hooks that made the agent go on since the user's prompt.
+
+    count: how many times in a row
+    last_dispatch: the dispatch that was counted last
+    """
+
+    count: int = 0
+    last_dispatch: int = -1
+
+
 class AnswerDraft(Struct):
     """An answer while it is put together.
 
@@ -75,9 +86,10 @@ def continue_turn(draft: AnswerDraft, why: str, event: Event, facts: SessionFact
     """A Stop hook that blocks: the agent goes on with its reason, up to the cap."""
     most = continuation_limit(facts)
     count = count_continuations(event, facts)
-    if facts.blocks.get("stop at") != event.stamp.dispatch_seq:
-        facts.blocks["stop at"] = event.stamp.dispatch_seq
-        count = facts.blocks["stop"] = count + 1
+    stops = facts.prompt_state(ClaudeStops)
+    if stops.last_dispatch != event.stamp.dispatch_seq:
+        stops.last_dispatch = event.stamp.dispatch_seq
+        count = stops.count = count + 1
     if count > most:
         draft.warnings.append(
             f"Stop hooks have made the agent go on {most} times in a row, so it stops now ({CAP_VARIABLE})"
@@ -88,9 +100,10 @@ def continue_turn(draft: AnswerDraft, why: str, event: Event, facts: SessionFact
 
 def count_continuations(event: Event, facts: SessionFacts) -> int:
     """How many times in a row Stop hooks have made the agent go on since the user's prompt."""
-    if not getattr(event.payload, "continuations", 0) and facts.blocks.get("stop at") != event.stamp.dispatch_seq:
-        facts.blocks.pop("stop", None)
-    return facts.blocks.get("stop", 0)
+    stops = facts.prompt_state(ClaudeStops)
+    if not getattr(event.payload, "continuations", 0) and stops.last_dispatch != event.stamp.dispatch_seq:
+        stops.count = 0
+    return stops.count
 
 
 def continuation_limit(facts: SessionFacts) -> int:
@@ -99,8 +112,7 @@ def continuation_limit(facts: SessionFacts) -> int:
 
 
 def _on_call(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, facts: SessionFacts) -> None:
-    specific = read.specific
-    assert isinstance(specific, out.ClaudePreToolUseOutput)
+    specific = read.specific_as(out.ClaudePreToolUseOutput)
     decision, reason = specific.permission_decision, specific.permission_decision_reason
     if decision is None and read.output is not None and read.output.decision == "approve":
         decision, reason = "allow", read.output.reason
@@ -113,8 +125,7 @@ def _on_call(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, facts: 
 
 
 def _on_question(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, facts: SessionFacts) -> None:
-    specific = read.specific
-    assert isinstance(specific, out.ClaudePermissionRequestOutput)
+    specific = read.specific_as(out.ClaudePermissionRequestOutput)
     ruling = specific.decision
     if ruling is None:
         return
@@ -139,8 +150,7 @@ def _differs(changed: dict[str, Any] | None, event: Event, facts: SessionFacts) 
 
 
 def _on_result(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, facts: SessionFacts) -> None:
-    specific = read.specific
-    assert isinstance(specific, out.ClaudePostToolUseOutput)
+    specific = read.specific_as(out.ClaudePostToolUseOutput)
     output = specific.updated_tool_output
     if output is UNSET and common.tool_name(event).startswith("mcp__"):
         output = specific.updated_mcp_tool_output

@@ -40,7 +40,7 @@ UNAVAILABLE: dict[str, str] = {
 
 def _awaits(event: Event, facts: SessionFacts) -> bool:
     """Whether somebody is there who is waited for."""
-    return facts.sits()
+    return facts.is_chat()
 
 
 def _mapping(name: str, event: str, **more: Any) -> EventMapping:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 from msgspec import UNSET, Struct, UnsetType, field
@@ -60,6 +60,9 @@ class ClaudePromptOutput(ClaudeEventOutput, frozen=True):
     suppress_original_prompt: bool | None = None
 
 
+S = TypeVar("S", bound=ClaudeEventOutput)
+
+
 class ClaudeOutput(Struct, frozen=True, rename="camel"):
     """The JSON object, but for its `hookSpecificOutput`."""
 
@@ -91,6 +94,10 @@ class ParsedClaudeOutput(Struct, frozen=True):
     stderr: str = ""
     wrong: str = ""
     warning: str = ""
+
+    def specific_as(self, kind: type[S]) -> S:
+        """What is specific to an event; empty if it is of another one."""
+        return self.specific if isinstance(self.specific, kind) else kind()
 
 
 def parse_output(event: str, kind: type[ClaudeEventOutput], run: HookRun) -> ParsedClaudeOutput:

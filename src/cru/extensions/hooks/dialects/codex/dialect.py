@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.events.answers import Change
@@ -31,8 +32,13 @@ from cru.extensions.hooks.model.tools import MILLISECONDS, ArgumentMapping, Tool
 from cru.extensions.hooks.parsing import common
 from cru.extensions.hooks.parsing.spill import spill_context
 
-BLOCKED = "codex stop"
-"""The counter of Stop hooks that made the running turn go on."""
+
+class CodexStops(Struct):
+    """How many Stop hooks made the running turn go on."""
+
+    count: int = 0
+
+
 TOOLS = ToolMapping(
     tools={
         "bash": ("Bash", "shell"), "read": ("Read",), "write": ("Write", "apply_patch"), "edit": ("Edit", "apply_patch"), "glob": ("Glob",),
@@ -118,7 +124,7 @@ def _called_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
 
 
 def _stop_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
-    active = facts.blocks.get(BLOCKED, 0) > 0
+    active = facts.prompt_state(CodexStops).count > 0
     return {"stop_hook_active": active, "last_assistant_message": common.payload_field(event, "response") or None}
 
 
@@ -161,7 +167,7 @@ def _on_called(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts
 def _on_stop(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
     result = output.read_stop(run, "Stop")
     if result.answer.inject is not None:
-        facts.blocks[BLOCKED] = facts.blocks.get(BLOCKED, 0) + 1
+        facts.prompt_state(CodexStops).count += 1
     return result
 
 

@@ -85,7 +85,7 @@ def _entry(reading: Reading, events: Events, handler: NestedHandler, chained: bo
         id=reading.id(handler.event, handler.definition), dialect="gemini", event=handler.event, source=reading.source, line=handler.line,
         name=name, command=quote_folders(command), matcher=matcher, timeout=_seconds(reading, handler),
         env=_env(table), sequential=chained, include_sub_agents=True, definition=handler.definition, problem=wrong,
-        alike=f"{name}:{command}",
+        equality_key=f"{name}:{command}",
     )  # fmt: skip
 
 
@@ -94,7 +94,7 @@ def _switched(entry: HookEntry, enabled: bool, off: frozenset[str]) -> HookEntry
 
 
 def _called(entry: HookEntry) -> str:
-    return entry.name or entry.alike.removeprefix(":")
+    return entry.name or entry.equality_key.removeprefix(":")
 
 
 def _bad_env(table: Mapping[str, Any]) -> str:

@@ -20,11 +20,17 @@ from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing import common
 from cru.extensions.hooks.parsing.spill import spill_context
 
-RETRIED, RETRIES = "gemini retry", 8
-"""The counter of AfterAgent hooks that made the running turn go on, and where that ends."""
+RETRIES = 8
+"""So many AfterAgent hooks may make a turn go on."""
 REASONS = ("exit", "clear", "logout", "prompt_input_exit")
 NOT_YET = model.NOT_YET
 Meaning = Callable[[Event[Any], GeminiOutput, SessionFacts], HookResult]
+
+
+class GeminiRetries(Struct):
+    """How many AfterAgent hooks made the running turn go on."""
+
+    count: int = 0
 
 
 def _source(event: Event) -> str:
@@ -69,7 +75,7 @@ def _asked_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
 
 
 def _agent_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
-    active = facts.blocks.get(RETRIED, 0) > 0
+    active = facts.prompt_state(GeminiRetries).count > 0
     return {
         "prompt": facts.prompt,
         "prompt_response": common.payload_field(event, "response"),
@@ -131,9 +137,10 @@ def _after_agent(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookRe
     warning = f"clearContext {NOT_YET}" if out.specific.get("clearContext") is True else ""
     if not out.goes_on or out.decision != "deny":
         return to_result(out, stop_answer(out), warning)
-    if facts.blocks.get(RETRIED, 0) >= RETRIES:
+    retries = facts.prompt_state(GeminiRetries)
+    if retries.count >= RETRIES:
         return to_result(out, PASS, warning, f"has asked for {RETRIES} retries of one prompt; the turn ends here")
-    facts.blocks[RETRIED] = facts.blocks.get(RETRIED, 0) + 1
+    retries.count += 1
     return to_result(out, Answer(inject=Inject(out.why)), warning)
 
 
