@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from itertools import count
 
 import pytest
 from tests.models.harness import Harness, request_of, text_of
@@ -210,15 +211,21 @@ def test_what_asking_again_cannot_change_is_not_asked_again(error: NetError, mon
 
 
 def test_the_clock_is_looked_at_with_each_chunk() -> None:
-    """What a reply may cost in time, without waiting: pings keep a connection alive, not a reply."""
-    now = iter(range(10_000))
-    ping = b": ping\n\n"
+    """What a reply may cost in time, by a clock that goes on a second each time it is read: pings keep a connection alive, not a reply."""
+    seconds = count()
+
+    async def ping(peer: Peer) -> None:
+        await peer.head(200, "content-type: text/event-stream\r\ntransfer-encoding: chunked\r\n")
+        while True:
+            await peer.chunk(b": ping\n\n")
+            await asyncio.sleep(0.001)
 
     async def main() -> None:
-        async with serve(stream(sse(delta(content="x"), done=False), *[ping] * 500, sse(finish()))) as wire:
-            harness = Harness(wire.url, reply_limits=ReplyLimits(stall=1), clock=lambda: float(next(now)))
-            with pytest.raises(BrokenReply, match="nothing but keep-alives for 1 s") as caught:
+        async with serve(ping) as wire:
+            harness = Harness(wire.url, reply_limits=ReplyLimits(stall=20), clock=lambda: float(next(seconds)))
+            with pytest.raises(BrokenReply, match="nothing but keep-alives for 20 s") as caught:
                 await harness.ask()
             assert not caught.value.retryable
+            assert 20 <= next(seconds) <= 30
 
     asyncio.run(main())

@@ -360,3 +360,25 @@ def test_who_is_cancelled_when_the_answer_comes_is_cancelled_and_nothing_is_repo
         return problems
 
     assert asyncio.run(main()) == []
+
+
+def test_waiting_asks_the_system_for_nothing_but_news(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A loop that is given a socket writes it out in words each time, which takes two system calls."""
+    described: list[int] = []
+
+    def describe(self: socket.socket) -> str:
+        described.append(self.fileno())
+        return "a socket"
+
+    monkeypatch.setattr(socket.socket, "__repr__", describe)
+
+    async def main() -> None:
+        transport = Transport()
+        async with serve(stream(b"a", b"b", pause=0.01), status(200, "c")) as wire:
+            described.clear()
+            assert await post(transport, wire.url) == (200, b"ab")
+            assert await post(transport, wire.url, b"x" * 3_000_000) == (200, b"c")
+            await transport.close()
+            assert described == []
+
+    asyncio.run(main())

@@ -119,6 +119,7 @@ def _table(value: object) -> dict[str, object]:
 
 
 BLOCK_BYTES = 128 << 10
+_BLOCK_MESSAGES = 64
 _SLACK = 64
 _REMEMBERED = 2
 
@@ -192,7 +193,7 @@ class _Conversation:
 
     def _seal(self, start: int, messages: Sequence[Message], fragments: Sequence[bytes], most: int) -> int:
         """Join the first messages, `most` at most, into a block, if that is worth it; how many they were."""
-        if most <= 0 or sum(map(len, fragments[:most])) < BLOCK_BYTES:
+        if most <= 0 or (most < _BLOCK_MESSAGES and sum(map(len, fragments[:most])) < BLOCK_BYTES):
             return 0
         while most and not self._notation.may_part(messages, fragments, most):
             most -= 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -140,6 +141,7 @@ class Url(Struct, frozen=True):
     authority: str
 
 
+@lru_cache(maxsize=64)
 def split_url(url: str) -> Url:
     """Take a URL apart. Raises BadUrl; user names and passwords in URLs are refused."""
     from urllib.parse import urlsplit

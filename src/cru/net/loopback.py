@@ -44,8 +44,8 @@ class _Connection:
     def close(self) -> None:
         """At once, also with a request that is half sent."""
         if self._socket.fileno() >= 0:
-            self._loop.remove_reader(self._socket)
-            self._loop.remove_writer(self._socket)
+            self._loop.remove_reader(self._socket.fileno())
+            self._loop.remove_writer(self._socket.fileno())
             self._socket.close()
 
     def start_sending(self, request: Sequence[bytes]) -> asyncio.Task[None] | None:
@@ -86,35 +86,36 @@ class _Connection:
         self._unread = data[end + 4 :]
         return data[:end]
 
-    async def read(self) -> bytes:
-        """What comes next, b"" at the end. Raises OSError."""
+    async def read(self, patience: float | None = None) -> bytes:
+        """What comes next, b"" at the end; it is waited for so many seconds. Raises OSError, TimeoutError."""
         data, self._unread = self._unread, b""
         while not data:
             try:
                 return self._socket.recv(_CHUNK)
             except BlockingIOError:
-                await _wait_for(self._socket, self._loop.add_reader, self._loop.remove_reader)
+                async with asyncio.timeout(patience):
+                    await _wait_for(self._socket, self._loop.add_reader, self._loop.remove_reader)
         return data
 
 
 async def _wait_for(
     connection: socket.socket,
-    add: Callable[[socket.socket, Callable[[], None]], None],
-    remove: Callable[[socket.socket], bool],
+    add: Callable[[int, Callable[[], None]], None],
+    remove: Callable[[int], bool],
 ) -> None:
-    """Wait until a socket can be read, or written."""
+    """Wait until a socket can be read, or written. The loop is given its number: it writes sockets out in words, with system calls."""
     is_ready = asyncio.get_running_loop().create_future()
 
     def wake() -> None:
         if not is_ready.done():  # who waits may be cancelled in the same moment
             is_ready.set_result(None)
 
-    add(connection, wake)
+    add(connection.fileno(), wake)
     try:
         await is_ready
     finally:
         if connection.fileno() >= 0:
-            remove(connection)
+            remove(connection.fileno())
 
 
 async def _open_socket(host: str, port: int) -> socket.socket:
@@ -226,8 +227,7 @@ class LoopbackClient:
     async def _chunks(self, connection: _Connection, body: BodyDecoder) -> AsyncGenerator[bytes, None]:
         while not body.done:
             try:
-                async with asyncio.timeout(self._limits.idle):
-                    data = await connection.read()
+                data = await connection.read(self._limits.idle)
             except TimeoutError as error:
                 raise gone_silent(self._limits) from error
             except OSError as error:

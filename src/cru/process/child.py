@@ -11,7 +11,7 @@ import signal
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import TypeAlias
 
 from msgspec import Struct
 
@@ -26,14 +26,9 @@ Sink: TypeAlias = Callable[[bytes], object]
 """Gets output as it comes; what it returns ends the wait for the child if it is true."""
 
 
-@runtime_checkable
-class ChildOwner(Protocol):
-    """An event loop that knows its children, for a process that must leave in a hurry.
-
-    children: what ends each child that nobody has reaped yet with all that it started, by process id; may be called in any thread
-    """
-
-    children: dict[int, Callable[[], None]]
+Children: TypeAlias = dict[int, Callable[[], None]]
+"""What ends each child that nobody has reaped yet with all that it started, by process id; may be called in any thread. An event
+loop that has an attribute `children` knows its children, for a process that must leave in a hurry."""
 
 
 class Program(Struct, frozen=True):
@@ -79,8 +74,8 @@ class Child:
         self._mark = new_mark(program.env) if program.is_marked else ""
         self._process = self._start(stdout, stderr)
         self.pid = self._process.pid
-        if isinstance(self._loop, ChildOwner):
-            self._loop.children[self.pid] = self.kill
+        self._siblings: Children = getattr(self._loop, "children", {})
+        self._siblings[self.pid] = self.kill
         for pipe in self._outputs:
             self._loop.add_reader(pipe, self._readable, pipe)
         if self._input >= 0:
@@ -207,8 +202,7 @@ class Child:
             self.exit_status = self._process.wait(1)
         except subprocess.TimeoutExpired:  # it hangs inside the kernel; nobody can end it
             self.exit_status = -signal.SIGKILL
-        if isinstance(self._loop, ChildOwner):
-            self._loop.children.pop(self.pid, None)
+        self._siblings.pop(self.pid, None)
         return left_behind
 
     def _readable(self, pipe: int) -> None:

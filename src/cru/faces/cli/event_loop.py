@@ -170,7 +170,7 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
         super().__init__(self._poll)
         WatchedEventLoop._running = self
         self.children: dict[int, Callable[[], None]] = {}
-        """What ends each running child, by process id (cru.process.child.ChildOwner)."""
+        """What ends each running child, by process id (cru.process.child.Children)."""
         self._computations: dict[int, bool] = {}
         """Process ids, and whether they were killed."""
         self._handlers: dict[int, Callable[[], object]] = {}
