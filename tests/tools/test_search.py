@@ -80,6 +80,22 @@ def test_at_most_a_hundred_files_are_shown(box: Box) -> None:
     assert lines[-1] == "[5 more; only the newest 100 are shown]"
 
 
+def test_only_the_files_that_are_shown_are_put_into_words(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    relative: list[str] = []
+    relpath = os.path.relpath
+
+    def noting(path: str, start: Path) -> str:
+        relative.append(path)
+        return relpath(path, start)
+
+    monkeypatch.setattr(os.path, "relpath", noting)
+    for i in range(300):
+        os.utime(box.file(f"{i}.py"), (1_000_000 - i, 1_000_000 - i))
+    lines = box.text("glob", pattern="*.py").splitlines()
+    assert lines == [*(f"{i}.py" for i in range(100)), "[200 more; only the newest 100 are shown]"]
+    assert len(relative) == 100
+
+
 def test_a_folder_that_may_not_be_read_is_passed_over(tmp_path: Path) -> None:
     box = Box(tmp_path)
     box.file("closed/x").parent.chmod(0)

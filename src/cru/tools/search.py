@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from heapq import nsmallest
 from pathlib import Path
 
 from cru.files.glob import BadGlob
@@ -59,24 +60,26 @@ async def glob(args: Glob, running: ToolContext, options: ToolOptions) -> ToolRe
         return stopped or late()
 
     try:
-        files, whole = await asyncio.to_thread(_find_files, path, running.root, selection, stop)
+        files, count, whole = await asyncio.to_thread(_find_files, path, running.root, selection, stop)
     finally:
         stopped = True  # a thread cannot be cancelled, but it looks here
     lines = [
         printable(os.path.relpath(file, running.root) if _is_inside(file, running.root) else file) for file in files
     ]
     notes = [] if whole else [f"[the search took longer than {SECONDS:g} s and is not complete; give a smaller `path`]"]
-    if len(lines) > FOUND:
-        notes.append(f"[{len(lines) - FOUND:,} more; only the newest {FOUND} are shown]")
-    return ToolResult("\n".join([*lines[:FOUND], *notes]) or "(no files)")
+    if count > FOUND:
+        notes.append(f"[{count - FOUND:,} more; only the newest {FOUND} are shown]")
+    return ToolResult("\n".join([*lines, *notes]) or "(no files)")
 
 
 def _is_inside(file: str, root: Path) -> bool:
     return file.startswith(os.path.join(root, ""))
 
 
-def _find_files(path: Path, root: Path, selection: FileSelection, stop: Callable[[], bool]) -> tuple[list[str], bool]:
-    """The files that are meant, newest first, and whether the search came to its end."""
+def _find_files(
+    path: Path, root: Path, selection: FileSelection, stop: Callable[[], bool]
+) -> tuple[list[str], int, bool]:
+    """The newest of the files that are meant, newest first; how many there are; and whether the search came to its end."""
     files: list[tuple[float, str]] = []
     whole = True
     try:
@@ -84,7 +87,7 @@ def _find_files(path: Path, root: Path, selection: FileSelection, stop: Callable
             files.append((-_modified_at(entry), entry.path))
     except WalkStopped:
         whole = False
-    return [file for _, file in sorted(files)], whole
+    return [file for _, file in nsmallest(FOUND, files)], len(files), whole
 
 
 def _modified_at(entry: os.DirEntry[str]) -> float:
