@@ -1,13 +1,16 @@
 from __future__ import annotations
 
+import itertools
 import os
+import random
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from cru.tools.walk import walk
+from cru.files.glob import matches_search
+from cru.tools.walk import IgnoreFile, parse_line, walk
 
 # .gitignore, a path (a slash at its end: a folder), whether git leaves it out
 IGNORED: list[tuple[str, str, bool]] = [
@@ -118,3 +121,38 @@ def test_a_gitignore_that_is_a_pipe_or_a_device_is_ignored_at_once(tmp_path: Pat
     (tmp_path / "below" / ".gitignore").symlink_to("/dev/zero")
     (tmp_path / "below" / "a").touch()
     assert "below/a" in _walked(tmp_path)
+
+
+NAMES = ("a", "b.log", "build", "#c", "*", "é", "a.b.log")
+LINES = (
+    "a",
+    "*.log",
+    "build/",
+    "/a",
+    "**/build",
+    "a/**",
+    "**",
+    "*",
+    "\\*",
+    "?",
+    "[ab]*",
+    "b*",
+    "*a*",
+    "build/b.log",
+    "/*/a",
+    "\\#c",
+    "*.b.log",
+    "é",
+)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_the_last_line_that_matches_is_found_as_by_trying_each(seed: int) -> None:
+    draw = random.Random(seed)
+    rules = [rule for line in draw.choices(LINES, k=4) if (rule := parse_line(draw.choice(["", "", "!"]) + line))]
+    file = IgnoreFile(rules)
+    for path in itertools.chain(*(itertools.product(NAMES, repeat=length) for length in (1, 2, 3))):
+        for folder in (False, True):
+            each = (rule for rule in reversed(rules) if folder or not rule.folders_only)
+            matching = (r for r in each if (r.name(path[-1]) if r.name else matches_search(r.parts, path)))
+            assert file.find_match(path, folder) is next(matching, None), (rules, path)

@@ -11,7 +11,7 @@ from time import monotonic
 
 from msgspec import Struct
 
-from cru.files.glob import NameTest, SearchGlob, compile_name, matches_search, parse_search_glob
+from cru.files.glob import NameTest, SearchGlob, compile_name, is_plain_name, matches_search, parse_search_glob
 from cru.files.regular import read_regular
 from cru.files.selection import EVERYTHING, FileSelection
 
@@ -44,7 +44,7 @@ def walk(
         path, names, ignores, selection = stack.pop()
         entries = _entries(path)
         if any(entry.name == ".gitignore" for entry in entries):
-            ignores = ignores.within(path, len(names))
+            ignores = ignores.within(os.path.join(path, ".gitignore"), len(names))
         below = []
         for entry in entries:
             name = entry.name
@@ -70,34 +70,59 @@ class IgnoreRule(Struct, frozen=True):
 
     negated: what matches is not ignored after all
     folders_only: files do not match
-    name: the test of a path's last name; None: `parts` decides
+    last: the pattern of a path's last name
+    name: the test of that name; None: `parts` decides
     parts: the glob of the path relative to the rule's own folder
     """
 
     negated: bool
     folders_only: bool
+    last: str
     name: NameTest | None = None
     parts: SearchGlob = ()
+
+
+class IgnoreFile:
+    """The lines of one .gitignore. Of nearly every path its last name tells that no line matches."""
+
+    def __init__(self, rules: Sequence[IgnoreRule]) -> None:
+        self._rules = tuple(reversed(rules))
+        patterns = {rule.last for rule in rules}
+        plain = {pattern for pattern in patterns if is_plain_name(pattern)}
+        ends = {pattern for pattern in patterns if pattern[0] == "*" and is_plain_name(pattern[1:])}
+        self._names = frozenset(plain)
+        self._ends = tuple(pattern[1:] for pattern in ends)
+        self._tests = tuple(compile_name(pattern) for pattern in patterns - plain - ends)
+
+    def find_match(self, names: Sequence[str], folder: bool) -> IgnoreRule | None:
+        """The last line that matches a path below its folder."""
+        name = names[-1]
+        if not (name in self._names or name.endswith(self._ends) or any(test(name) for test in self._tests)):
+            return None
+        for rule in self._rules:
+            if rule.folders_only and not folder:
+                continue
+            if rule.name(name) if rule.name else matches_search(rule.parts, names):
+                return rule
+        return None
 
 
 class IgnoreRules(Struct, frozen=True):
     """The rules that hold in a folder: of each file above it, its depth below the top and its lines, outermost first."""
 
-    layers: tuple[tuple[int, tuple[IgnoreRule, ...]], ...] = ()
+    layers: tuple[tuple[int, IgnoreFile], ...] = ()
 
-    def within(self, folder: str, depth: int) -> IgnoreRules:
-        """With the rules of the .gitignore of `folder`, which lies `depth` names below the top."""
-        rules = read_rules(os.path.join(folder, ".gitignore"))
-        return IgnoreRules((*self.layers, (depth, rules))) if rules else self
+    def within(self, path: str, depth: int) -> IgnoreRules:
+        """With the rules of the .gitignore at `path`, whose folder lies `depth` names below the top."""
+        rules = read_rules(path)
+        return IgnoreRules((*self.layers, (depth, IgnoreFile(rules)))) if rules else self
 
     def is_ignored(self, names: Sequence[str], folder: bool) -> bool:
         """`names` is the path below the top. The last line that matches decides, the innermost file first."""
-        for depth, rules in reversed(self.layers):
-            for rule in reversed(rules):
-                if rule.folders_only and not folder:
-                    continue
-                if rule.name(names[-1]) if rule.name else matches_search(rule.parts, names[depth:]):
-                    return not rule.negated
+        for depth, file in reversed(self.layers):
+            rule = file.find_match(names[depth:], folder)
+            if rule is not None:
+                return not rule.negated
         return False
 
 
@@ -108,13 +133,13 @@ def ignores_above(start: Path, root: Path) -> tuple[IgnoreRules, tuple[str, ...]
     if top is None:
         top = root if root in chain else start
     names = start.relative_to(top).parts
-    ignores = IgnoreRules(((0, read_rules(top / ".git" / "info" / "exclude")),))
-    for depth, folder in enumerate(top.joinpath(*names[:i]) for i in range(len(names))):
-        ignores = ignores.within(os.fspath(folder), depth)
+    ignores = IgnoreRules().within(os.path.join(top, ".git", "info", "exclude"), 0)
+    for depth in range(len(names)):
+        ignores = ignores.within(os.path.join(top, *names[:depth], ".gitignore"), depth)
     return ignores, names
 
 
-def read_rules(path: str | Path) -> tuple[IgnoreRule, ...]:
+def read_rules(path: str) -> tuple[IgnoreRule, ...]:
     try:
         text = read_regular(path).decode("utf-8-sig", "surrogateescape")
     except OSError:
@@ -134,8 +159,8 @@ def parse_line(line: str) -> IgnoreRule | None:
     if not names:
         return None
     if "/" not in text.rstrip("/") and names != ["**"]:
-        return IgnoreRule(negated, folders_only, name=compile_name(names[0]))
-    return IgnoreRule(negated, folders_only, parts=parse_search_glob(names))
+        return IgnoreRule(negated, folders_only, names[-1], name=compile_name(names[0]))
+    return IgnoreRule(negated, folders_only, names[-1], parts=parse_search_glob(names))
 
 
 def _strip_blanks(text: str) -> str:
