@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from cru.engine.tool_call import ToolOutcome
 
 EMPTY_RETRIES = 2
+NO_MEMORY = "there is not enough memory for this turn"
+NO_MEMORY_HINT = "a shorter conversation needs less: /compact (cru -z), or another context (cru -C NAME)"
 
 
 class Leg:
@@ -75,6 +77,9 @@ class Leg:
             return self._finish("error", error=error.message, hint=error.hint, code=error.code)
         except OSError as error:
             return self._finish("error", error=str(error), code=1)
+        except MemoryError:
+            self._reply = None  # what is left must be enough to write down how this ended
+            return self._finish("error", error=NO_MEMORY, hint=NO_MEMORY_HINT, code=1)
 
     def interrupted(self) -> LegResult:
         """The result of a leg whose task was cancelled, also before it took its first step."""

@@ -79,6 +79,10 @@ class Session:
             return
         self._queue.put(Prompt(text, "queue" if self.busy else "user", attachments, literal=literal))
 
+    def withdraw(self, text: str) -> None:
+        """What was submitted, and could not begin, is not to begin later by itself."""
+        self._queue.remove(text)
+
     def interrupt(self) -> bool:
         """End whatever runs now (Ctrl-C, /stop); False if nothing does. Nothing new begins in it."""
         return self._work.interrupt()
@@ -110,13 +114,23 @@ class Session:
         UnknownCommand and what a command raises; what is queued behind it stays queued."""
         was_asked = len(self._queue) > 0
         while (named := self._queue.command()) and self.parts.commands.only_reads(named[0]):
-            await self._work.run(self.open(), f"/{named[0]}")
+            await self._open_for_reading(named[0])
             await self._run_command()
         if was_asked and not self._queue:
             return None
         with self.locked():
             self._refresh()
             return await self._run_turns(None, "startup")
+
+    async def _open_for_reading(self, name: str) -> None:
+        """A command that only shows something, or leaves, works with a context that is gone or a disk that is full, too. Raises
+        Interrupted."""
+        try:
+            await self._work.run(self.open(), f"/{name}")
+        except Interrupted:
+            raise
+        except (CruError, OSError) as error:
+            self.parts.bus.stream.warn(f"the session is not open: {error}")
 
     async def resume(self) -> LegResult:
         """Go on with the last prompt that is not done. Raises NothingToResume."""

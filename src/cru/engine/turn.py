@@ -129,6 +129,10 @@ class PromptQueue:
     def take(self) -> Prompt:
         return self._waiting.popleft()
 
+    def remove(self, text: str) -> None:
+        """Take out what was typed so, wherever it waits."""
+        self._waiting = deque(p for p in self._waiting if p.text != text or p.source not in ("user", "queue"))
+
     def clear(self) -> int:
         """Let everything go; how many."""
         count = len(self._waiting)

@@ -98,16 +98,22 @@ class Chat:
         try:
             with input_mode(0, "kept"):
                 result = await self._session.run()
-        except (CruError, OSError) as error:
-            self.unfinished, self.failed = is_left_open(self._session, error), getattr(error, "code", 1)
-            message, hint = (error.message, error.hint) if isinstance(error, CruError) else (str(error), "")
-            complain(message, hint)
+        except (CruError, OSError, MemoryError) as error:
+            self._session.withdraw(text)
+            self._show_failure(error)
             return
         if result is not None:
             self.unfinished, self.failed = can_resume(result), exit_status(result)
             self._face.result(result, 0)
         elif self.unfinished:  # a command may have done away with what was
             self.unfinished = is_left_open(self._session)
+
+    def _show_failure(self, error: CruError | OSError | MemoryError) -> None:
+        message, hint = (
+            (error.message, error.hint) if isinstance(error, CruError) else (str(error) or "out of memory", "")
+        )
+        complain(message, hint)
+        self.unfinished, self.failed = is_left_open(self._session, error), getattr(error, "code", 1)
 
     def _command_face(self) -> ChatFace:
         from cru.faces.cli.command_face import ChatFace

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from prompt_toolkit import PromptSession
@@ -59,13 +60,21 @@ class PromptLine:
             self._editor.app.exit(exception=EOFError)
 
 
+class _PromptHistory(FileHistory):
+    """What cannot be written is kept in memory, as all of it is: no reason to refuse what was typed."""
+
+    def store_string(self, string: str) -> None:
+        with suppress(OSError):
+            super().store_string(string)
+
+
 def _history(path: str) -> History:
     """What was typed before; private, and only kept in memory if the file cannot be written."""
     try:
         os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600))
     except OSError:
         return InMemoryHistory()
-    return FileHistory(path)
+    return _PromptHistory(path)
 
 
 def _keys(suspend: Callable[[], Awaitable[None]]) -> KeyBindings:
@@ -116,3 +125,5 @@ class CommandCompleter(Completer):
             await self._session.open()
         except CruError as error:
             complain(error.message, error.hint)
+        except OSError as error:
+            complain(str(error))
