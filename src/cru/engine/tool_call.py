@@ -79,6 +79,7 @@ class ToolOutcome(Struct, frozen=True):
     injects: the injects of each dispatch
     ends_turn: the turn is over without another request
     raw: what the tool gave
+    brief: that without what a person has seen already, on standard error; "" = the same
     result: what handlers made of that
     halted_by: who halted, if `answer` halts
     failure_kind: why it came to nothing; None: it did not
@@ -92,6 +93,7 @@ class ToolOutcome(Struct, frozen=True):
     injects: tuple[Inject, ...] = ()
     ends_turn: bool = False
     raw: str = ""
+    brief: str = ""
     result: str = ""
     halted_by: str = ""
     failure_kind: FailureKind | None = None
@@ -225,6 +227,7 @@ async def _finish(
         injects=prepared.injects + _injects_of(after),
         ends_turn=result.ends_turn and not result.is_error,
         raw=result.content,
+        brief=result.brief,
         result=text,
         halted_by=halted_by or "a hook",
         failure_kind=kind,

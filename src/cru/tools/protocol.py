@@ -51,11 +51,13 @@ class ToolResult(Struct, frozen=True):
     content: the text for the model
     is_error: the call failed
     ends_turn: no other request follows (call_user)
+    brief: the text without what a person has seen already, on standard error; "" = the same
     """
 
     content: str
     is_error: bool = False
     ends_turn: bool = False
+    brief: str = ""
 
 
 class ContextFiles(Protocol):

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 LONGEST = 100 << 10
 """Bytes of JSON that an environment variable is trusted with; Linux passes on 128 KiB with the name."""
-ERRORS = "[standard error]\n"
 """Stands before what a program that failed said there."""
 SHIM = '#!/bin/sh\nexec {python} -P -m cru.faces.cli.chibi "$@"\n'
 """The command `chibi` that programs find first on their PATH: it is the cru that started them."""
@@ -82,7 +81,7 @@ async def call_tool(
             f"(`[plugins.{executable.name}] timeout` gives it more)",
             ended.output,
         )
-    return ToolResult(_failure(ended), is_error=True) if ended.exit_status else ToolResult(ended.output)
+    return _failure(tool.name, ended) if ended.exit_status else ToolResult(ended.output)
 
 
 async def call_hook(executable: Executable, hook: str, payload: Mapping[str, Any], where: ProgramContext) -> str:
@@ -208,12 +207,10 @@ def _too_long(executable: Executable, what: str, size: int) -> str:
     )
 
 
-def _failure(ended: ProcessResult) -> str:
+def _failure(name: str, ended: ProcessResult) -> ToolResult:
     """Everything that is known of a call that failed."""
-    errors = ended.errors.strip()
-    parts = (
-        ended.output.removesuffix("\n"),
-        f"{ERRORS}{errors}" if errors else "",
-        f"[{exit_words(ended.exit_status)}]",
-    )
-    return "\n".join(filter(None, parts))
+    output, errors, end = ended.output.removesuffix("\n"), ended.errors.strip(), exit_words(ended.exit_status)
+    if not errors:
+        return ToolResult(f"{output}\n[{end}]" if output else f"[{end}]", is_error=True)
+    content = "\n".join(filter(None, (output, f"[standard error]\n{errors}", f"[{end}]")))
+    return ToolResult(content, is_error=True, brief=f"{output}\n[{end}]" if output else f"{name}: {end}")

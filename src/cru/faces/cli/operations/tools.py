@@ -109,9 +109,10 @@ def _closed(tool: Tool) -> bool:
 
 def _failure(name: str, tool: Tool | None, outcome: ToolOutcome, *, by_program: bool, is_streamed: bool) -> CallFailed:
     """`by_program`: a program asked, not a person; `is_streamed`: what a tool's own process said on standard error has been seen there."""
-    text = outcome.content.rstrip("\n") or f"{name} failed"
-    if is_streamed and getattr(tool, "outside", False):
-        text = _without_errors(name, text)
+    text = outcome.content
+    if is_streamed and outcome.brief:
+        text = text.replace(outcome.raw, outcome.brief, 1)
+    text = text.rstrip("\n") or f"{name} failed"
     if outcome.failure_kind is FailureKind.UNKNOWN:
         return CallFailed(text, "`cru /tools` lists them", ExitStatus.USAGE)
     if outcome.failure_kind is FailureKind.INVALID:
@@ -119,17 +120,6 @@ def _failure(name: str, tool: Tool | None, outcome: ToolOutcome, *, by_program: 
     denied = outcome.failure_kind in DENIED or (outcome.failure_kind is FailureKind.TIMEOUT and not outcome.ran)
     hint = TRUST_HINT if by_program and outcome.failure_kind is FailureKind.POLICY else ""
     return CallFailed(text, hint, ExitStatus.DENIED if denied else ExitStatus.ERROR)
-
-
-def _without_errors(name: str, text: str) -> str:
-    """The result of a program that failed, without its standard error."""
-    from cru.extensions.executables.calls import ERRORS
-
-    before, mark, after = text.rpartition(ERRORS)
-    if not mark:
-        return text
-    how = after.rpartition("\n")[2]
-    return f"{before}{how}" if before else f"{name}: {how.strip('[]')}"
 
 
 def _example(name: str, tool: Tool | None) -> str:
