@@ -91,11 +91,18 @@ def test_lines_of_the_inbox_that_are_no_messages_are_kept_and_told(tmp_path: Pat
 
 
 def test_a_search_shows_nothing_of_a_file_that_may_not_be_read(tmp_path: Path) -> None:
-    rules = '[permissions]\ndeny = ["read:.env"]\n'
-    with server([Reply(calls=[Call("grep", {"pattern": "SECRET"})]), Reply("done")]) as model:
+    rules = '[permissions]\ndeny = ["read:.env", "read:keys/**", "read:../private"]\n'
+    calls = [Call("grep", {"pattern": "SECRET", "path": path}) for path in (".", "way", "way/..", "..", "sub/../keys")]
+    with server([Reply(calls=calls), Reply("done")]) as model:
         here = home(tmp_path, config=rules, url=model.url)
-        (here.project / ".env").write_text("SECRET=abc\n")
+        for name in (".env", "keys/in/id", "keys/two\nlines", "sub/.env", "../private/a"):
+            (here.project / name).parent.mkdir(parents=True, exist_ok=True)
+            (here.project / name).write_text("SECRET=abc\n")
+        (here.project / "way").symlink_to("keys/in")
         (here.project / "a.txt").write_text("no SECRET here\n")
-        cru("go", home=here)
-    assert "abc" not in results(here.log())[0]
-    assert "a.txt" in results(here.log())[0]
+        assert cru("-t", "go", home=here).code == 0
+    shown = results(here.log())
+    assert not [text for text in shown if "abc" in text]
+    assert sum("Not allowed by policy: the rule `read:keys/**`" in text for text in shown) == 3
+    assert "a.txt:1:no SECRET here\n[4 files left out: rules forbid to read them]" in shown
+    assert any("/project/a.txt:1:no SECRET here" in text for text in shown)

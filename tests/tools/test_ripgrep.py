@@ -102,3 +102,17 @@ def test_ripgreps_lines_are_held_back_too(box: Box, ripgrep: Callable[[str], Non
     )
     lines = box.text("grep", pattern="hit", context=1).splitlines()
     assert lines == ["a:1:hit", "--", "b:1:hit", "[2 files left out: rules forbid to read them]"]
+
+
+def test_what_is_made_or_moved_while_it_searches_is_judged_where_it_leads_then(
+    box: Box, ripgrep: Callable[[str], None]
+) -> None:
+    box.file(".env", "KEY=hit\n")
+    box.file("a", "hit\n")
+    box.file("b/c", "hit\n")
+    box.file("keys/c", "KEY=hit\n")
+    box.forbid(".env", "keys/**")
+    ripgrep(r"""printf 'a\0001:KEY=hit\nb/c\0001:KEY=hit\nnew/.env\0001:KEY=hit\nc\0001:hit\n'
+        /bin/mkdir new; echo KEY=hit >new/.env; /bin/ln -sf .env a; /bin/rm -r b; /bin/ln -s keys b""")
+    lines = box.text("grep", pattern="hit").splitlines()
+    assert lines[0] == "c:1:hit" and len(lines) == 2 and "left out: rules forbid" in lines[1]
