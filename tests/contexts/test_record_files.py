@@ -32,11 +32,9 @@ def test_lines_are_read_over_all_files_from_either_end_and_past_gaps(tmp_path: P
     (tmp_path / "j.old").write_bytes(line(99))
     assert numbers(path) == [*range(8)]
     with RecordFiles(path) as files:
-        forward = list(files.forward())
-        assert [text for _, text in forward] == [line(n)[:-1] for n in range(8)]
-        ends = [end for end, _ in forward]
-        assert [text for _, text in files.forward(ends[1], ends[4])] == [line(n)[:-1] for n in (2, 3, 4)]
-        assert files.place(ends[5]) == (tmp_path / "j.1", 2)
+        assert b"".join(block for _, block in files.blocks()) == b"".join(map(line, range(8)))
+        assert [*files.blocks(24, 60)] == [(24, line(2) + line(3)), (48, line(4))]
+        assert files.place(72) == (tmp_path / "j.1", 2)
     with RecordFiles(tmp_path / "nothing" / "j") as files:
         assert list(files.backward()) == []
 
@@ -47,7 +45,9 @@ def test_lines_of_any_length_are_read_whole(tmp_path: Path, size: int) -> None:
     (tmp_path / "j").write_bytes(b"\n".join(lines))
     with RecordFiles(tmp_path / "j") as files:
         assert list(files.backward()) == lines[::-1]
-        assert [text for _, text in files.forward()] == lines
+        blocks = [*files.blocks()]
+        assert b"".join(block for _, block in blocks) == b"\n".join(lines)
+        assert all(block.endswith(b"\n") for _, block in blocks[:-1])
 
 
 def test_what_is_put_aside_while_it_is_read_is_read_once(tmp_path: Path) -> None:

@@ -57,8 +57,9 @@ def test_what_is_left_is_read_over_all_files_and_the_last_turn_is_rebuilt_to_the
             "reply",
             "end",
         ]
-        whole = [place for place in trace.turns if place.legs]
-        assert all(place.requests == 2 for place in whole[:-1])
+        kinds = [[line.kind for line in trace.lines(place)] for place in trace.turns]
+        assert all(turn.count("request") == 2 and turn[-1] in ("end", "states") for turn in kinds)
+        assert trace.turns_with_requests() == [*range(len(trace.turns))]
     line = rebuild.request_line(turn, 2)
     request = rebuild.rebuild_request(line, world.built.store.everything(), folder)
     assert rebuild.encode_request(line, request, ScriptedModel(world.path / "script.txt"))[1]
@@ -125,3 +126,21 @@ def test_a_long_trace_is_read_once_and_of_it_only_the_turn_is_kept(
     read = 0
     assert last_request(tmp_path) is not None
     assert read < 20_000
+
+
+def test_lines_torn_anywhere_are_told_and_take_nothing_with_them(tmp_path: Path) -> None:
+    whole = b'{"k":"leg","v":1,"turn":"a","ref":""}\n{"k":"end","turn":"a"}\n'
+    for end in range(1, len(whole) - 1):
+        if whole[end - 1 : end + 1] in (b"}\n", b"\n{"):
+            continue  # between two lines
+        torn = whole[:end].rpartition(b"\n")[2]
+        (tmp_path / "trace.jsonl").write_bytes(
+            whole.replace(b'"a"', b'"z"') + torn + b"\n" + whole.replace(b'"a"', b'"b"')
+        )
+        with RecordedTrace(tmp_path) as trace:
+            assert [problem.line for problem in trace.problems] == [3], torn
+            assert [place.turn for place in trace.turns if place.turn != "a"] == ["z", "b"], torn
+            assert [line.kind for line in trace.lines(trace.turns[-1])] == ["leg", "end"]
+    (tmp_path / "trace.jsonl").write_bytes(whole[:-1])
+    with RecordedTrace(tmp_path) as trace:
+        assert trace.problems == [] and [line.kind for line in trace.lines(trace.turns[0])] == ["leg", "end"]

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from cru.contexts import read_error
 from cru.contexts.entries import BROKEN, TORN, LogProblem, decode, line_key, short_error
-from cru.files.lines import lines_backward, lines_forward
+from cru.files.lines import count_lines, lines_backward
 from cru.files.regular import open_regular
 from cru.values.messages import Entry
 
@@ -59,4 +59,4 @@ def newest_entries(path: Path, problems: list[LogProblem], part: bytes = b"") ->
 
 def _count_lines(fd: int, end: int) -> int:
     """Lines of a file; an empty one after the last newline counts."""
-    return sum(1 for _ in lines_forward(fd, 0, end)) + (os.pread(fd, 1, end - 1) == b"\n")
+    return count_lines(fd, 0, end) + (os.pread(fd, 1, end - 1) == b"\n")

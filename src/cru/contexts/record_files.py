@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from cru.contexts import read_error
 from cru.contexts.line_file import list_numbers, numbered_path
-from cru.files.lines import lines_backward, lines_forward
+from cru.files.lines import blocks_forward, count_lines, lines_backward
 from cru.files.regular import open_regular
 
 
@@ -65,19 +65,18 @@ class RecordFiles:
         for file in reversed(self._files):
             yield from lines_backward(file.fd, file.size)
 
-    def forward(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """Every line that begins between two offsets, the oldest first, with the offset after it."""
+    def blocks(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
+        """The lines between two offsets of lines, the oldest first, in blocks of whole lines with their newlines; each with its offset."""
         for file in self._files:
-            first, last = max(start - file.start, 0), file.size if end is None else min(end - file.start, file.size)
-            at = file.start + first
-            for line in lines_forward(file.fd, first, last):
-                at = min(at + len(line) + 1, file.start + file.size)
-                yield at, line
+            at, last = max(start - file.start, 0), file.size if end is None else min(end - file.start, file.size)
+            for block in blocks_forward(file.fd, at, last):
+                yield file.start + at, block
+                at += len(block)
 
     def place(self, offset: int) -> tuple[Path, int]:
         """The file of the line before an offset, and its number there."""
         file = next(file for file in reversed(self._files) if file.start < offset)
-        return file.path, sum(1 for _ in lines_forward(file.fd, 0, offset - file.start))
+        return file.path, count_lines(file.fd, 0, min(offset - file.start, file.size))
 
 
 def newest_first(path: Path, runs: Collection[str] = ()) -> Iterator[bytes]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,23 +14,22 @@ from cru.contexts.record_files import RecordFiles
 from cru.engine.rebuild import NotInTrace, TraceLine
 
 FILE = "trace.jsonl"
-# How the recorder writes the beginning of each line: what tells turns apart can be read without decoding the rest.
-_HEAD = re.compile(rb'\{"k":"(\w+)",(?:"v":\d+,)?(?:"n":(\d+),)?"turn":"([^"\\]*)"')
+# How the recorder writes the beginning of each line: what begins a turn can be found without decoding, or looking at, the rest.
+_LINE, _LEG, _REQUEST = b'{"k":"', b'{"k":"leg","v":1,"turn":"', b'{"k":"request",'
+_OUTSIDE = b'{"k":"request","n":1,"turn":"",'
+_TURN = b'"turn":"'
+_LONGEST_ID = 200
 
 
 class TurnPlace(Struct):
-    """Where the lines of a turn stand in the trace.
+    """Where a turn begins in the trace.
 
     turn: its id; "": what was asked of a model outside of any (`cru -z`)
-    start, end: offsets, see RecordFiles
-    legs, requests: how many
+    start: an offset, see RecordFiles
     """
 
     turn: str
     start: int
-    end: int
-    legs: int = 0
-    requests: int = 0
 
 
 class RecordedTrace:
@@ -60,42 +58,46 @@ class RecordedTrace:
 
     def lines(self, place: TurnPlace) -> list[TraceLine]:
         """The lines of a turn."""
-        inside = self._files.forward(place.start, place.end)
-        read = (_decode(line) for _, line in inside if _turn_of(line) in (place.turn, None))
-        return [line for line in read if line is not None and line.turn == place.turn]
+        outside = (other.start for other in self.turns if not other.turn and other.start > place.start)
+        end = None if place.turn else next(outside, None)
+        mark = b'%s%s"' % (_TURN, place.turn.encode())
+        found = (_decode(line) for line in self._lines_with(mark, place.start, end))
+        return [line for line in found if line is not None and line.turn == place.turn]
+
+    def turns_with_requests(self) -> list[int]:
+        """The places in `turns` of those that asked a model."""
+        asked = {line.turn for line in map(_decode, self._lines_with(_REQUEST, 0, None)) if line is not None}
+        return [at for at, place in enumerate(self.turns) if place.turn in asked]
+
+    def _lines_with(self, mark: bytes, start: int, end: int | None) -> Iterator[bytes]:
+        for _, block in self._files.blocks(start, end):
+            if mark in block:
+                yield from (line for line in block.split(b"\n") if mark in line)
 
     def _find_turns(self) -> None:
-        places: dict[str, TurnPlace] = {}
-        outside = start = 0
-        for end, line in self._files.forward():
-            head = self._read_head(line, end)
-            if head is not None:
-                kind, number, turn = head
-                outside += kind == "request" and number == 1 and not turn
-                key = turn or f"#{outside}"
-                place = places.get(key)
-                if place is None:
-                    place = places[key] = TurnPlace(turn, start, end)
-                place.end = end
-                place.legs += kind == "leg"
-                place.requests += kind == "request"
-            start = end
-        self.turns = list(places.values())
+        known: set[str] = set()
+        for start, block in self._files.blocks():
+            places = [TurnPlace("", start + at) for at in _begins(block, _OUTSIDE)]
+            legs = ((_turn_at(block, at + len(_LEG)), at) for at in _begins(block, _LEG))
+            places += [TurnPlace(turn, start + at) for turn, at in legs if turn]
+            if not _is_whole(block):
+                self._check_lines(start, block)
+            for place in sorted(places, key=lambda place: place.start):
+                if not place.turn or place.turn not in known:
+                    known.add(place.turn)
+                    self.turns.append(place)
 
-    def _read_head(self, line: bytes, end: int) -> tuple[str, int, str] | None:
-        """Kind, number and turn of a line; None if it is none."""
-        head = _HEAD.match(line)
-        if head is not None and line.endswith(b"}"):
-            return head[1].decode(), int(head[2] or 0), head[3].decode("utf-8", "replace")
-        if not line.strip():
-            return None
-        try:
-            whole = _decode_or_raise(line)
-        except msgspec.DecodeError as error:
-            place = self._files.place(end)
-            self.problems.append(LogProblem(place[0].name, place[1], f"{error} (skipped)", line_key(line)))
-            return None
-        return whole.kind, whole.data.get("n", 0), whole.turn
+    def _check_lines(self, start: int, block: bytes) -> None:
+        """Find the lines of a block that cannot be read."""
+        for line in block.split(b"\n"):
+            start += len(line) + 1
+            if not line.strip():
+                continue
+            try:
+                msgspec.json.decode(line, type=dict[str, Any])
+            except msgspec.DecodeError as error:
+                path, number = self._files.place(start)
+                self.problems.append(LogProblem(path.name, number, f"{error} (skipped)", line_key(line)))
 
 
 def pick_turn(turns: Sequence[TurnPlace], number: int) -> int:
@@ -109,22 +111,36 @@ def pick_turn(turns: Sequence[TurnPlace], number: int) -> int:
 def last_request(folder: Path) -> TraceLine | None:
     """The newest request of a turn; None if there is none."""
     with RecordFiles(folder / FILE) as files:
-        requests = (_decode(line) for line in files.backward() if line.startswith(b'{"k":"request"'))
+        requests = (_decode(line) for line in files.backward() if line.startswith(_REQUEST))
         return next((line for line in requests if line is not None and not line.data.get("purpose")), None)
 
 
-def _turn_of(line: bytes) -> str | None:
-    head = _HEAD.match(line)
-    return None if head is None else head[3].decode("utf-8", "replace")
+def _is_whole(block: bytes) -> bool:
+    """Whether each line begins and ends as the recorder writes it."""
+    joints = block.count(b"}\n" + _LINE)
+    return block.startswith(_LINE) and block.endswith(b"}\n") and block.count(b"\n") == joints + 1
+
+
+def _begins(block: bytes, mark: bytes) -> Iterator[int]:
+    """Where lines begin with this."""
+    if block.startswith(mark):
+        yield 0
+    mark = b"\n" + mark
+    at = block.find(mark)
+    while at >= 0:
+        yield at + 1
+        at = block.find(mark, at + 1)
+
+
+def _turn_at(block: bytes, start: int) -> str:
+    """The id of a turn that stands there, "" if it is torn."""
+    turn, quote, _ = block[start : start + _LONGEST_ID].partition(b'"')
+    return "" if not quote or b"\n" in turn else turn.decode("utf-8", "replace")
 
 
 def _decode(line: bytes) -> TraceLine | None:
     try:
-        return _decode_or_raise(line)
+        data = msgspec.json.decode(line, type=dict[str, Any])
     except msgspec.DecodeError:
         return None  # it is among the problems
-
-
-def _decode_or_raise(line: bytes) -> TraceLine:
-    data = msgspec.json.decode(line, type=dict[str, Any])
     return TraceLine(data.pop("k", ""), data.get("turn", ""), data)

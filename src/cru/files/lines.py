@@ -28,16 +28,24 @@ def lines_backward(fd: int, end: int) -> Iterator[bytes]:
         yield b"".join(reversed(pieces))
 
 
-def lines_forward(fd: int, start: int, end: int) -> Iterator[bytes]:
-    """The lines between two offsets without their newlines."""
+def blocks_forward(fd: int, start: int, end: int) -> Iterator[bytes]:
+    """What stands between two offsets, in blocks of whole lines with their newlines; the last line may lack it."""
     pieces: list[bytes] = []  # of the line whose end is yet to be read
     while start < end and (data := read_range(fd, start, min(end, start + BLOCK))):
         start += len(data)
-        *lines, rest = data.split(b"\n")
-        if lines:
-            yield b"".join([*pieces, lines[0]])
-            yield from lines[1:]
+        last = data.rfind(b"\n") + 1
+        if last:
+            yield b"".join([*pieces, data[:last]])
             pieces = []
-        pieces.append(rest)
+        pieces.append(data[last:])
     if any(pieces):
         yield b"".join(pieces)
+
+
+def count_lines(fd: int, start: int, end: int) -> int:
+    """How many lines stand between two offsets; one without a newline at the end counts."""
+    count, rest = 0, False
+    for block in blocks_forward(fd, start, end):
+        count += block.count(b"\n")
+        rest = not block.endswith(b"\n")
+    return count + rest

@@ -84,7 +84,7 @@ class _TurnSpan(Struct):
 def read_turn(store: FileContext, number: int = -1) -> RecordedTurn | None:
     """A recorded turn, the first one is 1, the last one -1; None if there are none. Raises NotInTrace."""
     with RecordedTrace(store.folder) as trace:
-        places = [place for place in trace.turns if place.turn and place.legs]
+        places = [place for place in trace.turns if place.turn]
         if not places:
             return None
         index = pick_turn(places, number)

@@ -13,7 +13,7 @@ from cru.contexts.reported import report_once
 from cru.contexts.store import FileContext
 from cru.engine import rebuild
 from cru.engine.rebuild import TraceLine
-from cru.engine.recorded_trace import RecordedTrace, TurnPlace, pick_turn
+from cru.engine.recorded_trace import RecordedTrace, pick_turn
 from cru.engine.recorder import RequestLine
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, say, show
@@ -60,10 +60,12 @@ def _show_turn(store: FileContext, trace: RecordedTrace, args: CommandArguments,
         show(f"no turn is recorded in the context {store.name}")
         return 0
     at = pick_turn(trace.turns, args.number("--turn", -1))
-    if args.has("--request"):
-        _require_requests(trace.turns, at)
-        return _request(store, trace.lines(trace.turns[at]), args.number("--request", 0), as_json)
-    return _turn(store, trace.lines(trace.turns[at]), f"{at + 1} of {len(trace.turns)}", as_json)
+    lines = trace.lines(trace.turns[at])
+    if not args.has("--request"):
+        return _turn(store, lines, f"{at + 1} of {len(trace.turns)}", as_json)
+    if not any(line.kind == "request" for line in lines):
+        raise _no_requests(trace, at)
+    return _request(store, lines, args.number("--request", 0), as_json)
 
 
 def render_turn(store: FileContext, number: int) -> str:
@@ -81,14 +83,11 @@ def render_turn(store: FileContext, number: int) -> str:
         return "\n".join([*skipped, *shown])
 
 
-def _require_requests(turns: list[TurnPlace], at: int) -> None:
-    """Raises NotInTrace, with the nearest turn that made some."""
-    with_requests = [number for number, turn in enumerate(turns) if turn.requests]
-    if at in with_requests:
-        return
-    near = min(with_requests, key=lambda number: abs(number - at), default=-1) + 1
+def _no_requests(trace: RecordedTrace, at: int) -> rebuild.NotInTrace:
+    """The error that names the nearest turn that made some."""
+    near = min(trace.turns_with_requests(), key=lambda number: abs(number - at), default=-1) + 1
     hint = f"turn {near} did: cru trace --turn {near} --request 1" if near else "no turn that is recorded made one"
-    raise rebuild.NotInTrace(f"turn {at + 1} made no request: tools by hand (-p, -P) make none", hint)
+    return rebuild.NotInTrace(f"turn {at + 1} made no request: tools by hand (-p, -P) make none", hint)
 
 
 def _request(store: FileContext, turn: list[TraceLine], number: int, as_json: bool) -> int:
