@@ -138,3 +138,40 @@ def test_a_turn_that_ended_survives_a_power_cut(home: HomeDir) -> None:
     assert (run.done.code, run.done.out) == (0, "done\n")
     cut_power(before, run.changes, lambda _: False).write(home.cru)
     assert cru("-g", "2", home=home).out == "[USER]: hello\n[DEFAULT]: done\n"
+
+
+def test_a_power_cut_while_a_context_is_archived_loses_no_entry(home: HomeDir) -> None:
+    for words in ("one", "two"):
+        assert cru(words, home=scripted(home)).code == 0
+    before = Disk.read(home.cru)
+    ids = [entry["id"] for entry in home.log()]
+    run = run_with(Fault(), "-a", home=home)
+    assert run.done.code == 0 and any(
+        change.op == "rename" and change.to.endswith("context.jsonl") for change in run.changes
+    )
+    number = 0
+    for what, disk in disks_after(before, run.changes):
+        disk.write(home.cru)
+        context = FileContext(home.context())
+        assert [entry.id for entry in context.everything()][: len(ids)] == ids, what
+        context.close()
+        number += 1
+    assert number > 10
+
+
+def test_records_are_put_aside_over_the_runs_and_read_as_one(home: HomeDir) -> None:
+    scripted(home).configure('model = "scripted:script.txt"\nrecord_file_mb = 0.003\nrecord_files = 4\n')
+    (home.cru / "hooks.json").write_text('{"hooks": {"turn:complete": [{"hooks": [{"command": "true"}]}]}}')
+    for number in range(16):
+        assert cru(f"prompt {number}", home=home).code == 0
+    names = sorted(path.name for path in home.context().glob("trace.jsonl*"))
+    assert names == ["trace.jsonl", "trace.jsonl.1", "trace.jsonl.2", "trace.jsonl.3"]
+    assert sum(path.stat().st_size for path in home.context().glob("trace.jsonl*")) < 4 * 0.003 * (1 << 20) + 2000
+    last = cru("trace", home=home)
+    place, _, total = last.out.split("(")[0].removeprefix("turn ").partition(" of ")
+    assert last.err == "" and place == total.strip() and 4 <= int(total) < 16
+    oldest = cru("trace", "--turn", "1", home=home)
+    assert oldest.code == 0 and "1 request, done" in oldest.out.splitlines()[0]
+    assert "“prompt 15”: done" in cru("hooks", "why", home=home).out
+    assert cru("hooks", "why", "--turn", "1", home=home).out.splitlines()[0].endswith("”: done")
+    assert cru("trace", "--turn", "1", "--request", "1", home=home).out.splitlines()[0].endswith("(as sent)")
