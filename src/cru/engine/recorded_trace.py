@@ -61,8 +61,8 @@ class RecordedTrace:
         outside = (other.start for other in self.turns if not other.turn and other.start > place.start)
         end = None if place.turn else next(outside, None)
         mark = b'%s%s"' % (_TURN, place.turn.encode())
-        found = (_decode(line) for line in self._lines_with(mark, place.start, end))
-        return [line for line in found if line is not None and line.turn == place.turn]
+        decoded = (_decode(line) for line in self._lines_with(mark, place.start, end))
+        return [line for line in decoded if line is not None and line.turn == place.turn]
 
     def turns_with_requests(self) -> list[int]:
         """The places in `turns` of those that asked a model."""
