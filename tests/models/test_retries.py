@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from itertools import count
 
 import pytest
@@ -227,5 +228,31 @@ def test_the_clock_is_looked_at_with_each_chunk() -> None:
                 await harness.ask()
             assert not caught.value.retryable
             assert 20 <= next(seconds) <= 30
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize(
+    ("location", "target"),
+    [
+        ("https://b.example/v2/chat/completions?key=x", "https://b.example/v2"),
+        ("//user:word@b.example/v1", "https?://b.example/v1"),
+        ("/v2/@team/chat/completions", "http://127.0.0.1:PORT/v2/@team"),
+        ("", "http://127.0.0.1:PORT/v1"),
+        ("http://[", r"http://\["),
+        ("https://b.example/\x1b[2J", r"https://b.example/\[2J"),
+        (f"https://b.example/{'sk-very-secret-key'}/v1", r"https://b.example/\*\*\*/v1"),
+    ],
+)
+def test_a_redirect_is_told_whatever_it_leads_to(location: str, target: str) -> None:
+    async def main() -> None:
+        async with serve(status(307, "", f"location: {location}\r\n"), hello()) as wire:
+            harness = Harness(wire.url)
+            expected = target.replace("PORT", str(wire.port))
+            with pytest.raises(ModelRefused, match="answered 307") as caught:
+                await harness.ask()
+            assert re.fullmatch(f".* the server has moved to {expected}", caught.value.message)
+            assert "base_url" in caught.value.hint and "word" not in str(caught.value)
+            assert len(wire.requests) == 1
 
     asyncio.run(main())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import ssl
 import subprocess
 from pathlib import Path
@@ -242,3 +243,19 @@ def test_the_proxy_of_a_url_is_told_without_its_password(
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert _proxy_for("https://models.invalid/v1") == proxy
+
+
+@pytest.mark.usefixtures("trusted")
+def test_a_compressed_answer_is_read(tls: ssl.SSLContext) -> None:
+    async def packed(peer: Peer) -> None:
+        body = gzip.compress(b"hello " * 9000)
+        await peer.head(200, f"content-encoding: gzip\r\ncontent-length: {len(body)}\r\n")
+        await peer.send(body)
+
+    async def main() -> None:
+        transport = Transport()
+        async with serve(packed, status(200, "b"), tls=tls) as wire:
+            assert await post(transport, wire.url) == (200, b"hello " * 9000)
+            await transport.close()
+
+    asyncio.run(main())

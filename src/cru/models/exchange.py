@@ -204,10 +204,15 @@ class Exchange:
 
     def _redirected(self, response: Response) -> ModelError:
         """A redirect is not followed: the key would go to a server that nobody named."""
-        from urllib.parse import urljoin
+        from urllib.parse import urljoin, urlsplit
 
-        target = urljoin(self._url, response.headers["location"]).partition("?")[0].rpartition("@")[2][:300]
-        target = self.facts.without_keys("".join(char for char in target if char.isprintable()))
+        location = response.headers["location"]
+        try:
+            parts = urlsplit(urljoin(self._url, location))
+            target = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        except ValueError:
+            target = location
+        target = self.facts.without_keys("".join(char for char in target[:300] if char.isprintable()))
         for path in ("/chat/completions", "/messages"):
             target = target.removesuffix(path)
         return ModelRefused(

@@ -46,9 +46,8 @@ class RemoteClient:
 
         builder = ClientBuilder().follow_redirects(False).referer(False)
         builder = builder.connect_timeout(timedelta(seconds=self._limits.connect))
-        longest = max(
-            self._limits.idle, self._limits.first_byte
-        )  # also closes the connection of a request that was given up
+        # closes the connection of a request that was given up; our own limits come first
+        longest = self._limits.connect + self._limits.first_byte + self._limits.idle
         try:
             return builder.read_timeout(timedelta(seconds=longest)).build()
         except PyreqwestError as error:
