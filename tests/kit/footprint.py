@@ -24,6 +24,7 @@ import cru
 from cru.events.bus import Bus
 root = os.path.dirname(cru.__file__)
 begin, seen, on = Bus.dispatch.__code__, set(), False
+LOADING = os.path.join(root, "faces", "cli", "deferred_modules.py")
 INNER = {"<genexpr>", "<listcomp>", "<setcomp>", "<dictcomp>"}
 
 def loads(frame):
@@ -41,7 +42,7 @@ def record(frame, event, argument):
     if code is begin:
         name = type(frame.f_locals["payload"]).__name__
         on = name == "ToolBeforeCall" or (on and name != "ToolCompleted")
-    if on and code.co_filename.startswith(root) and code.co_name not in INNER and not loads(frame):
+    if on and code.co_filename.startswith(root) and code.co_name not in INNER and code.co_filename != LOADING and not loads(frame):
         seen.add((code.co_filename[len(root) + 1:], code.co_qualname))
 
 real = os._exit

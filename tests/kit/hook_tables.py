@@ -20,9 +20,8 @@ from cru.extensions.hooks.dialects import foreign_names, load_dialects
 from cru.extensions.hooks.dialects.claude.result import CarriedContext
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.mapping import Dialect, EventMapping
+from cru.extensions.hooks.model.mapping import ArgumentMapping, Dialect, EventMapping
 from cru.extensions.hooks.model.result import HookRun
-from cru.extensions.hooks.model.tools import ArgumentMapping
 from cru.extensions.hooks.report.query import own_tools
 
 GIVEN: dict[str, dict[str, Any]] = {

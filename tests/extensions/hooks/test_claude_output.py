@@ -12,7 +12,7 @@ from tests.extensions.hooks.claude_world import about, entry, said
 from cru.events import payloads as p
 from cru.events.answers import PASS, Answer, Change, Inject
 from cru.extensions.hooks.dialects.claude.dialect import DIALECT as CLAUDE
-from cru.extensions.hooks.parsing.spill import LONGEST
+from cru.extensions.hooks.parsing.common import LONGEST_CONTEXT
 
 CALL = p.ToolBeforeCall("bash", {"command": "ls", "timeout": 2}, "c1")
 ASKED = p.PermissionRequested("bash", "shell", "ls", "c1", "why", {"command": "ls"})
@@ -257,7 +257,7 @@ def test_what_has_no_effect_yet_is_noted(tmp_path: Path) -> None:
 
 def test_a_long_text_is_saved_and_shown_from_its_beginning(tmp_path: Path) -> None:
     (tmp_path / "context").mkdir()
-    just, long = "é" * LONGEST, "é" * (LONGEST + 1)
+    just, long = "é" * LONGEST_CONTEXT, "é" * (LONGEST_CONTEXT + 1)
     assert said("UserPromptSubmit", PROMPT, tmp_path, just).answer.context == (just,)
     for _ in range(2):
         [text] = said("UserPromptSubmit", PROMPT, tmp_path, long).answer.context

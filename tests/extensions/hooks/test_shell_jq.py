@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.extensions.hooks.running import Hooks
 
-from cru.extensions.hooks.launch import jq, shells
+from cru.extensions.hooks.launch import shells
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def without_jq(tmp_path: Path) -> Iterator[Hooks]:
     hooks = Hooks(tmp_path)
     hooks.env["PATH"] = str(bin_folder)
     yield hooks
-    jq.stand_in.cache_clear()
+    shells.jq_stand_in.cache_clear()
 
 
 OPTIONS: list[tuple[str, str, str]] = [
@@ -65,9 +65,9 @@ def test_the_machines_own_comes_first(without_jq: Hooks) -> None:
 
 def test_without_any_the_person_is_told(without_jq: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shells, "find", lambda name, path: None if name == "jaq" else shells.USUAL_PLACES)
-    assert jq.stand_in("/nowhere") == ()
+    assert shells.jq_stand_in("/nowhere") == ()
     monkeypatch.undo()
-    monkeypatch.setattr(jq, "stand_in", lambda path: ())
+    monkeypatch.setattr(shells, "jq_stand_in", lambda path: ())
     made = without_jq.run("jq . || command -v jq || echo fallback")
     assert made.stdout == "fallback\n"
     assert made.note == 'there is no jq here; install it, or: pip install "cru[shell]"'
@@ -79,4 +79,4 @@ def test_without_a_path_the_shells_own_stays(without_jq: Hooks) -> None:
 
 
 def test_the_stand_in_can_be_run() -> None:
-    assert os.access(jq.FOLDER / "jq", os.X_OK)
+    assert os.access(shells.JQ_FOLDER / "jq", os.X_OK)

@@ -17,15 +17,16 @@ from cru.events.stamp import Event
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import (
+    ArgumentMapping,
     ConfigFormat,
     Dialect,
     EventMapping,
     LaunchRules,
     Matching,
     ParsedFile,
+    ToolMapping,
 )
 from cru.extensions.hooks.model.result import HookResult, HookRun
-from cru.extensions.hooks.model.tools import ArgumentMapping, ToolMapping
 from cru.extensions.hooks.parsing import common
 from cru.extensions.hooks.parsing.reading import Reading, canonical_definition
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from cru.extensions.hooks.errors import HookError
-from cru.extensions.hooks.launch import jq, shells
+from cru.extensions.hooks.launch import shells
 from cru.extensions.hooks.launch.dispatch import insert_interpreters
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.mapping import LaunchRules
@@ -39,7 +39,7 @@ async def run_hook_command(
     At the limit it is asked to end, and has one second to do so: if it then ends by itself, its own exit status counts.
     """
     began = time.perf_counter()
-    env, left_out = passable({**env, **dict(jq.stand_in(env.get("PATH", "")))})
+    env, left_out = passable({**env, **dict(shells.jq_stand_in(env.get("PATH", "")))})
     try:
         argv = command_line(entry, env, cwd, rules)
     except HookError as error:
@@ -117,8 +117,8 @@ def _notes(result: HookRun, env: Mapping[str, str]) -> list[str]:
         )
     if result.truncated and not result.error:
         notes.append(f"only the first {KEPT_BYTES >> 20} MiB of what it printed counts")
-    if result.stderr and "CRU_JAQ" not in env and jq.missed(result.stderr):
-        notes.append(jq.MISSING)
+    if result.stderr and "CRU_JAQ" not in env and shells.missed_jq(result.stderr):
+        notes.append(shells.JQ_MISSING)
     return notes
 
 

@@ -1,4 +1,7 @@
-"""Which shell runs a command: never a login shell, never with start-up files. docs/decisions/0006-hook-shell.md says why these."""
+"""Which shell runs a command: never a login shell, never with start-up files. docs/decisions/0006-hook-shell.md says why these.
+
+And `jq` for hooks on a machine that has none: a folder, last on their PATH, whose `jq` is jaq (extra `shell`).
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from pathlib import Path
 from typing import TypeAlias
 
 from cru.extensions.hooks.errors import NoShell
@@ -74,3 +78,24 @@ def find(name: str, path: str) -> str | None:
         or find_program(name, USUAL_PLACES)
         or find_program(name, os.path.dirname(sys.executable))
     )
+
+
+JQ_FOLDER = Path(__file__).parent / "bin"
+JQ_MISSING = 'there is no jq here; install it, or: pip install "cru[shell]"'
+
+
+@lru_cache(maxsize=16)
+def jq_stand_in(path: str) -> tuple[tuple[str, str], ...]:
+    """What to set in an environment with this PATH; nothing if it has a jq, if there is no jaq either, or if there is no PATH: shells then
+    have one of their own."""
+    from cru.tools.shell import find_program
+
+    jaq = None if not path or find_program("jq", path) else find("jaq", path)
+    if jaq is None or not os.access(JQ_FOLDER / "jq", os.X_OK):
+        return ()
+    return (("PATH", f"{path}{os.pathsep}{JQ_FOLDER}"), ("CRU_JAQ", jaq))
+
+
+def missed_jq(stderr: str) -> bool:
+    """Whether a shell has looked for a jq in vain."""
+    return any("jq" in line and "not found" in line for line in stderr.splitlines()[:20])

@@ -1,11 +1,14 @@
-"""What dialects have in common: reading an output, and the usual fields of a payload."""
+"""What dialects have in common: reading an output, the usual fields of a payload, and long texts: a file in the context's
+folder, and the beginning of it for the model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha256
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from cru.engine.turn import TYPED_SOURCES
 from cru.events.stamp import Event
@@ -90,3 +93,34 @@ def failed_result(run: HookRun) -> HookResult:
     """An exit status that means nothing but failure, with the first line of what it had to say."""
     first = run.stderr.strip().partition("\n")[0]
     return HookResult(failed=f"exit status {run.exit}" + (f": {first}" if first else ""))
+
+
+LONGEST_CONTEXT = 10_000
+"""Characters of one context that go on as they are (Claude's limit; Codex' is about the same)."""
+CONTEXT_PREVIEW = 2_000
+
+
+def spill_context(result: HookResult, facts: SessionFacts) -> HookResult:
+    """The same with contexts that are too long in files."""
+    context = tuple(spill_text(text, facts) for text in result.answer.context)
+    return (
+        result if context == result.answer.context else replace(result, answer=replace(result.answer, context=context))
+    )
+
+
+def spill_text(text: str, facts: SessionFacts) -> str:
+    """A text as it goes on: a longer one is saved, and its beginning and the file stand for it."""
+    if len(text) <= LONGEST_CONTEXT:
+        return text
+    from cru.files.atomic import replace_file
+    from cru.tools.protocol import OUTPUT_FOLDER
+
+    data = text.encode("utf-8", "replace")
+    path = facts.folder / OUTPUT_FOLDER / f"hook_{sha256(data).hexdigest()[:12]}.txt"
+    shown = f"{text[:CONTEXT_PREVIEW]}\n[… {len(text) - CONTEXT_PREVIEW:,} more characters"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        replace_file(path, data, keep_mode=False)
+    except OSError as error:
+        return f"{shown}; they could not be saved: {error.strerror}]"
+    return f"[{len(text):,} characters from a hook; all of them are in {path}]\n{shown} in the file]"

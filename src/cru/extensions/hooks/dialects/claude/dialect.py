@@ -17,14 +17,7 @@ from cru.extensions.hooks.dialects.claude.result import CarriedContext
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.mapping import (
-    ConfigFormat,
-    Dialect,
-    EventMapping,
-    LaunchRules,
-    Matching,
-    ParsedFile,
-)
+from cru.extensions.hooks.model.mapping import ConfigFormat, Dialect, EventMapping, LaunchRules, Matching, ParsedFile
 from cru.extensions.hooks.parsing import common
 
 SECRET_PREFIX = "OTEL_"

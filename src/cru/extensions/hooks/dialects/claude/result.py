@@ -12,7 +12,7 @@ from cru.extensions.hooks.dialects.claude.output import ParsedClaudeOutput
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.result import HookResult, HookRun
-from cru.extensions.hooks.parsing.spill import spill_text
+from cru.extensions.hooks.parsing.common import spill_text
 
 STOPPED = "stopped by a hook"
 # Fields that change nothing here and that nobody has to know about at once: the journal names them.

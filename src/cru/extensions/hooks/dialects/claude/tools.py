@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.tools import MILLISECONDS, ArgumentMapping, ToolMapping
+from cru.extensions.hooks.model.mapping import MILLISECONDS, ArgumentMapping, ToolMapping
 
 NO_OUTPUT = "(no output)"
 """What our `bash` tells the model then."""

@@ -18,7 +18,9 @@ from cru.extensions.hooks.dialects.codex.config import NOTIFICATION, NOTIFY, is_
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import (
+    MILLISECONDS,
     AnswerReader,
+    ArgumentMapping,
     ConfigFormat,
     Dialect,
     EventMapping,
@@ -26,11 +28,11 @@ from cru.extensions.hooks.model.mapping import (
     LaunchRules,
     Matching,
     ParsedFile,
+    ToolMapping,
 )
 from cru.extensions.hooks.model.result import HookResult, HookRun
-from cru.extensions.hooks.model.tools import MILLISECONDS, ArgumentMapping, ToolMapping
 from cru.extensions.hooks.parsing import common
-from cru.extensions.hooks.parsing.spill import spill_context
+from cru.extensions.hooks.parsing.common import spill_context
 
 
 class CodexStops(Struct):

@@ -24,9 +24,10 @@ from cru.extensions.hooks.model.mapping import (
     LaunchRules,
     Matching,
     ParsedFile,
+    ToolMapping,
+    number_argument,
 )
 from cru.extensions.hooks.model.result import HookResult, HookRun
-from cru.extensions.hooks.model.tools import ToolMapping, number_argument
 from cru.extensions.hooks.parsing import common
 
 DENY, HALT = 2, 49

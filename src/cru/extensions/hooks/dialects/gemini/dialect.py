@@ -14,14 +14,7 @@ from cru.extensions.hooks.dialects.gemini.events import EVENTS
 from cru.extensions.hooks.dialects.gemini.tools import TOOLS
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.mapping import (
-    ConfigFormat,
-    Dialect,
-    EventMapping,
-    LaunchRules,
-    Matching,
-    ParsedFile,
-)
+from cru.extensions.hooks.model.mapping import ConfigFormat, Dialect, EventMapping, LaunchRules, Matching, ParsedFile
 from cru.extensions.hooks.parsing import common
 
 

@@ -18,7 +18,7 @@ from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import EventMapping, Events
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing import common
-from cru.extensions.hooks.parsing.spill import spill_context
+from cru.extensions.hooks.parsing.common import spill_context
 
 RETRIES = 8
 """So many AfterAgent hooks may make a turn go on."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cru.extensions.hooks.model.tools import ArgumentMapping, ToolMapping
+from cru.extensions.hooks.model.mapping import ArgumentMapping, ToolMapping
 
 _FOLDER = {"path": ArgumentMapping("dir_path")}
 
