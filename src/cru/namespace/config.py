@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from cru.events.payloads import ConfigChanged
 from cru.namespace import plain_data
@@ -23,7 +22,7 @@ def get(key: str) -> object:
     Example: cru.config.get("no such setting") --> nil
     """
     name, *path = text("cru.config.get", "key", key).split(".")
-    setting: Any = _plugin_section(name)
+    setting: object = _plugin_section(name)
     if setting is None:
         return _all_settings().get(key) if key not in WITHHELD else None
     for part in path:
@@ -40,7 +39,7 @@ async def set_(values: dict[str, object]) -> None:
     fields = table("cru.config.set", "values", values)
     plain_data.encode("cru.config.set", fields)
     session = host().session
-    session.family_state(_CHANGED, dict[str, Any]).update({str(k): v for k, v in fields.items()})
+    session.family_state(_CHANGED, dict[str, object]).update({str(k): v for k, v in fields.items()})
     for key, value in fields.items():
         await session.parts.bus.dispatch(ConfigChanged(str(key), value))
 

@@ -14,7 +14,7 @@ from cru.namespace.host import host
 
 class _HealthReport(Struct):
     name: str
-    checks: list[dict[str, Any]] = field(default_factory=list)
+    checks: list[dict[str, object]] = field(default_factory=list)
 
 
 def start(name: str) -> None:
@@ -86,7 +86,7 @@ def recent_errors(n: int | None = None) -> list[dict[str, object]]:
     ]
 
 
-def _add(level: str, message: str, advice: Any) -> None:
+def _add(level: str, message: str, advice: object) -> None:
     here = host()
     report = here.session.family_state("health", lambda: _HealthReport(here.plugin.name))
     report.checks.append({"level": level, "msg": tostring(message), "advice": advice})

@@ -61,7 +61,7 @@ class Plugin(Struct):
     name: str
     folder: Path
     dialect: str
-    config: Mapping[str, Any] = {}
+    config: Mapping[str, object] = {}
     invoke: Callable[..., Any] = invoke
     where: Callable[[Callable[..., Any]], str] = lambda function: ""
     leaving: list[Callable[..., Any]] = field(default_factory=list)

@@ -23,8 +23,8 @@ class _Service(Struct):
     start: Callback
     stop: Callback | None = None
     health: Callback | None = None
-    restart: dict[str, Any] = {}
-    config: dict[str, Any] = {}
+    restart: dict[str, object] = {}
+    config: dict[str, object] = {}
     task: Task[Any] | None = None
 
     @property

@@ -152,7 +152,7 @@ def _fixed_property(session: PluginSession, name: str) -> object:
 
 
 def _variables(session: PluginSession) -> dict[str, object]:
-    return session.family_state("variables", dict[str, Any])
+    return session.family_state("variables", dict[str, object])
 
 
 def _knobs(session: PluginSession) -> Layers:
@@ -168,7 +168,7 @@ def _knobs(session: PluginSession) -> Layers:
 
 
 def _parameters(knobs: Layers) -> Answer:
-    parameters: dict[str, Any] = {name: knobs.get(name) for name in ("temperature", "max_tokens") if name in knobs}
+    parameters: dict[str, object] = {name: knobs.get(name) for name in ("temperature", "max_tokens") if name in knobs}
     if "thinking_budget" in knobs:
         parameters["reasoning"] = {"max_tokens": knobs.get("thinking_budget")}
     return Answer(changes=(Change("parameters", "merge", parameters),)) if parameters else PASS

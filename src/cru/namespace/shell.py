@@ -31,7 +31,7 @@ class _ProgramCall(Struct, frozen=True):
     seconds: float | None
 
 
-async def exec_(cmd: str, args: list[str] | None = None, opts: dict[str, Any] | None = None) -> dict[str, Any]:
+async def exec_(cmd: str, args: list[str] | None = None, opts: dict[str, object] | None = None) -> dict[str, object]:
     """shell.exec(cmd, args?, {cwd, env, stdin, timeout}?) -> {success, exit_code, stdout, stderr, truncated}. Another exit code than 0
     is no error; -1 means that a signal ended it. Of more than 10 Mi characters of output the first and the last half are kept, with
     `truncated` = true. cwd defaults to the project root, env is added to the environment of tools, there is no
@@ -42,7 +42,7 @@ async def exec_(cmd: str, args: list[str] | None = None, opts: dict[str, Any] | 
     return await _exec(_read("cru.shell.exec", cmd, args, opts, _OPTIONS))
 
 
-async def spawn(cmd: str, args: list[str] | None = None, opts: dict[str, Any] | None = None) -> dict[str, Any]:
+async def spawn(cmd: str, args: list[str] | None = None, opts: dict[str, object] | None = None) -> dict[str, object]:
     """shell.spawn(cmd, args?, {cwd, env, stdin, timeout, on_line}?) -> as exec. `on_line(stream, line)` gets each line as it comes,
     stream is "stdout" or "stderr"; an error in it is raised again once the child has ended.
 
@@ -69,7 +69,7 @@ def which(name: str) -> str | None:
     return find_program(name, host().session.parts.env.get("PATH", "")) if name and "\0" not in name else None
 
 
-def _read(where: str, cmd: str, args: Any, opts: Any, known: tuple[str, ...]) -> _ProgramCall:
+def _read(where: str, cmd: str, args: object, opts: object, known: tuple[str, ...]) -> _ProgramCall:
     text(where, "cmd", cmd)
     if cmd.rpartition("/")[2] in BLOCKED:
         raise NamespaceError(f"Command '{cmd}' is not allowed by shell policy")
@@ -96,12 +96,12 @@ def _capture() -> TextCapture:
     return TextCapture(errors="surrogateescape")
 
 
-async def _exec(command: _ProgramCall) -> dict[str, Any]:
+async def _exec(command: _ProgramCall) -> dict[str, object]:
     ended = await _run(command, _capture(), _capture())
     return _result(ended, ended.output, ended.errors, ended.is_cut)
 
 
-async def _exec_with_lines(command: _ProgramCall, callback: _LineCallback) -> dict[str, Any]:
+async def _exec_with_lines(command: _ProgramCall, callback: _LineCallback) -> dict[str, object]:
     """A program whose lines nobody takes waits in its next write."""
     import asyncio
 
@@ -177,8 +177,8 @@ class _LineCallback:
             self.error = self.error or error
 
 
-def _result(ended: ProcessResult, output: str, errors: str, is_cut: bool) -> dict[str, Any]:
-    result: dict[str, Any] = {
+def _result(ended: ProcessResult, output: str, errors: str, is_cut: bool) -> dict[str, object]:
+    result: dict[str, object] = {
         "success": ended.exit_status == 0,
         "exit_code": max(ended.exit_status, -1),
         "stdout": output,

@@ -19,7 +19,7 @@ def tbl_deep_extend(behaviour: str, *tables: dict[Any, Any] | None) -> dict[Any,
     where = "cru.tbl_deep_extend"
     if behaviour not in BEHAVIOURS:
         raise BadArgument(f'{where}: the behaviour is "force" or "keep", got {behaviour!r}')
-    merged: dict[Any, Any] = {}
+    merged: dict[object, object] = {}
     for source in tables:
         _merge_into(merged, table(where, "every argument", source), behaviour == "force")
     return merged

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from inspect import iscoroutine
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -90,7 +90,7 @@ def _words_of(raw: Mapping[str, object], sent: Mapping[str, object]) -> dict[str
 
 
 def _parse_table(
-    name: str, row: EventRow, raw: Mapping[str, Any], sent: Mapping[str, Any], words: dict[str, Any]
+    name: str, row: EventRow, raw: Mapping[str, object], sent: Mapping[str, object], words: dict[str, object]
 ) -> ParsedAnswer:
     warnings = _find_misspelled(name, row, raw, sent)
     if words:
@@ -203,7 +203,7 @@ def _cancels(words: Mapping[str, object]) -> str:
 def _without_stopped(row: EventRow, words: Mapping[str, object], answer: Answer, warnings: dict[str, str]) -> Answer:
     """The answer without what a stop leaves no room for. A cancel of a plugin on `turn:complete` only stops the handlers behind it."""
     stop = "halt" if "halt" in words else _cancels(words) or "terminate"
-    without: dict[str, Any] = {}
+    without: dict[str, object] = {}
     if answer.halt or (answer.decision == "deny" and row.kind == "gate" and row.name != "turn:complete"):
         without.update(context=(), inject=None)
     if answer.decision == "deny" and row.kind == "gate" and (answer.halt or row.name != "turn:complete"):
@@ -225,7 +225,7 @@ def _refuses(row: EventRow, words: Mapping[str, object]) -> bool:
 
 
 def _changes(
-    name: str, row: EventRow, raw: Mapping[str, Any], sent: Mapping[str, Any], words: Container[str]
+    name: str, row: EventRow, raw: Mapping[str, object], sent: Mapping[str, object], words: Container[str]
 ) -> tuple[Change, ...]:
     """Whatever differs from what was sent, in `payload` or flat, whichever changed, but for the words that were `said`."""
     changes: dict[str, Change] = {}

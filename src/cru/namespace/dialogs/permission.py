@@ -35,7 +35,7 @@ async def permission(session_id: str | None, opts: dict[str, Any], timeout_secs:
         reply = None
     if reply is None:
         return {"kind": "cancelled"}
-    verdict: dict[str, Any] = {
+    verdict: dict[str, object] = {
         "kind": "permission",
         "allowed": reply.choice != "no",
         "scope": _SCOPES.get(reply.choice, "once"),

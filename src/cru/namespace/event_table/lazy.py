@@ -18,16 +18,16 @@ class Lazy:
     def __init__(self, make: Callable[[], Any], small: object = None) -> None:
         self.make = make
         self.small = small
-        self._value: Any = None
+        self._value: object = None
 
-    def get(self) -> Any:
+    def get(self) -> object:
         """The value; made once. `make()` makes another."""
         if self._value is None:
             self._value = self.make()
         return self._value
 
 
-class LazyDict(dict[str, Any]):
+class LazyDict(dict[str, object]):
     """A dict whose Lazy values are made when they are read, for handlers in Python. `raw_items` gives them as they are."""
 
     def __getitem__(self, key: str) -> Any:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from cru.config.closest import did_you_mean
@@ -61,7 +59,7 @@ def status(name: str) -> dict[str, object] | None:
     Example: pcall(cru.fsm.status, "no such workflow") --> false
     """
     record = _find_machine("status", name).record
-    data: dict[str, Any] | None = None if record is None else msgspec.to_builtins(record)
+    data: dict[str, object] | None = None if record is None else msgspec.to_builtins(record)
     return data
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
-from typing import Any
 
 from cru.namespace.arguments import text
 from cru.namespace.host import BadArgument
@@ -117,12 +116,12 @@ def _styled(tag: str, style: dict[str, object], children: list[Node]) -> Node:
 
 
 def _container_props(attributes: dict[str, str]) -> dict[str, object]:
-    known: dict[str, Any] = {name: int(attributes[name]) for name in _SIZES if attributes.get(name, "").isdigit()}
+    known: dict[str, object] = {name: int(attributes[name]) for name in _SIZES if attributes.get(name, "").isdigit()}
     return {**known, **{name: attributes[name] for name in ("border", "justify", "align") if name in attributes}}
 
 
 def _style(attributes: dict[str, str]) -> dict[str, object]:
-    flags: dict[str, Any] = {name: attributes[name] != "false" for name in _FLAGS if name in attributes}
+    flags: dict[str, object] = {name: attributes[name] != "false" for name in _FLAGS if name in attributes}
     return {**flags, **({"fg": attributes["color"]} if "color" in attributes else {})}
 
 

@@ -286,7 +286,7 @@ def to_node(where: str, value: object) -> Node:
 
 def _container(kind: str, children: tuple[object, ...]) -> Node:
     where = f"cru.oil.{kind}"
-    props: dict[str, Any] = {}
+    props: dict[str, object] = {}
     first = 1
     if children and isinstance(children[0], dict) and (not children[0] or any(key in CONTAINER for key in children[0])):
         props, children, first = oil_style.container(where, children[0]), children[1:], 2

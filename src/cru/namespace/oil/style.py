@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from cru.namespace.arguments import lua_type, options, tostring, whole
 from cru.namespace.host import BadArgument
@@ -21,7 +20,7 @@ _RGB = re.compile(r"rgb\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*\)")
 
 def style(where: str, fields: object) -> dict[str, object]:
     """A style that is all right. Raises BadArgument."""
-    checked: dict[str, Any] = {}
+    checked: dict[str, object] = {}
     for key, value in options(where, fields, ("fg", "bg", *FLAGS)).items():
         if key in FLAGS and not isinstance(value, bool):
             raise BadArgument(f"{where}: {key} must be a boolean, got {lua_type(value)}")
@@ -48,7 +47,7 @@ def colour(where: str, value: object) -> str:
 def container(where: str, fields: dict[str, object]) -> dict[str, object]:
     """The properties of a container; colours that are none are dropped here."""
     known = options(where, fields, (*_SIZES, "border", "justify", "align", "fg", "bg", "bold"))
-    checked: dict[str, Any] = {
+    checked: dict[str, object] = {
         name: whole(where, name, known[name], 0) for name in _SIZES if known.get(name) is not None
     }
     if known.get("border"):
