@@ -157,3 +157,37 @@ def test_the_fields_of_an_event_are_attributes_too(tmp_path: Path) -> None:
     body = "def f(ctx, event):\n    assert event.content == event.payload.content == 'hello'\n    event.contnt\n"
     err = told(tmp_path, {"bad.py": HANDLER + body})
     assert "bad.py:6: AttributeError: there is no `contnt` here; did you mean `content`?" in err
+
+
+LATE = {
+    "a thread of its own failed: ZeroDivisionError: division by zero": (
+        "import threading\n", "    thread = threading.Thread(target=lambda: 1 / 0)\n    thread.start()\n    thread.join()\n",
+    ),
+    "what it left was cleared away and failed: ZeroDivisionError: division by zero": (
+        "class Left:\n    def __del__(self):\n        1 / 0\n", "    Left()\n",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", LATE)
+def test_what_fails_in_a_thread_or_a_finalizer_is_told_in_a_line(tmp_path: Path, text: str) -> None:
+    head, body = LATE[text]
+    source = head + HANDLER + "async def f(ctx, event):\n" + body + "    await asyncio.sleep(0.01)\n"
+    err = told(tmp_path, {"bad.py": source})
+    assert "bad (" in err and f"): {text}" in err and "Traceback" not in err and "Exception" not in err, err
+
+
+@pytest.mark.parametrize("does", ["sys.stdout = None", "sys.stdout.close()"])
+def test_a_plugin_that_takes_a_stream_away_takes_its_own(tmp_path: Path, does: str) -> None:
+    done, _, _ = run(tmp_path, {"bad.py": HANDLER + f"def f(ctx, event):\n    {does}\n"})
+    assert done.code == 0 and "all is well" in done.out and "Traceback" not in done.err
+
+
+def test_a_plugin_that_closes_what_is_not_its_own_gets_no_traceback(home: HomeDir) -> None:
+    (home.cru / "plugins").mkdir(parents=True)
+    source = HANDLER + "def f(ctx, event):\n    import os\n    os.closerange(3, 64)\n"
+    (home.cru / "plugins" / "bad.py").write_text(source)
+    with server([Reply("fine")]) as model:
+        home.configure(url=model.url)
+        done = cru("hello", home=home)
+    assert done.code == 1 and done.err.startswith("cru: ") and "Traceback" not in done.err

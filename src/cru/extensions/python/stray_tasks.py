@@ -1,5 +1,5 @@
-"""What plugins in Python leave on the event loop by themselves (`asyncio.create_task`, `call_soon`): if it fails, it is told whose it is;
-their tasks end with them.
+"""What plugins in Python leave on the event loop by themselves (`asyncio.create_task`, `call_soon`), in threads and to finalizers: if it
+fails, it is told whose it is; their tasks end with them.
 
 What `cru.spawn` runs is reported by itself."""
 
@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
+import threading
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -46,6 +48,8 @@ class StrayTasks:
             handler = StrayTasks(stream)
             loop.set_exception_handler(handler)
             loop.set_task_factory(handler.begin)
+            threading.excepthook = partial(handler.thread_failed, loop)
+            sys.unraisablehook = partial(handler.finalizer_failed, loop)
         handler.paths.update(dict.fromkeys([str(folder), *map(str, files)], host.plugin.name))
         host.own(partial(handler.end, host.plugin))
 
@@ -83,6 +87,31 @@ class StrayTasks:
             return
         who = f"{owner} ({place})" if owner else "a plugin"
         self._stream.warn(f"{who}: a task of its own failed: {describe_error(error)}", owner)
+
+    def thread_failed(self, loop: asyncio.AbstractEventLoop, failed: threading.ExceptHookArgs) -> None:
+        """The hook of threads. That one ends itself (`sys.exit`) is no failure."""
+        error = failed.exc_value
+        if (
+            error is None
+            or isinstance(error, SystemExit)
+            or not self._tell_later(loop, error, "a thread of its own failed")
+        ):
+            threading.__excepthook__(failed)
+
+    def finalizer_failed(self, loop: asyncio.AbstractEventLoop, failed: sys.UnraisableHookArgs) -> None:
+        """The hook of what nobody can catch, such as errors of `__del__`."""
+        error = failed.exc_value
+        if error is None or not self._tell_later(loop, error, "what it left was cleared away and failed"):
+            sys.__unraisablehook__(failed)
+
+    def _tell_later(self, loop: asyncio.AbstractEventLoop, error: BaseException, what: str) -> bool:
+        """From any thread; False if it is no plugin's."""
+        owner, place = self._find_owner(error)
+        if not owner or loop.is_closed():
+            return False
+        text = f"{owner} ({place}): {what}: {describe_error(error)}"
+        loop.call_soon_threadsafe(self._stream.warn, text, owner)
+        return True
 
     def _find_owner(self, error: BaseException) -> tuple[str, str]:
         """The plugin, and its last line on the way to the error; ("", "") if none is on it."""

@@ -53,8 +53,8 @@ def leave(code: int) -> NoReturn:
     lost = TerminalOutput.lost
     try:
         sys.stdout.flush()
-    except BrokenPipeError:
-        pass  # the reader has gone; there is nobody to tell
+    except (BrokenPipeError, ValueError, AttributeError):
+        pass  # the reader has gone, or a plugin has taken the stream away; there is nobody to tell
     except OSError as error:
         lost = error.strerror or str(error)
     if lost:

@@ -252,8 +252,8 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
         while True:
             due = self._next_deadline()
             if _is_readable(pipe, None if due is None else due[1] - time.monotonic()):
-                numbers = os.read(pipe, 64)
-                if 0 in numbers:  # the loop is closed
+                numbers = _read_numbers(pipe)
+                if 0 in numbers:
                     break
                 for number in filter(self._is_heard, numbers):
                     self._hear(number)
@@ -261,7 +261,8 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
                 restore_terminal()
                 os.write(2, b"cru: ended while something in it, a plugin perhaps, did not come back\n")
                 exit_now(128 + due[0], self)
-        os.close(pipe)
+        with suppress(OSError):
+            os.close(pipe)
 
     def _is_heard(self, number: int) -> bool:
         """Whether a signal is for us. A plugin that sets a handler of its own (`signal.alarm` in Python) has it for itself."""
@@ -329,6 +330,14 @@ def exit_now(code: int, loop: asyncio.AbstractEventLoop) -> NoReturn:
         for kill in tuple(loop.children.values()):
             kill()
     os._exit(code)
+
+
+def _read_numbers(pipe: int) -> bytes:
+    """Numbers of signals; 0 if the loop is closed, or somebody has closed the pipe."""
+    try:
+        return os.read(pipe, 64) or b"\0"
+    except OSError:
+        return b"\0"
 
 
 def _is_readable(descriptor: int, seconds: float | None) -> bool:
