@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -201,3 +202,21 @@ def test_a_reply_for_which_there_is_no_memory_ends_the_leg_in_words(
     assert "no memory is left" in result.error and "`reply_size_limit`" in result.hint
     assert [entry.metadata["cause"] for entry in world.log("leg_ended")] == ["error"]
     assert world.session.parts.history.messages()[-1].content == "one"
+
+
+def test_the_system_prompt_and_the_tools_are_read_once_a_leg(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[bytes] = []
+
+    def sha256(data: bytes = b"") -> Any:
+        read.append(data)
+        return real(data)
+
+    world = World(tmp_path, "call: ls {}\n---\n" * 5 + "text: done\n---\ntext: again\n")
+    real = hashlib.sha256
+    monkeypatch.setattr(hashlib, "sha256", sha256)
+    world.run("one")
+    texts = [data for data in read if data]
+    assert len(world.sent) == 6
+    assert len(texts) == len(set(texts)) == len(world.requests[0].system) + 1
+    world.run("two")
+    assert len([data for data in read if data]) <= 2 * len(texts)

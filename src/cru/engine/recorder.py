@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import msgspec
 from msgspec import Struct
@@ -22,7 +22,7 @@ from cru.contexts import StoreUnwritable, write_errors
 from cru.contexts.line_file import RecordLimits
 from cru.files.regular import write_all
 from cru.models.protocol import RequestBody
-from cru.values.messages import Message, Request, ToolSpec
+from cru.values.messages import Message, Request, Span, ToolSpec
 
 if TYPE_CHECKING:
     from _hashlib import HASH
@@ -39,6 +39,10 @@ class LineSink(Protocol):
         ...
 
 
+KeptSpan: TypeAlias = tuple[str, str, str]
+"""Name, origin and hash of a section."""
+
+
 class RequestLine(Struct, frozen=True, omit_defaults=True, tag_field="k", tag="request"):
     """The recipe of one request. n counts within the turn; upto is the newest log entry it contains; spans are
     (name, origin, hash); messages is filled only if a handler changed them for this one request; sha is SHA-256 of the body."""
@@ -49,7 +53,7 @@ class RequestLine(Struct, frozen=True, omit_defaults=True, tag_field="k", tag="r
     provider: str
     model: str
     upto: str
-    spans: tuple[tuple[str, str, str], ...]
+    spans: tuple[KeptSpan, ...]
     tools: str
     parameters: dict[str, Any]
     sha: str
@@ -101,6 +105,7 @@ class Recorder:
         self._known: set[str] = set()  # spans that are on disk, and newer than this turn
         self._hash = BodyHash()
         self._held: list[bytes] = []
+        self._system: tuple[tuple[Span, ...], tuple[KeptSpan, ...]] = ((), ())
         self._tools: tuple[tuple[ToolSpec, ...], str] = ((), "")
         self._states: list[tuple[str, float]] = []
         self._count = 0
@@ -128,7 +133,7 @@ class Recorder:
             n=self._count,
             turn=self._turn,
             model=request.model,
-            spans=tuple((s.name, s.origin, self._keep(s.text.encode())) for s in request.system),
+            spans=self._keep_system(request.system),
             tools=self._keep_tools(request.tools),
             parameters=request.parameters,
             sha=self._hash.hexdigest(body.parts),
@@ -163,6 +168,13 @@ class Recorder:
 
     def _hold(self, line: Any) -> None:
         self._held.append(msgspec.json.encode(line) + b"\n")
+
+    def _keep_system(self, system: tuple[Span, ...]) -> tuple[KeptSpan, ...]:
+        """Within a leg the system prompt is the same object, and is not read again."""
+        if system is not self._system[0] or any(key not in self._known for _, _, key in self._system[1]):
+            kept = tuple((span.name, span.origin, self._keep(span.text.encode())) for span in system)
+            self._system = (system, kept)
+        return self._system[1]
 
     def _keep_tools(self, tools: tuple[ToolSpec, ...]) -> str:
         if tools is not self._tools[0] or self._tools[1] not in self._known:
