@@ -191,8 +191,8 @@ def delta(**fields: Any) -> dict[str, Any]:
     return {"choices": [{"index": 0, "delta": fields}]}
 
 
-def finish(reason: str = "stop", **more: Any) -> dict[str, Any]:
-    return {"choices": [{"index": 0, "delta": {}, "finish_reason": reason}], **more}
+def finish(reason: str = "stop", **fields: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "delta": {}, "finish_reason": reason}], **fields}
 
 
 def hello() -> Step:

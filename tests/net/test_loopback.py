@@ -179,9 +179,9 @@ def test_headers_are_not_sent_on_to_another_host() -> None:
     asyncio.run(main())
 
 
-async def whole(step: Step, method: str, body: bytes = b"", *more: Step) -> tuple[WholeResponse, Wire]:
+async def whole(step: Step, method: str, body: bytes = b"", *following: Step) -> tuple[WholeResponse, Wire]:
     transport = Transport()
-    async with serve(step, *more) as wire:
+    async with serve(step, *following) as wire:
         try:
             return await transport.request(method, wire.url, {"content-type": "text/plain", "a": "b"}, body), wire
         finally:
