@@ -125,11 +125,13 @@ def test_a_writer_that_was_idle_writes_to_the_file_that_is_there_now(
 def test_a_lower_number_of_files_holds_for_those_that_are_there(tmp_path: Path) -> None:
     for number in range(1, 9):
         (tmp_path / f"j.{number}").write_bytes(line(number))
+    mine = tmp_path / "j.20251122"
+    mine.write_bytes(b"a copy that a person made\n")
     lines = LineFile(tmp_path / "j", RecordLimits(12, 3))
     lines.write(line(10))
     lines.write(line(11))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["j", "j.1", "j.2"]
-    assert numbers(tmp_path / "j") == [1, 10, 11]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["j", "j.1", "j.2", "j.20251122"]
+    assert mine.exists() and numbers(tmp_path / "j") == [1, 10, 11]
 
 
 def test_records_go_when_they_are_too_old(tmp_path: Path) -> None:

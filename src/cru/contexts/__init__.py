@@ -35,7 +35,7 @@ class ContextSettings(Struct, frozen=True):
         "lock_heartbeat_seconds": (1, 3600),
         "reflection_character_limit": (0, inf),
         "record_file_mb": (0.001, inf),
-        "record_files": (1, inf),
+        "record_files": (1, 999),
         "record_max_age_days": (0, inf),
     }
 

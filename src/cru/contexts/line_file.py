@@ -27,6 +27,8 @@ _HEAD = 4096  # bytes in which the oldest line says when it was written
 _TIME = b'"time":'
 _DIGITS = 10  # of Unix seconds
 DAY = 86400
+MOST_DIGITS = 3
+"""Of the number of a file that was put aside."""
 
 
 class RecordLimits(Struct, frozen=True):
@@ -156,10 +158,12 @@ def put_aside(path: Path, limits: RecordLimits) -> None:
 
 
 def list_numbers(path: Path) -> list[int]:
-    """Of the files that were put aside, in order."""
+    """Of the files that were put aside, in order. A longer number is somebody's own, such as a date."""
     start = f"{path.name}."
     names = (name.removeprefix(start) for name in os.listdir(path.parent) if name.startswith(start))
-    return sorted(int(number) for number in names if number.isdecimal() and not number.startswith("0"))
+    return sorted(
+        int(number) for number in names if number.isdecimal() and number[0] != "0" and len(number) <= MOST_DIGITS
+    )
 
 
 def numbered_path(path: Path, number: int) -> Path:
