@@ -294,3 +294,38 @@ def test_a_word_leaves_and_says_how_to_come_back(home: HomeDir, word: str) -> No
         terminal.line(word)
         assert terminal.wait() == 0
     assert "this conversation: cru -t -C work\n" in terminal.text and prompts(home, "work") == []
+
+
+def test_a_prompt_of_several_lines_comes_back_as_it_was_in_this_chat_and_the_next(home: HomeDir) -> None:
+    with server(lambda request: Reply("answered")) as model:
+        home.configure(url=model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.send("\x1b[200~one\n  two\x1b[201~\r")
+            terminal.expect("answered")
+            terminal.expect("> ")
+            terminal.key("up")
+            terminal.key("enter")
+            terminal.expect("answered")
+            assert terminal.eof() == 0
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.send("\x12tw")  # Ctrl-R searches
+            terminal.expect("two")
+            terminal.send("\r\r")  # the first Enter ends the search
+            terminal.expect("answered")
+            assert terminal.eof() == 0
+    assert prompts(home) == ["one\n  two"] * 3
+
+
+def test_ctrl_c_on_an_empty_line_ends_nothing_and_ctrl_d_within_a_line_deletes(home: HomeDir) -> None:
+    with server([Reply("answer")]) as model:
+        home.configure(url=model.url)
+        with pty(home=home) as terminal:
+            terminal.expect("> ")
+            terminal.key("c-c")
+            terminal.key("c-c")
+            terminal.send("oone\x01\x04\r")  # Ctrl-A to the beginning, Ctrl-D there
+            terminal.expect("answer")
+            assert terminal.eof() == 0
+    assert prompts(home) == ["one"]

@@ -6,6 +6,7 @@ import io
 import random
 import re
 import sys
+import tracemalloc
 from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -156,3 +157,16 @@ def test_the_work_grows_as_the_text_does(kind: str) -> None:
     make = DOCUMENTS[kind]
     small, large = work_of(make(100)), work_of(make(400))
     assert large <= 5 * small, f"{small} for 100 lines, {large} for 400"
+
+
+def test_text_that_waits_takes_hardly_more_room_than_itself() -> None:
+    stream = MarkdownStream(lambda: None)
+    size = 1 << 18
+    tracemalloc.start()
+    try:
+        for number in range(size // 8):
+            stream.feed(f"{number:07}{'' if number % 5 else chr(10)}")
+        kept = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert stream.waiting and size // 2 < kept < 1.5 * size, f"{kept} bytes for {size} of text"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from io import StringIO
 from typing import TYPE_CHECKING
 
 from cru.faces.cli.console import printable
@@ -17,6 +16,8 @@ FENCE = re.compile(r"(?:\s|[-*+]\s|>|\d+[.)]\s)*(`{3,}(?=[^`]*$)|~{3,})")
 HTML = re.compile(r" {0,3}<(?:(!--)|(\?)|(!\[CDATA\[)|(?:pre|script|style|textarea)(?:[\s>]|$))", re.IGNORECASE)
 HTML_ENDS = ("-->", r"\?>", r"\]\]>", r"</(?:pre|script|style|textarea)>")
 
+ENCODING = ("utf-8", "surrogatepass")
+
 
 class MarkdownStream:
     """Collects text until a block is whole (a blank line outside a fence), then prints it rendered. rich loads at the first.
@@ -28,7 +29,8 @@ class MarkdownStream:
         self._begin_block()
 
     def _begin_block(self) -> None:
-        self._block, self._line, self._boundary = StringIO(), StringIO(), _BlockBoundary()
+        # As bytes: many small strings would take several times the room of their text.
+        self._block, self._line, self._boundary = bytearray(), bytearray(), _BlockBoundary()
         self._line_has_text = False
 
     @property
@@ -40,28 +42,30 @@ class MarkdownStream:
         """Add to the text. Each line is looked at once, when it is whole."""
         *ends, rest = text.split("\n")
         for end in ends:
-            self._line.write(end)
-            self._end_line(self._line.getvalue())
-        self._line.write(rest)
+            self._line += end.encode(*ENCODING)
+            self._end_line()
+        self._line += rest.encode(*ENCODING)
         self._line_has_text = self._line_has_text or bool(rest.strip())
 
-    def _end_line(self, line: str) -> None:
-        self._block.write(f"{line}\n")
-        self._line, self._line_has_text = StringIO(), False
+    def _end_line(self) -> None:
+        line = self._line.decode(*ENCODING)
+        self._block += self._line
+        self._block += b"\n"
+        self._line, self._line_has_text = bytearray(), False
         if self._boundary.is_at(line):
             self._print_block()
 
     def flush(self) -> None:
         """Print what is left."""
-        self._block.write(self._line.getvalue())
+        self._block += self._line
         self._print_block()
 
     def _print_block(self) -> None:
-        """Nothing of the block is kept while it is rendered."""
-        has_text, block = self.waiting, self._block.getvalue()
+        """While it is rendered, the block is kept once."""
+        has_text, block = self.waiting, printable(self._block.decode(*ENCODING)).strip("\n")
         self._begin_block()
         if has_text:
-            self._print(printable(block).strip("\n"))
+            self._print(block)
 
     def _print(self, block: str) -> None:
         from cru.faces.cli.terminal.markdown import LineConsole, print_markdown
