@@ -42,27 +42,36 @@ def walk(
         if stop():
             raise WalkStopped
         path, names, ignores, selection = stack.pop()
-        entries = _entries(path)
-        if any(entry.name == ".gitignore" for entry in entries):
-            ignores = ignores.within(os.path.join(path, ".gitignore"), len(names))
-        below = []
-        for entry in entries:
-            name = entry.name
-            if entry.is_dir(follow_symlinks=False):
-                inner = selection.below(name)
-                if not inner.is_empty and name != ".git" and not ignores.is_ignored((*names, name), folder=True):
-                    below.append((entry.path, (*names, name), ignores, inner))
-            elif selection.holds(name) and name != ".git" and not ignores.is_ignored((*names, name), folder=False):
+        files, folders, rules = _list_folder(path, selection)
+        ignores = ignores.within(rules, len(names)) if rules else ignores
+        for entry in files:
+            if not ignores.is_ignored((*names, entry.name), folder=False):
                 yield entry
-        stack.extend(reversed(below))
+        for entry in reversed(folders):
+            inner_names, inner = (*names, entry.name), selection.below(entry.name)
+            if not inner.is_empty and not ignores.is_ignored(inner_names, folder=True):
+                stack.append((entry.path, inner_names, ignores, inner))
 
 
-def _entries(path: str) -> list[os.DirEntry[str]]:
+def _list_folder(path: str, selection: FileSelection) -> tuple[list[os.DirEntry[str]], list[os.DirEntry[str]], str]:
+    """The files of the selection and the folders in it, by name, and where its .gitignore is, "" for none."""
+    files, folders, rules = [], [], ""
     try:
         with os.scandir(path) as listing:
-            return sorted(listing, key=attrgetter("name"))
+            for entry in listing:
+                if entry.name == ".git":
+                    continue
+                if entry.is_dir(follow_symlinks=False):
+                    folders.append(entry)
+                    continue
+                if entry.name == ".gitignore":
+                    rules = entry.path
+                if selection.holds(entry.name):
+                    files.append(entry)
     except OSError:
-        return []
+        return [], [], ""
+    by_name = attrgetter("name")
+    return sorted(files, key=by_name), sorted(folders, key=by_name), rules
 
 
 class IgnoreRule(Struct, frozen=True):
