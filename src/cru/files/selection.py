@@ -32,7 +32,7 @@ class FileSelection(Protocol):
         """What of it lies in the folder of that name."""
         ...
 
-    def holds(self, file: str) -> bool:
+    def holds(self, file: str, /) -> bool:
         """Whether the file of that name, directly in the folder, belongs to it."""
         ...
 
@@ -121,6 +121,8 @@ class PatternSelection:
         self._file_tests = tuple(file_tests)
         self.is_whole = patterns.with_descendants and not ends.isdisjoint(positions)
         self.is_empty = not self.is_whole and positions <= ends
+        is_plain = not (self.is_whole or self._file_tests or self._fold)
+        self.holds: Callable[[str], bool] = self._file_names.__contains__ if is_plain else self._holds
 
     def below(self, folder: str) -> PatternSelection:
         if self.is_whole:
@@ -132,7 +134,7 @@ class PatternSelection:
                 positions += following
         return self._set.at(frozenset(positions))
 
-    def holds(self, file: str) -> bool:
+    def _holds(self, file: str) -> bool:
         if self._fold:
             file = self._fold(file)
         if self.is_whole or file in self._file_names:

@@ -56,17 +56,19 @@ def walk(
 def _list_folder(path: str, selection: FileSelection) -> tuple[list[os.DirEntry[str]], list[os.DirEntry[str]], str]:
     """The files of the selection and the folders in it, by name, and where its .gitignore is, "" for none."""
     files, folders, rules = [], [], ""
+    holds = selection.holds  # every entry passes here
     try:
         with os.scandir(path) as listing:
             for entry in listing:
-                if entry.name == ".git":
+                name = entry.name
+                if name == ".git":
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     folders.append(entry)
                     continue
-                if entry.name == ".gitignore":
+                if name == ".gitignore":
                     rules = entry.path
-                if selection.holds(entry.name):
+                if holds(name):
                     files.append(entry)
     except OSError:
         return [], [], ""
