@@ -84,7 +84,7 @@ async def call_tool(
     return _failure(tool.name, ended) if ended.exit_status else ToolResult(ended.output)
 
 
-async def call_hook(executable: Executable, hook: str, payload: Mapping[str, Any], where: ProgramContext) -> str:
+async def call_hook(executable: Executable, hook: str, payload: Mapping[str, object], where: ProgramContext) -> str:
     """Run it for a hook. What it printed, without blanks around it. Raises HookFailed."""
     data = msgspec.json.encode(payload, enc_hook=str)
     extra = {"CHIBI_HOOK": hook}

@@ -7,7 +7,6 @@ import os
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 from cru.engine.parts import Parts, TerminalLender
 from cru.events.payloads import InteractionCompleted, InteractionRequested
@@ -39,7 +38,7 @@ class Executables:
         self._failed: dict[Path, PluginFailed] | None = None
         self._too_slow: set[Path] = set()
 
-    def plugin(self, discovered: DiscoveredPlugin, config: Mapping[str, Any]) -> Plugin:
+    def plugin(self, discovered: DiscoveredPlugin, config: Mapping[str, object]) -> Plugin:
         return Plugin(discovered.name, discovered.folder, "executable", config)
 
     async def load(self, discovered: DiscoveredPlugin, host: Host) -> None:
@@ -69,7 +68,7 @@ class Executables:
             (lambda group: _lend_terminal(parts, name, face, group)) if isinstance(face, TerminalLender) else None,
         )  # fmt: skip
 
-    async def _executable(self, discovered: DiscoveredPlugin, config: Mapping[str, Any]) -> Executable:
+    async def _executable(self, discovered: DiscoveredPlugin, config: Mapping[str, object]) -> Executable:
         """Raises PluginFailed."""
         path = _program(discovered)
         try:

@@ -205,7 +205,7 @@ def _tool(member: Any, place: str, problems: list[str]) -> ToolSchema:
     )  # fmt: skip
 
 
-def _near_misses(member: Mapping[str, Any], reply: _SchemaReply, place: str) -> Iterator[str]:
+def _near_misses(member: Mapping[str, object], reply: _SchemaReply, place: str) -> Iterator[str]:
     """Hooks that there are not, and fields that are nearly one of ours; others may be anybody's."""
     from cru.config.closest import closest, did_you_mean
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 import msgspec
 from msgspec.structs import replace
@@ -30,7 +29,7 @@ class ExecutableTool:
         self._schema = schema
         self._where = where
 
-    def check(self, arguments: str | Mapping[str, Any]) -> dict[str, Any]:
+    def check(self, arguments: str | Mapping[str, object]) -> dict[str, object]:
         """Raises ArgumentError."""
         try:
             decoded = msgspec.json.decode(arguments or "{}") if isinstance(arguments, str) else dict(arguments)
@@ -40,21 +39,21 @@ class ExecutableTool:
             raise ArgumentError("the arguments must be an object")
         return decoded
 
-    def subject(self, args: Mapping[str, Any]) -> str:
+    def subject(self, args: Mapping[str, object]) -> str:
         """What the plugin says that a call is about (`summary_params`)."""
         return " ".join(str(args[name]) for name in self._schema.summary_params if name in args)
 
-    def preview(self, args: Mapping[str, Any]) -> str:
+    def preview(self, args: Mapping[str, object]) -> str:
         """The whole call: what `summary_params` names first, then what the schema knows."""
         from cru.tools.preview import show_arguments
 
         known = self.spec.parameters.get("properties")
         return show_arguments(args, (*self._schema.summary_params, *(known if isinstance(known, Mapping) else ())))
 
-    def paths(self, args: Mapping[str, Any]) -> Iterable[tuple[Access, str]]:
+    def paths(self, args: Mapping[str, object]) -> Iterable[tuple[Access, str]]:
         return ()
 
-    async def run(self, args: dict[str, Any], running: ToolContext) -> ToolResult:
+    async def run(self, args: dict[str, object], running: ToolContext) -> ToolResult:
         """Raises ToolTimeout."""
         if self._schema.flow_control:
             return ToolResult(_flow_text(self._schema, args), ends_turn=self._schema.ends_turn)
@@ -62,7 +61,7 @@ class ExecutableTool:
         return await call_tool(self._executable, self._schema, args, where, running.emit)
 
 
-def _flow_text(schema: ToolSchema, args: Mapping[str, Any]) -> str:
+def _flow_text(schema: ToolSchema, args: Mapping[str, object]) -> str:
     """What a call that steers says: its `message`, else what its summary would show, else its first text."""
     texts = (args.get(name) for name in ("message", *schema.summary_params, *args))
     return next((text for text in texts if isinstance(text, str)), "")

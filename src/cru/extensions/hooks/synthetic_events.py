@@ -15,7 +15,7 @@ from cru.extensions.hooks.errors import HookError
 
 _EMPTY: dict[Any, Any] = {str: "", int: 0, float: 0.0, bool: False, dict: dict, tuple: tuple, list: list}
 # What an event looks like when nobody says otherwise, beside empty texts and tables.
-USUAL: dict[str, dict[str, Any]] = {
+USUAL: dict[str, dict[str, object]] = {
     "turn:complete": {"cause": "done", "rounds": 1},
     "tool:failed": {"which": "failed", "error": "it failed"},
     "session:ended": {"reason": "exit"},
@@ -31,7 +31,7 @@ class BadPayload(HookError):
     pass
 
 
-def make_payload(name: str, fields: dict[str, Any]) -> msgspec.Struct:
+def make_payload(name: str, fields: dict[str, object]) -> msgspec.Struct:
     """The payload of an event of ours, with these fields. Raises BadPayload."""
     payload = BY_NAME[name].payload
     types = get_type_hints(payload)
@@ -58,7 +58,7 @@ def _kind(tool: str) -> str:
     return TABLE[tool].kind if tool in TABLE else "tool"
 
 
-def _empty(type_: Any) -> Any:
+def _empty(type_: object) -> object:
     value = _EMPTY.get(get_origin(type_) or type_)
     if value is None and get_args(type_):
         return None
@@ -71,6 +71,6 @@ def make_event(name: str, payload: msgspec.Struct) -> Event:
     return Event(BY_NAME[name], stamp, payload)
 
 
-def make_call(tool: str, args: dict[str, Any] | None = None) -> Event:
+def make_call(tool: str, args: dict[str, object] | None = None) -> Event:
     """The model calls a tool, named in our words."""
     return make_event("tool:before_call", ToolBeforeCall(tool, args or {}, CALL_ID))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -92,7 +91,7 @@ def system_prompt(event: Event, facts: LegFacts) -> dict[str, object]:
 # tools ----------------------------------------------------------------------------------------------------------------------------
 
 
-def _call(name: str, args: dict[str, Any]) -> dict[str, object]:
+def _call(name: str, args: dict[str, object]) -> dict[str, object]:
     return {"tool_name": name, "arguments": {} if RAW in args else args}
 
 
@@ -190,7 +189,7 @@ def tool_batch(event: Event[ToolBatchCompleted], facts: LegFacts) -> dict[str, o
     return {"context_name": facts.parts.store.name, **more, **fuel_fields(facts, event.payload.fuel)}
 
 
-def _arguments(call: ToolCall) -> Any:
+def _arguments(call: ToolCall) -> object:
     try:
         return msgspec.json.decode(call.arguments)
     except (msgspec.DecodeError, RecursionError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -70,7 +69,7 @@ class Transcript:
     def _lines(self, entries: Iterable[Entry]) -> bytes:
         return b"".join(common.to_json_line(line) for entry in entries for line in self._said(entry))
 
-    def _said(self, entry: Entry) -> Iterator[dict[str, Any]]:
+    def _said(self, entry: Entry) -> Iterator[dict[str, object]]:
         """The lines of one entry: one or none."""
         if entry.entry_type == RESOLVED:
             prompt = self._prompts.pop(str(entry.metadata.get("ref")), None)
@@ -93,7 +92,7 @@ class Transcript:
         elif entry.entry_type == ANCHOR and entry.content:
             yield self._user(entry, entry.content, isCompactSummary=True)
 
-    def _call(self, entry: Entry) -> dict[str, Any]:
+    def _call(self, entry: Entry) -> dict[str, object]:
         value, _ = common.parse_json(entry.content or "{}")
         tool_input = TOOLS.to_foreign(entry.to, value if isinstance(value, dict) else {}, self._root)
         return {
@@ -103,16 +102,16 @@ class Transcript:
             "input": tool_input,
         }
 
-    def _user(self, entry: Entry, content: str | list[dict[str, Any]], **more: Any) -> dict[str, Any]:
+    def _user(self, entry: Entry, content: str | list[dict[str, object]], **more: object) -> dict[str, object]:
         return self._whole(entry, "user", {"role": "user", "content": content}, **more)
 
-    def _assistant(self, entry: Entry, block: dict[str, Any]) -> dict[str, Any]:
-        known: dict[str, Any] = {"id": entry.metadata.get("reply", entry.id), "type": "message", "role": "assistant"}
+    def _assistant(self, entry: Entry, block: dict[str, object]) -> dict[str, object]:
+        known: dict[str, object] = {"id": entry.metadata.get("reply", entry.id), "type": "message", "role": "assistant"}
         if entry.metadata.get("model"):
             known["model"] = entry.metadata["model"]
         return self._whole(entry, "assistant", {**known, "content": [block]})
 
-    def _whole(self, entry: Entry, kind: str, message: dict[str, Any], **more: Any) -> dict[str, Any]:
+    def _whole(self, entry: Entry, kind: str, message: dict[str, object], **more: object) -> dict[str, object]:
         before, self._line = self._line, entry.id
         at = datetime.fromtimestamp(entry.timestamp, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
         return {

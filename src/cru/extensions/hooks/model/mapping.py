@@ -24,7 +24,7 @@ from cru.extensions.hooks.model.result import HookResult, HookRun
 PATH_ARGUMENTS = ("file_path", "path")
 
 
-def _same(value: Any) -> Any:
+def _same(value: object) -> object:
     return value
 
 
@@ -79,10 +79,10 @@ class ToolMapping(Struct, frozen=True, kw_only=True):
         """Our tool for a name of theirs; the name itself if it is nobody's."""
         return next((tool for tool, names in self.tools.items() if name in names), name)
 
-    def to_foreign(self, tool: str, args: Mapping[str, Any], cwd: Path) -> dict[str, Any]:
+    def to_foreign(self, tool: str, args: Mapping[str, object], cwd: Path) -> dict[str, object]:
         """Our arguments in their words; relative paths against `cwd` where scripts expect absolute ones."""
         mappings = self.arguments.get(tool, {})
-        out: dict[str, Any] = {}
+        out: dict[str, object] = {}
         for name, value in args.items():
             if self.absolute_paths and name in PATH_ARGUMENTS and isinstance(value, str) and value:
                 value = str(cwd / Path(value).expanduser())
@@ -90,11 +90,11 @@ class ToolMapping(Struct, frozen=True, kw_only=True):
             out[mapping.name if mapping else name] = mapping.to_foreign(value) if mapping else value
         return out
 
-    def to_own(self, tool: str, args: Mapping[str, Any]) -> dict[str, Any]:
+    def to_own(self, tool: str, args: Mapping[str, object]) -> dict[str, object]:
         """What a script gave back, in our words; arguments that only the dialect's own tool has are left out."""
         mappings = {mapping.name: (name, mapping) for name, mapping in self.arguments.get(tool, {}).items()}
         dropped = self.dropped.get(tool, ())
-        out: dict[str, Any] = {}
+        out: dict[str, object] = {}
         for name, value in args.items():
             if name in mappings:
                 own, mapping = mappings[name]

@@ -62,7 +62,7 @@ def read_handlers(reading: Reading, shape: ConfigShape) -> Iterator[NestedHandle
             yield from _group(reading, shape, event, ("hooks", event, index), group)
 
 
-def _group(reading: Reading, shape: ConfigShape, event: str, at: Path, group: Any) -> Iterator[NestedHandler]:
+def _group(reading: Reading, shape: ConfigShape, event: str, at: Path, group: object) -> Iterator[NestedHandler]:
     if not isinstance(group, dict) or not isinstance(group.get("hooks"), list):
         flat = isinstance(group, dict) and "command" in group
         hint = 'write {"matcher": "…", "hooks": [ … ]} around it' if flat else ""
@@ -92,7 +92,7 @@ def has_no_subject(reading: Reading, handler: NestedHandler, matcher: object, ma
     return True
 
 
-def report_unknown_keys(reading: Reading, table: dict[str, Any], known: Collection[str], at: Path) -> None:
+def report_unknown_keys(reading: Reading, table: dict[str, object], known: Collection[str], at: Path) -> None:
     """A problem for each key that nobody knows."""
     for key in table:
         if key not in known:

@@ -36,13 +36,13 @@ class Reading:
         self.problems: list[HookFileProblem] = []
         self._taken: dict[str, int] = {}
         self._lines: dict[Path, int] = {}
-        self.value: dict[str, Any] = self._decoded(source.text.removeprefix("\ufeff"), comments)
+        self.value: dict[str, object] = self._decoded(source.text.removeprefix("\ufeff"), comments)
         for key in filter(is_misspelt, self.value):
             self.wrong(
                 f"`{key}` is not known here", "did you mean `hooks`?", line=self.line(key), kind=ProblemKind.PART
             )
 
-    def _decoded(self, text: str, comments: bool) -> dict[str, Any]:
+    def _decoded(self, text: str, comments: bool) -> dict[str, object]:
         plain = without_comments(text) if comments else text
         if not plain.strip():
             return {}
@@ -74,10 +74,10 @@ class Reading:
 
     def typed(
         self,
-        table: Mapping[str, Any],
+        table: Mapping[str, object],
         key: str,
         expected: type,
-        otherwise: Any,
+        otherwise: object,
         *path: str | int,
         kind: ProblemKind = ProblemKind.ODDITY,
     ) -> Any:
@@ -95,12 +95,12 @@ class Reading:
         return f"{self.source.dialect}-{digest}"
 
 
-def canonical_definition(value: Any) -> str:
+def canonical_definition(value: object) -> str:
     """An entry as it was written, in a form that does not depend on spaces and order."""
     return msgspec.json.encode(value, order="sorted", enc_hook=repr).decode()
 
 
-def typed_value(table: Mapping[str, Any], key: str, kind: type, otherwise: Any) -> Any:
+def typed_value(table: Mapping[str, object], key: str, kind: type, otherwise: object) -> Any:
     """The value of a key if it has the type, else `otherwise`. A whole float counts as a whole number."""
     value = table.get(key)
     if kind is int and isinstance(value, float) and value.is_integer():
@@ -108,7 +108,7 @@ def typed_value(table: Mapping[str, Any], key: str, kind: type, otherwise: Any) 
     return value if type(value) is kind else otherwise
 
 
-def describe_mistyped(table: Mapping[str, Any], kinds: Mapping[str, type]) -> str:
+def describe_mistyped(table: Mapping[str, object], kinds: Mapping[str, type]) -> str:
     """What is wrong with the first key whose value has not its type; "" if all have."""
     for key, kind in kinds.items():
         if table.get(key) is not None and typed_value(table, key, kind, None) is None:
@@ -116,7 +116,7 @@ def describe_mistyped(table: Mapping[str, Any], kinds: Mapping[str, type]) -> st
     return ""
 
 
-def parse_seconds(value: Any) -> float | None:
+def parse_seconds(value: object) -> float | None:
     """A time limit as it is written: seconds, or whatever the dialect counts in; None if it is no number above nothing. One beyond all
     use is cut."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < inf:

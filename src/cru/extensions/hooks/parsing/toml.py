@@ -13,7 +13,7 @@ from cru.extensions.hooks.parsing.reading import Reading
 class TomlReading(Reading):
     """A TOML file while it is read; see Reading."""
 
-    def _decoded(self, text: str, comments: bool) -> dict[str, Any]:
+    def _decoded(self, text: str, comments: bool) -> dict[str, object]:
         import tomllib
 
         try:
@@ -32,7 +32,7 @@ def open_reading(source: HookSource, *, comments: bool = False) -> Reading:
     return TomlReading(source) if source.path.suffix == ".toml" else Reading(source, comments=comments)
 
 
-def _lines(text: str, value: dict[str, Any]) -> dict[Path, int]:
+def _lines(text: str, value: dict[str, object]) -> dict[Path, int]:
     """The line of every key and every table; a table of a list is counted by its `[[header]]`."""
     rows = text.split("\n")
     lines: dict[Path, int] = {}
@@ -53,5 +53,5 @@ def _lines(text: str, value: dict[str, Any]) -> dict[Path, int]:
     return lines
 
 
-def _is_tables(node: Any) -> bool:
+def _is_tables(node: object) -> bool:
     return isinstance(node, list) and bool(node) and all(isinstance(table, dict) for table in node)

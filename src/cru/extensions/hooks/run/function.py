@@ -130,7 +130,7 @@ class _FunctionHandler(PluginHandler):
         super().__init__(host, name, function, entry.priority, entry.label)
         self._extras = extras
 
-    def _read_answer(self, event: Event, result: object, sent: Mapping[str, Any]) -> Answer:
+    def _read_answer(self, event: Event, result: object, sent: Mapping[str, object]) -> Answer:
         if isinstance(result, Answer):
             return result
         if not isinstance(result, Mapping):
@@ -144,7 +144,7 @@ class _FunctionHandler(PluginHandler):
 
 
 def _split_returned(
-    name: str, row: EventRow, raw: Mapping[Any, Any], sent: Mapping[str, Any]
+    name: str, row: EventRow, raw: Mapping[Any, Any], sent: Mapping[str, object]
 ) -> tuple[Mapping[Any, Any], HookResult]:
     """(what is in the words of plugins, what the others say). A key that means nothing is a failure, and the rest counts."""
     fields = writable_keys(name, row)

@@ -83,7 +83,7 @@ def _entry(reading: Reading, handler: NestedHandler, env: Mapping[str, str]) -> 
     )  # fmt: skip
 
 
-def _arguments(words: Any) -> tuple[str, ...] | None:
+def _arguments(words: object) -> tuple[str, ...] | None:
     return tuple(map(str, words)) if isinstance(words, list) else None
 
 
@@ -102,7 +102,7 @@ def _broken(kind: str, table: dict[str, Any]) -> str:
     return ""
 
 
-def _bad_matcher(event: str, matcher: Any) -> str:
+def _bad_matcher(event: str, matcher: object) -> str:
     return matching.check_matcher(event, matcher) if isinstance(matcher, str) else "`matcher` must be a text"
 
 

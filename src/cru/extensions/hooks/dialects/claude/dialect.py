@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from cru.events.answers import Answer
 from cru.events.registry import HandlerFunction
@@ -42,7 +41,7 @@ def _condition_holds(entry: HookEntry, event: Event, facts: SessionFacts) -> boo
 
 def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
     stamp = event.stamp
-    known: dict[str, Any] = {
+    known: dict[str, object] = {
         "session_id": stamp.session_id, "transcript_path": str(facts.transcript()), "cwd": str(facts.cwd),
         "permission_mode": common.MODES.get(facts.mode(), "default"), "hook_event_name": mapping.name,
         "is_sub_agent": stamp.is_sub_agent, "depth": stamp.depth,

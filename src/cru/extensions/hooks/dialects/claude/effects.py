@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import UNSET, Struct, field
 
@@ -141,7 +141,7 @@ def _on_question(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, fac
         draft.result = "allow"
 
 
-def _differs(changed: dict[str, Any] | None, event: Event, facts: SessionFacts) -> bool:
+def _differs(changed: dict[str, object] | None, event: Event, facts: SessionFacts) -> bool:
     """Whether other arguments are wanted than those that are asked about."""
     if changed is None:
         return False

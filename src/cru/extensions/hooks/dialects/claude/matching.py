@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from msgspec import Struct
 
@@ -95,7 +94,7 @@ def check_condition(event: str, text: str) -> str:
     return "" if parse_condition(text) else f"`if`: {text!r} is no permission rule such as `Bash(git *)`"
 
 
-def condition_holds(text: str, tool: str, args: Mapping[str, Any], root: str, home: str) -> bool:
+def condition_holds(text: str, tool: str, args: Mapping[str, object], root: str, home: str) -> bool:
     """Whether a call is what an `if` wants. What a command does not tell for certain counts as wanted."""
     rule = parse_condition(text)
     if rule is None or not _is_of(rule.tool, tool):

@@ -33,7 +33,7 @@ class ClaudePermissionDecision(Struct, frozen=True, rename="camel"):
 
     behavior: Behavior
     updated_input: dict[str, Any] | None = None
-    updated_permissions: list[Any] | None = None
+    updated_permissions: list[object] | None = None
     message: str | None = None
     interrupt: bool = False
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from typing import Any
 
 from cru.extensions.hooks.model.entry import HookEntry, HookSource, Kind, ProblemKind
 from cru.extensions.hooks.model.mapping import Events, ParsedFile
@@ -48,7 +47,7 @@ def read_entries(source: HookSource, events: Events) -> ParsedFile:
     return ParsedFile(entries, reading.problems)
 
 
-def _switched_off(value: Mapping[str, Any]) -> bool:
+def _switched_off(value: Mapping[str, object]) -> bool:
     features = value.get("features")
     return isinstance(features, dict) and (features.get("hooks") is False or features.get("codex_hooks") is False)
 
@@ -94,7 +93,7 @@ def _timeout(reading: Reading, handler: NestedHandler) -> float:
     return float(min(max(TIMEOUT if seconds is None else seconds, LEAST), MOST_SECONDS))
 
 
-def _notify(reading: Reading, argv: Any) -> list[HookEntry]:
+def _notify(reading: Reading, argv: object) -> list[HookEntry]:
     """`notify`: started with the JSON as its last argument and never waited for, so it is handed to the shell as a job of its own."""
     line = reading.line(NOTIFY)
     if (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -94,10 +93,10 @@ def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: S
     return {**env, **entry.env}
 
 
-def fields(event: Event, name: str, facts: SessionFacts) -> dict[str, Any]:
+def fields(event: Event, name: str, facts: SessionFacts) -> dict[str, object]:
     """What every hook of ours reads: where it is, whose event it is, and the payload's fields flat beside that."""
     stamp = event.stamp
-    known: dict[str, Any] = {
+    known: dict[str, object] = {
         "event": event.name, "hook_event_name": name, "session_id": stamp.session_id, "run_id": stamp.run_id,
         "context": facts.context, "context_dir": str(facts.folder), "cwd": str(facts.cwd), "project_root": str(facts.root),
         "mode": facts.mode(), "is_sub_agent": stamp.is_sub_agent, "agent_id": stamp.agent_id,

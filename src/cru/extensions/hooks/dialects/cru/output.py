@@ -79,7 +79,7 @@ def read_output(run: HookRun, row: EventRow, label: str) -> HookResult:
     return read_object(value, row)
 
 
-def read_object(value: Mapping[str, Any], row: EventRow) -> HookResult:
+def read_object(value: Mapping[str, object], row: EventRow) -> HookResult:
     """What an object of ours says at the event, with what is nested in it. An unknown key makes it a failure, the rest counts."""
     inner = value.get(NESTED)
     strays = describe_unknown_keys(value, (*KEYS, *ENVELOPE))
@@ -108,7 +108,7 @@ class _BadOutput(Exception):
     """A value that means nothing."""
 
 
-def _output(value: dict[str, Any]) -> CruOutput:
+def _output(value: dict[str, object]) -> CruOutput:
     """Null is as good as nothing, but for a result."""
     return msgspec.convert(
         {key: field for key, field in value.items() if field is not None or key == "result"}, CruOutput
@@ -151,7 +151,7 @@ def _changes(out: CruOutput, row: EventRow, warnings: list[str]) -> list[Change]
     return changes
 
 
-def _table(value: dict[str, Any] | str) -> dict[str, Any]:
+def _table(value: dict[str, object] | str) -> dict[str, object]:
     """An object, or a text that holds one."""
     if isinstance(value, str):
         value, _ = common.parse_json(value)

@@ -94,7 +94,7 @@ def _wrong(value: Any) -> tuple[str, str]:
     return (f'invalid matcher regex "{matcher}": {bad}', "") if bad else ("", "")
 
 
-def _remarks(value: dict[str, Any], event: str, matcher: str) -> list[tuple[str, str, str]]:
+def _remarks(value: dict[str, object], event: str, matcher: str) -> list[tuple[str, str, str]]:
     """(text, hint, key) of what a person will want to know of an entry that works."""
     remarks: list[tuple[str, str, str]] = []
     for key in value:

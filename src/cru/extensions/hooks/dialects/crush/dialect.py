@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -64,7 +63,7 @@ def _matcher_fits(entry: HookEntry, event: Event, subject: str) -> bool:
 def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
     """Crush's own fields in its order, then what we add."""
     stamp = event.stamp
-    known: dict[str, Any] = {"event": mapping.name, "session_id": stamp.session_id, "cwd": str(facts.cwd)}
+    known: dict[str, object] = {"event": mapping.name, "session_id": stamp.session_id, "cwd": str(facts.cwd)}
     more = {
         "hook_event_name": mapping.name, "is_sub_agent": stamp.is_sub_agent, "agent_id": stamp.agent_id,
         "depth": stamp.depth,
@@ -87,7 +86,7 @@ def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: S
     return env
 
 
-def _scalar(value: Any) -> str:
+def _scalar(value: object) -> str:
     """A value as Crush puts it into the environment: text as it is, null as nothing, tables and lists as JSON."""
     if value is None:
         return ""
@@ -100,7 +99,7 @@ def _unread(event: Event) -> str | None:
     return args["_raw"] if set(args) == {"_raw"} and not getattr(event.payload, "valid", True) else None
 
 
-def _tool_input(event: Event, facts: SessionFacts) -> Any:
+def _tool_input(event: Event, facts: SessionFacts) -> object:
     """The arguments; other JSON than an object as it is, an empty object for what is no JSON."""
     raw = _unread(event)
     if raw is None:
@@ -109,14 +108,14 @@ def _tool_input(event: Event, facts: SessionFacts) -> Any:
     return {} if wrong else value
 
 
-def _tool_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
+def _tool_fields(event: Event, facts: SessionFacts) -> dict[str, object]:
     return {
         "tool_name": TOOLS.foreign_name(common.tool_name(event)), "tool_input": _tool_input(event, facts),
         "tool_use_id": getattr(event.payload, "call_id", ""),
     }  # fmt: skip
 
 
-def _prompt_fields(event: Event[MessageReceived], facts: SessionFacts) -> dict[str, Any]:
+def _prompt_fields(event: Event[MessageReceived], facts: SessionFacts) -> dict[str, object]:
     payload = event.payload
     return {"prompt": payload.content, "attachments": [a.path for a in payload.attachments]}
 

@@ -60,7 +60,7 @@ def parse_output(stdout: str) -> CrushOutput:
     return output
 
 
-def _nested(inner: Any) -> CrushOutput:
+def _nested(inner: object) -> CrushOutput:
     """Claude's shape: only what stands inside counts."""
     if not isinstance(inner, dict):
         return CrushOutput(warnings=[f"`{NESTED}` is no object"] if inner is not None else [])
@@ -93,7 +93,7 @@ def _decide(word: str, output: CrushOutput, key: str) -> None:
         output.warnings.append(f'`{key}` "{word}" means nothing to Crush (only allow and deny do)')
 
 
-def _context(value: Any) -> str:
+def _context(value: object) -> str:
     """A text as it is; of a list the texts, one a line; anything else is nothing."""
     if isinstance(value, str):
         return value
@@ -102,7 +102,7 @@ def _context(value: Any) -> str:
     return "\n".join(item for item in value if item)
 
 
-def _files(value: Any, output: CrushOutput) -> None:
+def _files(value: object, output: CrushOutput) -> None:
     if value is None:
         return
     if not isinstance(value, list):
@@ -116,14 +116,14 @@ def _files(value: Any, output: CrushOutput) -> None:
             output.warnings.append(f"context_files: {item!r} is no path")
 
 
-def _prompt(value: Any, output: CrushOutput) -> None:
+def _prompt(value: object, output: CrushOutput) -> None:
     if isinstance(value, str):
         output.updated_prompt = value
     elif value is not None:
         output.warnings.append("updated_prompt is no text and is left out")
 
 
-def _patch(value: Any, output: CrushOutput, *, unwrap: bool) -> None:
+def _patch(value: object, output: CrushOutput, *, unwrap: bool) -> None:
     """An object, or (`unwrap`) a text that holds one; the merge refuses anything else."""
     if value is None:
         return

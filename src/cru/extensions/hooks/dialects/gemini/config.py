@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -97,7 +96,7 @@ def _called(entry: HookEntry) -> str:
     return entry.name or entry.equality_key.removeprefix(":")
 
 
-def _bad_env(table: Mapping[str, Any]) -> str:
+def _bad_env(table: Mapping[str, object]) -> str:
     return next(
         (f"`env`: {name} must be a text" for name in typed_value(table, "env", dict, {}) if name not in _env(table)), ""
     )
@@ -119,7 +118,7 @@ def _seconds(reading: Reading, handler: NestedHandler) -> float:
     return min(milliseconds if milliseconds > 0 else TIMEOUT, MOST_SECONDS) / 1000
 
 
-def _env(table: Mapping[str, Any]) -> dict[str, str]:
+def _env(table: Mapping[str, object]) -> dict[str, str]:
     return {name: value for name, value in typed_value(table, "env", dict, {}).items() if isinstance(value, str)}
 
 

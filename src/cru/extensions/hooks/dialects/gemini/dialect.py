@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 from cru.events.stamp import Event
 from cru.extensions.hooks.dialects import FOOTPRINTS
@@ -41,7 +40,7 @@ def _matcher_fits(entry: HookEntry, event: Event, subject: str) -> bool:
 def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
     stamp = event.stamp
     time = datetime.fromtimestamp(stamp.timestamp, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    known: dict[str, Any] = {
+    known: dict[str, object] = {
         "session_id": stamp.session_id, "transcript_path": str(facts.transcript()), "cwd": str(facts.cwd),
         "hook_event_name": mapping.name, "timestamp": time, "is_sub_agent": stamp.is_sub_agent, "agent_id": stamp.agent_id,
     }  # fmt: skip

@@ -48,13 +48,13 @@ def _trigger(event: Event) -> str:
     return str(common.payload_field(event, "trigger"))
 
 
-def _tool_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
+def _tool_fields(event: Event, facts: SessionFacts) -> dict[str, object]:
     tool = common.tool_name(event)
     args = TOOLS.to_foreign(tool, common.tool_arguments(event), facts.cwd)
     return {"tool_name": TOOLS.foreign_name(tool), "tool_input": args}
 
 
-def _called_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
+def _called_fields(event: Event, facts: SessionFacts) -> dict[str, object]:
     text, failed = (
         common.payload_field(event, "result") or common.payload_field(event, "error"),
         event.name == "tool:failed",
@@ -66,7 +66,7 @@ def _called_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     }
 
 
-def _asked_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
+def _asked_fields(event: Event, facts: SessionFacts) -> dict[str, object]:
     payload = event.payload
     kind = {"shell": "exec", "write": "edit", "fetch": "info"}.get(str(common.payload_field(event, "kind")), "info")
     tool = TOOLS.foreign_name(common.tool_name(event))
@@ -74,7 +74,7 @@ def _asked_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     return {"notification_type": "ToolPermission", "message": f"{tool} needs leave", "details": details}
 
 
-def _agent_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
+def _agent_fields(event: Event, facts: SessionFacts) -> dict[str, object]:
     active = facts.prompt_state(GeminiRetries).count > 0
     return {
         "prompt": facts.prompt,
@@ -83,14 +83,14 @@ def _agent_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     }
 
 
-def _request_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
+def _request_fields(event: Event, facts: SessionFacts) -> dict[str, object]:
     payload = event.payload
     if isinstance(payload, MessageBeforeSend):
         return {"llm_request": model.to_request(payload)}
     return {"llm_request": {"model": facts.model, "messages": [], "config": {}}}
 
 
-def _response_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
+def _response_fields(event: Event, facts: SessionFacts) -> dict[str, object]:
     text = common.payload_field(event, "content")
     usage = common.payload_field(event, "usage")
     parts = [{"content": {"role": "model", "parts": [text]}, "finishReason": "STOP", "index": 0}]
@@ -105,7 +105,7 @@ def _response_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     }
 
 
-def _select_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
+def _select_fields(event: Event, facts: SessionFacts) -> dict[str, object]:
     known = [TOOLS.foreign_name(name) for name in common.payload_field(event, "tools")]
     return {**_request_fields(event, facts), "available_tools": known}
 
@@ -237,7 +237,7 @@ def _once(name: str, event: str, fields: Any, meaning: Meaning, **more: Any) -> 
     return (EventMapping(name, event, fields=fields, answer=_means(meaning), **more),)
 
 
-_TOOL: dict[str, Any] = {"subject": common.tool_name}
+_TOOL: dict[str, object] = {"subject": common.tool_name}
 
 EVENTS: Events = {
     "SessionStart": _once(

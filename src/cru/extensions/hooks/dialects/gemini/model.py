@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -20,7 +19,7 @@ ROLES = {"user": "user", "assistant": "model"}
 NOT_YET = "is not available yet and has no effect"
 
 
-def to_request(payload: MessageBeforeSend) -> dict[str, Any]:
+def to_request(payload: MessageBeforeSend) -> dict[str, object]:
     """What a hook reads: texts of people and model; calls and their results are left out, as Gemini leaves them out."""
     known = {foreign: payload.parameters[ours] for foreign, ours in PARAMETERS.items() if ours in payload.parameters}
     return {
@@ -38,7 +37,7 @@ def to_text_message(message: Message) -> dict[str, str]:
     return {"role": ROLES[message.role], "content": message.content}
 
 
-def read_changes(payload: MessageBeforeSend, patch: Mapping[str, Any]) -> tuple[list[Change], list[str]]:
+def read_changes(payload: MessageBeforeSend, patch: Mapping[str, object]) -> tuple[list[Change], list[str]]:
     """The edits that a patch of the request means, and what of it has no effect here."""
     changes: list[Change] = []
     warnings = [f"llm_request.{key} {NOT_YET}" for key in patch if key not in ("model", "messages", "config")]
@@ -63,7 +62,7 @@ def read_changes(payload: MessageBeforeSend, patch: Mapping[str, Any]) -> tuple[
     return changes, warnings
 
 
-def text(response: Any) -> str | None:
+def text(response: object) -> str | None:
     """The text of an llm_response; None if it has none."""
     if not isinstance(response, Mapping):
         return None
@@ -76,7 +75,7 @@ def text(response: Any) -> str | None:
     return "".join(map(str, parts)) if isinstance(parts, list) else None
 
 
-def _messages(before: Sequence[Message], changed: Sequence[Any]) -> list[Message] | None:
+def _messages(before: Sequence[Message], changed: Sequence[object]) -> list[Message] | None:
     """The messages after a hook. As many as it was shown: texts change where they stand, calls and results stay. More at either
     end: they are added. Anything else replaces the conversation by these texts."""
     read = [_message(value) for value in changed]
@@ -99,7 +98,7 @@ def _messages(before: Sequence[Message], changed: Sequence[Any]) -> list[Message
     return texts
 
 
-def _message(value: Any) -> Message | None:
+def _message(value: object) -> Message | None:
     if not isinstance(value, Mapping):
         return None
     content = value.get("content")
