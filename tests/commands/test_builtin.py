@@ -13,7 +13,7 @@ from tests.engine.support import MadeTool, World
 from cru.commands.builtin import TABLE
 from cru.commands.errors import BadCommand, NoSuchModel, NotHere
 from cru.engine import UnknownCommand
-from cru.engine.commands import SHAPE, Command, CommandResult
+from cru.engine.commands import Command, CommandResult, split_command
 from cru.events.payloads import ConfigChanged, ModelSelected, SessionStarted
 from cru.events.stream import CommandSaid
 from cru.models.protocol import NoModel
@@ -38,7 +38,11 @@ def typed(world: World, *texts: str) -> list[str]:
 def test_every_row_has_its_code_and_says_what_it_does(row: Any) -> None:
     module, _, function = row.work.partition(".")
     assert callable(getattr(import_module(f"cru.commands.{module}"), function))
-    assert SHAPE.match(f"/{row.name}") and row.about and [r.name for r in TABLE] == sorted(r.name for r in TABLE)
+    assert (
+        split_command(f"/{row.name}") == (row.name, "")
+        and row.about
+        and [r.name for r in TABLE] == sorted(r.name for r in TABLE)
+    )
 
 
 @pytest.mark.parametrize("name", [row.name for row in TABLE if not row.hint])

@@ -12,7 +12,7 @@ from msgspec import Struct
 from cru.engine import UnknownCommand
 
 # A first word with one slash, in front. `/usr/bin is missing` and ` /leading space` are prompts.
-SHAPE = re.compile(r"/([A-Za-z][\w-]*)(?:\s+(.*))?\Z", re.DOTALL)
+_SHAPE = r"/([A-Za-z][\w-]*)(?:\s+(.*))?\Z"
 
 PROMPT_HINT = "\na space before the slash makes it a prompt"
 
@@ -65,7 +65,7 @@ class Commands:
         taken = self._all.get(command.name)
         if taken is not None:
             return f"/{command.name} of {command.owner} is left out: {taken.owner} has a command of that name"
-        if SHAPE.match(f"/{command.name}") is None or " " in command.name:
+        if split_command(f"/{command.name}") != (command.name, ""):
             return f"/{command.name} of {command.owner} is left out: a command's name is letters, digits, - and _"
         self._all[command.name] = command
         return ""
@@ -108,5 +108,5 @@ class Commands:
 
 def split_command(text: str) -> tuple[str, str] | None:
     """(name, the rest) of a text that is a command; None if it is a prompt."""
-    match = SHAPE.match(text.rstrip())
+    match = re.match(_SHAPE, text.rstrip(), re.DOTALL) if text.startswith("/") else None
     return None if match is None else (match[1], match[2] or "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
+from functools import cache
 
 import msgspec
 from msgspec import Struct
@@ -182,7 +183,16 @@ class _Chunk(Struct):
     error: ErrorObject | str | None = None
 
 
-_decode = msgspec.json.Decoder(_Chunk).decode
+@cache
+def _chunk_decoder() -> msgspec.json.Decoder[_Chunk]:
+    """Made for the first reply: it takes long for a start."""
+    return msgspec.json.Decoder(_Chunk)
+
+
+def _decode(data: bytes | str) -> _Chunk:
+    return _chunk_decoder().decode(data)
+
+
 _CALL_REASONS = ("stop", "function_call", "tool_calls")
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from cru.contexts.home import Home
 from cru.faces.cli.console import ExitStatus, say
@@ -17,8 +19,6 @@ from cru.models.providers import KEY_VARIABLES
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from msgspec import Struct
-
     from cru.events.payloads import Attachment
 
 # Operations that only say how this run works: a chat may follow them.
@@ -28,7 +28,7 @@ RUN_OPTION_FLAGS = ("-C", "-U")
 LOCAL_MODELS = (b"scripted:", b"local:", b"ollama:", b"lmstudio:")
 
 
-class FlagResults(NamedTuple):
+class FlagResults(Struct, frozen=True):
     """What the flags leave for the rest of the run.
 
     name: the context

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -34,7 +34,7 @@ EXIT_STATUSES = {
 }
 
 
-class PromptRequest(NamedTuple):
+class PromptRequest(Struct, frozen=True):
     """What a run is asked to do.
 
     text: the prompt
@@ -51,7 +51,7 @@ class PromptRequest(NamedTuple):
     literal: bool = False
 
 
-class RunningSession(NamedTuple):
+class RunningSession(Struct, frozen=True):
     """A session that is built, and the signals that end it."""
 
     built: SessionBundle
@@ -104,7 +104,8 @@ def one_shot(start: Start, parsed: Parsed, request: PromptRequest) -> int:
 
 async def _one_shot(start: Start, parsed: Parsed, request: PromptRequest) -> int:
     face = _face_for(parsed)
-    async with open_run(start, parsed, face) as (built, signals):
+    async with open_run(start, parsed, face) as run:
+        built, signals = run.built, run.signals
         built.face = lambda: _command_face(built)
         try:
             result = await _turn(built.session, parsed, request)
@@ -178,7 +179,8 @@ def with_session(
     async def run() -> int:
         face = _face_for(parsed)
         face.tells_failures = tells_failures
-        async with open_run(start, parsed, face) as (built, signals):
+        async with open_run(start, parsed, face) as running:
+            built, signals = running.built, running.signals
             task = asyncio.current_task() if cancels else None
             if task is not None:
                 signals.on_end(task.cancel)
