@@ -269,19 +269,18 @@ def check() -> None:
 # payloads for handlers -----------------------------------------------------------------------------------------------------------
 
 _FIXED = frozenset({str, int, float, bool, type(None)})
-# Fields that can be changed in place, by payload; filled as payloads are met.
-_OPEN: dict[type[Struct], tuple[str, ...]] = {}
+
+
+@functools.cache
+def _changeable_fields(kind: type[Struct]) -> tuple[str, ...]:
+    """Fields of a payload that can be changed in place."""
+    hints = kind.__annotations__
+    return tuple(f for f in kind.__struct_fields__ if str(hints[f]).startswith(("dict", "Any", "list")))
 
 
 def copy_payload(payload: Struct) -> Struct:
     """The payload with copies of whatever can be changed in place: only an answer changes an event, never a side effect."""
-    kind = type(payload)
-    fields = _OPEN.get(kind)
-    if fields is None:
-        hints = kind.__annotations__
-        fields = _OPEN[kind] = tuple(
-            f for f in kind.__struct_fields__ if str(hints[f]).startswith(("dict", "Any", "list"))
-        )
+    fields = _changeable_fields(type(payload))
     if not fields:
         return payload
     copies = {}
