@@ -50,7 +50,7 @@ ROWS = (
     Row("start-bare", "start → first request, http", "× the bare harness", 1.30, None, runners.starts),
     Row("chat", "start → prompt of the chat drawn, beyond the bare interpreter", "ms", 60, 30, runners.chat),
     Row("round-20", "a round with one tool call, 20 rounds", "× the bare harness", 1.0, None, runners.rounds_20),
-    Row("round-pi", "the same", "× pi", 0.25, None, runners.rounds_20),
+    Row("round-pi", "a round with one tool call, 20 rounds", "× pi", 0.25, None, runners.rounds_20),
     Row("round-200", "a round, 200 rounds", "× the bare harness", 0.9, None, runners.rounds_200),
     Row("memory", "resident memory after 200 rounds", "MB", 30, None, runners.rounds_200),
     Row("round-1000", "a round, 1,000 rounds", "× the bare harness", 0.8, None, runners.rounds_1000),
