@@ -59,15 +59,15 @@ def notify_once(message: object, level: int | str | None = None, opts: dict[str,
     Example: cru.notify_once("please update") --> true
     """
     here = host()
-    seen = here.session.family_state("notified", dict[str, str])
+    owners = here.session.family_state("notified", dict[str, str])
     text, name = tostring(message), here.plugin.name
-    if text in seen:
+    if text in owners:
         return False
-    seen[text] = name
+    owners[text] = name
 
     def take_back() -> None:
-        for known in [text for text, owner in seen.items() if owner == name]:
-            del seen[known]
+        for known in [text for text, owner in owners.items() if owner == name]:
+            del owners[known]
 
     here.own(take_back, "notified")
     notify(message, level, opts)

@@ -117,10 +117,10 @@ def _read_options(path: tuple[str, ...], spec: dict[str, object], above: dict[st
         yield Option(path, kind, fields)
     if kind != "group":
         return
-    below = {name: fields[name] for name in INHERITED if fields.get(name) is not None}
+    inheritable = {name: fields[name] for name in INHERITED if fields.get(name) is not None}
     for key, inner in table(where, "args", spec.get("args")).items():
         yield from _read_options(
-            (*path, text(where, "every key", key)), table(f"{where}.{key}", "the option", inner), below
+            (*path, text(where, "every key", key)), table(f"{where}.{key}", "the option", inner), inheritable
         )
 
 

@@ -22,8 +22,8 @@ class Question(Object):
 
     def choices(self, labels: list[str]) -> Question:
         """The same with these choices more."""
-        more = texts("question:choices", "labels", labels)
-        return Question(self._header, self._text, (*self._choices, *more), self._multi)
+        labels = texts("question:choices", "labels", labels)
+        return Question(self._header, self._text, (*self._choices, *labels), self._multi)
 
     def multi_select(self, multi: bool | None = True) -> Question:
         """The same where several choices may be taken, or not."""

@@ -75,7 +75,7 @@ class Workflows:
 
     def register(self) -> None:
         self._parts.tools.add(WorkflowTool(self.running))
-        heard: dict[str, tuple[HandlerFunction, dict[str, object]]] = {
+        handlers: dict[str, tuple[HandlerFunction, dict[str, object]]] = {
             "message:received": (self._received, {}),
             "leg:started": (self._started, {}),
             "message:before_send": (self._before_send, {"scope": "main"}),
@@ -88,7 +88,8 @@ class Workflows:
         }
         registry = self._parts.bus.registry
         self._ids = [
-            registry.on(event, call, owner="cru", where="cru.fsm", **more) for event, (call, more) in heard.items()
+            registry.on(event, call, owner="cru", where="cru.fsm", **options)
+            for event, (call, options) in handlers.items()
         ]
 
     def add(self, machine: WorkflowMachine) -> None:

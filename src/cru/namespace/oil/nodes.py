@@ -170,8 +170,8 @@ def input(opts: dict[str, object] | None = None) -> Node:
         "cursor": whole(where, "cursor", fields.get("cursor", 0), 0),
         "focused": fields.get("focused") is not False,
     }
-    more = fields.get("placeholder")
-    return Node("input", props if more is None else {**props, "placeholder": tostring(more)})
+    placeholder = fields.get("placeholder")
+    return Node("input", props if placeholder is None else {**props, "placeholder": tostring(placeholder)})
 
 
 def popup(items: list[object], selected: int | None = None, max_visible: int | None = None) -> Node:
