@@ -26,6 +26,7 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/python -m tests.kit.limits
+	$(BIN)/python -m tests.kit.docs --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
 

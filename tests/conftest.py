@@ -13,6 +13,9 @@ from tests.kit import home as new_home
 from tests.kit.closing import closes_what_was_opened as closes_what_was_opened
 from tests.kit.counts import Counts
 from tests.kit.forked import RealStarts
+from tests.kit.leaks import Leaks
+from tests.kit.leaks import belongings as belongings
+from tests.kit.leaks import leaves_nothing as leaves_nothing
 
 FOREIGN = ("CRU_", "CHIBI_", "CRUSH_", "CLAUDE_", "CODEX_", "GEMINI_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "XDG_")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -25,6 +28,7 @@ def pytest_configure(config: pytest.Config) -> None:
             signal.signal(number, handler)
     config.pluginmanager.register(Counts(), "cru-counts")
     config.pluginmanager.register(RealStarts(), "cru-real-starts")
+    config.pluginmanager.register(Leaks(), "cru-leaks")
 
 
 @pytest.fixture(scope="session", autouse=True)

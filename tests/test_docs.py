@@ -18,5 +18,12 @@ def test_the_page_does_what_it_says(page: Path, home: HomeDir) -> None:
         docs_block(did)
 
 
+def test_the_first_steps_can_be_followed_in_one_home(home: HomeDir) -> None:
+    """What one page configures does not stay for the next."""
+    for page in ("README.md", "docs/getting-started.md"):
+        ran, _ = run_page(ROOT / page, home, configure=page == "README.md")
+        assert ran > 0
+
+
 def test_generated_parts_are_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["--check"], ROOT) == 0, capsys.readouterr().out

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.kit.closing import closed_later
 
 from cru.contexts.store import FileContext
 from cru.engine.history import INTERRUPTED, History, visible_at
@@ -131,7 +132,7 @@ def test_logs_of_other_programs_are_understood(sample: str, expected: list[str],
     folder.mkdir()
     for file in (SAMPLES / sample / "contexts" / "desk").iterdir():
         (folder / file.name).write_bytes(file.read_bytes())
-    store = FileContext(folder)
+    store = closed_later(FileContext(folder))
     assert short(History(store.visible()).messages()) == expected
 
 

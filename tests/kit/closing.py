@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
+from typing import Protocol, TypeVar
 
 import pytest
 
@@ -11,9 +12,22 @@ Close = Callable[[], Awaitable[None] | None]
 _open: list[Close] = []
 
 
+class Closeable(Protocol):
+    def close(self) -> Awaitable[None] | None: ...
+
+
+C = TypeVar("C", bound=Closeable)
+
+
 def close_later(close: Close) -> None:
     """Call it once the running test is over."""
     _open.append(close)
+
+
+def closed_later(resource: C) -> C:
+    """The same, closed once the running test is over."""
+    close_later(resource.close)
+    return resource
 
 
 async def _close_all() -> None:
@@ -24,7 +38,7 @@ async def _close_all() -> None:
 
 
 @pytest.fixture(autouse=True)
-def closes_what_was_opened() -> Iterator[None]:
+def closes_what_was_opened(leaves_nothing: None) -> Iterator[None]:
     yield
     if _open:
         asyncio.run(_close_all())

@@ -22,8 +22,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from msgspec import Struct
-from tests.kit.generated import GENERATORS, renew
+from tests.kit.generated import GENERATORS, GeneratedError, renew
 from tests.kit.home import HomeDir
+
+from cru.values.errors import CruError
 
 RUNNERS = {"sh": ("sh", "-e"), "python": (sys.executable,)}
 # The model of the pages that configure none repeats one answer.
@@ -132,10 +134,12 @@ def run_block(block: Block, home: HomeDir) -> None:
         raise DocsError(f"line {block.line}: expected\n{block.expected}--- but it printed\n{printed}")
 
 
-def run_page(page: Path, home: HomeDir) -> tuple[int, int]:
-    """Execute the tested blocks of a page in order; how many ran and how many did not. DocsError names page and line."""
-    (home.path / "model.txt").write_text(ANSWER)
-    home.configure(f'model = "scripted:{home.path}/model.txt"\n')
+def run_page(page: Path, home: HomeDir, configure: bool = True) -> tuple[int, int]:
+    """Execute the tested blocks of a page in order; how many ran and how many did not. DocsError names page and line.
+    `configure`: the home is fresh, and gets a model."""
+    if configure:
+        (home.path / "model.txt").write_text(ANSWER)
+        home.configure(f'model = "scripted:{home.path}/model.txt"\n')
     try:
         found = blocks(page.read_text(encoding="utf-8"))
         tested = [block for block in found if block.tested]
@@ -154,7 +158,11 @@ def main(argv: Sequence[str], root: Path) -> int:
     drifted = 0
     for page in pages(root):
         old = page.read_text(encoding="utf-8")
-        new = renew(old, page.name, GENERATORS)
+        try:
+            new = renew(old, page.name, GENERATORS)
+        except (CruError, GeneratedError) as error:
+            print(f"{page.relative_to(root)}: {error}", file=sys.stderr)
+            return 1
         if new == old:
             continue
         drifted += 1

@@ -5,7 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.kit import HomeDir
+from msgspec import Struct
+from tests.kit import HomeDir, tables
 from tests.kit.docs import DocsError, blocks, main, matches, run_page
 from tests.kit.generated import GENERATORS, GeneratedError, renew
 
@@ -45,6 +46,20 @@ def write(home: HomeDir, text: str) -> Path:
 def test_tested_blocks_run_in_order_in_one_folder(home: HomeDir) -> None:
     assert run_page(write(home, PAGE), home) == (2, 1)
     assert (home.project / "file").read_text() == "one\n"
+
+
+@pytest.mark.parametrize("argument", ["--check", "--write"])
+def test_a_part_that_cannot_be_made_is_one_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], argument: str
+) -> None:
+    class Undescribed(Struct):
+        volume: int = 1
+
+    monkeypatch.setattr(tables, "SETTINGS", (*tables.SETTINGS, Undescribed))
+    (tmp_path / "README.md").write_text("<!-- generated: settings -->\n<!-- end generated -->\n")
+    assert main([argument], tmp_path) == 1
+    printed = capsys.readouterr()
+    assert printed.out == "" and "README.md" in printed.err and "setting `volume` has no description" in printed.err
 
 
 def test_indented_blocks_lose_their_indentation() -> None:

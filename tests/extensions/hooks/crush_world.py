@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 from msgspec import Struct
+from tests.kit.closing import closed_later
 
 from cru.contexts.line_file import LineFile
 from cru.events.bus import Bus, Outcome
@@ -59,7 +60,9 @@ class Made(SessionHooks):
             EntryStatus(entry, Activation.ACTIVE if dialect.events.get(entry.event) else Activation.NO_EVENT)
             for entry in entries
         ]
-        super().__init__(LoadedHooks(known), {"crush": dialect}, about(path, **more), LineFile(path / "hooks.jsonl"))
+        super().__init__(
+            LoadedHooks(known), {"crush": dialect}, about(path, **more), closed_later(LineFile(path / "hooks.jsonl"))
+        )
         self._prints = prints
         self.given: list[tuple[str, dict[str, Any], Mapping[str, str | None]]] = []
 

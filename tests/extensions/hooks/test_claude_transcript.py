@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from tests.kit.closing import closed_later
 
 from cru.contexts.store import FileContext
 from cru.extensions.hooks.dialects.transcript import Transcript
@@ -31,7 +32,7 @@ def spoken(id: str, text: str) -> Entry:
 
 def opened(path: Path) -> tuple[FileContext, Transcript, list[str]]:
     path.mkdir(exist_ok=True)
-    store, told = FileContext(path), list[str]()
+    store, told = closed_later(FileContext(path)), list[str]()
     return store, Transcript(store, Path("/cwd"), Path("/root-of-it"), told.append), told
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.extensions.hooks.crush_world import Made, config
+from tests.kit.closing import closed_later
 
 from cru.contexts.line_file import LineFile, make_redactor
 from cru.events.bus import Bus
@@ -127,7 +128,7 @@ def test_a_cancelled_hook_is_recorded_too(tmp_path: Path) -> None:
 
 def test_known_keys_never_reach_the_disk(tmp_path: Path) -> None:
     hooks = Made(tmp_path, config({"command": "cat"}))
-    hooks._log = LineFile(tmp_path / "hooks.jsonl", redact=make_redactor(["sesame-open-1"]))
+    hooks._log = closed_later(LineFile(tmp_path / "hooks.jsonl", redact=make_redactor(["sesame-open-1"])))
     fire(hooks, call=ToolBeforeCall("bash", {"command": "echo sesame-open-1"}, "call_1"))
     assert b"sesame" not in (tmp_path / "hooks.jsonl").read_bytes()
     assert "echo [secret]" in fired(tmp_path)[0].stdout

@@ -1,0 +1,168 @@
+"""A test leaves nothing behind: no descriptor, thread, task, child process or temporary file. The one that does so fails, by its name.
+
+What shows up only later (a warning while garbage is collected, a dead worker) would be blamed on whichever test runs then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+from tests.kit import forked
+from tests.kit.waiting import INTERVAL
+
+GRACE = 10.0
+"""Seconds for what is ending by itself, on a busy machine."""
+FAILED = pytest.StashKey[bool]()
+
+
+def descriptors() -> dict[str, str]:
+    """The open ones of this process, and what each is. Those of event loops do not count: the HTTP library keeps its own as long as the
+    process lives, and a loop of asyncio has sockets besides."""
+    opened = {}
+    for number in os.listdir("/proc/self/fd"):
+        try:
+            opened[number] = os.readlink(f"/proc/self/fd/{number}")
+        except FileNotFoundError:
+            pass  # that of the listing itself
+    return {
+        number: kind
+        for number, kind in opened.items()
+        if kind not in ("anon_inode:[eventpoll]", "anon_inode:[eventfd]")
+    }
+
+
+def children() -> set[int]:
+    """Of this process, ended or not."""
+    pids = set()
+    for task in os.listdir("/proc/self/task"):
+        try:
+            pids.update(map(int, Path(f"/proc/self/task/{task}/children").read_text().split()))
+        except FileNotFoundError:
+            pass  # a thread that has just ended
+    return pids
+
+
+def descendants(mark: bytes, known: set[int]) -> set[int]:
+    """Processes with this text in their environment, wherever they moved. `known` are those that are looked at no more."""
+    pids = {int(name) for name in os.listdir("/proc") if name.isdigit()}
+    known &= pids
+    marked = {pid for pid in pids - known if mark in _environment(pid)}
+    known |= pids - marked
+    return marked
+
+
+def _environment(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""  # it has ended, or is somebody else's
+
+
+def command(pid: int) -> str:
+    try:
+        return (
+            Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+            or "ended, not awaited"
+        )
+    except OSError:
+        return "ended"
+
+
+def pending_tasks() -> set[asyncio.Task[object]]:
+    """Of every loop, running or not."""
+    tasks = getattr(asyncio.tasks, "_scheduled_tasks", None) or getattr(asyncio.tasks, "_all_tasks", ())
+    return {task for task in tuple(tasks) if not task.done()}
+
+
+class Belongings:
+    """What this process has. `leaks` says what has come since the last `take`."""
+
+    def __init__(self, temporary: Path, mark: str) -> None:
+        self._temporary, self._mark = temporary, mark.encode()
+        self._known = {os.getpid()}
+        self.take()
+
+    def take(self) -> None:
+        self._threads = set(threading.enumerate())
+        self._tasks = pending_tasks()
+        self._children = children()
+        self._descriptors = descriptors()
+
+    def leaks(self) -> list[str]:
+        server = forked.running()
+        opened = descriptors()
+        if server is not None:
+            opened.pop(str(server.descriptor), None)
+        return [
+            *(f"thread {thread.name}" for thread in threading.enumerate() if thread not in self._threads),
+            *(f"task {task!r}" for task in pending_tasks() - self._tasks),
+            *(f"process {pid}: {command(pid)}" for pid in self._processes()),
+            *(
+                f"descriptor {number}: {kind}"
+                for number, kind in opened.items()
+                if self._descriptors.get(number) != kind
+            ),
+            *(f"temporary file {path}" for path in self._temporary.iterdir()),
+        ]
+
+    def forget(self) -> None:
+        """End and remove what can be: it is reported once."""
+        for pid in self._processes():
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass  # it has ended
+        self._known |= self._processes()
+        for path in self._temporary.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+    def _processes(self) -> set[int]:
+        server = forked.running()
+        own = {server.pid} if server else set()
+        return (children() - self._children - own) | descendants(self._mark, self._known)
+
+
+@pytest.fixture(scope="session")
+def belongings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Belongings]:
+    with tempfile.TemporaryDirectory(prefix="cru-tests-") as temporary, pytest.MonkeyPatch.context() as patch:
+        os.chmod(temporary, 0o755)  # some tests look from another user's side
+        patch.setenv("TMPDIR", temporary)
+        patch.setattr(tempfile, "tempdir", temporary)
+        yield Belongings(Path(temporary), str(tmp_path_factory.getbasetemp()))
+
+
+@pytest.fixture(autouse=True)
+def leaves_nothing(request: pytest.FixtureRequest, belongings: Belongings) -> Iterator[None]:
+    """Set up before all that a test uses, so that it looks when that is gone."""
+    belongings.take()
+    yield
+    if not belongings.leaks():
+        return
+    gc.collect()  # what is open in a circle, and warnings that belong to this test
+    end = time.monotonic() + GRACE
+    while (leaks := belongings.leaks()) and time.monotonic() < end:
+        time.sleep(INTERVAL)
+    belongings.forget()
+    if leaks and not request.node.stash.get(FAILED, False):
+        pytest.fail(f"left behind: {'; '.join(leaks)}", pytrace=False)
+
+
+class Leaks:
+    """A plugin of pytest: a test that has failed need not leave all tidy."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        report = yield
+        if report.failed:
+            item.stash[FAILED] = True
+        return report
