@@ -17,10 +17,10 @@ demo: $(STAMP)
 	BIN=$(abspath $(BIN)) sh docs/demo.sh
 
 test: $(STAMP)
-	$(BIN)/python -m pytest -n 3 -m 'not long'
+	ulimit -Sn 1024; $(BIN)/python -m pytest -n 3 -m 'not long'
 
 test-long: $(STAMP)
-	$(BIN)/python -m pytest -m long -s
+	ulimit -Sn 1024; $(BIN)/python -m pytest -m long -s
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

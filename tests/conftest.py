@@ -16,6 +16,7 @@ from tests.kit.forked import RealStarts
 from tests.kit.leaks import Leaks
 from tests.kit.leaks import belongings as belongings
 from tests.kit.leaks import leaves_nothing as leaves_nothing
+from tests.kit.quiet import Quiet
 
 FOREIGN = ("CRU_", "CHIBI_", "CRUSH_", "CLAUDE_", "CODEX_", "GEMINI_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "XDG_")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
@@ -29,6 +30,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(Counts(), "cru-counts")
     config.pluginmanager.register(RealStarts(), "cru-real-starts")
     config.pluginmanager.register(Leaks(), "cru-leaks")
+    config.pluginmanager.register(Quiet(), "cru-quiet")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from tests.kit.closing import closed_later
 
 from cru.app import Start, build, load_settings, project_root
 from cru.engine.parts import EngineSettings
@@ -119,14 +120,14 @@ def test_facts_about_models_of_chibi_are_read_too(tmp_path: Path) -> None:
 
 def test_tools_get_the_environment_without_keys_and_with_names_of_our_own(tmp_path: Path) -> None:
     start = start_in(tmp_path, {"OPENAI_API_KEY": "sk-1", "ANTHROPIC_API_KEY": "sk-2", "EDITOR": "vi"})
-    env = build(start).session.parts.env
+    env = closed_later(build(start)).session.parts.env
     assert env["EDITOR"] == "vi" and env["CRU_CONTEXT"] == "work" and env["CRU_PROJECT_ROOT"] == str(start.root)
     assert not any(name.endswith("API_KEY") for name in env)
 
 
 def test_building_a_session_reads_and_sends_nothing_of_the_conversation(tmp_path: Path) -> None:
     start = start_in(tmp_path)
-    built = build(start)
+    built = closed_later(build(start))
     assert built.store.name == "work" and not (built.store.folder / "context.jsonl").exists()
     assert not (built.store.folder / ".lock").exists()
 
@@ -137,6 +138,7 @@ def test_problems_found_while_building_and_opening_are_told_to_whoever_watches(t
     write(start.home / "config.toml", '[permissions]\ndeny = ["bahs"]\n')
     heard: list[str] = []
     built = build(start, watch=lambda bus: bus.stream.subscribe(lambda item: heard.append(str(item.payload))))
+    closed_later(built)
     assert any("state.json" in text for text in heard)
     asyncio.run(built.session.open())
     assert any("bahs" in text for text in heard)

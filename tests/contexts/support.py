@@ -6,28 +6,40 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
-from tests.kit.closing import close_later
+from tests.kit.closing import closed_later
 
+from cru.contexts import home, line_file
 from cru.contexts.entries import new_id, now
-from cru.contexts.home import Home
 from cru.contexts.store import FileContext
 from cru.values.messages import Entry
 
 DATA = Path(__file__).parents[1] / "data" / "contexts"
 
 
+class Home(home.Home):
+    """One whose contexts are closed when the test is over."""
+
+    def open(self, name: str) -> FileContext:
+        return closed_later(super().open(name))
+
+
+class LineFile(line_file.LineFile):
+    """One that is closed when the test is over."""
+
+    def __init__(self, *args: Any, **named: Any) -> None:
+        super().__init__(*args, **named)
+        closed_later(self)
+
+
 def fresh(tmp_path: Path, name: str = "desk") -> FileContext:
-    context = Home(tmp_path / "home").open(name)
-    close_later(context.close)
-    return context
+    return Home(tmp_path / "home").open(name)
 
 
 def again(context: FileContext) -> FileContext:
     """The same context as another process would see it."""
-    other = FileContext(context.folder)
-    close_later(other.close)
-    return other
+    return closed_later(FileContext(context.folder))
 
 
 def said(text: str, key: str = "", **more: str) -> Entry:

@@ -6,9 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from tests.contexts.support import DATA, said, texts
-
-from cru.contexts.home import Home
+from tests.contexts.support import DATA, Home, said, texts
 
 
 def golden(tmp_path: Path, name: str) -> Home:

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.contexts.support import run, said, start, texts
+from tests.contexts.support import Home, run, said, start, texts
 
 from cru.contexts import DOCS, BadName, ContextError, ContextHeld, ContextSettings, NameTaken, NoSuchContext, TooLong
-from cru.contexts.home import Home
 from cru.contexts.store import ContextStore
 
 

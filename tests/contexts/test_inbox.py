@@ -6,10 +6,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.contexts.support import fresh, start
+from tests.contexts.support import Home, fresh, start
 
 from cru.contexts import BadName, ContextHeld, inbox
-from cru.contexts.home import Home
 from cru.contexts.inbox import InboxMessage, make_message
 
 

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.contexts.support import fresh, said
+from tests.contexts.support import Home, LineFile, fresh, said
 
 from cru.contexts import StoreUnwritable
 from cru.contexts.expiry import set_mark
-from cru.contexts.home import Home
 from cru.contexts.inbox import make_message
-from cru.contexts.line_file import LineFile
 from cru.contexts.store import FileContext
 
 

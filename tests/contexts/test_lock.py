@@ -9,11 +9,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.contexts.support import again, fresh, start
+from tests.contexts.support import Home, again, fresh, start
 
 from cru.contexts import ContextHeld, ContextSettings, NoSuchContext, StoreUnwritable
 from cru.contexts.entries import now
-from cru.contexts.home import Home
 
 _HOLD = """
 import sys

@@ -5,10 +5,9 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.contexts.support import DATA, again, said, texts
+from tests.contexts.support import DATA, Home, again, said, texts
 
 from cru.contexts import MigrationFailed
-from cru.contexts.home import Home
 
 
 @pytest.fixture

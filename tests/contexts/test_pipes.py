@@ -7,12 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.contexts.support import again, fresh, said
+from tests.contexts.support import Home, LineFile, again, fresh, said
 
 from cru.contexts import ContextError
-from cru.contexts.home import Home
 from cru.contexts.inbox import make_message
-from cru.contexts.line_file import LineFile
 from cru.contexts.store import FileContext
 
 

@@ -7,10 +7,9 @@ import signal
 from pathlib import Path
 
 import pytest
-from tests.contexts.support import again, fresh, start
+from tests.contexts.support import Home, again, fresh, start
 
 from cru.contexts import ContextHeld
-from cru.contexts.home import Home
 
 _SIT = """
 import sys

@@ -7,12 +7,12 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.contexts.support import start
+from tests.contexts.support import LineFile, start
 from tests.kit import HomeDir
 from tests.kit.faults import Fault, run_with
 
 from cru.contexts import line_file
-from cru.contexts.line_file import DAY, LineFile, RecordLimits
+from cru.contexts.line_file import DAY, RecordLimits
 from cru.contexts.record_files import RecordFiles, newest_first
 
 

@@ -9,7 +9,6 @@ import asyncio
 import gc
 import os
 import shutil
-import signal
 import tempfile
 import threading
 import time
@@ -18,6 +17,7 @@ from pathlib import Path
 
 import pytest
 from tests.kit import forked
+from tests.kit.processes import carriers, kill_all
 from tests.kit.waiting import INTERVAL
 
 GRACE = 10.0
@@ -43,7 +43,7 @@ def descriptors() -> dict[str, str]:
 
 def children() -> set[int]:
     """Of this process, ended or not."""
-    pids = set()
+    pids: set[int] = set()
     for task in os.listdir("/proc/self/task"):
         try:
             pids.update(map(int, Path(f"/proc/self/task/{task}/children").read_text().split()))
@@ -52,36 +52,18 @@ def children() -> set[int]:
     return pids
 
 
-def descendants(mark: bytes, known: set[int]) -> set[int]:
-    """Processes with this text in their environment, wherever they moved. `known` are those that are looked at no more."""
-    pids = {int(name) for name in os.listdir("/proc") if name.isdigit()}
-    known &= pids
-    marked = {pid for pid in pids - known if mark in _environment(pid)}
-    known |= pids - marked
-    return marked
-
-
-def _environment(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/environ").read_bytes()
-    except OSError:
-        return b""  # it has ended, or is somebody else's
-
-
 def command(pid: int) -> str:
     try:
-        return (
-            Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
-            or "ended, not awaited"
-        )
+        words = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
     except OSError:
         return "ended"
+    return b" ".join(words).decode(errors="replace").strip() or "ended, not awaited"
 
 
 def pending_tasks() -> set[asyncio.Task[object]]:
     """Of every loop, running or not."""
-    tasks = getattr(asyncio.tasks, "_scheduled_tasks", None) or getattr(asyncio.tasks, "_all_tasks", ())
-    return {task for task in tuple(tasks) if not task.done()}
+    name = "_scheduled_tasks" if hasattr(asyncio.tasks, "_scheduled_tasks") else "_all_tasks"  # Python 3.12 renamed it
+    return {task for task in set(getattr(asyncio.tasks, name)) if not task.done()}
 
 
 class Belongings:
@@ -117,28 +99,26 @@ class Belongings:
 
     def forget(self) -> None:
         """End and remove what can be: it is reported once."""
-        for pid in self._processes():
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                pass  # it has ended
-        self._known |= self._processes()
+        processes = self._processes()
+        kill_all(processes)
+        self._known |= processes
         for path in self._temporary.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
 
     def _processes(self) -> set[int]:
         server = forked.running()
         own = {server.pid} if server else set()
-        return (children() - self._children - own) | descendants(self._mark, self._known)
+        return (children() - self._children - own) | carriers(self._mark, self._known)
 
 
 @pytest.fixture(scope="session")
 def belongings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Belongings]:
+    mark = str(tmp_path_factory.getbasetemp())
     with tempfile.TemporaryDirectory(prefix="cru-tests-") as temporary, pytest.MonkeyPatch.context() as patch:
         os.chmod(temporary, 0o755)  # some tests look from another user's side
         patch.setenv("TMPDIR", temporary)
         patch.setattr(tempfile, "tempdir", temporary)
-        yield Belongings(Path(temporary), str(tmp_path_factory.getbasetemp()))
+        yield Belongings(Path(temporary), mark)
 
 
 @pytest.fixture(autouse=True)

@@ -14,6 +14,7 @@ from types import TracebackType
 from msgspec import Struct
 from tests.kit.forked import run_process
 from tests.kit.home import HomeDir
+from tests.kit.processes import carriers, kill_all
 
 
 class Done(Struct, frozen=True):
@@ -33,9 +34,11 @@ def program() -> Path:
 
 
 class Started:
-    """A running `cru`. Leave its `with` block and nothing of its process group is left."""
+    """A running `cru`. Leave its `with` block and nothing of its process group is left; of one that was killed, nothing at all."""
 
     def __init__(self, argv: list[str], home: HomeDir, env: Mapping[str, str], cwd: Path, stdin: int) -> None:
+        self._home = home
+        self._is_killed = False
         number = len(list(home.path.parent.glob("run-*.out")))
         self._files = [home.path.parent / f"run-{number}.{kind}" for kind in ("out", "err")]
         with self._files[0].open("wb") as out, self._files[1].open("wb") as err:
@@ -50,7 +53,9 @@ class Started:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         _signal_group(self.pid, signal.SIGKILL)
-        self._popen.wait(5)
+        self._popen.wait()
+        if self._is_killed:
+            kill_all(carriers(f"HOME={self._home.path}\0".encode(), {os.getpid()}))
         if self._popen.stdin:
             self._popen.stdin.close()
 
@@ -72,7 +77,8 @@ class Started:
         return self._files[1].read_text(errors="replace")
 
     def kill(self) -> None:
-        """kill -9 of the process itself; its children live on, as they would."""
+        """kill -9 of the process itself; its children live on, as they would, to the end of the block."""
+        self._is_killed = True
         self._popen.kill()
 
     def interrupt(self) -> None:

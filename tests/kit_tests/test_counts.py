@@ -13,7 +13,7 @@ ROOT = Path(counts.__file__).parent.parent.parent
 CONFTEST = """
 from tests.kit import counts
 def pytest_configure(config):
-    counts.LIMIT = 0.05
+    counts.LIMIT = counts.LONG = 0.05
     config.pluginmanager.register(counts.Counts(), "cru-counts")
 """
 TESTS = """
@@ -24,7 +24,7 @@ def test_a():
 def test_b():
     docs_block(False); docs_block(True); conformance(1, 1)
 """
-SLOW = "import pytest, time\n{mark}\ndef test_slow():\n    time.sleep(0.1)\n"
+SLOW = "import pytest, time\n{mark}\ndef test_slow():\n    end = time.process_time() + 0.2\n    while time.process_time() < end: pass\n"
 
 
 def run(folder: Path, tests: str, *options: str) -> subprocess.CompletedProcess[str]:
@@ -52,7 +52,12 @@ def test_counts_are_summed(tmp_path: Path, options: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("options", [(), ("-n", "1")], ids=["one process", "a worker"])
 def test_a_slow_test_fails_the_run(tmp_path: Path, options: tuple[str, ...]) -> None:
     done = run(tmp_path, SLOW.format(mark=""), *options)
-    assert done.returncode == 1 and "TOO SLOW: test_x.py::test_slow took 0.1 s" in done.stdout
+    assert done.returncode == 1 and "TOO SLOW: test_x.py::test_slow kept a processor busy for 0.2" in done.stdout
+
+
+def test_one_that_only_waits_is_named_and_fails_nothing(tmp_path: Path) -> None:
+    done = run(tmp_path, "import time\ndef test_waits():\n    time.sleep(0.1)\n")
+    assert done.returncode == 0 and "slow here: test_x.py::test_waits took 0 s" in done.stdout
 
 
 def test_a_test_marked_long_may_be_slow(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from tests.kit import HomeDir, tables
 from tests.kit.docs import DocsError, blocks, main, matches, run_page
 from tests.kit.generated import GENERATORS, GeneratedError, renew
 
+from cru.app import SETTINGS
+
 PAGE = """# Page
 ```sh test
 echo one > file
@@ -55,7 +57,7 @@ def test_a_part_that_cannot_be_made_is_one_message(
     class Undescribed(Struct):
         volume: int = 1
 
-    monkeypatch.setattr(tables, "SETTINGS", (*tables.SETTINGS, Undescribed))
+    monkeypatch.setattr(tables, "SETTINGS", (*SETTINGS, Undescribed))
     (tmp_path / "README.md").write_text("<!-- generated: settings -->\n<!-- end generated -->\n")
     assert main([argument], tmp_path) == 1
     printed = capsys.readouterr()

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from msgspec import Struct, json
 from tests.kit import Done, HomeDir, cru, forked, home, wait_until
+from tests.kit.processes import is_running
 from tests.kit.run import program
 
 ROOT = Path(__file__).parents[2]
@@ -217,13 +218,6 @@ def test_one_that_does_not_end_is_killed_with_what_it_started(home: HomeDir, way
     child = re.search(r"out: (\d+)", str(failure.value))
     assert child, failure.value
     wait_until(lambda: not is_running(int(child[1])))
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except FileNotFoundError:
-        return False
 
 
 OWNER = """

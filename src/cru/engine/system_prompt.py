@@ -83,6 +83,10 @@ def _titled(name: str, origin: str, title: str, text: str) -> Span:
     return Span(name, origin, f"--- {title} ---\n{text.strip()}" if text.strip() else "")
 
 
+def _open_at_once(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NONBLOCK)
+
+
 def _read(path: Path, inside: Path | None = None) -> str:
     """The text of an optional file; one that is there but cannot be read says so in its place. A project's file may not lead out
     of the project (`inside`): a link in a foreign repository could name anything."""
@@ -93,7 +97,7 @@ def _read(path: Path, inside: Path | None = None) -> str:
     ):
         return f"[{path} leads out of the project and is not read]"
     try:
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+        with open(path, "rb", opener=_open_at_once) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return f"[{path} is no file and is not read]"
             data = file.read(GUIDE_LIMIT + 1)

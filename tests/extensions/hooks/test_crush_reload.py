@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from tests.engine.support import World
+from tests.kit.closing import close_later
 
 SCRIPT = """call: bash {"command": "true"}
 call: ls {}
@@ -23,6 +24,7 @@ def test_l1_l2_the_matcher_holds_before_and_after(tmp_path: Path, more: dict[str
     file.parent.mkdir(parents=True)
     file.write_bytes(msgspec.json.encode({"hooks": {"PreToolUse": [HOOK]}}))
     world = World(tmp_path, SCRIPT * 1 + "---\n" + SCRIPT, settings={"hooks": {"dialects": ["crush"]}})
+    close_later(world.session.close)
     calls = tmp_path / "project" / "calls"
     world.run("go")
     assert calls.read_text() == "bash\n"
@@ -38,6 +40,7 @@ def test_l2_a_hook_that_is_gone_does_not_run(tmp_path: Path) -> None:
     file.parent.mkdir(parents=True)
     file.write_bytes(msgspec.json.encode({"hooks": {"PreToolUse": [HOOK]}}))
     world = World(tmp_path, SCRIPT + "---\n" + SCRIPT, settings={"hooks": {"dialects": ["crush"]}, "mode": "trust"})
+    close_later(world.session.close)
     world.run("go")
     file.write_text("{}")
     world.run("go on")

@@ -1,0 +1,38 @@
+"""Processes on this machine: which of them come of a test, and whether one still runs."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def carriers(text: bytes, known: set[int]) -> set[int]:
+    """Those with this text in their environment, wherever they moved. `known` are those that are looked at no more."""
+    pids = {int(name) for name in os.listdir("/proc") if name.isdigit()}
+    known &= pids
+    carrying = {pid for pid in pids - known if text in _environment(pid)}
+    known |= pids - carrying
+    return carrying
+
+
+def kill_all(pids: set[int]) -> None:
+    for pid in pids:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass  # it has ended
+
+
+def _environment(pid: int) -> bytes:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return b""  # it has ended, or is somebody else's

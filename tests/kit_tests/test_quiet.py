@@ -1,0 +1,97 @@
+"""One line a failure, none for what passes; and who is to blame when a worker dies or something is left behind."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.kit import quiet
+from tests.kit.processes import is_running
+
+ROOT = Path(quiet.__file__).parents[2]
+CONFTEST = """
+from tests.kit.leaks import Leaks, belongings, leaves_nothing
+from tests.kit.quiet import Quiet
+def pytest_configure(config):
+    config.pluginmanager.register(Quiet(), "cru-quiet")
+    config.pluginmanager.register(Leaks(), "cru-leaks")
+"""
+LEFT = {
+    "descriptor": "os.open('/dev/null', os.O_RDONLY)",
+    "socket": "kept.append(socket.socket())",
+    "thread": "threading.Thread(target=threading.Event().wait, daemon=True).start()",
+    "process": "kept.append(subprocess.Popen(['sleep', '60']))",
+    "process far away": "subprocess.run(['setsid', '-f', 'sleep', '60'], env={**os.environ, 'HOME': str(tmp_path)})",
+    "temporary file": "tempfile.mkdtemp()",
+    "task": """loop = asyncio.new_event_loop()
+    kept.append(loop.create_task(asyncio.sleep(60)))
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()""",
+}
+IMPORTS = "import asyncio, os, socket, subprocess, tempfile, threading\n"
+
+
+def run(folder: Path, tests: str, *options: str) -> list[str]:
+    (folder / "conftest.py").write_text(CONFTEST)
+    (folder / "test_x.py").write_text(f"kept = []\n{tests}")
+    (folder / "pytest.ini").write_text("[pytest]\naddopts = -q -ra --tb=short\nconsole_output_style = classic\n")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "xdist", *options]
+    env = {
+        "PYTHONPATH": str(ROOT),
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+        "PATH": "/usr/bin:/bin",
+        "TMPDIR": str(folder),
+    }
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
+    return done.stdout.splitlines()
+
+
+def test_what_passes_prints_nothing_and_what_fails_one_line(tmp_path: Path) -> None:
+    text = "x" * 60
+    lines = run(tmp_path, f"def test_a(): pass\ndef test_b(): assert 1 == 2, '{text}'\ndef test_c(): pass\n")
+    assert [line for line in lines if line.startswith("FAILED")] == [
+        f"FAILED test_x.py::test_b - AssertionError: {text}"
+    ]
+    assert lines[0] == "F" and not any(line.startswith(".") for line in lines)
+
+
+@pytest.mark.parametrize(("kind", "code"), LEFT.items(), ids=LEFT)
+def test_who_leaves_something_behind_fails_by_its_name_and_nobody_else(tmp_path: Path, kind: str, code: str) -> None:
+    tests = IMPORTS + f"def test_before(): pass\ndef test_leaves(tmp_path):\n    {code}\ndef test_after(): pass\n"
+    lines = run(tmp_path, tests)
+    blamed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+    assert len(blamed) == 1, lines
+    assert blamed[0].startswith("ERROR test_x.py::test_leaves - Failed: left behind: "), lines
+    assert {"socket": "descriptor"}.get(kind, kind.split()[0]) in blamed[0]
+    if "process" in kind:
+        assert not is_running(int(re.findall(r"process ([0-9]+)", blamed[0])[0]))
+
+
+def test_who_tidies_up_passes(tmp_path: Path) -> None:
+    tests = (
+        "import subprocess, tempfile\ndef test_tidy():\n    with tempfile.TemporaryFile(): subprocess.run(['true'])\n"
+    )
+    assert any("1 passed" in line for line in run(tmp_path, tests))
+
+
+def test_a_test_that_fails_need_not_be_tidy(tmp_path: Path) -> None:
+    lines = run(
+        tmp_path,
+        "import os\ndef test_fails():\n    os.open('/dev/null', 0); assert False, 'why'\ndef test_after(): pass\n",
+    )
+    assert [line for line in lines if line.startswith(("FAILED", "ERROR"))] == [
+        "FAILED test_x.py::test_fails - AssertionError: why"
+    ]
+
+
+def test_a_dead_worker_is_named_with_what_it_had_run(tmp_path: Path) -> None:
+    tests = "import os\ndef test_suspect(): pass\ndef test_dies(): os._exit(3)\n"
+    lines = run(tmp_path, tests, "-n", "1", "--max-worker-restart=0")
+    (dead,) = [line for line in lines if line.startswith("DEAD: ")]
+    assert dead.endswith("the last one first: test_x.py::test_suspect")
+    assert any(line.startswith("FAILED test_x.py::test_dies - worker 'gw0' crashed while running") for line in lines), (
+        lines
+    )
