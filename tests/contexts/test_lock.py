@@ -205,12 +205,12 @@ def test_the_heartbeat_refreshes_the_lock_and_stops_at_once(tmp_path: Path) -> N
     before = threading.active_count()
     with context.lock("mine"):
         (context.folder / ".lock").write_text("0000000001")
-        deadline = time.monotonic() + 1.8
+        deadline = time.monotonic() + 30
         while (context.folder / ".lock").read_text() == "0000000001" and time.monotonic() < deadline:
             time.sleep(0.02)
         assert abs(int((context.folder / ".lock").read_text()) - now()) <= 1
         begun = time.monotonic()
-    assert time.monotonic() - begun < 0.2
+    assert time.monotonic() - begun < 0.9, "it waited for the next beat"
     assert threading.active_count() == before
 
 

@@ -57,6 +57,6 @@ def answer(terminal: Terminal, text: str) -> None:
 
 
 def last_line(terminal: Terminal, end: str) -> None:
-    until = time.monotonic() + 10
+    until = time.monotonic() + 30
     while not terminal.screen().rstrip().endswith(end):
         assert time.monotonic() < until, f"no {end!r} at the end of:\n{terminal.screen()}"

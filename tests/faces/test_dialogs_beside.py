@@ -157,7 +157,7 @@ def test_ctrl_z_at_a_dialog_stops_and_the_dialog_is_still_there(home: HomeDir) -
 
 
 def until_state(pid: int, state: str) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + 30
     while (now := Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]) != state:
         assert time.monotonic() < end, f"still {now}"
         time.sleep(0.01)

@@ -43,7 +43,7 @@ def test_a_plugin_that_waits_ends_at_once(home: HomeDir, command: tuple[str, ...
     with start(*command, home=home) as run:
         pid = number_in(child)
         run.signal(number)
-        done = run.wait(8)
+        done = run.wait(25)
     assert done.code == 128 + number and "Traceback" not in done.err
     until_gone(pid)
     until_gone(int(shell.read_text()))
@@ -57,12 +57,12 @@ def test_a_plugin_that_blocks_does_not_make_it_immortal(home: HomeDir, command: 
     with start(*command, home=home) as run:
         number_in(child)
         run.signal(signal.SIGTERM)
-        done = run.wait(8)
+        done = run.wait(25)
     assert done.code == 143 and "did not come back" in done.err
 
 
 def number_in(path: Path) -> int:
-    end = time.monotonic() + 15
+    end = time.monotonic() + 30
     while not path.exists() or not path.read_text().strip():
         assert time.monotonic() < end, "it never began"
         time.sleep(0.005)

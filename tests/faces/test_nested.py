@@ -196,7 +196,7 @@ def test_ending_the_outer_run_ends_the_inner_one_and_what_it_started(home: HomeD
     with server(answer) as model:
         home.configure(url=model.url)
         with start("-t", "outer", home=home) as run:
-            deadline = time.monotonic() + 15
+            deadline = time.monotonic() + 30
             while not alive(f"sleep {marker}"):
                 assert time.monotonic() < deadline, run.err
                 time.sleep(0.02)

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.real_start
 CHILDREN = "sh -c 'sleep 60 & echo $! >grandchild; wait' & echo $! >child; wait"
 
 
-def until(ready: Callable[[], object], timeout: float = 5.0) -> None:
+def until(ready: Callable[[], object], timeout: float = 30.0) -> None:
     end = time.monotonic() + timeout
     while not ready():
         assert time.monotonic() < end, "the moment did not come"
@@ -86,7 +86,7 @@ def test_while_waiting_for_another_try(home: HomeDir) -> None:
         with start("hi", home=home) as run:
             run.wait_for("trying again")
             run.interrupt()
-            done = run.wait(3)
+            done = run.wait(20)
     assert done.code == 130
     ended_well(home, done)
 

@@ -31,7 +31,7 @@ RUNNERS = {"sh": ("sh", "-e"), "python": (sys.executable,)}
 # The model of the pages that configure none repeats one answer.
 ANSWER = "loop: yes\n---\ntext: Hello from the scripted model.\n"
 FENCE = re.compile(r"^(?P<indent> *)(?P<fence>`{3,}|~{3,})(?P<info>[^`\n]*)$")
-TIMEOUT = 30
+TIMEOUT = 60
 
 
 class Block(Struct, frozen=True):

@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable
 
 from tests.kit.run import Started
+from tests.kit.waiting import PATIENCE
 
 
-def kill_at(run: Started, when: float | Callable[[], bool], timeout: float = 10.0) -> bool:
+def kill_at(run: Started, when: float | Callable[[], bool], timeout: float = PATIENCE) -> bool:
     """Kill the run after `when` seconds, or as soon as `when()` is true (asked every millisecond; about a log file or a server's
     requests). Returns whether it was still alive; AssertionError if the moment never came."""
     begin = time.monotonic()

@@ -22,6 +22,7 @@ import pexpect
 from tests.kit.home import HomeDir
 from tests.kit.run import program
 from tests.kit.screen import Screen
+from tests.kit.waiting import PATIENCE
 
 ROWS, COLUMNS = 24, 80
 KEYS = {
@@ -70,7 +71,7 @@ class Terminal:
         self._pump(0.02)
         return "\n".join(self._screen.lines())
 
-    def expect(self, text: str, timeout: float = 10.0) -> None:
+    def expect(self, text: str, timeout: float = PATIENCE) -> None:
         """Wait until the text is printed; AssertionError shows the screen."""
         end = time.monotonic() + timeout
         while (at := self._screen.plain.find(text, self._seen)) < 0:
@@ -81,7 +82,7 @@ class Terminal:
                 raise AssertionError(f"no {text!r} on the terminal:\n" + "\n".join(self._screen.lines()))
         self._seen = at + len(text)
 
-    def expect_screen(self, text: str, timeout: float = 10.0) -> None:
+    def expect_screen(self, text: str, timeout: float = PATIENCE) -> None:
         """Wait until the text stands on the screen (for programs that redraw parts of lines)."""
         end = time.monotonic() + timeout
         while text not in self.screen():
@@ -117,12 +118,12 @@ class Terminal:
         self._screen.plain = plain
         self._child.setwinsize(rows, columns)
 
-    def eof(self, timeout: float = 10.0) -> int:
+    def eof(self, timeout: float = PATIENCE) -> int:
         """Press Ctrl-D and wait for the end."""
         self.key("c-d")
         return self.wait(timeout)
 
-    def wait(self, timeout: float = 10.0) -> int:
+    def wait(self, timeout: float = PATIENCE) -> int:
         """Wait for the end; the exit code, negative if a signal ended it."""
         end = time.monotonic() + timeout
         while self._pump(0.05):

@@ -15,6 +15,7 @@ from msgspec import Struct
 from tests.kit.forked import run_process
 from tests.kit.home import HomeDir
 from tests.kit.processes import carriers, kill_all
+from tests.kit.waiting import PATIENCE
 
 
 class Done(Struct, frozen=True):
@@ -98,7 +99,7 @@ class Started:
         assert self._popen.stdin is not None, "start(..., stdin=True) to write"
         self._popen.stdin.close()
 
-    def wait(self, timeout: float = 20.0) -> Done:
+    def wait(self, timeout: float = PATIENCE) -> Done:
         """Wait for the end; an AssertionError with what was printed if it does not come."""
         try:
             code = self._popen.wait(timeout)
@@ -106,7 +107,7 @@ class Started:
             raise AssertionError(f"still running after {timeout} s\nout: {self.out}\nerr: {self.err}") from None
         return Done(code, self.out, self.err)
 
-    def wait_for(self, text: str, timeout: float = 10.0) -> None:
+    def wait_for(self, text: str, timeout: float = PATIENCE) -> None:
         """Wait until the text stands in its output."""
         end = time.monotonic() + timeout
         while text not in self.out + self.err:
@@ -142,7 +143,7 @@ def cru(
     input: bytes | str | None = None,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
-    timeout: float = 20.0,
+    timeout: float = PATIENCE,
     script: Path | None = None,
 ) -> Done:
     """Run `cru` to its end. `input` reaches its standard input through a pipe, None is /dev/null; `script`: another program."""

@@ -18,6 +18,7 @@ from typing import TypeVar
 
 from tests.kit.connection import Connection
 from tests.kit.steps import Received, Reply, Rule, Script, Status, Step
+from tests.kit.waiting import PATIENCE
 
 T = TypeVar("T")
 
@@ -39,11 +40,11 @@ class Server:
         """The base URL, …/v1."""
         return f"http://127.0.0.1:{self.port}/v1"
 
-    def wait(self, requests: int = 1, timeout: float = 10.0) -> list[Received]:
+    def wait(self, requests: int = 1, timeout: float = PATIENCE) -> list[Received]:
         """Wait until that many requests have arrived. TimeoutError says how many did."""
         return self._until(lambda: len(self.requests) >= requests, self.requests, f"{requests} requests", timeout)
 
-    def wait_closed(self, clients: int = 1, timeout: float = 10.0) -> list[int]:
+    def wait_closed(self, clients: int = 1, timeout: float = PATIENCE) -> list[int]:
         """Wait until that many clients have gone away in mid-answer."""
         return self._until(lambda: len(self.closed) >= clients, self.closed, f"{clients} lost clients", timeout)
 

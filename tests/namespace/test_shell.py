@@ -87,7 +87,7 @@ def test_a_cancelled_exec_ends_everything_that_it_started(tmp_path: Path) -> Non
         return int((room.root / "pid").read_text())
 
     pid = room(main)
-    deadline = time.monotonic() + 1
+    deadline = time.monotonic() + 30
     while alive(pid) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not alive(pid)

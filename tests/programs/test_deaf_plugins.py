@@ -62,7 +62,7 @@ def ended(home: HomeDir, number: int, *argv: str, within: float = 4.0) -> Done:
         run.wait_for("is busy")
         run.signal(number)
         began = time.monotonic()
-        done = run.wait(15)
+        done = run.wait(30)
     assert time.monotonic() - began < within, done
     assert done.code == 128 + number and "Traceback" not in done.err and "never retrieved" not in done.err, done
     return done
@@ -96,7 +96,7 @@ def test_a_teardown_that_does_not_end_ends(home: HomeDir, how: str) -> None:
     with server([Reply("fine")]) as model:
         placed(home, model.url, ROADS["a teardown"].format(how=how))
         with start("hello", home=home) as run:
-            done = run.wait(12)
+            done = run.wait(30)
     assert (done.code, done.out) == (0, "fine\n") and "it took longer than 5 s and was ended" in done.err
 
 
@@ -112,7 +112,7 @@ def test_a_setup_that_does_not_end_is_not_loaded(home: HomeDir, how: str) -> Non
             (home.cru / "config.toml").read_text() + "\n[plugins]\nsetup_timeout = 0.5\n"
         )
         with start("hello", home=home) as run:
-            done = run.wait(12)
+            done = run.wait(30)
     assert (done.code, done.out) == (0, "fine\n")
     assert "plugin deaf is not loaded" in done.err and "deaf.py: it was not ready after 0.5 s" in done.err
 
@@ -138,7 +138,7 @@ def test_a_guard_that_is_not_done_in_time_does_not_pass(home: HomeDir, how: str)
     with server([Reply(calls=(Call("workflow", {"to": "b"}),)), Reply("stuck"), *[Reply("stuck")] * 5]) as model:
         placed(home, model.url, WORKFLOW.format(how=how))
         with start("/w go", home=home) as run:
-            run.wait(20)
+            run.wait(30)
     said = next(e for e in home.log() if e["entry_type"] == "tool_result")["content"]
     assert "the check took longer than 1 s and was ended, so it did not pass" in said
 
@@ -148,7 +148,7 @@ def test_nor_does_one_that_blocks(home: HomeDir) -> None:
     with server([Reply(calls=(Call("workflow", {"to": "b"}),)), *[Reply("stuck")] * 6]) as model:
         placed(home, model.url, source)
         with start("/w go", home=home) as run:
-            run.wait(20)
+            run.wait(30)
     said = next(e for e in home.log() if e["entry_type"] == "tool_result")["content"]
     assert "the check took longer than 1 s and was ended, so it did not pass" in said
 
@@ -169,7 +169,7 @@ def test_a_guard_may_not_move_its_workflow(home: HomeDir) -> None:
     with server([Reply(calls=(Call("workflow", {"to": "b"}),)), *[Reply("stuck")] * 6]) as model:
         placed(home, model.url, source)
         with start("/w go", home=home) as run:
-            run.wait(20)
+            run.wait(30)
     said = next(e for e in home.log() if e["entry_type"] == "tool_result")["content"]
     assert "a guard may not move the workflow" in said and "RecursionError" not in said
 
@@ -204,7 +204,7 @@ def test_nothing_new_begins_after_an_interrupt(home: HomeDir) -> None:
         with start("hello", home=home) as run:
             run.wait_for("is busy")
             run.interrupt()
-            done = run.wait(10)
+            done = run.wait(30)
         assert done.code == 130 and not model.requests
     assert not (home.project / "made").exists()
 
@@ -219,6 +219,6 @@ def test_a_handler_cannot_stop_the_loop(home: HomeDir) -> None:
     with server([Reply("fine")]) as model:
         placed(home, model.url, source)
         with start("hello", home=home) as run:
-            done = run.wait(10)
+            done = run.wait(30)
     assert (done.code, done.out) == (0, "fine\n") and "Traceback" not in done.err
     assert "deaf.py:24): failed on message:received: " in done.err and done.err.count("the event loop is cru's") == 2

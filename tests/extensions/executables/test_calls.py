@@ -274,7 +274,7 @@ def test_a_program_may_write_into_another_context_s_inbox(home: HomeDir) -> None
 
 def gone(file: Path) -> bool:
     """Whether the process whose id stands in the file has ended."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         try:
             os.kill(int(file.read_text()), 0)
@@ -285,7 +285,7 @@ def gone(file: Path) -> bool:
 
 
 def until(file: Path) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 30
     while not file.exists():
         assert time.monotonic() < deadline, f"{file} does not come"
         time.sleep(0.01)

@@ -196,7 +196,7 @@ def test_ctrl_c_ends_a_hook_and_the_turn(home: HomeDir) -> None:
     model(home, TURN)
     plugin(home, {"pre_tool": "sleep 60"})
     with start("hello", home=home) as run:
-        end = time.monotonic() + 10
+        end = time.monotonic() + 30
         while not heard(home) and time.monotonic() < end:
             time.sleep(0.01)
         run.interrupt()

@@ -209,7 +209,7 @@ def test_notify_gets_its_json_as_the_last_argument_and_nobody_waits(home: HomeDi
     put(home, f'notify = ["{script}", "{heard}"]\n', "config.toml")
     done, _ = turn(home, Reply("Done it."), config=ON)
     assert done.code == 0
-    until = time.monotonic() + 20
+    until = time.monotonic() + 30
     while not heard.exists() and time.monotonic() < until:
         time.sleep(0.02)
     said = msgspec.json.decode(heard.read_bytes())

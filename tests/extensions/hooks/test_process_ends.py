@@ -28,7 +28,7 @@ def _pids(hooks: Hooks) -> list[int]:
 
 
 def _all_gone(hooks: Hooks) -> bool:
-    end = time.monotonic() + 2
+    end = time.monotonic() + 30
     while any(alive(pid) for pid in _pids(hooks)):
         if time.monotonic() > end:
             return False

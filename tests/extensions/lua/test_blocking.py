@@ -51,7 +51,7 @@ def test_a_call_that_never_returns_ends_with_the_process(tmp_path: Path, number:
         for _ in range(times):
             run.signal(number)
             time.sleep(0.2)
-        done = run.wait(15)
+        done = run.wait(30)
     assert done.code == code
     assert "did not come back" in done.err
     until_gone(int((tmp_path / "child").read_text()))

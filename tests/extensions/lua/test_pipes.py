@@ -132,7 +132,7 @@ def test_a_command_that_nobody_holds_any_more_ends_but_what_it_was_given_is_used
         await vm.run(vm.load(source, "@x.lua"), str(out))
         vm.start(vm.load("return 1", "@y.lua"))
         gc.collect()
-        end = time.monotonic() + 5
+        end = time.monotonic() + 30
         loop = asyncio.get_running_loop()
         assert isinstance(loop, WatchedEventLoop) and loop.children
         while loop.children:
