@@ -8,7 +8,6 @@ import msgspec
 import pytest
 from tests.kit import Call, HomeDir, Received, Reply, Step, cru, pty, server
 from tests.kit.faults import Fault, run_with
-from tests.kit.waiting import wait_until
 
 PAST, LATER = 1_000_000_000, "2100-01-31T12:00:00Z"
 
@@ -29,8 +28,7 @@ def test_a_context_in_which_a_chat_sits_idle_stays(home: HomeDir) -> None:
         home.configure(url=model.url)
         marked(home, "busy")
         with pty("-C", "busy", home=home) as terminal:
-            terminal.expect("> ")  # drawn before the context is opened
-            wait_until(lambda: (home.context("busy") / ".seat").exists(), what="the chat is in its context")
+            terminal.expect("> ")
             due(home, "busy")
             assert cru("-L", home=home).err == "" and home.context("busy").exists()
             refused = cru("-D", "busy", home=home)

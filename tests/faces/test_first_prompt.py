@@ -51,7 +51,7 @@ def script(home: HomeDir, source: str, **names: object) -> Path:
 
 def held(home: HomeDir, *modules: str) -> Terminal:
     """A chat that does not load these modules before `go`."""
-    return pty(home=home, script=script(home, WAITING, modules=modules))
+    return pty(home=home, script=script(home, WAITING, modules=modules), is_first_prompt_enough=True)
 
 
 def go(home: HomeDir, module: str) -> None:
@@ -204,7 +204,7 @@ def test_a_signal_during_the_start_leaves_the_terminal_as_it_was(home: HomeDir, 
 
 
 def test_little_is_loaded_before_the_prompt_is_drawn(home: HomeDir) -> None:
-    with pty(home=home, script=script(home, REPORTING)) as terminal:
+    with pty(home=home, script=script(home, REPORTING), is_first_prompt_enough=True) as terminal:
         terminal.expect("> ")
         assert terminal.eof() == 0
     modules = set((home.project / "modules.txt").read_text().split())

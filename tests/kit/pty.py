@@ -39,7 +39,7 @@ KEYS = {
 class Terminal:
     """A person's side of the terminal. `expect` looks only at what was printed after the previous match."""
 
-    def __init__(self, argv: list[str], env: Mapping[str, str], cwd: Path) -> None:
+    def __init__(self, argv: list[str], env: Mapping[str, str], cwd: Path, prompt: str) -> None:
         settings = {"encoding": "utf-8", "codec_errors": "replace", "dimensions": (ROWS, COLUMNS)}
         with warnings.catch_warnings():
             # Python >= 3.12 warns of a fork beside the model server's thread; the child only replaces itself.
@@ -48,6 +48,7 @@ class Terminal:
         self._child.delaybeforesend = None
         self._screen = Screen(ROWS, COLUMNS)
         self._seen = 0
+        self._awaited_prompt = prompt
 
     def __enter__(self) -> Terminal:
         return self
@@ -72,8 +73,13 @@ class Terminal:
         return "\n".join(self._screen.lines())
 
     def expect(self, text: str, timeout: float = PATIENCE) -> None:
-        """Wait until the text is printed; AssertionError shows the screen."""
+        """Wait until the text is printed; AssertionError shows the screen. The chat's prompt counts once the line editor has drawn it:
+        then the chat is in its context."""
         end = time.monotonic() + timeout
+        if text == self._awaited_prompt:
+            while self._screen.editor_at is None and time.monotonic() < end and self._pump(0.05):
+                pass
+            self._seen, self._awaited_prompt = max(self._seen, self._screen.editor_at or 0), ""
         while (at := self._screen.plain.find(text, self._seen)) < 0:
             left = end - time.monotonic()
             if left <= 0 or not self._pump(min(left, 0.05)):
@@ -153,8 +159,16 @@ class Terminal:
 
 
 def pty(
-    *argv: str, home: HomeDir, cwd: Path | None = None, env: Mapping[str, str] | None = None, script: Path | None = None
+    *argv: str,
+    home: HomeDir,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    script: Path | None = None,
+    is_first_prompt_enough: bool = False,
 ) -> Terminal:
-    """Start `cru` on a terminal; use it in a `with` block."""
+    """Start `cru` on a terminal; use it in a `with` block. `is_first_prompt_enough`: the prompt that is drawn before the chat is loaded
+    counts, too."""
     environ = {**home.env, "TERM": "xterm-256color", **(env or {})}
-    return Terminal([str(script or program()), *argv], environ, cwd or home.project)
+    return Terminal(
+        [str(script or program()), *argv], environ, cwd or home.project, "" if is_first_prompt_enough else "> "
+    )

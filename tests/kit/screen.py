@@ -12,7 +12,8 @@ UNFINISHED = re.compile(r"\x1b(?:\[[?>=]?[\d;]*|\][^\x07\x1b]*\x1b?|[()])?\Z")
 
 
 class Screen:
-    """`feed` what the program printed, then look at `lines()`; `answers` collects what a terminal would send back."""
+    """`feed` what the program printed, then look at `lines()`; `answers` collects what a terminal would send back;
+    `editor_at` is where in `plain` a line editor first asked for the cursor's position."""
 
     def __init__(self, rows: int = 24, columns: int = 80) -> None:
         self.rows, self.columns = rows, columns
@@ -20,6 +21,7 @@ class Screen:
         self.row = self.column = 0
         self.plain = ""
         self.answers = ""
+        self.editor_at: int | None = None
         self._rest = ""
 
     def lines(self) -> list[str]:
@@ -83,6 +85,7 @@ class Screen:
             case "J" | "K":
                 self._erase(kind, numbers[0])
             case "n" if numbers[0] == 6:
+                self.editor_at = len(self.plain) if self.editor_at is None else self.editor_at
                 self.answers += f"\x1b[{self.row + 1};{self.column + 1}R"
 
     def _erase(self, kind: str, how: int) -> None:
