@@ -30,7 +30,7 @@ class RecordFiles:
             last = max(list_numbers(self._path), default=0) if self._path.parent.is_dir() else 0
             for number in range(1, last + 2):
                 self._open(numbered_path(self._path, number), opened)
-        except BaseException:
+        except BaseException:  # whatever it is, Ctrl-C too: what is open is closed, and it is raised again
             self._files = [*opened.values()]
             self.__exit__()
             raise

@@ -48,7 +48,7 @@ class RecordedTrace:
         self._files.__enter__()
         try:
             self._find_turns()
-        except BaseException:
+        except BaseException:  # whatever it is, Ctrl-C too: the files are closed, and it is raised again
             self._files.__exit__()
             raise
         return self

@@ -133,7 +133,7 @@ async def _open_socket(host: str, port: int) -> socket.socket:
             if not problem:
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 return connection
-        except BaseException:
+        except BaseException:  # also when cancelled: the socket is closed, and it is raised again
             connection.close()
             raise
         connection.close()
