@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping
 
 from tests.kit import hook_tables, program_tables, tables
+from tests.kit.differential import page as differential
 
 from cru.config.closest import closest
 
@@ -25,6 +26,7 @@ GENERATORS: dict[str, Generator] = {
     "events_brief": tables.events_brief,
     "flags": tables.flags,
     "hook_arguments": hook_tables.arguments,
+    "hook_differences": differential.kept,
     "hook_moments": hook_tables.moments,
     "hook_names": hook_tables.synonyms,
     "hook_places": hook_tables.places,
