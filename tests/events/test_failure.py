@@ -19,6 +19,7 @@ from cru.events.answers import PASS, Answer, Change, Inject
 from cru.events.catalog import EventRow
 from cru.events.payloads import Custom, MessageReceived, ToolBeforeCall, ToolCalled, ToolsSelect
 from cru.events.stamp import FRAME, Event
+from cru.values.errors import CruError
 
 CALLED = ToolCalled("bash", {}, "c")
 
@@ -55,6 +56,7 @@ LOOP.append(LOOP)
         (raises(StopIteration()), "StopIteration"),
         (raises(SystemExit(3)), "SystemExit: 3"),
         (raises(Odd("odd")), "Odd: odd"),
+        (raises(CruError("")), "CruError without a message"),
         (raises(asyncio.CancelledError()), "CancelledError"),
         (lambda _event: "text", "answered with str"),
         (lambda _event: {"decision": "deny"}, "answered with dict"),
@@ -84,6 +86,7 @@ def test_garbage_and_errors_are_the_handlers_failure(call: Callable[[Event], Any
     assert outcome.failed
     assert outcome.payload is CALL
     assert told in world.line.heard[0].error
+    assert world.line.heard[0].failed
     assert world.warnings[0].startswith("bad (bad.py:3): failed on tool:before_call: ")
 
 

@@ -150,7 +150,8 @@ def _copied_data(value: Any, depth: int) -> Any:
 def describe_error(raised: BaseException) -> str:
     """What went wrong, on one line where possible, for people and the journal."""
     if isinstance(raised, CruError):
-        return f"{raised.message} ({raised.hint})" if raised.hint else raised.message
+        message = raised.message or f"{type(raised).__name__} without a message"
+        return f"{message} ({raised.hint})" if raised.hint else message
     try:
         text = str(raised)
         return f"{type(raised).__name__}: {text}" if text else type(raised).__name__

@@ -41,12 +41,22 @@ class Contribution(Struct, frozen=True):
 Who: TypeAlias = "tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...], bool]"
 
 
+class HandlerFailure(Struct, frozen=True):
+    """That a handler came to nothing: a fact, whatever its text.
+
+    text: why, for people and the journal
+    refuses: as far as its answer can be read, it says no
+    """
+
+    text: str
+    refuses: bool = False
+
+
 class _HandlerRun(Struct, frozen=True):
     handler: Handler
     answer: Answer
     ms: float
-    error: str
-    refuses: bool
+    failure: HandlerFailure | None
 
 
 class Chain:
@@ -134,7 +144,8 @@ class Chain:
         owners = frame.owners | handler.owners if frame.owners else handler.owners
         inner = Frame(owners, frame.depth + 1, self.stamp.dispatch_seq, frame.purpose, below)
         token = FRAME.set(inner)
-        answer, error, plain, refuses = PASS, "", False, False
+        answer, plain = PASS, False
+        failure: HandlerFailure | None = None
         started = perf_counter()
         try:
             raw = in_thread(handler, event) if handler.thread else handler.call(event)
@@ -144,8 +155,7 @@ class Chain:
         except BaseException as raised:  # the boundary around other people's code, sys.exit() too: reported below
             if from_outside(raised):
                 raise
-            error = describe_error(raised)
-            refuses = isinstance(raised, BadAnswer) and raised.refuses
+            failure = HandlerFailure(describe_error(raised), isinstance(raised, BadAnswer) and raised.refuses)
         finally:
             FRAME.reset(token)
             below.over = frame.below is None
@@ -153,7 +163,7 @@ class Chain:
         if plain and ms > SLOW_MS:
             LastSlowStep.at = perf_counter()
             self._warn(handler, f"took {ms:.0f} ms on {self.row.name}, and everything else waited")
-        return _HandlerRun(handler, answer, ms, error, refuses)
+        return _HandlerRun(handler, answer, ms, failure)
 
     def compose(self, *group: _HandlerRun) -> None:
         """The answers of one group, whose handlers all had the same payload."""
@@ -161,17 +171,18 @@ class Chain:
         allows: dict[str, Group] = {}
         total = PASS
         for run in group:
-            handler, answer, error, at_fault = run.handler, run.answer, run.error, False
+            handler, answer, failure, at_fault = run.handler, run.answer, run.failure, False
             rejected: list[str] = []
             if answer is not PASS:
-                answer, error = self._take(handler, answer, rejected, changers)
-            if error:
-                failed = self._failed(handler, error, run.refuses)
+                answer, failure = self._take(handler, answer, rejected, changers)
+            if failure is not None:
+                failed = self._failed(handler, failure)
                 at_fault = strength(failed) > strength(answer)
                 answer = failed if at_fault else answer
             self.heard.append(
                 HandlerRecord(
-                    handler.owner, handler.where, handler.id, run.ms, "", error, answer, tuple(rejected), None, handler.hook
+                    handler.owner, handler.where, handler.id, run.ms, "", failure.text if failure is not None else "", answer,
+                    tuple(rejected), None, handler.hook, failure is not None,
                 )
             )  # fmt: skip
             if answer is PASS:
@@ -192,9 +203,9 @@ class Chain:
 
     def _take(
         self, handler: Handler, answer: Answer, rejected: list[str], changers: dict[str, Group]
-    ) -> tuple[Answer, str]:
+    ) -> tuple[Answer, HandlerFailure | None]:
         """Edit the payload, and leave out of the answer what has no place on this event. A bad change makes the whole answer
-        fail, but for its "no": the second value says why."""
+        fail, but for its "no"."""
         row, before, edits = self.row, self.payload, len(self.edits)
         for change in answer.changes:
             if change.field not in row.writable:
@@ -206,7 +217,7 @@ class Chain:
             except BadAnswer as error:
                 self.payload = before
                 del self.edits[edits:]
-                return _refusal(answer), error.message
+                return _refusal(answer), HandlerFailure(error.message)
             self.edits.append((change.field, handler.owner))
         if answer.context or answer.context_files or answer.inject or answer.result is not None or answer.halt:
             answer = _placed(row, answer, rejected)
@@ -214,7 +225,7 @@ class Chain:
             self._warn(handler, f"{row.name}: {what}")
         if self.payload is not before:
             changers[handler.owner] = handler.group
-        return answer, ""
+        return answer, None
 
     def _void(self, changers: dict[str, Group], allows: dict[str, Group]) -> None:
         """An allow covers the input as its group left it, if those of the group who changed it allow it, too: another owner's change
@@ -231,11 +242,15 @@ class Chain:
         if voided and not self._allows and self._total.decision == "allow":
             self._total = replace(self._total, decision="none", reason="")
 
-    def _failed(self, handler: Handler, error: str, refuses: bool) -> Answer:
-        self._warn(handler, f"failed on {self.row.name}: {error}")
-        policy = handler.on_error or ("deny" if refuses else self.row.fails if handler.lane == "inline" else "pass")
+    def _failed(self, handler: Handler, failure: HandlerFailure) -> Answer:
+        self._warn(handler, f"failed on {self.row.name}: {failure.text}")
+        policy = handler.on_error or (
+            "deny" if failure.refuses else self.row.fails if handler.lane == "inline" else "pass"
+        )
         if policy in ("deny", "ask") and self.row.kind == "gate":
-            return Answer(decision=policy, reason=f"the handler of {handler.owner} failed: {error}", note="error")
+            return Answer(
+                decision=policy, reason=f"the handler of {handler.owner} failed: {failure.text}", note="error"
+            )
         return PASS
 
     def _warn(self, handler: Handler, text: str) -> None:

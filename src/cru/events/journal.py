@@ -59,11 +59,13 @@ class SkipReason(Struct, frozen=True, omit_defaults=True):
 
 
 class HandlerRecord(Struct, frozen=True, omit_defaults=True):
-    """What became of one candidate: it ran (`ms`, `answer`), was skipped or failed (`error`).
+    """What became of one candidate: it ran (`ms`, `answer`), was skipped or failed.
 
+    error: why it failed, in words
     skipped: why it was not called, in words
     skip: the same as a record; older lines have none
     hook: what a plugin that is a program calls the event; "" of all other handlers, and in older lines
+    failed: it came to nothing; older lines only have `error`
     """
 
     owner: str
@@ -76,6 +78,11 @@ class HandlerRecord(Struct, frozen=True, omit_defaults=True):
     rejected: tuple[str, ...] = ()
     skip: SkipReason | None = None
     hook: str = ""
+    failed: bool = False
+
+    @property
+    def has_failed(self) -> bool:
+        return self.failed or self.error != ""
 
 
 class JournalLine(Struct, frozen=True, omit_defaults=True):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cru.events.calling import describe_error
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.discovery.places import PluginFolders
 from cru.extensions.errors import PluginFailed
@@ -80,7 +81,8 @@ class PluginLoader:
                 await self._take_back(host)
             if not isinstance(error, EXPECTED):
                 raise
-            loaded.state, loaded.error, loaded.trace = "error", str(error), _traceback(error, plugin.folder)
+            loaded.state, loaded.error = "error", str(error) or describe_error(error)
+            loaded.trace = _traceback(error, plugin.folder)
         return loaded
 
     async def load_copy(self, old: LoadedPlugin, active: Callable[[], Collection[str]]) -> LoadedPlugin | None:

@@ -193,7 +193,7 @@ class Extensions:
 
     async def _load_new(self, plugin: DiscoveredPlugin) -> None:
         loaded = await self._load(plugin)
-        if loaded.error:
+        if loaded.state == "error":
             self._warn(f"plugin {loaded.name} is not loaded: {loaded.error}", loaded.name)
 
     async def _replace(self, old: LoadedPlugin, plugin: DiscoveredPlugin) -> LoadFailure | None:
@@ -207,7 +207,7 @@ class Extensions:
         if active is not None and any(active.copy.values()) and has_empty_files(plugin):
             plugin = replace(plugin, problem=f"{plugin.files[0]}: it is empty")
         loaded = await self._load(plugin)
-        reason = loaded.error
+        reason = loaded.error if loaded.state == "error" else ""
         if loaded.state == "untrusted":
             reason = "it belongs to a project that is not trusted (`cru trust` shows its files)"
         if not reason:

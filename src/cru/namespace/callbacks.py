@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from cru.events.calling import describe_error
 from cru.events.cancellable import GRACE
 from cru.namespace.host import HOST, Host, PluginSession, call, host
 from cru.values.errors import CruError
@@ -70,7 +71,7 @@ def bind_callback(function: Callable[..., object]) -> Callback:
 
 def report_failure(owner: Host, error: BaseException, context: str) -> None:
     """Report an error of a plugin, and keep it for `cru.errors.recent`."""
-    text = str(error_value(error))
+    text = str(error_value(error)) or describe_error(error)
     recent_failures(owner.session).append(CallbackFailure(owner.plugin.name, text, context, time.monotonic()))
     owner.session.parts.bus.stream.warn(f"{owner.plugin.name}: {context}: {text}", owner.plugin.name)
 

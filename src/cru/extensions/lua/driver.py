@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from cru.events.calling import is_over
 from cru.extensions.lua.convert import Converter, HostFunction, LuaError, LuaTooSlow, WithNull, required_arguments
+from cru.extensions.lua.memory import MemoryShares, not_enough
 from cru.namespace.event_table.lazy import resolve_lazy
 from cru.namespace.handlers import HandlerCall
 from cru.namespace.host import Object, Values
@@ -58,6 +59,7 @@ class LuaCall(Struct):
     wait: seconds of waiting that are left; None: no limit, and each stretch between two waits has the whole run time
     budget: seconds of run time that are left
     longest: the seconds of waiting at the start
+    owner: whose it is
     deadline: when the run time is over, while it runs
     host: seconds that functions of `cru` may still take beside the run time
     awaiting: what it waits for
@@ -72,6 +74,7 @@ class LuaCall(Struct):
     wait: float | None
     budget: float
     longest: float
+    owner: str
     deadline: float = 0.0
     host: float = HOST_SECONDS
     awaiting: Any = None
@@ -261,8 +264,18 @@ class _Method(tuple[object, ...]):
 class Driver:
     """Starts calls, and sees them through. `start`, `handle`, `go_on` and `cancel` are the functions of boot.lua."""
 
-    def __init__(self, callbacks: HostCallbacks, start: object, handle: object, go_on: object, cancel: object) -> None:
+    def __init__(
+        self,
+        callbacks: HostCallbacks,
+        memory: MemoryShares,
+        owner: Callable[[], str],
+        start: object,
+        handle: object,
+        go_on: object,
+        cancel: object,
+    ) -> None:
         self.callbacks = callbacks
+        self._memory, self._owner = memory, owner
         self._start, self._handle, self._go_on, self._cancel = start, handle, go_on, cancel
         self._last = 0
 
@@ -276,7 +289,7 @@ class Driver:
 
     def _run(self, budget: float, wait: float | None, function: Any, args: tuple[object, ...]) -> object:
         self._last += 1
-        call = LuaCall(self._last, budget, wait, budget, wait or 0.0)
+        call = LuaCall(self._last, budget, wait, budget, wait or 0.0, self._owner())
         outcome = self._enter(call, function, *args)
         return self._wait(call) if outcome[0] == WAITING else self._results(outcome[1])
 
@@ -338,14 +351,17 @@ class Driver:
             raise LuaError(f"Lua and Python call each other more than {DEEPEST} times deep")
         outer, callbacks.current = callbacks.current, call
         callbacks.depth += 1
+        outer_owner = self._memory.switch(call.owner)
         if call.wait is None:
             call.budget, call.host = call.full, HOST_SECONDS
         call.deadline = perf_counter() + call.budget
         try:
             outcome = function(call.id, *args)
         except Exception as error:  # of lupa: the driver itself failed, for want of memory or of readable data
-            raise LuaError(str(error).partition("\n")[0]) from error
+            text = str(error).partition("\n")[0]
+            raise (LuaError(text) if text else not_enough(self._memory.share)) from error
         finally:
+            self._memory.switch(outer_owner)
             call.budget = call.deadline - perf_counter()
             callbacks.current = outer
             callbacks.depth -= 1
@@ -362,8 +378,12 @@ class Driver:
         lines = [line for line in _text(failure.trace).splitlines() if "[cru " not in line]
         original = None if failure.original is None else self.callbacks.converter.results(failure.original)[0]
         kind = LuaTooSlow if call.is_overdue else LuaError
-        error = kind(_text(failure.message), "\n".join(lines), _text(failure.where), original)
-        error.reason = _text(failure.reason)
+        message, reason, where = _text(failure.message), _text(failure.reason), _text(failure.where)
+        if not reason.strip():
+            reason = "an error without a message"
+            message = f"{where}: {reason}" if where else reason
+        error = kind(message, "\n".join(lines), where, original)
+        error.reason = reason
         if failure.is_host_error:
             error.__cause__ = call.cause
         return error

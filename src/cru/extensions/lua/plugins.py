@@ -17,7 +17,7 @@ from cru.extensions.lua.bridge import install
 from cru.extensions.lua.runtime import OWN, LuaFunction, LuaTable, LuaVM, place_of
 from cru.extensions.tools import add_tool, add_tools
 from cru.namespace.handlers import HandlerCall
-from cru.namespace.host import Host, Plugin, call
+from cru.namespace.host import HOST, Host, Plugin, call
 from cru.namespace.on import register_handler
 
 RUN_FIELDS = ("on_error", "scope")
@@ -30,7 +30,7 @@ class LuaPlugins:
 
     def __init__(self, folders: list[str], parts: Parts) -> None:
         stream = parts.bus.stream
-        self.vm = LuaVM(print=lambda text: stream.tell(Notice("info", text.rstrip("\n"), "lua")))
+        self.vm = LuaVM(print=lambda text: stream.tell(Notice("info", text.rstrip("\n"), "lua")), owner=_calling_plugin)
         install(self.vm)
         self.vm.set_path([f"{folder}/{shape}" for folder in folders for shape in ("?.lua", "?/init.lua")])
         scopes = self.vm.load(Path(__file__).with_suffix(".lua").read_text("utf-8"), "=[cru plugins]")
@@ -130,6 +130,11 @@ class LuaPlugins:
             return function(call.context, call.table)
         outcome = self.vm.start_handler(function, call)
         return _first(outcome) if isinstance(outcome, tuple) else _await_first(outcome)
+
+
+def _calling_plugin() -> str:
+    here = HOST.get(None)
+    return "" if here is None else here.plugin.name
 
 
 def _first(values: tuple[object, ...]) -> object:

@@ -17,6 +17,7 @@ from typing import Any
 
 from cru.extensions.lua.convert import FUNCTION, STAMPED, Converter, HostFunction, LuaData, LuaError, LuaReference
 from cru.extensions.lua.driver import SPARE, Driver, HostCallbacks
+from cru.extensions.lua.memory import MemoryShares, not_enough
 from cru.namespace.event_table.table import plain_shape
 from cru.namespace.handlers import HandlerCall
 from cru.namespace.host import Values
@@ -81,30 +82,35 @@ class LuaTable(LuaReference):
 class LuaVM:
     """One machine. Raises LuaError without lupa.
 
-    memory_mb: what Lua may hold, in MiB
+    memory_mb: what one plugin may hold, in MiB
+    total_mb: what all of them may hold
     run_seconds: its own run time in one call
     wait_seconds: waiting in one call (not counted while a dialog is open)
     print: takes what Lua prints; default: standard error
+    owner: whose a call is that is made now, "" for the machine's own
     """
 
     def __init__(
         self,
         *,
         memory_mb: int = 256,
+        total_mb: int = 1024,
         run_seconds: float = 1.0,
         wait_seconds: float = 60.0,
         print: Callable[[str], None] | None = None,
+        owner: Callable[[], str] = lambda: "",
     ) -> None:
         self.run_seconds = run_seconds
         self.wait_seconds = wait_seconds
         self.dropped: deque[tuple[int, int]] = deque()
         this = weakref.proxy(self)  # Lua holds the callbacks: what it holds must not hold the machine
         self.converter = Converter(lambda id: LuaFunction(id, this.strong()), lambda id: LuaTable(id, this.strong()))
-        self._cap = memory_mb << 20
-        self._lua = _new_lua(self._cap)
+        self._lua = _new_lua(memory_mb << 20)
+        self._memory = MemoryShares(self._lua, memory_mb << 20, total_mb << 20)
+        self._owner = owner
         callbacks = HostCallbacks(self.converter, lambda size: bool(this.has_memory(size)), print or _to_standard_error)
         *entries, self._release, self._close = _boot(self._lua, callbacks)
-        self._driver = Driver(callbacks, *entries)
+        self._driver = Driver(callbacks, self._memory, owner, *entries)
         self._shapes: set[int] = set()
 
     def __del__(self) -> None:
@@ -194,10 +200,7 @@ class LuaVM:
 
     def has_memory(self, size: int) -> bool:
         """Whether `size` bytes can be pushed. A push that fails outside of a protected call would end the process."""
-        if self._lua.get_memory_used() + 2 * size + SPARE < self._cap:
-            return True
-        self._lua.gccollect()
-        return bool(self._lua.get_memory_used() + 2 * size + SPARE < self._cap)
+        return self._memory.has_room(self._owner(), 2 * size + SPARE)
 
     def start_handler(self, function: LuaFunction, call: HandlerCall) -> tuple[Any, ...] | Awaitable[tuple[Any, ...]]:
         """`start` for a handler: it gets the context and the event of this call."""
@@ -223,7 +226,7 @@ class LuaVM:
         while self.dropped:
             self._release(*self.dropped.popleft())
         if not self.has_memory(size):
-            raise LuaError("not enough memory")
+            raise not_enough(self._memory.share)
 
 
 def place_of(function: Callable[..., object]) -> str:

@@ -39,7 +39,7 @@ class HealthCheck(Struct, frozen=True):
 
 async def check(loaded: LoadedPlugin, session: PluginSession) -> list[HealthCheck] | None:
     """Run a plugin's checks; None if it has none. Whatever is raised in them is an error of the report."""
-    if loaded.error:
+    if loaded.state == "error":
         text, *advice = loaded.error.splitlines()
         return [HealthCheck("error", text, tuple(line.strip() for line in advice))]
     if loaded.plugin is None:

@@ -163,7 +163,7 @@ class _TurnExplainer:
             return self._count_program(line, heard)
         id = hook_id(heard.owner)
         if not id:
-            return bool(heard.error or strength(heard.answer) or effects_of(heard.answer))
+            return heard.has_failed or bool(strength(heard.answer) or effects_of(heard.answer))
         if not heard.skipped:
             self._fired.add(id)
             return True
@@ -205,7 +205,7 @@ class _TurnExplainer:
             text = self._skip_text(line, heard)
         else:
             words = _spoken(heard)
-            if heard.error:
+            if heard.has_failed:
                 words = f"failed ({heard.error}), so it {SAYS.get(answer.decision, 'has no say')}"
             elif answer.note and answer.decision == "none" and not effects_of(answer):
                 words = answer.note
@@ -313,11 +313,11 @@ def _is_other_event(reason: SkipReason | None) -> bool:
 
 def _matters(heard: HandlerRecord) -> bool:
     """Whether it is a hook, or a plugin's handler that decided something or failed."""
-    return bool(hook_id(heard.owner) or heard.hook or heard.error or strength(heard.answer))
+    return bool(hook_id(heard.owner) or heard.hook or heard.has_failed or strength(heard.answer))
 
 
 def _spoken(heard: HandlerRecord) -> str:
-    if heard.error:
+    if heard.has_failed:
         return f"failed: {heard.error}"
     answer = heard.answer
     decision = "halt" if answer.halt else answer.decision

@@ -53,7 +53,7 @@ def with_plugins(parsed: Parsed, work: Callable[[SessionBundle, Extensions], Awa
             extensions = built.extensions or Extensions(plugin_places(start, built.settings), {}, start.home)
             if extensions.session is None:
                 await extensions.open(built.session.parts)
-            _say_notices(notices, {loaded.discovered.name for loaded in extensions.plugins if loaded.error})
+            _say_notices(notices, {loaded.discovered.name for loaded in extensions.plugins if loaded.state == "error"})
             return await work(built, extensions)
 
     return run_interruptible(run())
