@@ -16,9 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from cru.app import Start, build
-from cru.events.bus import Bus
+from cru.events.answers import Answer, transform
+from cru.events.bus import Bus, Event
 from cru.events.journal import Unjournalled
 from cru.events.payloads import MessageBeforeSend, ToolBeforeCall
+from cru.events.registry import HandlerFunction
+from cru.events.stamp import Origin
 from cru.extensions.lua.runtime import LuaVM
 from cru.values.messages import Message
 
@@ -45,6 +48,8 @@ CASES: dict[str, tuple[Any, str, str]] = {
         "py",
         PYTHON % ("event['args']['command'] += 'y'; return event", "tool:before_call"),
     ),
+    "tool: callable reads": (TOOL, "callable", "reads"),
+    "tool: callable changes": (TOOL, "callable", "changes"),
     "1000 messages: no handler": (LONG, "", ""),
     "1000 messages: lua reads model": (LONG, "lua", LUA % ("message:before_send", "local m = event.model")),
     "1000 messages: python reads model": (LONG, "py", PYTHON % ("event['model']", "message:before_send")),
@@ -56,6 +61,8 @@ CASES: dict[str, tuple[Any, str, str]] = {
 async def opened(case: str, folder: Path) -> Bus:
     """The bus of a session of its own with one plugin, in a new folder."""
     _, suffix, source = CASES[case]
+    if suffix == "callable":
+        return listened(CALLABLES[source])
     path = Path(tempfile.mkdtemp(dir=folder))
     (path / "plugins").mkdir()
     (path / "script.txt").write_text("text: fine\n")
@@ -68,6 +75,25 @@ async def opened(case: str, folder: Path) -> Bus:
     for work in parts.lifecycle.opening:
         await work(parts)
     return parts.bus
+
+
+def reads(event: Event[ToolBeforeCall]) -> None:
+    _ = event.payload.args["command"]
+
+
+def changes(event: Event[ToolBeforeCall]) -> Answer:
+    args = event.payload.args
+    return transform(args={**args, "command": args["command"] + "y"})
+
+
+CALLABLES = {"reads": reads, "changes": changes}
+
+
+def listened(function: HandlerFunction) -> Bus:
+    """A bus with one function of Python on it and nothing of plugins: what the bus itself costs."""
+    bus = Bus(Origin("session", "run"))
+    bus.registry.on(ToolBeforeCall, function, owner="bench")
+    return bus
 
 
 def machine() -> Callable[[], Any]:
@@ -88,7 +114,7 @@ async def measured(rounds: int, journal: bool, folder: Path) -> dict[str, float]
     work: dict[str, Callable[[], Any]] = {"the bare machine": reference}
     for case in CASES:
         bus = await opened(case, folder)
-        if not journal:
+        if not journal or CASES[case][1] == "callable":
             bus.sink = Unjournalled()
         work[case] = lambda bus=bus, payload=CASES[case][0]: bus.dispatch(payload)
     best = dict.fromkeys(work, 9e9)

@@ -29,7 +29,8 @@ HOW = """
 - **A round**: from the model's answer, a call of the shell tool with `true`, to the first byte of the next request. The bare harness
   (`bench/floor_harness.py`) parses, logs, runs the tool and asks again, over asyncio streams, and does nothing else.
 - **Handlers**: CPU time of one dispatch of a call of 1 kB, the least of many rounds (`bench/handlers.py`). **A command hook**: a dispatch
-  beside a bare spawn of the same command with pipes (`bench/hooks.py`).
+  beside a bare spawn of the same command with pipes (`bench/hooks.py`). A function of Python on the bus gets the payload as it is; a
+  handler of a plugin gets a table that is its own, and what it returns is compared with what it was given: about half of its time.
 - **Beyond the bare interpreter**: less what `python -c pass` takes in the same environment.
 - The tests hold what a clock cannot: which modules a start loads (`tests/faces/test_start.py`), how often something is encoded, read or judged.
 
@@ -54,13 +55,13 @@ def write(rows: Sequence[Any], file: Path) -> None:
 
 
 def row_text(row: Any, figures: dict[str, Any] | None) -> str:
-    aim = "" if row.aim is None else f"{row.aim:g}"
+    bar, aim = ("" if value is None else f"{value:g}" for value in (row.bar, row.aim))
     if figures is None:
-        return f"| {row.what} | not measured | | {row.bar:g} {row.unit} | {aim} | | |\n"
+        return f"| {row.what} | not measured | | {bar} {row.unit} | {aim} | | |\n"
     figure = figures["figure"]
-    kept = "kept" if figure <= row.bar else "**not kept**"
+    kept = "" if row.bar is None else "kept" if figure <= row.bar else "**not kept**"
     return (
-        f"| {row.what} | {number(figure)} {row.unit} | {number(figures['least'])} – {number(figures['most'])} | {row.bar:g} | {aim} "
+        f"| {row.what} | {number(figure)} {row.unit} | {number(figures['least'])} – {number(figures['most'])} | {bar} | {aim} "
         f"| {figures['made_of']} | {kept} |\n"
     )
 

@@ -29,7 +29,7 @@ class Row(NamedTuple):
     name: of the row, for --only
     what: is measured
     unit: of the figure; one that begins with × is a ratio
-    bar: what it may be at most
+    bar: what it may be at most; None: nothing is promised
     aim: what it should be; None: the bar
     runner: measures it, together with the other rows of that runner: {name: Sample}
     """
@@ -37,7 +37,7 @@ class Row(NamedTuple):
     name: str
     what: str
     unit: str
-    bar: float
+    bar: float | None
     aim: float | None
     runner: Callable[[int], dict[str, runners.Sample]]
 
@@ -57,8 +57,10 @@ ROWS = (
     Row("nobody", "an event that nobody listens to", "µs", 1, None, runners.handlers),
     Row("lua-reads", "one Lua handler that reads 1 kB", "µs", 50, 40, runners.handlers),
     Row("lua-changes", "one Lua handler that changes 1 kB", "µs", 70, 50, runners.handlers),
-    Row("python-reads", "one Python handler that reads 1 kB", "µs", 6, None, runners.handlers),
-    Row("python-changes", "one Python handler that changes 1 kB", "µs", 10, None, runners.handlers),
+    Row("python-reads", "one function of Python on the bus that reads 1 kB", "µs", 6, None, runners.handlers),
+    Row("python-changes", "one function of Python on the bus that changes 1 kB", "µs", 10, None, runners.handlers),
+    Row("plugin-reads", "one handler of a Python plugin that reads 1 kB", "µs", None, None, runners.handlers),
+    Row("plugin-changes", "one handler of a Python plugin that changes 1 kB", "µs", None, None, runners.handlers),
     Row("hook", "one command hook", "× a bare spawn with pipes", 1.10, None, runners.hooks),
     Row("plugins", "start with 300 Lua plugins, beyond a start without", "ms", 60, None, runners.plugins),
     Row("plugins-memory", "their memory", "MB", 20, None, runners.plugins),
@@ -80,7 +82,8 @@ def measure(passes: int, reps: int, only: list[str]) -> None:
     for row in rows:
         if row.name in samples:
             known["rows"][row.name] = summary(samples[row.name])
-            print(f"{row.name:16} {known['rows'][row.name]['figure']:8.2f} {row.unit:26} bar {row.bar:g}")
+            bar = "" if row.bar is None else f"bar {row.bar:g}"
+            print(f"{row.name:16} {known['rows'][row.name]['figure']:8.2f} {row.unit:26} {bar}")
         else:
             print(f"{row.name:16} not measured")
     known["machine"] = runners.machine()

@@ -233,7 +233,8 @@ def output_of(script: str, *words: str) -> str:
 
 HANDLER_CASES = {
     "nobody": "tool: no handler", "lua-reads": "tool: lua reads", "lua-changes": "tool: lua changes",
-    "python-reads": "tool: python reads", "python-changes": "tool: python changes",
+    "python-reads": "tool: callable reads", "python-changes": "tool: callable changes",
+    "plugin-reads": "tool: python reads", "plugin-changes": "tool: python changes",
 }  # fmt: skip
 
 

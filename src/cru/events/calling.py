@@ -169,12 +169,17 @@ def from_outside(raised: BaseException) -> bool:
     return isinstance(raised, KeyboardInterrupt) and _is_pressed()
 
 
+def running_task() -> asyncio.Task[Any] | None:
+    """The task that runs now; None outside of any."""
+    try:
+        return asyncio.current_task()
+    except RuntimeError:  # no loop
+        return None
+
+
 def cancels() -> int:
     """How often the running task was asked to end; 0 outside of any."""
-    try:
-        task = asyncio.current_task()
-    except RuntimeError:  # no loop
-        return 0
+    task = running_task()
     return 0 if task is None else task.cancelling()
 
 

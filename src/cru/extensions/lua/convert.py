@@ -26,8 +26,8 @@ from weakref import WeakValueDictionary
 
 from msgspec import Struct, msgpack
 
-from cru.namespace.event_table.lazy import Lazy, LazyDict, raw_items
-from cru.namespace.event_table.table import PlainShape, is_big, is_short
+from cru.namespace.event_table.lazy import Lazy, LazyDict, is_big, raw_items
+from cru.namespace.event_table.table import PlainShape, is_short
 from cru.namespace.handlers import HandlerCall
 from cru.namespace.host import NamespaceError, Object
 

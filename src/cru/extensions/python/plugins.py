@@ -14,7 +14,7 @@ from types import CodeType, ModuleType
 from typing import Any, NoReturn
 
 from cru.events import CancelledItself, EventError
-from cru.events.calling import cancels, describe_error, from_outside
+from cru.events.calling import describe_error, from_outside, running_task
 from cru.events.cancellable import run_cancellable, taken_back
 from cru.extensions import unknown_keys
 from cru.extensions.commands import add_commands, start_services
@@ -124,17 +124,18 @@ def _forget_module(name: str) -> None:
 
 def _invoke(folder: str, function: Callable[..., Any], *args: Any) -> Any:
     """Call a function of a plugin. What it raises is told with the plugin's own line."""
-    before = cancels()
+    task = running_task()
+    before = 0 if task is None else task.cancelling()
     try:
         result = function(*args)
-        waits = isawaitable(result)
+        waits = result is not None and not isinstance(result, dict) and isawaitable(result)
     except BaseException as error:  # the boundary around a plugin's code: raised again with its place
         leave_if_forked(error)
-        if cancels() == before:
+        if task is None or task.cancelling() == before:
             raise _failure(error, folder) from error
     else:
         leave_if_forked()
-        if cancels() == before:
+        if task is None or task.cancelling() == before:
             return _await_result(folder, result) if waits else result
     return _raise_cancelled(before, _where(function))
 

@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping
 from inspect import iscoroutine
 from typing import NamedTuple
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from cru.events import BadAnswer
 from cru.events.answers import PASS, Answer, Change, Decision
@@ -47,8 +47,8 @@ def parse_answer(name: str, row: EventRow, raw: object, sent: Mapping[str, objec
         return _parse_scalar(raw)
     if not raw:
         return NO_ANSWER
-    if type(sent) is SentFields and type(raw) is dict and "type" in raw:
-        changes = _changed_fields(row, raw, sent)
+    if type(sent) is SentFields:
+        changes = _changed_event(row, raw, sent) if isinstance(raw, LazyDict) else _changed_fields(row, raw, sent)
         if changes is not None:
             return ParsedAnswer(Answer(changes=changes)) if changes else NO_ANSWER
     words = _words_of(raw, sent)
@@ -63,6 +63,8 @@ def parse_answer(name: str, row: EventRow, raw: object, sent: Mapping[str, objec
 
 def _changed_fields(row: EventRow, raw: Mapping[str, object], sent: SentFields) -> tuple[Change, ...] | None:
     """The changes of an event that came back with nothing in it but fields that may be changed; None of others."""
+    if type(raw) is not dict or "type" not in raw:
+        return None
     changes = []
     for key, value in raw.items():
         if key == "type":
@@ -72,6 +74,24 @@ def _changed_fields(row: EventRow, raw: Mapping[str, object], sent: SentFields) 
         same = _is_same_table(sent.source(key), value)
         if not (_is_unchanged(sent[key], value) if same is None else same):
             changes.append(_make_change(key, value))
+    return tuple(changes)
+
+
+def _changed_event(row: EventRow, event: LazyDict, sent: SentFields) -> tuple[Change, ...] | None:
+    """The same of an event that came back in Python: it has the keys that it had, and nobody has read its `payload`."""
+    if event.keys() != sent.shape.all_keys or type(_payload_of(event)) is not Lazy:
+        return None
+    changes = []
+    for field, before in asdict(sent.event.payload).items():
+        now = dict.get(event, field)
+        if now is before or type(now) is Lazy:
+            continue
+        same = _is_same_table(before, now)
+        if same or (same is None and _is_unchanged(sent[field], now)):
+            continue
+        if field not in row.writable or type(now) not in _DATA:
+            return None
+        changes.append(_make_change(field, now))
     return tuple(changes)
 
 

@@ -5,20 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+BIG_TEXT = 64 << 10
+BIG_LIST = 16
+"""Beyond this length a field is sent only when it is read."""
+
 
 class Lazy:
     """A value that is made when it is first read.
 
     make: makes it
-    small: what it is made of, if that may as well be sent to another language at once
     """
 
-    __slots__ = ("_value", "make", "small")
+    __slots__ = ("_source", "_value", "make")
 
-    def __init__(self, make: Callable[[], Any], small: object = None) -> None:
+    def __init__(self, make: Callable[[], Any], source: object = None) -> None:
         self.make = make
-        self.small = small
+        self._source = source
         self._value: object = None
+
+    @property
+    def small(self) -> object:
+        """What it is made of, if that may as well be sent to another language at once."""
+        return None if is_big(self._source) else self._source
 
     def get(self) -> object:
         """The value; made once. `make()` makes another."""
@@ -27,12 +35,21 @@ class Lazy:
         return self._value
 
 
+def is_big(value: object) -> bool:
+    """Whether a list is long, a text, or a text in a table is; cheap, so only the first level of a table is looked at."""
+    if isinstance(value, (list, tuple)):
+        return len(value) > BIG_LIST or any(len(getattr(item, "content", "")) > BIG_TEXT for item in value)
+    if isinstance(value, dict):
+        return len(value) > BIG_LIST or any([type(item) is str and len(item) > BIG_TEXT for item in value.values()])
+    return type(value) is str
+
+
 class LazyDict(dict[str, object]):
     """A dict whose Lazy values are made when they are read, for handlers in Python. `raw_items` gives them as they are."""
 
     def __getitem__(self, key: str) -> Any:
-        value = super().__getitem__(key)
-        if isinstance(value, Lazy):
+        value = dict.__getitem__(self, key)
+        if type(value) is Lazy:
             value = self[key] = value.get()
         return value
 

@@ -9,14 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache, partial
 from itertools import count
+from typing import get_type_hints
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from cru.events.catalog import BY_NAME, BY_TYPE
 from cru.events.payloads import Custom
 from cru.events.stamp import Event
-from cru.namespace.event_table.lazy import Lazy, LazyDict
+from cru.namespace.event_table.lazy import BIG_TEXT, Lazy, LazyDict
 
 
 class EventAlias(Struct, frozen=True):
@@ -72,10 +74,8 @@ EXTRA: dict[str, Callable[[Event], dict[str, object]]] = {
 RESERVED = ("type", "event_type", "summary")
 WORKED_OUT = frozenset((*RESERVED, "identifier", "timestamp_ms", "payload", "is_continuation"))
 SUMMARY = 200
-BIG_TEXT = 64 << 10
-BIG_LIST = 16
-"""Beyond this length a field is sent only when it is read."""
 _SHORT = frozenset({int, float, bool, type(None)})
+_FLAT = _SHORT | {str}
 
 
 class PlainShape(Struct, frozen=True):
@@ -86,6 +86,8 @@ class PlainShape(Struct, frozen=True):
     fields: of the payload, in order
     ident: the one of them that identifies the event; "": none
     keys: what a script gets as the data of the event
+    all_keys: the same, and what every event has
+    tables: the fields that may be one
     """
 
     number: int
@@ -93,6 +95,8 @@ class PlainShape(Struct, frozen=True):
     fields: tuple[str, ...]
     ident: str
     keys: frozenset[str]
+    all_keys: frozenset[str]
+    tables: tuple[str, ...]
 
 
 _NUMBERS = count(1)
@@ -104,28 +108,32 @@ def plain_shape(name: str, payload: type[Struct]) -> PlainShape | None:
     row, fields = BY_TYPE[payload], payload.__struct_fields__
     if payload is Custom or row.name in EXTRA or alias_of(name).keys or not WORKED_OUT.isdisjoint(fields):
         return None
-    return PlainShape(next(_NUMBERS), name, fields, row.ident, frozenset((*fields, "is_continuation")))
+    keys = frozenset((*fields, "is_continuation"))
+    hints = get_type_hints(payload)
+    tables = tuple(field for field in fields if hints[field] not in _FLAT)
+    return PlainShape(next(_NUMBERS), name, fields, row.ident, keys, keys | WORKED_OUT | {"name"}, tables)
 
 
 class SentFields(Mapping[str, object]):
     """What `sent_fields` gives of an event that has a shape, each field when it is asked for."""
 
-    __slots__ = ("_event", "_keys")
+    __slots__ = ("_keys", "event", "shape")
 
     def __init__(self, shape: PlainShape, event: Event) -> None:
+        self.shape = shape
+        self.event = event
         self._keys = shape.keys
-        self._event = event
 
     def __getitem__(self, key: str) -> object:
         if key == "is_continuation":
-            return self._event.stamp.is_continuation
+            return self.event.stamp.is_continuation
         if key not in self._keys:
             raise KeyError(key)
-        return _shown_value(getattr(self._event.payload, key))
+        return _shown_value(getattr(self.event.payload, key))
 
     def source(self, key: str) -> object:
         """What a field of the payload is made of."""
-        return getattr(self._event.payload, key, None)
+        return getattr(self.event.payload, key, None)
 
     def __contains__(self, key: object) -> bool:
         return key in self._keys
@@ -182,9 +190,12 @@ def _flat_fields(name: str, event: Event) -> dict[str, object]:
     return flat
 
 
-def event_table(name: str, event: Event) -> tuple[LazyDict, dict[str, object]]:
+def event_table(name: str, event: Event) -> tuple[LazyDict, Mapping[str, object]]:
     """The event table: flat fields, `payload` with the same data, and what every event has; and these data apart, which nobody
     changes."""
+    shape = plain_shape(name, type(event.payload))
+    if shape is not None:
+        return _plain_table(shape, event), SentFields(shape, event)
     flat = _flat_fields(name, event)
     payload, ident, stamp = event.payload, event.row.ident, event.stamp
     table = LazyDict(flat)
@@ -199,8 +210,30 @@ def event_table(name: str, event: Event) -> tuple[LazyDict, dict[str, object]]:
     return table, flat
 
 
+def _plain_table(shape: PlainShape, event: Event) -> LazyDict:
+    """The event table of an event that has a shape: no more is made of it than is read."""
+    name, payload, stamp = shape.name, event.payload, event.stamp
+    fields = asdict(payload)
+    lazy: dict[str, object] = {}
+    for field in shape.tables:
+        value = fields[field]
+        if type(value) not in _FLAT:
+            fields[field] = lazy[field] = Lazy(partial(_copy, value), value)
+    flat = partial(_plain_fields, event, lazy)
+    fields |= {
+        "is_continuation": stamp.is_continuation, "type": name, "event_type": name, "summary": Lazy(lambda: _summary(flat())),
+        "name": fields.get("name", name), "identifier": str(fields[shape.ident]) if shape.ident else None,
+        "timestamp_ms": int(stamp.timestamp * 1000), "payload": Lazy(lambda: LazyDict(flat())),
+    }  # fmt: skip
+    return LazyDict(fields)
+
+
+def _plain_fields(event: Event, lazy: Mapping[str, object]) -> dict[str, object]:
+    return {**asdict(event.payload), **lazy, "is_continuation": event.stamp.is_continuation}
+
+
 def _shown_value(value: object) -> object:
-    return value if is_short(value) else Lazy(partial(_copy, value), None if is_big(value) else value)
+    return value if is_short(value) else Lazy(partial(_copy, value), value)
 
 
 def is_short(value: object) -> bool:
@@ -213,17 +246,8 @@ def _copy(value: object) -> object:
     if isinstance(value, (list, tuple)):
         return [_copy(item) for item in value]
     if isinstance(value, dict):
-        return {key: _copy(item) for key, item in value.items()}
+        return {key: item if type(item) in _FLAT else _copy(item) for key, item in value.items()}
     return _copy(msgspec.to_builtins(value)) if isinstance(value, Struct) else value
-
-
-def is_big(value: object) -> bool:
-    """Whether a list is long, a text, or a text in a table is; cheap, so only the first level of a table is looked at."""
-    if isinstance(value, (list, tuple)):
-        return len(value) > BIG_LIST or any(len(getattr(item, "content", "")) > BIG_TEXT for item in value)
-    if isinstance(value, dict):
-        return len(value) > BIG_LIST or any([type(item) is str and len(item) > BIG_TEXT for item in value.values()])
-    return type(value) is str
 
 
 def _summary(flat: Mapping[str, object]) -> str:
