@@ -106,3 +106,27 @@ def test_a_search_shows_nothing_of_a_file_that_may_not_be_read(tmp_path: Path) -
     assert sum("Not allowed by policy: the rule `read:keys/**`" in text for text in shown) == 3
     assert "a.txt:1:no SECRET here\n[4 files left out: rules forbid to read them]" in shown
     assert any("/project/a.txt:1:no SECRET here" in text for text in shown)
+
+
+def test_searching_reveals_nothing_that_reading_may_not(tmp_path: Path) -> None:
+    private = "the crown jewels"
+    calls = [
+        Call("grep", {"pattern": "crown"}),
+        Call("grep", {"pattern": "crown", "path": "sub"}),
+        Call("glob", {"pattern": "**/*"}),
+        Call("edit", {"file_path": "sub/.env", "old_string": "the crown jewel!", "new_string": "x"}),
+    ]
+    rules = '[permissions]\ndeny = ["read:.env"]\nask = ["read:*.pem"]\n'
+    with server([Reply(calls=calls), Reply("done")]) as model:
+        here = home(tmp_path, config=rules, url=model.url)
+        top = here.cru.parent
+        for name in (".ssh/id_rsa", ".kube/config", ".config/gh/hosts.yml", "sub/.env", "sub/a.pem", "notes"):
+            (top / name).parent.mkdir(parents=True, exist_ok=True)
+            (top / name).write_text(private)
+        assert cru("--mode", "auto", "--project-root", str(top), "go", home=here, cwd=top).code == 0
+    shown = results(here.log())
+    assert [text.splitlines()[:2] for text in shown if private in text] == [
+        [f"notes:1:{private}", "[1 file left out: rules forbid to read them]"]
+    ]
+    assert not [name for name in ("id_rsa", "hosts.yml", ".env:", "a.pem") if name in "\n".join(shown)]
+    assert sum("files not shown: reading them needs a question" in text for text in shown) == 2

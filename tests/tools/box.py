@@ -40,24 +40,20 @@ class Box:
         path.write_bytes(content.encode() if isinstance(content, str) else content)
         return path
 
-    def forbid(self, *rules: str) -> Gate:
-        """Rules `read:…` that deny, in this order; the gate that judges by them."""
-        lists = RuleLists(deny=tuple(f"read:{rule}" for rule in rules))
+    def forbid(self, *rules: str, ask: tuple[str, ...] = (), allow: tuple[str, ...] = (), mode: str = "ask") -> Gate:
+        """Rules `read:…` that deny (or ask, or allow), in this order; the gate that judges by them."""
+        lists = RuleLists(*(tuple(f"read:{rule}" for rule in some) for some in (allow, ask, rules)))
         grants = Grants(self.folder / "grants.json", self.root)
         gate = Gate(
-            PermissionSettings(),
+            PermissionSettings(mode),
             [LayerRules("user", lists)],
             self.root,
             self.folder,
             grants,
             user_home=self.root.parent,
         )
-
-        def why_not_read(path: str) -> str:
-            verdict = gate.judge("read", "read", path, [("read", path)])
-            return verdict.reason if verdict.decision == "deny" else ""
-
-        self.services.denied_reads, self.services.why_not_read = gate.denied_reads, why_not_read
+        self.services.hidden_files = gate.hidden_files
+        self.services.judge_read = lambda path: gate.judge("read", "read", path, [("read", path)])
         return gate
 
     def tool(self, name: str) -> BuiltInTool:

@@ -131,3 +131,12 @@ def test_what_may_not_be_read_says_so(tmp_path: Path) -> None:
     Box(tmp_path).file("a", "x").chmod(0o200)
     text = in_child(unprivileged(), tmp_path, "edit", file_path="a", old_string="x", new_string="y")[0]
     assert text == "ToolError: cannot read `a`: Permission denied"
+
+
+@pytest.mark.parametrize("rules", [{"deny": "a.py"}, {"ask": "a.py"}])
+def test_no_line_is_shown_of_a_file_that_may_be_changed_but_not_read(box: Box, rules: dict[str, str]) -> None:
+    box.file("a.py", "one\ncolour = 'red'\n")
+    box.forbid(*filter(None, [rules.get("deny")]), ask=tuple(filter(None, [rules.get("ask")])))
+    message = box.error("edit", file_path="a.py", old_string="color = 'red'", new_string="x")
+    assert message == "`old_string` was not found in a.py"
+    assert box.text("edit", file_path="a.py", old_string="colour", new_string="x").startswith("Edited a.py")

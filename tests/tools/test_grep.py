@@ -319,8 +319,8 @@ def test_a_rule_costs_no_verdict_and_no_system_call_a_file(box: Box, calls: Call
         assert box.text("grep", pattern="hit") == "7/7:1:hit"
         numbers.append(Counter(calls.numbers))
     assert numbers[0] == numbers[1]  # thirty times as many files
-    assert numbers[0]["judge"] == 1  # of what is shown
-    assert numbers[0]["scandir"] == 21  # each folder once
+    assert numbers[0]["judge"] == 0
+    assert numbers[0]["scandir"] == 21 + 3  # each folder once, and for links each folder before a rule's star
 
 
 def test_only_folders_in_which_a_rule_can_match_are_looked_through_for_files_left_out(box: Box, calls: Calls) -> None:
@@ -330,7 +330,7 @@ def test_only_folders_in_which_a_rule_can_match_are_looked_through_for_files_lef
     box.forbid("secrets/**")
     calls.numbers.clear()
     assert box.text("grep", pattern="hit") == "7/in/a:1:hit\n[1 file left out: rules forbid to read them]"
-    assert calls.numbers["scandir"] <= 3
+    assert calls.numbers["scandir"] <= 4
 
 
 def test_without_a_rule_on_reading_nothing_is_judged(box: Box, calls: Calls) -> None:
@@ -340,3 +340,42 @@ def test_without_a_rule_on_reading_nothing_is_judged(box: Box, calls: Calls) -> 
     calls.numbers.clear()
     assert len(box.text("grep", pattern="hit").splitlines()) == 50
     assert (calls.numbers["judge"], calls.numbers["scandir"]) == (0, 0)
+
+
+def test_what_a_question_guards_is_not_shown_unless_the_question_was_about_it(box: Box, tmp_path: Path) -> None:
+    box.file("a", "hit\n")
+    box.file("src/.env", "KEY=hit\n")
+    for path in (".ssh/id_rsa", ".config/gh/hosts.yml", ".kube/config", ".docker/config.json", ".codex/auth.json"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("KEY=hit\n")
+    (tmp_path / "bin" / "x").write_text("hit\n")
+    box.forbid(ask=(".env",))
+    note = "needs a question; to ask it, give the file or its folder as the path]"
+    assert box.text("grep", pattern="hit") == f"a:1:hit\n[1 file not shown: reading them {note}"
+    assert box.text("grep", pattern="hit", path="src/.env") == "src/.env:1:KEY=hit"
+    home = str(tmp_path.resolve())
+    lines = box.text("grep", pattern="hit", path="..").splitlines()
+    assert lines[:2] == [f"{home}/bin/x:1:hit", f"{home}/project/a:1:hit"]
+    assert lines[2:] == [f"[6 files not shown: reading them {note}"]
+    assert "KEY=hit" in box.text("grep", pattern="hit", path="../.ssh")
+    assert "KEY=hit" not in box.text("grep", pattern="KEY", path="../.config")
+    box.forbid(ask=(".env",), mode="trust")
+    assert box.text("grep", pattern="hit", path="..").count("KEY=hit") == 5
+
+
+def test_a_rule_on_a_link_s_name_holds_for_where_it_leads(box: Box) -> None:
+    box.file("config/real", "hit\n")
+    box.file("config/other", "hit\n")
+    (box.root / ".env").symlink_to("config/real")
+    box.file("keys/x")
+    (box.root / "keys" / "a.pem").symlink_to("../config/other")
+    for rules, shown in (
+        ((".env",), ["other"]),
+        ((".e*",), ["other"]),
+        (("keys/*.pem",), ["real"]),
+        (("keys/**",), ["real"]),
+    ):
+        box.forbid(*rules)
+        lines = box.text("grep", pattern="hit", path="config").splitlines()
+        assert lines[:-1] == [f"config/{name}:1:hit" for name in shown], rules
+        assert lines[-1].startswith("[1 file left out"), rules

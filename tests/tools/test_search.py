@@ -126,11 +126,33 @@ def test_a_pattern_may_not_lead_out_of_its_folder(box: Box, pattern: str) -> Non
     assert "must stay inside `path`" in box.error("glob", pattern=pattern)
 
 
-def test_names_of_files_that_may_not_be_read_are_still_listed(box: Box) -> None:
+def test_what_may_not_be_read_is_not_found_and_of_a_listing_s_entries_only_the_name_is_shown(
+    box: Box, tmp_path: Path
+) -> None:
     box.file(".env", "x")
-    box.services.why_not_read = lambda path: "a rule"
-    assert ".env" in box.text("ls")
-    assert ".env" in box.text("glob", pattern="*")
+    box.file("src/ask", "x")
+    box.file("src/a", "x")
+    (box.root / "link").symlink_to("src/ask")
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "id").write_text("x")
+    box.forbid(".env", ask=("src/ask",))
+    unasked = "not shown: reading them needs a question; to ask it, give the file or its folder as the path]"
+    denied = "[1 file left out: rules forbid to read them]"
+    assert box.text("glob", pattern="**") == f"src/a\n{denied}\n[2 files {unasked}"
+    assert box.text("glob", pattern="*.py") == "(no files)"
+    assert box.text("glob", pattern="*", path="src") == f"src/a\n[1 file {unasked}"
+    assert box.text("glob", pattern="**/i*", path="..") == f"(no files)\n[1 file {unasked}"
+    assert box.text("glob", pattern="*", path="../.ssh") == f"{tmp_path.resolve()}/.ssh/id"
+    listed = [line.split("\t") for line in box.text("ls").splitlines()]
+    assert listed == [
+        [".env", "[rules forbid to read it]"],
+        ["link", "[reading it needs a question]"],
+        ["src/"],
+    ]
+    assert [".ssh", "[reading it needs a question]"] in [
+        line.split("\t") for line in box.text("ls", path="..").splitlines()
+    ]
+    assert box.text("ls", path="../.ssh") == "id\t1"
 
 
 def test_folders_in_which_nothing_can_match_are_not_looked_into(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:

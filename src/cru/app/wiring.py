@@ -33,7 +33,7 @@ from cru.extensions.packages import installed_packages
 from cru.files.regular import read_regular
 from cru.models import ModelSettings
 from cru.permissions import PermissionSettings, layer_rules
-from cru.permissions.gate import Asker, Gate
+from cru.permissions.gate import Asker, Gate, Verdict
 from cru.permissions.grants import Grants
 from cru.tools.builtin import BuiltInTools
 from cru.tools.protocol import OUTPUT_FOLDER, ToolServices, ToolSettings
@@ -228,14 +228,13 @@ def tool_services(bus: Bus, home: Home, store: FileContext, models: ModelPool, g
         verdict = gate.judge("fetch", "fetch", url)
         return verdict.reason if verdict.decision == "deny" else ""
 
-    def why_not_read(path: str) -> str:
-        verdict = gate.judge("read", "read", path, [("read", path)])
-        return verdict.reason if verdict.decision == "deny" else ""
+    def judge_read(path: str) -> Verdict:
+        return gate.judge("read", "read", path, [("read", path)])
 
     lent = ToolServices(store=store, home=home, send=send, fetch=fetch, todos_changed=todos_changed)
+    lent.judge_read, lent.hidden_files = judge_read, gate.hidden_files
     if gate.rules():
-        lent.why_not_fetch, lent.why_not_read = why_not_fetch, why_not_read
-        lent.denied_reads = gate.denied_reads
+        lent.why_not_fetch = why_not_fetch
     return lent
 
 

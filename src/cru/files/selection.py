@@ -50,7 +50,21 @@ class Everything:
         return True
 
 
+class Nothing:
+    """No file."""
+
+    is_empty = True
+    is_whole = False
+
+    def below(self, folder: str) -> FileSelection:
+        return self
+
+    def holds(self, file: str) -> bool:
+        return False
+
+
 EVERYTHING = Everything()
+NOTHING = Nothing()
 
 
 class PatternSet:
@@ -183,6 +197,18 @@ class _Both:
         return self._first.holds(file) and self._second.holds(file)
 
 
+class _Either:
+    def __init__(self, first: FileSelection, second: FileSelection) -> None:
+        self._first, self._second = first, second
+        self.is_empty = self.is_whole = False
+
+    def below(self, folder: str) -> FileSelection:
+        return either(self._first.below(folder), self._second.below(folder))
+
+    def holds(self, file: str) -> bool:
+        return self._first.holds(file) or self._second.holds(file)
+
+
 class _Without:
     def __init__(self, selection: FileSelection, left_out: FileSelection) -> None:
         self._selection, self._left_out = selection, left_out
@@ -201,6 +227,13 @@ def both(first: FileSelection, second: FileSelection) -> FileSelection:
     if first.is_whole:
         return second
     return first if second.is_whole else _Both(first, second)
+
+
+def either(first: FileSelection, second: FileSelection) -> FileSelection:
+    """The files that belong to one of them, or to both."""
+    if first.is_empty or second.is_whole:
+        return second
+    return first if second.is_empty or first.is_whole else _Either(first, second)
 
 
 def without(selection: FileSelection, left_out: FileSelection) -> FileSelection:

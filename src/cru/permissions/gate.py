@@ -10,14 +10,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.permissions.modes import MODE_DESCRIPTIONS, Decision, check_mode, decide
-from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_outside, is_protected, locate, resolve
+from cru.permissions.paths import (
+    JudgedCall,
+    PathRoots,
+    ResolvedPath,
+    contains_secrets,
+    is_outside,
+    is_protected,
+    locate,
+    resolve,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from cru.permissions import LayerRules, PermissionSettings
-    from cru.permissions.denied_paths import DeniedPaths
     from cru.permissions.grants import Grants
+    from cru.permissions.hidden_files import HiddenFiles
     from cru.permissions.rules import Rule
 
 Access = Literal["read", "write"]
@@ -115,13 +124,17 @@ class Gate:
             return place
         return self._judge_by_mode(call, table)
 
-    def denied_reads(self) -> DeniedPaths | None:
-        """What the deny rules forbid to read, links in the rules followed as they lead now; None if that is nothing."""
-        if not self._deny:
+    def hidden_files(self, tool: str, start: str) -> HiddenFiles | None:
+        """What a tool that may look through this folder must not show of it, links in the rules followed as they lead now; None if
+        that is nothing."""
+        call = self._call(tool, "read", start, [("read", start)])
+        with_places = self._mode != "trust" and contains_secrets(call.paths[0].real, self._places)
+        if not (self._deny or self._ask or with_places):
             return None
-        from cru.permissions.rules import find_denied_reads
+        from cru.permissions.hidden_files import RuleSets, find_hidden_files
 
-        return find_denied_reads(self._deny, self._places)
+        rules = RuleSets(self._deny, self._ask, (*self._allow, *self._grants.rules()))
+        return find_hidden_files(call, rules, self._places, with_places=with_places)
 
     def leads_outside(self, tool: str, kind: str, detail: str, paths: Iterable[tuple[Access, str]]) -> bool:
         """Whether the call's paths lead to a place outside of the project that no allow rule and no answer names, whatever the mode."""

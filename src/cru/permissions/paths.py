@@ -50,7 +50,65 @@ PROTECTED_AT_HOME = (
 )
 
 # What lets its reader log in elsewhere: reading it needs a question too.
-SECRET_AT_HOME = (".aws/", ".git-credentials", ".gnupg/", ".netrc", ".ssh/")
+SECRET_AT_HOME = (
+    ".aws/",
+    ".azure/",
+    ".boto",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".claude.json",
+    ".claude/.credentials.json",
+    ".codex/auth.json",
+    ".config/chromium/",
+    ".config/crush/crush.json",
+    ".config/doctl/",
+    ".config/gcloud/",
+    ".config/gh/",
+    ".config/git/credentials",
+    ".config/github-copilot/",
+    ".config/glab-cli/",
+    ".config/google-chrome/",
+    ".config/hub",
+    ".config/op/",
+    ".config/rclone/",
+    ".config/sops/",
+    ".docker/",
+    ".electrum/",
+    ".fly/",
+    ".gem/credentials",
+    ".gemini/google_accounts.json",
+    ".gemini/oauth_creds.json",
+    ".git-credentials",
+    ".gnupg/",
+    ".huggingface/token",
+    ".cache/huggingface/token",
+    ".kaggle/",
+    ".kube/",
+    ".local/share/crush/",
+    ".local/share/keyrings/",
+    ".local/share/kwalletd/",
+    ".local/share/opencode/auth.json",
+    ".mozilla/",
+    ".my.cnf",
+    ".mylogin.cnf",
+    ".netrc",
+    ".npmrc",
+    ".oci/",
+    ".password-store/",
+    ".pgpass",
+    ".pi/agent/auth.json",
+    ".pypirc",
+    ".s3cfg",
+    ".ssh/",
+    ".terraform.d/credentials.tfrc.json",
+    ".terraformrc",
+    ".vault-token",
+    ".yarnrc.yml",
+    "library/keychains/",
+)
+
+# The same on the whole machine: environments of running programs, and what is handed to containers.
+SECRET_PLACES = ("/proc", "/etc/shadow", "/etc/gshadow", "/run/secrets", "/var/run/secrets")
 
 
 class ResolvedPath(Struct, frozen=True):
@@ -143,8 +201,20 @@ def is_protected(path: ResolvedPath, places: PathRoots) -> bool:
     return any(_is_protected_spelling(spelling, places) for spelling in {path.real, path.lexical})
 
 
+def contains_secrets(folder: str, places: PathRoots) -> bool:
+    """Whether a place that is protected from reading lies below this folder."""
+    if is_inside(places.user_home, folder) or is_inside(places.home, folder):
+        return True
+    if is_inside(folder, places.user_home):
+        own = folder[len(places.user_home.rstrip("/")) + 1 :].casefold() + "/"
+        return any(name.startswith(own) for name in SECRET_AT_HOME)
+    return any(is_inside(place, folder) for place in SECRET_PLACES)
+
+
 def _is_secret(path: str, places: PathRoots) -> bool:
-    return is_inside(path, places.home) or _is_at_home(path, places, SECRET_AT_HOME)
+    if is_inside(path, places.home) or _is_at_home(path, places, SECRET_AT_HOME):
+        return True
+    return any(is_inside(path, place) for place in SECRET_PLACES)
 
 
 def _is_protected_spelling(path: str, places: PathRoots) -> bool:

@@ -12,8 +12,8 @@ from cru.config.layers import SettingsProblem
 from cru.files import glob
 from cru.files.glob import escape
 from cru.permissions import BadRule
-from cru.permissions.denied_paths import DeniedPaths, fold, names_of
 from cru.permissions.modes import KINDS
+from cru.permissions.path_set import PathSet, fold, names_of
 from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_inside, is_protected, resolve
 from cru.shell.programs import SAFE_SUBCOMMANDS
 
@@ -67,7 +67,7 @@ def find_allowing_rule(rules: Sequence[Rule], call: JudgedCall, places: PathRoot
             next((rule for rule in rules if path_is_covered(rule, call, path, places)), None) for path in call.paths
         ]
         return covering[-1] if covering and None not in covering else None
-    own = [rule for rule in rules if _names_call(rule, call)]
+    own = [rule for rule in rules if names_call(rule, call)]
     whole = next((rule for rule in own if rule.pattern is None or rule.pattern == "*"), None)
     if whole is not None or not own:
         return whole
@@ -105,7 +105,7 @@ def _matches_command(pattern: glob.StarGlob, text: str) -> bool:
 def path_is_covered(rule: Rule, call: JudgedCall, path: ResolvedPath, places: PathRoots) -> bool:
     """Whether an allow rule covers this path. Only where it really leads counts, and only a glob that begins with `/` or `~`
     reaches outside the project, or to what is protected from reading."""
-    named = call.kind in ("read", "write") and _names_call(rule, call)
+    named = call.kind in ("read", "write") and names_call(rule, call)
     if not (named or rule.tool == path.access) or (rule.tool == "read" and path.access == "write"):
         return False
     if path.access == "read" and not (rule.pattern or "").startswith(("/", "~")) and is_protected(path, places):
@@ -120,7 +120,7 @@ def rule_hits(rule: Rule, call: JudgedCall, places: PathRoots) -> bool:
     by_access = [path for path in call.paths if path.access == rule.tool]
     if by_access and (rule.pattern is None or any(_path_is_hit(rule.pattern, path, places) for path in by_access)):
         return True
-    if not _names_call(rule, call):
+    if not names_call(rule, call):
         return False
     if rule.pattern is None or rule.pattern == "*":
         return True
@@ -137,35 +137,40 @@ def rule_hits(rule: Rule, call: JudgedCall, places: PathRoots) -> bool:
     return glob.matches_text(glob.parse_glob(rule.pattern.strip()), call.detail.strip())
 
 
-def _names_call(rule: Rule, call: JudgedCall) -> bool:
+def names_call(rule: Rule, call: JudgedCall) -> bool:
     if rule.tool in (call.tool, call.kind, "*"):
         return True
     return "*" in rule.tool and glob.matches_text(glob.parse_glob(rule.tool), call.tool)
 
 
-def find_denied_reads(rules: Iterable[Rule], places: PathRoots) -> DeniedPaths | None:
-    """All that these deny rules forbid to read, as `rule_hits` tells it of one path; None if that is nothing."""
-    call = JudgedCall("read", "read", "")
-    patterns = [rule.pattern or "*" for rule in rules if _names_call(rule, call)]
+def matched_paths(rules: Iterable[Rule], places: PathRoots) -> PathSet | None:
+    """All that these deny or ask rules touch, as `rule_hits` tells it of one path; None if there are no rules."""
+    patterns = [rule.pattern or "*" for rule in rules]
     if not patterns:
         return None
     if "*" in patterns:
-        return DeniedPaths(((),), (), places.root)
+        return PathSet(((),))
     names = [name for pattern in patterns if (name := _name_glob(pattern)) is not None]
-    anchors = [anchor for pattern in patterns if _name_glob(pattern) is None for anchor in _anchors(pattern, places)]
-    return DeniedPaths(tuple(dict.fromkeys(anchors)), tuple(names), places.root)
+    anchors = [anchor for pattern in patterns for anchor in _anchors(pattern, places)]
+    return PathSet(tuple(dict.fromkeys(anchors)), tuple(names), places.root)
+
+
+def allowed_paths(rules: Iterable[Rule], places: PathRoots) -> tuple[glob.PathGlob, ...]:
+    """What these allow rules let be read although it is protected, as `path_is_covered` tells it of one path."""
+    patterns = [rule.pattern for rule in rules if (rule.pattern or "").startswith(("/", "~"))]
+    return tuple(_absolute_glob(pattern, places) for pattern in patterns if pattern)
 
 
 def _path_is_hit(pattern: str, resolved: ResolvedPath, places: PathRoots) -> bool:
     """Either spelling, anything below what is named, a bare name anywhere, and a named symlink's target."""
     spellings = {resolved.lexical, resolved.real}
     name_glob = _name_glob(pattern)
-    if name_glob is not None:
-        return any(
-            glob.matches_text(name_glob, fold(name))
-            for path in spellings
-            for name in names_of(path)[_own_names(path, places) :]
-        )
+    if name_glob is not None and any(
+        glob.matches_text(name_glob, fold(name))
+        for path in spellings
+        for name in names_of(path)[_own_names(path, places) :]
+    ):
+        return True
     anchors = _anchors(pattern, places)
     return any(glob.matches_path(a, names_of(fold(path)), below=True) for a in anchors for path in spellings)
 
@@ -177,9 +182,34 @@ def _name_glob(pattern: str) -> glob.StarGlob | None:
     return glob.parse_glob(fold(pattern.rstrip("/")))
 
 
-def _anchors(pattern: str, places: PathRoots) -> tuple[glob.PathGlob, glob.PathGlob]:
-    """The whole paths that a pattern with a folder stands for, as it is written and with its links followed."""
-    return _fold_glob(_absolute_glob(pattern, places)), _fold_glob(_resolved_glob(pattern, places))
+def _anchors(pattern: str, places: PathRoots) -> list[glob.PathGlob]:
+    """The whole paths that a pattern with a folder stands for, and where the links lead that a pattern names: those on its way, and
+    those directly in the folder before its first star (for a bare name the project's)."""
+    name_glob = _name_glob(pattern)
+    if name_glob is not None:
+        targets = _link_targets(places.root, name_glob)
+        return [_fold_glob(target) for target in targets]
+    base, rest = _split_base(pattern, places)
+    names = rest.rstrip("/").split("/") + (["**"] if rest.endswith("/") else [])
+    plain = next((i for i, name in enumerate(names) if "*" in name or "\\" in name), len(names))
+    real = resolve(os.path.join(base or "/", *names[:plain]))
+    followed = (*glob.literal_path_glob(real), *glob.parse_path_glob("/".join(names[plain:])))
+    is_last = plain == len(names) - 1
+    linked = _link_targets(real, glob.parse_glob(fold(names[plain]))) if is_last else []
+    return [_fold_glob(path) for path in (_absolute_glob(pattern, places), followed, *linked)]
+
+
+def _link_targets(folder: str, name_glob: glob.StarGlob) -> list[glob.PathGlob]:
+    """Where the links of these names lead that lie directly in a folder."""
+    if len(name_glob) == 1:
+        path = os.path.join(folder, name_glob[0])
+        return [glob.literal_path_glob(resolve(path))] if os.path.islink(path) else []
+    try:
+        with os.scandir(folder) as listing:
+            links = [e.path for e in listing if e.is_symlink() and glob.matches_text(name_glob, fold(e.name))]
+    except OSError:
+        return []
+    return [glob.literal_path_glob(resolve(link)) for link in links]
 
 
 def _own_names(path: str, places: PathRoots) -> int:
@@ -194,15 +224,6 @@ def _absolute_glob(pattern: str, places: PathRoots) -> glob.PathGlob:
 
 def _fold_glob(pattern: glob.PathGlob) -> glob.PathGlob:
     return tuple(name and tuple(fold(piece) for piece in name) for name in pattern)
-
-
-def _resolved_glob(pattern: str, places: PathRoots) -> glob.PathGlob:
-    """The pattern with the names before its first star resolved."""
-    base, rest = _split_base(pattern, places)
-    names = rest.split("/")
-    plain = next((i for i, name in enumerate(names) if "*" in name or "\\" in name), len(names))
-    real = resolve(os.path.join(base or "/", *names[:plain]))
-    return (*glob.literal_path_glob(real), *glob.parse_path_glob("/".join(names[plain:])))
 
 
 def _split_base(pattern: str, places: PathRoots) -> tuple[str, str]:

@@ -64,14 +64,13 @@ async def read_context(args: ReadContext, running: ToolContext, options: ToolOpt
 
 
 def _refuse_denied(running: ToolContext, folder: Path) -> None:
-    """Each file is judged as if the tool `read` read it. Raises ToolError naming the first that is denied, and why."""
-    why_not_read = running.services.why_not_read
-    if why_not_read is None:
-        return
-    for name in READ:
-        why = why_not_read(str(folder / name)) if (folder / name).exists() else ""
-        if why:
-            raise ToolError(f"{name} of the context `{folder.name}` must not be read: {why}")
+    """Each file is judged as if the tool `read` read it, but that a context's folder is no protected place for this tool. Raises
+    ToolError naming the first that a rule denies or wants a question for, and why."""
+    judge = running.services.judge_read
+    for name in READ if judge is not None else ():
+        verdict = judge(str(folder / name)) if judge is not None and (folder / name).exists() else None
+        if verdict is not None and (verdict.decision == "deny" or (verdict.decision == "ask" and verdict.explicit)):
+            raise ToolError(f"{name} of the context `{folder.name}` must not be read: {verdict.reason}")
 
 
 def _store(running: ToolContext, name: str, text: str) -> None:

@@ -160,7 +160,8 @@ async def edit(args: Edit, running: ToolContext, options: ToolOptions) -> ToolRe
     old, new = _line_ends(text, args)
     count = text.count(old)
     if count == 0:
-        raise ToolError(f"`old_string` was not found in {args.file_path}", _nearest_hint(text, args.old_string))
+        hint = _nearest_hint(text, args.old_string) if _may_show(running, args.file_path) else ""
+        raise ToolError(f"`old_string` was not found in {args.file_path}", hint)
     places = _line_numbers(text, old)
     if count > 1 and not args.replace_all:
         raise ToolError(
@@ -170,6 +171,12 @@ async def edit(args: Edit, running: ToolContext, options: ToolOptions) -> ToolRe
     write_file(path, args.file_path, encode_text(text.replace(old, new)))
     what = "1 replacement at line" if count == 1 else f"{count} replacements at lines"
     return ToolResult(f"Edited {args.file_path}: {what} {places}.")
+
+
+def _may_show(running: ToolContext, path: str) -> bool:
+    """Whether lines of this file may be shown: what may be changed may be forbidden to read."""
+    judge = running.services.judge_read
+    return judge is None or judge(path).decision == "allow"
 
 
 def _create(path: Path, args: Edit) -> ToolResult:

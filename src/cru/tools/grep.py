@@ -10,21 +10,21 @@ import asyncio
 import os
 import pickle
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 
 from cru.files.glob import BadGlob, expand_braces
 from cru.files.selection import select_by_glob
-from cru.permissions.denied_paths import DeniedPaths
+from cru.permissions.hidden_files import HiddenFiles
 from cru.process.capture import TextCapture
 from cru.process.run import ProcessResult
 from cru.tools import ripgrep
 from cru.tools.arguments import Grep
+from cru.tools.hidden import HiddenCount, find_hidden
 from cru.tools.paths import printable, require_status, resolve
 from cru.tools.protocol import ArgumentError, ToolContext, ToolError, ToolOptions, ToolResult, ToolTimeout
 from cru.tools.ripgrep import OUTPUT, WIDTH
-from cru.tools.scan import MATCHES, FoundLine, SearchJob, denied_files, parse_lines
+from cru.tools.scan import MATCHES, FoundLine, SearchJob, hidden_files, parse_lines
 from cru.tools.shell import find_program, run_command
 from cru.tools.walk import WalkStopped, deadline
 
@@ -32,62 +32,49 @@ SECONDS = 60.0
 _START = "import sys; sys.path[:] = {path!r}; from cru.tools.scan import main; main()"
 
 
-class _HiddenFiles:
-    """Files whose lines are not shown: a rule denies to read them. They are counted whether or not something was
-    found in them, since what is found in a file says what stands in it."""
+class _SearchedFiles:
+    """The files of a search whose lines are not shown."""
 
-    def __init__(self, job: SearchJob, why_not_read: Callable[[str], str] | None) -> None:
+    def __init__(self, job: SearchJob) -> None:
         self._job = job
-        self._why_not_read = why_not_read
-        self._verdicts: dict[str, bool] = {}
-        self._counted: set[str] = set()
-        self._whole = True
+        self._count = HiddenCount(job.hidden)
+        self._hides: dict[str, bool] = {}
 
     def __contains__(self, shown: str) -> bool:
-        """Judged where it leads now, by the rules as they are for any other tool."""
-        if self._job.denied is None:
+        """By the path as it is printed, judged where it leads now."""
+        if self._job.hidden is None:
             return False
-        path = os.path.realpath(os.path.join(self._job.root, shown))
-        verdict = self._verdicts.get(path)
-        if verdict is None:
-            verdict = self._job.denied.forbids(path) or (
-                self._why_not_read is not None and bool(self._why_not_read(path))
-            )
-            self._verdicts[path] = verdict
-        return verdict
+        if shown not in self._hides:
+            path = os.path.realpath(os.path.join(self._job.root, shown))
+            self._hides[shown] = self._count.why(path) is not None
+        return self._hides[shown]
 
     async def count(self) -> None:
         """Look for them in a thread, in all that is searched."""
-        if self._job.denied is None:
+        if self._job.hidden is None:
             return
         stopped = False
         late = deadline(SECONDS)
 
         def look() -> None:
             try:
-                for path in denied_files(self._job, lambda: stopped or late()):
-                    self._counted.add(path)
+                for path in hidden_files(self._job, lambda: stopped or late()):
+                    self._count.why(path)
             except WalkStopped:
-                self._whole = False
+                self._count.is_whole = False
 
         try:
             await asyncio.to_thread(look)
         finally:
             stopped = True  # a thread cannot be cancelled, but it looks here
 
-    def note(self) -> list[str]:
-        """The line that says how many there are; none if there are none."""
-        count = len(self._counted.union(path for path, is_denied in self._verdicts.items() if is_denied))
-        least = "" if self._whole else "at least "
-        text = f"[{least}{count:,} {'file' if count == 1 else 'files'} left out: rules forbid to read them]"
-        return [text] if count else []
+    def notes(self) -> list[str]:
+        return self._count.notes()
 
 
 async def grep(args: Grep, running: ToolContext, options: ToolOptions) -> ToolResult:
-    services = running.services
-    denied = services.denied_reads() if services.denied_reads is not None else None
-    job = _job(args, running.root, denied)
-    hidden = _HiddenFiles(job, services.why_not_read)
+    job = _job(args, running.root, find_hidden(running, "grep", args.path))
+    hidden = _SearchedFiles(job)
     counting = asyncio.create_task(hidden.count())
     try:
         ended, lines = await _search(job, running, hidden)
@@ -102,7 +89,9 @@ async def grep(args: Grep, running: ToolContext, options: ToolOptions) -> ToolRe
     return ToolResult(shown)
 
 
-async def _search(job: SearchJob, running: ToolContext, hidden: _HiddenFiles) -> tuple[ProcessResult, list[FoundLine]]:
+async def _search(
+    job: SearchJob, running: ToolContext, hidden: _SearchedFiles
+) -> tuple[ProcessResult, list[FoundLine]]:
     """How it ended, and the lines in the order in which they are shown."""
     late = monotonic() + SECONDS
 
@@ -120,14 +109,14 @@ async def _search(job: SearchJob, running: ToolContext, hidden: _HiddenFiles) ->
     return ended, list(parse_lines(ended.output, job.root))
 
 
-def _job(args: Grep, root: Path, denied: DeniedPaths | None) -> SearchJob:
+def _job(args: Grep, root: Path, hidden: HiddenFiles | None) -> SearchJob:
     path = resolve(root, args.path)
     require_status(path, args.path)
     near = os.path.relpath(path, root) if path.is_relative_to(root) else str(path)
     include = _include(args.include)
     if "\n" in args.pattern or "\0" in args.pattern:
         raise ArgumentError("`pattern`: is matched line by line, so it cannot hold a line end or a NUL character")
-    return SearchJob(args.pattern, near, str(root), include, args.ignore_case, args.context, denied)
+    return SearchJob(args.pattern, near, str(root), include, args.ignore_case, args.context, hidden)
 
 
 def _include(pattern: str | None) -> tuple[str, ...]:
@@ -149,7 +138,7 @@ def _check_pattern(ended: ProcessResult) -> ProcessResult:
     return ended
 
 
-def _show_lines(lines: list[FoundLine], is_cut: bool, options: ToolOptions, hidden: _HiddenFiles) -> str:
+def _show_lines(lines: list[FoundLine], is_cut: bool, options: ToolOptions, hidden: _SearchedFiles) -> str:
     """`path:12:text` for a match, `path-11-text` for a line beside it, `--` between places that do not touch."""
     room = options.settings.tool_output_cache_threshold - 200  # for the note at the end
     shown: list[str] = []
@@ -171,4 +160,4 @@ def _show_lines(lines: list[FoundLine], is_cut: bool, options: ToolOptions, hidd
         shown += ["--", text] if is_apart and shown else [text]
         is_apart = False
     notes = ["[there is more; give a narrower `pattern`, `path` or `include`]"] if is_cut else []
-    return "\n".join([*(shown or ["(no matches)"]), *notes, *hidden.note()])
+    return "\n".join([*(shown or ["(no matches)"]), *notes, *hidden.notes()])

@@ -15,7 +15,8 @@ from cru.values.messages import ToolSpec
 if TYPE_CHECKING:
     from cru.contexts.store import FileContext
     from cru.net import WholeResponse
-    from cru.permissions.denied_paths import DeniedPaths
+    from cru.permissions.gate import Verdict
+    from cru.permissions.hidden_files import HiddenFiles
 
 T = TypeVar("T")
 
@@ -83,8 +84,8 @@ class ToolServices(Struct, kw_only=True):
     fetch: gets a web address, as cru.net.transport.Transport.get does
     todos_changed: tells the handlers that the todos were written
     why_not_fetch: the rule that denies an address, "" if none does
-    why_not_read: the rule that denies a path, "" if none does
-    denied_reads: what all rules together forbid to read, None if that is nothing
+    judge_read: what the tool `read` would be told about a path
+    hidden_files: (tool, path) -> what a tool that may look through this folder must not show of it, None if that is nothing
     """
 
     store: ContextFiles | None = None
@@ -93,8 +94,8 @@ class ToolServices(Struct, kw_only=True):
     fetch: Callable[..., Awaitable[WholeResponse]] | None = None
     todos_changed: Callable[[], Awaitable[None]] | None = None
     why_not_fetch: Callable[[str], str] | None = None
-    why_not_read: Callable[[str], str] | None = None
-    denied_reads: Callable[[], DeniedPaths | None] | None = None
+    judge_read: Callable[[str], Verdict] | None = None
+    hidden_files: Callable[[str, str], HiddenFiles | None] | None = None
 
 
 def require(service: T | None, name: str) -> T:

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from cru.files.regular import open_regular
 from cru.files.selection import EVERYTHING, FileSelection, both, select_by_glob, without
-from cru.permissions.denied_paths import DeniedPaths
+from cru.permissions.hidden_files import HiddenFiles
 from cru.tools.walk import never, walk
 
 MATCHES = 200
@@ -33,7 +33,7 @@ class SearchJob(Struct, frozen=True):
     include: globs of which a file must fit one
     ignore_case: letters of either case match
     context: lines around a match
-    denied: what must not be read, None if that is nothing
+    hidden: what must not be shown, None if that is nothing
     """
 
     pattern: str
@@ -42,7 +42,7 @@ class SearchJob(Struct, frozen=True):
     include: tuple[str, ...] = ()
     ignore_case: bool = False
     context: int = 0
-    denied: DeniedPaths | None = None
+    hidden: HiddenFiles | None = None
 
     @property
     def place(self) -> str:
@@ -116,12 +116,12 @@ def readable_files(job: SearchJob) -> Iterator[tuple[str, str]]:
     """(the name to print, the path) of every file that is searched."""
     place = job.place
     if os.path.isfile(place):
-        if job.denied is None or not job.denied.forbids(place):
+        if job.hidden is None or job.hidden.why(place) is None:
             yield job.path, place
         return
     selection = _included(job)
-    if job.denied is not None:
-        selection = without(selection, job.denied.below(place))
+    if job.hidden is not None:
+        selection = without(selection, job.hidden.below(place))
     shown = job.path.rstrip("/") + "/"
     skip = len(place.rstrip("/")) + 1
     for entry in walk(Path(place), Path(job.root), selection):
@@ -129,16 +129,16 @@ def readable_files(job: SearchJob) -> Iterator[tuple[str, str]]:
             yield shown + entry.path[skip:], entry.path
 
 
-def denied_files(job: SearchJob, stop: Callable[[], bool] = never) -> Iterator[str]:
-    """The paths of the files that would be searched if no rule forbade to read them. Raises WalkStopped when `stop()` is true."""
+def hidden_files(job: SearchJob, stop: Callable[[], bool] = never) -> Iterator[str]:
+    """The paths of the files that would be searched if they might be shown. Raises WalkStopped when `stop()` is true."""
     place = job.place
-    if job.denied is None:
+    if job.hidden is None:
         return
     if os.path.isfile(place):
-        if job.denied.forbids(place):
+        if job.hidden.why(place) is not None:
             yield place
         return
-    selection = both(job.denied.below(place), _included(job))
+    selection = both(job.hidden.below(place), _included(job))
     for entry in walk(Path(place), Path(job.root), selection, stop):
         if entry.is_file(follow_symlinks=False):
             yield entry.path

@@ -9,8 +9,10 @@ from heapq import nsmallest
 from pathlib import Path
 
 from cru.files.glob import BadGlob
-from cru.files.selection import FileSelection, select_by_glob
+from cru.files.selection import NOTHING, FileSelection, both, select_by_glob, without
+from cru.permissions.hidden_files import HiddenReason
 from cru.tools.arguments import Glob, Ls
+from cru.tools.hidden import HiddenCount, find_hidden
 from cru.tools.paths import os_failure, printable, require_folder, resolve
 from cru.tools.protocol import ArgumentError, ToolContext, ToolOptions, ToolResult
 from cru.tools.walk import WalkStopped, deadline, walk
@@ -18,6 +20,7 @@ from cru.tools.walk import WalkStopped, deadline, walk
 LISTED = 1_000
 FOUND = 100
 SECONDS = 30.0
+_NOTES = {HiddenReason.DENIED: "rules forbid to read it", HiddenReason.UNASKED: "reading it needs a question"}
 
 
 async def ls(args: Ls, running: ToolContext, options: ToolOptions) -> ToolResult:
@@ -28,14 +31,19 @@ async def ls(args: Ls, running: ToolContext, options: ToolOptions) -> ToolResult
             entries = sorted(listing, key=lambda entry: entry.name)
     except OSError as error:
         raise os_failure("list", args.path, error) from error
-    lines = [_show_entry(entry) for entry in entries[:LISTED]]
+    hidden = HiddenCount(find_hidden(running, "ls", args.path))
+    lines = [_show_entry(entry, hidden) for entry in entries[:LISTED]]
     if len(entries) > LISTED:
         lines.append(f"[{len(entries) - LISTED:,} more; `glob` finds some of them]")
     return ToolResult("\n".join(lines) or "(empty folder)")
 
 
-def _show_entry(entry: os.DirEntry[str]) -> str:
+def _show_entry(entry: os.DirEntry[str], hidden: HiddenCount) -> str:
+    """The names belong to the folder that is listed; what is told of a file beside its name is judged as the file."""
     name = printable(entry.name)
+    reason = hidden.why(entry.path)
+    if reason is not None:
+        return f"{name}\t[{_NOTES[reason]}]"
     try:
         if entry.is_symlink():
             return f"{name} -> {printable(str(Path(entry.path).readlink()))}"
@@ -55,12 +63,13 @@ async def glob(args: Glob, running: ToolContext, options: ToolOptions) -> ToolRe
         raise ArgumentError(f"`pattern`: {error.message}") from error
     late = deadline(SECONDS)
     stopped = False
+    hidden = HiddenCount(find_hidden(running, "glob", args.path))
 
     def stop() -> bool:
         return stopped or late()
 
     try:
-        files, count, whole = await asyncio.to_thread(_find_files, path, running.root, selection, stop)
+        files, count, whole = await asyncio.to_thread(_find_files, path, running.root, selection, hidden, stop)
     finally:
         stopped = True  # a thread cannot be cancelled, but it looks here
     lines = [
@@ -69,7 +78,7 @@ async def glob(args: Glob, running: ToolContext, options: ToolOptions) -> ToolRe
     notes = [] if whole else [f"[the search took longer than {SECONDS:g} s and is not complete; give a smaller `path`]"]
     if count > FOUND:
         notes.append(f"[{count - FOUND:,} more; only the newest {FOUND} are shown]")
-    return ToolResult("\n".join([*lines, *notes]) or "(no files)")
+    return ToolResult("\n".join([*(lines or ([] if notes else ["(no files)"])), *notes, *hidden.notes()]))
 
 
 def _is_inside(file: str, root: Path) -> bool:
@@ -77,16 +86,20 @@ def _is_inside(file: str, root: Path) -> bool:
 
 
 def _find_files(
-    path: Path, root: Path, selection: FileSelection, stop: Callable[[], bool]
+    path: Path, root: Path, selection: FileSelection, hidden: HiddenCount, stop: Callable[[], bool]
 ) -> tuple[list[str], int, bool]:
     """The newest of the files that are meant, newest first; how many there are; and whether the search came to its end."""
     files: list[tuple[float, str]] = []
     whole = True
+    left_out = hidden.hidden.below(str(path)) if hidden.hidden is not None else NOTHING
     try:
-        for entry in walk(path, root, selection, stop):
-            files.append((-_modified_at(entry), entry.path))
+        for entry in walk(path, root, both(left_out, selection), stop) if not left_out.is_empty else ():
+            hidden.why(entry.path)
+        for entry in walk(path, root, without(selection, left_out), stop):
+            if not (entry.is_symlink() and hidden.why(entry.path)):
+                files.append((-_modified_at(entry), entry.path))
     except WalkStopped:
-        whole = False
+        whole = hidden.is_whole = False
     return [file for _, file in nsmallest(FOUND, files)], len(files), whole
 
 

@@ -1,51 +1,60 @@
-"""What deny rules forbid to read, for whoever looks at many files: folders in which no rule can match, or everything is forbidden, are
-decided as a whole."""
+"""Paths that rules or protected places name, for whoever looks at many files: folders in which nothing can match, or everything does,
+are decided as a whole."""
 
 from __future__ import annotations
 
 import os
-import sys
 from functools import partial
 
 from cru.files.glob import NameTest, PathGlob, StarGlob, matches_text
 from cru.files.selection import FileSelection, PatternSelection, PatternSet, TreePattern
 
-FOLDS_NAMES = sys.platform in ("darwin", "win32")
-"""Whether names of files are the same in either case."""
-
 
 def fold(text: str) -> str:
-    return text.casefold() if FOLDS_NAMES else text
+    """What is equal of two names that may mean the same file: some file systems, on any system, ignore the letters' case or how an
+    accent is written."""
+    if text.isascii():
+        return text.lower()
+    from unicodedata import normalize
+
+    return normalize("NFC", normalize("NFC", text).casefold())
 
 
 def names_of(path: str) -> tuple[str, ...]:
     return tuple(name for name in path.split("/") if name)
 
 
-class DeniedPaths:
-    """What deny rules match of absolute paths without links, and all that lies below it.
+class PathSet:
+    """What patterns match of absolute paths without links.
 
-    places: patterns of whole paths, folded
-    names: patterns, folded, that one name of a path must match; in the project the names of the folders that it lies in do not count
+    places: patterns of whole paths
+    names: patterns that one name of a path must match; in the project the names of the folders that it lies in do not count
     root: the project
+    is_exact: capitals count, and what lies below a match does not belong to it; otherwise the patterns are folded
     """
 
-    def __init__(self, places: tuple[PathGlob, ...], names: tuple[StarGlob, ...], root: str) -> None:
-        self._rules = (places, names, root)
+    def __init__(
+        self, places: tuple[PathGlob, ...], names: tuple[StarGlob, ...] = (), root: str = "/", is_exact: bool = False
+    ) -> None:
+        self._arguments = (places, names, root, is_exact)
         patterns: list[TreePattern] = [
             tuple(None if glob is None else _name_pattern(glob) for glob in place) for place in places
         ]
+        if is_exact:  # a `**` at the end is no file
+            patterns = [(*pattern, bool) if pattern[-1:] == (None,) else pattern for pattern in patterns]
         patterns += [(None, _name_pattern(name)) for name in names]
-        every = PatternSet(patterns, with_descendants=True, fold=fold if FOLDS_NAMES else None)
+        every = PatternSet(patterns, with_descendants=not is_exact, fold=None if is_exact else fold)
         by_place, by_name = every.select(range(len(places))), every.select(range(len(places), len(patterns)))
-        self._top = _lead_to_project(every.select(), by_place, by_name, names_of(root))
+        self._top: FileSelection = by_place
+        if names:
+            self._top = _lead_to_project(every.select(), by_place, by_name, names_of(root))
         self._known: dict[str, FileSelection] = {}
 
-    def __reduce__(self) -> tuple[type[DeniedPaths], tuple[object, ...]]:
-        return DeniedPaths, self._rules
+    def __reduce__(self) -> tuple[type[PathSet], tuple[object, ...]]:
+        return PathSet, self._arguments
 
     def below(self, folder: str) -> FileSelection:
-        """The files below this folder that may not be read."""
+        """The files of the set below this folder."""
         selection = self._known.get(folder)
         if selection is None:
             selection = self._top
@@ -54,7 +63,7 @@ class DeniedPaths:
             self._known[folder] = selection
         return selection
 
-    def forbids(self, file: str) -> bool:
+    def __contains__(self, file: str) -> bool:
         folder, name = os.path.split(file)
         return self.below(folder).holds(name)
 
