@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 STAMP   = $(VENV)/.installed
 
-.PHONY: setup demo test test-long lint bench docs clean
+.PHONY: setup demo test test-long differential lint bench docs clean
 
 setup: $(STAMP)
 
@@ -21,6 +21,9 @@ test: $(STAMP)
 
 test-long: $(STAMP)
 	ulimit -Sn 1024; $(BIN)/python -m pytest -m long -s
+
+differential: $(STAMP)
+	$(BIN)/python -m tests.kit.differential $(CASES)
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

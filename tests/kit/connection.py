@@ -109,7 +109,10 @@ class Connection:
 
     async def _reply(self, request: Received, number: int, reply: Reply) -> bool:
         await asyncio.sleep(reply.delay)
-        stream = bool(isinstance(request.body, dict) and request.body.get("stream")) and not reply.json
+        streams = ":streamGenerateContent" in request.path or (
+            isinstance(request.body, dict) and bool(request.body.get("stream"))
+        )
+        stream = streams and not reply.json
         body = render(request.path, reply, number, stream)
         if not stream:
             await self._whole(200, {"content-type": "application/json"}, body, reply.split)

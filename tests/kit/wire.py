@@ -1,4 +1,4 @@
-"""Replies as bytes, in the two languages that the adapters speak: OpenAI chat completions and Anthropic messages."""
+"""Replies as bytes, in the two languages that the adapters speak: OpenAI chat completions and Anthropic messages; the path decides."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import msgspec
+from tests.kit import wire_peers
 from tests.kit.steps import Call, Reply
 
 Event = dict[str, Any]
@@ -13,6 +14,12 @@ Event = dict[str, Any]
 
 def render(path: str, reply: Reply, number: int, stream: bool) -> bytes:
     """The body of the answer to request `number` (from 0); the path decides the language."""
+    if path.endswith("/responses"):
+        events = list(wire_peers.responses(reply, number, stream))
+        return b"".join(_sse(e, e["type"]) for e in events) if stream else msgspec.json.encode(events[0])
+    if "enerateContent" in path:
+        chunk = wire_peers.gemini(reply, number)
+        return _sse(chunk) if stream else msgspec.json.encode(chunk)
     anthropic = path.endswith("/messages")
     if not stream or reply.json:
         return msgspec.json.encode(_anthropic_message(reply, number) if anthropic else _openai_message(reply, number))

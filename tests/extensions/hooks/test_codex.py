@@ -6,12 +6,13 @@ import time
 
 import msgspec
 import pytest
-from tests.extensions.hooks.dialect_world import about, calls, event, moment, parsed, results, stdin, turn
+from tests.extensions.hooks.dialect_world import about, calls, event, moment, parsed, results, said, stdin, turn
 from tests.kit import HomeDir, Reply
 
 from cru.events.payloads import SessionEnded, SessionStarted, ToolBeforeCall, ToolCompleted, ToolFailed, TurnComplete
 from cru.extensions.hooks.dialects.codex.dialect import DIALECT as CODEX
 from cru.extensions.hooks.dialects.codex.dialect import CodexStops
+from cru.extensions.hooks.dialects.codex.patches import read_patch, to_patch
 
 CALL = event(ToolBeforeCall("bash", {"command": "ls", "timeout": 2.0}, "call_1"))
 
@@ -97,7 +98,7 @@ def test_what_is_wrong_with_a_file_is_told_with_its_line(text: str, told: str) -
     [
         ({"command": " "}, "`command` is missing"),
         ({"type": "shell"}, "`type` must be one of"),
-        ({"async": True}, "`async` hooks of Codex are left out"),
+        ({"async": "yes"}, "`async` must be true or false"),
     ],
 )
 def test_an_entry_that_cannot_run_says_why(handler: dict[str, object], told: str) -> None:
@@ -118,6 +119,7 @@ def test_an_invalid_matcher_matters_only_where_matchers_do() -> None:
     [
         ("", "bash", True), ("*", "bash", True), ("Bash", "bash", True), ("shell", "bash", True), ("bash", "bash", True),
         ("Ba", "bash", False), ("^Ba", "bash", True), ("Edit|Write", "edit", True), ("Edit|Write", "bash", False),
+        ("Edit", "write", True), ("Write", "edit", True),
         ("apply_patch", "edit", True), ("apply_patch", "write", True), ("mcp__memory", "mcp__memory__x", False),
         ("mcp__memory__.*", "mcp__memory__x", True),
     ],
@@ -139,6 +141,7 @@ def test_what_a_script_reads() -> None:
     done = event(ToolCompleted("write", {"file_path": "a.txt", "content": "x"}, "written", "call_2"))
     read = stdin(CODEX, "PostToolUse", done)
     assert (read["tool_response"], read["tool_input"]["file_path"]) == ("written", "/project/a.txt")
+    assert read["tool_input"]["command"] == "*** Begin Patch\n*** Add File: a.txt\n+x\n*** End Patch\n"
     assert stdin(CODEX, "SessionStart", event(SessionStarted("main", "/c", resumed=True)))["source"] == "resume"
     facts.prompt_state(CodexStops).count = 1
     read = stdin(CODEX, "Stop", event(TurnComplete("done", "Hi.", "msg-2")), facts)
@@ -221,3 +224,48 @@ def test_notify_gets_its_json_as_the_last_argument_and_nobody_waits(home: HomeDi
     put(home, 'notify = ["/no/such/program"]\n', "config.toml")
     done, _ = turn(home, Reply("Done it."), config=ON)
     assert "/no/such/program: not found" in done.err
+
+
+@pytest.mark.parametrize(
+    ("tool", "args"),
+    [
+        ("write", {"file_path": "a b.txt", "content": ""}),
+        ("write", {"file_path": "~/a.txt", "content": "one\n\n+two\n*** End\n"}),
+        ("edit", {"file_path": "a.txt", "old_string": "one\n\n-two", "new_string": "+three"}),
+        ("edit", {"file_path": "a.txt", "old_string": "one", "new_string": ""}),
+    ],
+)
+def test_a_patch_is_the_call_that_it_was_made_of(tool: str, args: dict[str, str]) -> None:
+    patch = read_patch(to_patch(tool, args))
+    assert patch is not None and (patch.tool, patch.args) == (tool, args)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "*** Delete File: a", "*** Update File: a", "*** Add File: a\nx", "*** Add File: a\n+x\n*** Add File: b\n+y",
+        "*** Update File: a\n@@\n-x\n@@\n-y", "",
+    ],
+)  # fmt: skip
+def test_a_patch_that_is_more_or_less_than_one_change_is_none(body: str) -> None:
+    assert read_patch(f"*** Begin Patch\n{body}\n*** End Patch") is None
+
+
+def rewrite(changed: dict[str, object]) -> dict[str, object]:
+    inner = {"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": changed}
+    return {"hookSpecificOutput": inner}
+
+
+def test_a_hook_rewrites_a_patch() -> None:
+    """One that cannot be done as a call is refused: what the guard took away must not be written."""
+    args = {"file_path": "a.txt", "content": "my key\n"}
+    call = event(ToolBeforeCall("write", args, "c"))
+    shown = stdin(CODEX, "PreToolUse", call)["tool_input"]
+    [change] = said(
+        CODEX, "PreToolUse", call, rewrite(shown | {"command": shown["command"].replace("my", "no")})
+    ).answer.changes
+    assert change.value == {"file_path": "a.txt", "content": "no key\n"}
+    [change] = said(CODEX, "PreToolUse", call, rewrite(shown)).answer.changes
+    assert change.value == args | {"file_path": "/project/a.txt"}
+    answer = said(CODEX, "PreToolUse", call, rewrite({"command": "*** Begin Patch\n*** End Patch"})).answer
+    assert answer.decision == "deny" and not answer.changes

@@ -10,10 +10,10 @@ from tests.extensions.hooks.crush_world import about
 from tests.extensions.hooks.dialect_world import parsed
 from tests.extensions.hooks.test_load import where
 
-from cru.extensions.hooks import loader
+from cru.extensions.hooks import MAX_CONFIG_BYTES, loader
 from cru.extensions.hooks.dialects import load_dialects
 from cru.extensions.hooks.dialects.gemini.config import quote_folders
-from cru.extensions.hooks.discovery import MAX_CONFIG_BYTES, find_dialects, stamp_files
+from cru.extensions.hooks.discovery import find_dialects, stamp_files
 from cru.extensions.hooks.model.entry import ProblemKind
 from cru.extensions.hooks.notices import LINE, in_a_line
 from cru.extensions.hooks.parsing import regex_cost

@@ -13,6 +13,7 @@ from tests.kit.run import cru
 from tests.kit.server import server
 
 from cru.extensions.hooks.dialects import load_dialect
+from cru.extensions.hooks.dialects.codex.patches import PATCH, read_patch
 
 MODES = {"all": "trust", "ask": "ask"}
 
@@ -21,6 +22,9 @@ def play(case: Case, dialect: str, folder: Path) -> Play:
     tools = load_dialect(dialect).tools
 
     def named(tool: str, args: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        patch = read_patch(args.get("command", "")) if tool == PATCH else None
+        if patch:
+            return patch.tool, dict(patch.args)
         own = tools.own_name(tool)
         return own, tools.to_own(own, args)
 

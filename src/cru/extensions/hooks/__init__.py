@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from cru.extensions.hooks.model.entry import Layer as HookLayer
     from cru.extensions.manager import Extensions
 
+MAX_CONFIG_BYTES = 1 << 20
+"""Bytes of a configuration; of a larger one nothing is read."""
+
 
 class HookLocations(Struct, frozen=True):
     """Where somebody stands.

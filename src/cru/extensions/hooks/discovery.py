@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from cru.extensions.hooks import HookLocations
+from cru.extensions.hooks import MAX_CONFIG_BYTES, HookLocations
 from cru.extensions.hooks.dialects import FOOTPRINTS
 from cru.files.regular import read_regular
 
@@ -21,8 +21,6 @@ FilesStamp = tuple[tuple[str, int, int, int], ...]
 
 WORDS = (b"hook", b"notify", b"\\u", b"\0")
 """A file without any of these holds no hooks: their names, letters written as numbers, and encodings that are not UTF-8."""
-MAX_CONFIG_BYTES = 1 << 20
-"""Bytes of a configuration; of a larger one nothing is read."""
 
 
 def find_places(where: HookLocations) -> Iterator[tuple[str, Layer, Path]]:

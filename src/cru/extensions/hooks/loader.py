@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping, Sequence
 
-from cru.extensions.hooks.discovery import MAX_CONFIG_BYTES
+from cru.extensions.hooks import MAX_CONFIG_BYTES
 from cru.extensions.hooks.model.entry import (
     RUNNING,
     HookEntry,

@@ -50,10 +50,12 @@ def _claude_places(where: HookLocations) -> list[tuple[Layer, Path]]:
 
 
 def _codex_places(where: HookLocations) -> list[tuple[Layer, Path]]:
+    """The user's, then from the project's root down to the working directory."""
     files = ("hooks.json", "config.toml")
     user = Path(where.env.get("CODEX_HOME") or where.user_home / ".codex")
     places: list[tuple[Layer, Path]] = [("user", user / file) for file in files]
-    return [*places, *(("project", where.root / ".codex" / file) for file in files)]
+    folders = _folders_between(where.root, where.cwd)
+    return [*places, *(("project", folder / ".codex" / file) for folder in folders for file in files)]
 
 
 def _gemini_places(where: HookLocations) -> list[tuple[Layer, Path]]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cru.config.closest import did_you_mean
-from cru.extensions.hooks.discovery import MAX_CONFIG_BYTES
+from cru.extensions.hooks import MAX_CONFIG_BYTES
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.run.languages import lua_source
 from cru.files.regular import read_regular

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 
 from cru.engine.parts import Parts
 from cru.extensions.discovery.files import DiscoveredPlugin
-from cru.extensions.hooks.discovery import MAX_CONFIG_BYTES
+from cru.extensions.hooks import MAX_CONFIG_BYTES
 from cru.extensions.hooks.errors import HookError
 from cru.extensions.hooks.model.entry import HookEntry, is_lua_file
 from cru.files.regular import read_regular

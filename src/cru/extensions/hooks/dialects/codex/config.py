@@ -5,6 +5,9 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping
 
+from msgspec.structs import replace
+
+from cru.extensions.hooks import MAX_CONFIG_BYTES
 from cru.extensions.hooks.model.entry import HookEntry, HookSource, Kind, ProblemKind
 from cru.extensions.hooks.model.mapping import Events, ParsedFile
 from cru.extensions.hooks.parsing.nested import ConfigShape, NestedHandler, has_no_subject, read_handlers
@@ -16,6 +19,7 @@ from cru.extensions.hooks.parsing.reading import (
     describe_mistyped,
 )
 from cru.extensions.hooks.parsing.toml import open_reading
+from cru.files.regular import read_regular
 
 TIMEOUT = 600.0
 LEAST = 1.0
@@ -30,24 +34,39 @@ HANDLER = (
 )  # fmt: skip
 SECONDS = ("timeout", "timeoutSec", "timeout_sec")
 NOTIFY = "notify"
+SWITCH = "hooks"
+"""What a file that switches hooks off tells those above it."""
 NOTIFICATION = "CODEX_NOTIFICATION"
 """The variable that brings the JSON of `notify` to the command line that cru makes of it."""
-NOT_ASYNC = "`async` hooks of Codex are left out: it does not document what becomes of their output"
 
 
-def read_entries(source: HookSource, events: Events) -> ParsedFile:
-    """All handlers of a file, and its `notify`. `[features] hooks = false` switches them off."""
+def read_entries(source: HookSource, events: Events, is_off: bool) -> ParsedFile:
+    """All handlers of a file, and its `notify`. `[features] hooks = false` in config.toml of its folder switches them off; that of a file
+    of the user's also what stands in files above it (`is_off`)."""
     reading = open_reading(source)
     shape = ConfigShape([name for name in events if name != NOTIFY], (STATE,), GROUP, HANDLER)
-    off = _switched_off(reading.value)
-    entries = [_entry(reading, events, handler, off) for handler in read_handlers(reading, shape)]
+    switched_off = _is_switched_off(reading)
+    entries = [_entry(reading, events, handler, switched_off or is_off) for handler in read_handlers(reading, shape)]
+    entries = [replace(entry, off_by_user=is_off) for entry in entries]
     argv = reading.value.get(NOTIFY) if source.path.suffix == ".toml" else None
     if argv is not None and argv != []:
         entries += _notify(reading, argv)
-    return ParsedFile(entries, reading.problems)
+    reaches_up = switched_off and source.layer != "project"
+    return ParsedFile(entries, reading.problems, frozenset({SWITCH}) if reaches_up else frozenset())
 
 
-def _switched_off(value: Mapping[str, object]) -> bool:
+def _is_switched_off(reading: Reading) -> bool:
+    path = reading.source.path.with_name("config.toml")
+    if path == reading.source.path:
+        return _says_off(reading.value)
+    try:
+        text = read_regular(path, MAX_CONFIG_BYTES).decode()
+    except (OSError, UnicodeDecodeError):
+        return False  # there is none, or its own reading tells what is wrong with it
+    return _says_off(open_reading(replace(reading.source, path=path, text=text)).value)
+
+
+def _says_off(value: Mapping[str, object]) -> bool:
     features = value.get("features")
     return isinstance(features, dict) and (features.get("hooks") is False or features.get("codex_hooks") is False)
 
@@ -64,8 +83,8 @@ def _entry(reading: Reading, events: Events, handler: NestedHandler, off: bool) 
         id=reading.id(handler.event, handler.definition), dialect="codex", event=handler.event, source=reading.source, line=handler.line,
         kind=TYPES.get(str(kind), "command"), command=command if isinstance(command, str) else "", matcher=matcher,
         timeout=_timeout(reading, handler), enabled=not off, include_sub_agents=handler.event != "SessionEnd",
-        definition=handler.definition,
-        problem=wrong or describe_mistyped(handler.handler, {"async": bool}) or (NOT_ASYNC if handler.handler.get("async") else ""),
+        definition=handler.definition, asynchronous=handler.handler.get("async") is True,
+        problem=wrong or describe_mistyped(handler.handler, {"async": bool}),
     )  # fmt: skip
 
 

@@ -10,11 +10,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.events.answers import Change
+from cru.events.answers import Answer, Change
+from cru.events.registry import HandlerFunction
 from cru.events.stamp import Event
 from cru.extensions.hooks.dialects import FOOTPRINTS
 from cru.extensions.hooks.dialects.codex import output
-from cru.extensions.hooks.dialects.codex.config import NOTIFICATION, NOTIFY, is_plain, read_entries
+from cru.extensions.hooks.dialects.codex.config import NOTIFICATION, NOTIFY, SWITCH, is_plain, read_entries
+from cru.extensions.hooks.dialects.codex.patches import PATCH, PATCHED, read_patch, to_patch
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import (
@@ -41,10 +43,19 @@ class CodexStops(Struct):
     count: int = 0
 
 
+class CodexStart(Struct):
+    """What SessionStart has said so far.
+
+    stopped: why the first prompt is not sent, "" if it is
+    """
+
+    stopped: str = ""
+
+
 TOOLS = ToolMapping(
     tools={
-        "bash": ("Bash", "shell"), "read": ("Read",), "write": ("Write", "apply_patch"), "edit": ("Edit", "apply_patch"), "glob": ("Glob",),
-        "grep": ("Grep",), "ls": ("LS",), "fetch": ("web_search",), "update_todos": ("update_plan",),
+        "bash": ("Bash", "shell"), "read": ("Read",), "write": (PATCH, "Write", "Edit"), "edit": (PATCH, "Edit", "Write"),
+        "glob": ("Glob",), "grep": ("Grep",), "ls": ("LS",), "fetch": ("web_search",), "update_todos": ("update_plan",),
     },
     arguments={
         "bash": {"timeout": MILLISECONDS},
@@ -58,7 +69,7 @@ TOOLS = ToolMapping(
 
 
 def _read(source: HookSource, below: Sequence[ParsedFile], facts: SessionFacts) -> ParsedFile:
-    return read_entries(source, EVENTS)
+    return read_entries(source, EVENTS, is_off=any(SWITCH in file.disables for file in below))
 
 
 def _matcher_fits(entry: HookEntry, event: Event, subject: str) -> bool:
@@ -78,10 +89,12 @@ def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
         return b""
     stamp = event.stamp
     known: dict[str, Any] = {
-        "session_id": stamp.session_id, "turn_id": facts.turn, "transcript_path": str(facts.transcript()),
-        "cwd": str(facts.cwd), "hook_event_name": mapping.name, "model": facts.model,
-        "permission_mode": common.MODES.get(facts.mode(), "default"), "is_sub_agent": stamp.is_sub_agent,
+        "session_id": stamp.session_id, "transcript_path": str(facts.transcript()), "cwd": str(facts.cwd),
+        "hook_event_name": mapping.name, "model": facts.model, "permission_mode": common.MODES.get(facts.mode(), "default"),
+        "is_sub_agent": stamp.is_sub_agent,
     }  # fmt: skip
+    if mapping.name not in ("SessionStart", "SessionEnd"):
+        known["turn_id"] = facts.turn
     if stamp.is_sub_agent:
         known |= {"agent_id": stamp.agent_id, "agent_type": "", "depth": stamp.depth}
     return common.to_json_line({**known, **(mapping.fields(event, facts) if mapping.fields else {})})
@@ -103,8 +116,11 @@ def _notification(event: Event, facts: SessionFacts) -> str:
 
 
 def _tool_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
-    tool = common.tool_name(event)
-    args = TOOLS.to_foreign(tool, common.tool_arguments(event), facts.cwd)
+    """A file that is written is a patch; what our own tool was given stands beside it."""
+    tool, own = common.tool_name(event), common.tool_arguments(event)
+    args = TOOLS.to_foreign(tool, own, facts.cwd)
+    if tool in PATCHED:
+        args = {"command": to_patch(tool, own), **args}
     return {
         "tool_name": TOOLS.foreign_name(tool),
         "tool_input": args,
@@ -136,6 +152,11 @@ def _source(event: Event) -> str:
     )
 
 
+def _reason(event: Event) -> str:
+    reason = str(common.payload_field(event, "reason"))
+    return reason if reason in ("clear", "resume") else "other"
+
+
 def _only(*fields: str) -> Callable[[Event, SessionFacts], dict[str, Any]]:
     return lambda event, facts: {name: common.payload_field(event, name) for name in fields}
 
@@ -156,9 +177,47 @@ def _on_call(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) 
     for change in result.answer.changes:
         if not isinstance(change.value, dict):
             return HookResult(failed="`updatedInput` is not an object")
-        args = TOOLS.to_own(common.tool_name(event), change.value)
-        result = replace(result, answer=replace(result.answer, changes=(Change("args", "set", args),)))
+        tool = common.tool_name(event)
+        args = _patched(tool, event, change.value) if tool in PATCHED else TOOLS.to_own(tool, change.value)
+        answer = (
+            Answer(decision="deny", reason=NO_SUCH_PATCH)
+            if args is None
+            else replace(result.answer, changes=(Change("args", "set", args),))
+        )
+        result = replace(result, answer=answer)
     return spill_context(result, facts)
+
+
+def _patched(tool: str, event: Event, changed: dict[str, Any]) -> dict[str, Any] | None:
+    """Our arguments after a hook has changed those of a patch; None if that is nothing that our tool can do."""
+    own = common.tool_arguments(event)
+    command = changed.pop("command", None)
+    if command is None or command == to_patch(tool, own):
+        return {**own, **TOOLS.to_own(tool, changed)}
+    patch = read_patch(command) if isinstance(command, str) else None
+    return {**own, **patch.args} if patch and patch.tool == tool else None
+
+
+def _on_start(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
+    result = output.read_session_start(run, "SessionStart")
+    if result.answer.halt:
+        facts.state(CodexStart).stopped = result.answer.reason
+    return spill_context(result, facts)
+
+
+def _handlers(entries: Sequence[HookEntry], facts: SessionFacts) -> list[tuple[str, HandlerFunction]]:
+    """What `continue: false` of SessionStart means: the prompt that began the session is not sent."""
+
+    def stop(event: Event) -> Answer | None:
+        start = facts.state(CodexStart)
+        reason, start.stopped = start.stopped, ""
+        return Answer(decision="deny", halt=True, reason=reason) if reason else None
+
+    return [("message:received", stop)]
+
+
+def _on_request(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
+    return common.failed_result(run) if run.exit else HookResult()
 
 
 def _on_called(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
@@ -178,6 +237,7 @@ def _on_notified(entry: HookEntry, event: Event, run: HookRun, facts: SessionFac
 
 
 SUB_AGENTS = "sub-agents are not available yet"
+NO_SUCH_PATCH = "a hook has made a patch of it that is more than one change of one file"
 _OBSERVED = {
     name: _reads(output.read_observed, name)
     for name in ("SessionEnd", "PreCompact", "PostCompact", "Interrupt", "StopFailure")
@@ -194,16 +254,19 @@ _COMPACTION: dict[str, Any] = {"subject": _trigger, "subjects": ("manual", "auto
 
 EVENTS: Events = {
     "SessionStart": _once(
-        "SessionStart", "session:started", _reads(output.read_session_start, "SessionStart"), subject=_source,
+        "SessionStart", "session:started", _on_start, subject=_source,
         subjects=("startup", "resume", "clear", "compact"), fields=lambda event, facts: {"source": _source(event)},
     ),
     "SessionEnd": _once(
-        "SessionEnd", "session:ended", _OBSERVED["SessionEnd"], subject=lambda event: str(common.payload_field(event, "reason")),
-        subjects=("exit", "clear", "resume", "logout", "prompt_input_exit", "other"), fields=_only("reason"),
+        "SessionEnd", "session:ended", _OBSERVED["SessionEnd"], subject=_reason,
+        subjects=("clear", "resume", "other"), fields=lambda event, facts: {"reason": _reason(event)},
     ),
     "UserPromptSubmit": _once(
         "UserPromptSubmit", "message:received", _reads(output.read_prompt, "UserPromptSubmit"), accepts=common.is_typed,
         fields=lambda event, facts: {"prompt": common.payload_field(event, "content")},
+    ),
+    "PreModelRequest": _once(
+        "PreModelRequest", "message:before_send", _on_request, accepts=lambda event, facts: not event.stamp.purpose
     ),
     "PreToolUse": _once("PreToolUse", "tool:before_call", _on_call, **_TOOL),
     "PermissionRequest": _once(
@@ -234,6 +297,7 @@ DIALECT = Dialect(
     matching=Matching(matcher_fits=_matcher_fits),
     stdin=_stdin,
     extra_environment=_environment,
+    handlers=_handlers,
     tools=TOOLS,
     launch=LaunchRules(
         shells={"posix": ("bash", "sh", "brush"), "windows": ("cmd",)}, variables={"CLAUDE_PROJECT_DIR": "root"}

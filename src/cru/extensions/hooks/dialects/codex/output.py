@@ -15,8 +15,16 @@ from cru.extensions.hooks.parsing import common
 BLOCKS = 2
 
 
+EventName = Literal[
+    "SessionStart", "SessionEnd", "UserPromptSubmit", "PreModelRequest", "PreToolUse", "PermissionRequest", "PostToolUse",
+    "PreCompact", "PostCompact", "Stop", "Interrupt", "SubagentStart", "SubagentStop",
+]  # fmt: skip
+
+
 class CodexEventOutput(Struct, rename="camel", forbid_unknown_fields=True):
-    hook_event_name: str
+    """hook_event_name: must be there; that of another event is taken, too"""
+
+    hook_event_name: EventName
 
 
 class CodexContextOutput(CodexEventOutput):
@@ -105,11 +113,9 @@ def parse_output(
     value, wrong = common.parse_json(text)
     if not wrong and isinstance(value, dict):
         try:
-            output = msgspec.convert(value, kind)
+            return msgspec.convert(value, kind)
         except msgspec.ValidationError as error:
             return HookResult(failed=f"the output does not fit {event}: {error}")
-        name = getattr(getattr(output, "hook_specific_output", None), "hook_event_name", event)
-        return output if name == event else HookResult(failed=f"`hookEventName` is {name}, and this is {event}")
     if plain == "wrong" or text[0] in "{[":
         return HookResult(failed=f"the output of {event} must be a JSON object" + (f": {wrong}" if wrong else ""))
     return HookResult(Answer(context=(text,))) if plain == "context" else kind()
@@ -145,7 +151,7 @@ def read_pre_tool_use(run: HookRun, event: str) -> HookResult:
     out = parse_output(run, CodexPreToolReply, event)
     if isinstance(out, HookResult):
         return _with_decision(out, "deny")
-    inner = out.hook_specific_output or CodexPreToolUseOutput(event)
+    inner = out.hook_specific_output or CodexPreToolUseOutput("PreToolUse")
     own = inner.permission_decision or inner.permission_decision_reason is not None or inner.updated_input is not None
     wrong = _check_unsupported(out) or (_check_decision(inner) if own else _check_older_decision(out))
     if wrong:
@@ -154,7 +160,7 @@ def read_pre_tool_use(run: HookRun, event: str) -> HookResult:
     deny = inner.permission_decision == "deny" if own else out.decision == "block"
     if deny:
         reason = (inner.permission_decision_reason if own else out.reason) or ""
-        return _to_result(out, Answer(decision="deny", reason=reason.strip()))
+        return _to_result(out, msgspec.structs.replace(context, decision="deny", reason=reason.strip()))
     if inner.updated_input is not None:
         return _to_result(out, msgspec.structs.replace(context, changes=(Change("args", "set", inner.updated_input),)))
     return _to_result(out, context)
@@ -186,12 +192,9 @@ def read_post_tool_use(run: HookRun, event: str, replaced: str) -> HookResult:
     if isinstance(out, HookResult):
         return HookResult(_feedback_answer(out.answer.reason, replaced)) if out.answer.reason else out
     wrong = "`suppressOutput` is not supported" if out.suppress_output else _check_reason(out, event)
-    if not out.continue_:
-        stop = out.stop_reason or "a hook stopped the turn"
-        text = (out.reason or "").strip() or stop
-        return _to_result(
-            out, Answer(decision="deny", halt=True, reason=stop, changes=(Change(replaced, "set", text),))
-        )
+    if not out.continue_:  # it stops nothing: the model reads why
+        text = (out.reason or "").strip() or out.stop_reason or "PostToolUse hook stopped execution"
+        return _to_result(out, _feedback_answer(text, replaced))
     if wrong or (out.reason is not None and not out.decision):
         return HookResult(failed=wrong or "`reason` without `decision`")
     adding = _context_answer(out.hook_specific_output)
