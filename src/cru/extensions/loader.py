@@ -15,7 +15,7 @@ from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.discovery.places import PluginFolders
 from cru.extensions.errors import PluginFailed
 from cru.extensions.loaded_plugin import LoadedPlugin, required_plugins
-from cru.extensions.plugin_files import copy_of, stamp_of, write_copy
+from cru.extensions.plugin_files import FileCopy, copy_of, stamp_of, write_copy
 from cru.namespace.callbacks import cancel_background, report_failure
 from cru.namespace.host import HOST, Host, Plugin, PluginSession, call
 from cru.values.errors import CruError
@@ -33,11 +33,11 @@ ROUNDS = 3
 
 
 class Language(Protocol):
-    """What runs the plugins of one language; made when the first one is there."""
+    """What runs the plugins of one language; made when the first one is there. `load` gets the content of files that were read."""
 
     def plugin(self, plugin: DiscoveredPlugin, config: Mapping[str, object]) -> Plugin: ...
 
-    async def load(self, plugin: DiscoveredPlugin, host: Host) -> None: ...
+    async def load(self, plugin: DiscoveredPlugin, host: Host, content: FileCopy, /) -> None: ...
 
 
 class PluginLoader:
@@ -72,7 +72,7 @@ class PluginLoader:
             host = Host(self.session, language.plugin(plugin, self._plugin_config(plugin.name)))
             token = HOST.set(host)
             try:
-                await self._load_in_time(language, plugin, host)
+                await self._load_in_time(language, plugin, host, loaded.copy)
             finally:
                 HOST.reset(token)
             loaded.plugin = host.plugin
@@ -136,12 +136,12 @@ class PluginLoader:
         session.parts.commands.drop(name)
         await cancel_background(session, name)
 
-    async def _load_in_time(self, language: Language, plugin: DiscoveredPlugin, host: Host) -> None:
+    async def _load_in_time(self, language: Language, plugin: DiscoveredPlugin, host: Host, content: FileCopy) -> None:
         """Raises what the language raises, and PluginFailed if it takes too long; programs have limits of their own."""
         seconds = None if plugin.kind == "executable" else float(self._config.get("setup_timeout") or SETUP_SECONDS)
         try:
             async with asyncio.timeout(seconds) as clock:
-                await language.load(plugin, host)
+                await language.load(plugin, host, content)
         except TimeoutError as error:
             if not clock.expired():
                 raise

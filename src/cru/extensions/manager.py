@@ -40,7 +40,6 @@ class Extensions:
     places: where they are looked for
     config: `[plugins]` as a whole
     home: cru's home folder
-    plugins: in the order in which they were loaded
     session: what they share; None before `open`
     """
 
@@ -48,10 +47,15 @@ class Extensions:
         self.places = places
         self.config = config
         self.home = home
-        self.plugins: list[LoadedPlugin] = []
+        self._plugins: dict[str, LoadedPlugin] = {}
         self.session: PluginSession | None = None
         self._opened: PluginLoader | None = None
         self._reported: set[str] = set()
+
+    @property
+    def plugins(self) -> list[LoadedPlugin]:
+        """In the order in which they were loaded."""
+        return list(self._plugins.values())
 
     @property
     def languages(self) -> Mapping[str, Language]:
@@ -78,12 +82,11 @@ class Extensions:
 
     def of(self, name: str) -> LoadedPlugin:
         """The plugin of that name. Raises UnknownPlugin with the closest one."""
-        for loaded in self.plugins:
-            if loaded.name == name:
-                return loaded
+        if name in self._plugins:
+            return self._plugins[name]
         from cru.config.closest import did_you_mean
 
-        raise UnknownPlugin(f"there is no plugin {name}", did_you_mean(name, [loaded.name for loaded in self.plugins]))
+        raise UnknownPlugin(f"there is no plugin {name}", did_you_mean(name, self._plugins))
 
     # what a person asks for -------------------------------------------------------------------------------------------------------
 
@@ -100,7 +103,7 @@ class Extensions:
         self._check_unused(loaded)
         self._switch(name, enabled=False)
         await self._loader.unload(loaded)
-        self._store(LoadedPlugin(replace(loaded.discovered, enabled=False), "disabled", stamp=loaded.stamp))
+        self._plugins[name] = LoadedPlugin(replace(loaded.discovered, enabled=False), "disabled", stamp=loaded.stamp)
 
     async def reload(self, name: str) -> None:
         """Unload, and load from the files as they are now. Raises UnknownPlugin, PluginInUse, and PluginFailed: if it was active it holds
@@ -121,7 +124,7 @@ class Extensions:
         before = {loaded.name: (loaded, loaded.is_active) for loaded in self.plugins}
         for loaded in reversed(self.plugins):
             await self._loader.unload(loaded)
-        self.plugins.clear()
+        self._plugins.clear()
         for plugin in self._find():
             old, was_active = before.pop(plugin.name, (None, False))
             failure = await self._load_again(old if was_active else None, plugin)
@@ -140,7 +143,7 @@ class Extensions:
     async def refresh(self) -> None:
         """Load, reload and unload what came, changed and went since the last time; one notice each."""
         now = {plugin.name: plugin for plugin in self._find()}
-        for loaded in list(self.plugins):
+        for loaded in self.plugins:
             plugin = now.pop(loaded.name, None)
             stamp = stamp_of(plugin) if plugin is not None else ()
             if stamp != loaded.stamp:
@@ -188,7 +191,7 @@ class Extensions:
 
     async def _load(self, plugin: DiscoveredPlugin) -> LoadedPlugin:
         loaded = await self._loader.load(plugin, self._active_names, self._is_watching)
-        self._store(loaded)
+        self._plugins[loaded.name] = loaded  # in the place of the one before
         return loaded
 
     async def _load_new(self, plugin: DiscoveredPlugin) -> None:
@@ -224,20 +227,12 @@ class Extensions:
             return False
         restored.plugin.problems.append(f"the version before is active: {reason}")
         restored.discovered, restored.copy, restored.stamp = old.discovered, old.copy, failed.stamp
-        self._store(restored)
+        self._plugins[restored.name] = restored
         return True
 
     async def _remove(self, loaded: LoadedPlugin) -> None:
         await self._loader.unload(loaded)
-        self.plugins.remove(loaded)
-
-    def _store(self, loaded: LoadedPlugin) -> None:
-        """Put it into the list, in the place of the one before."""
-        names = [other.name for other in self.plugins]
-        if loaded.name in names:
-            self.plugins[names.index(loaded.name)] = loaded
-        else:
-            self.plugins.append(loaded)
+        del self._plugins[loaded.name]
 
     def _switch(self, name: str, enabled: bool) -> None:
         config = self.places.config

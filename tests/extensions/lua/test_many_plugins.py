@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import io
+import pathlib
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +15,7 @@ from tests.engine.support import World
 from tests.extensions.lua.test_rooms import Rooms
 
 from cru.extensions.discovery.places import PluginFolders
+from cru.extensions.loaded_plugin import LoadedPlugin
 from cru.extensions.lua.bridge import install
 from cru.extensions.lua.driver import Driver
 from cru.extensions.lua.runtime import LuaVM
@@ -41,14 +44,16 @@ def opened(tmp_path: Path, count: int, monkeypatch: pytest.MonkeyPatch) -> Count
 
         return call
 
+    folder = tmp_path / str(count)
+    (folder / "home" / "plugins").mkdir(parents=True)
+    for number in range(count):
+        (folder / "home" / "plugins" / f"p{number:03}.lua").write_text(SOURCE % number)
     with monkeypatch.context() as patch:
         patch.setattr(Driver, "_enter", watched("runs of Lua", Driver._enter))
         patch.setattr(LuaVM, "__init__", watched("machines", LuaVM.__init__))
         patch.setattr(Extensions, "_active_names", watched("lists of names", Extensions._active_names))
-        folder = tmp_path / str(count)
-        (folder / "home" / "plugins").mkdir(parents=True)
-        for number in range(count):
-            (folder / "home" / "plugins" / f"p{number:03}.lua").write_text(SOURCE % number)
+        patch.setattr(LoadedPlugin, "name", property(watched("looks at a name", LoadedPlugin.name.fget)))  # type: ignore[attr-defined]
+        patch.setattr(pathlib.io, "open", watched("files", io.open))  # type: ignore[attr-defined]
         world = World(folder, "")
         extensions = Extensions(PluginFolders(folder / "home", folder, {}, (), {}), {}, folder / "home")
 
@@ -62,16 +67,40 @@ def opened(tmp_path: Path, count: int, monkeypatch: pytest.MonkeyPatch) -> Count
     return counts
 
 
-def test_one_plugin_more_is_four_runs_of_lua(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_plugin_more_is_one_run_of_lua_and_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     few, many = opened(tmp_path, 10, monkeypatch), opened(tmp_path, 50, monkeypatch)
     assert (few["handlers"], many["handlers"]) == (10, 50)
     assert few["machines"] == many["machines"] == 1
     assert many["lists of names"] == 0
-    assert many["runs of Lua"] - few["runs of Lua"] == 40 * 4  # open, load, run, publish
+    more = {what: many[what] - few[what] for what in many}
+    assert (more["runs of Lua"], more["files"]) == (40, 40)
+    assert more["looks at a name"] <= 40 * 4
+
+
+def test_what_setup_puts_into_package_loaded_is_for_all(tmp_path: Path) -> None:
+    folder = tmp_path / "home" / "plugins"
+    folder.mkdir(parents=True)
+    (folder / "a.lua").write_text('return {setup = function() package.loaded.late = {word = "late"} end}')
+    (folder / "b.lua").write_text('assert(require("late").word == "late")')
+    world = World(tmp_path, "text: fine\n")
+    asyncio.run(world.asked("hi"))
+    assert world.built.extensions is not None
+    assert [world.built.extensions.of(name).error for name in ("a", "b")] == ["", ""]
+
+
+def test_a_file_that_cannot_be_compiled_is_told_with_its_line(tmp_path: Path) -> None:
+    folder = tmp_path / "home" / "plugins"
+    folder.mkdir(parents=True)
+    (folder / "a.lua").write_text("local x = 1\nlocal y = = 2\n")
+    world = World(tmp_path, "text: fine\n")
+    asyncio.run(world.asked("hi"))
+    assert world.built.extensions is not None
+    assert world.built.extensions.of("a").error.endswith("a.lua:2: unexpected symbol near '='")
 
 
 def test_without_plugins_no_machine_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert opened(tmp_path, 0, monkeypatch) == {"handlers": 0}
+    counts = opened(tmp_path, 0, monkeypatch)
+    assert (counts["handlers"], counts["machines"], counts["runs of Lua"]) == (0, 0, 0)
 
 
 def test_the_globals_of_a_plugin_are_small() -> None:

@@ -23,6 +23,7 @@ from cru.extensions.executables.executable import (
 )
 from cru.extensions.executables.schemas import CachedSchema, SchemaCache, ask_schema
 from cru.extensions.executables.tool import ExecutableTool
+from cru.extensions.plugin_files import FileCopy
 from cru.namespace.host import Host, Plugin
 
 
@@ -41,7 +42,7 @@ class Executables:
     def plugin(self, discovered: DiscoveredPlugin, config: Mapping[str, object]) -> Plugin:
         return Plugin(discovered.name, discovered.folder, "executable", config)
 
-    async def load(self, discovered: DiscoveredPlugin, host: Host) -> None:
+    async def load(self, discovered: DiscoveredPlugin, host: Host, _content: FileCopy) -> None:
         """Register its tools and its hooks. Raises PluginFailed."""
         executable = await self._executable(discovered, host.plugin.config)
         for text in executable.problems:

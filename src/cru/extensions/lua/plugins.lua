@@ -1,8 +1,9 @@
 -- What each plugin has in the machine that all of them share: its globals, the modules of its own folder `lua/`, and the modules that it
--- has for others. Takes: new_globals (a function that makes globals for a plugin). Returns the functions that plugins.py calls; each takes the plugin's name first.
+-- has for others. Takes builtins of boot.lua: new_globals (makes globals for a plugin), environment (globals for one file of several) and compile.
+-- Returns the functions that plugins.py calls; each takes the plugin's name first.
 
-local new_globals = ...
-local type, next, rawget = type, next, rawget
+local new_globals, environment, compile = ...
+local type, next, pcall, rawget, rawset = type, next, pcall, rawget, rawset
 local gmatch, match, package = string.gmatch, string.match, package
 local modules, searchpath = package.loaded, package.searchpath
 
@@ -14,9 +15,8 @@ local function offer(scope, name, value)
   modules[name], owner[name] = value, scope
 end
 
-local function open(plugin, path)          -- path: where its own modules lie, "" if it has no folder; returns its globals, by reference
-  local box = new_globals()
-  local globals = box[1]
+local function open(plugin, path)          -- path: where its own modules lie, "" if it has no folder
+  local globals = new_globals()[1]
   local package, require = globals.package, globals.require
   local loaded, preload = package.loaded, package.preload
   local scope = { globals = globals, files = {}, loaded = loaded, required = {} }
@@ -33,11 +33,11 @@ local function open(plugin, path)          -- path: where its own modules lie, "
     return require(name)
   end
   scopes[plugin] = scope
-  return box
+  return scope
 end
 
 local function publish(plugin)              -- its files have run, or failed: what they put into package.loaded is for all
-  local scope = scopes[plugin]
+  local scope = scopes[plugin] or { loaded = {} }
   for name, value in next, scope.loaded do
     if not scope.required[name] then offer(scope, name, value) end
   end
@@ -54,13 +54,20 @@ local function close(plugin)
   scopes[plugin] = nil
 end
 
-local function run(plugin, chunk, file, stem, env)  -- returns whether the file returned a table
-  local scope = scopes[plugin]
+-- Run one file; path: as above; stem: its name for `require`; alone: it is the plugin's only file, so that its globals are the plugin's; module: give
+-- it a table `M`. Returns true and whether the file returned a table, or false and why it cannot be compiled.
+local function run(plugin, path, file, stem, source, alone, module)
+  local scope = scopes[plugin] or open(plugin, path)
+  local env = alone and scope.globals or environment({}, scope.globals)[1]
+  if module then rawset(env, "M", {}) end
+  local compiled, chunk = pcall(compile, source, "@" .. file, env)
+  if not compiled then return false, chunk end
   local result = chunk()
   scope.files[file] = { env = env, result = result }
   if result == nil and type(rawget(env, "M")) == "table" and next(env.M) ~= nil then result = env.M end
   if result ~= nil then offer(scope, stem, result) end
-  return type(scope.files[file].result) == "table"
+  publish(plugin)
+  return true, type(scope.files[file].result) == "table"
 end
 
 local function find(plugin, file, path)    -- the function that an annotation stands above
@@ -83,4 +90,4 @@ local function spec(plugin, file, keys)    -- of the table that a file returned:
   return values, kinds
 end
 
-return { open = open, publish = publish, close = close, run = run, find = find, spec = spec }
+return { publish = publish, close = close, run = run, find = find, spec = spec }

@@ -14,7 +14,8 @@ from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.errors import PluginFailed
 from cru.extensions.lua.annotations import LuaAnnotation, needs_module, parse_annotations
 from cru.extensions.lua.bridge import install
-from cru.extensions.lua.runtime import OWN, LuaFunction, LuaTable, LuaVM, place_of
+from cru.extensions.lua.runtime import ENVIRONMENT, LOAD, OWN, LuaFunction, LuaVM, place_of
+from cru.extensions.plugin_files import FileCopy
 from cru.extensions.tools import add_tool, add_tools
 from cru.namespace.handlers import HandlerCall
 from cru.namespace.host import HOST, Host, Plugin, call
@@ -34,22 +35,25 @@ class LuaPlugins:
         install(self.vm)
         self.vm.set_path([f"{folder}/{shape}" for folder in folders for shape in ("?.lua", "?/init.lua")])
         scopes = self.vm.load(Path(__file__).with_suffix(".lua").read_text("utf-8"), "=[cru plugins]")
-        self._scope_functions: dict[str, LuaFunction] = self.vm.start(scopes, self.vm.builtin(OWN))[0]  # type: ignore[index]  # it never waits
+        builtins = [self.vm.builtin(number) for number in (OWN, ENVIRONMENT, LOAD)]
+        self._scope_functions: dict[str, LuaFunction] = self.vm.start(scopes, *builtins)[0]  # type: ignore[index]  # it never waits
 
     def plugin(self, plugin: DiscoveredPlugin, config: Mapping[str, object]) -> Plugin:
         return Plugin(plugin.name, plugin.folder, "lua", config, self._invoke, place_of, handle=self._handle)
 
-    async def load(self, plugin: DiscoveredPlugin, host: Host) -> None:
+    async def load(self, plugin: DiscoveredPlugin, host: Host, content: FileCopy) -> None:
         """Run the files of a plugin and register what they declare. Raises LuaError and PluginFailed."""
         name = plugin.name
-        own = await self._call_scope("open", name, _module_path(plugin))
         host.own(lambda: self._call_scope("close", name))
         specs: list[Mapping[str, Any]] = []
+        is_published = False
         try:
             for file in plugin.files:
-                specs += await self._run_file(file, plugin, host, own)
+                specs += await self._run_file(file, plugin, host, content)
+            is_published = not specs  # nothing ran behind the files
         finally:
-            await self._call_scope("publish", name)
+            if not is_published:
+                await self._call_scope("publish", name)
         for spec in specs:
             await start_services(host, spec.get("services"))
         host.plugin.leaving += [spec["on_unload"] for spec in specs if isinstance(spec.get("on_unload"), LuaFunction)]
@@ -59,19 +63,22 @@ class LuaPlugins:
         return values[0] if values else None
 
     async def _run_file(
-        self, file: Path, plugin: DiscoveredPlugin, host: Host, own: LuaTable
+        self, file: Path, plugin: DiscoveredPlugin, host: Host, content: FileCopy
     ) -> list[Mapping[str, object]]:
         """Run it; the description that it returned, if it did. Of several files each has globals of its own before the plugin's."""
-        source = file.read_text("utf-8")
+        code = content[file] if file in content else file.read_bytes()
+        source = code.decode()
         annotations = parse_annotations(source)
         for line, text, hint in annotations.problems:
             raise PluginFailed(f"{file}:{line}: {text}", hint)
-        env = own if len(plugin.files) == 1 else self.vm.environment({}, own)
-        if needs_module(source):
-            env.set("M", {})
-        chunk = self.vm.load(source.encode(), f"@{file}", env)
         stem = plugin.name if file.name == "init.lua" else file.stem
-        returned = await self._call_scope("run", plugin.name, chunk, str(file), stem, env)
+        alone, module = len(plugin.files) == 1, needs_module(source)
+        place = _module_path(plugin), str(file), stem
+        compiled, *rest = await self.vm.run(self._scope_functions["run"], plugin.name, *place, source, alone, module)
+        if not compiled:
+            self.vm.load(code, f"@{file}")  # raises what is wrong, with its line
+            raise PluginFailed(f"{file}: {rest[0]}")
+        (returned,) = rest
         for annotation in annotations.annotations:
             await self._register_annotation(annotation, file, host)
         if not returned:

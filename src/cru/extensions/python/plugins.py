@@ -20,6 +20,7 @@ from cru.extensions import unknown_keys
 from cru.extensions.commands import add_commands, start_services
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.errors import PluginFailed
+from cru.extensions.plugin_files import FileCopy
 from cru.extensions.python.forks import leave_if_forked
 from cru.extensions.python.stray_tasks import StrayTasks
 from cru.extensions.tools import add_tools
@@ -46,7 +47,7 @@ class PythonPlugins:
     def plugin(self, plugin: DiscoveredPlugin, config: Mapping[str, object]) -> Plugin:
         return Plugin(plugin.name, plugin.folder, "python", config, partial(_invoke, str(plugin.folder)), _where)
 
-    async def load(self, plugin: DiscoveredPlugin, host: Host) -> None:
+    async def load(self, plugin: DiscoveredPlugin, host: Host, _content: FileCopy) -> None:
         """Raises PluginFailed, whatever the plugin's code raised."""
         from cru.namespace.python import NAMESPACE
 

@@ -107,7 +107,7 @@ class HookLanguages(Struct):
             host = Host(self.session, python.plugin(plugin, {}))
             token = HOST.set(host)
             try:
-                await python.load(plugin, host)
+                await python.load(plugin, host, {})
             finally:
                 HOST.reset(token)
             self._modules[key] = MODULE_NAME.format(name=plugin.name)
