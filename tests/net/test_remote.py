@@ -6,6 +6,7 @@ import asyncio
 import gzip
 import ssl
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -257,5 +258,27 @@ def test_a_compressed_answer_is_read(tls: ssl.SSLContext) -> None:
         async with serve(packed, status(200, "b"), tls=tls) as wire:
             assert await post(transport, wire.url) == (200, b"hello " * 9000)
             await transport.close()
+
+    asyncio.run(main())
+
+
+ASK = """
+import asyncio, sys
+from cru.net.transport import Transport
+async def main():
+    response = await Transport().post_stream(sys.argv[1], {}, (b"{}",))
+    print((await response.read(9)).decode(), *sorted({"json", "pyreqwest", "pyreqwest.exceptions"} & set(sys.modules)))
+    await response.close()
+asyncio.run(main())
+"""
+
+
+@pytest.mark.usefixtures("trusted")
+def test_what_only_failures_need_is_not_loaded(tls: ssl.SSLContext) -> None:
+    async def main() -> None:
+        async with serve(status(200, "good"), tls=tls) as wire:
+            asked = await asyncio.create_subprocess_exec(sys.executable, "-c", ASK, wire.url, stdout=subprocess.PIPE)
+            output, _ = await asked.communicate()
+            assert output == b"good pyreqwest\n"
 
     asyncio.run(main())

@@ -69,8 +69,15 @@ def test_what_goes_wrong_in_it_is_told_by_the_request(home: HomeDir, nobody: str
     assert FIRST in error and "Traceback" not in error and "no certificates to trust" in error
 
 
-def test_it_is_a_handshake_with_a_socket_of_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("trusted", ["", "/no/such/file"])
+def test_it_is_a_handshake_with_a_socket_of_this_process_that_reads_nothing_of_what_is_trusted(
+    monkeypatch: pytest.MonkeyPatch, trusted: str
+) -> None:
+    if trusted:  # with that nothing that verifies certificates can be built
+        monkeypatch.setenv("SSL_CERT_FILE", trusted)
+        monkeypatch.setenv("SSL_CERT_DIR", trusted)
     server = socket.create_server(("127.0.0.1", 0))
+    server.settimeout(10)
     monkeypatch.setattr(socket, "create_server", lambda address: server.dup())
     before = set(threading.enumerate())
     start_seeding()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from cru.net import (
@@ -42,35 +43,29 @@ class RemoteClient:
         from datetime import timedelta
 
         from pyreqwest.client import ClientBuilder
-        from pyreqwest.exceptions import PyreqwestError
 
         builder = ClientBuilder().follow_redirects(False).referer(False)
         builder = builder.connect_timeout(timedelta(seconds=self._limits.connect))
         # closes the connection of a request that was given up; our own limits come first
         longest = self._limits.connect + self._limits.first_byte + self._limits.idle
-        try:
+        with _errors_as(_no_client):
             return builder.read_timeout(timedelta(seconds=longest)).build()
-        except PyreqwestError as error:
-            raise _no_client(error) from error
 
     async def send(self, method: str, url: str, headers: Mapping[str, str], body: Sequence[bytes]) -> Response:
         """Send one request and wait for the head of its answer. Raises ConnectFailed, ConnectionLost, TimedOut."""
-        from pyreqwest.exceptions import PyreqwestError
-
         if self._client is None:
             self._client = self._build()
         try:
-            request = (
-                self._client.request(method, url)
-                .headers(dict(headers))
-                .body_bytes(b"".join(body))  # cheaper than a stream, whose parts cross threads one by one
-                .streamed_read_buffer_limit(0)  # by default the first 64 KiB are gathered before anything is handed out
-                .build_streamed()
-            )
-            async with asyncio.timeout(self._limits.first_byte):
-                answer = await request.__aenter__()
-        except PyreqwestError as error:  # before TimeoutError, which some of them are
-            raise _to_net_error(error, url) from error
+            with _errors_as(lambda error: _to_net_error(error, url)):
+                request = (
+                    self._client.request(method, url)
+                    .headers(dict(headers))
+                    .body_bytes(b"".join(body))  # cheaper than a stream, whose parts cross threads one by one
+                    .streamed_read_buffer_limit(0)  # by default the first 64 KiB are gathered before any is handed out
+                    .build_streamed()
+                )
+                async with asyncio.timeout(self._limits.first_byte):
+                    answer = await request.__aenter__()
         except TimeoutError as error:
             raise no_first_byte(self._limits) from error
 
@@ -99,20 +94,31 @@ def _make_close(request: StreamRequest) -> Callable[[], Awaitable[None]]:
 
 
 async def _read_chunks(answer: Answer, url: str, limits: TimeLimits) -> AsyncGenerator[bytes, None]:
-    from pyreqwest.exceptions import PyreqwestError
-
     read = answer.body_reader.read_chunk
     try:
-        while True:
-            async with asyncio.timeout(limits.idle):
-                chunk = await read()
-            if chunk is None:
-                return
-            yield chunk.to_bytes()
-    except PyreqwestError as error:
-        raise _to_net_error(error, url) from error
+        with _errors_as(lambda error: _to_net_error(error, url)):
+            while True:
+                async with asyncio.timeout(limits.idle):
+                    chunk = await read()
+                if chunk is None:
+                    return
+                yield chunk.to_bytes()
     except TimeoutError as error:
         raise gone_silent(limits) from error
+
+
+@contextmanager
+def _errors_as(translate: Callable[[PyreqwestError], NetError]) -> Iterator[None]:
+    """The library's errors as ours, also those that are a TimeoutError. Their classes, which bring a JSON parser along, are loaded when
+    something has failed."""
+    try:
+        yield
+    except Exception as error:
+        from pyreqwest.exceptions import PyreqwestError
+
+        if isinstance(error, PyreqwestError):
+            raise translate(error) from error
+        raise
 
 
 def _reason(error: PyreqwestError) -> str:
