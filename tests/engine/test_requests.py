@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 from collections.abc import AsyncIterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +51,23 @@ def test_consecutive_requests_share_every_byte_up_to_the_first_new_message(
     for before, after in zip(world.sent, world.sent[1:], strict=False):
         end = before.rindex(b'],"turn":')
         assert common(before, after) >= end, (before[end - 40 : end + 20], after[end - 40 : end + 20])
+
+
+def test_the_log_is_forced_to_the_disk_once_a_round_after_the_next_request_went_out(tmp_path: Path) -> None:
+    world, order = World(tmp_path, FOUR), list[str]()
+
+    class Executor(ThreadPoolExecutor):
+        def submit(self, *args: Any, **kwargs: Any) -> Future[Any]:
+            order.append(f"sync, {len(world.sent)} sent")
+            return super().submit(*args, **kwargs)
+
+    async def main() -> None:
+        with Executor() as executor:
+            asyncio.get_running_loop().set_default_executor(executor)
+            await world.asked("one")
+
+    asyncio.run(main())
+    assert order == ["sync, 2 sent", "sync, 3 sent"]
 
 
 def test_a_new_process_sends_the_same_prefix(tmp_path: Path) -> None:

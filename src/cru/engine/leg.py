@@ -231,7 +231,8 @@ class Leg:
         self._guard = self._guard or batch.LoopGuard()
         outcomes = await batch.run(parts, calls, turn, self._pending, self._guard)
         await self._wait_for_sync()
-        self._sync = asyncio.get_running_loop().run_in_executor(None, parts.store.sync)
+        # a task begins when this one first waits: the next request goes out without a thread beside it
+        self._sync = asyncio.create_task(asyncio.to_thread(parts.store.sync))
         for outcome in outcomes:
             if outcome.call.name == "recurse" and not outcome.is_error:
                 self.recurse = _read_note(outcome.call)
