@@ -61,7 +61,8 @@ class NestedTooDeep(CruError):
 
 class Start(Struct, frozen=True):
     """What a face knows when it asks for a session. `overrides` are settings of the command line; root is the project root; hooks:
-    which command hooks run; strict_hooks: none may await trust; request: settings that came with a request, stronger than any file;
+    which command hooks run; strict_hooks: no hook, plugin or rule may be left
+    out; request: settings that came with a request, stronger than any file;
     debug: which records of requests are kept."""
 
     home: Path

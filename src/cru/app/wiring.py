@@ -81,8 +81,9 @@ def add_plugins(parts: Parts, start: Start, settings: Settings) -> Extensions | 
         return None
     from cru.extensions.manager import Extensions
 
-    extensions = Extensions(plugin_places(start, settings), chosen.plugins, start.home)
-    parts.lifecycle.opening.append(extensions.open)
+    extensions = Extensions(plugin_places(start, settings), chosen.plugins, start.home, start.strict_hooks)
+    parts.lifecycle.opening += [extensions.open, extensions.require]
+    parts.lifecycle.idle.append(extensions.prepare_prompt)
     parts.lifecycle.closing.append(extensions.close)
     return extensions
 

@@ -1,5 +1,5 @@
 """How other people's code gets in. Here: the settings of plugins, where they are looked for,
-`[plugins] watch`, and `[plugins.NAME]`, free tables but for `enabled`."""
+`[plugins] watch`, and `[plugins.NAME]`, free tables but for `enabled` and `required`."""
 
 from __future__ import annotations
 
@@ -26,12 +26,15 @@ PATH_VARIABLES = ("CRU_PLUGIN_PATH", "CRUCIBLE_PLUGIN_PATH")
 PLUGIN_KEYS: dict[str, Any] = {
     "watch": bool,
     "setup_timeout": Annotated[float, Meta(gt=0)],
-    "*": {"enabled": bool, "*": Any},
+    "*": {"enabled": bool, "required": bool, "*": Any},
 }
+OWN_KEYS = ("enabled", "required")
+"""What of `[plugins.NAME]` is cru's; the rest is the plugin's configuration."""
 
 DOCS: dict[str, str] = {
     "plugins": "`[plugins.NAME]`: what the plugin NAME reads as its configuration; `enabled = false` leaves it out, `enabled = true` "
-    "turns on one that comes with cru; for programs also `era`, `timeout`, `hook_timeout` and `on_error` "
+    "turns on one that comes with cru; `required = true`: without it no prompt is run (exit 3); "
+    "for programs also `era`, `timeout`, `hook_timeout` and `on_error` "
     "([executables](executables.md#settings)). `[plugins] watch = true`: changed plugins are loaded anew before the next prompt; "
     "`setup_timeout = 10`: the seconds in which a plugin must be loaded",
     "runtimepath": "folders whose `plugins/` is searched too, after that of the home folder",

@@ -6,7 +6,8 @@ ExtensionError
 ├── CommandFailed  a plugin's command failed, or said so
 ├── HookFailed     a hook of a program came to nothing
 ├── UnknownPlugin  there is none of that name
-└── PluginInUse    another plugin depends on it
+├── PluginInUse    another plugin depends on it, or it is required
+└── PluginMissing  a plugin that must run does not (exit 3)
 """
 
 from __future__ import annotations
@@ -40,3 +41,7 @@ class UnknownPlugin(ExtensionError):
 
 class PluginInUse(ExtensionError):
     pass
+
+
+class PluginMissing(ExtensionError):
+    code = 3

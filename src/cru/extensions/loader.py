@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from cru.events.calling import describe_error
+from cru.extensions import OWN_KEYS
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.discovery.places import PluginFolders
 from cru.extensions.errors import PluginFailed
@@ -152,7 +153,7 @@ class PluginLoader:
 
     def _plugin_config(self, name: str) -> dict[str, object]:
         section = self._config.get(name)
-        return {k: v for k, v in section.items() if k != "enabled"} if isinstance(section, Mapping) else {}
+        return {k: v for k, v in section.items() if k not in OWN_KEYS} if isinstance(section, Mapping) else {}
 
     def _language(self, kind: str) -> Language:
         if kind not in self.languages:

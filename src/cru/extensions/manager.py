@@ -6,7 +6,7 @@ not end because its file is half written.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -16,10 +16,12 @@ from cru.engine.parts import Parts
 from cru.events.stream import Notice
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.discovery.places import PluginFolders
-from cru.extensions.errors import PluginFailed, PluginInUse, UnknownPlugin
+from cru.extensions.errors import PluginFailed, PluginInUse, PluginMissing, UnknownPlugin
 from cru.extensions.loaded_plugin import LoadedPlugin, required_plugins
 from cru.extensions.loader import Language, PluginLoader
+from cru.extensions.patterns import find_unfitting
 from cru.extensions.plugin_files import has_empty_files, stamp_of
+from cru.extensions.requirements import check_all, check_required, required_names
 from cru.namespace.host import PluginSession
 
 
@@ -40,16 +42,19 @@ class Extensions:
     places: where they are looked for
     config: `[plugins]` as a whole
     home: cru's home folder
+    strict: none may be left out
     session: what they share; None before `open`
     """
 
-    def __init__(self, places: PluginFolders, config: Mapping[str, object], home: Path) -> None:
+    def __init__(self, places: PluginFolders, config: Mapping[str, object], home: Path, strict: bool = False) -> None:
         self.places = places
         self.config = config
         self.home = home
+        self.strict = strict
         self._plugins: dict[str, LoadedPlugin] = {}
         self.session: PluginSession | None = None
         self._opened: PluginLoader | None = None
+        self._problems: list[str] = []
         self._reported: set[str] = set()
 
     @property
@@ -66,10 +71,34 @@ class Extensions:
         """Load every plugin that is wanted."""
         self.session = PluginSession(parts, self.home)
         self._opened = PluginLoader(self.session, self.config, lambda: self.places)
-        if self._is_watching:
-            parts.lifecycle.idle.append(self.refresh)
         for plugin in self._find():
             await self._load_new(plugin)
+        self._check_patterns({loaded.name for loaded in self.plugins})
+
+    async def require(self, parts: Parts) -> None:
+        """Raises PluginMissing if a plugin does not run that must."""
+        check_required(self.plugins, self.places.config)
+        if self.strict:
+            check_all(self.plugins, self._problems)
+
+    async def prepare_prompt(self) -> None:
+        """Before each prompt: take in what has changed, if that is watched. Raises PluginMissing as `require` does: what failed is tried
+        again, but as long as it fails nothing is asked."""
+        if self.session is None:
+            return
+        if self._is_watching:
+            await self.refresh()
+        try:
+            await self.require(self.session.parts)
+        except PluginMissing:
+            await self._load_missing()
+            await self.require(self.session.parts)
+
+    async def _load_missing(self) -> None:
+        active = self._active_names()
+        for plugin in self._find():
+            if plugin.name not in active:
+                await self._load(plugin)
 
     async def close(self) -> None:
         """Let plugins say good-bye, the last one first, and end what they left running."""
@@ -100,6 +129,8 @@ class Extensions:
     async def disable(self, name: str) -> None:
         """For this session. Raises UnknownPlugin and PluginInUse."""
         loaded = self.of(name)
+        if name in required_names(self.places.config):
+            raise PluginInUse(f"the plugin {name} is required", f"[plugins.{name}] required = true says so")
         self._check_unused(loaded)
         self._switch(name, enabled=False)
         await self._loader.unload(loaded)
@@ -151,6 +182,7 @@ class Extensions:
                 await self._refresh_one(loaded, plugin)
         for plugin in now.values():
             await self._load_new(plugin)
+            self._check_patterns((plugin.name,))
             self._announce(plugin.name, "is new and is loaded")
 
     async def _refresh_one(self, old: LoadedPlugin, plugin: DiscoveredPlugin | None) -> None:
@@ -179,8 +211,8 @@ class Extensions:
 
     def _find(self) -> list[DiscoveredPlugin]:
         """All plugins in the order in which they are loaded; what is odd about the rest is reported once."""
-        plugins, problems = self.places.find()
-        for text in problems:
+        plugins, self._problems = self.places.find()
+        for text in self._problems:
             if text not in self._reported:
                 self._reported.add(text)
                 self._loader.session.parts.bus.stream.warn(text)
@@ -210,6 +242,7 @@ class Extensions:
         if active is not None and any(active.copy.values()) and has_empty_files(plugin):
             plugin = replace(plugin, problem=f"{plugin.files[0]}: it is empty")
         loaded = await self._load(plugin)
+        self._check_patterns((plugin.name,))
         reason = loaded.error if loaded.state == "error" else ""
         if loaded.state == "untrusted":
             reason = "it belongs to a project that is not trusted (`cru trust` shows its files)"
@@ -233,6 +266,16 @@ class Extensions:
     async def _remove(self, loaded: LoadedPlugin) -> None:
         await self._loader.unload(loaded)
         del self._plugins[loaded.name]
+
+    def _check_patterns(self, names: Collection[str]) -> None:
+        """Tell which handlers of these plugins look at no tool, now that all tools are there."""
+        parts = self._loader.session.parts
+        tools = parts.tools.names()
+        for owner, text in find_unfitting(parts.bus.registry, names, tools):
+            loaded = self.of(owner)
+            if loaded.plugin is not None:
+                loaded.plugin.problems.append(text)
+                self._warn(f"{owner}: {text}", owner)
 
     def _switch(self, name: str, enabled: bool) -> None:
         config = self.places.config

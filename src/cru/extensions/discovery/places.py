@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from cru.config.closest import closest, did_you_mean
-from cru.extensions import PATH_VARIABLES
+from cru.extensions import OWN_KEYS, PATH_VARIABLES
 from cru.extensions.discovery.files import DiscoveredPlugin, Layer, discover_folder, list_untrusted, merge_same_names
 from cru.extensions.discovery.load_order import sort_by_dependencies
 from cru.extensions.discovery.manifest import Manifest
@@ -55,7 +55,11 @@ class PluginFolders(Struct, frozen=True):
                 plugins, folder_problems = discover_folder(folder, layer)
                 problems += folder_problems
             for plugin in plugins:
-                chosen.setdefault(plugin.name, self._with_enabled(plugin))
+                first = chosen.setdefault(plugin.name, self._with_enabled(plugin))
+                if first.files != plugin.files and layer != "bundled":
+                    problems.append(
+                        f"{plugin.files[0]} is not loaded: {first.files[0]} is a plugin of the same name, and comes first"
+                    )
         for plugin in project.untrusted:
             chosen.setdefault(plugin.name, self._with_enabled(plugin))
         return sort_by_dependencies(list(chosen.values())), [
@@ -65,7 +69,7 @@ class PluginFolders(Struct, frozen=True):
         ]
 
     def _config_warnings(self, plugins: Mapping[str, DiscoveredPlugin]) -> list[str]:
-        """Tables of plugins that are not there, and a slip in the one key that turns on a plugin that comes with cru."""
+        """Tables of plugins that are not there, and slips in cru's own keys: they turn a plugin on, or make it a guard."""
         warnings = []
         for name, own in self.config.items():
             if not isinstance(own, Mapping):
@@ -75,10 +79,11 @@ class PluginFolders(Struct, frozen=True):
                 warnings.append(
                     f"[plugins.{name}]: there is no plugin {name}; {near or '`cru plugin list` shows which there are'}"
                 )
-            elif plugins[name].layer == "bundled" and "enabled" not in own:
-                warnings += [
-                    f"[plugins.{name}] {key}: did you mean `enabled`?" for key in own if closest(key, ("enabled",))
-                ]
+                continue
+            for key, value in own.items():
+                near_key = closest(key, OWN_KEYS) if key not in OWN_KEYS and isinstance(value, bool) else None
+                if near_key is not None and near_key not in own:
+                    warnings.append(f"[plugins.{name}] {key}: did you mean `{near_key}`?")
         return warnings
 
     def search(self) -> list[str]:

@@ -116,10 +116,11 @@ def _file(word: str, folder: str, env: dict[str, str], dispatches: bool) -> Iter
         return
     if not dispatches and not os.access(path, os.X_OK):
         yield f"{word} is not executable", f"chmod +x {word}"
-    yield from _shebang(word, path, env, kernel=not dispatches)
+    yield from find_shebang_problems(word, path, env, kernel=not dispatches)
 
 
-def _shebang(word: str, path: str, env: dict[str, str], *, kernel: bool) -> Iterator[Trouble]:
+def find_shebang_problems(word: str, path: str, env: dict[str, str], *, kernel: bool = True) -> Iterator[Trouble]:
+    """Why the interpreter that a script names cannot run it. kernel: it is started as a file, not by a shell that looks for itself."""
     try:
         with open(path, "rb") as file:
             head = file.read(script_probe.WINDOW)
