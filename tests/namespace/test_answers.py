@@ -16,7 +16,7 @@ CALL = {"name": "bash", "args": {"command": "ls"}}
 SAID = {"content": "hello"}
 DONE = {"cause": "done", "response": "x"}
 
-# returned value → answer, on turn:complete. Of the last two crucible reads the inject only: the cancel stops the handlers behind it.
+# returned value → answer, on turn:complete. Of an inject beside a cancel crucible reads the inject only.
 VECTORS: list[tuple[Any, Answer]] = [
     (None, PASS),
     ({}, PASS),
@@ -31,7 +31,7 @@ VECTORS: list[tuple[Any, Answer]] = [
     ({"inject": {"content": "a"}, "model": "p/m"}, Answer(inject=Inject("a", model="p/m"))),
     ({"inject": "a", "position": "user_suffix"}, Answer(inject=Inject("a", "user_suffix"))),
     ({"halt": True, "reason": "r", "inject": "x"}, Answer(decision="deny", halt=True, reason="r")),
-    ({"inject": {"content": "a"}, "cancel": True}, Answer(decision="deny", reason="cancelled", inject=Inject("a"))),
+    ({"inject": {"content": "a"}, "cancel": True}, Answer(inject=Inject("a"))),
     ({"type": "turn:complete", "cancel": True}, Answer(decision="deny", reason="cancelled")),
 ]
 
@@ -70,7 +70,11 @@ WORDS_AND_FIELDS: list[tuple[str, dict[str, Any], dict[str, Any], Answer]] = [
     ("session:started", {"context": "work"}, {"type": "session:started", "context": "work"}, PASS),
     ("custom", {"cancel": True}, {"type": "mine", "cancel": True}, PASS),
     ("tool:before_call", CALL, {"type": "tool:before_call", **CALL, "cancelled": True}, Answer("deny", reason="cancelled")),
-    ("tool:before_call", CALL, {"handled": True, "terminate": True}, Answer(halt=True, result="")),
+    ("tool:before_call", CALL, {"handled": True, "terminate": True}, Answer(result={"content": "", "terminate": True})),
+    (
+        "tool:before_call", CALL, {"handled": True, "result": {"content": "x", "is_error": True}, "terminate": True},
+        Answer(result={"content": "x", "is_error": True, "terminate": True}),
+    ),
 ]  # fmt: skip
 
 
@@ -81,7 +85,7 @@ def test_a_word_is_a_word_and_a_field_is_a_field(event: str, sent: Any, raw: Any
 
 @pytest.mark.parametrize("raw", [True, False, "x", 3, 3.5, [], ()])
 def test_a_scalar_means_nothing_and_is_told(raw: Any) -> None:
-    answer, odd = parse.parse_answer("tool:before_call", BY_NAME["tool:before_call"], raw, CALL)
+    answer, odd, _ = parse.parse_answer("tool:before_call", BY_NAME["tool:before_call"], raw, CALL)
     assert answer is PASS
     assert [text.endswith("; a table or nil is understood") for text in odd.values()] == [True]
 

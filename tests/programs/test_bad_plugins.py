@@ -43,9 +43,6 @@ NOT_LOADED: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "an unknown field of an annotation": (
         "bad.lua", '\n-- @handler event="turn:complete" priorty=5\nfunction f() end', ("bad.lua:2", "priorty", "priority"),
     ),
-    "an unknown annotation": (
-        "bad.lua", '-- @handlr event="turn:complete"\nfunction f() end', ("bad.lua:1", "@handlr", "handler"),
-    ),
     "an annotation above nothing": (
         "bad.lua", '-- @handler event="turn:complete"\nlocal x = 1', ("bad.lua:1", "stands above no function"),
     ),

@@ -76,6 +76,7 @@ def build(
     home = Home(start.home, context_settings)
     problems = home.prepare()
     store = home.open(start.context)
+    notices += wiring.enlist(home, store)
     bus = wiring.make_bus(store, watch)
     _warn(bus, (*(_placed(start.home, p) for p in problems), *notices))
     redact = wiring.remove_keys_from_env(settings, start.env)

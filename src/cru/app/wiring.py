@@ -12,7 +12,7 @@ import msgspec
 from cru.app.start import FaceSettings, Start, hooks_where, plugin_places, user_home
 from cru.bundled import BASE, COMPACTION, GUIDES
 from cru.config.layers import Layer, Settings
-from cru.contexts import ContextSettings, read_error
+from cru.contexts import ContextSettings, StoreUnwritable, read_error
 from cru.contexts.entries import new_id
 from cru.contexts.home import Home
 from cru.contexts.line_file import LineFile, make_redactor
@@ -113,6 +113,15 @@ def add_hooks(parts: Parts, start: Start, options: HookOptions, redact: Redact, 
 
 
 Redact = Callable[[bytes], bytes] | None
+
+
+def enlist(home: Home, store: FileContext) -> list[str]:
+    """See that the home lists the context; what is wrong if it cannot: the session works without."""
+    try:
+        home.enlist(store.name)
+    except StoreUnwritable as error:
+        return [error.message]
+    return []
 
 
 def make_bus(store: FileContext, watch: Callable[[Bus], None] | None) -> Bus:

@@ -25,7 +25,16 @@ from cru.contexts.entries import LogProblem
 from cru.contexts.identity import DEFAULT, check_name, ensure_session_id, is_name, make_folder
 from cru.contexts.inbox import InboxMessage, deliver, read_inbox
 from cru.contexts.lock import ContextLock, LockState, clamp_heartbeat, is_stale, read_lock
-from cru.contexts.state import CONTEXTS, HomeState, begin_rename, bind_mark, end_rename, load_state, save_state
+from cru.contexts.state import (
+    CONTEXTS,
+    HomeState,
+    add_context,
+    begin_rename,
+    bind_mark,
+    end_rename,
+    load_state,
+    save_state,
+)
 from cru.contexts.store import FileContext
 
 REFLECTION, DELETED = "prompts/reflection.md", ".deleted-"
@@ -124,6 +133,13 @@ class Home:
         if name != state.current or name not in state.names:
             save_state(self.path, name, state.previous if name == state.current else state.current, add=name)
         self._known = load_state(self.path)
+
+    def enlist(self, name: str) -> None:
+        """See that state.json lists a context. One that cannot be read stays as it is: who opens it is told."""
+        state = self._state
+        if name not in state.names and not state.problems:
+            add_context(self.path, name, state.current)
+            self._known = load_state(self.path)
 
     def exists(self, name: str) -> bool:
         return self._folder(name).is_dir()

@@ -86,6 +86,18 @@ def save_state(home: Path, current: str, previous: str | None, *, add: str = "",
     update_state(home, edit)
 
 
+def add_context(home: Path, name: str, current: str) -> None:
+    """Put a context into the list; `current` is written down if nothing says yet which one is. Raises StoreUnwritable."""
+
+    def edit(state: dict[str, object], _: object) -> None:
+        objects = has_objects(state)
+        state["contexts"] = _edit_list(_contexts(state), name, "", objects)
+        if not objects:
+            state.setdefault("current_context", current)
+
+    update_state(home, edit)
+
+
 def begin_rename(home: Path, old: str, new: str, session_id: str) -> None:
     """Say that a folder is about to get another name. Whoever reads or changes these files when it has that name finds everything that
     was said of the old one said of the new one. Raises StoreUnwritable."""
@@ -117,7 +129,12 @@ def _finish_rename(home: Path, state: dict[str, object], session: dict[str, obje
 def _rename(state: dict[str, object], session: dict[str, object], old: str, new: str) -> None:
     """Twice is as good as once."""
     session.pop(RENAMING, None)
+    is_implied = old == DEFAULT and not (state.get("current_context") or session.get("implied_context"))
     state["contexts"] = _edit_list(_contexts(state), new, old, has_objects(state))
+    if is_implied:  # the current context was this one because nothing said so
+        session["implied_context"] = new
+        if not has_objects(state):
+            state["current_context"] = new
     for raw, name in ((state, "current_context"), (session, "implied_context"), (session, "previous_context")):
         if raw.get(name) == old:
             raw[name] = new

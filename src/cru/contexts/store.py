@@ -7,7 +7,15 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
-from cru.contexts import ContextError, ContextSettings, NoSuchContext, os_error_text, read_if_exists, write_errors
+from cru.contexts import (
+    ContextError,
+    ContextSettings,
+    NoSuchContext,
+    StoreUnwritable,
+    os_error_text,
+    read_if_exists,
+    write_errors,
+)
 from cru.contexts.entries import (
     ARCHIVE,
     LOG,
@@ -92,7 +100,8 @@ class ContextStore(Protocol):
         ...
 
     def anchor(self, kind: Literal["compaction", "archive"], summary: str, keep: Sequence[str]) -> Entry:
-        """Log an anchor that keeps the visible entries with these ids; other ids have no effect."""
+        """Log an anchor that keeps the visible entries with these ids; other ids have no effect. summary.md gets its summary, for people
+        and programs: what counts is the log."""
         ...
 
     def everything(self) -> Iterator[Entry]:
@@ -244,6 +253,10 @@ class FileContext:
         metadata = {"kind": kind, "keep": list(keep), "version": ANCHOR_VERSION}
         entry = Entry(new_id(), now(), "system", self.name, summary, ANCHOR, "system", metadata=metadata)
         self.append(entry)
+        try:
+            self.write_text(SUMMARY, summary)
+        except StoreUnwritable as error:  # the log has it, and counts
+            self._log.problems.append(LogProblem(SUMMARY, 0, error.message))
         return entry
 
     def everything(self) -> Iterator[Entry]:

@@ -238,13 +238,15 @@ class Leg:
                 self.recurse = _read_note(outcome.call)
         ended = [outcome for outcome in outcomes if outcome.ends_turn]
         for outcome in ended:
-            turn.fallback = USER  # the call said where the leg goes
             await self._speak(outcome)
-        if turn.fuel == 0 and not ended:
+        is_over = bool(ended) or all(outcome.terminates for outcome in outcomes)
+        if is_over:
+            turn.fallback = USER  # the calls said where the leg goes
+        if turn.fuel == 0 and not is_over:
             raise TurnStopped(
                 "halted", "out of fuel: the limit of tool batches and continuations for one prompt is reached"
             )
-        return bool(ended)
+        return is_over
 
     async def _speak(self, outcome: ToolOutcome) -> None:
         """A call that ended the turn (call_user) speaks for the agent: its message is shown and logged as the agent's."""

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from cru.contexts import ContextError
 from cru.contexts.home import Home
 from cru.contexts.inbox import InboxMessage
-from cru.events.bus import Bus
+from cru.events.bus import Bus, Outcome
 from cru.events.payloads import InboxSending, InboxSent
 from cru.tools.protocol import ToolError
 
@@ -18,14 +18,27 @@ async def send_message(bus: Bus, home: Home, message: InboxMessage) -> str:
     """Deliver a message, unless a handler cancels that or delivers it itself; what the model reads. Raises ToolError."""
     message = replace(message, to=_resolve(home, message.to))
     outcome = await bus.dispatch(InboxSending(message.to, message.content, message.from_))
-    answer, result = outcome.answer, outcome.answer.result
-    if answer.stops:
-        return f"Not sent: {answer.reason}"
+    delivered_by, failure = "", None
+    if outcome.answer.stops:
+        sentence = f"Not sent: {outcome.answer.reason}"
+    else:
+        delivered_by, sentence = _deliverer(outcome), ""
+        try:
+            addition = _deliver(home, message) if delivered_by == INBOX else ""
+            sentence = _describe_delivery(message.to, delivered_by) + addition
+        except ToolError as error:
+            delivered_by, sentence, failure = "", f"Not sent: {error.message}", error
+    await bus.dispatch(InboxSent(message.to, message.content, message.from_, delivered_by, sentence))
+    if failure is not None:
+        raise failure
+    return sentence
+
+
+def _deliverer(outcome: Outcome[InboxSending]) -> str:
+    """Who delivers: a handler that says so, else the inbox."""
+    result = outcome.answer.result
     via = result.get("via") if isinstance(result, dict) else ""
-    delivered_by = INBOX if result is None else str(via or outcome.by)
-    addition = _deliver(home, message) if delivered_by == INBOX else ""
-    await bus.dispatch(InboxSent(message.to, message.content, message.from_, delivered_by))
-    return describe_delivery(message.to, delivered_by) + addition
+    return INBOX if result is None else str(via or outcome.by)
 
 
 def _resolve(home: Home, to: str) -> str:
@@ -51,6 +64,6 @@ def _deliver(home: Home, message: InboxMessage) -> str:
     return f" (a new context was made for it{f'; did you mean `{near}`?' if near else ''})"
 
 
-def describe_delivery(to: str, by: str) -> str:
+def _describe_delivery(to: str, by: str) -> str:
     """What the model reads of a message that was delivered."""
     return f"Message sent to {to}" + ("" if by == INBOX else f" by {by}")

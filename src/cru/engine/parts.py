@@ -84,6 +84,7 @@ class SessionServices(Struct, kw_only=True):
     transport: the one HTTP transport, made when first needed
     dialogs: the face that shows dialogs
     workflows: cru.namespace.fsm.workflows.Workflows, once one is defined
+    divert_prints: keeps what code of plugins prints out of the face's output; it gets who tells the person at the first print
     is_chat: a person sits at a chat
     is_verbose: the person wants to see everything
     """
@@ -92,6 +93,7 @@ class SessionServices(Struct, kw_only=True):
     transport: Callable[[], Transport] | None = None
     dialogs: Dialogs | None = None
     workflows: object = None
+    divert_prints: Callable[[Callable[[], None]], None] | None = None
     is_chat: bool = False
     is_verbose: bool = False
 

@@ -38,10 +38,21 @@ def _all(store: ContextStore, places: PromptSources, username: str, reflection: 
         yield Span("username", "setting username", f"The user is called {username}.")
     if reflection:
         yield _file("reflection", places.home / "prompts" / "reflection.md", "REFLECTION")
-    yield _titled("summary", f"context {store.name}: last compaction", "SUMMARY", store.summary())
+    yield _summary(store, places)
     for name in ("goals", "todos"):
         yield _titled(name, str(store.folder / f"{name}.md"), name.upper(), store.read_text(f"{name}.md"))
     yield Span("environment", "this process", f"Working directory: {places.cwd}\nProject root: {places.root}")
+
+
+def _summary(store: ContextStore, places: PromptSources) -> Span:
+    """What is left of the conversation before the last compaction, behind the user's own words on how to go on from it."""
+    origin, text = f"context {store.name}: last compaction", store.summary()
+    if text.strip():
+        path = places.home / "prompts" / "continuation.md"
+        words = _read(path).strip()
+        if words:
+            origin, text = f"{origin}, after {path}", f"{words}\n\n{text.strip()}"
+    return _titled("summary", origin, "SUMMARY", text)
 
 
 def _base(store: ContextStore, places: PromptSources) -> Span:

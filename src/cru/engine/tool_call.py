@@ -20,7 +20,7 @@ from cru.engine import log_writer, permission
 from cru.engine.parts import Parts
 from cru.engine.permission import PermissionDecision, PermissionQuestion, render_refusal
 from cru.engine.prompts import context_texts
-from cru.events.answers import PASS, Answer, Inject, add
+from cru.events.answers import PASS, Answer, Inject, add, is_whole_result
 from cru.events.calling import check
 from cru.events.payloads import (
     FailureKind,
@@ -67,6 +67,7 @@ class PreparedCall(Struct, frozen=True):
     may_run: bool = False
     content: str = ""
     failure_kind: FailureKind | None = None
+    terminates: bool = False
     paths: tuple[tuple[Access, str], ...] = ()
     real_paths: tuple[str, ...] = ()
 
@@ -78,6 +79,7 @@ class ToolOutcome(Struct, frozen=True):
     answer: the fold of all answers on the way
     injects: the injects of each dispatch
     ends_turn: the turn is over without another request
+    terminates: so it is if all calls of the reply say so
     raw: what the tool gave
     brief: that without what a person has seen already, on standard error; "" = the same
     result: what handlers made of that
@@ -92,6 +94,7 @@ class ToolOutcome(Struct, frozen=True):
     answer: Answer = PASS
     injects: tuple[Inject, ...] = ()
     ends_turn: bool = False
+    terminates: bool = False
     raw: str = ""
     brief: str = ""
     result: str = ""
@@ -226,6 +229,7 @@ async def _finish(
         answer=add(answer, settled.answer),
         injects=prepared.injects + _injects_of(after),
         ends_turn=result.ends_turn and not result.is_error,
+        terminates=prepared.terminates,
         raw=result.content,
         brief=result.brief,
         result=text,
@@ -349,8 +353,12 @@ def _refuse(prepared: PreparedCall, refusal: PermissionDecision) -> PreparedCall
 def _take_result(prepared: PreparedCall) -> PreparedCall:
     """A handler did it instead: its result is the outcome."""
     result = prepared.answer.result
-    if isinstance(result, dict) and "content" in result:
-        kind = FailureKind.FAILED if result.get("is_error") else None
-        return replace(prepared, content=str(result["content"]), failure_kind=kind)
-    text = result if isinstance(result, str) else msgspec.json.encode(result, enc_hook=str).decode()
-    return replace(prepared, content=text)
+    if not is_whole_result(result):
+        return replace(prepared, content=_result_text(result))
+    kind = FailureKind.FAILED if result.get("is_error") else None
+    text, terminates = _result_text(result["content"]), result.get("terminate") is True
+    return replace(prepared, content=text, failure_kind=kind, terminates=terminates)
+
+
+def _result_text(result: object) -> str:
+    return result if isinstance(result, str) else msgspec.json.encode(result, enc_hook=str).decode()

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, Literal, TypeVar, get_type_hints
+from typing import Any, Literal, TypeGuard, TypeVar, get_type_hints
 
 import msgspec
 from msgspec import Struct, defstruct
@@ -108,6 +108,11 @@ def handled(result: Any) -> Answer:
     if result is None:
         raise BadAnswer("handled without a result", 'use "" for an empty one')
     return Answer(result=result)
+
+
+def is_whole_result(result: object) -> TypeGuard[dict[str, Any]]:
+    """Whether the result of a call is {content, is_error?, terminate?}, rather than the content itself."""
+    return isinstance(result, dict) and "content" in result
 
 
 def strength(answer: Answer) -> int:

@@ -208,6 +208,7 @@ CATALOG: tuple[EventRow, ...] = (
         writable=("strategy", "summary_prompt"),
         cancel="the compaction is skipped",
         result="is the summary",
+        ident="trigger",
     ),
     _row("session:compacted", p.SessionCompacted, "observe", "after a compaction"),
     _row(
@@ -230,7 +231,7 @@ CATALOG: tuple[EventRow, ...] = (
         ident="to",
         result="the handler delivered it",
     ),
-    _row("inbox:sent", p.InboxSent, "observe", "the message was delivered", ident="to"),
+    _row("inbox:sent", p.InboxSent, "observe", "the message was delivered, or could not be", ident="to"),
     _row(
         "task:spawned",
         p.TaskSpawned,

@@ -243,8 +243,8 @@ class ToolBatchCompleted(Struct, frozen=True):
 
 
 class ContextOverflow(Struct, frozen=True):
-    """Sizes in estimated tokens; strategy: rolling or full; trigger: auto or manual; messages: how many there are now; summary: the one
-    so far."""
+    """Sizes in estimated tokens; strategy: rolling or full; trigger: auto, manual, or none (nothing is compacted, unless a handler gives
+    the summary); messages: how many there are now; summary: the one so far."""
 
     used: int
     limit: int
@@ -296,10 +296,13 @@ class InboxSending(Struct, frozen=True):
 
 
 class InboxSent(Struct, frozen=True):
+    """delivered_by: the inbox, or who delivered it in its place; "" if it was not; result: what the sender reads of that."""
+
     to: str
     content: str
     sender: str
     delivered_by: str = "inbox"
+    result: str = ""
 
 
 class TaskSpawned(Struct, frozen=True):

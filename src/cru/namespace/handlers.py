@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cached_property
 from inspect import isawaitable
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -20,10 +19,11 @@ from cru.events.stamp import FRAME, Event
 from cru.namespace.answers import parse
 from cru.namespace.answers.values import limit_texts
 from cru.namespace.event_table.lazy import LazyDict
-from cru.namespace.event_table.table import event_table, sent_fields
+from cru.namespace.event_table.table import NOTHING, event_table, sent_fields
 from cru.namespace.host import HOST, Host, Object
 from cru.namespace.session_view import SessionView
 
+ADDED = "added"
 Returned = Answer | Awaitable[Answer | None] | None
 
 
@@ -64,11 +64,21 @@ class Context(Object):
 
     def _shared_values(self) -> dict[str, object]:
         """What the handlers of this dispatch share."""
-        shared: dict[str, Any] = self._host.session.shared
-        if shared.get("chain", (0,))[0] != self._seq:
-            shared["chain"] = (self._seq, {})
-        values: dict[str, object] = shared["chain"][1]
-        return values
+        return _values_of_dispatch(self._host, "chain", self._seq)
+
+
+DISPATCHES_KEPT = 16
+"""More are never under way at a time: events are raised that deep at most."""
+
+
+def _values_of_dispatch(host: Host, kind: str, seq: int) -> dict[str, object]:
+    """What handlers of one dispatch leave for those behind them; other dispatches may run in between."""
+    dispatches = host.session.family_state(kind, dict[int, dict[str, object]])
+    if seq not in dispatches:
+        while len(dispatches) >= DISPATCHES_KEPT:
+            del dispatches[next(iter(dispatches))]
+        dispatches[seq] = {}
+    return dispatches[seq]
 
 
 class HandlerCall(Struct):
@@ -76,10 +86,12 @@ class HandlerCall(Struct):
 
     handler: what is called
     event: as the bus has it
+    added: what handlers before it put beside the fields of the event
     """
 
     handler: PluginHandler
     event: Event
+    added: Mapping[str, object]
     _context: Context | None = None
     _table: LazyDict | None = None
     _sent: Mapping[str, object] | None = None
@@ -99,7 +111,7 @@ class HandlerCall(Struct):
     @property
     def table(self) -> LazyDict:
         if self._table is None:
-            self._table, self._sent = event_table(self.name, self.event)
+            self._table, self._sent = event_table(self.name, self.event, self.added)
         return self._table
 
     @property
@@ -126,7 +138,8 @@ class PluginHandler:
     def __call__(self, event: Event) -> Returned:
         if self._is_stopped(event):
             return Answer(note="a handler before it stopped the rest")
-        call, plugin = HandlerCall(self, event), self._host.plugin
+        added = self._host.session.shared.get(ADDED, NOTHING).get(event.stamp.dispatch_seq, NOTHING)
+        call, plugin = HandlerCall(self, event, added), self._host.plugin
         token = HOST.set(self._host)
         try:
             if plugin.handle is not None:
@@ -158,7 +171,9 @@ class PluginHandler:
     def _read_answer(self, event: Event, result: object, sent: Mapping[str, object]) -> Answer:
         if isinstance(result, Answer):
             return limit_texts(result)
-        answer, warnings = parse.parse_answer(self.name, event.row, result, sent)
+        answer, warnings, added = parse.parse_answer(self.name, event.row, result, sent)
+        if added:
+            _values_of_dispatch(self._host, ADDED, event.stamp.dispatch_seq).update(added)
         for key, text in warnings.items():
             self._warn_once(key, text)
         if answer.decision == "deny" and not answer.halt and event.row.name == "turn:complete":

@@ -42,10 +42,10 @@ def on_request(work: Callable[[dict[str, object]], object], opts: dict[str, obje
             "mode": modes.current_mode(judge.host.session),
             "is_safe": question.kind in _SAFE,
         }
-        answer, warnings = parse.parse_answer(
-            event.row.name, event.row, table(where, "the verdict", await judge.call(request)), request
-        )
-        for warning in warnings.values():
+        verdict = table(where, "the verdict", await judge.call(request))
+        parsed = parse.parse_answer(event.row.name, event.row, verdict, request)
+        answer = parsed.answer
+        for warning in parsed.warnings.values():
             judge.host.session.parts.bus.stream.warn(
                 f"{judge.host.plugin.name}: {where}: {warning}", judge.host.plugin.name
             )

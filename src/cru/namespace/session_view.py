@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from cru.namespace import state
 from cru.namespace.host import HOST, Host, Object
+from cru.values.messages import Message
 
 TODO = re.compile(r"^\s*[-*]\s+\[([ xX])\]\s+(.*)$")
 
@@ -38,7 +40,7 @@ class ScriptState(Object):
 
 
 class SessionView(Object):
-    """id, transcript ({role, content} each), message_count, todos ({text, done, line} each), state."""
+    """id, transcript (see `_transcript`), message_count, todos ({text, done, line} each), state."""
 
     __slots__ = ("_host",)
     FIELDS = ("id", "transcript", "message_count", "todos", "state", "mode")
@@ -52,7 +54,7 @@ class SessionView(Object):
 
     @property
     def transcript(self) -> list[dict[str, object]]:
-        return [{"role": m.role, "content": m.content} for m in self._host.session.parts.history.messages()]
+        return _transcript(self._host.session.parts.history.messages())
 
     @property
     def message_count(self) -> int:
@@ -77,3 +79,25 @@ class SessionView(Object):
     @property
     def mode(self) -> str:
         return self._host.session.parts.gate.mode
+
+
+def _transcript(messages: Iterable[Message]) -> list[dict[str, object]]:
+    """{role, content} each; a reply that calls tools has `tool_calls` ({id, name, arguments} each), and a result says whose it is:
+    `tool_call_id`, `name`, `is_error`."""
+    names: dict[str, str] = {}
+    lines: list[dict[str, object]] = []
+    for message in messages:
+        line: dict[str, object] = {"role": message.role, "content": message.content}
+        if message.calls:
+            names.update((call.id, call.name) for call in message.calls)
+            line["tool_calls"] = [
+                {"id": call.id, "name": call.name, "arguments": call.arguments} for call in message.calls
+            ]
+        if message.call_id:
+            line |= {
+                "tool_call_id": message.call_id,
+                "name": names.get(message.call_id, ""),
+                "is_error": message.is_error,
+            }
+        lines.append(line)
+    return lines

@@ -9,6 +9,7 @@ Here is what every leg needs; the work itself (`run`, `units`, `choice`) is load
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
@@ -21,6 +22,8 @@ from cru.models.protocol import ModelError
 from cru.values.messages import Span, ToolSpec
 
 FEWEST = 3
+Trigger = Literal["auto", "manual", "none"]
+"""Why a compaction is announced; none: the window fills up, and nothing is compacted unless a handler gives the summary."""
 
 
 class Fill(Struct, frozen=True):
@@ -59,17 +62,24 @@ class Compactor:
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
-        self._given_up = self._rescued = False
+        self._given_up = self._rescued = self._announced = False
 
     async def fit(self, resolved: ResolvedModel, spans: Sequence[Span], tools: Sequence[ToolSpec], ref: str) -> bool:
-        """Compact if it is time to, and allowed; True if the context was compacted. Raises TurnStopped if a handler halted."""
+        """Compact if it is time to, and allowed; True if the context was compacted. Where it is not allowed, or there is too little to
+        compact, handlers hear of the size all the same, once a leg. Raises TurnStopped if a handler halted."""
         settings = self._parts.settings
-        if not settings.auto_compact or self._given_up:
+        if self._given_up:
             return False
         now = fill(self._parts, resolved, spans, tools)
         if not now.limit or now.percent < settings.auto_compact_threshold:
             return False
-        done = await self._compact(resolved, now, ref)
+        from cru.engine.compaction.run import is_worthwhile
+
+        compacts = settings.auto_compact and is_worthwhile(self._parts, ref)
+        if not compacts and self._announced:
+            return False
+        self._announced = True
+        done = await self._compact(resolved, now, ref, "auto" if compacts else "none")
         if done:
             self._judge(resolved, spans, tools)
         return done
@@ -94,11 +104,11 @@ class Compactor:
         self._rescued = True
         return await self._compact(resolved, fill(self._parts, resolved, self._parts.sections()), ref)
 
-    async def _compact(self, resolved: ResolvedModel, now: Fill, ref: str) -> bool:
+    async def _compact(self, resolved: ResolvedModel, now: Fill, ref: str, trigger: Trigger = "auto") -> bool:
         from cru.engine.compaction.run import compact
 
         try:
-            return await compact(self._parts, resolved, now, "rolling", ref)
+            return await compact(self._parts, resolved, now, "rolling", ref, trigger)
         except (NothingToCompact, ModelError) as error:
             self._given_up = True
             self._parts.bus.stream.warn(f"not compacted: {error.message}")

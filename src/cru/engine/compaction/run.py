@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from cru.engine import NothingToCompact, history
-from cru.engine.compaction import Fill, requests
+from cru.engine.compaction import Fill, Trigger, requests
 from cru.engine.compaction.choice import choose
 from cru.engine.compaction.units import Offer, leaving, offer
 from cru.engine.history import History
@@ -23,12 +23,12 @@ SHARE = 0.7
 
 
 async def compact(
-    parts: Parts, resolved: ResolvedModel, now: Fill, strategy: Strategy, ref: str, trigger: str = "auto"
+    parts: Parts, resolved: ResolvedModel, now: Fill, strategy: Strategy, ref: str, trigger: Trigger = "auto"
 ) -> bool:
     """Summarise and set an anchor; False if there is too little to drop or a handler cancelled. Raises TurnStopped if one halted,
     NothingToCompact and ModelError if there is no summary."""
     store = parts.store
-    if _offer(parts, strategy, ref) is None:
+    if trigger != "none" and _offer(parts, strategy, ref) is None:
         return False
     outcome = await parts.bus.dispatch(
         ContextOverflow(
@@ -42,6 +42,8 @@ async def compact(
     if offered is None:
         return False
     summary = _given(parts, outcome)
+    if trigger == "none" and not summary:
+        return False
     gone = leaving(offered, None if summary else await choose(parts, resolved, offered))
     dropped = [entry for entry in store.visible() if entry.id in gone]
     summary = summary or await _summary(parts, resolved, dropped, outcome.payload.summary_prompt, now)
@@ -51,6 +53,11 @@ async def compact(
     if after.answer.halt:
         raise TurnStopped("halted", after.answer.reason)
     return True
+
+
+def is_worthwhile(parts: Parts, ref: str) -> bool:
+    """Whether there is enough to drop for a rolling compaction."""
+    return _offer(parts, "rolling", ref) is not None
 
 
 def _offer(parts: Parts, strategy: str, ref: str) -> Offer | None:

@@ -1,7 +1,7 @@
 """Annotations in the comments above a Lua function: @handler, @hook, @tool, @param, @return, @command, @plugin.
 
 The grammar is that of the seeds and of crucible's parser of January 2026: a comment block directly above a function line, blank lines
-allowed, `---` or `--`. Unknown annotations and fields are problems with their line, never silence.
+allowed, `---` or `--`. Unknown annotations and fields are told with their line, never silence.
 """
 
 from __future__ import annotations
@@ -32,6 +32,12 @@ KNOWN: dict[str, tuple[str, ...]] = {
 }
 SYNONYMS = {"hook": "handler", "returns": "return", "desc": "description"}
 NOT_AVAILABLE = ("view", "view.handler")
+DOCUMENTATION = frozenset({
+    "alias", "as", "async", "author", "cast", "class", "copyright", "deprecated", "diagnostic", "enum", "example", "field", "generic",
+    "license", "meta", "module", "nodiscard", "note", "operator", "overload", "package", "private", "protected", "release", "see", "since",
+    "source", "todo", "type", "usage", "vararg", "version", "within",
+})  # fmt: skip
+"""What LuaLS and LDoc read: none of it is meant for us."""
 
 
 class LuaAnnotation(Struct, frozen=True):
@@ -53,15 +59,20 @@ class LuaAnnotation(Struct, frozen=True):
 
 
 class SourceAnnotations(Struct):
-    """What a source holds: annotations, and problems as (line, text, hint)."""
+    """What a source holds; problems are (line, text, hint).
+
+    problems: for which the file is not loaded: something that is known is not said rightly
+    unknown: what nobody here knows; the rest of the file counts
+    """
 
     annotations: list[LuaAnnotation]
     problems: list[tuple[int, str, str]]
+    unknown: list[tuple[int, str, str]]
 
 
 def parse_annotations(source: str) -> SourceAnnotations:
     """All annotations of a Lua source, in order."""
-    annotations = SourceAnnotations([], [])
+    annotations = SourceAnnotations([], [], [])
     if "@" not in source:
         return annotations
     block: list[tuple[int, str]] = []
@@ -103,11 +114,12 @@ def _read_block(
     for number, match in marks:
         kind = SYNONYMS.get(match[1], match[1])
         if kind in NOT_AVAILABLE:
-            annotations.problems.append((number, f"@{kind} is not available yet", ""))
+            annotations.unknown.append((number, f"@{kind} is not available yet, and has no effect", ""))
+        elif kind in DOCUMENTATION:
+            continue
         elif kind not in KNOWN:
-            annotations.problems.append(
-                (number, f"unknown annotation @{match[1]}", _nearest(match[1], [*KNOWN, *SYNONYMS]))
-            )
+            what, hint = f"unknown annotation @{match[1]}, which has no effect", _nearest(match[1], [*KNOWN, *SYNONYMS])
+            annotations.unknown.append((number, what, hint))
         elif kind not in ("param", "return", "description"):
             fields = _read_fields(kind, match[2], number, annotations)
             annotations.annotations.append(

@@ -30,8 +30,8 @@ class LuaPlugins:
     """One machine for all plugins of a session tree, started with the first of them. What each has in it is in plugins.lua."""
 
     def __init__(self, folders: list[str], parts: Parts) -> None:
-        stream = parts.bus.stream
-        self.vm = LuaVM(print=lambda text: stream.tell(Notice("info", text.rstrip("\n"), "lua")), owner=_calling_plugin)
+        self._stream = parts.bus.stream
+        self.vm = LuaVM(print=self._print, owner=_calling_plugin)
         install(self.vm)
         self.vm.set_path([f"{folder}/{shape}" for folder in folders for shape in ("?.lua", "?/init.lua")])
         scopes = self.vm.load(Path(__file__).with_suffix(".lua").read_text("utf-8"), "=[cru plugins]")
@@ -71,6 +71,8 @@ class LuaPlugins:
         annotations = parse_annotations(source)
         for line, text, hint in annotations.problems:
             raise PluginFailed(f"{file}:{line}: {text}", hint)
+        for line, text, hint in annotations.unknown:
+            host.problem(f"{file}:{line}: {text}{hint and f'; {hint}'}")
         stem = plugin.name if file.name == "init.lua" else file.stem
         alone, module = len(plugin.files) == 1, needs_module(source)
         place = _module_path(plugin), str(file), stem
@@ -124,6 +126,10 @@ class LuaPlugins:
         if not priority.lstrip("-").isdigit():
             raise PluginFailed(f"{where}: priority must be a whole number, not {priority}")
         register_handler(event, function, {**options, "priority": int(priority), "where": where}, annotation.function)
+
+    def _print(self, text: str) -> None:
+        """What a plugin prints is for the person, as a toast is: a notice of level "info" would be shown only with -v."""
+        self._stream.tell(Notice("warning", text.rstrip("\n"), _calling_plugin() or "lua"))
 
     def _invoke(self, function: Callable[..., object], *args: object) -> object:
         """Call without a task: the value at once, or something to await if the function waits."""

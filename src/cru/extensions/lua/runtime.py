@@ -204,7 +204,7 @@ class LuaVM:
 
     def start_handler(self, function: LuaFunction, call: HandlerCall) -> tuple[Any, ...] | Awaitable[tuple[Any, ...]]:
         """`start` for a handler: it gets the context and the event of this call."""
-        shape = plain_shape(call.name, type(call.event.payload))
+        shape = None if call.added else plain_shape(call.name, type(call.event.payload))
         if shape is not None and shape.number not in self._shapes:
             self.call_builtin(SHAPE, shape.number, (*shape.fields, *STAMPED), shape.name, shape.ident)
             self._shapes.add(shape.number)

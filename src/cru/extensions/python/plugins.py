@@ -24,7 +24,7 @@ from cru.extensions.plugin_files import FileCopy
 from cru.extensions.python.forks import leave_if_forked
 from cru.extensions.python.stray_tasks import StrayTasks
 from cru.extensions.tools import add_tools
-from cru.namespace.host import Host, NamespaceError, Plugin, call, host
+from cru.namespace.host import HOST, Host, NamespaceError, Plugin, call, host
 from cru.values.errors import CruError
 
 PREFIX = "cru_plugin_"
@@ -51,6 +51,7 @@ class PythonPlugins:
         """Raises PluginFailed, whatever the plugin's code raised."""
         from cru.namespace.python import NAMESPACE
 
+        _keep_prints_apart(host)
         name = plugin.module or MODULE_NAME.format(name=plugin.name)
         _forget_module(name)
         host.own(lambda: _forget_module(name))
@@ -78,6 +79,22 @@ class PythonPlugins:
                 raise
             place = _place_of_error(error, str(plugin.folder), str(plugin.files[0]) if plugin.files else name)
             raise PluginFailed(f"{place}: {describe_error(error)}") from error
+
+
+def _keep_prints_apart(here: Host) -> None:
+    """Standard output is the answer's: the first print is told, and where it goes."""
+
+    def tell() -> None:
+        printing = HOST.get(None)
+        owner = printing.plugin.name if printing is not None else ""
+        who = f"the plugin {owner}" if owner else "a plugin"
+        here.session.parts.bus.stream.warn(
+            f"{who} prints: that goes to standard error, since standard output is the answer's", owner
+        )
+
+    divert = here.session.parts.services.divert_prints
+    if divert is not None:
+        divert(tell)
 
 
 class _ModuleLoader(SourceFileLoader):

@@ -9,7 +9,7 @@ import sys
 TYPE_CHECKING = False  # see flags.py
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import ClassVar
+    from typing import ClassVar, TextIO
 
 
 class ExitStatus:
@@ -99,9 +99,30 @@ def complain(message: str, hint: str = "") -> None:
     say("\n  ".join([f"cru: {message}", *hint.splitlines()]))
 
 
+class StandardOutput:
+    """Where results go. Once plugins in Python are there, what they print goes elsewhere (diversion.py).
+
+    fd: the descriptor
+    stream: the text stream on it; None: sys.stdout
+    """
+
+    fd: ClassVar[int] = 1
+    stream: ClassVar[TextIO | None] = None
+
+    @classmethod
+    def text(cls) -> TextIO:
+        return cls.stream or sys.stdout
+
+
 def show(text: str) -> None:
     """A result on stdout: as it is into a pipe or file, harmless on a terminal."""
-    print(printable(text) if sys.stdout.isatty() else text)
+    write(f"{text}\n")
+
+
+def write(text: str) -> None:
+    """The same without an end of line."""
+    stream = StandardOutput.text()
+    stream.write(printable(text) if stream.isatty() else text)
 
 
 def print_above_prompt(work: Callable[[], object]) -> None:
@@ -127,14 +148,14 @@ class TerminalOutput:
         self.problem = ""
         self._gone = False
         try:
-            sys.stdout.flush()  # what was printed before stands before
+            StandardOutput.text().flush()  # what was printed before stands before
         except OSError as error:
             self._fail(error)
 
     def write(self, data: bytes) -> None:
         while data and not self._gone:
             try:
-                data = data[os.write(1, data) :]
+                data = data[os.write(StandardOutput.fd, data) :]
             except BlockingIOError:
                 _wait_for_room()
             except OSError as error:
@@ -150,7 +171,7 @@ def _wait_for_room() -> None:
     """Somebody made the pipe non-blocking, and it is full."""
     import select
 
-    select.select([], [1], [], 1.0)
+    select.select([], [StandardOutput.fd], [], 1.0)
 
 
 def end_startup() -> None:

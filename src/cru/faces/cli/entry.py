@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 
-from cru.faces.cli.console import ExitStatus, TerminalOutput, complain, end_startup, prepare_streams
+from cru.faces.cli.console import ExitStatus, StandardOutput, TerminalOutput, complain, end_startup, prepare_streams
 from cru.faces.cli.flags import (
     COMMANDS,
     Parsed,
@@ -52,7 +51,7 @@ def leave(code: int) -> NoReturn:
     """Flush and go, without the interpreter's slow farewell: everything that matters is closed already."""
     lost = TerminalOutput.lost
     try:
-        sys.stdout.flush()
+        StandardOutput.text().flush()
     except (BrokenPipeError, ValueError, AttributeError):
         pass  # the reader has gone, or a plugin has taken the stream away; there is nobody to tell
     except OSError as error:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import sys
 from pathlib import Path
 
 from cru.contexts.home import Home
 from cru.engine.session import Session
 from cru.faces.cli.arguments import CommandArguments
-from cru.faces.cli.console import printable, show
+from cru.faces.cli.console import show, write
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import context_name, home_path, start_of, working_directory
 from cru.faces.cli.session_run import with_session
@@ -68,7 +67,7 @@ async def _evaluate(session: Session, source: bytes, name: str, folder: Path, ho
     here = host.PluginSession(session.parts, home)
     with run_as(here, unlisted_plugin("lua", folder)):
         try:
-            vm = new_machine(path, _print, RUN_SECONDS)
+            vm = new_machine(path, write, RUN_SECONDS)
             values = await vm.run(vm.load(source, name, vm.globals))
             for value in values or ((None,) if source.startswith(EXPRESSION) else ()):
                 show(inspect(value))
@@ -77,7 +76,3 @@ async def _evaluate(session: Session, source: bytes, name: str, folder: Path, ho
             raise
         finally:
             await cancel_tasks(here)
-
-
-def _print(text: str) -> None:
-    sys.stdout.write(printable(text) if sys.stdout.isatty() else text)

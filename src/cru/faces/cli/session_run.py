@@ -65,6 +65,7 @@ async def open_run(
     """Build a session for the block; afterwards its end is announced and every connection closed. `command`: what
     others are told who find the context held."""
     built = build(start, asker=_asker_for(parsed), command=command or f"cru -C {start.context}", watch=face.watch)
+    built.session.parts.services.divert_prints = divert_prints
     face.dress(built.settings.of(FaceSettings))
     end_startup()
     signals = SignalHandlers(built.session)
@@ -86,11 +87,19 @@ async def open_session(start: Start, warn: Callable[[Notice], None] | None = Non
             warn(item.payload)
 
     built = build(start, watch=lambda bus: bus.stream.subscribe(tell, Notice))
+    built.session.parts.services.divert_prints = divert_prints
     try:
         yield built
     finally:
         await built.session.close()
         await built.close()
+
+
+def divert_prints(tell: Callable[[], None]) -> None:
+    """From now on standard output is the answer's alone: what plugins print there goes to standard error; `tell` when it first does."""
+    from cru.faces.cli.diversion import divert
+
+    divert(tell)
 
 
 def say_notice(notice: Notice) -> None:

@@ -4,19 +4,21 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping
+from contextlib import suppress
 from inspect import iscoroutine
 from typing import NamedTuple
 
 from msgspec.structs import asdict, replace
 
 from cru.events import BadAnswer
-from cru.events.answers import PASS, Answer, Change, Decision
+from cru.events.answers import PASS, Answer, Change, Decision, is_whole_result
 from cru.events.catalog import EventRow
 from cru.namespace.answers.values import check_true, describe_type, limit_texts, read_inject, read_text
 from cru.namespace.answers.words import BESIDE, CANCEL, DECIDING, REFUSING, WORDS
 from cru.namespace.event_table.lazy import Lazy, LazyDict, raw_items
 from cru.namespace.event_table.table import SentFields, field_of
 from cru.namespace.host import BadArgument
+from cru.namespace.plain_data import check as check_data
 
 KNOWN = WORDS | {"type", "event_type", "summary", "name", "identifier", "timestamp_ms", "is_continuation", "payload"}
 """The words, and what every event has beside its fields."""
@@ -29,10 +31,12 @@ class ParsedAnswer(NamedTuple):
 
     answer: as ours
     warnings: by key, what of the returned value does not count; told once
+    added: what the event had not, for the handlers behind this one
     """
 
     answer: Answer
     warnings: Mapping[str, str] = {}
+    added: Mapping[str, object] = {}
 
 
 _FLAT = frozenset({str, int, float, bool})
@@ -121,7 +125,20 @@ def _parse_table(
     else:
         changes = _changes(name, row, raw, sent, words)
         answer = Answer(changes=changes) if changes else PASS
-    return ParsedAnswer(answer, warnings) if warnings or answer is not PASS else NO_ANSWER
+    added = _added(row, raw, sent)
+    return ParsedAnswer(answer, warnings, added) if warnings or added or answer is not PASS else NO_ANSWER
+
+
+def _added(row: EventRow, raw: Mapping[str, object], sent: Mapping[str, object]) -> dict[str, object]:
+    """What the handler put beside the fields of the event, as far as it is data."""
+    added: dict[str, object] = {}
+    for key, value in raw_items(raw):
+        if key in sent or key in KNOWN or key in row.writable or type(value) not in _DATA:
+            continue
+        with suppress(BadArgument):  # it holds what no other language can be given: it stays the handler's own
+            check_data(key, value)
+            added[key] = value
+    return added
 
 
 def _parse_scalar(raw: object) -> ParsedAnswer:
@@ -130,7 +147,9 @@ def _parse_scalar(raw: object) -> ParsedAnswer:
     if raw is None:
         return NO_ANSWER
     what = f"returned {describe_type(raw)}"
-    if isinstance(raw, bool | int | float | str):
+    if isinstance(raw, bool):
+        what = f"returned {str(raw).lower()}"
+    elif isinstance(raw, int | float | str):
         what += f" {str(raw)[:40]!r}"
     elif not (isinstance(raw, list | tuple) and not raw):
         raise BadAnswer(f"{what}; a table or nil is understood", "return {…} with the words of an answer")
@@ -184,6 +203,9 @@ def _from_words(name: str, row: EventRow, words: Mapping[str, object], warnings:
     for key in (*DECIDING, "terminate"):
         if key in words:
             check_true(key, words[key])
+    words = _without_idle_cancel(row, words, warnings)
+    if "terminate" in words and row.name != "tool:before_call":
+        warnings["terminate"] = f"`terminate` means nothing on {name}"
     for key in ("ask", "allow"):
         if key in words and row.fails != "deny":  # nobody is asked there
             what = f"`{key}` means nothing on {name}"
@@ -195,12 +217,30 @@ def _from_words(name: str, row: EventRow, words: Mapping[str, object], warnings:
     decision, reason = _decision(words, warnings), read_text("reason", words.get("reason"))
     return Answer(
         decision=decision,
-        halt="halt" in words or "terminate" in words,
+        halt="halt" in words,
         reason=(reason or _reason(words)) if decision != "none" else "",
         context=(read_text("context", words["context"]),) if "context" in words else (),
         inject=read_inject(words["inject"], words.get("position"), words.get("model")) if "inject" in words else None,
-        result=words.get("result", "") if "handled" in words else None,
+        result=_result(row, words) if "handled" in words else None,
     )
+
+
+def _without_idle_cancel(row: EventRow, words: Mapping[str, object], warnings: dict[str, str]) -> Mapping[str, object]:
+    """The words without a cancel that would forbid nothing and stands beside an inject: crucible reads the inject first and such an
+    answer lets the handlers behind it run (docs/decisions/0032)."""
+    cancel = _cancels(words)
+    if not cancel or "inject" not in words or "halt" in words or (row.kind == "gate" and row.name != "turn:complete"):
+        return words
+    warnings[cancel] = f"`{cancel}` beside `inject` is left out: the handlers behind it run"
+    return {key: value for key, value in words.items() if key not in CANCEL}
+
+
+def _result(row: EventRow, words: Mapping[str, object]) -> object:
+    """What the handler did instead; of a call with the note that the turn is to end with it."""
+    result = words.get("result", "")
+    if "terminate" not in words or row.name != "tool:before_call":
+        return result
+    return {**(result if is_whole_result(result) else {"content": result}), "terminate": True}
 
 
 def _decision(words: Mapping[str, object], warnings: Mapping[str, str]) -> Decision:
@@ -222,7 +262,7 @@ def _cancels(words: Mapping[str, object]) -> str:
 
 def _without_stopped(row: EventRow, words: Mapping[str, object], answer: Answer, warnings: dict[str, str]) -> Answer:
     """The answer without what a stop leaves no room for. A cancel of a plugin on `turn:complete` only stops the handlers behind it."""
-    stop = "halt" if "halt" in words else _cancels(words) or "terminate"
+    stop = "halt" if "halt" in words else _cancels(words)
     without: dict[str, object] = {}
     if answer.halt or (answer.decision == "deny" and row.kind == "gate" and row.name != "turn:complete"):
         without.update(context=(), inject=None)

@@ -76,6 +76,7 @@ WORKED_OUT = frozenset((*RESERVED, "identifier", "timestamp_ms", "payload", "is_
 SUMMARY = 200
 _SHORT = frozenset({int, float, bool, type(None)})
 _FLAT = _SHORT | {str}
+NOTHING: Mapping[str, object] = {}
 
 
 class PlainShape(Struct, frozen=True):
@@ -185,18 +186,22 @@ def sent_fields(name: str, event: Event) -> Mapping[str, object]:
 
 
 def _flat_fields(name: str, event: Event) -> dict[str, object]:
+    """A payload that says itself whether it is about a continuation knows better than the stamp of the turn."""
     flat = payload_fields(name, event)
-    flat["is_continuation"] = event.stamp.is_continuation
+    flat.setdefault("is_continuation", event.stamp.is_continuation)
     return flat
 
 
-def event_table(name: str, event: Event) -> tuple[LazyDict, Mapping[str, object]]:
+def event_table(
+    name: str, event: Event, added: Mapping[str, object] = NOTHING
+) -> tuple[LazyDict, Mapping[str, object]]:
     """The event table: flat fields, `payload` with the same data, and what every event has; and these data apart, which nobody
-    changes."""
-    shape = plain_shape(name, type(event.payload))
+    changes. `added`: what handlers before this one put beside them."""
+    shape = None if added else plain_shape(name, type(event.payload))
     if shape is not None:
         return _plain_table(shape, event), SentFields(shape, event)
-    flat = _flat_fields(name, event)
+    sent = _flat_fields(name, event)
+    flat = {**sent, **{key: _copy(value) for key, value in added.items() if key not in sent}} if added else sent
     payload, ident, stamp = event.payload, event.row.ident, event.stamp
     table = LazyDict(flat)
     if "type" in flat:
@@ -207,7 +212,7 @@ def event_table(name: str, event: Event) -> tuple[LazyDict, Mapping[str, object]
         "identifier": str(getattr(payload, ident)) if ident else None,
         "timestamp_ms": int(stamp.timestamp * 1000), "payload": Lazy(partial(LazyDict, flat)),
     }  # fmt: skip
-    return table, flat
+    return table, sent
 
 
 def _plain_table(shape: PlainShape, event: Event) -> LazyDict:

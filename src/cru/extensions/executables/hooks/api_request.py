@@ -16,9 +16,14 @@ OWN = ("model", "messages", "tools", "stream")
 ROLES = ("user", "assistant", "tool")
 
 
-def is_first(event: Event[MessageBeforeSend], facts: LegFacts) -> bool:
-    """Once a prompt or continuation, and not for summaries."""
-    return event.payload.round == 1 and not event.stamp.purpose
+def is_meant(event: Event[MessageBeforeSend], facts: LegFacts) -> bool:
+    """The requests of prompts and continuations, and not those for summaries."""
+    return not event.stamp.purpose
+
+
+def is_later(event: Event[MessageBeforeSend], facts: LegFacts) -> bool:
+    """Not the first of its prompt or continuation."""
+    return event.payload.round > 1
 
 
 def api_request(event: Event[MessageBeforeSend], facts: LegFacts) -> dict[str, object]:
@@ -55,7 +60,8 @@ def _shown(message: Message) -> dict[str, object]:
 
 
 def change_request(context: HookAnswerContext, answer: Mapping[str, object]) -> Answer:
-    """`{"request_body": {…}}`: what it changes of `model`, of parameters, and for this one request of `messages` holds"""
+    """`{"request_body": {…}}`: what it changes of `model` and of parameters holds for all requests of the prompt, of `messages` for
+    this one"""
     body = answer.get("request_body")
     if body is None:
         return PASS

@@ -8,7 +8,7 @@ from cru.events.stamp import Event
 from cru.extensions.executables.calls import ProgramContext, call_hook
 from cru.extensions.executables.executable import Executable
 from cru.extensions.executables.hooks.effects import read_answer
-from cru.extensions.executables.hooks.hook import HookAnswerContext, LegFacts, ProgramHook, ignore_answer
+from cru.extensions.executables.hooks.hook import LASTING, HookAnswerContext, LegFacts, ProgramHook, ignore_answer
 from cru.extensions.executables.hooks.table import BY_NAME, CALL, LAST
 from cru.namespace.host import Host
 
@@ -31,6 +31,7 @@ class ProgramHookHandler:
         self._tool = tool
         self._facts = facts
         self._where = where
+        self._lasting = PASS
 
     def declines(self, event: Event) -> SkipReason | None:
         """Why the hook does not mean this event; one that cannot be judged is not passed by."""
@@ -45,6 +46,18 @@ class ProgramHookHandler:
 
     async def __call__(self, event: Event) -> Answer:
         """Raises HookFailed."""
+        hook, facts = self._hook, self._facts
+        if hook.repeats is None:
+            return await self._ask(event)
+        if not hook.repeats(event, facts):
+            self._lasting = PASS
+            answer = await self._ask(event)
+            self._lasting = Answer(changes=tuple(change for change in answer.changes if change.field in LASTING))
+            return answer
+        return self._lasting
+
+    async def _ask(self, event: Event) -> Answer:
+        """What the program says."""
         hook, facts = self._hook, self._facts
         printed = await call_hook(self._executable, hook.name, hook.payload(event, facts), self._where)
         fields = read_answer(printed) if hook.effect is not ignore_answer else None

@@ -17,6 +17,8 @@ from cru.events.stamp import Event
 from cru.values.messages import MESSAGE, Span
 
 DISPATCHES_KEPT = 64
+LASTING = ("model", "parameters")
+"""Fields of a request that a hook sets for all requests of a prompt."""
 
 
 class HookDispatch(Struct):
@@ -133,6 +135,7 @@ class ProgramHook(Struct, frozen=True):
     payload: what it is given
     effect: what an object that it returns does; its docstring says it for docs/executables.md
     hears: which of these events it means, None: all
+    repeats: for which of them it is not called again: what its last answer set of LASTING holds on
     step: hooks of one event run in this order, all plugins at one step before the next
     observes: what its payload needs of earlier events
     later: why it is never called
@@ -144,6 +147,7 @@ class ProgramHook(Struct, frozen=True):
     payload: Payload = lambda event, facts: {}
     effect: Effect = ignore_answer
     hears: Callable[[Event[Any], LegFacts], bool] | None = None
+    repeats: Callable[[Event[Any], LegFacts], bool] | None = None
     step: int = 0
     observes: tuple[ObservedFact, ...] = ()
     later: str = ""

@@ -205,12 +205,7 @@ def outgoing_message(event: Event[InboxSending | InboxSent], facts: LegFacts) ->
 
 
 def delivered_message(event: Event[InboxSent], facts: LegFacts) -> dict[str, object]:
-    from cru.engine.mail import describe_delivery
-
-    return {
-        **outgoing_message(event, facts),
-        "delivery_result": describe_delivery(event.payload.to, event.payload.delivered_by),
-    }
+    return {**outgoing_message(event, facts), "delivery_result": event.payload.result}
 
 
 def context_summary(event: Event, facts: LegFacts) -> dict[str, object]:
@@ -240,4 +235,4 @@ def is_manual(event: Event[ContextOverflow | SessionCompacted], facts: LegFacts)
 
 
 def is_automatic(event: Event[ContextOverflow | SessionCompacted], facts: LegFacts) -> bool:
-    return not is_manual(event, facts)
+    return event.payload.trigger == "auto"

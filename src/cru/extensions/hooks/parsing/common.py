@@ -89,6 +89,11 @@ def was_run(event: Event, facts: SessionFacts) -> bool:
     return payload_field(event, "which") in ("failed", "timeout")
 
 
+def is_compacting(event: Event, facts: SessionFacts) -> bool:
+    """Whether a compaction follows; `context:overflow` is raised without one, too, where automatic compaction is off."""
+    return str(payload_field(event, "trigger")) != "none"
+
+
 def failed_result(run: HookRun) -> HookResult:
     """An exit status that means nothing but failure, with the first line of what it had to say."""
     first = run.stderr.strip().partition("\n")[0]

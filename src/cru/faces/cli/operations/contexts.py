@@ -78,6 +78,8 @@ def compact_other(run: FlagRun, name: str) -> None:
 
 
 def rename(run: FlagRun, new: str) -> None:
+    if run.name == run.home.current:
+        run.home.open(run.name)  # there is always a current context, though it may have no folder yet
     run.home.rename(run.name, new)
     run.say(f"renamed {run.name} to {new}")
     run.name = new

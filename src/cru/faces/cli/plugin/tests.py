@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 from cru.app import Start
 from cru.extensions.testing.report import TestReport
 from cru.extensions.testing.runner import files_of, run_file
-from cru.faces.cli.console import printable, say, show
+from cru.faces.cli.console import printable, say, show, write
 from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.plugin.plugins import find_plugins, unknown_plugin
@@ -49,7 +48,7 @@ async def _run_file(file: Path, folder: Path) -> TestReport:
     with tempfile.TemporaryDirectory(prefix="cru-test-") as home:
         start = Start(Path(home), "default", dict(os.environ), here, folder, hooks="none")
         async with open_session(start, say_notice) as built:
-            return await run_file(shown, folder, built.session.parts, Path(home), _print)
+            return await run_file(shown, folder, built.session.parts, Path(home), write)
 
 
 def _folder(parsed: Parsed, plugin: str) -> Path:
@@ -62,7 +61,3 @@ def _folder(parsed: Parsed, plugin: str) -> Path:
         if candidate.name == plugin:
             return candidate.folder
     raise unknown_plugin(plugin, [candidate.name for candidate in plugins])
-
-
-def _print(text: str) -> None:
-    sys.stdout.write(printable(text) if sys.stdout.isatty() else text)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from cru.faces.cli.console import printable
+from cru.faces.cli.console import StandardOutput, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -71,7 +71,7 @@ class MarkdownStream:
         from cru.faces.cli.terminal.markdown import LineConsole, print_markdown
 
         if self._console is None:
-            self._console = LineConsole()
+            self._console = LineConsole(file=StandardOutput.text())
         self._before()
         print_markdown(self._console, block)
 

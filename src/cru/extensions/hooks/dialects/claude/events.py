@@ -94,6 +94,9 @@ EVENTS: Events = {
         "StopFailure", "turn:complete", accepts=f.turn_ended_by("error"), subject=f.failure_kind, subjects=FAILURES,
         fields=f.stop_failure_fields
     ),
-    "PreCompact": _once("PreCompact", "context:overflow", subject=f.compaction_trigger, subjects=TRIGGERS, fields=f.pre_compact_fields),
+    "PreCompact": _once(
+        "PreCompact", "context:overflow", accepts=common.is_compacting, subject=f.compaction_trigger, subjects=TRIGGERS,
+        fields=f.pre_compact_fields,
+    ),
     "PostCompact": _once("PostCompact", "session:compacted", subject=f.compaction_trigger, subjects=TRIGGERS, fields=f.post_compact_fields),
 }  # fmt: skip

@@ -277,7 +277,7 @@ EVENTS: Events = {
         *_once("PostToolUse", "tool:completed", _on_called, **_CALLED),
         *_once("PostToolUse", "tool:failed", _on_called, accepts=common.was_run, **_CALLED),
     ),
-    "PreCompact": _once("PreCompact", "context:overflow", _OBSERVED["PreCompact"], **_COMPACTION),
+    "PreCompact": _once("PreCompact", "context:overflow", _OBSERVED["PreCompact"], accepts=common.is_compacting, **_COMPACTION),
     "PostCompact": _once("PostCompact", "session:compacted", _OBSERVED["PostCompact"], **_COMPACTION),
     "Stop": _once("Stop", "turn:complete", _on_stop, accepts=common.ended_by("done"), fields=_stop_fields),
     "StopFailure": _once(

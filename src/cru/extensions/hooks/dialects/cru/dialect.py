@@ -39,7 +39,7 @@ SYNONYMS: dict[str, tuple[str, tuple[str, ...]]] = {
     "PostToolUse": ("tool:completed", ()),
     "PostToolUseFailure": ("tool:failed", ()),
     "PostToolBatch": ("tool:batch_completed", ()),
-    "PreCompact": ("context:overflow", ()),
+    "PreCompact": ("context:overflow", ("auto", "manual")),
     "PostCompact": ("session:compacted", ()),
     "TurnStart": ("leg:started", ()),
     "TurnEnd": ("turn:complete", ()),
@@ -53,6 +53,7 @@ _FOLDED = {name.lower(): name for name in SYNONYMS}
 # What matchers can look at, where that is a closed list.
 SUBJECTS: dict[str, tuple[str, ...]] = {
     "turn:complete": ("done", "cancelled", "halted", "interrupted", "error"),
+    "context:overflow": ("auto", "manual", "none"),
 }
 # Our tools → their kind in rules, and the argument that a rule's glob is about.
 DETAILS: dict[str, tuple[str, str]] = {

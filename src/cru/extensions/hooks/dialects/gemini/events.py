@@ -266,7 +266,7 @@ EVENTS: Events = {
     ),
     "PreCompress": _once(
         "PreCompress", "context:overflow", lambda event, facts: {"trigger": _trigger(event)}, _observes, subject=_trigger,
-        subjects=("manual", "auto"),
+        subjects=("manual", "auto"), accepts=common.is_compacting,
     ),
     "Notification": _once(
         "Notification", "permission:requested", _asked_fields, _observes, subject=lambda event: "ToolPermission",

@@ -1,0 +1,295 @@
+"""Sentences of the seeds and of crucible's and chibi's contracts, each by the command as a user runs it."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from tests.extensions.executables.programs import program, results, script
+from tests.faces.asks import plugin, scripted
+from tests.kit import Call, Done, HomeDir, Reply, cru, server
+
+GO = "loop: yes\ntext: hello\n"
+CALL = 'call: bash {"command": "true"}\n---\ntext: done\n'
+
+
+def run(home: HomeDir, code: str, *argv: str, replies: str = GO, config: str = "") -> Done:
+    """One run with this plugin in Lua."""
+    scripted(home, replies, f'mode = "trust"\n{config}')
+    plugin(home, code, "probe.lua")
+    return cru(*(argv or ("hi",)), home=home)
+
+
+def told(done: Done) -> list[str]:
+    """What the plugin told with `cru.toast`."""
+    return [line.removeprefix("cru: ") for line in done.err.splitlines()]
+
+
+def state(home: HomeDir) -> object:
+    return msgspec.json.decode((home.cru / "state.json").read_bytes())
+
+
+# contexts and files ---------------------------------------------------------------------------------------------------------------
+
+
+def test_state_json_is_there_from_the_start(home: HomeDir) -> None:
+    scripted(home, GO)
+    cru("hi", home=home)
+    assert state(home) == {"contexts": ["default"], "current_context": "default"}
+    cru("-C", "side", "hi", home=home)
+    assert state(home) == {"contexts": ["default", "side"], "current_context": "default"}
+
+
+@pytest.mark.parametrize("made", ["", "folder", "run"])
+def test_an_implicit_default_that_is_renamed_stays_the_current_context(home: HomeDir, made: str) -> None:
+    scripted(home, GO)
+    if made == "folder":
+        home.context().mkdir(parents=True)
+    elif made == "run":
+        cru("before", home=home)
+        (home.cru / "state.json").unlink()
+    assert cru("-r", "work", "hi", home=home).code == 0
+    assert cru("again", home=home).code == 0
+    assert cru("-L", home=home).out == "* work\n"
+    assert [e["content"] for e in home.log("work") if e.get("role") == "user"][-2:] == ["hi", "again"]
+
+
+def test_a_broken_state_json_is_told_and_left_alone(home: HomeDir) -> None:
+    scripted(home, GO)
+    (home.cru / "state.json").write_text("{")
+    assert "state.json: not valid" in cru("hi", home=home).err
+    assert (home.cru / "state.json").read_text() == "{"
+
+
+def test_a_compaction_writes_summary_md_and_the_next_prompt_has_continuation_md(home: HomeDir) -> None:
+    with server(lambda request: Reply("in short")) as model:
+        home.configure(url=model.url)
+        (home.cru / "prompts").mkdir()
+        (home.cru / "prompts" / "continuation.md").write_text("Go on from here.\n")
+        for words in ("one", "two"):
+            cru(words, home=home)
+        assert not (home.context() / "summary.md").exists()
+        cru("-z", home=home)
+        assert (home.context() / "summary.md").read_text() == "in short"
+        cru("three", home=home)
+        system = model.requests[-1].body["messages"][0]["content"]
+        assert "--- SUMMARY ---\nGo on from here.\n\nin short" in system
+        assert "Go on from here." not in model.requests[0].body["messages"][0]["content"]
+        cru("-a", home=home)
+    assert not (home.context() / "summary.md").exists()
+
+
+def test_an_overflow_is_heard_with_automatic_compaction_off(home: HomeDir) -> None:
+    code = (
+        'cru.on("context:overflow", function(ctx, event) cru.toast(event.trigger .. " " .. event.max_tokens) end)\n'
+        'cru.on("PreCompact", function() cru.toast("never") end)'
+    )
+    small = "context_window_limit = 400\n"
+    assert told(run(home, code, config=f"{small}auto_compact = false\n"))[-1] == "none 400"
+    program(home, "compacts", HEARS.format(hook="pre_rolling_compact"))
+    off = run(home, code, config=f"{small}auto_compact = false\n")
+    assert not (home.project / "heard").exists() and told(off)[-1] == "none 400"
+    assert not (home.context() / "summary.md").exists()
+    long = run(home, code, config=f"{small}auto_compact = false\nauto_compact_threshold = 100\n", replies=CALL)
+    assert [line for line in told(long) if line.startswith("none")] == [
+        "none 400"
+    ]  # once for a prompt, not for each request
+
+
+def test_a_handler_may_give_the_summary_where_nothing_is_compacted_by_itself(home: HomeDir) -> None:
+    code = 'cru.on("context:overflow", function(ctx, event) return { handled = true, result = "mine" } end)'
+    for _ in range(3):
+        done = run(home, code, config="context_window_limit = 400\nauto_compact = false\n")
+    assert done.code == 0 and (home.context() / "summary.md").read_text() == "mine"
+
+
+HEARS = """#!/bin/sh
+if [ "$1" = --schema ]; then echo '{{"name": "hears", "description": "d", "hooks": ["{hook}"]}}'; exit; fi
+cat >> heard; echo >> heard
+"""
+
+
+# standard output ------------------------------------------------------------------------------------------------------------------
+
+LOUD = """
+import os, subprocess, sys
+import cru
+print("loading")
+@cru.on("turn:complete")
+def loud(ctx, event):
+    print("handling")
+    sys.stdout.buffer.write(b"bytes\\n")
+    os.write(1, b"descriptor\\n")
+    subprocess.run(["echo", "child"])
+"""
+PRINTED = ["loading", "handling", "bytes", "descriptor", "child"]
+WHERE = "the plugin loud prints: that goes to standard error, since standard output is the answer's"
+
+
+@pytest.mark.parametrize("flags", [(), ("--json",)])
+def test_standard_output_is_the_answer_whatever_a_python_plugin_prints(home: HomeDir, flags: tuple[str, ...]) -> None:
+    scripted(home, GO)
+    plugin(home, LOUD, "loud.py")
+    done = cru(*flags, "hi", home=home)
+    assert [line for line in done.err.splitlines() if line in PRINTED] == PRINTED
+    if not flags:
+        assert done.out == "hello\n" and told(done).count(WHERE) == 1
+    else:
+        lines = [msgspec.json.decode(line) for line in done.out.splitlines()]
+        assert [line["payload"]["text"] for line in lines if line["type"] == "notice"] == [WHERE]
+
+
+@pytest.mark.parametrize("argv", [("plugin", "list"), ("-p", "shout"), ("lua", "=1 + 1"), ("/say",)])
+def test_results_of_commands_stay_apart_from_what_plugins_print(home: HomeDir, argv: tuple[str, ...]) -> None:
+    scripted(home, GO)
+    plugin(home, LOUD + 'TOOLS = {"shout": {"desc": "d", "fn": lambda args: print("tool") or "result"}}\n'
+           'COMMANDS = {"say": {"desc": "d", "fn": lambda args, ctx: print("command") or "result"}}\n', "loud.py")  # fmt: skip
+    done = cru(*argv, home=home)
+    expected = {"lua": "2\n", "-p": "result", "/say": "result\n"}.get(argv[0])
+    assert done.code == 0 and (done.out == expected if expected else "\nloud " in done.out)
+    assert "loading" in done.err.splitlines() and "loading" not in done.out
+
+
+def test_what_lua_prints_is_seen(home: HomeDir) -> None:
+    done = run(home, 'cru.once("session:started", function() print("Session", 1, nil) io.write("written\\n") end)')
+    assert done.out == "hello\n" and told(done) == ["Session\t1\tnil", "written"]
+
+
+# answers of handlers --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_result_beside_terminate_is_kept_and_the_turn_is_done(home: HomeDir) -> None:
+    code = 'cru.on("pre_tool_call", function() return { handled = true, result = "HERE", terminate = true } end)'
+    done = run(home, code, replies=CALL)
+    assert (done.code, done.out, done.err) == (0, "", "") and results(home) == ["HERE"]
+
+
+def test_a_batch_of_which_one_call_goes_on_goes_on(home: HomeDir) -> None:
+    code = (
+        'cru.on("pre_tool_call", function(ctx, event)\n'
+        '  return { handled = true, result = "x", terminate = event.args.command == "a" }\nend)'
+    )
+    calls = 'call: bash {"command": "a"}\ncall: bash {"command": "b"}\n---\ntext: done\n'
+    assert run(home, code, replies=calls).out == "done\n" and results(home) == ["x", "x"]
+
+
+def test_what_a_handler_adds_to_an_event_reaches_the_later_ones_in_both_languages(home: HomeDir) -> None:
+    scripted(home, GO)
+    code = (
+        'cru.on("turn:complete", function(ctx, event)\n'
+        "  event.modified = true\n  event.payload.deep = { n = 5 }\n  return event\nend, { priority = 10 })\n"
+        'cru.on("turn:complete", function(ctx, event)\n'
+        "  cru.toast(tostring(event.modified) .. event.deep.n .. event.payload.deep.n .. tostring(event.more))\n"
+        "end, { priority = 30 })\n"
+    )
+    plugin(
+        home,
+        "import cru\n"
+        "@cru.on('turn:complete', priority=20)\n"
+        "def middle(ctx, event):\n"
+        "    cru.toast(f'{event.modified} {event.deep} {event.payload.modified}')\n"
+        "    event.more = 'text'\n"
+        "    return event\n"
+        "@cru.on('message:received')\n"
+        "def other(ctx, event):\n"
+        "    cru.toast(str('modified' in event))\n",
+        "middle.py",
+    )
+    assert told(run(home, code)) == ["False", "True {'n': 5} True", "true55text"]
+
+
+def test_an_inject_beside_a_cancel_is_an_inject_and_later_handlers_run(home: HomeDir) -> None:
+    code = (
+        'cru.on("turn:complete", function(ctx) if not ctx.is_continuation then\n'
+        '  return { inject = { content = "first" }, cancel = true } end end, { priority = 10 })\n'
+        'cru.on("turn:complete", function(ctx) if not ctx.is_continuation then\n'
+        '  return { inject = { content = "second" } } end end, { priority = 20 })\n'
+        'cru.on("injection_pending", function(ctx, event)\n'
+        "  cru.toast(event.content .. tostring(event.is_continuation) .. tostring(event.payload.is_continuation))\nend)"
+    )
+    assert "secondtruetrue" in told(run(home, code))
+
+
+def test_a_guard_that_cancels_and_injects_still_forbids(home: HomeDir) -> None:
+    code = 'cru.on("pre_tool_call", function() return { cancel = true, reason = "tests first", inject = "run the tests" } end)'
+    done = run(home, code, replies='call: bash {"command": "touch pushed"}\n---\ntext: done\n')
+    assert not (home.project / "pushed").exists() and "tests first" in results(home)[0]
+    assert "`inject` beside `cancel` is left out" in done.err
+
+
+def test_a_scalar_is_told_in_the_words_of_lua(home: HomeDir) -> None:
+    done = run(home, 'cru.on("turn:complete", function() return false end)')
+    assert "returned false; a table or nil is understood" in done.err
+
+
+def test_an_unknown_annotation_is_told_and_the_file_counts(home: HomeDir) -> None:
+    code = (
+        '--- Keeps watch.\n-- @handler event="turn:complete"\n-- @author me\n-- @nosuch x\n'
+        'function watch() cru.toast("watching") end\n\n'
+        '-- @hndler event="turn:complete"\nfunction lost() end\n'
+    )
+    done = run(home, code)
+    where = home.cru / "plugins" / "probe.lua"
+    assert told(done) == [
+        f"probe: {where}:4: unknown annotation @nosuch, which has no effect",
+        f"probe: {where}:7: unknown annotation @hndler, which has no effect; did you mean `handler`?",
+        "watching",
+    ]
+
+
+def test_the_transcript_names_the_calls_of_tools(home: HomeDir) -> None:
+    code = (
+        'cru.on("turn:complete", function(ctx)\n'
+        "  for _, line in ipairs(ctx.session.transcript) do cru.toast(cru.json.encode(line)) end\nend)"
+    )
+    lines = [msgspec.json.decode(line) for line in told(run(home, code, replies=CALL))]
+    assert [line["role"] for line in lines] == ["user", "assistant", "tool", "assistant"]
+    (made,) = lines[1]["tool_calls"]
+    assert (made["name"], msgspec.json.decode(made["arguments"])) == ("bash", {"command": "true"})
+    assert (lines[2]["name"], lines[2]["tool_call_id"], lines[2]["is_error"]) == ("bash", made["id"], False)
+
+
+# programs -------------------------------------------------------------------------------------------------------------------------
+
+WARM = """#!/bin/sh
+if [ "$1" = --schema ]; then echo '{"name": "warm", "description": "d", "hooks": ["pre_api_request"]}'; exit; fi
+echo >> called
+echo '{"request_body": {"temperature": 0.25}}'
+"""
+
+
+def test_parameters_of_pre_api_request_hold_for_all_requests_of_the_prompt(home: HomeDir) -> None:
+    replies = iter([Reply(calls=[Call("bash", {"command": "true"})]), Reply("one"), Reply("two")])
+    with server(lambda request: next(replies)) as model:
+        home.configure('mode = "trust"\n', url=model.url)
+        program(home, "warm", WARM)
+        assert cru("go", home=home).out == "one\n"
+        (home.cru / "plugins" / "warm").unlink()
+        assert cru("go", home=home).out == "two\n"
+    assert [request.body.get("temperature") for request in model.requests] == [0.25, 0.25, None]
+    assert (home.project / "called").read_text() == "\n"  # it is asked once
+
+
+def test_post_send_message_has_the_sentence_that_the_model_reads(home: HomeDir) -> None:
+    program(
+        home,
+        "post",
+        '#!/bin/sh\nif [ "$1" = --schema ]; then echo \'{"name": "post", "description": "d", "hooks": ["post_send_message", '
+        '"pre_send_message"]}\'; exit; fi\n'
+        'if [ "$CHIBI_HOOK" = post_send_message ]; then cat >> heard; echo >> heard; exit; fi\n'
+        "if grep -q refuse; then echo '{\"block\": true}'; fi\n",
+    )
+    plugin(
+        home,
+        'cru.on("inbox:sending", function(c, e) if e.content == "no" then return { cancel = true, reason = "quiet" } end end)',
+    )
+    script(
+        home,
+        'call: send_message {"to": "other", "content": "yes"}',
+        'call: send_message {"to": "other", "content": "no"}',
+        "x",
+    )
+    assert cru("-t", "go", home=home).code == 0
+    sentences = [
+        msgspec.json.decode(line)["delivery_result"] for line in (home.project / "heard").read_text().splitlines()
+    ]
+    assert sentences == results(home) == ["Message sent to other (a new context was made for it)", "Not sent: quiet"]
