@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+import sys
+
 __version__ = "0.1.0"
 
 # The modules in this package: never names of the namespace.
@@ -18,7 +20,10 @@ ROOMS = frozenset(
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from types import ModuleType
     from typing import Any
+else:
+    ModuleType = type(sys)
 
 
 def __getattr__(name: str) -> Any:
@@ -28,3 +33,18 @@ def __getattr__(name: str) -> Any:
     from cru.namespace.python import NAMESPACE
 
     return getattr(NAMESPACE, name)
+
+
+class NamespacePackage(ModuleType):
+    """`shell` is a family of the namespace and a room of the program: as an attribute it is the family, whatever is loaded."""
+
+    @property
+    def shell(self) -> Any:
+        return __getattr__("shell")
+
+    @shell.setter
+    def shell(self, room: ModuleType) -> None:
+        """The import system binds a room that it has loaded; `cru.shell` in an import statement is found without that."""
+
+
+sys.modules[__name__].__class__ = NamespacePackage

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from tests.kit import HomeDir, Reply, Terminal, pty, server
 
+pytestmark = pytest.mark.real_start
+
 WAITING = """#!{python}
 import os, sys, time
 

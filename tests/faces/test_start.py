@@ -5,7 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 from tests.kit import HomeDir, Reply, pty, server
+
+pytestmark = pytest.mark.real_start
 
 REPORT = """
 import os, sys

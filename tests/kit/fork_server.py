@@ -1,4 +1,4 @@
-"""A process that has loaded what every run of `cru` loads, and forks a run for each request (tests/kit/forked.py is its client).
+"""A process that has loaded what runs of `cru` load, and forks a run for each request (tests/kit/forked.py is its client).
 
 usage: python fork_server.py DESCRIPTOR MODULE,…     (a stream socket; the modules of a run in the order of their loading)
 
@@ -9,6 +9,7 @@ marshalled dict. News are 8 bytes each: the process id, then the wait status. It
 from __future__ import annotations
 
 import array
+import fcntl
 import gc
 import importlib
 import io
@@ -19,6 +20,7 @@ import select
 import signal
 import socket
 import sys
+import termios
 from importlib.machinery import SourceFileLoader
 from types import ModuleType, TracebackType
 from typing import Any
@@ -27,6 +29,8 @@ DESCRIPTORS = 4
 STREAMS = ("stdin", "stdout", "stderr")
 NEWS_SIZE = 8
 DEFERRING = "cru.faces.cli.deferred_modules"
+PROCESS_IDS = {"cru.extensions.python.forks": "_PROCESS"}
+"""What modules take of their process when they are loaded: the id, under that name."""
 
 
 class Client:
@@ -118,6 +122,8 @@ def become(run: dict[str, Any], descriptors: list[int]) -> None:
     os.setsid()
     for number in range(len(STREAMS)):
         os.dup2(descriptors[number], number)
+    if run["terminal"]:
+        take_terminal()
     os.closerange(len(STREAMS), os.sysconf("SC_OPEN_MAX"))
     os.umask(run["umask"])
     for kind, limits in run["limits"].items():
@@ -129,7 +135,14 @@ def become(run: dict[str, Any], descriptors: list[int]) -> None:
     sys.argv = run["argv"]
     sys.orig_argv = [sys.executable, *sys.argv]
     sys.path.insert(0, os.path.dirname(os.path.realpath(sys.argv[0])))
+    for name, variable in PROCESS_IDS.items():
+        setattr(sys.modules[name], variable, os.getpid())
     open_streams()
+
+
+def take_terminal() -> None:
+    """Standard input becomes the controlling terminal of this session."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 
 
 def open_streams() -> None:

@@ -1,4 +1,4 @@
-"""Runs of `cru` that are about something else than its start: forked from a process that has loaded what every run loads.
+"""Runs of `cru` that are about something else than its start: forked from a process that has loaded what runs load.
 
 A forked run has its own session, streams, environment, folder, limits and exit status, as a started one has. CRU_TEST_REAL_START=1
 starts every run for real; so does what the interpreter itself reads (a locale, PYTHON…), and a test marked `real_start`.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import marshal
 import os
+import pkgutil
 import resource
 import select
 import shutil
@@ -17,6 +18,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import warnings
 from collections.abc import Generator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -28,10 +30,17 @@ from tests.kit.home import home
 from tests.kit.server import server
 from tests.kit.steps import Reply
 
+import cru
+
 FORCED = "CRU_TEST_REAL_START" in os.environ
 READ_AT_START = ("PYTHON", "LC_", "LANGUAGE", "LD_", "MALLOC_", "TZ", "COV")
 """Variables that the interpreter, its libraries or the measuring of coverage read when a process starts."""
 FORKABLE = b"# forkable:"
+LOADED_LATE = (
+    "difflib", "jaq", "json", "lupa.lua54", "pyreqwest.client", "queue", "rich.markdown", "shlex", "tempfile", "tomlkit", "tomllib",
+    "urllib.request", "yaml",
+)  # fmt: skip
+"""Modules of others that functions of cru import."""
 LIMITS = tuple(sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")}))
 REPORT = """
 import os, sys
@@ -80,8 +89,13 @@ def _beside(name: str) -> str:
     return str(Path(sys.executable).with_name(name))
 
 
-def loaded_by_a_run() -> str:
-    """The modules of a run with one answer and nothing else, in the order of their loading."""
+def modules_to_load() -> str:
+    """Those of a run with one answer and nothing else, in the order of their loading, then all that cru has and what it loads late."""
+    own = [module.name for module in pkgutil.walk_packages(cru.__path__, "cru.")]
+    return ",".join(dict.fromkeys([*_loaded_by_a_run(), *own, *LOADED_LATE]))
+
+
+def _loaded_by_a_run() -> list[str]:
     with tempfile.TemporaryDirectory() as folder, server([Reply("hello")]) as model:
         here = home(Path(folder), url=model.url)
         read, write = os.pipe()
@@ -96,7 +110,7 @@ def loaded_by_a_run() -> str:
                 os.close(write)
             modules = news.read().decode()
     assert done.returncode == 0 and modules, done.stdout
-    return modules
+    return modules.split(",")
 
 
 class ForkServer:
@@ -107,7 +121,7 @@ class ForkServer:
         ours, theirs = socket.socketpair()
         with theirs:
             self._process = subprocess.Popen(
-                [sys.executable, fork_server.__file__, str(theirs.fileno()), loaded_by_a_run()],
+                [sys.executable, fork_server.__file__, str(theirs.fileno()), modules_to_load()],
                 env={"PATH": os.defpath, "LANG": "C.UTF-8"}, cwd="/", pass_fds=(theirs.fileno(),),
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, start_new_session=True,
             )  # fmt: skip
@@ -153,12 +167,12 @@ class ForkedRun(subprocess.Popen[bytes]):
     """`subprocess.Popen` of a command that `may_fork`; always in a session of its own. Overrides what starts and awaits a child."""
 
     def _execute_child(self, args: Sequence[str], *rest: Any) -> None:
-        cwd, env = rest[4:6]
+        preparation, cwd, env = rest[1], *rest[4:6]
         streams = rest[9:15]
         stdin, _, _, stdout, _, stderr = streams
         read, news = os.pipe()
         try:
-            _fork_server().request(_request(args, cwd, env), (stdin, stdout, stderr, news))
+            _fork_server().request(_request(args, cwd, env, preparation is not None), (stdin, stdout, stderr, news))
         finally:
             os.close(news)
             self._close_pipe_fds(*streams)  # type: ignore[attr-defined]
@@ -191,7 +205,7 @@ class ForkedRun(subprocess.Popen[bytes]):
         return self.returncode
 
 
-def _request(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> dict[str, Any]:
+def _request(argv: Sequence[str], cwd: Path, env: Mapping[str, str], takes_terminal: bool) -> dict[str, Any]:
     umask = os.umask(0)
     os.umask(umask)
     return {
@@ -199,6 +213,7 @@ def _request(argv: Sequence[str], cwd: Path, env: Mapping[str, str]) -> dict[str
         "cwd": os.fsdecode(cwd),
         "env": {name: os.fsdecode(value) for name, value in env.items()},
         "umask": umask,
+        "terminal": takes_terminal,
         "limits": {kind: resource.getrlimit(kind) for kind in LIMITS},
     }
 
@@ -211,7 +226,14 @@ def run_process(
     stdin: int,
     stdout: int | IO[bytes],
     stderr: int | IO[bytes],
+    takes_terminal: bool = False,
 ) -> subprocess.Popen[bytes]:
-    """Start a command in a session of its own, forked if that makes no difference."""
+    """Start a command in a session of its own, whose controlling terminal its input may be; forked if that makes no difference."""
     kind: type[subprocess.Popen[bytes]] = ForkedRun if may_fork(argv, env) else subprocess.Popen
-    return kind(argv, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True)
+    preparation = fork_server.take_terminal if takes_terminal else None
+    with warnings.catch_warnings():
+        # Python >= 3.12 warns of a fork beside the model server's thread; the child only replaces itself.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return kind(
+            argv, cwd=cwd, env=env, stdin=stdin, stdout=stdout, stderr=stderr, start_new_session=True, preexec_fn=preparation
+        )  # fmt: skip

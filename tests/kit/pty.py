@@ -9,16 +9,17 @@ with pty(home=here) as terminal:
 
 from __future__ import annotations
 
+import codecs
+import errno
 import os
-import signal
+import select
 import termios
 import time
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 
-import pexpect
+from tests.kit.forked import run_process
 from tests.kit.home import HomeDir
 from tests.kit.run import program
 from tests.kit.screen import Screen
@@ -40,12 +41,15 @@ class Terminal:
     """A person's side of the terminal. `expect` looks only at what was printed after the previous match."""
 
     def __init__(self, argv: list[str], env: Mapping[str, str], cwd: Path, prompt: str) -> None:
-        settings = {"encoding": "utf-8", "codec_errors": "replace", "dimensions": (ROWS, COLUMNS)}
-        with warnings.catch_warnings():
-            # Python >= 3.12 warns of a fork beside the model server's thread; the child only replaces itself.
-            warnings.simplefilter("ignore", DeprecationWarning)
-            self._child = pexpect.spawn(argv[0], argv[1:], use_poll=True, env=dict(env), cwd=str(cwd), **settings)
-        self._child.delaybeforesend = None
+        self._master, slave = os.openpty()
+        try:
+            termios.tcsetwinsize(slave, (ROWS, COLUMNS))
+            self._popen = run_process(
+                argv, cwd=cwd, env=env, stdin=slave, stdout=slave, stderr=slave, takes_terminal=True
+            )
+        finally:
+            os.close(slave)
+        self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._screen = Screen(ROWS, COLUMNS)
         self._seen = 0
         self._awaited_prompt = prompt
@@ -60,7 +64,12 @@ class Terminal:
 
     @property
     def pid(self) -> int:
-        return int(self._child.pid)
+        return self._popen.pid
+
+    @property
+    def descriptor(self) -> int:
+        """The end of the terminal at which the person sits."""
+        return self._master
 
     @property
     def text(self) -> str:
@@ -97,15 +106,16 @@ class Terminal:
 
     def send(self, text: str) -> None:
         """Type characters."""
-        self._child.send(text)
+        self.send_bytes(text.encode())
 
     def send_bytes(self, data: bytes) -> None:
         """Type bytes, which need not be whole characters."""
-        os.write(self._child.child_fd, data)
+        while data:
+            data = data[os.write(self._master, data) :]
 
     def is_cooked(self) -> bool:
         """Whether the terminal shows what is typed and hands over lines, as a shell leaves it."""
-        local: int = termios.tcgetattr(self._child.child_fd)[3]
+        local: int = termios.tcgetattr(self._master)[3]
         cooked = termios.ICANON | termios.ECHO | termios.ISIG
         return local & cooked == cooked
 
@@ -122,7 +132,7 @@ class Terminal:
         plain = self._screen.plain
         self._screen = Screen(rows, columns)
         self._screen.plain = plain
-        self._child.setwinsize(rows, columns)
+        termios.tcsetwinsize(self._master, (rows, columns))
 
     def eof(self, timeout: float = PATIENCE) -> int:
         """Press Ctrl-D and wait for the end."""
@@ -135,26 +145,32 @@ class Terminal:
         while self._pump(0.05):
             if time.monotonic() > end:
                 raise AssertionError(f"still running after {timeout} s:\n{self.screen()}")
-        self._child.wait()
-        return -self._child.signalstatus if self._child.signalstatus else int(self._child.exitstatus or 0)
+        return self._popen.wait()
 
     def close(self) -> None:
         """Hang up; whatever still runs is killed."""
-        if self._child.isalive():
-            self._child.kill(signal.SIGKILL)
-        self._child.close(force=True)
+        self._popen.kill()
+        self._popen.wait()
+        if self._master >= 0:
+            os.close(self._master)
+            self._master = -1
 
     def _pump(self, seconds: float) -> bool:
         """Take in what is printed within that time; False at the end of the program's output."""
-        try:
-            self._screen.feed(self._child.read_nonblocking(1 << 16, seconds))
-        except pexpect.TIMEOUT:
+        poll = select.poll()
+        poll.register(self._master, select.POLLIN)
+        if not poll.poll(seconds * 1000):
             return True
-        except pexpect.EOF:
+        try:
+            data = os.read(self._master, 1 << 16)
+        except OSError as error:
+            if error.errno != errno.EIO:  # that of a terminal without programs
+                raise
             return False
+        self._screen.feed(self._decoder.decode(data))
         if self._screen.answers:
             answers, self._screen.answers = self._screen.answers, ""
-            self._child.send(answers)
+            self.send(answers)
         return True
 
 

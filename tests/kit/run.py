@@ -43,9 +43,7 @@ class Started:
         number = len(list(home.path.parent.glob("run-*.out")))
         self._files = [home.path.parent / f"run-{number}.{kind}" for kind in ("out", "err")]
         with self._files[0].open("wb") as out, self._files[1].open("wb") as err:
-            self._popen = subprocess.Popen(
-                argv, cwd=cwd, env=env, stdin=stdin, stdout=out, stderr=err, start_new_session=True
-            )
+            self._popen = run_process(argv, cwd=cwd, env=env, stdin=stdin, stdout=out, stderr=err)
 
     def __enter__(self) -> Started:
         return self

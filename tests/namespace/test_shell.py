@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import os
+import pkgutil
 import time
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.namespace.support import Room
 
+import cru
 from cru.namespace import shell
 from cru.namespace.host import BadArgument, NamespaceError
+from cru.namespace.names import NAMES
 
 EXEC: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     (("echo", ["hi"]), {"success": True, "exit_code": 0, "stdout": "hi\n", "stderr": ""}),
@@ -164,3 +168,13 @@ def test_a_line_without_end_comes_in_pieces(tmp_path: Path) -> None:
     )
     assert sum(sizes) == 5_000_000
     assert max(sizes) < 2 << 20
+
+
+def test_a_name_that_is_a_room_too_is_the_name_whatever_is_loaded() -> None:
+    """A guard in Python that says `from cru import shell` works beside command hooks, whose commands are parsed by the room."""
+    rooms = {module.name for module in pkgutil.iter_modules(cru.__path__)} - cru.ROOMS
+    names = {name.partition(".")[0] for name in NAMES} & rooms
+    assert names == {"shell"}
+    for name in names:
+        import_module(f"cru.{name}.parser")
+        assert str(getattr(cru, name)) == name and getattr(cru, name).exec

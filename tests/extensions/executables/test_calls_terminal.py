@@ -181,7 +181,7 @@ def test_ctrl_z_stops_both_and_both_go_on(home: HomeDir) -> None:
 def asked(terminal: Terminal) -> None:
     """Wait until the terminal is the program's, so that keys that are signals go there."""
     deadline = time.monotonic() + 30
-    while os.tcgetpgrp(terminal._child.child_fd) == terminal.pid:
+    while os.tcgetpgrp(terminal.descriptor) == terminal.pid:
         assert time.monotonic() < deadline, "the terminal is never handed over"
         time.sleep(0.01)
 
