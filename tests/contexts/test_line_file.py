@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import json
 import stat
+import time
 from pathlib import Path
 
 import pytest
 from tests.contexts.support import LineFile
 
 from cru.contexts import StoreUnwritable
-from cru.contexts.line_file import RecordLimits, make_redactor
+from cru.contexts.line_file import DAY, RecordLimits, make_redactor
 
 
 def test_nothing_is_made_before_the_first_write_and_the_file_is_private(tmp_path: Path) -> None:
@@ -29,6 +30,20 @@ def test_it_keeps_as_many_files_as_asked_the_newest_first(tmp_path: Path) -> Non
     assert sorted(p.name for p in tmp_path.iterdir()) == ["j", "j.1", "j.2"]
     assert (tmp_path / "j").read_bytes() == b"000000008\n000000009\n"
     assert (tmp_path / "j.2").read_bytes() == b"000000004\n000000005\n"
+
+
+def test_a_file_that_stays_open_is_put_aside_when_its_oldest_line_is_too_old(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = LineFile(tmp_path / "j", RecordLimits(1 << 20, 2, seconds=2 * DAY))
+    begun, passed = time.time(), 0.0
+    monkeypatch.setattr(time, "time", lambda: begun + passed)
+    monkeypatch.setattr(time, "monotonic", lambda: begun + passed)
+    rotated = []
+    for passed in (0.0, DAY - 10.0, DAY + 10.0, DAY + 20.0):
+        rotated.append(lines.write(b'{"time":%d}\n' % (begun + passed)))
+    assert rotated == [False, False, True, False]
+    assert (tmp_path / "j.1").read_bytes().count(b"\n") == 2
 
 
 def test_a_line_over_the_limit_is_written_whole(tmp_path: Path) -> None:

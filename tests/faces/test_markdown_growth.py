@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import random
 import re
 import sys
@@ -157,6 +158,42 @@ def test_the_work_grows_as_the_text_does(kind: str) -> None:
     make = DOCUMENTS[kind]
     small, large = work_of(make(100)), work_of(make(400))
     assert large <= 5 * small, f"{small} for 100 lines, {large} for 400"
+
+
+LARGE = {
+    "a list": f"- an item{' with *words*' * 10}\n" * 4_000,
+    "code": "```python\n" + f"x = 1{'  # words' * 10}\n\n" * 6_000 + "```\n",
+    "one long line": "*word* more " * 50_000,
+    "blank lines before and behind": "\n" * 10 + f"-\r\n{'- - -' * 50}\n" * 2_000 + "\n" * 10,
+}
+
+
+@pytest.mark.parametrize("kind", LARGE)
+def test_a_block_beyond_the_limit_is_shown_as_it_was_written(kind: str) -> None:
+    text = LARGE[kind]
+    shown = [streamed(pieces_of(f"*before*\n\n{text}\n\n*behind*", seed), 100) for seed in range(2)]
+    assert shown[0] == shown[1]
+    before, behind = rendered("*before*", 100), rendered("*behind*", 100)
+    assert shown[0].startswith(before) and shown[0].endswith(behind)
+    assert shown[0][len(before) : -len(behind)] == printable(text).strip("\n") + "\n"
+
+
+def test_a_large_block_takes_little_room_while_it_is_shown() -> None:
+    output = open(os.devnull, "w")  # noqa: SIM115  closed below
+    stream = MarkdownStream(lambda: None)
+    stream._console = LineConsole(file=output, width=80, force_terminal=True)
+    text = "".join(f"- item {number}{' with *some* words and `code`' * 10}\n" for number in range(10_000))
+    stream.feed("*rich* is loaded\n\n")
+    tracemalloc.start()
+    try:
+        for at in range(0, len(text), 1000):
+            stream.feed(text[at : at + 1000])
+        stream.flush()
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+        output.close()
+    assert peak < len(text), f"{peak} bytes for {len(text)} of text"
 
 
 def test_text_that_waits_takes_hardly_more_room_than_itself() -> None:

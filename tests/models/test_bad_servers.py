@@ -118,6 +118,20 @@ def test_a_whole_reply_that_drips_has_an_end(tmp_path: Path) -> None:
     assert "not whole after 0.3 s" in error
 
 
+@pytest.mark.parametrize(
+    ("config", "error"),
+    [
+        ("stall_timeout = 0.2", "nothing but keep-alives for 0.2 s"),
+        ("reply_timeout = 0.2", "not whole after 0.2 s"),
+        ("stall_timeout = 0.2\nidle_timeout = 0.1", "sent nothing for 0.1 s"),
+    ],
+)
+@pytest.mark.parametrize("begun", [HALF, b": ping\n\n", b'{"choices":'])
+def test_limits_hold_when_nothing_comes_any_more(tmp_path: Path, config: str, error: str, begun: bytes) -> None:
+    message, _ = failed(tmp_path, open_stream(begun), config=config)
+    assert error in message
+
+
 def test_a_chunk_size_that_drips_has_an_end(tmp_path: Path) -> None:
     async def step(peer: Peer) -> None:
         await peer.head(200, "content-type: text/event-stream\r\ntransfer-encoding: chunked\r\n")

@@ -94,7 +94,7 @@ class LineFile:
         self._fd = open_regular(self._path, APPENDING, PRIVATE)
         self._size = os.fstat(self._fd).st_size
         self._torn = bool(missing_newline(self._fd))
-        self._has_old_lines = bool(self._size and self._limits.seconds) and self._is_old()
+        self._has_old_lines = self._is_old()
         self._looked = time.monotonic()
 
     def _look(self) -> None:
@@ -106,6 +106,7 @@ class LineFile:
             is_same = False
         if is_same:
             self._size = status.st_size
+            self._has_old_lines = self._is_old()
             self._looked = time.monotonic()
         else:
             self.close()
@@ -113,6 +114,8 @@ class LineFile:
 
     def _is_old(self) -> bool:
         """Whether the oldest line has the age at which it is put aside, so that it goes in time with the other files."""
+        if not self._size or not self._limits.seconds:
+            return False
         _, _, rest = os.pread(self._fd, _HEAD, 0).partition(_TIME)
         written = rest[:_DIGITS]
         return written.isdigit() and time.time() - int(written) > self._limits.seconds / self._limits.files

@@ -76,18 +76,27 @@ class _ReplyMeter:
                 "`reply_size_limit` sets how many it may have",
             )
 
+    @property
+    def seconds_left(self) -> float:
+        """Until the next limit, if nothing more comes."""
+        return max(min(self._ends()) - self._clock(), 0.0)
+
     def check(self) -> None:
         """Look at the clock."""
-        now = self._clock()
-        if now - self._progress > self._limits.stall:
-            raise self._over(
-                f"nothing but keep-alives for {self._limits.stall:g} s",
-                "is the server busy? `stall_timeout` sets how long that may go on",
-            )
-        if now - self._began > self._limits.whole:
-            raise self._over(
-                f"the reply is not whole after {self._limits.whole:g} s", "`reply_timeout` sets how long it may take"
-            )
+        if self._clock() > min(self._ends()):
+            raise self.overdue()
+
+    def overdue(self) -> BrokenReply:
+        """The error of the limit that is reached first."""
+        stalled, whole = self._ends()
+        if stalled <= whole:
+            what = f"nothing but keep-alives for {self._limits.stall:g} s"
+            return self._over(what, "is the server busy? `stall_timeout` sets how long that may go on")
+        what = f"the reply is not whole after {self._limits.whole:g} s"
+        return self._over(what, "`reply_timeout` sets how long it may take")
+
+    def _ends(self) -> tuple[float, float]:
+        return self._progress + self._limits.stall, self._began + self._limits.whole
 
     def _over(self, what: str, hint: str) -> BrokenReply:
         return BrokenReply(f"{self._provider}: {what}", hint, retryable=False)
@@ -229,7 +238,7 @@ async def _read_deltas(
     decoder, first = SseDecoder(), True
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     known = kind == "text/event-stream" or kind.endswith("json")
-    async for chunk in response.chunks:
+    async for chunk in _timed_chunks(response, meter):
         if first and (start := chunk.lstrip()):
             first = False
             if not known and not _begins_like_a_reply(start):
@@ -252,11 +261,24 @@ async def _read_deltas(
     yield reader.end()
 
 
+async def _timed_chunks(response: Response, meter: _ReplyMeter) -> AsyncGenerator[bytes, None]:
+    """The chunks as they come. Raises what is due when the time is over, whether anything comes or not."""
+    while True:
+        try:
+            async with asyncio.timeout(meter.seconds_left):
+                chunk = await anext(response.chunks)
+        except StopAsyncIteration:
+            return
+        except TimeoutError as error:
+            raise meter.overdue() from error
+        yield chunk
+
+
 async def _read_rest(response: Response, meter: _ReplyMeter) -> bytes:
     """The rest of a body, as far as its limit allows."""
     parts: list[bytes] = []
     size = 0
-    async for chunk in response.chunks:
+    async for chunk in _timed_chunks(response, meter):
         meter.check()
         parts.append(chunk)
         size += len(chunk)

@@ -48,41 +48,23 @@ async def popen(command: str, mode: str) -> PipedCommand | Values:
     pipe.started()
     keeper = _keep(child)
     await asyncio.sleep(0)  # it begins: a task that is cancelled before would end nothing
-    return PipedCommand(child, pipe, keeper)
+    return WriterCommand(child, pipe, keeper) if isinstance(pipe, PipeReader) else ReaderCommand(child, pipe, keeper)
 
 
 class PipedCommand(Object):
     """A running command. What is ended while it waits for one (a limit, Ctrl-C) ends the command."""
 
-    METHODS = ("read", "write", "close")
-
-    def __init__(self, child: Child, pipe: PipeReader | PipeWriter, keeper: asyncio.Task[None]) -> None:
+    def __init__(self, child: Child, own_end: PipeReader | PipeWriter, keeper: asyncio.Task[None]) -> None:
         self._child = child
-        self._pipe = pipe
+        self._own_end = own_end
         self._keeper = keeper
 
     def __del__(self) -> None:
-        """Nobody will read what it prints; one that reads goes on to the end of its input."""
-        self._pipe.close()
-        if isinstance(self._pipe, PipeReader) and not self._keeper.get_loop().is_closed():
-            self._keeper.cancel()
-
-    async def read(self) -> bytes | None:
-        """The next piece, None at the end."""
-        assert isinstance(self._pipe, PipeReader)
-        return await self._or_end(self._pipe.read()) or None
-
-    async def write(self, text: str) -> bool | Values:
-        assert isinstance(self._pipe, PipeWriter)
-        try:
-            await self._or_end(self._pipe.write(text.encode("utf-8", "surrogateescape")))
-        except BrokenPipeError:
-            return Values((None, os.strerror(errno.EPIPE), errno.EPIPE))
-        return True
+        self._own_end.close()
 
     async def close(self) -> Values:
         """Wait for its end: as `execute`."""
-        self._pipe.close()
+        self._own_end.close()
         await self._or_end(asyncio.wait([self._keeper]))
         return _outcome(self._child.exit_status or 0)
 
@@ -93,6 +75,43 @@ class PipedCommand(Object):
             self._keeper.cancel()
             await asyncio.wait([self._keeper])
             raise
+
+
+class WriterCommand(PipedCommand):
+    """A command whose output is read."""
+
+    METHODS = ("read", "close")
+
+    def __init__(self, child: Child, output: PipeReader, keeper: asyncio.Task[None]) -> None:
+        super().__init__(child, output, keeper)
+        self._output = output
+
+    def __del__(self) -> None:
+        """Nobody will read what it prints."""
+        super().__del__()
+        if not self._keeper.get_loop().is_closed():
+            self._keeper.cancel()
+
+    async def read(self) -> bytes | None:
+        """The next piece, None at the end."""
+        return await self._or_end(self._output.read()) or None
+
+
+class ReaderCommand(PipedCommand):
+    """A command that gets its input; it goes on to the end of that."""
+
+    METHODS = ("write", "close")
+
+    def __init__(self, child: Child, input: PipeWriter, keeper: asyncio.Task[None]) -> None:
+        super().__init__(child, input, keeper)
+        self._input = input
+
+    async def write(self, text: str) -> bool | Values:
+        try:
+            await self._or_end(self._input.write(text.encode("utf-8", "surrogateescape")))
+        except BrokenPipeError:
+            return Values((None, os.strerror(errno.EPIPE), errno.EPIPE))
+        return True
 
 
 def _shell(command: str, stdin: int | bytes = b"") -> Program:

@@ -67,8 +67,7 @@ class _Code(CodeBlock):
 
     @classmethod
     def create(cls, markdown: Markdown, token: Token) -> CodeBlock:
-        code = super().create(markdown, token)
-        assert isinstance(code, _Code)
+        code = cls(token.info.partition(" ")[0] or "text", markdown.code_theme)
         code.about = token.info.strip()
         return code
 
@@ -106,9 +105,9 @@ class _Table(TableElement):
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         for table in super().__rich_console__(console, options):
-            assert isinstance(table, Table)
-            for column in table.columns:
-                column.overflow = "fold"
+            if isinstance(table, Table):
+                for column in table.columns:
+                    column.overflow = "fold"
             yield table
 
 

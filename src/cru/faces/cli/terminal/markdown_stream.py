@@ -17,11 +17,13 @@ HTML = re.compile(r" {0,3}<(?:(!--)|(\?)|(!\[CDATA\[)|(?:pre|script|style|textar
 HTML_ENDS = ("-->", r"\?>", r"\]\]>", r"</(?:pre|script|style|textarea)>")
 
 ENCODING = ("utf-8", "surrogatepass")
+MOST_BYTES = 256 << 10
+"""Of a block that is rendered, which takes up to seventy times as much memory; more is shown as it was written, in pieces of this size."""
 
 
 class MarkdownStream:
-    """Collects text until a block is whole (a blank line outside a fence), then prints it rendered. rich loads at the first.
-    `before` is called before anything is printed."""
+    """Collects text until a block is whole (a blank line outside a fence), then prints it rendered, unless it has more than MOST_BYTES.
+    rich loads at the first. `before` is called before anything is printed."""
 
     def __init__(self, before: Callable[[], object]) -> None:
         self._before = before
@@ -31,7 +33,7 @@ class MarkdownStream:
     def _begin_block(self) -> None:
         # As bytes: many small strings would take several times the room of their text.
         self._block, self._line, self._boundary = bytearray(), bytearray(), _BlockBoundary()
-        self._line_has_text = False
+        self._line_has_text = self._is_plain = False
 
     @property
     def waiting(self) -> bool:
@@ -54,6 +56,9 @@ class MarkdownStream:
         self._line, self._line_has_text = bytearray(), False
         if self._boundary.is_at(line):
             self._print_block()
+        elif len(self._block) > MOST_BYTES:
+            self._print_lines(self._block.removesuffix(b"\n"))
+            self._block.clear()
 
     def flush(self) -> None:
         """Print what is left."""
@@ -62,18 +67,34 @@ class MarkdownStream:
 
     def _print_block(self) -> None:
         """While it is rendered, the block is kept once."""
+        if self._is_plain or len(self._block) > MOST_BYTES:
+            self._print_lines(self._block.rstrip(b"\n"))
+            self._begin_block()
+            return
         has_text, block = self.waiting, printable(self._block.decode(*ENCODING)).strip("\n")
         self._begin_block()
         if has_text:
-            self._print(block)
+            from cru.faces.cli.terminal.markdown import print_markdown
 
-    def _print(self, block: str) -> None:
-        from cru.faces.cli.terminal.markdown import LineConsole, print_markdown
+            print_markdown(self._ready_console(), block)
 
+    def _print_lines(self, lines: bytearray) -> None:
+        """Print lines of a large block as they were written; what follows of it is printed likewise."""
+        text = printable(lines.decode(*ENCODING))
+        if lines:
+            file = self._ready_console().file  # past rich, which would copy it many times
+            file.write(f"{text if self._is_plain else text.lstrip(chr(10))}\n")
+            file.flush()
+            self._is_plain = True
+
+    def _ready_console(self) -> Console:
+        """The console to print on at once."""
         if self._console is None:
+            from cru.faces.cli.terminal.markdown import LineConsole
+
             self._console = LineConsole(file=StandardOutput.text())
         self._before()
-        print_markdown(self._console, block)
+        return self._console
 
 
 class _BlockBoundary:
