@@ -68,6 +68,7 @@ FAIL: list[dict[str, Any]] = [
     {"env": {"Start": {"NAME": "2"}}},
     {"heard": ["Tool", "Start", "Tool"]},
     {"count": {"Tool": 1}},
+    {"heard": []},
     {"requests": 1},
     {"request": ["first"]},
     {"not_request": ["more"]},

@@ -18,7 +18,7 @@ import msgspec
 from tests.kit.differential import play_cru, play_peer
 from tests.kit.differential.cases import Case, Table, tables
 from tests.kit.differential.compare import Play, differences
-from tests.kit.differential.peers import PEERS
+from tests.kit.differential.peers import NPM, PEERS
 
 
 def isolate(words: list[str]) -> None:
@@ -62,7 +62,7 @@ def _table(table: Table, cases: list[Case], words: set[str]) -> int:
     failed = 0
     for case in cases:
         lines: list[str] = []
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory(dir=_own_folder()) as folder:
             if here and peer:
                 shown = play_peer.play(case, table.dialect, peer, _made(folder, "peer"))
                 lines += [f"  {table.program}: {line}" for line in differences(case.expect, shown)]
@@ -83,6 +83,13 @@ def _show(play: Play) -> None:
     for number, text in enumerate(play.requests, 1):
         print(f"  request {number}, its end: {text[-1000:]!r}")
     print(f"  exit {play.exit}: {play.shown[-3000:]}")
+
+
+def _own_folder() -> Path:
+    """Not below /tmp: some programs read no settings where others may write."""
+    path = NPM.parent / "differential"
+    path.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def _made(folder: str, name: str) -> Path:

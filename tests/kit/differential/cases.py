@@ -41,7 +41,7 @@ class Expectation(Struct, frozen=True, forbid_unknown_fields=True):
     env: event → variable → its value
     heard: the events that recording hooks heard, in their order
     count: event → how many recording hooks heard it
-    requests: how many requests with tools the model got
+    requests: how many requests of the conversation the model got
     request: texts that the last of them has
     not_request: texts that the last of them has not
     ran: whether the project has a file `ran` afterwards
@@ -160,4 +160,8 @@ def _wrong(case: Case) -> str:
 
 
 def _asserted(expect: Expectation) -> dict[str, Any]:
-    return {name: value for name, value in msgspec.to_builtins(expect).items() if value not in (None, {}, [])}
+    """The fields that say something: that nothing is heard does."""
+    fields = msgspec.to_builtins(expect)
+    return {
+        name: value for name, value in fields.items() if value not in (None, {}, []) or (name, value) == ("heard", [])
+    }

@@ -31,7 +31,7 @@ class Play(Struct, frozen=True):
 
     home, project: the folders
     firings: in the order of their end
-    requests: the texts of each request with tools
+    requests: the texts of each request of the conversation
     exit: of the last run
     shown: both streams of all runs
     """

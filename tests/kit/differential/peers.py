@@ -56,15 +56,12 @@ def _gemini(case: Case, prompt: str, again: bool, url: str, project: Path) -> li
 
 
 def _gemini_settings(here: HomeDir) -> None:
-    """What keeps it quiet, beside the hooks of the case."""
-    path = here.path / ".gemini" / "settings.json"
-    path.parent.mkdir(exist_ok=True)
-    settings = msgspec.json.decode(path.read_bytes()) if path.exists() else {}
+    """What keeps it quiet, where the system's settings are read from."""
     settings = {
         "privacy": {"usageStatisticsEnabled": False}, "general": {"enableAutoUpdate": False, "enableAutoUpdateNotification": False},
-        "telemetry": {"enabled": False}, "security": {"auth": {"selectedType": "gemini-api-key"}}, **settings,
+        "telemetry": {"enabled": False}, "security": {"auth": {"selectedType": "gemini-api-key"}},
     }  # fmt: skip
-    path.write_bytes(msgspec.json.encode(settings))
+    (here.path / "system.json").write_bytes(msgspec.json.encode(settings))
 
 
 class Peer(Struct, frozen=True):
@@ -73,7 +70,7 @@ class Peer(Struct, frozen=True):
     package: its folder below $BENCH_HOME/npm
     command: below node_modules/.bin there
     words: its arguments: the case, the prompt, whether the conversation goes on, the server, the project
-    env: its variables; {url} is the server without /v1
+    env: its variables; {url} is the server without /v1, {home} the home
     named: its tools in the words of its models
     prepared: what it needs in its home
     """
@@ -99,7 +96,8 @@ PEERS: dict[str, Peer] = {
     "codex": Peer("codex", "codex", _codex, {"MOCK_KEY": "x"}, _codex_tool),
     "gemini": Peer(
         "gemini", "gemini", _gemini,
-        {"GEMINI_API_KEY": "x", "GEMINI_CLI_TRUST_WORKSPACE": "true", "GOOGLE_GEMINI_BASE_URL": "{url}"},
+        {"GEMINI_API_KEY": "x", "GEMINI_CLI_TRUST_WORKSPACE": "true", "GOOGLE_GEMINI_BASE_URL": "{url}",
+         "GEMINI_CLI_SYSTEM_SETTINGS_PATH": "{home}/system.json"},
         prepared=_gemini_settings,
     ),
 }  # fmt: skip

@@ -17,7 +17,7 @@ TIMEOUT = 90
 
 
 def play(case: Case, dialect: str, peer: Peer, folder: Path) -> Play:
-    model = ScriptedModel(case.script, peer.named)
+    model = ScriptedModel(case.script, peer.named, has_side_requests=True)
     here = home(folder)
     cwd = prepare(case, dialect, here)
     if peer.prepared:
@@ -25,7 +25,7 @@ def play(case: Case, dialect: str, peer: Peer, folder: Path) -> Play:
     shown, code = "", 0
     with server(model) as listening:
         base = listening.url.removesuffix("/v1")
-        own = {name: value.format(url=base) for name, value in peer.env.items()}
+        own = {name: value.format(url=base, home=here.path) for name, value in peer.env.items()}
         path = os.pathsep.join((str(NPM.parent / "bin"), "/usr/local/bin", "/usr/bin", "/bin"))
         env = {**here.env, "PATH": path, "SHELL": "/bin/bash", **own, **case.env}
         for number, prompt in enumerate((case.prompt, *case.prompts)):

@@ -27,7 +27,7 @@ USER_FILE = {
     "gemini": ".gemini/settings.json",
 }
 """The user's file of hooks of each dialect, below the home."""
-CONVERSATION = ("messages", "input", "contents", "system", "instructions", "systemInstruction")
+CONVERSATION = ("system", "instructions", "systemInstruction", "messages", "input", "contents")
 Naming = Callable[[str, dict[str, Any]], tuple[str, dict[str, Any]]]
 
 
@@ -69,19 +69,21 @@ def _firing(path: Path) -> Firing:
 
 
 class ScriptedModel(Struct):
-    """Follows a script: each request with tools takes a reply, all others read `ok`.
+    """Follows a script: each request takes a reply.
 
     named: a tool and its arguments in the words of the player
-    texts: of each request with tools
+    has_side_requests: requests without tools are none of the conversation's, and read `ok`
+    texts: of each request that took a reply
     """
 
     script: tuple[ModelReply, ...]
     named: Naming
+    has_side_requests: bool = False
     texts: list[str] = []
 
     def __call__(self, request: Received) -> Step:
         body = request.body
-        if not isinstance(body, dict) or not body.get("tools"):
+        if not isinstance(body, dict) or (self.has_side_requests and not body.get("tools")):
             return Reply("ok")
         self.texts.append("\n".join(_texts({key: body[key] for key in CONVERSATION if key in body})))
         number = len(self.texts) - 1

@@ -145,13 +145,18 @@ def _after_agent(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookRe
 
 
 def _before_model(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
-    payload, patch = event.payload, out.specific.get("llm_request")
-    warning = f"llm_response {NOT_YET}: the model is asked" if out.specific.get("llm_response") else ""
+    """A reply in the model's place: the request is not made, and its text is what the person reads."""
+    payload, patch, reply = event.payload, out.specific.get("llm_request"), out.specific.get("llm_response")
     stop = stop_answer(out)
+    if not stop and reply:
+        text = model.text(reply)
+        stop = Answer(
+            decision="deny", reason="a hook answered in the model's place, without a text" if text is None else text
+        )
     if stop or not isinstance(patch, Mapping) or not isinstance(payload, MessageBeforeSend):
-        return to_result(out, stop, warning)
+        return to_result(out, stop)
     changes, without = model.read_changes(payload, patch)
-    return to_result(out, Answer(changes=tuple(changes)) if changes else PASS, warning, *without)
+    return to_result(out, Answer(changes=tuple(changes)) if changes else PASS, *without)
 
 
 def _after_model(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:

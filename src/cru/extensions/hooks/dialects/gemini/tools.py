@@ -13,6 +13,9 @@ TOOLS = ToolMapping(
         "fetch": ("web_fetch", "google_web_search"), "update_todos": ("write_todos",),
     },
     arguments={"ls": _FOLDER, "glob": _FOLDER, "grep": _FOLDER},
-    dropped={"bash": ("description", "dir_path", "directory"), "fetch": ("prompt",)},
+    dropped={
+        "bash": ("description", "dir_path", "directory"), "edit": ("instruction", "expected_replacements", "allow_multiple"),
+        "fetch": ("prompt",),
+    },
     absolute_paths=True,
 )  # fmt: skip
