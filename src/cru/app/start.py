@@ -55,6 +55,12 @@ SETTINGS: tuple[type[Struct], ...] = (
 API_TABLES: dict[str, dict[str, Any]] = {"api": API_KEYS, "models.*.api": API_KEYS, "plugins": PLUGIN_KEYS}
 
 
+class SettingsLost(CruError):
+    """With --strict-hooks: settings that may hold guards are ignored, or a rule names nothing (exit 3)."""
+
+    code = 3
+
+
 class NestedTooDeep(CruError):
     """A run within a run within a run …"""
 
@@ -98,14 +104,21 @@ def _project_layer(start: Start, notices: list[str]) -> Layer | None:
     if path.parent == start.home or os.path.realpath(path.parent) == os.path.realpath(start.home):
         return None
     if not os.path.realpath(path).startswith(os.path.realpath(start.root) + os.sep):
-        notices.append(f"{path} leads out of the project and is ignored")
+        _ignore(start, notices, [f"{path} leads out of the project and is ignored"])
         return None
     try:
         project = read_layer("project", path)
         return None if project is None else _as_trusted(start, path, project, notices)
     except ConfigError as error:  # a stranger's file must not keep cru from starting
-        notices += [f"{problem}: the file is ignored" for problem in error.problems]
+        _ignore(start, notices, [f"{problem}: the file is ignored" for problem in error.problems])
         return None
+
+
+def _ignore(start: Start, notices: list[str], texts: list[str]) -> None:
+    """Go on without a project's file; raises SettingsLost where it is a must."""
+    if start.strict_hooks:
+        raise SettingsLost("--strict-hooks: " + "\n".join(texts), "mend the file, or move it away")
+    notices += texts
 
 
 def _as_trusted(start: Start, path: Path, project: Layer, notices: list[str]) -> Layer:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from cru.app.start import FaceSettings, Start, hooks_where, plugin_places, user_home
+from cru.app.start import FaceSettings, SettingsLost, Start, hooks_where, plugin_places, user_home
 from cru.bundled import BASE, COMPACTION, GUIDES
 from cru.config.layers import Layer, Settings
 from cru.contexts import ContextSettings, StoreUnwritable, read_error
@@ -67,7 +68,7 @@ def add_extensions(
     """Built-in handlers, extensions and plugins, and what is done around a session; returns the plugins. Raises BadExtension."""
     register_extensions(parts.bus, extensions)
     plugins = add_plugins(parts, start, settings)
-    parts.lifecycle.opening += [bind_saved_workflows, check_rules]
+    parts.lifecycle.opening += [bind_saved_workflows, partial(check_rules, strict=start.strict_hooks)]
     clean_cache_at_end(parts, settings.of(ToolSettings))
     return plugins
 
@@ -109,6 +110,7 @@ def add_hooks(parts: Parts, start: Start, options: HookOptions, redact: Redact, 
     setup = HookSetup(hooks_where(start), options, start.hooks, start.strict_hooks, parts, redact, plugins)
     watcher = HookWatcher(setup)
     watcher.load()
+    parts.lifecycle.opening.append(watcher.check)
     parts.lifecycle.idle.append(watcher.reload)
 
 
@@ -209,14 +211,17 @@ def build_gate(start: Start, settings: Settings, layers: list[Layer], store: Fil
     return gate, [str(p) for p in grants.problems]
 
 
-async def check_rules(parts: Parts) -> None:
-    """Tell which rules name no tool, once every plugin has brought its own."""
+async def check_rules(parts: Parts, strict: bool = False) -> None:
+    """Tell which rules name no tool, once every plugin has brought its own. Raises SettingsLost if none may be lost."""
     rules = [rule for rule in parts.gate.rules() if parts.tools.find(rule.tool) is None]
     if rules:
         from cru.permissions.rules import unknown_tools
 
-        for problem in unknown_tools(rules, parts.tools.names()):
-            parts.bus.stream.warn(str(problem))
+        problems = [str(problem) for problem in unknown_tools(rules, parts.tools.names())]
+        if strict and problems:
+            raise SettingsLost("\n".join(("--strict-hooks: not every rule can hold:", *problems)), "mend [permissions]")
+        for text in problems:
+            parts.bus.stream.warn(text)
 
 
 def tool_services(bus: Bus, home: Home, store: FileContext, models: ModelPool, gate: Gate) -> ToolServices:

@@ -97,12 +97,18 @@ class Session:
         self._work.end()
 
     async def open(self, source: str = "startup") -> None:
-        """Announce the session, once."""
+        """Announce the session, once. What raises while it opens is tried again the next time: nothing is asked before it is done."""
         if self._is_open:
             return
         self._is_open = True
-        for work in self.parts.lifecycle.opening:
-            await work(self.parts)
+        opening = self.parts.lifecycle.opening
+        try:
+            while opening:
+                await opening[0](self.parts)
+                del opening[0]
+        except BaseException:
+            self._is_open = False
+            raise
         self._refresh()
         store = self.parts.store
         payload = SessionStarted(store.name, str(store.folder), bool(store.entries()), source)

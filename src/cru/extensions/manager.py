@@ -55,6 +55,7 @@ class Extensions:
         self.session: PluginSession | None = None
         self._opened: PluginLoader | None = None
         self._problems: list[str] = []
+        self._was_missing = False
         self._reported: set[str] = set()
 
     @property
@@ -76,25 +77,31 @@ class Extensions:
         self._check_patterns({loaded.name for loaded in self.plugins})
 
     async def require(self, parts: Parts) -> None:
-        """Raises PluginMissing if a plugin does not run that must."""
+        """Raises PluginMissing if a plugin does not run that must. What was missing before is looked for again."""
+        try:
+            self._check_complete()
+        except PluginMissing:
+            if not self._was_missing:
+                self._was_missing = True
+                raise
+            await self._load_missing()
+            self._check_complete()
+
+    def _check_complete(self) -> None:
         check_required(self.plugins, self.places.config)
         if self.strict:
             check_all(self.plugins, self._problems)
 
     async def prepare_prompt(self) -> None:
-        """Before each prompt: take in what has changed, if that is watched. Raises PluginMissing as `require` does: what failed is tried
-        again, but as long as it fails nothing is asked."""
+        """Before each prompt: take in what has changed, if that is watched. Raises PluginMissing as `require` does."""
         if self.session is None:
             return
         if self._is_watching:
             await self.refresh()
-        try:
-            await self.require(self.session.parts)
-        except PluginMissing:
-            await self._load_missing()
-            await self.require(self.session.parts)
+        await self.require(self.session.parts)
 
     async def _load_missing(self) -> None:
+        """A person may have mended what failed."""
         active = self._active_names()
         for plugin in self._find():
             if plugin.name not in active:

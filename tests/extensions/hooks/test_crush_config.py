@@ -46,9 +46,10 @@ def test_v3_every_spelling_of_an_event(tmp_path: Path, event: str) -> None:
 
 @pytest.mark.parametrize("event", ["pre-tool-use", "Pre Tool Use", "PostToolUse", "user-prompt"])
 def test_other_events_are_read_and_never_fire(tmp_path: Path, event: str) -> None:
-    [entry], problems = read(tmp_path, config(GOOD, event=event))
-    assert (entry.event, problems, CRUSH.events.get(entry.event)) == (event, [], None)
-    _, [problem] = read(tmp_path, config({}, event=event))
+    [entry], [problem] = read(tmp_path, config(GOOD, event=event))
+    assert (entry.event, CRUSH.events.get(entry.event)) == (event, None)
+    assert problem.text == f"crush has no event {event}, so this never runs" and problem.loses_hooks
+    _, [_, problem] = read(tmp_path, config({}, event=event))
     assert problem.text == f"hook {event}[0]: command is required"
 
 
@@ -117,7 +118,7 @@ def test_what_works_but_is_odd(tmp_path: Path, entry: Any, event: str, told: str
 
 def test_a_crushrc_is_named_if_it_has_hooks(tmp_path: Path) -> None:
     entries, [problem] = read(tmp_path, "# mine\n  hook add PreToolUse --command x\n", name="crushrc")
-    assert (entries, problem.line, problem.kind) == ([], 2, ProblemKind.ODDITY) and "not available yet" in problem.text
+    assert (entries, problem.line, problem.kind) == ([], 2, ProblemKind.PART) and "do not run here" in problem.text
     assert read(tmp_path, "export EDITOR=vi\n", name=".crushrc") == ([], [])
 
 

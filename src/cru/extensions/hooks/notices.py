@@ -21,33 +21,43 @@ LINE = 500
 """Characters of a line that is told."""
 
 
-def require_all_running(loaded: LoadedHooks) -> None:
-    """Raises Untrusted if anything awaits a person or is broken."""
+def require_all_running(inventory: HookInventory, options: HookOptions) -> None:
+    """Raises Untrusted if anything awaits a person, is broken or is not understood."""
+    loaded = inventory.loaded
     waiting = []
     for status in loaded.of(*AWAITING_REVIEW):
         why = f" ({status.why})" if status.changed else ""
         entry = status.entry
         waiting.append((entry.source.path, f"{entry.where}: {entry.label}: {status.state}{why}"))
     waiting += [(Path(missing.file), f"{missing.label}: {missing.why}") for missing in loaded.missing]
-    broken = [*_broken(loaded), *((problem.path, str(problem)) for problem in _losses(loaded))]
+    broken = [
+        *_broken(loaded),
+        *_unavailable(inventory, options),
+        *((problem.path, str(problem)) for problem in _losses(loaded)),
+    ]
     lines = _limit_by_file(waiting, "cru hooks list") + _limit_by_file(broken, "cru hooks check")
     if lines:
-        listed = "\n".join(f"  {line}" for line in lines)
         steps = [f"{REVIEW} shows what awaits trust"] if waiting else []
         steps += ["`cru hooks check` says what is wrong in the files"] if broken else []
-        raise Untrusted(f"--strict-hooks: not every hook that is there can run:\n{listed}", "; ".join(steps))
+        raise untrusted(lines, "; ".join(steps))
+
+
+def untrusted(lines: list[str], hint: str) -> Untrusted:
+    """What ends a run with --strict-hooks."""
+    listed = "\n".join(f"  {line}" for line in lines)
+    return Untrusted(f"--strict-hooks: not every hook that is there can run:\n{listed}", hint)
 
 
 def list_notices(inventory: HookInventory, options: HookOptions, policy: HookPolicy) -> list[Notice]:
     loaded = inventory.loaded
     texts = [str(problem) for problem in inventory.trust.store.problems[:1]]
     problems = [(problem.path, str(problem)) for problem in (*_losses(loaded), *_oddities(loaded))]
-    texts += _limit_by_file([*problems, *_broken(loaded)], "cru hooks check")
+    texts += _limit_by_file([*problems, *_broken(loaded), *_unavailable(inventory, options)], "cru hooks check")
     texts += options.ignored if isinstance(options, SessionHookOptions) else ()
     texts += _awaiting_trust(loaded)
     not_accepted = Counter(status.entry.source.path for status in loaded.of(Activation.NOT_ACCEPTED))
     texts += [
-        f"{_short(path, inventory.facts)} has {_count(number, 'hook')}, off: {REVIEW}"
+        f"{_short(path, inventory.facts)} has {count(number, 'hook')}, off: {REVIEW}"
         for path, number in not_accepted.items()
     ]
     if policy == "all":
@@ -55,7 +65,7 @@ def list_notices(inventory: HookInventory, options: HookOptions, policy: HookPol
     notices = [Notice("warning", in_a_line(text), "hooks") for text in texts]
     never = len(loaded.of(*NEVER_RUNNING))
     if never:
-        text = f"{_count(never, 'hook')} never {'runs' if never == 1 else 'run'} here: `cru hooks list`"
+        text = f"{count(never, 'hook')} never {'runs' if never == 1 else 'run'} here: `cru hooks list`"
         notices.append(Notice("info", text))
     return notices
 
@@ -68,22 +78,22 @@ def _awaiting_trust(loaded: LoadedHooks) -> list[str]:
     if changed:
         have = "has changed and does" if len(changed) == 1 else "have changed and do"
         listed = "; ".join(f"{status.entry.label}: {status.detail}" for status in changed[:SHOWN])
-        texts.append(f"{_count(len(changed), 'project hook')} that you trusted {have} not run: {REVIEW} ({listed})")
+        texts.append(f"{count(len(changed), 'project hook')} that you trusted {have} not run: {REVIEW} ({listed})")
     if loaded.missing:
         have = "has changed or is" if len(loaded.missing) == 1 else "have changed or are"
         listed = "; ".join(f"{missing.label}: {missing.why}" for missing in loaded.missing[:SHOWN])
-        hooks = f"{_count(len(loaded.missing), 'project hook')} that you trusted {have} switched off"
+        hooks = f"{count(len(loaded.missing), 'project hook')} that you trusted {have} switched off"
         texts.append(f"{hooks}: {REVIEW} ({listed})")
     new = len(waiting) - len(changed)
     if new:
-        texts.append(f"{_count(new, 'project hook')} {'awaits' if new == 1 else 'await'} trust: {REVIEW}")
+        texts.append(f"{count(new, 'project hook')} {'awaits' if new == 1 else 'await'} trust: {REVIEW}")
     return texts
 
 
 def _oddities(loaded: LoadedHooks) -> list[HookFileProblem]:
     """What is odd in files that are used."""
     used = {entry.source.path for entry in loaded.active()}
-    return [problem for problem in loaded.problems if problem.path in used and not problem.leaves_out]
+    return [problem for problem in loaded.problems if problem.path in used and not problem.loses_hooks]
 
 
 def _losses(loaded: LoadedHooks) -> list[HookFileProblem]:
@@ -92,7 +102,7 @@ def _losses(loaded: LoadedHooks) -> list[HookFileProblem]:
     return [
         problem
         for problem in loaded.problems
-        if problem.kind is ProblemKind.WHOLE_FILE or (problem.kind is ProblemKind.PART and problem.path not in off)
+        if problem.kind is ProblemKind.WHOLE_FILE or (problem.loses_hooks and problem.path not in off)
     ]
 
 
@@ -100,6 +110,17 @@ def _broken(loaded: LoadedHooks) -> list[tuple[Path, str]]:
     return [
         (status.entry.source.path, f"{status.entry.where}: the hook is left out: {status.why}")
         for status in loaded.of(Activation.BROKEN)
+    ]
+
+
+def _unavailable(inventory: HookInventory, options: HookOptions) -> list[tuple[Path, str]]:
+    """Hooks of types that cru cannot run, at events where they could refuse something."""
+    return [
+        (entry.source.path, f"{status.entry.where}: this guard does not run: {status.why}")
+        for status in inventory.loaded.of(Activation.UNAVAILABLE)
+        if (entry := status.entry).enabled
+        and inventory.dialects[entry.dialect].can_refuse(entry)
+        and (entry.of_project or entry.source.own or entry.dialect in options.dialects)
     ]
 
 
@@ -126,7 +147,7 @@ def _unaccepted(inventory: HookInventory, options: HookOptions) -> list[str]:
     if not running:
         return []
     listed = ", ".join(in_a_line(entry.label) for entry in running)
-    return [f"--hooks=all: {_count(len(running), 'hook')} that nobody has accepted may run: {listed}"]
+    return [f"--hooks=all: {count(len(running), 'hook')} that nobody has accepted may run: {listed}"]
 
 
 def in_a_line(text: str) -> str:
@@ -135,7 +156,7 @@ def in_a_line(text: str) -> str:
     return plain if len(text) <= LINE and len(plain) <= LINE else plain[: LINE - 1] + "…"
 
 
-def _count(number: int, noun: str) -> str:
+def count(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from cru.contexts.line_file import LineFile
+from cru.events.stream import Notice
 from cru.extensions.hooks import HookSetup
 from cru.extensions.hooks.dialects.transcript import Transcript
-from cru.extensions.hooks.inventory import session_facts, take_inventory
+from cru.extensions.hooks.inventory import HookInventory, session_facts, take_inventory
+from cru.extensions.hooks.model.entry import ProblemKind
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.notices import list_notices, require_all_running
+from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks
+from cru.extensions.hooks.notices import count, in_a_line, list_notices, require_all_running, untrusted
 from cru.extensions.hooks.session import SessionHooks
 
 
@@ -18,8 +21,10 @@ def register_hooks(setup: HookSetup, names: Iterable[str], hooks: SessionHooks |
     parts, bus = setup.parts, setup.parts.bus
     facts = hooks.facts if hooks is not None else _facts_of(setup)
     inventory = take_inventory(names, facts, setup.options, setup.policy)
+    if hooks is not None:
+        _hold_on(setup, hooks.loaded, inventory)
     if setup.strict:
-        require_all_running(inventory.loaded)
+        require_all_running(inventory, setup.options)
     for notice in list_notices(inventory, setup.options, setup.policy):
         bus.stream.tell(notice)
     parts.gate.protect(inventory.trust.files(entry for entry in inventory.loaded.active() if entry.of_project))
@@ -33,6 +38,37 @@ def register_hooks(setup: HookSetup, names: Iterable[str], hooks: SessionHooks |
     hooks.register(bus)
     parts.lifecycle.closing.append(hooks.close)
     return hooks
+
+
+def _hold_on(setup: HookSetup, before: LoadedHooks, inventory: HookInventory) -> None:
+    """A file of the user's that cannot be read any more, half written perhaps, does not end its hooks: they stay as they were. What a
+    person took out of a file is gone, and told. (A project's hooks hold by what was accepted: trust/guard.py.)"""
+    loaded = inventory.loaded
+    broken = {problem.path for problem in loaded.problems if problem.kind is ProblemKind.WHOLE_FILE}
+    known = {entry.entry.id for entry in loaded.known}
+    lost = [entry for entry in before.active() if entry.id not in known and not entry.of_project]
+    held = [entry for entry in lost if entry.source.path in broken]
+    loaded.known += [EntryStatus(entry, Activation.ACTIVE) for entry in held]
+    gone = [entry for entry in lost if entry.source.path not in broken]
+    stay = f"{count(len(held), 'hook')} of a file that cannot be read any more {'stays' if len(held) == 1 else 'stay'} as before"
+    went = f"{count(len(gone), 'hook')} that {'was' if len(gone) == 1 else 'were'} active {'is' if len(gone) == 1 else 'are'} gone"
+    for text, entries in ((stay, held), (went, gone)):
+        if entries:
+            listed = ", ".join(entry.label for entry in entries)
+            setup.parts.bus.stream.tell(Notice("warning", in_a_line(f"{text}: {listed}"), "hooks"))
+
+
+def check_guards(setup: HookSetup, hooks: SessionHooks) -> None:
+    """Tell which hooks cannot guard although they are active, now that all tools are there. Raises Untrusted (only with `strict`)."""
+    from cru.extensions.hooks.report.lint import find_lost_guards
+
+    parts = setup.parts
+    findings = find_lost_guards(hooks.loaded, hooks.dialects, hooks.facts, parts.tools.names())
+    texts = [f"{f.where}: {f.text}" + (f" ({f.hint})" if f.hint else "") for f in findings]
+    if setup.strict and texts:
+        raise untrusted(texts, "`cru hooks check` says what is wrong")
+    for text in texts:
+        parts.bus.stream.tell(Notice("warning", in_a_line(text), "hooks"))
 
 
 def _facts_of(setup: HookSetup) -> SessionFacts:

@@ -78,6 +78,10 @@ class SessionHooks:
         self._owners: list[str] = []
         self._revoked: list[GuardSnapshot] = []
 
+    @property
+    def dialects(self) -> Mapping[str, Dialect]:
+        return self._dialects
+
     # on the bus --------------------------------------------------------------------------------------------------------------------
 
     def register(self, bus: Bus) -> None:
@@ -158,10 +162,10 @@ class SessionHooks:
         self.loaded, self._dialects, self._trust = loaded, dialects, trust
         self.register(self._bus)
 
-    def guarding_dialects(self) -> set[str]:
-        """Dialects whose files of the project must be looked at, whatever is in them now: a guard of theirs was active."""
+    def active_dialects(self) -> set[str]:
+        """Dialects whose files must be looked at, whatever is in them now: a hook of theirs was active."""
         entries = [*self.loaded.active(), *(snapshot.entry for snapshot in self._revoked)]
-        return {entry.dialect for entry in entries if entry.of_project}
+        return {entry.dialect for entry in entries}
 
     def bind(self, parts: Parts) -> None:
         """What hooks in Lua and Python work with."""

@@ -9,6 +9,7 @@ from msgspec import Struct
 from cru.extensions.hooks.discovery import FilesStamp, find_dialects, stamp_files
 
 if TYPE_CHECKING:
+    from cru.engine.parts import Parts
     from cru.extensions.hooks import HookSetup
     from cru.extensions.hooks.session import SessionHooks
     from cru.values.errors import CruError
@@ -30,13 +31,31 @@ class HookWatcher(Struct):
         self._stamp = stamp_files(self.setup.where)
         names = find_dialects(self.setup.where, self._stamp)
         if self.hooks is not None:
-            names = list({*names, *self.hooks.guarding_dialects()})
+            names = list({*names, *self.hooks.active_dialects()})
         if not names and self.hooks is None:
             return
         from cru.extensions.hooks.registration import register_hooks
 
         self._refusal = None
         self.hooks = register_hooks(self.setup, names, self.hooks)
+
+    async def check(self, parts: Parts) -> None:
+        """When the session opens and all tools are there. Raises Untrusted (only with `strict`)."""
+        if self._refusal is not None:  # a person may have mended it
+            self.load()
+        self._check()
+
+    def _check(self) -> None:
+        if self.hooks is None or not self.hooks.loaded.known:
+            return
+        from cru.extensions.hooks.errors import Untrusted
+        from cru.extensions.hooks.registration import check_guards
+
+        try:
+            check_guards(self.setup, self.hooks)
+        except Untrusted as error:
+            self._refusal = error
+            raise
 
     async def reload(self) -> None:
         """Before a prompt, if files have changed, came or went. Raises Untrusted (only with `strict`): as long as it would be raised,
@@ -47,6 +66,7 @@ class HookWatcher(Struct):
 
         try:
             self.load()
+            self._check()
         except Untrusted as error:
             self._refusal = error
             raise

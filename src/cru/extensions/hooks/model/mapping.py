@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 
 from msgspec import Struct
 
+from cru.events.catalog import BY_NAME
 from cru.events.registry import HandlerFunction
 from cru.events.stamp import Event
 from cru.extensions.hooks import Footprint
@@ -227,6 +228,11 @@ class Dialect(Struct, frozen=True, kw_only=True):
     def parse(self, source: HookSource, facts: SessionFacts, below: Sequence[ParsedFile] = ()) -> ParsedFile:
         """What a file says. below: what files of lower layers say."""
         return self.config.read(source, below, facts)
+
+    def can_refuse(self, entry: HookEntry) -> bool:
+        """Whether a hook of its event can refuse something: it may be meant to guard."""
+        mappings = self.events.get(entry.event, ())
+        return any(mapping.event and BY_NAME[mapping.event].kind == "gate" for mapping in mappings)
 
     def matches(self, entry: HookEntry, event: Event, subject: str, facts: SessionFacts) -> bool:
         """Whether the entry's matcher and its `if` fit."""

@@ -11,7 +11,7 @@ from cru.config.closest import did_you_mean
 from cru.extensions.hooks.model.entry import ProblemKind
 from cru.extensions.hooks.model.mapping import EventMapping
 from cru.extensions.hooks.parsing.positions import Path
-from cru.extensions.hooks.parsing.reading import Reading, canonical_definition
+from cru.extensions.hooks.parsing.reading import Reading, canonical_definition, is_guarding
 
 # What people write for a key that is too far from it to be a misprint.
 SHORT = {
@@ -93,9 +93,10 @@ def has_no_subject(reading: Reading, handler: NestedHandler, matcher: object, ma
 
 
 def report_unknown_keys(reading: Reading, table: dict[str, object], known: Collection[str], at: Path) -> None:
-    """A problem for each key that nobody knows."""
+    """A problem for each key that nobody knows; of one that was meant to guard, a part of the hook is left out."""
     for key in table:
         if key not in known:
             meant = SHORT.get(key.lower(), "")
             hint = f"did you mean `{meant}`?" if meant in known else did_you_mean(key, known)
-            reading.wrong(f"`{key}` is not known here", hint, line=reading.line(*at, key), key=key)
+            kind = ProblemKind.PART if is_guarding(key) else ProblemKind.ODDITY
+            reading.wrong(f"`{key}` is not known here", hint, line=reading.line(*at, key), kind=kind, key=key)

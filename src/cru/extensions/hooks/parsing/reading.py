@@ -129,6 +129,15 @@ def has_nul(definition: str) -> bool:
     return _NUL.search(definition) is not None
 
 
+GUARDING = ("onerror", "onfailure", "failclosed", "failmode", "required", "blocking")
+"""What makes a hook hold although it fails, in the words of any system, without what stands between them."""
+
+
+def is_guarding(key: str) -> bool:
+    """Whether a key that nobody knows was meant to make a guard of the hook."""
+    return closest("".join(filter(str.isalpha, key.lower())), GUARDING) is not None
+
+
 def is_misspelt(key: str) -> bool:
     """Whether a key is nearly `hooks`: what stands under it would be passed by in silence."""
     return key != "hooks" and closest(key, ("hooks",)) is not None

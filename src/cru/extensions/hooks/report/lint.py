@@ -10,14 +10,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.config.closest import did_you_mean
-from cru.events.catalog import BY_NAME
 from cru.events.stamp import Event
 from cru.extensions.hooks import synthetic_events
 from cru.extensions.hooks.inventory import HookInventory
 from cru.extensions.hooks.model.entry import LAYERS, HookEntry, HookFileProblem
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import Dialect, EventMapping
-from cru.extensions.hooks.model.status import AWAITING_REVIEW, NEVER_RUNNING, Activation, EntryStatus
+from cru.extensions.hooks.model.status import AWAITING_REVIEW, NEVER_RUNNING, Activation, EntryStatus, LoadedHooks
 from cru.extensions.hooks.report import project_files, query, runnable
 
 Level = Literal["broken", "odd", "waiting"]
@@ -67,6 +66,26 @@ def find_problems(inventory: HookInventory, tools: Iterable[str] = ()) -> list[F
     return _sorted_by_place(findings)
 
 
+def find_lost_guards(
+    loaded: LoadedHooks, dialects: Mapping[str, Dialect], facts: SessionFacts, tools: Iterable[str]
+) -> list[Finding]:
+    """Of active hooks that may refuse something: those whose command cannot run for certain, and those that fit nothing or refuse
+    nothing. tools: all names of tools in the session."""
+    known_tools = tuple(tools)
+    findings: list[Finding] = []
+    for entry in loaded.active():
+        dialect = dialects[entry.dialect]
+        if not dialect.can_refuse(entry):
+            continue
+        broken = runnable.find_broken(entry, dialect.launch, facts)
+        texts = [(text, hint) for certain, text, hint in broken if certain]
+        texts += [*_check_matcher(entry, dialect, known_tools), *_check_condition(entry, dialect, known_tools)]
+        if entry.on_error in ("deny", "ask"):
+            texts += _check_async(entry, dialect, known_tools)
+        findings += [Finding("broken", entry.id, entry.where, text, hint) for text, hint in texts]
+    return findings
+
+
 def _sorted_by_place(findings: list[Finding]) -> list[Finding]:
     """By file, and in each by line."""
     files = list(dict.fromkeys(_place(finding)[0] for finding in findings))
@@ -82,11 +101,7 @@ def _check_state(status: EntryStatus, dialect: Dialect) -> Iterator[Finding]:
     entry = status.entry
     if status.state is Activation.BROKEN:
         yield Finding("broken", entry.id, entry.where, status.why)
-    elif status.state is Activation.NO_EVENT and entry.event not in dialect.events:
-        hint = did_you_mean(entry.event, dialect.events)
-        text = f"{dialect.name} has no event {entry.event}, so this never runs"
-        yield Finding("broken", entry.id, entry.where, text, hint)
-    elif status.state in NEVER_RUNNING:
+    elif status.state in NEVER_RUNNING and entry.event in dialect.events:
         yield Finding("odd", entry.id, entry.where, f"never runs here: {status.why}")
     elif status.state in AWAITING_REVIEW:
         text = status.detail if status.changed else "awaits that you accept it"
@@ -207,7 +222,7 @@ def _check_async(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> 
     effect = ""
     if entry.on_error in ("deny", "ask"):
         effect = "`on_error` has no effect"
-    elif any(mapping.event and BY_NAME[mapping.event].kind == "gate" for mapping in dialect.events[entry.event]):
+    elif dialect.can_refuse(entry):
         effect = f"it can forbid nothing on {entry.event}"
     if effect:
         yield f"nobody waits for it (`async`), so {effect}", "a guard must not be `async`"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from cru.config.closest import did_you_mean
 from cru.extensions.hooks.dialects.crush.regex import to_python
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, ProblemKind
 from cru.extensions.hooks.model.mapping import ParsedFile
@@ -14,6 +15,7 @@ from cru.extensions.hooks.parsing.reading import (
     Reading,
     canonical_definition,
     check_regex,
+    is_guarding,
     parse_seconds,
 )
 
@@ -38,6 +40,11 @@ def read_entries(source: HookSource) -> ParsedFile:
     hooks = reading.typed(reading.value, "hooks", dict, {}, kind=ProblemKind.PART)
     entries: list[HookEntry] = []
     for event in sorted(hooks, key=lambda name: (name != canonical(name),)):
+        if canonical(event) not in CANONICAL.values():
+            hint = did_you_mean(event, CANONICAL.values())
+            text = f"crush has no event {event}, so this never runs"
+            kind = ProblemKind.PART if hint else ProblemKind.UNKNOWN_EVENT
+            reading.wrong(text, hint, line=reading.line("hooks", event), kind=kind)
         for index, value in enumerate(reading.typed(hooks, event, list, [], "hooks", kind=ProblemKind.PART)):
             entry = _entry(reading, event, index, value)
             if entry is not None:
@@ -54,7 +61,9 @@ def _script(source: HookSource) -> list[HookFileProblem]:
         return []
     line = source.text.count("\n", 0, match.start()) + 1
     return [
-        HookFileProblem(source.path, line, "hooks of a crushrc are not available yet", "write them into crush.json")
+        HookFileProblem(
+            source.path, line, "hooks of a crushrc do not run here", "write them into crush.json", ProblemKind.PART
+        )
     ]
 
 
@@ -69,7 +78,9 @@ def _entry(reading: Reading, event: str, index: int, value: Any) -> HookEntry | 
     matcher = value.get("matcher") or ""
     name = canonical(event)
     for text, hint, key in _remarks(value, name, matcher):
-        reading.wrong(f"{where}: {text}", hint, line=line, key=key)
+        guards = key not in KEYS and key != "" and is_guarding(key)
+        kind = ProblemKind.PART if guards else ProblemKind.ODDITY
+        reading.wrong(f"{where}: {text}", hint, line=line, kind=kind, key=key)
     timeout = value.get("timeout") or 0
     definition = canonical_definition(value)
     return HookEntry(
