@@ -80,7 +80,7 @@ def _decide_status(entry: HookEntry, dialect: Dialect, policy: LoadPolicy) -> En
     if problem:
         return EntryStatus(entry, Activation.BROKEN, problem)
     if entry.kind not in RUNNING:
-        return EntryStatus(entry, Activation.UNAVAILABLE)
+        return EntryStatus(entry, Activation.DISABLED if policy.disables(entry) else Activation.UNAVAILABLE)
     mappings = dialect.events.get(entry.event, ())
     if not any(mapping.event for mapping in mappings):
         reason = next(
