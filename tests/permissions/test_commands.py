@@ -322,7 +322,9 @@ def test_an_ask_rule_beats_allow_rules_and_trust() -> None:
     ("command", "rule"),
     [
         ("git status -s", "bash:git status *"),
-        ("git commit -m x", "bash:git commit *"),
+        ("git commit -m x", "bash:git commit -m x"),
+        ("git add -A", "bash:git add -A"),
+        ("go fmt ./...", "bash:go fmt ./..."),
         ("cargo test", "bash:cargo test"),
         ("git diff", "bash:git diff"),
         ("git log --oneline", "bash:git log --oneline"),

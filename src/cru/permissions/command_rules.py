@@ -4,19 +4,33 @@ command."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from cru.files.glob import StarGlob, matches_text
+from cru.files.glob import StarGlob, matches_text, parse_glob
 from cru.shell.analysis import CommandAnalysis, Words
+from cru.shell.option_uses import OptionUse
 from cru.shell.programs import SUBCOMMAND_PROGRAMS, base_name
 
 _OPERATORS = ";|&<>()`\n"
+_DEFAULT = re.compile(r"\$\{\w*:?[-+=?]")
 _ESCAPED = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|0?([0-7]{2,3}))")
 
 
 def allowed_text(words: Words) -> str:
     """The words as an allow rule sees them: blanks inside a word are no blanks."""
     return " ".join("".join("\0" if char in " \t\n" else char for char in word) for word in words)
+
+
+def names_uses(pattern: str, uses: Sequence[OptionUse]) -> bool:
+    """Whether an allow rule writes out each option that does more than the program's name says; each word of it stands for one."""
+    words = [parse_glob(word) for word in pattern.split()] if uses else []
+    for use in uses:
+        text = allowed_text((use.word,))
+        naming = next((w for w in words if len(w[0]) >= use.length and matches_text(w, text)), None)
+        if naming is None:
+            return False
+        words.remove(naming)
+    return True
 
 
 def command_matches(command: CommandAnalysis, pattern: StarGlob) -> bool:
@@ -66,7 +80,7 @@ def _segments(raw: str) -> Iterator[Words]:
     joined = text.replace("\\n", "\n").replace("$'", "").replace('$"', "")
     for char in "'\"\\":
         joined = joined.replace(char, "")
-    apart = text.replace("\\n", "\n")
+    apart = _DEFAULT.sub(" ", text.replace("\\n", "\n"))
     for char in "'\"\\,[]{}=!@:$":
         apart = apart.replace(char, " ")
     for separated in (joined, apart):

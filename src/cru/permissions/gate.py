@@ -155,7 +155,18 @@ class Gate:
         rule = self._find_allowing(call)
         if rule is not None:
             return Verdict("allow", f"allowed by the rule `{rule.text}` of {rule.source}", rule.text, explicit=True)
-        return Verdict("ask", f"{self._mode} mode asks before {_DOING.get(call.kind, f'using `{call.tool}`')}")
+        reason = f"{self._mode} mode asks before {_DOING.get(call.kind, f'using `{call.tool}`')}"
+        return Verdict("ask", reason + self._why_uncovered(call))
+
+    def _why_uncovered(self, call: JudgedCall) -> str:
+        """Of a command that an allow rule covers but for an option, which option."""
+        rules = (*self._allow, *self._grants.rules()) if call.kind == "shell" else ()
+        if not rules:
+            return ""
+        from cru.permissions.rules import find_unnamed_use
+
+        use = find_unnamed_use(rules, call)
+        return f"; no allow rule writes out `{use.option}`, which {use.effect.value}" if use is not None else ""
 
     def _first_hit(self, rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
         if not rules:

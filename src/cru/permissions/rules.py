@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
@@ -16,6 +17,9 @@ from cru.permissions.modes import KINDS
 from cru.permissions.path_set import PathSet, fold, names_of
 from cru.permissions.paths import JudgedCall, PathRoots, ResolvedPath, is_inside, is_protected, resolve
 from cru.shell.programs import SAFE_SUBCOMMANDS
+
+if TYPE_CHECKING:
+    from cru.shell.option_uses import OptionUse
 
 
 class Rule(Struct, frozen=True):
@@ -80,18 +84,34 @@ def find_allowing_rule(rules: Sequence[Rule], call: JudgedCall, places: PathRoot
     return next((rule for rule in own if glob.matches_text(rule.pieces, call.detail)), None)
 
 
+def find_unnamed_use(rules: Sequence[Rule], call: JudgedCall) -> OptionUse | None:
+    """The first option for which no rule covers a command that the rules would cover without it."""
+    from cru.permissions.command_rules import allowed_text, names_uses
+
+    own = [rule for rule in rules if names_call(rule, call)]
+    for words, uses in zip(call.command.parts, call.command.uses, strict=True) if own else ():
+        text = allowed_text(words)
+        matching = [rule for rule in own if _matches_command(rule.pieces, text)]
+        if matching and not any(names_uses(rule.pattern or "", uses) for rule in matching):
+            return next(
+                (use for use in uses if not any(names_uses(rule.pattern or "", [use]) for rule in matching)), uses[0]
+            )
+    return None
+
+
 def _find_command_rule(rules: Sequence[Rule], call: JudgedCall) -> Rule | None:
     """Each simple command must be covered and nothing be opaque, or one rule without a star be the whole command."""
-    from cru.permissions.command_rules import allowed_text
+    from cru.permissions.command_rules import allowed_text, names_uses
 
     covering = next((rule for rule in rules if rule.pieces == (call.detail.strip(),)), None)
     if covering is not None:
         return covering
     if call.command.opaque:
         return None
-    for words in call.command.parts:
+    for words, uses in zip(call.command.parts, call.command.uses, strict=True):
         text = allowed_text(words)
-        covering = next((rule for rule in rules if _matches_command(rule.pieces, text)), None)
+        matching = (rule for rule in rules if _matches_command(rule.pieces, text))
+        covering = next((rule for rule in matching if names_uses(rule.pattern or "", uses)), None)
         if covering is None:
             return None
     return covering

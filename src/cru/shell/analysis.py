@@ -7,9 +7,10 @@ from typing import TypeAlias
 
 from msgspec import Struct
 
+from cru.shell.option_effects import OptionEffect
+from cru.shell.option_uses import OptionUse, find_option_uses, may_become_option
 from cru.shell.parser import parse
 from cru.shell.programs import (
-    COMMAND_OPTIONS,
     INTERPRETERS,
     KEYWORDS,
     NAMING_OPTIONS,
@@ -57,12 +58,14 @@ class CommandAnalysis(Struct, frozen=True):
     parts: the words of each simple command that was found, quotes removed
     opaque: why the parts are not all there is, "" if they are
     suspect: words may hide commands
+    uses: of each part, what makes its program do more than its name says
     """
 
     raw: str
     parts: tuple[Words, ...] = ()
     opaque: str = ""
     suspect: bool = False
+    uses: tuple[tuple[OptionUse, ...], ...] = ()
 
 
 def analyze(text: str, known_variables: Set[str] = frozenset()) -> CommandAnalysis:
@@ -84,8 +87,10 @@ def analyze(text: str, known_variables: Set[str] = frozenset()) -> CommandAnalys
         elif isinstance(node, Compound | Pipeline):
             opaque = opaque or _why_keyword(node)
     opaque = opaque or problem.reason
+    uses = tuple(find_option_uses(words) for words in parts)
     suspect = bool(opaque) or any(_runs_code(word) for words in parts for word in words)
-    return CommandAnalysis(text, tuple(parts), opaque, suspect)
+    suspect = suspect or any(use.effect is OptionEffect.RUNS for part in uses for use in part)
+    return CommandAnalysis(text, tuple(parts), opaque, suspect, uses)
 
 
 # what is not read ----------------------------------------------------------------------------------------------------------------
@@ -162,16 +167,16 @@ def _why_opaque(command: SimpleCommand, known_variables: Set[str]) -> str:
         return "a computed command name"
     if name in WRAPPERS or name.startswith(("ld-linux", "ld.so")) or (name in SHELLS and not _has_script(words)):
         return f"`{name}`, which runs other commands"
-    return _why_options(name, words, globs=any(word.has_unquoted(_GLOB) for word in command.words[1:]))
+    globs = {place: word for place, word in enumerate(command.words) if place and word.has_unquoted(_GLOB)}
+    return _why_options(name, words, globs)
 
 
-def _why_options(name: str, words: Words, *, globs: bool) -> str:
-    """Why the arguments may run other commands; globs: names of files may become arguments."""
+def _why_options(name: str, words: Words, globs: dict[int, Word]) -> str:
+    """Why the arguments may run other commands; globs: those that become names of files, by their place."""
     if name in VARIABLE_SETTERS or (name in NAMING_OPTIONS and (globs or _names_variables(words))):
         return f"`{name}`, which may run what stands in a name"
-    if any(_is_option(word, option) for option in COMMAND_OPTIONS.get(name, ()) for word in words[1:]):
-        return f"`{name}` that runs other commands"
-    if globs and name in COMMAND_OPTIONS and name != "git":
+    any_name = any(word.source.startswith(("-", *_GLOB)) for word in globs.values())
+    if globs and may_become_option(name, words, tuple(globs), any_name):
         return f"`{name}` with names of files that may be options"
     if name in SUBCOMMAND_PROGRAMS and len(words) > 2 and words[1].startswith("-"):
         return f"an option before what `{name}` is to do"
@@ -193,13 +198,3 @@ def _has_script(words: Words) -> bool:
     """Whether a shell runs a file, not text: from an argument (`-c`) or its standard input (`-s`, or no argument)."""
     options = [word for word in words[1:] if word.startswith("-")]
     return len(options) < len(words) - 1 and not any("c" in word.lower() or "s" in word for word in options)
-
-
-def _is_option(word: str, option: str) -> bool:
-    """Whether the word is this option, with its value or shortened too."""
-    head = word.partition("=")[0]
-    if option.startswith("--"):
-        return len(head) > 3 and (head.startswith(option) or option.startswith(head))
-    if len(option) == 2:
-        return head.startswith("-") and not head.startswith("--") and option[1] in head
-    return head == option

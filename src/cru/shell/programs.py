@@ -22,11 +22,13 @@ KEYWORDS = names("if then else elif fi for while until do done case esac in func
 
 # Commands whose arguments are commands, or that change what later words mean.
 WRAPPERS = names(
-    ". alias at batch bind builtin busybox bwrap capsh cgexec chroot chrt command compgen complete coproc daemonize "
-    "dbus-run-session doas enable entr env eval exec expect faketime fakeroot fc firejail flock hash i386 ionice jobs linux32 "
-    "linux64 logsave ltrace machinectl nice nohup nsenter numactl parallel pkexec prlimit proot rlwrap rsh run0 runuser "
-    "screen script setarch setpriv setsid sg shopt source ssh start-stop-daemon stdbuf strace su sudo systemd-inhibit "
-    "systemd-run taskset time timeout tmux trap unalias unbuffer unshare valgrind watch x86_64 xargs xvfb-run"
+    ". alias at autossh batch bind builtin busybox bwrap capsh ccache cgexec choom chroot chrt command compgen complete coproc "
+    "cpulimit daemonize dbus-launch dbus-run-session distcc doas dumb-init enable entr env envdir eval exec expect faketime fakeroot "
+    "fc firejail flock gosu hash hyperfine i386 ionice jobs linux32 linux64 logsave ltrace lxc-attach machinectl mosh nice nohup "
+    "nsenter numactl parallel perf pkexec prlimit proot proxychains proxychains4 rlwrap rr rsh run0 runuser screen script sem "
+    "setarch setpriv setsid setuidgid sg shopt socat softlimit source ssh ssh-agent sshpass start-stop-daemon stdbuf strace su "
+    "su-exec sudo systemd-inhibit systemd-run taskset time timeout tini tmux toybox torify torsocks trap uclampset unalias unbuffer "
+    "unshare valgrind watch x86_64 xargs xvfb-run"
 )
 SHELLS = names("sh bash rbash dash zsh ksh mksh yash fish ash csh tcsh nu xonsh pwsh powershell cmd")
 
@@ -35,23 +37,6 @@ VARIABLE_SETTERS = names("declare export getopts let local mapfile read readarra
 
 # Builtins that take such names with these options only.
 NAMING_OPTIONS = {"printf": ("-v",), "test": ("-v", "-R"), "[": ("-v", "-R")}
-
-# Options that make a program run other commands. A letter counts inside a group of letters too.
-COMMAND_OPTIONS = {
-    "find": names("-exec -execdir -ok -okdir"),
-    "fd": names("-x -X --exec --exec-batch"),
-    "git": names("--exec --extcmd --open-files-in-pager --receive-pack --tool --upload-pack"),
-    "go": names("-exec -toolexec -vettool"),
-    "man": names("-P -H --pager --html"),
-    "rg": names("--pre --hostname-bin"),
-    "rsync": names("-e --rsh --rsync-path"),
-    "sort": names("--compress-program"),
-    "split": names("--filter"),
-    "tar": names(
-        "-F -I --checkpoint-action --info-script --new-volume-script --rmt-command --rsh-command --to-command "
-        "--use-compress-program"
-    ),
-}
 
 # Programs that run code from their arguments: an allow rule may name them, a deny rule looks into their words. A version
 # behind the name changes nothing (`python3.11`).
@@ -65,12 +50,9 @@ SUBCOMMAND_PROGRAMS = names(
     "git docker podman kubectl helm npm pnpm yarn cargo pip uv go gh aws gcloud terraform systemctl"
 )
 
-# Programs of which an answer may allow "PROGRAM WORD *": none of these words takes an option that names a file to write or a
-# program to run.
-SAFE_SUBCOMMANDS = {
-    "git": names("add branch commit ls-files status"),
-    "go": names("fmt"),
-}
+# Programs of which an answer may allow "PROGRAM WORD *": none of these words takes an option that names a file to read or write or a
+# program to run, changes anything, or runs the hooks of a repository (`git commit`).
+SAFE_SUBCOMMANDS = {"git": names("status")}
 
 PLAIN_PROGRAMS = names(
     "[ : basename break cat cd cmp comm continue cp curl cut date diff dirname echo egrep exit false fgrep grep head hostname id jq "

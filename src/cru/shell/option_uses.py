@@ -1,0 +1,255 @@
+"""Which words of a command make its program do more than its name says, by the table of `option_effects`: abbreviated, combined, with their
+value in the same word or the next."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import lru_cache
+
+from msgspec import Struct
+
+from cru.shell.option_effects import (
+    GIT_LETTERS,
+    OPTION_EFFECTS,
+    OTHER_NAMES,
+    READING_WORDS,
+    OptionEffect,
+    ProgramOptions,
+)
+from cru.shell.programs import base_name
+from cru.shell.scripts import is_plain_awk, is_plain_sed
+
+_NO_FILES = frozenset(("-", "/dev/null", "/dev/stdout", "/dev/stderr"))
+"""Values of an option that names a file which are none."""
+
+
+class OptionUse(Struct, frozen=True):
+    """A word that an allow rule must name before it covers the command.
+
+    word: as the program gets it
+    length: of its beginning that the rule must write out; the rest is a value, or other letters
+    """
+
+    word: str
+    length: int
+    effect: OptionEffect
+
+    @property
+    def option(self) -> str:
+        return self.word[: self.length]
+
+
+class _TableOption(Struct, frozen=True):
+    """An option of the table, read.
+
+    condition: what must be in its value; beginning with `^`, at its start
+    """
+
+    name: str
+    takes_value: bool
+    condition: str
+    effect: OptionEffect
+
+
+def find_option_uses(words: tuple[str, ...]) -> tuple[OptionUse, ...]:
+    """In the order of the words; () for a program that is not in the table."""
+    name = base_name(words[0])
+    name = OTHER_NAMES.get(name, name)
+    table = OPTION_EFFECTS.get(name)
+    if table is None:
+        return ()
+    reader = _Reader(words, table)
+    uses = reader.read()
+    if name == "git" and len(words) > 1 and words[1] in GIT_LETTERS:
+        uses += _Reader(words, GIT_LETTERS[words[1]]).read()
+    if name in _READERS:
+        uses += _READERS[name](reader)
+    return tuple(uses)
+
+
+def may_become_option(name: str, words: tuple[str, ...], places: tuple[int, ...], any_name: bool) -> bool:
+    """Whether names of files in these places of the words could be read as an option or subcommand of the table.
+
+    any_name: the names may begin with a dash
+    """
+    name = OTHER_NAMES.get(name, name)
+    if name in OPTION_EFFECTS and OPTION_EFFECTS[name].subcommands and 1 in places:
+        return True
+    if not any_name:
+        return False
+    if name == "git":
+        return len(words) > 1 and words[1] not in _GIT_FILES
+    return name in OPTION_EFFECTS
+
+
+_GIT_FILES = frozenset(
+    ["add", "checkout", "commit", "ls-files", "mv", "reset", "restore", "rm", "stage", "stash", "status", "switch"]
+)
+"""Words of git behind which none of the options in the table is taken."""
+
+
+class _OptionIndex(Struct, frozen=True):
+    """The options of a program by how they are written.
+
+    long: with two dashes, or as whole words
+    whole: of several letters behind one dash, among others of one letter
+    letters: by their letter
+    plus: what begins with a `+`
+    """
+
+    long: tuple[_TableOption, ...]
+    whole: tuple[_TableOption, ...]
+    letters: dict[str, list[_TableOption]]
+    plus: _TableOption | None
+
+
+@lru_cache(maxsize=64)
+def _index(table: ProgramOptions) -> _OptionIndex:
+    options: list[_TableOption] = []
+    for effect, texts in zip(OptionEffect, (table.runs, table.writes, table.sends), strict=True):
+        for name, equals, condition in (text.partition("=") for text in sorted(texts)):
+            options.append(_TableOption(name, bool(equals), condition, effect))
+    letters: dict[str, list[_TableOption]] = {}
+    for option in options:
+        if len(option.name) == 2 and option.name[0] == "-":
+            letters.setdefault(option.name[1], []).append(option)
+    return _OptionIndex(
+        tuple(option for option in options if option.name.startswith("--") or table.has_words),
+        tuple(option for option in options if len(option.name) > 2 and not option.name.startswith("--")),
+        letters,
+        next((option for option in options if option.name == "+"), None),
+    )
+
+
+class _Reader:
+    """One pass over the words of a command."""
+
+    def __init__(self, words: tuple[str, ...], table: ProgramOptions) -> None:
+        self.words = words
+        self.operands: list[str] = []
+        self.scripts: list[tuple[str, str]] = []
+        self._table = table
+        self._options = _index(table)
+
+    def read(self) -> list[OptionUse]:
+        return [use for at in range(1, len(self.words)) for use in self._word(at)]
+
+    def _word(self, at: int) -> Iterator[OptionUse]:
+        word = self.words[at]
+        if word.startswith("+") and self._options.plus is not None:
+            yield OptionUse(word, 1, self._options.plus.effect)
+        elif at == 1 and self._is_subcommand(word):
+            yield OptionUse(word, len(word), OptionEffect.RUNS)
+        elif word.startswith("--") or (self._table.has_words and word.startswith("-")):
+            yield from self._long_option(at)
+        elif len(word) > 1 and word.startswith("-"):
+            yield from self._whole_word(at) or self._cluster(at, 1)
+        elif self._table.has_bare_letters and at == 1:
+            yield from self._cluster(at, 0)
+        elif not self._is_value(at):
+            self.operands.append(word)
+
+    def _is_subcommand(self, word: str) -> bool:
+        following = self.words[2] if len(self.words) > 2 else ""
+        if f"{word}/{following}" in self._table.subcommands:
+            return True
+        reading = READING_WORDS.get(word, frozenset())
+        return word in self._table.subcommands and reading.isdisjoint(self.words[2:])
+
+    def _long_option(self, at: int) -> Iterator[OptionUse]:
+        head, equals, value = self.words[at].partition("=")
+        plain = "-" + head.lstrip("-") if self._table.has_words else head
+        for option in self._options.long:
+            is_meant = option.name == head or (self._table.has_words and option.name == plain)
+            if is_meant or (self._table.is_abbreviated and len(head) > 2 and option.name.startswith(head)):
+                text = value if equals else self._next(at)
+                if _applies(option, text):
+                    yield OptionUse(self.words[at], len(head), option.effect)
+                    return
+
+    def _whole_word(self, at: int) -> list[OptionUse]:
+        """An option of several letters with one dash, among those of one letter."""
+        head = self.words[at].partition("=")[0]
+        return [
+            OptionUse(self.words[at], len(head), option.effect)
+            for option in self._options.whole
+            if option.name == head and _applies(option, self._next(at))
+        ]
+
+    def _cluster(self, at: int, start: int) -> Iterator[OptionUse]:
+        """Letters in one word; the first that takes a value ends it, but without a dash the values are words of their own."""
+        word = self.words[at]
+        for index, letter in enumerate(word[start:], start):
+            options = self._options.letters.get(letter, ())
+            value = word[index + 1 :] if start and index + 1 < len(word) else self._next(at)
+            for option in options:
+                if _applies(option, value):
+                    yield OptionUse(word, index + 1, option.effect)
+                    return
+            if start and letter == "e" and letter in self._table.valued:
+                self.scripts.append((word if index + 1 < len(word) else value, value))
+            if start and (letter in self._table.valued or any(option.takes_value for option in options)):
+                return
+
+    def _is_value(self, at: int) -> bool:
+        """Whether it is the value of an option of one letter in the word before it."""
+        before = self.words[at - 1]
+        if at == 1 or not before.startswith("-") or before.startswith("--") or self._table.has_words:
+            return False
+        for letter in before[1:-1]:
+            if letter in self._table.valued:
+                return False
+        return before[-1] in self._table.valued
+
+    def _next(self, at: int) -> str:
+        return self.words[at + 1] if at + 1 < len(self.words) else ""
+
+
+def _applies(option: _TableOption, value: str) -> bool:
+    """Whether it does with this value what the table says."""
+    if option.effect is OptionEffect.WRITES and option.takes_value and value in _NO_FILES:
+        return False
+    if option.condition.startswith("^"):
+        return value.startswith(option.condition[1:])
+    return option.condition in value
+
+
+# programs whose operands say what they do -----------------------------------------------------------------------------------------
+
+
+def _second_operand(reader: _Reader) -> list[OptionUse]:
+    """A program that writes to the file that it is given behind the one that it reads."""
+    return [OptionUse(word, len(word), OptionEffect.WRITES) for word in reader.operands[1:2] if word not in _NO_FILES]
+
+
+def _script(reader: _Reader, is_plain: Callable[[str], bool], long_option: str) -> list[OptionUse]:
+    """Scripts are values of `-e` or its long form; without one the first operand is. The word that holds it stands before each."""
+    scripts = list(reader.scripts)
+    for word, following in zip(reader.words, (*reader.words[1:], ""), strict=True):
+        head, equals, value = word.partition("=")
+        if len(head) > 2 and long_option.startswith(head):
+            scripts.append((word, value) if equals else (following, following))
+    scripts = scripts or [(word, word) for word in reader.operands[:1]]
+    return [OptionUse(word, len(word), OptionEffect.RUNS) for word, script in scripts if not is_plain(script)]
+
+
+def _processes(reader: _Reader) -> list[OptionUse]:
+    """`ps e` shows the environment of programs, with their keys; `ps -e` does not, unless it is read as `ps e` after all."""
+    uses = []
+    for before, word in zip(reader.words, reader.words[1:], strict=False):
+        letters = word.lstrip("-")
+        is_value = before.startswith("-") and before[-1:] in "oOpuUtCgGskN"
+        as_bsd = word == letters or not {"u", "x"}.isdisjoint(letters)
+        if "e" in letters and as_bsd and not is_value and re.fullmatch("-?[A-Za-z]+", word):
+            uses.append(OptionUse(word, len(word), OptionEffect.SENDS))
+    return uses
+
+
+_READERS: dict[str, Callable[[_Reader], list[OptionUse]]] = {
+    "awk": lambda reader: _script(reader, is_plain_awk, "--source"),
+    "ps": _processes,
+    "sed": lambda reader: _script(reader, is_plain_sed, "--expression"),
+    "uniq": _second_operand,
+    "xxd": _second_operand,
+}
