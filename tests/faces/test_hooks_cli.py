@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from tests.faces.hooks_home import TOUCH, model, project, ran, rows, trust_all, turn
-from tests.kit import HomeDir, cru, pty
+from tests.kit import HomeDir, cru, pty, trust_project
 
 # list, enable, disable ------------------------------------------------------------------------------------------------------------
 
@@ -124,7 +124,7 @@ def test_trust_and_review_know_of_each_other(home: HomeDir) -> None:
     (home.project / ".cru").mkdir()
     (home.project / ".cru" / "config.toml").write_text('mode = "auto"\n')
     assert "`cru trust`" in cru("hooks", "review", home=home).out
-    assert cru("trust", home=home).code == 0
+    trust_project(home)
     assert "1 hook of this project: forgotten" in cru("trust", "--revoke", home=home).out
     assert [row["state"] for row in rows(home)] == ["untrusted"]
 

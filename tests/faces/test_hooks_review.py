@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 from tests.faces.hooks_home import CALLS, TOUCH, foreign, model, project, ran, rows, seen, trust_all, turn
-from tests.kit import HomeDir, cru, pty
+from tests.kit import HomeDir, cru, pty, trust_project
 
 from cru.extensions.hooks.model.entry import HookEntry, HookSource, number_entries
 from cru.faces.cli.hooks.display import fold_line
@@ -162,12 +162,12 @@ def test_a_trusted_project_takes_no_guard_of_the_user_away(home: HomeDir) -> Non
     (home.project / ".cru").mkdir()
     text = f'[hooks]\ndialects = []\nenv_pass = ["OPENAI_API_KEY"]\ndisabled = {list(theirs.values())}\n'
     (home.project / ".cru" / "config.toml").write_text(text)
-    assert cru("trust", home=home).code == 0
+    trust_project(home)
     run = turn(home, env={"OPENAI_API_KEY": "key-1"})
     assert ran(home) == 1 and "`hooks.env_pass` is ignored" in run.err
     assert {row["layer"]: row["state"] for row in rows(home)} == {"user": "active", "project": "disabled"}
     (home.project / ".cru" / "config.toml").write_text('[hooks]\nenv_pass = ["OPENAI_API_KEY"]\n')
-    cru("trust", home=home)
+    trust_project(home)
     trust_all(home)
     turn(home, env={"OPENAI_API_KEY": "key-1"})
     assert "key-1" not in (home.project / "project.env").read_text()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.kit import Call, HomeDir, Reply, Server, cru, server
+from tests.kit import Call, HomeDir, Reply, Server, cru, server, trust_project
 
 
 def project_file(home: HomeDir, text: str) -> Path:
@@ -53,7 +53,7 @@ def test_each_later_layer_wins(home: HomeDir, last: str) -> None:
         home.configure('model = "of-user"\n', url=model.url)
         if "of-project" in given:
             project_file(home, 'model = "of-project"\n')
-            assert cru("trust", home=home).code == 0
+            trust_project(home)
         if "of-context" in given:
             home.context().mkdir(parents=True)
             (home.context() / "local.toml").write_text('model = "of-context"\n')
@@ -97,8 +97,8 @@ def test_a_trusted_project_counts_until_its_file_changes(home: HomeDir) -> None:
     with server(touch * 3) as model:
         home.configure(url=model.url)
         path = project_file(home, '[permissions]\nallow = ["bash"]\n')
-        shown = cru("trust", home=home)
-        assert shown.code == 0 and 'allow = ["bash"]' in shown.out
+        shown = trust_project(home)
+        assert 'allow = ["bash"]' in shown.out
         made = home.project / "made"
         run = cru("hi", home=home)
         assert run.err == "" and made.exists()
@@ -111,7 +111,7 @@ def test_trust_can_be_taken_back(home: HomeDir) -> None:
     with server([Reply("ok")]) as model:
         home.configure(url=model.url)
         project_file(home, 'fuel = 5\nmode = "auto"\n')
-        assert cru("trust", home=home).code == 0
+        trust_project(home)
         assert "forgotten" in cru("trust", "--revoke", home=home).out
         assert "`mode` is ignored" in cru("hi", home=home).err
     assert "was not trusted" in cru("trust", "--revoke", home=home).out
@@ -122,7 +122,9 @@ def test_what_is_trusted_is_shown_without_escape_sequences(home: HomeDir) -> Non
 
     project_file(home, '# \x9b2K \u202e\nmodel = "x"\n')
     with pty("trust", home=home) as terminal:
-        terminal.wait()
+        terminal.expect("accept this? [y/N]")
+        terminal.line("n")
+        assert terminal.wait() == 1
     assert "\\x9b2K \\u202e" in terminal.text
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.kit import Done, HomeDir, Reply, cru, server
+from tests.kit import Done, HomeDir, Reply, cru, pty, server, trust_project
 
 TOLD = "cru.on('turn:complete', function() cru.toast('{0}') end)"
 
@@ -45,8 +45,8 @@ def test_the_plugins_of_a_project_run_after_they_were_shown_and_accepted(home: H
         in run.err
     )
     assert states(home) == {"a": "untrusted", "b": "untrusted"}
-    shown = cru("trust", home=home)
-    assert shown.code == 0 and f"{folder} is trusted as it is" in shown.out
+    shown = trust_project(home)
+    assert f"{folder} is trusted as it is" in shown.out
     assert f"{len(TOLD.format('b ran')):>9}  .cru/plugins/b/init.lua\n" in shown.out
     run = turn(home)
     assert "a.lua ran" in run.err and "b ran" in run.err
@@ -57,7 +57,7 @@ def test_the_plugins_of_a_project_run_after_they_were_shown_and_accepted(home: H
 
 def test_a_folder_that_changed_after_it_was_trusted_is_a_stranger_again(home: HomeDir) -> None:
     file = plugin(home, "a.lua")
-    assert cru("trust", home=home).code == 0
+    trust_project(home)
     file.write_text("error('never run')")
     run = turn(home)
     assert "never run" not in run.err
@@ -74,7 +74,7 @@ def test_what_changes_during_a_run_is_not_loaded_however_late(home: HomeDir) -> 
       end)"""
     plugin(home, "late/init.lua", text)
     plugin(home, "late/lua/helper.lua", "return 'good'")
-    assert cru("trust", home=home).code == 0
+    trust_project(home)
     run = turn(home)
     assert helper.read_text() == "return 'evil'", run.err
     assert "helper says good" in run.err
@@ -87,7 +87,7 @@ def test_a_plugin_of_the_user_wins_over_one_of_a_project(home: HomeDir) -> None:
     (home.cru / "plugins" / "guard.lua").write_text(TOLD.format("mine"))
     assert "mine" in turn(home).err
     assert states(home) == {"guard": "active"}
-    assert cru("trust", home=home).code == 0
+    trust_project(home)
     run = turn(home)
     assert "mine" in run.err and "the project's" not in run.err
 
@@ -118,7 +118,7 @@ def test_a_link_that_leads_out_of_the_project_is_refused_and_nothing_is_accepted
 
 def test_a_link_that_comes_later_is_named(home: HomeDir, tmp_path: Path) -> None:
     plugin(home, "good.lua")
-    assert cru("trust", home=home).code == 0
+    trust_project(home)
     (home.project / ".cru" / "plugins" / "out").symlink_to(tmp_path)
     err = turn(home).err
     assert "1 plugin of this project is not loaded: " in err and "plugins/out leads out of the project" in err
@@ -136,7 +136,7 @@ def test_the_folder_of_the_user_is_never_one_of_a_project(home: HomeDir) -> None
 def test_a_python_plugin_of_a_project_leaves_nothing_in_it(home: HomeDir) -> None:
     plugin(home, "snake/__init__.py", "from . import inner\ndef setup(cru):\n    cru.toast(inner.TEXT)\n")
     plugin(home, "snake/inner.py", "TEXT = 'hiss'")
-    assert cru("trust", home=home).code == 0
+    trust_project(home)
     for _ in range(2):
         assert "hiss" in turn(home).err
     assert not (home.project / ".cru" / "plugins" / "snake" / "__pycache__").exists()
@@ -144,8 +144,8 @@ def test_a_python_plugin_of_a_project_leaves_nothing_in_it(home: HomeDir) -> Non
 
 def test_a_file_name_cannot_write_to_the_terminal(home: HomeDir) -> None:
     plugin(home, "a\x1b[2J\nb.lua", "return 1")
-    run = cru("trust", home=home)
-    assert run.code == 0 and "\x1b" not in run.out and "a\\x1b[2J\\nb.lua" in run.out
+    run = trust_project(home)
+    assert "\x1b" not in run.out and "a\\x1b[2J\\nb.lua" in run.out
 
 
 def test_with_nothing_to_trust_there_is_nothing_to_accept(home: HomeDir) -> None:
@@ -156,9 +156,71 @@ def test_with_nothing_to_trust_there_is_nothing_to_accept(home: HomeDir) -> None
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"version": 1, "files": 5}'])
 def test_a_corrupt_file_of_trust_trusts_nothing_and_is_kept(home: HomeDir, content: str) -> None:
     plugin(home, "a.lua")
-    assert cru("trust", home=home).code == 0
+    trust_project(home)
     (home.cru / "trust.json").write_text(content)
     run = turn(home)
     assert "a.lua ran" not in run.err and "trust.json: not understood" in run.err
     assert (home.cru / "trust.json.corrupt-1").read_text() == content
-    assert cru("trust", home=home).code == 0 and "a.lua ran" in turn(home).err
+    trust_project(home)
+    assert "a.lua ran" in turn(home).err
+
+
+SETTINGS = """mode = "auto"
+model = "theirs"
+[permissions]
+allow = ["bash:make *", "write"]
+deny = ["read:secret"]
+[plugins.guard]
+enabled = false
+"""
+
+
+def accepted(home: HomeDir) -> bool:
+    return (home.cru / "trust.json").exists()
+
+
+def test_what_a_project_lets_happen_is_marked_and_the_rest_is_not(home: HomeDir) -> None:
+    plugin(home, "a.lua", "-- one\n-- two\n-- three\n-- four\n-- five\n-- six\n-- seven\n")
+    (home.project / ".cru" / "config.toml").write_text(SETTINGS)
+    (home.project / "crush.json").write_text('{"hooks": {"PreToolUse": [{"command": "./guard.sh"}]}}')
+    out = cru("trust", "--show", home=home).out
+    file = home.project / ".cru" / "config.toml"
+    marked = [line for line in out.splitlines() if line.startswith("! ")]
+    assert marked == [
+        f'! {file}:1: mode = "auto": the model acts without asking you',
+        f'! {file}:4: permissions.allow = "bash:make *": is done without asking you',
+        f'! {file}:4: permissions.allow = "write": is done without asking you',
+        f'! {file}:2: model = "theirs": decides who gets your prompts, and with them your key',
+        f"! {file}:7: plugins.guard.enabled = false: switches a plugin on or off, one of yours too",
+        "! 1 file of plugins: code that runs with your rights",
+    ]
+    assert SETTINGS.rstrip() in out
+    assert "       55  .cru/plugins/a.lua\n           │ -- one\n" in out
+    assert "│ -- five\n           │ … 2 more\n" in out and "-- six" not in out
+    assert "1 hook of this project awaits trust: `cru hooks review`\n" in out and "PreToolUse: ./guard.sh" in out
+    assert not accepted(home)
+
+
+def test_without_a_terminal_only_what_was_shown_is_accepted(home: HomeDir) -> None:
+    file = plugin(home, "a.lua")
+    run = cru("trust", home=home)
+    assert run.code == 2 and "nothing is accepted: there is no terminal to answer at" in run.err and not accepted(home)
+    digest = run.err.rpartition("--yes ")[2].strip()
+    assert ".cru/plugins/a.lua" in run.out and digest in cru("trust", "--show", home=home).out
+    file.write_text("error('changed after the look')")
+    run = cru("trust", "--yes", digest, home=home)
+    assert run.code == 2 and f"what is there now is not what {digest} names" in run.err and not accepted(home)
+    assert cru("trust", "--yes", "", home=home).code == 2
+    file.write_text(TOLD.format("a.lua ran"))
+    assert cru("trust", "--yes", digest, home=home).code == 0 and "a.lua ran" in turn(home).err
+
+
+@pytest.mark.parametrize(("answer", "code"), [("n", 1), ("", 1), ("y", 0)])
+def test_on_a_terminal_it_asks(home: HomeDir, answer: str, code: int) -> None:
+    plugin(home, "a.lua")
+    with pty("trust", home=home) as terminal:
+        terminal.expect("accept this? [y/N]")
+        assert not accepted(home)
+        terminal.line(answer)
+        assert terminal.wait() == code
+    assert accepted(home) == (code == 0)

@@ -15,7 +15,7 @@ from tests.kit.counts import conformance, docs_block
 from tests.kit.home import HomeDir, home
 from tests.kit.kill import kill_at
 from tests.kit.pty import Terminal, pty
-from tests.kit.run import Done, Started, cru, start
+from tests.kit.run import Done, Started, cru, start, trust_project
 from tests.kit.server import Server, server
 from tests.kit.steps import Call, Drop, Hang, Raw, Received, Reply, Script, Status, Step
 from tests.kit.waiting import wait_until
@@ -44,5 +44,6 @@ __all__ = [
     "pty",
     "server",
     "start",
+    "trust_project",
     "wait_until",
 ]

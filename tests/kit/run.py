@@ -163,3 +163,12 @@ def cru(
             f"{late}\nout: {out.decode(errors='replace')}\nerr: {err.decode(errors='replace')}"
         ) from None
     return Done(popen.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+
+
+def trust_project(home: HomeDir, cwd: Path | None = None) -> Done:
+    """Accept a project as a person does without a terminal: look, then say so; what both printed."""
+    shown = cru("trust", "--show", home=home, cwd=cwd)
+    assert shown.code == 0, shown
+    accepted = cru("trust", "--yes", shown.out.rpartition("--yes ")[2].strip(), home=home, cwd=cwd)
+    assert accepted.code == 0, accepted
+    return Done(0, shown.out + accepted.out, shown.err + accepted.err)

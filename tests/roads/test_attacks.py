@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from tests.kit import Call, Reply, cru, home, server
+from tests.kit import Call, Reply, cru, home, server, trust_project
 
 
 def results(log: list[dict[str, object]]) -> list[str]:
@@ -60,7 +60,7 @@ def test_trust_of_one_project_is_not_lent_to_another_by_a_link(tmp_path: Path) -
         good = tmp_path / "good"
         (good / ".cru").mkdir(parents=True)
         (good / ".cru" / "config.toml").write_text('mode = "trust"\n')
-        assert cru("trust", home=here, cwd=good).code == 0
+        trust_project(here, cwd=good)
         (here.project / ".cru").mkdir()
         (here.project / ".cru" / "config.toml").symlink_to(good / ".cru" / "config.toml")
         done = cru("go", home=here)

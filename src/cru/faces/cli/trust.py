@@ -1,30 +1,37 @@
-"""`cru trust`: accept this project's .cru/config.toml and .cru/plugins as they are now."""
+"""`cru trust`: show what this project brings, and accept its .cru/config.toml and .cru/plugins as they are now."""
 
 from __future__ import annotations
 
+import sys
+from hashlib import sha256
 from pathlib import Path
 
-from cru.config.layers import read_layer
+from cru.config.layers import Layer, read_layer
 from cru.extensions.discovery.places import project_folder
 from cru.faces.cli.arguments import CommandArguments
-from cru.faces.cli.console import one_line, show
-from cru.faces.cli.flags import Parsed
+from cru.faces.cli.console import show
+from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import start_of
+from cru.faces.cli.trust_display import render_hooks, render_plugins, render_settings
 from cru.permissions.snapshot import Snapshot, take_snapshot
 from cru.permissions.trust import TrustStore
 
 HELP = """\
-cru trust            show this project's .cru/config.toml and the files of .cru/plugins, and accept them as they are now;
-                     a change of either asks again
-cru trust --revoke   forget it, and what was said about this project's hooks
+cru trust              show this project's .cru/config.toml and .cru/plugins, what they let happen (!), and its hooks; then ask
+                       whether to accept the settings and plugins as they are now; a change of either asks again
+cru trust --show       only show it
+cru trust --yes HASH   accept it without a terminal, if it is still what was shown with this HASH
+cru trust --revoke     forget it, and what was said about this project's hooks
 
 Hooks of a project are judged one by one: `cru hooks review`.
 """
+DIGITS = 12
+"""Of the hash that names what was shown."""
 
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
-    args = CommandArguments("trust", words, help=HELP, switches=("--revoke",))
+    args = CommandArguments("trust", words, help=HELP, switches=("--revoke", "--show"), values=("--yes",))
     if args.show_help():
         return 0
     start = start_of(parsed, "default")
@@ -35,43 +42,60 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     layer = read_layer("project", path)
     plugins = project_folder(start.home, start.root)
     seen = None if plugins is None else take_snapshot(plugins, start.root)
-    waiting = _waiting_hooks(parsed)
+    hooks = render_hooks(parsed)
     if layer is None and seen is None:
-        show(f"there is no {path}, and no folder {path.with_name('plugins')} of this project{waiting}")
+        show("\n".join([f"there is no {path}, and no folder {path.with_name('plugins')} of this project", *hooks]))
         return 1
-    if layer is not None:
-        show(layer.text.rstrip())
-        trust.trust(path, layer.text)
-        show(f"\n{path} is trusted as shown; `cru trust --revoke` takes that back")
-    if seen is not None:
-        _show(seen, start.root)
-        trust.trust_folder(seen)
-        show(f"\n{seen.folder} is trusted as it is; `cru trust --revoke` takes that back")
-    if waiting:
-        show(waiting.lstrip("\n"))
+    digest = _digest(layer, seen)
+    if not args.has("--yes"):
+        _show_all(layer, seen, start.root, hooks)
+    if args.has("--show"):
+        show(f"\nto accept this: cru trust, or without a terminal: cru trust --yes {digest}")
+        return 0
+    if not _is_accepted(args.value("--yes", ""), digest):
+        show("nothing is accepted")
+        return 1
+    _accept(trust, path, layer, seen)
     return 0
 
 
-def _waiting_hooks(parsed: Parsed) -> str:
-    """What to do about the hooks of this project, which are judged one by one."""
-    from cru.app import hooks_where
-    from cru.extensions.hooks.discovery import find_dialects, stamp_files
-
-    where = hooks_where(start_of(parsed, "default"))
-    if not find_dialects(where, stamp_files(where)):
-        return ""
-    from cru.extensions.hooks.model.status import Activation
-    from cru.faces.cli.hooks.inventory import load_inventory
-
-    number = len(load_inventory(parsed).loaded.of(Activation.UNTRUSTED))
-    what = "1 hook of this project awaits" if number == 1 else f"{number} hooks of this project await"
-    return f"\n{what} trust: `cru hooks review`" if number else ""
+def _digest(layer: Layer | None, seen: Snapshot | None) -> str:
+    """Names the bytes that are shown, and accepted."""
+    settings = layer.text.encode("utf-8", "surrogatepass") if layer is not None else b""
+    listing = seen.listing if seen is not None else b""
+    return sha256(b"%d:%s%s" % (len(settings), settings, listing)).hexdigest()[:DIGITS]
 
 
-def _show(seen: Snapshot, root: Path) -> None:
-    """Every file of the plugins and its size in bytes."""
-    for item in seen.files:
-        show(f"{len(item.content):>9}  {one_line(str((seen.folder / item.path).relative_to(root)))}")
+def _show_all(layer: Layer | None, seen: Snapshot | None, root: Path, hooks: list[str]) -> None:
+    lines = render_settings(layer) if layer is not None else []
+    lines += render_plugins(seen, root) if seen is not None else []
+    for line in (*lines, *hooks):
+        show(line)
+
+
+def _is_accepted(word: str, digest: str) -> bool:
+    """Whether a person accepts what was shown. Raises UsageProblem where nobody can be asked, and for the hash of something else."""
+    if word:
+        if word != digest:
+            raise UsageProblem(f"what is there now is not what {word} names", "look again: cru trust --show")
+        return True
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise UsageProblem(
+            "nothing is accepted: there is no terminal to answer at",
+            f"if you accept what is shown: cru trust --yes {digest}",
+        )
+    print("\naccept this? [y/N] ", end="", file=sys.stderr, flush=True)
+    return sys.stdin.readline().strip().lower() in ("y", "yes")
+
+
+def _accept(trust: TrustStore, path: Path, layer: Layer | None, seen: Snapshot | None) -> None:
+    """Raises NotStored."""
+    if layer is not None:
+        trust.trust(path, layer.text)
+        show(f"\n{path} is trusted as shown; `cru trust --revoke` takes that back")
+    if seen is not None:
+        trust.trust_folder(seen)
+        show(f"\n{seen.folder} is trusted as it is; `cru trust --revoke` takes that back")
 
 
 def _revoke(trust: TrustStore, root: Path) -> int:

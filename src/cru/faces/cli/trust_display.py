@@ -1,0 +1,81 @@
+"""What `cru trust` shows of a project: its settings with what they let happen, the beginning of its plugins, its hooks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from cru.config.layers import Layer
+from cru.faces.cli.console import one_line
+from cru.faces.cli.flags import Parsed
+from cru.faces.cli.run_options import start_of
+from cru.permissions.snapshot import Snapshot, SnapshotFile
+from cru.permissions.widening import find_widening
+
+FIRST_LINES = 5
+COLUMNS = 120
+FILES_BEGUN = 40
+"""Files whose first lines are shown; of the others the size."""
+
+
+def render_settings(layer: Layer) -> list[str]:
+    """The file whole, then what in it lets more happen than before."""
+    lines = [layer.text.rstrip()]
+    widening = list(find_widening(layer.data))
+    if widening:
+        lines += ["", "what lets more happen than without this file:"]
+    for item in widening:
+        values = item.value if isinstance(item.value, list) else [item.value]
+        for value in values:
+            text = msgspec.json.encode(value, enc_hook=repr).decode()
+            lines.append(
+                f"! {layer.place(item.path)}: {'.'.join(item.path)} = {one_line(text, COLUMNS)}: {item.effect}"
+            )
+    return lines
+
+
+def render_plugins(seen: Snapshot, root: Path) -> list[str]:
+    """Every file with its size in bytes, and its first lines."""
+    count = len(seen.files)
+    lines = ["", f"! {'1 file' if count == 1 else f'{count} files'} of plugins: code that runs with your rights"]
+    for number, item in enumerate(seen.files):
+        program = "  (a program)" if item.kind == "program" else ""
+        lines.append(f"{len(item.content):>9}  {one_line(str((seen.folder / item.path).relative_to(root)))}{program}")
+        if number < FILES_BEGUN:
+            lines += _beginning(item)
+    return lines
+
+
+def _beginning(item: SnapshotFile) -> Iterator[str]:
+    if b"\0" in item.content[:1024]:
+        yield f"{'':>9}  │ (no text)"
+        return
+    lines = item.content.decode("utf-8", "replace").splitlines()
+    for line in lines[:FIRST_LINES]:
+        yield f"{'':>9}  │ {one_line(line, COLUMNS)}"
+    if len(lines) > FIRST_LINES:
+        yield f"{'':>9}  │ … {len(lines) - FIRST_LINES} more"
+
+
+def render_hooks(parsed: Parsed) -> list[str]:
+    """The hooks of this project, which are judged one by one."""
+    from cru.app import hooks_where
+    from cru.extensions.hooks.discovery import find_dialects, stamp_files
+
+    where = hooks_where(start_of(parsed, "default"))
+    if not find_dialects(where, stamp_files(where)):
+        return []
+    from cru.extensions.hooks.model.status import Activation
+    from cru.faces.cli.hooks.inventory import load_inventory
+
+    waiting = load_inventory(parsed).loaded.of(Activation.UNTRUSTED)
+    if not waiting:
+        return []
+    what = "1 hook of this project awaits" if len(waiting) == 1 else f"{len(waiting)} hooks of this project await"
+    lines = ["", f"{what} trust: `cru hooks review`"]
+    for status in waiting:
+        entry = status.entry
+        lines.append(f"{'':>9}  {one_line(entry.where)}: {entry.event}: {one_line(entry.label, COLUMNS)}")
+    return lines
