@@ -261,13 +261,19 @@ def test_messages_change_where_they_stand_are_added_or_replace_all() -> None:
     assert texts(("user", "hello")) == [Message("user", "hello")]
 
 
-def test_a_request_may_be_refused_and_an_answer_of_ones_own_is_not_available_yet() -> None:
+def test_a_request_may_be_refused_or_answered_in_the_models_place() -> None:
     assert said(GEMINI, "BeforeModel", SEND, {"decision": "deny", "reason": "no"}).answer == DENY
     made = said(GEMINI, "BeforeModel", SEND, inner(llm_response={"text": "hi"}))
     assert made.answer == Answer(decision="deny", reason="hi")
     made = said(GEMINI, "BeforeModel", SEND, inner(llm_response={"candidates": 5}))
     assert made.answer.decision == "deny" and "without a text" in made.answer.reason
+    at = event(AgentResponded("", "", False, (ToolCall("c", "bash"),)))
+    assert said(GEMINI, "AfterModel", at, inner(llm_response={"text": "no"})).answer == Answer(
+        decision="deny", halt=True, reason="no"
+    )
     at = event(AgentResponded("Hi.", "Hi.", True))
+    [change] = said(GEMINI, "AfterModel", at, inner(llm_response={"text": "Ho."})).answer.changes
+    assert (change.field, change.value) == ("display", "Ho.")
     assert said(GEMINI, "AfterModel", at, {"decision": "deny", "reason": "no"}).answer == Answer(
         decision="deny", halt=True, reason="no"
     )

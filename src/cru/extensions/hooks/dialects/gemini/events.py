@@ -147,12 +147,7 @@ def _after_agent(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookRe
 def _before_model(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
     """A reply in the model's place: the request is not made, and its text is what the person reads."""
     payload, patch, reply = event.payload, out.specific.get("llm_request"), out.specific.get("llm_response")
-    stop = stop_answer(out)
-    if not stop and reply:
-        text = model.text(reply)
-        stop = Answer(
-            decision="deny", reason="a hook answered in the model's place, without a text" if text is None else text
-        )
+    stop = Answer(decision="deny", reason=_reply_text(reply)) if reply and out.goes_on else stop_answer(out)
     if stop or not isinstance(patch, Mapping) or not isinstance(payload, MessageBeforeSend):
         return to_result(out, stop)
     changes, without = model.read_changes(payload, patch)
@@ -160,10 +155,21 @@ def _before_model(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookR
 
 
 def _after_model(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
-    """The whole reply, once: what was streamed has been seen."""
-    stop = stop_answer(out)
-    warning = f"llm_response {NOT_YET} in AfterModel" if out.specific.get("llm_response") else ""
-    return to_result(out, Answer(decision="deny", halt=True, reason=stop.reason) if stop else PASS, warning)
+    """The whole reply, once: what was streamed has been seen, and another text is told. In the place of calls it ends the turn: they are
+    not to run."""
+    stop, reply = stop_answer(out), out.specific.get("llm_response")
+    if not stop and reply and not common.payload_field(event, "tool_calls"):
+        text = _reply_text(reply)
+        return to_result(
+            out, Answer(changes=(Change("display", "set", text),)), f"has another text for this reply: {text}"
+        )
+    reason = stop.reason if stop else _reply_text(reply) if reply else ""
+    return to_result(out, Answer(decision="deny", halt=True, reason=reason) if reason else PASS)
+
+
+def _reply_text(reply: object) -> str:
+    text = model.text(reply)
+    return "a hook answered in the model's place, without a text" if text is None else text
 
 
 def _before_tool(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
