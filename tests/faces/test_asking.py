@@ -251,3 +251,34 @@ def test_who_decided_stands_in_the_events(home: HomeDir) -> None:
     lines = [msgspec.json.decode(line) for line in run.out.splitlines()]
     resolved = [line["payload"] for line in lines if line["type"] == "permission:resolved"]
     assert [(p["decision"], p["by"]) for p in resolved] == [("deny", "policy")]
+
+
+ASKS_IN_LUA = 'cru.on("%s", function() return {ask = true, reason = "the guard wants to know"} end)\n'
+ASKING_HOOK = {"event": "tool:before_call", "command": """printf '{"decision": "ask"}'"""}
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "config"),
+    [
+        ("hooks.json", msgspec.json.encode({"hooks": [ASKING_HOOK]}).decode(), ""),
+        ("plugins/guard.lua", ASKS_IN_LUA % "tool:before_call", 'mode = "trust"\n'),
+        ("plugins/guard.lua", ASKS_IN_LUA % "permission:requested", ""),
+        ("notes.txt", "", '[permissions]\nask = ["bash:touch *"]\n'),
+    ],
+    ids=["hook", "handler", "handler of the question", "rule"],
+)
+def test_what_asks_every_time_offers_no_answer_that_is_kept(home: HomeDir, file: str, text: str, config: str) -> None:
+    with server([Reply(calls=[TOUCH]), Reply("ok"), Reply(calls=[TOUCH]), Reply("ok")]) as model:
+        home.configure(config, url=model.url)
+        path = home.cru / file
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+        with pty("hi", home=home) as terminal:
+            for line in ("a", "s", "y"):
+                answer(terminal, line)
+            assert terminal.wait() == 0
+        assert (home.project / "made").exists() and not (home.cru / "grants.json").exists()
+        assert "keep the rule" not in terminal.text
+        path.unlink()
+        home.configure(url=model.url)
+        assert "nobody can be asked here" in str(cru("again", home=home)) + result(model)

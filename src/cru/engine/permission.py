@@ -140,20 +140,23 @@ async def _ask_hooks(
         return PermissionDecision(outcome.by, reason=answer.reason, answer=answer)
     if answer.result is not None:
         parts.bus.stream.warn(f"permission:requested: the result is allow or deny, not {answer.result!r}", outcome.by)
-    decision = await _decide_by_person(parts, question, verdict, by_hook)
+    decision = await _decide_by_person(parts, question, verdict, by_hook, by_hook or answer.decision == "ask")
     return replace(decision, answer=answer)
 
 
 async def _decide_by_person(
-    parts: Parts, question: PermissionQuestion, verdict: Verdict, by_hook: bool
+    parts: Parts, question: PermissionQuestion, verdict: Verdict, by_hook: bool, handler_asks: bool
 ) -> PermissionDecision:
+    """by_hook: a handler wanted the question although nothing else did; handler_asks: a handler wants it at all."""
     if question.origin == "user" and not by_hook and not verdict.explicit:
         return PermissionDecision("user", reason="the user ran it")
     if question.origin == "script":
         return PermissionDecision(
             "policy", FailureKind.POLICY, f"{verdict.reason}; a script may not answer for a person"
         )
-    rule = parts.gate.rule_for(question.name, question.kind, question.detail, question.paths)
+    # what a handler or a rule asks is asked every time: an answer that is kept would have no effect, or stand in for a hook that is gone
+    is_kept = not (handler_asks or verdict.explicit)
+    rule = parts.gate.rule_for(question.name, question.kind, question.detail, question.paths) if is_kept else ""
     subject = PermissionSubject(
         question.name, question.kind, question.detail, verdict.reason, rule, _preview(parts, question)
     )
