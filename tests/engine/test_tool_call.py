@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.engine.support import Ext, MadeTool, Person, World, always
 
 from cru.events.answers import Answer, Change, Inject, allow, ask, cancel, halt, handled, transform
@@ -139,8 +140,24 @@ def test_a_hook_sees_an_invalid_call_and_may_mend_it(tmp_path: Path) -> None:
     ext = Ext({"tool:before_call": mend})
     world = World(tmp_path, 'call: bash {"cmd":"x"}\n---\ntext: end\n', ext, settings=nested(TRUST))
     world.run("go")
-    assert seen == [False]
+    assert seen == [False, True]  # what a handler made valid is announced again: some guards hear of valid calls only
     assert world.results() == ["mended"]
+
+
+def test_a_guard_of_valid_calls_hears_of_one_that_a_handler_has_mended(tmp_path: Path) -> None:
+    def mend(event: Event) -> Answer:
+        return replace(transform(args={"command": "echo mended"}), decision="allow")
+
+    def refuse(event: Event) -> Answer | None:
+        return cancel("guarded") if event.payload.valid else None  # type: ignore[attr-defined]
+
+    mender, guard = Ext({"tool:before_call": mend}, "mender"), Ext({"tool:before_call": refuse}, "guard")
+    for order in ((mender, guard), (guard, mender)):
+        folder = tmp_path / order[0].owner
+        folder.mkdir()
+        world = World(folder, 'call: bash {"cmd":"x"}\n---\ntext: end\n', *order, settings=nested(TRUST))
+        world.run("go")
+        assert "guarded" in world.results()[0]
 
 
 def test_an_unknown_tool_may_be_answered_by_a_hook_unless_a_rule_denies_it(tmp_path: Path) -> None:

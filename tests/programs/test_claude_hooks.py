@@ -130,7 +130,7 @@ def test_it_goes_on_until_the_file_is_there(tmp_path: Path) -> None:
     here = prepared(tmp_path, Stop=hook("until_done.py"))
     done, requests = turn(here, [Reply("done"), Reply("done now"), write("done.txt", "yes"), Reply("it is there")])
     assert done.out.endswith("it is there\n") and len(requests) == 4
-    assert said(requests).count("done.txt is not there yet. Write it, then stop.") == 2
+    assert said(requests).count("Stop hook feedback:\ndone.txt is not there yet. Write it, then stop.") == 2
 
 
 @pytest.mark.parametrize(("cap", "asked"), [("", 9), ("2", 3), ("none", 9)])
@@ -161,7 +161,8 @@ def test_what_a_linter_says_follows_the_result(tmp_path: Path) -> None:
     here = prepared(tmp_path, PostToolUse=hook("lint_after.py", "Edit|MultiEdit|Write"))
     _, requests = turn(here, [write("a.py", "# TODO"), write("b.py", "x"), Reply("fine")])
     first, second = results(requests)
-    assert first.endswith(f"\n{here.project}/a.py still holds a TODO") and "TODO" not in second
+    assert "\nPostToolUse:Write hook blocking error from command: " in first and "TODO" not in second
+    assert first.endswith(f"]: {here.project}/a.py still holds a TODO")
 
 
 def test_a_result_is_replaced_before_the_model_reads_it(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from cru.engine.parts import Parts
 from cru.engine.permission import PermissionDecision, PermissionQuestion, render_refusal
 from cru.engine.prompts import context_texts
 from cru.events.answers import PASS, Answer, Inject, add, is_whole_result
+from cru.events.bus import Outcome
 from cru.events.calling import check
 from cru.events.payloads import (
     FailureKind,
@@ -123,10 +124,12 @@ async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> Prepare
     kind = tool.kind if tool is not None else "tool"
     before = ToolBeforeCall(call.name, checked.args, call.id, kind, {}, not checked.problem, checked.problem, origin)
     outcome = await parts.bus.dispatch(before)
-    answer, args, owners = outcome.answer, outcome.payload.args, outcome.by
-    if tool is not None and args is not before.args:
-        checked = _check_again(parts, tool, args)
-    args = checked.args if tool is not None else args
+    if tool is not None and outcome.payload.args is not before.args:
+        checked = _check_again(parts, tool, outcome.payload.args)
+        if before.error and not checked.problem and not outcome.answer.stops:
+            outcome, checked = await _announce_mended(parts, tool, outcome, checked)
+    answer, owners = outcome.answer, outcome.by
+    args = checked.args if tool is not None else outcome.payload.args
     prepared = PreparedCall(call, tool, args, outcome.payload.env, answer, _injects_of(answer), owners)
     question = PermissionQuestion(call.name, kind, args, call.id, origin=origin)
     if answer.stops:
@@ -140,6 +143,21 @@ async def decide(parts: Parts, call: ToolCall, origin: str = "model") -> Prepare
         except Exception as error:  # noqa: BLE001  the boundary around tools: reported
             return replace(prepared, content=_report_failure(parts, tool, error), failure_kind=FailureKind.FAILED)
     return await _get_permission(parts, prepared, question)
+
+
+async def _announce_mended(
+    parts: Parts, tool: Tool, outcome: Outcome[ToolBeforeCall], checked: CheckedArguments
+) -> tuple[Outcome[ToolBeforeCall], CheckedArguments]:
+    """A call that a handler has made valid, announced again: some guards hear of valid calls only (docs/decisions/0029). An allow
+    covers what it was given to, so one of the first time does not count."""
+    first = (
+        replace(outcome.answer, decision="none", reason="") if outcome.answer.decision == "allow" else outcome.answer
+    )
+    mended = replace(outcome.payload, args=checked.args, valid=True, error="")
+    again = await parts.bus.dispatch(mended)
+    if again.payload.args is not mended.args:
+        checked = _check_again(parts, tool, again.payload.args)
+    return replace(again, answer=add(first, again.answer), owners=again.owners or outcome.owners), checked
 
 
 async def _get_permission(parts: Parts, prepared: PreparedCall, question: PermissionQuestion) -> PreparedCall:

@@ -64,15 +64,30 @@ def test_the_limit_at_the_end_of_a_session_may_be_set(tmp_path: Path, given: str
 
 
 def test_flags() -> None:
-    flags: dict[str, Any] = {"async": True, "once": True, "if": "Bash(git *)", "args": ["a"], "shell": "bash"}
+    flags: dict[str, Any] = {"async": True, "if": "Bash(git *)", "args": ["a"], "shell": "bash"}
     made = entry("PreToolUse", **flags, statusMessage="…")
-    assert (made.asynchronous, made.once, made.condition, made.args, made.shell) == (
-        True,
+    assert (made.asynchronous, made.condition, made.args, made.shell) == (
         True,
         "Bash(git *)",
         ("a",),
         "bash",
     )
+
+
+def test_once_has_no_effect_in_settings() -> None:
+    [made], [problem] = read(config("PostToolUse", {**COMMAND, "once": True}))
+    assert not made.once and not made.problem and "the hook runs each time" in str(problem)
+
+
+@pytest.mark.parametrize(("word", "on_error"), [(None, ""), ("continue", ""), ("block", "deny")])
+def test_what_a_failure_means(word: str | None, on_error: str) -> None:
+    assert entry("PreToolUse", onFailure=word).on_error == on_error
+
+
+@pytest.mark.parametrize("word", ["blok", "deny", 1, ["block"], {}])
+def test_a_word_for_failures_that_nobody_knows_guards_and_is_told(word: object) -> None:
+    [made], [problem] = read(config("PreToolUse", {**COMMAND, "onFailure": word}))
+    assert made.on_error == "deny" and problem.loses_hooks and "counts as block" in str(problem)
 
 
 def test_waking_the_agent_is_not_available_yet() -> None:

@@ -63,7 +63,7 @@ RULES: list[tuple[str, str, dict[str, Any], bool]] = [
     ("Bash(git *)", "bash", {"command": "cd a && git push"}, True), ("Bash(git push:*)", "bash", {"command": "git push -f"}, True),
     ("Bash(git push:*)", "bash", {"command": "git pull"}, False), ("Bash(rm *)", "bash", {"command": "if ((; then"}, True),
     ("Bash(rm *)", "bash", {"command": 'eval "$(cat x)"'}, True), ("Bash(npm run test)", "bash", {"command": "npm run test"}, True),
-    ("Edit(*.ts)", "edit", {"file_path": "src/a.ts"}, True), ("Edit(*.ts)", "write", {"file_path": "/p/b.ts"}, True),
+    ("Edit(*.ts)", "edit", {"file_path": "src/a.ts"}, True), ("Edit(*.ts)", "write", {"file_path": "/p/b.ts"}, False),
     ("Edit(*.ts)", "edit", {"file_path": "a.py"}, False), ("Edit(src/**)", "edit", {"file_path": "src/a/b"}, True),
     ("Edit(src/**)", "edit", {"file_path": "lib/a"}, False), ("Edit(/src/**)", "edit", {"file_path": "src/a"}, True),
     ("Read(./.env)", "read", {"file_path": "/p/.env"}, True), ("Read(//etc/**)", "read", {"file_path": "/etc/passwd"}, True),

@@ -41,7 +41,7 @@ FIELDS: list[tuple[str, Struct, dict[str, Any]]] = [
      {**CALL, "permission_suggestions": [], "reason": "why"}),
     ("PostToolUse", p.ToolCompleted("bash", ARGS, "out", "c", 12.4),
      {**CALL, "duration_ms": 12,
-      "tool_response": {"stdout": "out", "stderr": "", "interrupted": False, "isImage": False, "text": "out"}}),
+      "tool_response": {"stdout": "out", "stderr": "", "interrupted": False, "isImage": False, "noOutputExpected": False, "text": "out"}}),
     ("PostToolUseFailure", p.ToolFailed("bash", ARGS, "no", "timeout", "c", 7.0),
      {**CALL, "error": "no", "is_interrupt": False, "is_timeout": True, "duration_ms": 7}),
     ("PostToolBatch", p.ToolBatchCompleted((ToolCall("c", "bash", '{"command": "ls", "timeout": 2}'),), 9), {"tool_calls": [CALL]}),
@@ -140,8 +140,9 @@ def test_kinds_of_failures(text: str, error: str) -> None:
 # tool, arguments, result → part of tool_response
 RESPONSES: list[tuple[str, dict[str, Any], str, dict[str, Any]]] = [
     ("read", {"file_path": "a.py", "offset": 3}, "x\ny",
-     {"type": "text", "file": {"filePath": "{root}/a.py", "content": "x\ny", "numLines": 2, "startLine": 3}}),
-    ("write", {"file_path": "/b", "content": "c"}, "written", {"filePath": "/b", "content": "c", "success": True}),
+     {"type": "text", "file": {"filePath": "{root}/a.py", "content": "x\ny"}}),
+    ("write", {"file_path": "/nowhere/b", "content": "c"}, "written",
+     {"type": "create", "filePath": "/nowhere/b", "content": "c", "originalFile": None, "structuredPatch": [], "userModified": False}),
     ("edit", {"file_path": "b", "old_string": "1", "new_string": "2"}, "edited",
      {"filePath": "{root}/b", "oldString": "1", "newString": "2", "replaceAll": False}),
     ("glob", {"pattern": "*"}, "a\nb", {"filenames": ["a", "b"], "numFiles": 2}),

@@ -33,7 +33,20 @@ ALL: dict[str, Struct] = {
     "StopFailure": ERROR, "PreCompact": FULL, "PostCompact": SMALLER,
 }  # fmt: skip
 DENY, HALT = Answer(decision="deny", reason="no"), Answer(decision="deny", halt=True, reason="no")
-TOLD = Answer(context=("no",))
+OBJECTION = '{0}:Bash hook blocking error from command: "x": {1}'
+REFUSED = "PreToolUse:Bash hook error: "
+
+
+def denied(why: str) -> Answer:
+    return Answer(decision="deny", reason=REFUSED + why)
+
+
+def told(name: str, why: str) -> Answer:
+    return Answer(context=(OBJECTION.format(name, why),))
+
+
+def go_on(text: str) -> Answer:
+    return Answer(inject=Inject(f"Stop hook feedback:\n{text}"))
 
 
 def own(**fields: Any) -> dict[str, Any]:
@@ -47,9 +60,10 @@ def test_every_event_with_a_moment_is_judged() -> None:
 # Status 2 with `no` on stderr: (answer, to the person, whether it counts as a failure)
 EXIT_2: dict[str, tuple[Answer, str, bool]] = {
     "SessionStart": (PASS, "no", False), "SessionEnd": (PASS, "no", False), "PostCompact": (PASS, "no", False),
-    "UserPromptSubmit": (DENY, "", False), "PreToolUse": (DENY, "", False), "PreCompact": (DENY, "", False),
-    "PostToolUse": (TOLD, "", False), "PostToolUseFailure": (TOLD, "", False), "PostToolBatch": (HALT, "", False),
-    "Stop": (Answer(inject=Inject("no")), "", False), "PermissionRequest": (PASS, "", True),
+    "UserPromptSubmit": (DENY, "", False), "PreToolUse": (denied("[x]: no"), "", False), "PreCompact": (DENY, "", False),
+    "PostToolUse": (told("PostToolUse", "[x]: no"), "", False), "PostToolBatch": (HALT, "", False),
+    "PostToolUseFailure": (told("PostToolUseFailure", "[x]: no"), "", False),
+    "Stop": (go_on("[x]: no"), "", False), "PermissionRequest": (PASS, "", True),
     "Notification": (Answer(note="exit status 2 is ignored on Notification"), "", False),
     "StopFailure": (Answer(note="exit status 2 is ignored on StopFailure"), "", False),
 }  # fmt: skip
@@ -81,13 +95,23 @@ def test_any_other_status_fails_without_json(tmp_path: Path, name: str, exit: in
 
 @pytest.mark.parametrize("name", ALL)
 def test_plain_text_is_context_in_two_places_only(tmp_path: Path, name: str) -> None:
-    wanted = ("some words",) if name in ("SessionStart", "UserPromptSubmit") else ()
+    label = {"SessionStart": "SessionStart:startup", "UserPromptSubmit": "UserPromptSubmit"}.get(name)
+    wanted = (f"{label} hook success: some words",) if label else ()
     assert said(name, ALL[name], tmp_path, "\ufeffsome words\n").answer.context == wanted
 
 
+@pytest.mark.parametrize("name", ALL)
+def test_text_that_begins_with_a_brace_and_is_no_json_is_context_where_text_is(tmp_path: Path, name: str) -> None:
+    got = said(name, ALL[name], tmp_path, "{ no json")
+    if name in ("SessionStart", "UserPromptSubmit"):
+        assert got.answer.context[0].endswith("hook success: { no json") and not got.failed
+    else:
+        assert got.answer is PASS and "is not JSON" in got.failed
+
+
 BLOCKED: dict[str, Answer] = {
-    "UserPromptSubmit": DENY, "PreToolUse": DENY, "PreCompact": DENY, "PostToolUse": TOLD, "PostToolUseFailure": TOLD,
-    "PostToolBatch": HALT, "Stop": Answer(inject=Inject("no")),
+    "UserPromptSubmit": DENY, "PreToolUse": denied("no"), "PreCompact": DENY, "PostToolUse": told("PostToolUse", "no"),
+    "PostToolUseFailure": told("PostToolUseFailure", "no"), "PostToolBatch": HALT, "Stop": go_on("no"),
 }  # fmt: skip
 
 
@@ -108,22 +132,30 @@ CONTEXT = (
     "PostToolUse",
     "PostToolUseFailure",
     "PostToolBatch",
-    "Stop",
 )
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_additional_context(tmp_path: Path, name: str) -> None:
     got = said(name, ALL[name], tmp_path, own(hookEventName=name, additionalContext="more"))
-    assert got.answer.context == (("more",) if name in CONTEXT else ())
-    assert bool(got.warning) is (name not in (*CONTEXT, "Notification"))
+    tool = ":Bash" if name in ("PreToolUse", "PostToolUse", "PostToolUseFailure") else ""
+    label = f"{name}{tool} hook additional context: more"
+    assert got.answer.context == ((label,) if name in CONTEXT else ())
+    assert got.answer.inject == (Inject(label) if name == "Stop" else None)
+    assert bool(got.warning) is (name not in (*CONTEXT, "Notification", "Stop"))
+
+
+def test_context_beside_a_refusal_goes_with_its_reason(tmp_path: Path) -> None:
+    out = own(permissionDecision="deny", permissionDecisionReason="no", additionalContext="more")
+    got = said("PreToolUse", CALL, tmp_path, out).answer
+    assert got == denied("no\nPreToolUse:Bash hook additional context: more")
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_continue_false_is_stronger_than_anything(tmp_path: Path, name: str) -> None:
     out = {"continue": False, "stopReason": "no", "decision": "block", "reason": "other"}
     got = said(name, ALL[name], tmp_path, out)
-    if name in ("SessionStart", "SessionEnd", "Notification", "StopFailure"):
+    if name in ("SessionStart", "SessionEnd", "Notification", "StopFailure", "PostToolUseFailure"):
         assert got.to_user == "no" and "has no effect on" in got.warning and not got.answer.halt
     else:
         assert got.answer.halt and got.answer.reason == "no" and got.answer.inject is None
@@ -148,7 +180,7 @@ def test_json_that_does_not_fit_is_a_failure_that_still_blocks_with_status_2(tmp
     assert got.answer is PASS and got.failed
     assert said("PreToolUse", CALL, tmp_path, out, exit=1, err="oops").failed == "exit status 1: oops"
     blocked = said("PreToolUse", CALL, tmp_path, out, exit=2, err="oops")
-    assert (blocked.answer, blocked.failed) == (Answer(decision="deny", reason="oops"), "") and blocked.warning
+    assert (blocked.answer, blocked.failed) == (denied("[x]: oops"), "") and blocked.warning
 
 
 def test_json_behind_other_text_is_pointed_out(tmp_path: Path) -> None:
@@ -159,8 +191,8 @@ def test_json_behind_other_text_is_pointed_out(tmp_path: Path) -> None:
 # output → answer
 DECISIONS: list[tuple[Any, Answer]] = [
     (own(permissionDecision="allow", permissionDecisionReason="fine"), Answer(decision="allow")),
-    (own(permissionDecision="deny", permissionDecisionReason="no"), DENY),
-    (own(permissionDecision="deny"), Answer(decision="deny", reason="blocked by a hook")),
+    (own(permissionDecision="deny", permissionDecisionReason="no"), denied("no")),
+    (own(permissionDecision="deny"), denied("blocked by a hook")),
     (own(permissionDecision="ask", permissionDecisionReason="sure?"), Answer(decision="ask", reason="sure?")),
     (own(permissionDecision="defer", permissionDecisionReason="later"), Answer(decision="ask", reason="later")),
     ({"decision": "approve", "reason": "x"}, Answer(decision="allow")),
@@ -170,7 +202,7 @@ DECISIONS: list[tuple[Any, Answer]] = [
      Answer(changes=(Change("args", "set", {"command": "echo", "timeout": 3.0}),))),
     (own(permissionDecision="allow", updatedInput={"command": "x"}),
      Answer(decision="allow", changes=(Change("args", "set", {"command": "x"}),))),
-    (own(permissionDecision="deny", permissionDecisionReason="no", updatedInput={"command": "x"}), DENY),
+    (own(permissionDecision="deny", permissionDecisionReason="no", updatedInput={"command": "x"}), denied("no")),
     ({"unknown": 1, **own(permissionDecision="allow", other=2)}, Answer(decision="allow")),
 ]  # fmt: skip
 
@@ -185,14 +217,12 @@ def test_decisions_about_a_call(tmp_path: Path, out: Any, answer: Answer) -> Non
 @pytest.mark.parametrize(
     ("out", "reason"),
     [
-        (own(permissionDecision="allow"), "stderr"), (own(permissionDecision="deny", permissionDecisionReason="json"), "json"),
-        ({"decision": "block", "reason": "json"}, "json"), ({"decision": "block"}, "stderr"), ("", "stderr"),
+        (own(permissionDecision="allow"), "[x]: stderr"), (own(permissionDecision="deny", permissionDecisionReason="json"), "json"),
+        ({"decision": "block", "reason": "json"}, "json"), ({"decision": "block"}, "stderr"), ("", "[x]: stderr"),
     ],
 )  # fmt: skip
 def test_json_cannot_unblock_status_2(tmp_path: Path, out: Any, reason: str) -> None:
-    assert said("PreToolUse", CALL, tmp_path, out, exit=2, err="stderr\n").answer == Answer(
-        decision="deny", reason=reason
-    )
+    assert said("PreToolUse", CALL, tmp_path, out, exit=2, err="stderr\n").answer == denied(reason)
 
 
 # ruling → answer, what is warned of
@@ -258,7 +288,9 @@ def test_what_has_no_effect_yet_is_noted(tmp_path: Path) -> None:
 def test_a_long_text_is_saved_and_shown_from_its_beginning(tmp_path: Path) -> None:
     (tmp_path / "context").mkdir()
     just, long = "é" * LONGEST_CONTEXT, "é" * (LONGEST_CONTEXT + 1)
-    assert said("UserPromptSubmit", PROMPT, tmp_path, just).answer.context == (just,)
+    assert said("UserPromptSubmit", PROMPT, tmp_path, just).answer.context == (
+        f"UserPromptSubmit hook success: {just}",
+    )
     for _ in range(2):
         [text] = said("UserPromptSubmit", PROMPT, tmp_path, long).answer.context
         [path] = (tmp_path / "context").rglob("*.txt")
@@ -281,7 +313,7 @@ def test_several_stop_hooks_count_once_and_the_cap_holds(tmp_path: Path) -> None
             assert bool(got.warning) is (leg >= 2)
     assert injected == [True] * 6 + [False] * 6
     again = said("Stop", p.TurnComplete("done", "x", "r"), tmp_path, exit=2, err="go", facts=facts, seq=9)
-    assert again.answer.inject == Inject("go")
+    assert again.answer == go_on("[x]: go")
 
 
 def test_an_asynchronous_hook_that_would_wake_the_agent_tells_the_model(tmp_path: Path) -> None:
@@ -302,6 +334,6 @@ def test_context_without_a_place_waits_for_the_next_request(tmp_path: Path) -> N
     from tests.extensions.hooks.claude_world import event
 
     sending = event(p.MessageBeforeSend("m", {}, ()))
-    assert handlers["message:before_send"](sending) == Answer(context=("remember",))
+    assert handlers["message:before_send"](sending) == Answer(context=("SessionStart:compact hook success: remember",))
     assert handlers["message:before_send"](sending) is None
-    assert CLAUDE.handlers([entry("PreToolUse")], facts) == []
+    assert "message:before_send" not in dict(CLAUDE.handlers([entry("PreToolUse")], facts))

@@ -194,7 +194,7 @@ def test_an_entry_that_nobody_understands_does_not_run(more: dict[str, Any], tol
 @pytest.mark.parametrize(
     ("name", "handler", "group"),
     [
-        ("claude", {"async": 1}, {}), ("claude", {"if": 5}, {}), ("claude", {"once": "true"}, {}), ("claude", {}, {"matcher": 5}),
+        ("claude", {"async": 1}, {}), ("claude", {"if": 5}, {}), ("claude", {}, {"matcher": 5}),
         ("codex", {"async": "yes"}, {}), ("codex", {}, {"matcher": []}), ("gemini", {"env": []}, {}),
         ("gemini", {"env": {"A": 1}}, {}), ("gemini", {}, {"matcher": 5}),
     ],

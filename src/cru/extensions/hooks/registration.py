@@ -36,6 +36,7 @@ def register_hooks(setup: HookSetup, names: Iterable[str], hooks: SessionHooks |
     hooks = SessionHooks(inventory.loaded, inventory.dialects, facts, log, trust, setup.redact, setup.plugins)
     hooks.bind(parts)
     hooks.register(bus)
+    parts.lifecycle.opening.append(hooks.open)
     parts.lifecycle.closing.append(hooks.close)
     return hooks
 

@@ -70,6 +70,7 @@ class SessionHooks:
         self._plugins = plugins
         self._languages: HookLanguages | None = None
         self._parts: Parts | None = None
+        self._tool_env: Mapping[str, str] = {}
         self._bus: Bus | None = None
         self._claims: dict[int, dict[object, str]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
@@ -161,6 +162,7 @@ class SessionHooks:
             self._revoked = find_revoked(guards, loaded, trust)
         self.loaded, self._dialects, self._trust = loaded, dialects, trust
         self.register(self._bus)
+        self.set_tool_environment()
 
     def active_dialects(self) -> set[str]:
         """Dialects whose files must be looked at, whatever is in them now: a hook of theirs was active."""
@@ -170,6 +172,21 @@ class SessionHooks:
     def bind(self, parts: Parts) -> None:
         """What hooks in Lua and Python work with."""
         self._parts = parts
+        self._tool_env = parts.env
+
+    async def open(self, parts: Parts) -> None:
+        """Before `session:started`: by then it is known who sits there."""
+        self.set_tool_environment()
+
+    def set_tool_environment(self) -> None:
+        """What dialects with active entries add to the environment of tools."""
+        if self._parts is None:
+            return
+        added: dict[str, str] = {}
+        for name in {entry.dialect for entry in self.loaded.active()}:
+            environment = self._dialects[name].tool_environment
+            added |= environment(self.facts) if environment is not None else {}
+        self._parts.env = {**self._tool_env, **added}
 
     async def close(self) -> None:
         """End what runs beside the session."""

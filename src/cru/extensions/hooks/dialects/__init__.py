@@ -41,12 +41,18 @@ def _folders_between(root: Path, cwd: Path) -> list[Path]:
 
 
 def _claude_places(where: HookLocations) -> list[tuple[Layer, Path]]:
+    """Of the project those of its root and of the working directory: Claude Code reads the latter, and its guards and those of the
+    root must hold alike."""
     user = Path(where.env.get("CLAUDE_CONFIG_DIR") or where.user_home / ".claude")
-    project = where.root / ".claude"
+    folders = dict.fromkeys((where.root / ".claude", where.cwd / ".claude"))
+    places: list[tuple[Layer, Path]] = [
+        ("system", Path("/etc/claude-code/managed-settings.json")),
+        ("user", user / "settings.json"),
+    ]
     return [
-        ("system", Path("/etc/claude-code/managed-settings.json")), ("user", user / "settings.json"),
-        ("project", project / "settings.json"), ("project", project / "settings.local.json"),
-    ]  # fmt: skip
+        *places,
+        *(("project", folder / file) for folder in folders for file in ("settings.json", "settings.local.json")),
+    ]
 
 
 def _codex_places(where: HookLocations) -> list[tuple[Layer, Path]]:

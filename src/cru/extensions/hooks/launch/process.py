@@ -71,15 +71,27 @@ async def run_hook_command(
 
 
 def command_line(entry: HookEntry, env: Mapping[str, str], cwd: Path, rules: LaunchRules) -> tuple[str, ...]:
-    """What is executed. Raises NoShell."""
+    """What is executed. Raises HookError: there is no shell, or a placeholder has no value."""
     if entry.args is not None:
-        return (entry.command, *entry.args) if entry.command else entry.args
+        words = (entry.command, *entry.args) if entry.command else entry.args
+        return tuple(_expanded(word, env, rules.placeholders) for word in words)
     shell = shells.find_shell(rules.shells[shells.SYSTEM], entry.shell, env.get("PATH", ""))
     source = entry.command
     if rules.dispatches_paths:
         source = insert_interpreters(source, shell[0], env, cwd)
     # a command that begins with a sign would be taken for an option
     return (*shell, f" {source}" if source[:1] in ("-", "+") else source)
+
+
+def _expanded(word: str, env: Mapping[str, str], placeholders: tuple[str, ...]) -> str:
+    """A word of the exec form with its placeholders replaced; all else in it stays as it is, since no shell reads it."""
+    for name in placeholders:
+        placeholder = f"${{{name}}}"
+        if placeholder in word:
+            if name not in env:
+                raise HookError(f"{placeholder} has no value here")
+            word = word.replace(placeholder, env[name])
+    return word
 
 
 def passable(env: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:

@@ -108,6 +108,8 @@ class ToolMapping(Struct, frozen=True, kw_only=True):
 System: TypeAlias = Literal["posix", "windows"]
 AnswerReader: TypeAlias = Callable[[HookEntry, Event, HookRun, SessionFacts], HookResult]
 PathFact: TypeAlias = Literal["root", "cwd"]
+FolderOf: TypeAlias = Callable[[HookEntry, SessionFacts], Path]
+"""A folder that depends on where an entry stands."""
 
 
 class EventMapping(Struct, frozen=True):
@@ -182,17 +184,22 @@ class LaunchRules(Struct, frozen=True, kw_only=True):
     shells: by system, in order of preference (names as in launch/shells.py)
     end_signal: what asks a command to end at its time limit
     dispatches_paths: whether scripts run without execute bit, whatever their line ends, as in Crush
-    variables: those that hold a path, and which fact of the session that is
+    variables: those that hold a path, and which fact of the session that is, or what tells it of an entry
+    placeholders: variables whose `${NAME}` is replaced in the exec form, which no shell reads
     """
 
     shells: Mapping[System, tuple[str, ...]] = {}
     end_signal: signal.Signals = signal.SIGTERM
     dispatches_paths: bool = False
-    variables: Mapping[str, PathFact] = {}
+    variables: Mapping[str, PathFact | FolderOf] = {}
+    placeholders: tuple[str, ...] = ()
 
-    def known_variables(self, facts: SessionFacts) -> dict[str, str]:
+    def known_variables(self, entry: HookEntry, facts: SessionFacts) -> dict[str, str]:
         """The variables whose value is known before a command runs."""
-        return {name: str(getattr(facts, fact)) for name, fact in self.variables.items()}
+        return {
+            name: str(getattr(facts, fact) if isinstance(fact, str) else fact(entry, facts))
+            for name, fact in self.variables.items()
+        }
 
 
 class Dialect(Struct, frozen=True, kw_only=True):
@@ -206,6 +213,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     stdin: what a command reads
     extra_environment: what is set for a command beside `launch.variables`; None takes a variable away
     handlers: (event of ours, handler) of its own, in-process, as long as it has active entries
+    tool_environment: variables of the tools' children, as long as it has active entries
     tools: tools and arguments in its words
     launch: how its commands become processes
     """
@@ -218,6 +226,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     stdin: Callable[[EventMapping, Event, SessionFacts], bytes]
     extra_environment: Callable[[HookEntry, EventMapping, Event, SessionFacts], Mapping[str, str | None]]
     handlers: Callable[[Sequence[HookEntry], SessionFacts], list[tuple[str, HandlerFunction]]] | None = None
+    tool_environment: Callable[[SessionFacts], Mapping[str, str]] | None = None
     tools: ToolMapping = ToolMapping()
     launch: LaunchRules
 
@@ -245,4 +254,4 @@ class Dialect(Struct, frozen=True, kw_only=True):
         self, entry: HookEntry, mapping: EventMapping, event: Event, facts: SessionFacts
     ) -> dict[str, str | None]:
         """What is set for a command, or with None taken away, in the inherited environment."""
-        return {**self.launch.known_variables(facts), **self.extra_environment(entry, mapping, event, facts)}
+        return {**self.launch.known_variables(entry, facts), **self.extra_environment(entry, mapping, event, facts)}

@@ -19,6 +19,8 @@ from cru.extensions.hooks.records import CANCELLED, SLOW_MS, make_firing
 from cru.extensions.hooks.run.runtime import HookRuntime
 from cru.extensions.hooks.trust.guard import GuardSnapshot, deny_answer
 
+AFTER_CALLS = ("tool:completed", "tool:failed")
+"""Events of calls that have run."""
 PATIENCE = 1.0
 """Seconds after which a person is told what is waited for."""
 
@@ -147,12 +149,17 @@ class RevokedGuard(CommandHook):
 
 
 def apply_failure_policy(entry: HookEntry, event: Event, result: HookResult) -> HookResult:
-    """What a failed hook means: no more than it said all the same, with a warning, unless its entry says otherwise."""
+    """What a failed hook means: no more than it said all the same, with a warning, unless its entry says otherwise. What has happened
+    already cannot be denied: then the model reads that the hook failed."""
     text = f"failed: {result.failed}"
-    answer = result.answer
-    policy = entry.on_error if event.row.kind == "gate" else ""
-    if policy in ("deny", "ask") and strength(answer) < STRENGTH[policy]:
-        answer = Answer(decision=policy, reason=f"the hook {entry.label} {text}", note="error")
+    answer, policy, reason = result.answer, entry.on_error, f"the hook {entry.label} {text}"
+    if policy not in ("deny", "ask"):
+        return replace(result, warning=_join(text, result.warning))
+    if event.row.kind == "gate":
+        if strength(answer) < STRENGTH[policy]:
+            answer = Answer(decision=policy, reason=reason, note="error")
+    elif event.name in AFTER_CALLS:
+        answer = replace(answer, context=(*answer.context, reason), note="error")
     return replace(result, answer=answer, warning=_join(text, result.warning))
 
 

@@ -185,12 +185,12 @@ def _whole(words: list[str], variables: Mapping[str, str], unseen: list[str]) ->
 def known_variables(entry: HookEntry, facts: SessionFacts) -> dict[str, str]:
     """The variables whose value is known before the hook runs. Those of other systems are taken to mean the same here: people export them
     for scripts that serve several."""
-    known = {**facts.variables, **load_dialect(entry.dialect).launch.known_variables(facts)}
+    known = {**facts.variables, **load_dialect(entry.dialect).launch.known_variables(entry, facts)}
     texts = (entry.command, *(entry.args or ()), *entry.env.values())
     if {match[1] or match[2] for text in texts for match in _VARIABLE.finditer(text)} <= known.keys():
         return known  # the others need not be loaded
     for dialect in load_dialects().values():
-        known = {**dialect.launch.known_variables(facts), **known}
+        known = {**dialect.launch.known_variables(entry, facts), **known}
     return known
 
 

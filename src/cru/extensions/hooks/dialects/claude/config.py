@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from msgspec.structs import replace
 
@@ -16,7 +16,7 @@ from cru.extensions.hooks.parsing.nested import NestedHandler
 from cru.extensions.hooks.parsing.reading import Reading, describe_mistyped, parse_seconds, typed_value
 
 GROUP = ("matcher", "hooks")
-COMMON = ("type", "if", "timeout", "statusMessage", "once")
+COMMON = ("type", "if", "timeout", "statusMessage", "once", "onFailure")
 # What a handler of each type may have beside these; the first is what it cannot be without.
 TYPES: dict[str, tuple[str, ...]] = {
     "command": ("command", "args", "async", "asyncRewake", "shell"),
@@ -26,15 +26,18 @@ TYPES: dict[str, tuple[str, ...]] = {
     "agent": ("prompt", "model"),
 }
 KEYS = (*COMMON, *dict.fromkeys(key for keys in TYPES.values() for key in keys))
-DECIDES: dict[str, type] = {"if": str, "async": bool, "asyncRewake": bool, "once": bool}
+DECIDES: dict[str, type] = {"if": str, "async": bool, "asyncRewake": bool}
 """Of the wrong type, they keep a handler from running: nobody can tell what was meant."""
 SHELLS = ("bash", "powershell")
+ON_FAILURE: dict[object, Literal["", "deny"]] = {None: "", "continue": "", "block": "deny"}
+"""`onFailure` → `on_error`."""
 TIMEOUT = 600.0
 OF_TYPE = {"prompt": 30.0, "agent": 60.0}
 OF_EVENT = {"UserPromptSubmit": 30.0, "MessageDisplay": 10.0, "SessionEnd": 1.5}
 """Seconds, where a handler does not say."""
 ENDING, ENDING_VARIABLE = 60.0, "CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS"
 """More than that nothing gets at the end of a session."""
+ONCE = "`once` counts in skills only, as in Claude Code: the hook runs each time"
 REWAKE = "`asyncRewake`: waking the idle agent is not available yet; what the hook says goes to the model with the next prompt"
 
 
@@ -70,17 +73,32 @@ def _entry(reading: Reading, handler: NestedHandler, env: Mapping[str, str]) -> 
     condition, rewake = typed_value(table, "if", str, ""), typed_value(table, "asyncRewake", bool, False)
     if rewake:
         reading.wrong(f"{event}: {REWAKE}", line=handler.line)
+    if reading.typed(table, "once", bool, False, *handler.at):
+        reading.wrong(f"{event}: {ONCE}", line=reading.line(*handler.at, "once"), key="once")
     return HookEntry(
         id=reading.id(event, handler.definition), dialect="claude", event=event, source=reading.source, line=handler.line,
         kind=next(name for name in get_args(Kind) if name == kind), command=main if isinstance(main, str) else "",
         args=_arguments(table.get("args")), shell=table["shell"] if table.get("shell") in SHELLS else "",
         matcher=matcher if isinstance(matcher, str) else "", condition=condition,
         timeout=_timeout(reading, handler, kind, env), asynchronous=typed_value(table, "async", bool, False) or rewake,
-        rewake=rewake, once=typed_value(table, "once", bool, False), include_sub_agents=True,
-        definition=handler.definition,
+        rewake=rewake, include_sub_agents=True, definition=handler.definition, on_error=_on_failure(reading, handler),
         problem=_broken(kind, table) or describe_mistyped(table, DECIDES)
         or _bad_matcher(event, matcher) or matching.check_condition(event, condition),
     )  # fmt: skip
+
+
+def _on_failure(reading: Reading, handler: NestedHandler) -> Literal["", "deny"]:
+    """What becomes of a gate if the hook fails. A word that nobody knows was meant to guard: it counts as `block`."""
+    value = handler.handler.get("onFailure")
+    if value is None or (isinstance(value, str) and value in ON_FAILURE):
+        return ON_FAILURE[value]
+    reading.wrong(
+        f"{handler.event}: `onFailure` is continue or block; it counts as block",
+        did_you_mean(value, ("continue", "block")) if isinstance(value, str) else "",
+        line=reading.line(*handler.at, "onFailure"),
+        kind=ProblemKind.PART,
+    )
+    return "deny"
 
 
 def _arguments(words: object) -> tuple[str, ...] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from cru.events.answers import Answer
 from cru.events.registry import HandlerFunction
@@ -12,6 +13,7 @@ from cru.extensions.hooks.dialects.claude import matching
 from cru.extensions.hooks.dialects.claude.config import read_entries
 from cru.extensions.hooks.dialects.claude.env_file import EnvFiles
 from cru.extensions.hooks.dialects.claude.events import EVENTS
+from cru.extensions.hooks.dialects.claude.responses import forget_calls, note_file, note_result
 from cru.extensions.hooks.dialects.claude.result import CarriedContext
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
@@ -19,6 +21,7 @@ from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import ConfigFormat, Dialect, EventMapping, LaunchRules, Matching, ParsedFile
 from cru.extensions.hooks.parsing import common
 
+PLACEHOLDERS = ("CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA")
 SECRET_PREFIX = "OTEL_"
 """Variables that Claude Code keeps from its hooks."""
 
@@ -46,6 +49,8 @@ def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
         "permission_mode": common.MODES.get(facts.mode(), "default"), "hook_event_name": mapping.name,
         "is_sub_agent": stamp.is_sub_agent, "depth": stamp.depth,
     }  # fmt: skip
+    if facts.turn:
+        known["prompt_id"] = facts.turn
     if stamp.is_sub_agent:
         known["agent_id"] = stamp.agent_id
     return common.to_json_line({**known, **(mapping.fields(event, facts) if mapping.fields else {})})
@@ -53,23 +58,46 @@ def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
 
 def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: SessionFacts) -> dict[str, str | None]:
     env: dict[str, str | None] = {name: None for name in facts.env if name.startswith(SECRET_PREFIX)}
+    env |= session_variables(facts)
     if mapping.name == "SessionStart":
         env["CLAUDE_ENV_FILE"] = str(EnvFiles.fresh(entry, facts))
     return env
 
 
-def _handlers(entries: Sequence[HookEntry], facts: SessionFacts) -> list[tuple[str, HandlerFunction]]:
-    starting = [entry for entry in entries if entry.event == "SessionStart"]
-    if not any(entry.event in ("SessionStart", "Notification") for entry in entries):
-        return []
+def session_variables(facts: SessionFacts) -> dict[str, str]:
+    """What tells programs that they run inside of such an agent, and in which session: of hooks and of commands of the agent."""
+    entrypoint = "cli" if facts.is_chat() else "sdk-cli"
+    return {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": facts.session_id, "CLAUDE_CODE_ENTRYPOINT": entrypoint}
 
+
+def project_folder(entry: HookEntry, facts: SessionFacts) -> Path:
+    """CLAUDE_PROJECT_DIR: for a project's hook the folder that has its `.claude`, so that its scripts are found; for others the
+    folder in which cru was started, unless only the project's root has a `.claude`."""
+    if entry.of_project:
+        return entry.source.path.parent.parent
+    is_of_root = not (facts.cwd / ".claude").is_dir() and (facts.root / ".claude").is_dir()
+    return facts.root if is_of_root else facts.cwd
+
+
+def _handlers(entries: Sequence[HookEntry], facts: SessionFacts) -> list[tuple[str, HandlerFunction]]:
     def hand_over(event: Event) -> Answer | None:
         texts = facts.state(CarriedContext).take()
         return Answer(context=texts) if texts else None
 
-    handlers: list[tuple[str, HandlerFunction]] = [("message:before_send", hand_over)]
-    if starting:
+    events = {entry.event for entry in entries}
+
+    handlers: list[tuple[str, HandlerFunction]] = []
+    if not events.isdisjoint(("SessionStart", "Notification")):
+        handlers.append(("message:before_send", hand_over))
+    if "SessionStart" in events:
+        starting = [entry for entry in entries if entry.event == "SessionStart"]
         handlers.append(("tool:before_call", EnvFiles(starting, facts)))
+    if not events.isdisjoint(("PostToolUse", "PostToolBatch")):
+        handlers.append(("message:before_send", forget_calls(facts)))
+    if "PostToolUse" in events:
+        handlers.append(("tool:called", note_file(facts)))
+    if "PostToolBatch" in events:
+        handlers.append(("tool:settled", note_result(facts)))
     return handlers
 
 
@@ -82,9 +110,11 @@ DIALECT = Dialect(
     stdin=_stdin,
     extra_environment=_environment,
     handlers=_handlers,
+    tool_environment=session_variables,
     tools=TOOLS,
     launch=LaunchRules(
         shells={"posix": ("sh", "bash", "brush"), "windows": ("git-bash", "powershell")},
-        variables={"CLAUDE_PROJECT_DIR": "root"},
+        variables={"CLAUDE_PROJECT_DIR": project_folder},
+        placeholders=PLACEHOLDERS,
     ),
 )

@@ -9,8 +9,8 @@ from msgspec import UNSET, Struct, field
 
 from cru.events.answers import Change, Decision
 from cru.events.stamp import Event
+from cru.extensions.hooks.dialects.claude import labels, tools
 from cru.extensions.hooks.dialects.claude import output as out
-from cru.extensions.hooks.dialects.claude import tools
 from cru.extensions.hooks.dialects.claude.output import ClaudeEventOutput, ParsedClaudeOutput
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.model.facts import SessionFacts
@@ -55,18 +55,22 @@ class EventEffect(Struct, frozen=True):
     specific: the event's own part of the JSON
     exit2: what status 2 means; `user` shows stderr to the person, `failed` makes it a failure as any other
     block: what a block does; None: there is nothing to block
+    label: how the model reads who blocks and why (labels.py); "" = the reason alone, which no model reads
     more: what the event's own part of the JSON does
     plain: whether text that is no JSON is context
     context: whether `additionalContext` has a place
+    goes_on: whether `additionalContext` makes the agent go on, as a block does
     halts: whether `continue: false` ends the turn
     """
 
     specific: type[ClaudeEventOutput] = ClaudeEventOutput
     exit2: Literal["block", "user", "ignored", "failed"] = "ignored"
     block: Callable[[AnswerDraft, str, Event, SessionFacts], None] | None = None
+    label: str = ""
     more: Callable[[AnswerDraft, ParsedClaudeOutput, Event, SessionFacts], None] | None = None
     plain: bool = False
     context: bool = False
+    goes_on: bool = False
     halts: bool = True
 
 
@@ -118,7 +122,8 @@ def _on_call(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, facts: 
         decision, reason = "allow", read.output.reason
     if decision is not None:
         draft.decision = "ask" if decision == "defer" else decision
-        draft.reason = "" if decision == "allow" else reason or (BLOCKED if decision == "deny" else "")
+        refusal = labels.block_text(labels.REFUSAL, event, reason or BLOCKED, facts) if decision == "deny" else ""
+        draft.reason = "" if decision == "allow" else refusal or reason or ""
     if specific.updated_input is not None and draft.decision != "deny":
         changed = TOOLS.to_own(common.tool_name(event), specific.updated_input)
         draft.changes.append(Change("args", "set", changed))
@@ -132,7 +137,11 @@ def _on_question(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, fac
     if ruling.updated_permissions:
         draft.warnings.append(NOT_YET.format("updatedPermissions"))
     if ruling.behavior == "deny":
-        draft.decision, draft.reason, draft.halt = "deny", ruling.message or BLOCKED, ruling.interrupt
+        draft.decision, draft.reason, draft.halt = (
+            "deny",
+            common.spill_text(ruling.message or BLOCKED, facts),
+            ruling.interrupt,
+        )
     elif _differs(ruling.updated_input, event, facts):
         draft.warnings.append(
             f"{NOT_YET.format('updatedInput')} on PermissionRequest, so its answer does not count: PreToolUse has it"
@@ -146,7 +155,7 @@ def _differs(changed: dict[str, object] | None, event: Event, facts: SessionFact
     if changed is None:
         return False
     tool, args = common.tool_name(event), common.tool_arguments(event)
-    return changed not in (args, TOOLS.to_foreign(tool, args, facts.root))
+    return changed not in (args, tools.call_fields(tool, args, "", facts)["tool_input"])
 
 
 def _on_result(draft: AnswerDraft, read: ParsedClaudeOutput, event: Event, facts: SessionFacts) -> None:
@@ -171,13 +180,17 @@ EFFECTS: dict[str, EventEffect] = {
     ),
     "SessionEnd": EventEffect(exit2="user", halts=False),
     "UserPromptSubmit": EventEffect(out.ClaudePromptOutput, "block", _deny, plain=True, context=True),
-    "PreToolUse": EventEffect(out.ClaudePreToolUseOutput, "block", _deny, _on_call, context=True),
+    "PreToolUse": EventEffect(out.ClaudePreToolUseOutput, "block", _deny, labels.REFUSAL, _on_call, context=True),
     "PermissionRequest": EventEffect(out.ClaudePermissionRequestOutput, "failed", more=_on_question),
-    "PostToolUse": EventEffect(out.ClaudePostToolUseOutput, "block", _tell_model, _on_result, context=True),
-    "PostToolUseFailure": EventEffect(exit2="block", block=_tell_model, context=True),
+    "PostToolUse": EventEffect(
+        out.ClaudePostToolUseOutput, "block", _tell_model, labels.OBJECTION, _on_result, context=True
+    ),
+    "PostToolUseFailure": EventEffect(
+        exit2="block", block=_tell_model, label=labels.OBJECTION, context=True, halts=False
+    ),
     "PostToolBatch": EventEffect(exit2="block", block=_end, context=True),
     "Notification": EventEffect(context=True, halts=False),
-    "Stop": EventEffect(exit2="block", block=continue_turn, context=True),
+    "Stop": EventEffect(exit2="block", block=continue_turn, label=labels.FEEDBACK, context=True, goes_on=True),
     "StopFailure": EventEffect(halts=False),
     "PreCompact": EventEffect(exit2="block", block=_deny),
     "PostCompact": EventEffect(exit2="user"),

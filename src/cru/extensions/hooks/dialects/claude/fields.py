@@ -8,7 +8,7 @@ from typing import Any
 
 from cru.events import payloads as p
 from cru.events.stamp import Event
-from cru.extensions.hooks.dialects.claude import effects, tools
+from cru.extensions.hooks.dialects.claude import effects, responses, tools
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.parsing import common
 
@@ -40,6 +40,13 @@ def start_source(event: Event[p.SessionStarted]) -> str:
     return "resume" if payload.resumed or payload.source == "resume" else "startup"
 
 
+def start_subject(event: Event[Any]) -> str:
+    """The `source` of a SessionStart, whichever of our events it is; "" of another event."""
+    if isinstance(event.payload, p.SessionStarted):
+        return start_source(event)
+    return {"context:cleared": "clear", "session:compacted": "compact"}.get(event.name, "")
+
+
 def session_start_fields(event: Event[p.SessionStarted], facts: SessionFacts) -> dict[str, Any]:
     model = getattr(event.payload, "model", "")
     return {"source": start_source(event), **({"model": model} if model else {})}
@@ -59,6 +66,11 @@ def prompt_fields(event: Event[p.MessageReceived], facts: SessionFacts) -> dict[
     }
 
 
+def is_valid(event: Event[p.ToolBeforeCall], facts: SessionFacts) -> bool:
+    """Whether a call can run at all: of an unknown tool or of bad arguments Claude Code tells nobody beforehand."""
+    return event.payload.valid
+
+
 def tool_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     return tools.call_fields(
         common.tool_name(event), common.tool_arguments(event), getattr(event.payload, "call_id", ""), facts
@@ -73,7 +85,9 @@ def permission_fields(event: Event[p.PermissionRequested], facts: SessionFacts) 
 def tool_result_fields(event: Event[p.ToolCompleted], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
     known = tool_fields(event, facts)
-    response = tools.tool_response(payload.name, known["tool_input"], payload.result)
+    response = responses.tool_response(
+        payload.name, payload.args, known["tool_input"], payload.result, payload.call_id, facts
+    )
     return {**known, "tool_response": response, "duration_ms": round(payload.duration)}
 
 
@@ -83,17 +97,20 @@ def was_run(event: Event, facts: SessionFacts) -> bool:
 
 def tool_failure_fields(event: Event[p.ToolFailed], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
+    error = tools.failure_text(payload.name, payload.error)
     return {
-        **tool_fields(event, facts), "error": payload.error, "is_interrupt": payload.which == "interrupted",
+        **tool_fields(event, facts), "error": error, "is_interrupt": payload.which == "interrupted",
         "is_timeout": payload.which == "timeout", "duration_ms": round(payload.duration),
     }  # fmt: skip
 
 
 def batch_fields(event: Event[p.ToolBatchCompleted], facts: SessionFacts) -> dict[str, Any]:
     payload = event.payload
-    calls = [
-        tools.call_fields(call.name, parse_arguments(call.arguments), call.id, facts) for call in payload.tool_calls
-    ]
+    results = facts.state(responses.CallRecord).results
+    calls = []
+    for call in payload.tool_calls:
+        known = tools.call_fields(call.name, parse_arguments(call.arguments), call.id, facts)
+        calls.append({**known, **({"tool_response": results[call.id]} if call.id in results else {})})
     return {"tool_calls": calls}
 
 

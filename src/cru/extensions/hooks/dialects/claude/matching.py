@@ -116,11 +116,9 @@ def condition_holds(text: str, tool: str, args: Mapping[str, object], root: str,
 
 
 def _is_of(name: str, tool: str) -> bool:
-    """Whether a rule's name means the tool. `Read` and `Edit` mean every tool that reads or changes files; a server's name all of
-    its tools."""
-    ours = TOOLS.own_name(name)
-    if ours in ("read", "edit") and name in ("Read", "Edit"):
-        return KINDS.get(tool, ("",))[0] == ("read" if ours == "read" else "write")
+    """Whether the name in an `if` means the tool. `Read` means every tool that reads files; a server's name all of its tools."""
+    if name == "Read":
+        return KINDS.get(tool, ("",))[0] == "read"
     if name.startswith("mcp__"):
         return tool == name or tool.startswith(f"{name}__") or glob.matches_text(glob.parse_glob(name), tool)
     return name in TOOLS.names(tool)

@@ -100,11 +100,12 @@ class ParsedClaudeOutput(Struct, frozen=True):
         return self.specific if isinstance(self.specific, kind) else kind()
 
 
-def parse_output(event: str, kind: type[ClaudeEventOutput], run: HookRun) -> ParsedClaudeOutput:
-    """JSON counts whatever the exit status is, 2 blocks whatever the JSON says, any other failure needs JSON to mean anything."""
+def parse_output(event: str, kind: type[ClaudeEventOutput], run: HookRun, is_plain: bool = False) -> ParsedClaudeOutput:
+    """JSON counts whatever the exit status is, 2 blocks whatever the JSON says, any other failure needs JSON to mean anything.
+    is_plain: whether text that is no JSON counts on this event."""
     text = run.stdout.strip(common.BLANK)
     stderr = run.stderr.strip()
-    output, specific, wrong = _parsed(event, kind, text)
+    output, specific, wrong = _parsed(event, kind, text, is_plain)
     if run.exit == BLOCKING:
         return ParsedClaudeOutput(output, specific, exit2=True, stderr=stderr, warning=wrong)
     if output is not None:
@@ -115,14 +116,16 @@ def parse_output(event: str, kind: type[ClaudeEventOutput], run: HookRun) -> Par
     return ParsedClaudeOutput(plain=text, stderr=stderr, wrong=wrong, warning="" if wrong else _hidden(text))
 
 
-def _parsed(event: str, kind: type[ClaudeEventOutput], text: str) -> tuple[ClaudeOutput | None, ClaudeEventOutput, str]:
-    """(the object, its specific part, "") or, for a text that begins like one and is none, what is wrong."""
+def _parsed(
+    event: str, kind: type[ClaudeEventOutput], text: str, is_plain: bool
+) -> tuple[ClaudeOutput | None, ClaudeEventOutput, str]:
+    """(the object, its specific part, "") or, for a text that begins like one and is none, what is wrong: nothing where text counts."""
     nothing = kind()
     if not text.startswith("{"):
         return None, nothing, ""
     value, wrong = common.parse_json(text)
     if wrong:
-        return None, nothing, f"the output begins with {{ and is {wrong}"
+        return None, nothing, "" if is_plain else f"the output begins with {{ and is {wrong}"
     try:
         output = msgspec.convert(value, ClaudeOutput)
         specific = msgspec.convert(output.hook_specific_output or {}, kind)

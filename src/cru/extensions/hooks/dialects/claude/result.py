@@ -6,8 +6,10 @@ from msgspec import Struct
 
 from cru.events.answers import PASS, Answer, Inject
 from cru.events.stamp import Event
+from cru.extensions.hooks.dialects.claude import labels
 from cru.extensions.hooks.dialects.claude import output as out
-from cru.extensions.hooks.dialects.claude.effects import BLOCKED, EFFECTS, AnswerDraft, EventEffect
+from cru.extensions.hooks.dialects.claude.effects import BLOCKED, EFFECTS, AnswerDraft, EventEffect, continue_turn
+from cru.extensions.hooks.dialects.claude.fields import start_subject
 from cru.extensions.hooks.dialects.claude.output import ParsedClaudeOutput
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
@@ -40,7 +42,7 @@ def to_hook_result(entry: HookEntry, event: Event, run: HookRun, facts: SessionF
     """What a run means on the event of the entry."""
     name = entry.event
     effect = EFFECTS[name]
-    read = out.parse_output(name, effect.specific, run)
+    read = out.parse_output(name, effect.specific, run, effect.plain)
     if not read.wrong and read.exit2 and effect.exit2 == "failed" and read.output is None:
         read = ParsedClaudeOutput(wrong=f"exit status 2 has no meaning on {name}")
     if read.wrong:
@@ -50,34 +52,36 @@ def to_hook_result(entry: HookEntry, event: Event, run: HookRun, facts: SessionF
     if read.exit2 and effect.exit2 == "ignored":
         return HookResult(answer=Answer(note=f"exit status 2 is ignored on {name}"))
     draft = AnswerDraft(warnings=[read.warning] if read.warning else [])
-    _fill(draft, name, effect, read, event, facts)
-    context = [spill_text(text, facts) for text in draft.context if text]
+    _fill(draft, entry, effect, read, event, facts)
+    context = draft.context
     if context and not event.row.context:
         facts.state(CarriedContext).texts += context
         context = []
     shown = "\n".join(spill_text(text, facts) for text in draft.to_user if text)
-    return HookResult(_answer(draft, context, read, facts), shown, "; ".join(draft.warnings))
+    return HookResult(_answer(draft, context, read), shown, "; ".join(dict.fromkeys(draft.warnings)))
 
 
 def _fill(
-    draft: AnswerDraft, name: str, effect: EventEffect, read: ParsedClaudeOutput, event: Event, facts: SessionFacts
+    draft: AnswerDraft,
+    entry: HookEntry,
+    effect: EventEffect,
+    read: ParsedClaudeOutput,
+    event: Event,
+    facts: SessionFacts,
 ) -> None:
     """Everything that the output says, the strongest last."""
-    output = read.output
+    name, output = entry.event, read.output
     if effect.more is not None and output is not None:
         effect.more(draft, read, event, facts)
-    why = _blocked(draft, effect, read)
+    why = _blocked(draft, entry, effect, read)
     if why is not None and effect.block is not None:
-        effect.block(draft, why or BLOCKED, event, facts)
+        effect.block(draft, labels.block_text(effect.label, event, why or BLOCKED, facts, entry), event, facts)
     if read.exit2 and effect.exit2 == "user":
         draft.to_user.append(read.stderr)
     if effect.plain and read.plain:
-        draft.context.append(read.plain)
-    added = read.specific.additional_context
-    if added:
-        (draft.context if effect.context else draft.warnings).append(
-            added if effect.context else f"`additionalContext` has no effect on {name}"
-        )
+        draft.context.append(labels.plain_text(entry, read.plain, start_subject(event), facts))
+    if read.specific.additional_context:
+        _add_context(draft, entry, effect, read.specific.additional_context, event, facts)
     if output is None:
         return
     if output.decision == "block" and effect.block is None:
@@ -85,15 +89,30 @@ def _fill(
     if output.system_message:
         draft.to_user.append(output.system_message)
     if output.continue_ is False:
-        _stop(draft, name, effect, output.stop_reason or "", event)
+        _stop(draft, name, effect, spill_text(output.stop_reason or "", facts), event)
 
 
-def _blocked(draft: AnswerDraft, effect: EventEffect, read: ParsedClaudeOutput) -> str | None:
+def _add_context(
+    draft: AnswerDraft, entry: HookEntry, effect: EventEffect, text: str, event: Event, facts: SessionFacts
+) -> None:
+    """`additionalContext`: beside a refusal it goes with the reason, since a refused call has no other place for it."""
+    labelled = labels.context_text(entry, event, text, facts)
+    if not effect.context:
+        draft.warnings.append(f"`additionalContext` has no effect on {entry.event}")
+    elif effect.goes_on:
+        continue_turn(draft, "\n\n".join(filter(None, (draft.inject, labelled))), event, facts)
+    elif draft.decision == "deny" and entry.event == "PreToolUse":
+        draft.reason = f"{draft.reason}\n{labelled}"
+    else:
+        draft.context.append(labelled)
+
+
+def _blocked(draft: AnswerDraft, entry: HookEntry, effect: EventEffect, read: ParsedClaudeOutput) -> str | None:
     """Why the hook blocks, None if it does not; its JSON's reason goes before what it wrote to stderr."""
     if read.output is not None and read.output.decision == "block":
         return read.output.reason or read.stderr
     if read.exit2 and effect.exit2 == "block" and draft.decision != "deny":
-        return read.stderr
+        return f"[{labels.shown_command(entry)}]: {read.stderr}" if effect.label else read.stderr
     return None
 
 
@@ -107,11 +126,11 @@ def _stop(draft: AnswerDraft, name: str, effect: EventEffect, reason: str, event
     draft.inject, draft.result = "", None
 
 
-def _answer(draft: AnswerDraft, context: list[str], read: ParsedClaudeOutput, facts: SessionFacts) -> Answer:
+def _answer(draft: AnswerDraft, context: list[str], read: ParsedClaudeOutput) -> Answer:
     note = "; ".join(f"{key} has no effect yet" for key in _unheard(read))
     answer = Answer(
-        decision=draft.decision, halt=draft.halt, reason=spill_text(draft.reason, facts), changes=tuple(draft.changes),
-        context=tuple(context), inject=Inject(spill_text(draft.inject, facts)) if draft.inject else None,
+        decision=draft.decision, halt=draft.halt, reason=draft.reason, changes=tuple(draft.changes),
+        context=tuple(context), inject=Inject(draft.inject) if draft.inject else None,
         result=draft.result, note=note,
     )  # fmt: skip
     return PASS if answer == PASS else answer

@@ -1,8 +1,10 @@
-"""Calls and results of our tools in the shapes that scripts for Claude Code read, and its replaced results as text again."""
+"""Calls of our tools in the words that scripts for Claude Code read, and its replaced results as text again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Mapping
+from signal import SIGTERM
 
 import msgspec
 
@@ -11,6 +13,32 @@ from cru.extensions.hooks.model.mapping import MILLISECONDS, ArgumentMapping, To
 
 NO_OUTPUT = "(no output)"
 """What our `bash` tells the model then."""
+_ENDED = re.compile(r"(?:^|\n)\[(?:exit code (\d+)|ended by signal (\d+))\]\Z")
+_TIMED_OUT = re.compile(r"(?:^|\n)\[?the command ran longer than ([\d.]+) s and was ended[^\n]*\Z")
+_TODO = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+(?:\[(.)\]\s+)?")
+_MARKS = {"completed": "x", "in_progress": "-", "pending": " "}
+"""`status` of a todo → what stands between its brackets."""
+_STATUS = {"x": "completed", "X": "completed", "-": "in_progress", "~": "in_progress", ">": "in_progress"}
+
+
+def _todo_list(text: object) -> object:
+    """Our text of todos as the list that scripts read: one for each line that says something."""
+    if not isinstance(text, str):
+        return text
+    todos = []
+    for line in filter(str.strip, text.splitlines()):
+        mark = _TODO.match(line)
+        content = line[mark.end() :].strip() if mark else line.strip()
+        status = _STATUS.get((mark and mark[1]) or " ", "pending")
+        todos.append({"content": content, "status": status, "activeForm": content})
+    return todos
+
+
+def _todo_text(todos: object) -> object:
+    """A list of todos as our text; what is none goes through as it is."""
+    if not isinstance(todos, list) or not all(isinstance(todo, dict) for todo in todos):
+        return todos
+    return "\n".join(f"- [{_MARKS.get(str(todo.get('status')), ' ')}] {todo.get('content', '')}" for todo in todos)
 
 
 TOOLS = ToolMapping(
@@ -23,7 +51,7 @@ TOOLS = ToolMapping(
         "grep": {
             "include": ArgumentMapping("glob"), "ignore_case": ArgumentMapping("-i"), "context": ArgumentMapping("-C"),
         },
-        "update_todos": {"content": ArgumentMapping("todos")},
+        "update_todos": {"content": ArgumentMapping("todos", _todo_list, _todo_text)},
     },
     dropped={
         "bash": ("description", "run_in_background"),
@@ -37,55 +65,25 @@ TOOLS = ToolMapping(
 def call_fields(tool: str, args: Mapping[str, object], call_id: str, facts: SessionFacts) -> dict[str, object]:
     """Name, arguments and id. Paths are absolute: tools resolve them against the project's root."""
     tool_input = TOOLS.to_foreign(tool, args, facts.root)
+    if tool == "edit":
+        tool_input.setdefault("replace_all", False)
     return {"tool_name": TOOLS.foreign_name(tool), "tool_input": tool_input, "tool_use_id": call_id}
 
 
-def tool_response(tool: str, tool_input: Mapping[str, object], text: str) -> dict[str, object]:
-    """What the tool gave; `text` is always there, as the model reads it."""
-    shape = _SHAPES.get(tool)
-    return {**(shape(tool_input, text) if shape else {"content": text}), "text": text}
-
-
-def _bash(tool_input: Mapping[str, object], text: str) -> dict[str, object]:
-    """Our tool gives both streams as one, in the order of their lines."""
-    return {"stdout": "" if text == NO_OUTPUT else text, "stderr": "", "interrupted": False, "isImage": False}
-
-
-def _read(tool_input: Mapping[str, object], text: str) -> dict[str, object]:
-    file = {
-        "filePath": tool_input.get("file_path"), "content": text, "numLines": len(text.splitlines()),
-        "startLine": tool_input.get("offset", 1),
-    }  # fmt: skip
-    return {"type": "text", "file": file, "content": text}
-
-
-def _write(tool_input: Mapping[str, object], text: str) -> dict[str, object]:
-    return {"filePath": tool_input.get("file_path"), "content": tool_input.get("content"), "success": True}
-
-
-def _edit(tool_input: Mapping[str, object], text: str) -> dict[str, object]:
-    return {
-        "filePath": tool_input.get("file_path"), "oldString": tool_input.get("old_string"), "newString": tool_input.get("new_string"),
-        "replaceAll": tool_input.get("replace_all", False), "success": True,
-    }  # fmt: skip
-
-
-def _glob(tool_input: Mapping[str, object], text: str) -> dict[str, object]:
-    lines = text.splitlines()
-    return {"filenames": lines, "numFiles": len(lines)}
-
-
-def _grep(tool_input: Mapping[str, object], text: str) -> dict[str, object]:
-    return {"mode": "content", "content": text, "numLines": len(text.splitlines())}
-
-
-def _fetch(tool_input: Mapping[str, object], text: str) -> dict[str, object]:
-    return {"url": tool_input.get("url"), "result": text}
-
-
-_SHAPES: dict[str, Callable[[Mapping[str, object], str], dict[str, object]]] = {
-    "bash": _bash, "read": _read, "write": _write, "edit": _edit, "glob": _glob, "grep": _grep, "fetch": _fetch,
-}  # fmt: skip
+def failure_text(tool: str, text: str) -> str:
+    """`error` of PostToolUseFailure: of a command first how it ended, then what it printed."""
+    if tool != "bash":
+        return text
+    timed_out = _TIMED_OUT.search(text)
+    if timed_out is not None:
+        output = text[: timed_out.start()]
+        return f"Exit code {128 + SIGTERM}\nCommand timed out after {timed_out[1]}s" + (f"\n{output}" if output else "")
+    ended = _ENDED.search(text)
+    if ended is None:
+        return text
+    output = text[: ended.start()].removesuffix("\n")
+    status = 128 + int(ended[2]) if ended[2] else int(ended[1])
+    return f"Exit code {status}" + (f"\n{output}" if output and output != NO_OUTPUT else "")
 
 
 def result_text(value: object) -> str:
