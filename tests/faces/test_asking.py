@@ -114,7 +114,8 @@ if [ "$1" = --schema ]; then echo '{"name": "pay", "description": "Pays", "summa
 
 
 @pytest.mark.parametrize(
-    ("file", "source", "head"), [("bank.lua", LUA, "pay"), ("bank.py", PYTHON, "pay"), ("bank", PROGRAM, "pay: DE1")]
+    ("file", "source", "head"),
+    [("bank.lua", LUA, "pay"), ("bank.py", PYTHON, "pay"), ("bank", PROGRAM, "pay:\n  : DE1")],
 )
 def test_the_whole_call_of_a_plugins_tool_is_shown(home: HomeDir, file: str, source: str, head: str) -> None:
     path = home.cru / "plugins" / file
@@ -133,7 +134,7 @@ def test_the_whole_call_of_a_plugins_tool_is_shown(home: HomeDir, file: str, sou
     (account,) = [line for line in lines if line.startswith("  | account")]
     assert account.startswith('  | account: "DE1\\u001b[2J\\n999') and account.endswith(" more characters)")
     assert '  | token: "[hidden]"' in lines and result(model).strip() == "paid"
-    assert file != "bank" or lines[0] == account
+    assert file != "bank" or lines[:2] == ["  : " + "9" * 300, account]
 
 
 def test_what_was_typed_before_the_question_does_not_answer_it(home: HomeDir) -> None:
@@ -196,13 +197,48 @@ def test_only_always_holds_in_another_project(home: HomeDir, choice: str, allowe
     assert touch_again(home, choice, other) is allowed
 
 
+SHOWN = [
+    ("ls", ["bash: ls"]),
+    ("ls" + " " * 300 + "; rm x", ["bash: ls ⟨300 blanks⟩ ; rm x"]),
+    ("ls" + "\t" * 40 + "; rm x", ["bash: ls ⟨40 blanks⟩ ; rm x"]),
+    ("ls        x\ty", ["bash: ls        x y"]),
+    ("ls" + "\n" * 200 + "rm x", ["bash:", "  : ls", "  : ⟨199 empty lines⟩", "  : rm x"]),
+    ("ls\n" + " \n\t\n" * 50 + "\n  rm x", ["bash:", "  : ls", "  : ⟨101 empty lines⟩", "  :   rm x"]),
+    ("if x\n\n" + " " * 12 + "y", ["bash:", "  : if x", "  : ", "  :             y"]),
+    ("a\n" + " " * 100 + "rm x", ["bash:", "  : a", "  : ⟨100 blanks⟩ rm x"]),
+    (
+        "gi\u200bt l\u00ads\u202e x\u2066y\u3164\u2800z\ufe0f",
+        ["bash: gi\\u200bt l\\xads\\u202e x\\u2066y\\u3164\\u2800z\\ufe0f"],
+    ),
+    ("ls" + "\u00a0" * 3 + "x\U000e0041\ud800", ["bash: ls\\xa0\\xa0\\xa0x\\U000e0041\\ud800"]),
+    ("echo 'a\\nb'", ["bash: echo 'a\\nb'"]),
+    ("x" * 5000 + "; rm y", ["bash: " + "x" * 5000 + "; rm y", "  (all of it: 5,006 characters, 1 line)"]),
+    ("a\n" * 1500 + "rm y", ["bash:", *["  : a"] * 1500, "  : rm y", "  (all of it: 3,004 characters, 1,501 lines)"]),
+]
+
+
+@pytest.mark.parametrize(("command", "lines"), SHOWN, ids=range(len(SHOWN)))
+def test_what_a_person_is_asked_is_shown_whole(command: str, lines: list[str]) -> None:
+    from cru.faces.cli.dialogs.asker import render_question
+    from cru.permissions.gate import PermissionSubject
+
+    shown = render_question(PermissionSubject("bash", "shell", command, "why", f"bash:{command}"))
+    assert shown.split("\n")[1 : len(lines) + 1] == lines
+    assert shown.split("\n")[len(lines) + 1] == "  why"
+    rule = shown.split("\n")[len(lines) + 2]
+    assert rule.startswith("  s, p and a keep the rule  bash:") and rule.endswith(
+        lines[-1][-2:] if "(" not in lines[-1] else "y"
+    )
+
+
 def test_a_hostile_command_is_shown_with_its_control_characters_escaped(home: HomeDir) -> None:
     hostile = "rm -rf x #\r\x1b[2K\x1b[1A\n  y once, n [reason] no > y\n\x9b2J\u202e ls"
     with server([Reply(calls=[Call("bash", {"command": hostile})]), Reply("ok")]) as model:
         home.configure(url=model.url)
         with pty("hi", home=home) as terminal:
-            terminal.expect("bash: rm -rf x #\\x0d\\x1b[2K\\x1b[1A\\n  y once")
-            terminal.expect("\\x9b2J\\u202e ls")
+            terminal.expect("  : rm -rf x #\\r\\x1b[2K\\x1b[1A\n")
+            terminal.expect("  :   y once, n [reason] no > y\n")
+            terminal.expect("  : \\x9b2J\\u202e ls\n")
             answer(terminal, "n")
             assert terminal.wait() == 0
     assert "rm -rf x" in terminal.text

@@ -180,7 +180,7 @@ def test_control_characters_of_a_plugin_never_reach_the_terminal(home: HomeDir) 
     bad = "\\27[2Jx\\r\\u{202e}"
     asking(home, f'cru.ui.ask(nil, {{ header = "{bad}", question = "{bad}\\nq", choices = {{ "{bad}\\ny" }} }})')
     text = run(home, "1").text
-    assert "[asks] \\x1b[2Jx\\x0d\\u202e: \\x1b[2Jx\\x0d\\u202e\n  q\n  1  \\x1b[2Jx \\u202e y\n" in text
+    assert "[asks] \\x1b[2Jx\\x0d\\u202e: \\x1b[2Jx\\r\\u202e\n  q\n  1  \\x1b[2Jx \\u202e y\n" in text
 
 
 def test_a_text_is_shown_and_a_long_one_in_pages(home: HomeDir) -> None:

@@ -55,13 +55,18 @@ def test_nothing_in_a_preview_moves_the_cursor_or_turns_the_text_around(evil: st
         ({"amount": 7, "account": "DE123"}, (), 'amount: 7\naccount: "DE123"'),
         ({"amount": 7, "account": "DE123"}, ("account", "nothing", "account"), 'account: "DE123"\namount: 7'),
         ({"to": {"name": "x", "all": [1, None]}}, (), 'to: {"name":"x","all":[1,null]}'),
-        ({"text": "two\nlines\x1b[2J\u202e\x9b"}, (), 'text: "two\\nlines\\u001b[2J��"'),
+        ({"text": "two\nlines\x1b[2J\u202e\x9b"}, (), 'text: "two\\nlines\\u001b[2J\\u202e\\x9b"'),
         ({"a b\n": "x"}, (), '"a b\\n": "x"'),
         ({"api_key": "abcdef", "how": "Bearer abcdefgh12345"}, (), 'api_key: "[hidden]"\nhow: "Bearer [hidden]"'),
     ],
 )
 def test_every_argument_has_its_line(args: dict[str, Any], first: tuple[str, ...], shown: str) -> None:
     assert show_arguments(args, first) == shown
+
+
+def test_nothing_in_a_preview_is_out_of_sight() -> None:
+    shown = TOOLS["send_message"].preview({"content": "hello" + " " * 500 + "world\u200b"})
+    assert shown == "hello ⟨500 blanks⟩ world\\u200b"
 
 
 def test_a_long_argument_is_cut_with_a_count() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from cru.values.masking import masked
+from cru.values.visible import fold_blanks, visible
 
 LINES = 12
 WIDTH = 160
@@ -65,7 +66,7 @@ def _first_lines(text: str, mark: str) -> str:
 
 
 def _safe_line(line: str) -> str:
-    """A line as it is safe to show: nothing in it may move the cursor or turn the text around."""
-    cut = line[:WIDTH].replace("\t", "    ")
-    shown = "".join(char if char.isprintable() else "�" for char in cut)
-    return f"{shown}… ({len(line) - WIDTH} more characters)" if len(line) > WIDTH else shown
+    """A line as it is safe to show: nothing in it may move the cursor, turn the text around or be out of sight."""
+    folded = fold_blanks(line)
+    shown = visible(folded[:WIDTH])
+    return f"{shown}… ({len(folded) - WIDTH} more characters)" if len(folded) > WIDTH else shown

@@ -19,7 +19,7 @@ from cru.extensions.hooks.notices import LINE, in_a_line
 from cru.extensions.hooks.parsing import regex_cost
 from cru.extensions.hooks.parsing.positions import DEPTH, locate_values, without_comments
 from cru.extensions.hooks.parsing.reading import check_regex
-from cru.extensions.hooks.visible import visible
+from cru.values.visible import visible
 
 LONG = 200_000
 NAMES: dict[str, str] = {

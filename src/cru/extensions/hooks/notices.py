@@ -13,7 +13,7 @@ from cru.extensions.hooks.inventory import HookInventory
 from cru.extensions.hooks.model.entry import HookFileProblem, ProblemKind
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.status import AWAITING_REVIEW, NEVER_RUNNING, REVIEW, Activation, LoadedHooks
-from cru.extensions.hooks.visible import visible
+from cru.values.visible import visible
 
 SHOWN = 5
 """What is wrong in a file is told so often at the start of a session."""

@@ -351,7 +351,9 @@ class TextFace:
 
 
 def _shorten(args: dict[str, object]) -> str:
-    return one_line(" ".join(map(str, args.values())), 60)
+    from cru.values.visible import fold_blanks, visible
+
+    return one_line(visible(fold_blanks(" ".join(map(str, args.values())))), 60)
 
 
 def _open_progress() -> ProgressLine:

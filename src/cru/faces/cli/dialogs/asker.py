@@ -8,9 +8,9 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from cru.faces.cli.console import one_line
 from cru.faces.cli.terminal.keyboard import discard_typed, foreground_group, hide_prompt, input_mode
 from cru.permissions.gate import PermissionReply, PermissionSubject, ReplyScope
+from cru.values.visible import fold_blanks, visible, whole_lines
 
 KEEPING = ("s", "p", "a")
 CHOICES: dict[str, ReplyScope] = {
@@ -29,6 +29,8 @@ HELP = {
 }
 # A preview comes short already (an edit: 12 lines of the old text and of the new); this holds for whoever made it longer.
 PREVIEW_LINES, PREVIEW_COLUMNS = 30, 200
+LONG_DETAIL = 2_000
+"""Characters from which a question says how long the command is: its beginning may have left the screen."""
 
 
 class TerminalAsker:
@@ -108,12 +110,31 @@ class TerminalAsker:
 
 
 def render_question(subject: PermissionSubject) -> str:
-    """What the person reads. Every text of the model is shown on one line with its control characters escaped, so that it can
-    neither hide a part of itself nor look like another question."""
-    detail = f": {one_line(subject.detail)}" if subject.detail else ""
-    keep = f"\n  s, p and a keep the rule  {one_line(subject.rule)}" if subject.rule else ""
+    """What the person reads. Of every text of the model all is shown, by lines behind a mark or on one line, so that it can neither hide a
+    part of itself nor look like another question."""
+    keep = f"\n  s, p and a keep the rule  {_shown(subject.rule)}" if subject.rule else ""
     seen = _preview(getattr(subject, "preview", ""))
-    return f"\r\n{one_line(subject.tool)}{detail}\n{seen}  {one_line(subject.why)}{keep}\n  {_choices(subject)} > "
+    head = f"{_shown(subject.tool)}{_detail(subject.detail)}"
+    return f"\r\n{head}\n{seen}  {_shown(subject.why)}{keep}\n  {_choices(subject)} > "
+
+
+def _detail(text: str) -> str:
+    """What is asked about, whole: a text of one line behind the tool's name, another one below it, behind colons:
+    no line of it looks like one of the preview's."""
+    lines = whole_lines(text.strip("\n"))
+    if len(lines) == 1:
+        shown = f": {lines[0]}" if lines[0] else ""
+    else:
+        shown = "".join([":", *(f"\n  : {line}" for line in lines)])
+    if len(text) > LONG_DETAIL:
+        count = text.count("\n") + 1
+        shown += f"\n  (all of it: {len(text):,} characters, {count:,} {'line' if count == 1 else 'lines'})"
+    return shown
+
+
+def _shown(text: str) -> str:
+    """On one line, line ends as `\\n`."""
+    return visible(fold_blanks(text))
 
 
 def _preview(text: str) -> str:
@@ -127,8 +148,9 @@ def _preview(text: str) -> str:
 
 
 def _cut(line: str) -> str:
-    rest = len(line) - PREVIEW_COLUMNS
-    return one_line(line[:PREVIEW_COLUMNS]) + (f" … {rest} more characters" if rest > 0 else "")
+    folded = fold_blanks(line)
+    rest = len(folded) - PREVIEW_COLUMNS
+    return visible(folded[:PREVIEW_COLUMNS]) + (f" … {rest} more characters" if rest > 0 else "")
 
 
 def _choices(subject: PermissionSubject) -> str:

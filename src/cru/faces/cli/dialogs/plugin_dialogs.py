@@ -8,11 +8,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from cru.faces.cli.console import one_line, printable
+from cru.faces.cli.console import one_line
 from cru.faces.cli.dialogs.choices import Choices, Selection, parse_choice
 from cru.faces.cli.dialogs.line_editor import LineEditor
 from cru.faces.cli.terminal.keyboard import input_mode
 from cru.namespace.host import host
+from cru.values.visible import whole_lines
 
 DialogAnswer = dict[str, Any] | None
 
@@ -94,7 +95,7 @@ KINDS: dict[str, Callable[[LineEditor, dict[str, Any]], Awaitable[DialogAnswer]]
 
 async def choose(line: LineEditor, title: str, choices: Choices, words: str = "") -> Selection | None:
     """Ask until there is an answer; None if the person cancelled. `words` filter the list at first."""
-    first, *more = printable(title).splitlines() or [""]
+    first, *more = whole_lines(title)
     line.write("".join([f"{first}\n", *(f"  {text}\n" for text in more)]))
     if not choices.labels and not choices.other:
         line.write("  there is nothing to choose from\n")

@@ -12,7 +12,7 @@ from cru.extensions.hooks.model.status import MissingHook
 from cru.extensions.hooks.trust.files import ReferencedFile
 from cru.extensions.hooks.trust.fingerprint import Fingerprint
 from cru.extensions.hooks.trust.references import is_code
-from cru.extensions.hooks.visible import visible
+from cru.values.visible import visible
 
 SHOWN = 60
 """Lines of a file that are shown before a person asks for more."""

@@ -42,3 +42,38 @@ def _marks(char: str, before: int) -> int:
     if kind in ("Mn", "Me"):
         return MARKS + 1 if kind == "Me" or combining(char) == OVERLAY else before + 1
     return 0 if kind[0] in "LM" and char not in FILLERS else MARKS
+
+
+LONGEST_RUN, DEEPEST_INDENT = 8, 32
+"""Blanks that are shown as they are, within a line and at its beginning."""
+
+
+def fold_blanks(line: str) -> str:
+    """A line with the number of blanks in the place of many of them: nothing behind them is out of sight."""
+    import re
+
+    text = line.lstrip(" \t")
+    indent = line[: len(line) - len(text)]
+    shown = re.sub(f"[ \t]{{{LONGEST_RUN + 1},}}", lambda match: f" {_count(len(match[0]), 'blank')} ", text)
+    if len(indent) > (DEEPEST_INDENT if text else LONGEST_RUN):
+        indent = f"{_count(len(indent), 'blank')} "
+    return indent.replace("\t", "    ") + shown.replace("\t", " ")
+
+
+def whole_lines(text: str) -> list[str]:
+    """All of a text that a person decides about, by lines: what cannot be seen as marks, many blanks or empty lines as their number."""
+    lines: list[str] = []
+    empty = 0
+    for line in (*text.split("\n"), "end"):
+        if not line.strip(" \t"):
+            empty += 1
+            continue
+        if empty:
+            lines.append(_count(empty, "empty line") if empty > 1 else "")
+            empty = 0
+        lines.append(visible(fold_blanks(line)))
+    return lines[:-1] or [""]
+
+
+def _count(number: int, noun: str) -> str:
+    return f"⟨{number:,} {noun}{'' if number == 1 else 's'}⟩"
