@@ -301,3 +301,34 @@ def spoken() -> Callable[[str], str]:
     from cru.extensions.hooks.report.query import parse_query
 
     return lambda name: parse_query([name], {}).program
+
+
+HANDLERS = """
+cru.on("tool:before_call", function() end)
+cru.on("tool:before_call", function() return {cancel = true} end, { pattern = "bsh" })
+cru.on("tool:before_call", function() return {cancel = true} end, { pattern = "read|bash" })
+cru.on("tool:completed", function() error("oh") end)
+cru.on("tool:called", function() end)
+"""
+
+
+def test_handlers_of_plugins_are_explained_as_hooks_are(home: HomeDir) -> None:
+    model(home)
+    file = home.cru / "plugins" / "guard.lua"
+    file.parent.mkdir()
+    file.write_text(HANDLERS.lstrip())
+    assert cru("go", home=home).code == 0
+    told = why(home)
+    for text in (
+        f"guard (handler tool:before_call, {file}:1): ran ",
+        ": said nothing\n",
+        f"guard (handler tool:before_call, {file}:2): its pattern `bsh` does not fit bash; did you mean `bash`?\n",
+        f"guard (handler tool:before_call, {file}:3): its pattern `read|bash` does not fit bash; patterns are globs: {{a,b}}\n",
+        f"guard (handler tool:completed, {file}:4): ran ",
+        ": failed: ",
+    ):
+        assert text in told, told
+    assert "tool:called" not in told
+    assert f"guard (handler tool:called, {file}:5): ran " in why(home, "tool:called")
+    by_tool = why(home, "tool:before_call", "read")
+    assert "the model did not call read in this turn" in by_tool and "guard (" not in by_tool

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from msgspec import Struct, field
 
 from cru.events.answers import strength
+from cru.events.catalog import BY_NAME
 from cru.events.journal import HandlerRecord, JournalLine, SkipKind, SkipReason
 from cru.extensions.hooks.inventory import HookInventory
 from cru.extensions.hooks.model.entry import HookEntry, hook_id
@@ -25,11 +26,16 @@ from cru.extensions.hooks.report.wording import (
     describe_other_event,
     describe_outcome,
     describe_owner,
+    describe_pattern,
     describe_state,
 )
 
 PROGRAM = "program"
 """In the place of a dialect: a hook of a plugin that is a program."""
+HANDLER = "handler"
+"""In the place of a dialect: a function of a plugin."""
+OWN = ("cru", "hooks")
+"""Owners of handlers that are cru's own."""
 NOBODYS = "no plugin's was called in this turn (`cru plugin list` shows who has it)"
 
 
@@ -102,16 +108,18 @@ class _TurnExplainer:
         self._order = {id: rank for rank, id in enumerate(self._statuses)}
         self._calls = {call.id: call for call in turn.calls}
         self._fired: set[str] = set()
-        # Texts of why hooks were passed by, and how often: by id of an entry, or by (owner, hook, file) of a program.
+        # Texts of why hooks were passed by, and how often: by id of an entry, or by (owner, hook, file) of a program,
+        # or by (owner, event, place) of a handler; "" counts how often it ran.
         self._skipped: dict[str, Counter[str]] = {}
         self._programs: dict[tuple[str, str, str], Counter[str]] = {}
+        self._handlers: dict[tuple[str, str, str], Counter[str]] = {}
         self._mismatches: dict[str, list[tuple[JournalLine, str]]] = {}
 
     def explain(self) -> TurnExplanation:
         turn = self._turn
         occasions = [dispatch for line in turn.dispatches if (dispatch := self._dispatch(line)) is not None]
         occasions += self._unfinished_dispatches()
-        silent = [*self._silent_hooks(), *self._silent_programs()]
+        silent = [*self._silent_hooks(), *self._silent_programs(), *self._silent_handlers()]
         return TurnExplanation(turn.prompt, turn.source, turn.began, turn.cause, self._remarks(), occasions, silent)
 
     def _remarks(self) -> list[str]:
@@ -129,7 +137,7 @@ class _TurnExplainer:
     def _dispatch(self, line: JournalLine) -> DispatchExplanation | None:
         """None if nobody who was asked about did anything; why not is counted."""
         is_asked_about = self._query.event(line.event) and self._query.tool in ("", line.ident)
-        if not is_asked_about or not any(map(_matters, line.heard)):
+        if not is_asked_about or not any(self._matters(line, heard) for heard in line.heard):
             return None
         hooks = [self._handler(line, heard) for heard in line.heard if self._belongs(line, heard)]
         if not any(hook.fired for hook in hooks):
@@ -163,7 +171,7 @@ class _TurnExplainer:
             return self._count_program(line, heard)
         id = hook_id(heard.owner)
         if not id:
-            return heard.has_failed or bool(strength(heard.answer) or effects_of(heard.answer))
+            return self._count_handler(line, heard)
         if not heard.skipped:
             self._fired.add(id)
             return True
@@ -180,13 +188,29 @@ class _TurnExplainer:
         self._programs.setdefault((heard.owner, heard.hook, _file_of(heard)), Counter())[text] += 1
         return not _is_other_event(heard.skip)
 
+    def _count_handler(self, line: JournalLine, heard: HandlerRecord) -> bool:
+        if heard.owner in OWN:
+            return heard.has_failed or bool(strength(heard.answer) or effects_of(heard.answer))
+        text = self._skip_text(line, heard) if heard.skipped else ""
+        self._handlers.setdefault((heard.owner, line.event, heard.where), Counter())[text] += 1
+        return not heard.skipped
+
+    def _matters(self, line: JournalLine, heard: HandlerRecord) -> bool:
+        """Whether it is a hook, or a handler that decided something, failed, could have refused, or is asked about by its event."""
+        if hook_id(heard.owner) or heard.hook or heard.has_failed or strength(heard.answer):
+            return True
+        row = BY_NAME.get(line.event)
+        is_gate = row is not None and row.kind == "gate"
+        return heard.owner not in OWN and (self._query.word != "" or is_gate)
+
     def _handler(self, line: JournalLine, heard: HandlerRecord) -> HookExplanation:
         if _is_of_program(heard):
             return self._program(line, heard)
         id = hook_id(heard.owner)
         if not id:
+            text = _spoken(heard) + "".join(f"; left out: {text}" for text in heard.rejected)
             return HookExplanation(
-                heard.owner, heard.owner, "", line.event, heard.where, True, _spoken(heard), heard.ms,
+                heard.owner, heard.owner, HANDLER, line.event, heard.where, True, f"ran {heard.ms:.0f} ms: {text}", heard.ms,
                 decision=heard.answer.decision,
             )  # fmt: skip
         firing = self._turn.firing(line, id)
@@ -237,6 +261,8 @@ class _TurnExplainer:
                 return f"it does the same as {describe_owner(f'hook {id}', self._statuses)}, which ran in its place"
             case SkipReason(kind=SkipKind.MAIN_AGENT_ONLY):
                 return "a sub-agent raised it, and include_sub_agents is off"
+            case SkipReason(kind=SkipKind.PATTERN, detail=pattern):
+                return describe_pattern(pattern, line.ident)
             case SkipReason(kind=SkipKind.STOPPED, detail=owner):
                 return f"{describe_owner(owner, self._statuses)} had ended it before"
         return heard.skipped
@@ -274,6 +300,14 @@ class _TurnExplainer:
             later = BY_NAME[name].later
             yield HookExplanation(name, name, "", name, "", False, f"never called: {later}" if later else NOBODYS)
 
+    def _silent_handlers(self) -> Iterator[HookExplanation]:
+        """Functions of plugins that were not called at all; of what was asked about by name, those too that were at one time."""
+        for (owner, event, where), reasons in self._handlers.items():
+            if "" not in reasons or self._query.word:
+                for text, times in reasons.items():
+                    if text:
+                        yield HookExplanation(owner, owner, HANDLER, event, where, False, text, times=times)
+
     def _mismatch_text(self, entry: HookEntry) -> str:
         """Everything that its matcher did not fit, in one sentence."""
         mismatches = self._mismatches[entry.id]
@@ -309,11 +343,6 @@ def _file_of(heard: HandlerRecord) -> str:
 
 def _is_other_event(reason: SkipReason | None) -> bool:
     return reason is not None and reason.kind is SkipKind.OTHER_EVENT
-
-
-def _matters(heard: HandlerRecord) -> bool:
-    """Whether it is a hook, or a plugin's handler that decided something or failed."""
-    return bool(hook_id(heard.owner) or heard.hook or heard.has_failed or strength(heard.answer))
 
 
 def _spoken(heard: HandlerRecord) -> str:

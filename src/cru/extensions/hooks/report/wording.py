@@ -147,6 +147,13 @@ def describe_mismatch(
     return f"its matcher `{entry.matcher}` does not fit {', '.join(called)}{hint}"
 
 
+def describe_pattern(pattern: str, subject: str) -> str:
+    """Why a handler's pattern does not fit, and what it may have meant."""
+    near = closest(pattern.strip("*^$"), [subject]) if subject else None
+    hint = f"; did you mean `{near}`?" if near else "; patterns are globs: {a,b}" if "|" in pattern else ""
+    return f"its pattern `{pattern}` does not fit {subject or 'an event without a name'}{hint}"
+
+
 def describe_state(status: EntryStatus, dialect: Dialect) -> str:
     """Why an entry cannot fire, in a sentence."""
     event = status.entry.event

@@ -18,7 +18,7 @@ from cru.values.masking import masked
 
 HELP = """\
 cru hooks why [EVENT] [TOOL]   what every hook did in the last turn, or why it did nothing; EVENT and TOOL in the words of any system,
-                               hooks of plugins that are programs (pre_tool, …) too
+                               hooks of plugins that are programs (pre_tool, …) and handlers of plugins too
 cru hooks why --turn N         the same of an earlier turn (1 = the oldest that is recorded, -1 = the last)
 cru hooks why --json           the same for programs
 """
