@@ -14,6 +14,7 @@ Event = dict[str, Any]
 
 def render(path: str, reply: Reply, number: int, stream: bool) -> bytes:
     """The body of the answer to request `number` (from 0); the path decides the language."""
+    path = path.partition("?")[0]
     if path.endswith("/responses"):
         events = list(wire_peers.responses(reply, number, stream))
         return b"".join(_sse(e, e["type"]) for e in events) if stream else msgspec.json.encode(events[0])

@@ -9,6 +9,8 @@ import msgspec
 import pytest
 from tests.kit.differential.cases import CaseError, Expectation, load
 from tests.kit.differential.compare import Firing, Play, differences
+from tests.kit.steps import Call, Reply
+from tests.kit.wire import render
 
 GOOD = {"id": "a", "source": "seen", "about": "It is so.", "expect": {"requests": 1}}
 
@@ -89,3 +91,16 @@ def test_an_expectation_holds(tmp_path: Path, expect: dict[str, Any]) -> None:
 @pytest.mark.parametrize("expect", FAIL, ids=str)
 def test_an_expectation_that_does_not_hold_is_told(tmp_path: Path, expect: dict[str, Any]) -> None:
     assert len(differences(msgspec.convert(expect, Expectation), played(tmp_path))) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "kept"),
+    [
+        ("/v1/messages?beta=true", b'"type":"tool_use"'),
+        ("/v1/responses", b'"type":"function_call"'),
+        ("/v1beta/models/m:streamGenerateContent?alt=sse", b'"functionCall"'),
+        ("/v1/chat/completions", b'"tool_calls"'),
+    ],
+)
+def test_each_program_is_answered_in_its_language(path: str, kept: bytes) -> None:
+    assert kept in render(path, Reply(calls=[Call("bash", {"command": "true"})]), 0, stream=True)

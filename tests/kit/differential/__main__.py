@@ -63,7 +63,7 @@ def _table(table: Table, cases: list[Case], words: set[str]) -> int:
     for case in cases:
         lines: list[str] = []
         with tempfile.TemporaryDirectory(dir=_own_folder()) as folder:
-            if here and peer:
+            if here and peer and not case.unplayed:
                 shown = play_peer.play(case, table.dialect, peer, _made(folder, "peer"))
                 lines += [f"  {table.program}: {line}" for line in differences(case.expect, shown)]
                 if "--show" in words:
@@ -71,7 +71,8 @@ def _table(table: Table, cases: list[Case], words: set[str]) -> int:
             if "--peer-only" not in words:
                 shown = play_cru.play(case, table.dialect, _made(folder, "cru"))
                 lines += [f"  cru: {line}" for line in differences(case.expect_of_cru, shown)]
-        print(f"{'differs' if lines else 'ok     '} {case.id}", *lines, sep="\n", flush=True)
+        note = f": not played to the program: {case.unplayed}" if case.unplayed else ""
+        print(f"{'differs' if lines else 'ok     '} {case.id}{note}", *lines, sep="\n", flush=True)
         failed += bool(lines)
     print(f"{table.program}: {len(cases) - failed} of {len(cases)} as recorded\n")
     return failed

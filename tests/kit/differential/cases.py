@@ -92,6 +92,7 @@ class Case(Struct, frozen=True, forbid_unknown_fields=True):
     script: what the model answers, over all runs
     expect: what the program does
     difference: what cru does otherwise
+    unplayed: why the program itself cannot be played this case without a person; "" if it can
     """
 
     id: str
@@ -107,6 +108,7 @@ class Case(Struct, frozen=True, forbid_unknown_fields=True):
     prompts: tuple[str, ...] = ()
     script: tuple[ModelReply, ...] = (ModelReply("done"),)
     difference: Difference | None = None
+    unplayed: str = ""
 
     @property
     def expect_of_cru(self) -> Expectation:
