@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
 import msgspec
+import pytest
 from tests.kit import Call, HomeDir, Reply, Server, Status, cru, pty, server
 
 
@@ -127,6 +130,53 @@ def test_torn_lines_are_reported_and_skipped(home: HomeDir) -> None:
         file.write(b'{"k": "torn')
     run = cru("trace", home=home)
     assert run.code == 0 and "2 requests, done" in run.out and "trace.jsonl:" in run.err and "(skipped)" in run.err
+
+
+DEEP = '{"k":"reply","run":"RUN","turn":"TURN","a":' + "[" * 100_000
+BAD_LINES = (
+    "null",
+    '["RUN","TURN"]',
+    '"RUN"',
+    '{"seq":1,"run":"RUN","turn":"TURN","event":"x',
+    DEEP,
+    '{"k":"leg","v":1,"turn":"TURN","run":"RUN"}',
+    '{"k":"leg","v":1,"turn":"other"}',
+    '{"k":"leg","v":1,"turn":"torn","ref":"',
+    '{"k":"reply","n":1,"turn":"TURN","run":"RUN","time":"soon"}',
+    '{"k":"end","turn":"TURN","run":"RUN","counts":[]}',
+    '{"k":"states","turn":"TURN","run":"RUN","at":5}',
+)
+
+
+@pytest.mark.parametrize("file", ["trace.jsonl", "journal.jsonl"])
+def test_lines_that_are_no_records_are_told_once_and_passed_over(home: HomeDir, file: str) -> None:
+    (home.cru / "plugins").mkdir(parents=True)
+    (home.cru / "plugins" / "mine.lua").write_text('cru.on("turn:complete", function() end)')
+    two_rounds(home)
+    whole = [cru(*words, home=home) for words in (["trace"], ["hooks", "why"])]
+    leg = home.lines("default", "trace.jsonl")[0]
+    path = home.context() / file
+    lines = path.read_text().splitlines()
+    bad = [line.replace("RUN", leg["run"]).replace("TURN", leg["turn"]) for line in BAD_LINES]
+    path.write_text("\n".join([*bad, *lines, bad[3]]))
+    for words, before in zip((["trace"], ["hooks", "why"]), whole, strict=True):
+        (home.context() / ".reported").unlink(missing_ok=True)
+        first, again = cru(*words, home=home), cru(*words, home=home)
+        assert (first.code, first.out) == (0, before.out)
+        assert (again.code, again.out, again.err) == (0, before.out, "")
+        numbers = {line.removeprefix(f"cru: {path}:").partition(":")[0] for line in first.err.splitlines()}
+        assert numbers >= {str(number) for number in range(1, 6)} | {str(len(bad) + len(lines) + 1)}
+        assert "Traceback" not in first.err
+
+
+@pytest.mark.parametrize("file", ["trace.jsonl", "journal.jsonl"])
+def test_a_pipe_in_place_of_records_is_an_error_at_once(home: HomeDir, file: str) -> None:
+    two_rounds(home)
+    (home.context() / file).unlink()
+    os.mkfifo(home.context() / file)
+    run = cru("trace", home=home)
+    assert run.code == 1
+    assert run.err.startswith(f"cru: cannot read {home.context() / file}: it is not a regular file")
 
 
 def test_json_moments_are_one_object_a_line(home: HomeDir) -> None:

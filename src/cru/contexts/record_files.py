@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Collection, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -65,6 +66,19 @@ class RecordFiles:
         for file in reversed(self._files):
             yield from lines_backward(file.fd, file.size)
 
+    def backward_with_places(self) -> Iterator[tuple[LinePlace, bytes]]:
+        """The same, with what `line_number` makes a number of."""
+        for file in reversed(self._files):
+            for behind, line in enumerate(lines_backward(file.fd, file.size)):
+                yield LinePlace(file, behind), line
+
+    def line_number(self, place: LinePlace) -> tuple[Path, int]:
+        """The file of a line, and its number there."""
+        file = place.file
+        if file.newlines < 0:
+            file.newlines = sum(block.count(b"\n") for block in blocks_forward(file.fd, 0, file.size))
+        return file.path, file.newlines + 1 - place.behind
+
     def blocks(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
         """The lines between two offsets of lines, the oldest first, in blocks of whole lines with their newlines; each with its offset."""
         for file in self._files:
@@ -93,3 +107,11 @@ class _OpenFile(Struct):
     fd: int
     size: int
     start: int = 0
+    newlines: int = -1
+
+
+class LinePlace(NamedTuple):
+    """Where a line stands: its file, and how many lines come behind it there."""
+
+    file: _OpenFile
+    behind: int

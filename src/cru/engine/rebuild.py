@@ -31,6 +31,58 @@ class TraceLine(Struct, frozen=True):
     data: dict[str, Any]
 
 
+class _LegFields(Struct):
+    turn: str
+    ref: str
+    source: str
+    run: str
+    time: float
+
+
+class _StatesFields(Struct):
+    turn: str
+    at: list[tuple[str, float]]
+
+
+class _UsageFields(Struct):
+    input: int
+    cache_read: int
+    output: int
+
+
+class _ReplyFields(Struct):
+    n: int
+    turn: str
+    time: float
+    ms: float
+    usage: _UsageFields
+    reason: str
+    error: str
+
+
+class _EndFields(Struct):
+    turn: str
+    time: float
+    cause: str
+    error: str
+    counts: dict[str, int]
+
+
+_KINDS: dict[object, type[Struct]] = {
+    "leg": _LegFields, "states": _StatesFields, "request": RequestLine, "reply": _ReplyFields, "end": _EndFields,
+}  # fmt: skip
+"""What a line of each kind has at least."""
+
+
+def decode_trace_line(line: bytes) -> TraceLine:
+    """A line as the recorder wrote it. Raises one of BROKEN."""
+    data = msgspec.json.decode(line, type=dict[str, Any])
+    kind = data.get("k")
+    if kind in _KINDS:
+        msgspec.convert(data, _KINDS[kind])
+    return TraceLine(str(data.pop("k", "")), str(data.get("turn", "")), data)
+
+
 def request_line(turn: Iterable[TraceLine], number: int) -> RequestLine:
     """The recipe of the turn's nth request; raises NotInTrace."""
     requests = [line for line in turn if line.kind == "request"]

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
-import msgspec
 from msgspec import Struct
 
-from cru.contexts.entries import LogProblem, line_key
+from cru.contexts.entries import BROKEN, LogProblem, line_key, short_error
 from cru.contexts.record_files import RecordFiles
-from cru.engine.rebuild import NotInTrace, TraceLine
+from cru.engine.rebuild import NotInTrace, TraceLine, decode_trace_line
 
 FILE = "trace.jsonl"
 # How the recorder writes the beginning of each line: what begins a turn can be found without decoding, or looking at, the rest.
@@ -61,25 +59,41 @@ class RecordedTrace:
         outside = (other.start for other in self.turns if not other.turn and other.start > place.start)
         end = None if place.turn else next(outside, None)
         mark = b'%s%s"' % (_TURN, place.turn.encode())
-        decoded = (_decode(line) for line in self._lines_with(mark, place.start, end))
+        decoded = [self._decoded(line, at) for at, line in self._lines_with(mark, place.start, end)]
         return [line for line in decoded if line is not None and line.turn == place.turn]
 
     def turns_with_requests(self) -> list[int]:
         """The places in `turns` of those that asked a model."""
-        asked = {line.turn for line in map(_decode, self._lines_with(_REQUEST, 0, None)) if line is not None}
+        requests = (_decode(line) for _, line in self._lines_with(_REQUEST, 0, None))
+        asked = {line.turn for line in requests if line is not None}
         return [at for at, place in enumerate(self.turns) if place.turn in asked]
 
-    def _lines_with(self, mark: bytes, start: int, end: int | None) -> Iterator[bytes]:
-        for _, block in self._files.blocks(start, end):
+    def _lines_with(self, mark: bytes, start: int, end: int | None) -> Iterator[tuple[int, bytes]]:
+        """Each with the offset behind it."""
+        for at, block in self._files.blocks(start, end):
             if mark in block:
-                yield from (line for line in block.split(b"\n") if mark in line)
+                for line in block.split(b"\n"):
+                    at += len(line) + 1
+                    if mark in line:
+                        yield at, line
+
+    def _decoded(self, line: bytes, at: int) -> TraceLine | None:
+        """None if it cannot be read, which is a problem; `at` is the offset behind it."""
+        try:
+            return decode_trace_line(line)
+        except BROKEN as error:
+            path, number = self._files.place(at)
+            problem = LogProblem(path.name, number, f"{short_error(error)} (skipped)", line_key(line))
+            if problem not in self.problems:
+                self.problems.append(problem)
+            return None
 
     def _find_turns(self) -> None:
         known: set[str] = set()
         for start, block in self._files.blocks():
             places = [TurnPlace("", start + at) for at in _begins(block, _OUTSIDE)]
             legs = ((_turn_at(block, at + len(_LEG)), at) for at in _begins(block, _LEG))
-            places += [TurnPlace(turn, start + at) for turn, at in legs if turn]
+            places += [TurnPlace(turn, start + at) for turn, at in legs if turn and self._begins_turn(start, block, at)]
             if not _is_whole(block):
                 self._check_lines(start, block)
             for place in sorted(places, key=lambda place: place.start):
@@ -93,11 +107,12 @@ class RecordedTrace:
             start += len(line) + 1
             if not line.strip():
                 continue
-            try:
-                msgspec.json.decode(line, type=dict[str, Any])
-            except msgspec.DecodeError as error:
-                path, number = self._files.place(start)
-                self.problems.append(LogProblem(path.name, number, f"{error} (skipped)", line_key(line)))
+            self._decoded(line, start)
+
+    def _begins_turn(self, start: int, block: bytes, at: int) -> bool:
+        """Whether the line at this place of a block can be read."""
+        line = block[at : block.find(b"\n", at) % (len(block) + 1)]
+        return self._decoded(line, start + at + len(line) + 1) is not None
 
 
 def pick_turn(turns: Sequence[TurnPlace], number: int) -> int:
@@ -140,7 +155,6 @@ def _turn_at(block: bytes, start: int) -> str:
 
 def _decode(line: bytes) -> TraceLine | None:
     try:
-        data = msgspec.json.decode(line, type=dict[str, Any])
-    except msgspec.DecodeError:
+        return decode_trace_line(line)
+    except BROKEN:
         return None  # it is among the problems
-    return TraceLine(data.pop("k", ""), data.get("turn", ""), data)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
-from cru.contexts.record_files import newest_first
+from cru.contexts.entries import LogProblem
 from cru.contexts.store import FileContext
 from cru.engine.rebuild import TraceLine
+from cru.engine.recorded_journal import read_dispatches
 from cru.engine.recorded_trace import RecordedTrace, pick_turn
 from cru.events.journal import JournalLine
 from cru.extensions.hooks import records
@@ -43,6 +43,7 @@ class RecordedTurn(Struct):
     cause: of its last leg, "" if it is not finished
     counts: dispatches by event
     load: what its session found when it read the configurations, None if there were none
+    problems: lines of the records that cannot be read
     """
 
     number: int
@@ -56,6 +57,7 @@ class RecordedTurn(Struct):
     dispatches: list[JournalLine]
     firings: list[FiringRecord]
     load: LoadRecord | None
+    problems: list[LogProblem]
 
     def firing(self, line: JournalLine, id: str) -> FiringRecord | None:
         """What an entry did in a dispatch; None if it did not fire."""
@@ -90,6 +92,7 @@ def read_turn(store: FileContext, number: int = -1) -> RecordedTurn | None:
         index = pick_turn(places, number)
         near = range(max(index - 1, 0), min(index + 2, len(places)))
         turns = {at: trace.lines(places[at]) for at in near}
+        problems = trace.problems
     span = _span(turns, index)
     entries = _entries(store.entries_from(span.first), span)
     leg = _legs(turns[index])[0].data
@@ -101,9 +104,10 @@ def read_turn(store: FileContext, number: int = -1) -> RecordedTurn | None:
     return RecordedTurn(
         number=index + 1, last=len(places), prompt=next((entry.content for entry in entries if entry.id == span.first), ""),
         source=leg["source"], began=leg["time"], cause=ends[-1]["cause"] if ends else "", counts=dict(counts),
-        calls=_calls(entries), dispatches=sorted(_dispatches(store.folder, span), key=lambda line: line.seq),
+        calls=_calls(entries), dispatches=sorted(_dispatches(store.folder, span, problems), key=lambda line: line.seq),
         firings=[line for line in reversed(recorded) if isinstance(line, FiringRecord) and span.covers(line.run, line.time)],
         load=next((line for line in recorded if isinstance(line, LoadRecord) and line.time < span.end), None),
+        problems=problems,
     )  # fmt: skip
 
 
@@ -149,12 +153,5 @@ def _calls(entries: list[Entry]) -> list[RecordedCall]:
     return list(calls.values())
 
 
-def _dispatches(folder: Path, span: _TurnSpan) -> Iterator[JournalLine]:
-    decoder = msgspec.json.Decoder(JournalLine)
-    for raw in newest_first(folder / "journal.jsonl", span.runs):
-        try:
-            line = decoder.decode(raw)
-        except (msgspec.MsgspecError, UnicodeError, RecursionError):
-            continue  # torn by a kill
-        if span.covers(line.run, line.time):
-            yield line
+def _dispatches(folder: Path, span: _TurnSpan, problems: list[LogProblem]) -> list[JournalLine]:
+    return [line for line in read_dispatches(folder, span.runs, problems) if span.covers(line.run, line.time)]

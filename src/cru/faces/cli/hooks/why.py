@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 
 from cru.contexts.home import Home
+from cru.contexts.reported import report_once
 from cru.extensions.hooks.records import masked_json
 from cru.extensions.hooks.report import query as spoken
 from cru.extensions.hooks.report import turn_history, why
 from cru.extensions.hooks.report.why import DispatchExplanation, HookExplanation, TurnExplanation
 from cru.faces.cli.arguments import CommandArguments
-from cru.faces.cli.console import one_line, show
+from cru.faces.cli.console import one_line, say, show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.hooks.inventory import load_inventory
 from cru.faces.cli.run_options import context_name, home_path
@@ -39,9 +40,11 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     turn = turn_history.read_turn(store, args.number("--turn", -1)) if store is not None else None
     called = [call.name for call in turn.calls] if turn is not None else []
     query = spoken.parse_query(args.words[1:], inventory.dialects, called)
-    if turn is None:
+    if store is None or turn is None:
         show(f"no turn is recorded in the context {name}; `cru hooks list` shows what there is")
         return 0
+    for problem in report_once(store.folder, turn.problems):
+        say(f"cru: {store.folder / problem.file}:{problem.line}: {problem.message}")
     explanation = why.explain_turn(turn, inventory, query)
     if args.has("--json"):
         show(masked_json(explanation))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from cru.contexts.entries import LogProblem
 from cru.contexts.home import Home
 from cru.contexts.reported import report_once
 from cru.contexts.store import FileContext
@@ -54,13 +55,12 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
 
 
 def _show_turn(store: FileContext, trace: RecordedTrace, args: CommandArguments, as_json: bool) -> int:
-    for problem in report_once(store.folder, trace.problems):
-        say(f"cru: {store.folder / problem.file}:{problem.line}: {problem.message}")
+    _tell(store, trace.problems)
     if not trace.turns:
         show(f"no turn is recorded in the context {store.name}")
         return 0
     at = pick_turn(trace.turns, args.number("--turn", -1))
-    lines = trace.lines(trace.turns[at])
+    lines = _lines_of(store, trace, at)
     if not args.has("--request"):
         return _turn(store, lines, f"{at + 1} of {len(trace.turns)}", as_json)
     if not any(line.kind == "request" for line in lines):
@@ -68,19 +68,37 @@ def _show_turn(store: FileContext, trace: RecordedTrace, args: CommandArguments,
     return _request(store, lines, args.number("--request", 0), as_json)
 
 
+def _lines_of(store: FileContext, trace: RecordedTrace, at: int) -> list[TraceLine]:
+    """The lines of a turn, as far as they can be read; the others are told."""
+    known = len(trace.problems)
+    lines = trace.lines(trace.turns[at])
+    _tell(store, trace.problems[known:])
+    return lines
+
+
+def _tell(store: FileContext, problems: Iterable[LogProblem]) -> None:
+    for text in _problem_texts(store, problems):
+        say(f"cru: {text}")
+
+
+def _problem_texts(store: FileContext, problems: Iterable[LogProblem]) -> list[str]:
+    """Those that nobody was told of yet."""
+    return [
+        f"{store.folder / problem.file}:{problem.line}: {problem.message}"
+        for problem in report_once(store.folder, problems)
+    ]
+
+
 def render_turn(store: FileContext, number: int) -> str:
     """What `cru trace --turn` shows. Raises NotInTrace."""
     with RecordedTrace(store.folder) as trace:
-        skipped = [
-            f"{store.folder / problem.file}:{problem.line}: {problem.message}"
-            for problem in report_once(store.folder, trace.problems)
-        ]
         if not trace.turns:
+            skipped = _problem_texts(store, trace.problems)
             return "\n".join([*skipped, f"no turn is recorded in the context {store.name}"])
         at = pick_turn(trace.turns, number)
         lines = trace.lines(trace.turns[at])
-        shown = _render(lines, read_moments(store.folder, lines), f"{at + 1} of {len(trace.turns)}")
-        return "\n".join([*skipped, *shown])
+        shown = [*_render(lines, read_moments(store.folder, lines, trace.problems), f"{at + 1} of {len(trace.turns)}")]
+        return "\n".join([*_problem_texts(store, trace.problems), *shown])
 
 
 def _no_requests(trace: RecordedTrace, at: int) -> rebuild.NotInTrace:
@@ -119,7 +137,9 @@ def _encoder(line: RequestLine) -> Model:
 
 
 def _turn(store: FileContext, turn: list[TraceLine], place: str, as_json: bool) -> int:
-    moments = read_moments(store.folder, turn)
+    problems: list[LogProblem] = []
+    moments = read_moments(store.folder, turn, problems)
+    _tell(store, problems)
     if as_json:
         for moment in moments:
             show(msgspec.json.encode(moment).decode())

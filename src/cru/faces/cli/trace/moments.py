@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import msgspec
 from msgspec import Struct
 
-from cru.contexts.record_files import newest_first
+from cru.contexts.entries import LogProblem
 from cru.engine.rebuild import TraceLine
-from cru.events.journal import SkipKind
+from cru.engine.recorded_journal import read_dispatches
+from cru.events.answers import Answer
+from cru.events.journal import HandlerRecord, JournalLine, SkipKind
 
 SLACK_SECONDS = 0.05
 """A dispatch may be written down so long before or after the turn it belongs to."""
@@ -30,8 +30,8 @@ class TurnMoment(Struct, frozen=True):
     text: str
 
 
-def read_moments(folder: Path, turn: list[TraceLine]) -> list[TurnMoment]:
-    """Everything that happened in a turn of a context, in order of time."""
+def read_moments(folder: Path, turn: list[TraceLine], problems: list[LogProblem]) -> list[TurnMoment]:
+    """Everything that happened in a turn of a context, in order of time. What is wrong with lines of the journal is added to `problems`."""
     moments: list[TurnMoment] = []
     began = 0.0
     for line in turn:
@@ -42,7 +42,7 @@ def read_moments(folder: Path, turn: list[TraceLine]) -> list[TurnMoment]:
     if runs:
         first = min(moment.time for moment in moments) - SLACK_SECONDS
         last = max(moment.time for moment in moments) + SLACK_SECONDS
-        events = [moment for moment in _from_journal(folder, runs) if first <= moment.time <= last]
+        events = [moment for moment in _from_journal(folder, runs, problems) if first <= moment.time <= last]
         moments += reversed(events)
     return sorted(moments, key=lambda moment: moment.time)
 
@@ -69,37 +69,35 @@ def _from_trace(line: TraceLine, began: float) -> Iterator[TurnMoment]:
         yield TurnMoment(data["time"], "events", counts)
 
 
-def _from_journal(folder: Path, runs: set[str]) -> Iterator[TurnMoment]:
+def _from_journal(folder: Path, runs: set[str], problems: list[LogProblem]) -> Iterator[TurnMoment]:
     """The dispatches of these runs that had handlers, the newest first."""
-    for raw in newest_first(folder / "journal.jsonl", runs):
-        try:
-            line = msgspec.json.decode(raw)
-        except msgspec.DecodeError:
-            continue  # a line torn by a kill
-        if line.get("run") in runs:
-            texts = [TurnMoment(line["time"], "event", text) for text in _render_handlers(line)]
-            yield from reversed(texts)
+    for line in read_dispatches(folder, runs, problems):
+        texts = [TurnMoment(line.time, "event", text) for text in _render_handlers(line)]
+        yield from reversed(texts)
 
 
-def _render_handlers(line: dict[str, Any]) -> Iterator[str]:
+def _render_handlers(line: JournalLine) -> Iterator[str]:
     """What each handler of a dispatch did."""
-    event = f"{line['event']} {line.get('ident', '')}".rstrip()
-    for heard in line.get("heard", ()):
-        if heard.get("hook") and heard.get("skip", {}).get("kind") == SkipKind.OTHER_EVENT:
+    event = f"{line.event} {line.ident}".rstrip()
+    for heard in line.heard:
+        if heard.hook and heard.skip is not None and heard.skip.kind == SkipKind.OTHER_EVENT:
             continue  # none of the moments that this hook of a program means
-        problems = [
-            f"{word}: {heard[key]}" for key, word in (("skipped", "skipped"), ("error", "failed")) if heard.get(key)
-        ]
-        rejected = [f"refused: {why}" for why in heard.get("rejected", ())]
-        result = "; ".join([*problems, *_answer_words(heard.get("answer", {})), *rejected]) or "pass"
-        yield f"{event} → {heard['owner']} {heard.get('where', '')}: {result} ({heard.get('ms', 0)} ms)".replace(
-            " :", ":"
-        )
+        result = "; ".join(_outcome_words(heard)) or "pass"
+        yield f"{event} → {heard.owner} {heard.where}: {result} ({heard.ms or 0} ms)".replace(" :", ":")
 
 
-def _answer_words(answer: dict[str, Any]) -> list[str]:
-    words = [answer["decision"]] if answer.get("decision") else []
-    words += ["halt"] if answer.get("halt") else []
-    words += [repr(answer["reason"])] if answer.get("reason") else []
-    words += [f"{change['op']} {change['field']}" for change in answer.get("changes", ())]
-    return words + [key for key in ("inject", "result", "context") if answer.get(key)]
+def _outcome_words(heard: HandlerRecord) -> Iterator[str]:
+    if heard.skipped:
+        yield f"skipped: {heard.skipped}"
+    if heard.error:
+        yield f"failed: {heard.error}"
+    yield from _answer_words(heard.answer)
+    yield from (f"refused: {why}" for why in heard.rejected)
+
+
+def _answer_words(answer: Answer) -> list[str]:
+    words: list[str] = [answer.decision] if answer.decision != "none" else []
+    words += ["halt"] if answer.halt else []
+    words += [repr(answer.reason)] if answer.reason else []
+    words += [f"{change.op} {change.field}" for change in answer.changes]
+    return words + [key for key in ("inject", "result", "context") if getattr(answer, key)]
