@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from msgspec import Struct
 from tests.faces.hooks_home import model
-from tests.kit import HomeDir, cru
+from tests.kit import HomeDir, cru, trust_project
 
 DATA = Path(__file__).parents[1] / "data" / "lost_guards.json"
 LINK = "-> "
@@ -32,6 +32,7 @@ class Road(Struct, frozen=True, forbid_unknown_fields=True):
     config: of config.toml
     told: on standard error of a run that goes on
     strict: how a run with --strict-hooks ends
+    trusted: the project is trusted before
     required: `[plugins.guard] required = true` ends it, too
     """
 
@@ -43,6 +44,7 @@ class Road(Struct, frozen=True, forbid_unknown_fields=True):
     exit: int = 0
     config: str = ""
     modes: dict[str, int] = {}
+    trusted: bool = False
     required: bool = False
 
 
@@ -63,6 +65,8 @@ def write(home: HomeDir, road: Road, config: str) -> None:
             continue
         path.write_text(text)
         path.chmod(road.modes.get(name, 0o755 if text.startswith("#!") else 0o644))
+    if road.trusted:
+        trust_project(home)
 
 
 def run(home: HomeDir, *flags: str) -> Expected:

@@ -84,7 +84,8 @@ class Start(Struct, frozen=True):
 
 
 def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
-    """All layers in order; a project's file that is not trusted may only add ask and deny rules."""
+    """All layers in order; a project's file that is not trusted may only add ask and deny rules. Raises SettingsLost (only with
+    `strict_hooks`)."""
     notices: list[str] = []
     layers = [read_layer("user", start.home / "config.toml"), _models_layer(start.home), environment_layer(start.env)]
     layers.append(_project_layer(start, notices))
@@ -95,6 +96,10 @@ def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
     ]
     present = [layer for layer in layers if layer is not None]
     settings = merge_layers(SETTINGS, present, tables=API_TABLES)
+    if start.strict_hooks and settings.problems:
+        raise SettingsLost(
+            "\n".join(("--strict-hooks: not every setting is understood:", *map(str, settings.problems)))
+        )
     return settings, present, notices + [str(p) for p in settings.problems]
 
 
@@ -130,7 +135,21 @@ def _as_trusted(start: Start, path: Path, project: Layer, notices: list[str]) ->
         project, problems = restrict_untrusted(project)
         notices += [str(p) for p in (*trust.problems, *problems)]
         merge_layers((PermissionSettings,), [project])
+    else:
+        notices += _switched_off(start, project)
     return project
+
+
+def _switched_off(start: Start, project: Layer) -> list[str]:
+    """Plugins that the project leaves out and did not bring: they may guard."""
+    tables = project.data.get("plugins")
+    own = start.root / ".cru" / "plugins"
+    return [
+        f"{project.place(('plugins', name, 'enabled'))}: this project switches off the plugin {name}"
+        for name, table in (tables.items() if isinstance(tables, dict) else ())
+        if isinstance(table, dict) and table.get("enabled") is False
+        if not any((own / f"{name}{suffix}").exists() for suffix in ("", ".lua", ".py"))
+    ]
 
 
 def _models_layer(home: Path) -> Layer | None:

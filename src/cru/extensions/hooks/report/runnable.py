@@ -8,8 +8,8 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from cru.extensions.hooks.errors import BadScript
-from cru.extensions.hooks.launch import script_probe
+from cru.extensions.hooks.errors import BadScript, NoShell
+from cru.extensions.hooks.launch import script_probe, shells
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import LaunchRules
@@ -40,9 +40,18 @@ def find_broken(entry: HookEntry, rules: LaunchRules, facts: SessionFacts) -> It
 
         yield from find_code_problems(entry)
     elif entry.kind == "command":
+        yield from _missing_shell(entry, rules, facts)
         tries = entry.args is None and TRIES.search(entry.command) is not None
         for first, trouble in _of_command(entry, rules, facts):
             yield (first and not tries, *trouble)
+
+
+def _missing_shell(entry: HookEntry, rules: LaunchRules, facts: SessionFacts) -> Iterator[tuple[bool, str, str]]:
+    if entry.args is None:
+        try:
+            shells.find_shell(rules.shells[shells.SYSTEM], entry.shell, facts.env.get("PATH", ""))
+        except NoShell as error:
+            yield True, error.message, error.hint
 
 
 def _of_command(entry: HookEntry, rules: LaunchRules, facts: SessionFacts) -> Iterator[tuple[bool, Trouble]]:
