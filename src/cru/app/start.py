@@ -96,10 +96,6 @@ def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
     ]
     present = [layer for layer in layers if layer is not None]
     settings = merge_layers(SETTINGS, present, tables=API_TABLES)
-    if start.strict_hooks and settings.problems:
-        raise SettingsLost(
-            "\n".join(("--strict-hooks: not every setting is understood:", *map(str, settings.problems)))
-        )
     return settings, present, notices + [str(p) for p in settings.problems]
 
 
