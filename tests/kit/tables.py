@@ -14,7 +14,7 @@ from cru.engine.states import mermaid
 from cru.events.catalog import CATALOG
 from cru.extensions import hooks
 from cru.faces.cli.flags import FLAGS
-from cru.namespace.names import INDEXED, NAMES, NOT_AVAILABLE
+from cru.namespace.names import ABSENT, INDEXED, NAMES
 from cru.permissions.modes import KINDS, MODE_DESCRIPTIONS, MODES
 from cru.tools import protocol as tools
 
@@ -148,5 +148,15 @@ def namespace() -> str:
     lines += ["", "## Tables with keys", ""]
     for path, pair in INDEXED.items():
         lines += [f"- **`{path}`** {docs(target)[0]}  \n  `{docs(target)[1]}`" for target in pair if target]
-    lines += ["", "## Not available yet", "", ", ".join(f"`{name}`" for name in sorted(NOT_AVAILABLE)) + "."]
+    lines += ["", "## Not available yet", "", ABSENT_NOTE, "", "| names | answer | why |", "|---|---|---|"]
+    kinds: dict[tuple[str, str], list[str]] = {}
+    for name, (answer, reason) in ABSENT.items():
+        kinds.setdefault((answer.value, reason), []).append(f"`{name}`")
+    lines += [f"| {', '.join(names)} | {answer} | {reason} |" for (answer, reason), names in kinds.items()]
     return "\n".join(lines).strip()
+
+
+ABSENT_NOTE = (
+    "These answer as they do in crucible where the thing is missing, so that a plugin that looks for it lives; each plugin is told "
+    "once. In Python they are awaited."
+)

@@ -11,8 +11,7 @@ from tests.engine.support import World
 from tests.namespace import examples
 from tests.namespace.support import Room
 
-from cru.namespace.host import NotAvailable
-from cru.namespace.names import INDEXED, NAMES, NOT_AVAILABLE
+from cru.namespace.names import ABSENT, INDEXED, NAMES, AbsentAnswer
 from cru.namespace.python import NAMESPACE
 
 PLUGIN = """
@@ -46,13 +45,42 @@ def test_the_example_of_a_table_with_keys_holds_in_both(tmp_path: Path, target: 
     assert got == expected
 
 
-@pytest.mark.parametrize("name", sorted(NOT_AVAILABLE))
-def test_a_name_that_comes_later_says_so_in_python(name: str) -> None:
-    found: Any = NAMESPACE
-    for part in name.split("."):
-        found = getattr(found, part)
-    with pytest.raises(NotAvailable, match=name):
-        found()
+@pytest.mark.parametrize("name", ABSENT)
+def test_a_name_whose_thing_is_not_there_answers_as_its_contract_says_in_both(tmp_path: Path, name: str) -> None:
+    """Both languages, and the word that a person gets."""
+    answer, reason = ABSENT[name]
+    lua, python, raises = ANSWERS[answer]
+    plugins = tmp_path / "home" / "plugins"
+    plugins.mkdir(parents=True)
+    (plugins / "lua.lua").write_text(
+        f"local ok, a, b = pcall(cru.{name}, 'x', 'y', {{}})\n"
+        f"cru.toast('lua ' .. tostring(ok == {str(not raises).lower()} and {lua}))\n"
+    )
+    (plugins / "python.py").write_text(
+        "import cru.namespace.python as cru\n"
+        "async def setup(_):\n"
+        f"    try:\n        a, raised = await cru.{name}('x', 'y', {{}}), False\n"
+        "    except Exception as error:\n        a, raised = str(error), True\n"
+        f"    is_so = raised is {raises} and ({python})\n    cru.toast(f'python {{is_so}}')\n"
+    )
+    world = World(tmp_path, "text: fine\n")
+    world.run("hi")
+    assert [text for text in world.notices() if text in ("lua true", "python True")] == ["lua true", "python True"]
+    told = [text for text in world.notices() if text.endswith(reason)]
+    assert told == [f"{plugin}: cru.{name} does nothing: {reason}" for plugin in ("lua", "python")]
+
+
+# answer → whether (a, b) is it in Lua; whether `a` is it in Python; whether it is raised
+ANSWERS = {
+    AbsentAnswer.EMPTY: ("type(a) == 'table' and next(a) == nil", "a == []", False),
+    AbsentAnswer.NIL: ("a == nil and b == nil", "a is None", False),
+    AbsentAnswer.FALSE: ("a == false", "a is False", False),
+    AbsentAnswer.PAIR: ("a == nil and type(b) == 'string'", "a[0] is None and type(a[1]) is str", False),
+    AbsentAnswer.FAILURE: (
+        "a.success == false and type(a.error) == 'string'", "a['success'] is False and type(a['error']) is str", False,
+    ),
+    AbsentAnswer.RAISES: ("type(a) ~= 'nil'", "'yet' in a", True),
+}  # fmt: skip
 
 
 def run_in_lua(tmp_path: Path, said: examples.Example) -> list[str]:

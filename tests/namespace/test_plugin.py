@@ -10,8 +10,8 @@ from tests.namespace.support import Room
 
 from cru.events.payloads import ConfigChanged
 from cru.namespace import config, emitter, health
-from cru.namespace.host import BadArgument, NotAvailable, host
-from cru.namespace.names import CONSTANTS, INDEXED, NAMES, NOT_AVAILABLE, load_target, not_available
+from cru.namespace.host import BadArgument, host
+from cru.namespace.names import ABSENT, CONSTANTS, INDEXED, NAMES, load_target
 
 
 def test_listeners_hear_what_is_emitted_in_order(tmp_path: Path) -> None:
@@ -187,9 +187,5 @@ def test_constants_lead_to_values() -> None:
     assert load_target(CONSTANTS["log.levels"])["WARN"] == 3
 
 
-def test_names_that_come_later_say_so_and_are_no_names_yet() -> None:
-    assert "vault.search" in NOT_AVAILABLE
-    assert not NOT_AVAILABLE & set(NAMES)
-    error = not_available("vault.search")
-    assert isinstance(error, NotAvailable)
-    assert str(error) == "cru.vault.search is not available yet"
+def test_names_whose_things_are_absent_are_no_names_yet() -> None:
+    assert "vault.search" in ABSENT and not ABSENT.keys() & NAMES.keys()

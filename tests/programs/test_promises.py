@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
 import pytest
 from tests.extensions.executables.programs import program, results, script
@@ -293,3 +295,107 @@ def test_post_send_message_has_the_sentence_that_the_model_reads(home: HomeDir) 
         msgspec.json.decode(line)["delivery_result"] for line in (home.project / "heard").read_text().splitlines()
     ]
     assert sentences == results(home) == ["Message sent to other (a new context was made for it)", "Not sent: quiet"]
+
+
+# names ----------------------------------------------------------------------------------------------------------------------------
+
+OWN_STATE = Path(__file__).with_name("discipline") / "own_state.lua"
+
+
+def test_the_state_of_the_api_notes_may_be_made_anew_and_stays_the_plugins_own(home: HomeDir) -> None:
+    """The implementation that the notes print, as it stands there."""
+    scripted(home, GO)
+    plugin(
+        home,
+        'cru.on("turn:complete", function() cru.toast(tostring(cru.state.get("x"))) end, { priority = 200 })',
+        "other.lua",
+    )
+    use = 'function() cru.state.set("x", { n = 1 }) cru.toast("n" .. cru.state.get("x").n) end'
+    code = f'{OWN_STATE.read_text()}\ncru.on("turn:complete", {use})'
+    assert told(run(home, code)) == ["n1", "nil"]
+    assert msgspec.json.decode((home.project / ".crucible" / "plugin-state.json").read_bytes()) == {"x": {"n": 1}}
+    done = run(home, "cru.state.mine = 5")
+    assert "cru.state.mine cannot be assigned" in done.err
+
+
+def test_how_crucibles_terminal_looks_is_accepted_in_silence(home: HomeDir) -> None:
+    code = (
+        "local s = cru.statusline\n"
+        's.setup { top = { s.mode(), s.model { max = 20 }:hl("Title") },\n'
+        '          bottom = { s.when(true, s.text("x")), s.any(s.status(), s.expr("k")) } }\n'
+        'cru.hl.set("Title", { fg = "cyan", bold = true }) cru.hl.link("Mode", "Title")\n'
+        'cru.colorscheme.setup { name = "dark" } cru.syntax.setup {} cru.ui.setup { border = "rounded" }'
+    )
+    done = run(home, code)
+    assert (done.code, done.out, done.err) == (0, "hello\n", "")
+
+
+def test_a_plugin_that_looks_for_what_is_not_there_lives_and_is_told_once(home: HomeDir) -> None:
+    code = (
+        "local sessions, why = cru.sessions.list()\n"
+        'cru.toast(#cru.vault.search("x") + #crucible.search("x") + #cru.mcp.servers() .. tostring(sessions) .. type(why))\n'
+        'cru.toast(tostring(cru.mcp.call("a", "b", {}).success) .. tostring(cru.mcp.has_tool("a", "b")) .. tostring(cru.kiln.active))'
+    )
+    lines = told(run(home, code))
+    assert [line for line in lines if not line.startswith("probe: ")] == ["0nilstring", "falsefalsenil"]
+    reasons = [line for line in lines if "cru has no vault of notes yet" in line]
+    assert reasons == ["probe: cru.vault.search does nothing: cru has no vault of notes yet"]
+    assert "error:     cru.vault.search does nothing" in cru("plugin", "list", home=home).out
+    assert cru("--strict-hooks", "hi", home=home).code == 3
+
+
+def test_isolation_that_cannot_be_had_lets_nothing_run(home: HomeDir) -> None:
+    code = 'cru.require_isolation { exempt = { "write" }, exec_prefix = { "docker", "exec", "box" } }'
+    calls = (
+        'call: bash {"command": "touch made"}\ncall: write {"file_path": "written", "content": "x"}\n---\ntext: done\n'
+    )
+    done = run(home, code, replies=calls)
+    assert not (home.project / "made").exists() and (home.project / "written").exists()
+    assert "the plugin probe requires isolation, and cru cannot isolate tools" in results(home)[0]
+    assert "cru cannot isolate tools: those that run commands or write files are denied" in done.err
+
+
+def test_a_file_is_included_with_the_plugins_globals(home: HomeDir) -> None:
+    plugins = home.cru / "plugins" / "many"
+    plugins.mkdir(parents=True)
+    (plugins / "part.conf").write_text("shared = (shared or 0) + 1\nreturn 'part'")
+    (plugins / "bad.conf").write_text("\nx x")
+    (plugins / "init.lua").write_text(
+        'cru.toast(crucible.include("part.conf") .. shared)\n'
+        'for _, name in ipairs { "none.conf", "bad.conf" } do\n'
+        "  local ok, why = pcall(cru.include, name)\n  cru.toast(tostring(ok) .. tostring(why))\nend"
+    )
+    scripted(home, GO)
+    part, none, bad = told(cru("hi", home=home))
+    assert part == "part1" and none.startswith("false") and "none.conf: No such file or directory" in none
+    assert "bad.conf:2: syntax error" in bad
+
+
+def test_headers_of_a_plugin_reach_the_provider_and_no_request_is_made_without_them(home: HomeDir) -> None:
+    with server(lambda request: Reply("fine")) as model:
+        home.configure(url=model.url)
+        plugin(
+            home,
+            "local n = 0\ncru.on_provider_auth(function(about)\n  n = n + 1\n"
+            '  return { headers = { Authorization = "Bearer " .. n .. about.model, ["x-team"] = "core" } }\nend)',
+        )
+        assert cru("hi", home=home).out == "fine\n"
+        (request,) = model.requests
+        assert (request.headers["authorization"], request.headers["x-team"]) == ("Bearer 1mock", "core")
+        plugin(home, 'cru.on_provider_auth(function() error("the vault is shut") end)')
+        done = cru("hi", home=home)
+        assert done.code == 1 and "the vault is shut" in done.err and len(model.requests) == 1
+
+
+def test_the_users_init_lua_is_run_last_and_may_set_up_plugins(home: HomeDir) -> None:
+    scripted(home, GO)
+    (home.cru / "init.lua").write_text('cru.toast("alone")\ncru.defaults.temperature = 0.5')
+    assert told(cru("hi", home=home)) == ["alone"]
+    code = 'local M = {}\nfunction M.setup(config) cru.toast("set up with " .. tostring(config.key)) end\nreturn M'
+    plugin(home, code, "zz.lua")
+    (home.cru / "init.lua").write_text('require("zz").setup { key = "mine" }')
+    config = '[plugins.zz]\nkey = "theirs"\n'
+    scripted(home, GO, config)
+    assert told(cru("hi", home=home)) == ["set up with theirs", "set up with mine"]
+    (home.cru / "init.lua").write_text("\nx x")
+    assert "plugin init is not loaded" in cru("hi", home=home).err

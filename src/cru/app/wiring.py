@@ -78,7 +78,8 @@ def add_plugins(parts: Parts, start: Start, settings: Settings) -> Extensions | 
     chosen = settings.of(PluginSettings)
     is_configured = chosen.plugins or chosen.runtimepath or any(start.env.get(name) for name in PATH_VARIABLES)
     folders = (start.home / "plugins", start.root / ".cru" / "plugins")
-    if not (is_configured or any(os.path.isdir(folder) for folder in folders) or installed_packages(start.home)):
+    has_own = any(os.path.isdir(folder) for folder in folders) or os.path.isfile(start.home / "init.lua")
+    if not (is_configured or has_own or installed_packages(start.home)):
         return None
     from cru.extensions.manager import Extensions
 
@@ -258,6 +259,7 @@ def session_services(models: ModelPool, settings: Settings, asker: Asker | None)
     return SessionServices(
         settings=settings,
         transport=models.transport,
+        provider_auth=models.auth,
         dialogs=asker if isinstance(asker, Dialogs) else None,
         is_verbose=settings.of(FaceSettings).verbose,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,13 +19,17 @@ if TYPE_CHECKING:
 
 
 class ModelPool:
-    """Chooses models by name and makes each adapter once, when it is first asked for. `folder` holds the embedded models."""
+    """Chooses models by name and makes each adapter once, when it is first asked for. `folder` holds the embedded models.
+
+    auth: who gives headers for each request, from (provider, model)
+    """
 
     def __init__(self, bus: Bus, settings: ModelSettings, env: Mapping[str, str], folder: Path) -> None:
         self._bus = bus
         self._settings = settings
         self._env = env
         self._folder = folder
+        self.auth: list[Callable[[str, str], Awaitable[Mapping[str, str]]]] = []
         self._made: dict[str, ResolvedModel] = {}
         self._why: dict[int, str] = {}
         self._transport: Transport | None = None
@@ -46,11 +50,17 @@ class ModelPool:
 
         settings = msgspec.structs.replace(self._settings, model=name) if name else self._settings
         choice = await choose_model(settings, self._env, self._folder, self._say)
-        model = build_model(choice, settings, self._env, self.transport(), say=self._say)
+        model = build_model(choice, settings, self._env, self.transport(), say=self._say, auth=self._headers)
         resolved = ResolvedModel(model, choice.parameters, choice.context_window or 0, _shown(choice.base_url))
         self._made[name] = self._made[model.name] = resolved
         self._why[id(resolved)] = choice.why
         return resolved
+
+    async def _headers(self, provider: str, model: str) -> dict[str, str]:
+        headers: dict[str, str] = {}
+        for give in self.auth:
+            headers |= await give(provider, model)
+        return headers
 
     async def use(self, name: str) -> ResolvedModel:
         """Make a model the configured one of this session. Raises NoModel; the old one stays then."""

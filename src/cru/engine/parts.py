@@ -85,6 +85,7 @@ class SessionServices(Struct, kw_only=True):
     dialogs: the face that shows dialogs
     workflows: cru.namespace.fsm.workflows.Workflows, once one is defined
     divert_prints: keeps what code of plugins prints out of the face's output; it gets who tells the person at the first print
+    provider_auth: gives headers for requests to a model of a provider
     is_chat: a person sits at a chat
     is_verbose: the person wants to see everything
     """
@@ -94,6 +95,7 @@ class SessionServices(Struct, kw_only=True):
     dialogs: Dialogs | None = None
     workflows: object = None
     divert_prints: Callable[[Callable[[], None]], None] | None = None
+    provider_auth: list[Callable[[str, str], Awaitable[Mapping[str, str]]]] = field(default_factory=list)
     is_chat: bool = False
     is_verbose: bool = False
 

@@ -21,9 +21,8 @@ from cru.models.failures import (
     error_for_status,
     too_long,
 )
-from cru.models.protocol import BrokenReply, ModelError, ModelRefused, ModelUnavailable, RequestBody, Say
+from cru.models.protocol import BrokenReply, ModelError, ModelRefused, ModelUnavailable, RequestBody, Say, Sender
 from cru.net import BadUrl, CertificateUntrusted, NetError, Response, TimedOut, UnknownEncoding
-from cru.net.transport import Transport
 from cru.values.messages import CallPart, Delta, Text, Thought
 
 NOT_JSON = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -120,7 +119,7 @@ class Exchange:
 
     def __init__(
         self,
-        transport: Transport,
+        transport: Sender,
         url: str,
         headers: Mapping[str, str],
         facts: RequestFacts,

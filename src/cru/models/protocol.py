@@ -1,14 +1,17 @@
-"""The port that every model adapter fills, and the errors it may raise."""
+"""The port that every model adapter fills, the errors it may raise, and what sends its requests."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
-from typing import Protocol
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
 from cru.values.errors import CruError
 from cru.values.messages import Delta, Request
+
+if TYPE_CHECKING:
+    from cru.net import Response
 
 
 class ModelError(CruError):
@@ -84,3 +87,24 @@ class Model(Protocol):
     def stream(self, body: RequestBody) -> AsyncGenerator[Delta, None]: ...
 
     async def close(self) -> None: ...
+
+
+Auth = Callable[[str, str], Awaitable[Mapping[str, str]]]
+"""Headers for a request, from (provider, model)."""
+
+
+class Sender(Protocol):
+    """What sends a request and gives the answer as it comes."""
+
+    async def post_stream(self, url: str, headers: Mapping[str, str], body: Sequence[bytes]) -> Response: ...
+
+
+class AuthenticatedSender:
+    """Adds what `auth` gives to each request. Raises what it raises; then nothing is sent."""
+
+    def __init__(self, sender: Sender, auth: Auth, provider: str, model: str) -> None:
+        self._sender, self._auth, self._about = sender, auth, (provider, model)
+
+    async def post_stream(self, url: str, headers: Mapping[str, str], body: Sequence[bytes]) -> Response:
+        more = await self._auth(*self._about)
+        return await self._sender.post_stream(url, {**headers, **more} if more else headers, body)

@@ -9,7 +9,7 @@ from typing import Protocol
 from msgspec import Struct
 
 from cru.models import ModelAlias, ModelSettings, check_api, merge_api, providers
-from cru.models.protocol import Model, NoModel, Say
+from cru.models.protocol import Auth, AuthenticatedSender, Model, NoModel, Say
 from cru.models.providers import CUSTOM, KEY_VARIABLES, OPENROUTER, PROVIDERS, Provider, key_for
 from cru.net.transport import Transport
 
@@ -83,8 +83,10 @@ def build_model(
     transport: Transport,
     *,
     say: Say | None = None,
+    auth: Auth | None = None,
 ) -> AdapterModel:
-    """The adapter for a choice. Sends nothing. `say` hears of waits before another try and of parameters left out.
+    """The adapter for a choice. Sends nothing. `say` hears of waits before another try and of parameters left out; `auth` gives more
+    headers for each request.
 
     Raises NoModel if a script or a library is missing."""
     tell = say or (lambda text: None)
@@ -97,11 +99,16 @@ def build_model(
         from cru.models.embedded import EmbeddedModel
 
         return EmbeddedModel(choice.model, Path(choice.base_url), choice.context_window, say=tell)
-    return _build_http_model(choice, settings, env, transport, tell)
+    return _build_http_model(choice, settings, env, transport, tell, auth)
 
 
 def _build_http_model(
-    choice: ModelChoice, settings: ModelSettings, env: Mapping[str, str], transport: Transport, say: Say
+    choice: ModelChoice,
+    settings: ModelSettings,
+    env: Mapping[str, str],
+    transport: Transport,
+    say: Say,
+    auth: Auth | None,
 ) -> AdapterModel:
     from cru.models.exchange import Exchange, ReplyLimits
     from cru.models.failures import RequestFacts
@@ -118,11 +125,13 @@ def _build_http_model(
         settings.stall_timeout, settings.reply_timeout, settings.reply_size_limit, settings.request_tries
     )
     headers = {"content-type": "application/json", "accept": "text/event-stream", "user-agent": "cru"}
+    sender = transport if auth is None else AuthenticatedSender(transport, auth, choice.provider, choice.model)
     if PROVIDERS[choice.provider].kind == "anthropic":
         from cru.models import anthropic
 
         headers |= {"anthropic-version": anthropic.VERSION} | ({"x-api-key": key.value} if key.value else {})
-        exchange = Exchange(transport, anthropic.endpoint(choice.base_url), headers, facts, say=say, limits=limits)
+        endpoint = anthropic.endpoint(choice.base_url)
+        exchange = Exchange(sender, endpoint, headers, facts, say=say, limits=limits)
         return anthropic.AnthropicModel(choice.model, exchange, say=say)
     from cru.models import openai_compatible
 
@@ -130,7 +139,8 @@ def _build_http_model(
         headers["authorization"] = f"Bearer {key.value}"
     if choice.provider == OPENROUTER:
         headers["x-title"] = "cru"
-    exchange = Exchange(transport, openai_compatible.endpoint(choice.base_url), headers, facts, say=say, limits=limits)
+    endpoint = openai_compatible.endpoint(choice.base_url)
+    exchange = Exchange(sender, endpoint, headers, facts, say=say, limits=limits)
     return openai_compatible.OpenAICompatibleModel(choice.provider, choice.model, exchange, say=say)
 
 

@@ -56,6 +56,7 @@ class Plugin(Struct):
     leaving: its own functions to call before it is unloaded
     problems: what was wrong with what it registered
     handle: calls a handler with a `HandlerCall`, for a language that needs no objects of Python for it
+    include: runs another file (its path, its source) with the globals of the plugin; None: its language has modules for that
     """
 
     name: str
@@ -67,6 +68,7 @@ class Plugin(Struct):
     leaving: list[Callable[..., Any]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     handle: Callable[..., Any] | None = None
+    include: Callable[..., Any] | None = None
 
 
 Undo = Callable[[], Any]

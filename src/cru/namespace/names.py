@@ -7,9 +7,14 @@ A name may be a function and hold others (`log`, `shell`, `schedule`).
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, NamedTuple
 
 ROOM = "cru.namespace."
+
+STATUSLINE_ITEMS = "mode model context cache status notification align input expr text any when spacer"
+"""What a status line of crucible is made of."""
 
 # Name -> `module:function` in this room.
 _NAMES = {
@@ -195,6 +200,19 @@ _NAMES = {
     "oil.if_else": "oil.nodes:either",
     "oil.markup": "oil.markup:markup",
     "options": "options:options",
+    "graph.find": "graph:find",
+    "graph.outlinks": "graph:outlinks",
+    "graph.inlinks": "graph:inlinks",
+    "include": "include:include",
+    "on_provider_auth": "provider_auth:on_provider_auth",
+    "require_isolation": "isolation:require_isolation",
+    "hl.set": "look:set_highlight",
+    "hl.link": "look:link_highlight",
+    "colorscheme.setup": "look:setup",
+    "syntax.setup": "look:setup",
+    "ui.setup": "look:setup",
+    "statusline.setup": "look:setup",
+    **{f"statusline.{item}": "look:item" for item in STATUSLINE_ITEMS.split()},
 }
 
 # Values, not functions. In Lua, json.null and oq.null are JSON's null; in Python they are None.
@@ -211,34 +229,76 @@ NAMES = {name: ROOM + target for name, target in _NAMES.items()}
 CONSTANTS = {name: ROOM + target for name, target in _CONSTANTS.items()}
 """The same with the full target, as `load_target` takes it."""
 
-# Names that scripts may know from elsewhere and that are not available yet; calling one raises NotAvailable.
-NOT_AVAILABLE: frozenset[str] = frozenset(
-    f"{family}.{name}"
-    for family, names in {
-        "vault": "list get search outlinks backlinks neighbors create_note",
-        "kiln": "list get search outlinks backlinks neighbors create_note",
-        "graph": "find outlinks inlinks note_get note_list db_find db_outlinks db_inlinks db_neighbors db_query fast_outlinks "
-        "fast_backlinks fast_neighbors",
-        "mcp": "list_tools call call_json servers has_tool",
-        "background": "spawn",
-        "context": "register_validator",
-        "sessions": "create get list configure_agent send_message cancel pause resume end_session send_and_collect complete "
-        "subscribe unsubscribe interaction_respond messages inject collect_subagents fork cache_stats set_output_validation undo "
-        "can_undo undo_depth undo_history review_list_hunks review_set_state review_comment review_resolve_comment",
-        "ws": "connect",
-    }.items()
+
+class AbsentAnswer(Enum):
+    """What a name answers whose thing is not in this version, in the words of its contract."""
+
+    EMPTY = "an empty table"
+    NIL = "nil"
+    FALSE = "false"
+    PAIR = "(nil, why)"
+    FAILURE = "{success = false, error = why}"
+    RAISES = "an error"
+
+
+class AbsentFamily(NamedTuple):
+    """Names of a family whose thing is not there.
+
+    reason: why
+    answers: what each name answers
+    """
+
+    reason: str
+    answers: Mapping[AbsentAnswer, str]
+
+
+_NO_VAULT = "cru has no vault of notes yet"
+_NOTES = {
+    AbsentAnswer.EMPTY: "list search outlinks backlinks neighbors",
+    AbsentAnswer.NIL: "get",
+    AbsentAnswer.RAISES: "create_note",
+}
+_ABSENT: dict[str, AbsentFamily] = {
+    "": AbsentFamily(_NO_VAULT, {AbsentAnswer.EMPTY: "search"}),
+    "vault.": AbsentFamily(_NO_VAULT, _NOTES),
+    "kiln.": AbsentFamily(_NO_VAULT, _NOTES),
+    "graph.": AbsentFamily(
+        _NO_VAULT,
+        {
+            AbsentAnswer.EMPTY: "note_list db_outlinks db_inlinks db_neighbors db_query fast_outlinks fast_backlinks fast_neighbors",
+            AbsentAnswer.NIL: "note_get db_find",
+        },
+    ),
+    "mcp.": AbsentFamily(
+        "no MCP servers are configured: cru has no MCP client yet",
+        {
+            AbsentAnswer.EMPTY: "list_tools servers",
+            AbsentAnswer.FAILURE: "call call_json",
+            AbsentAnswer.FALSE: "has_tool",
+        },
+    ),
+    "background.": AbsentFamily("cru has no sub-agents yet", {AbsentAnswer.PAIR: "spawn"}),
+    "context.": AbsentFamily("cru validates no replies yet", {AbsentAnswer.PAIR: "register_validator"}),
+    "sessions.": AbsentFamily(
+        "no daemon connected: cru has no sessions beside this one yet",
+        {
+            AbsentAnswer.PAIR: "create get list configure_agent send_message cancel pause resume end_session send_and_collect complete "
+            "subscribe unsubscribe interaction_respond messages inject collect_subagents fork cache_stats set_output_validation undo "
+            "can_undo undo_depth undo_history review_list_hunks review_set_state review_comment review_resolve_comment"
+        },
+    ),
+    "ws.": AbsentFamily("cru has no web sockets yet", {AbsentAnswer.RAISES: "connect"}),
+}
+ABSENT: dict[str, tuple[AbsentAnswer, str]] = {
+    f"{prefix}{name}": (answer, family.reason)
+    for prefix, family in _ABSENT.items()
+    for answer, names in family.answers.items()
     for name in names.split()
-)
+}
+"""Names that scripts may know from elsewhere: what each answers as long as its thing is not there, and why (absent.py)."""
 
 
 def load_target(target: str) -> Any:
     """The function or value at `package.module:name`."""
     module, _, name = target.partition(":")
     return getattr(importlib.import_module(module), name)
-
-
-def not_available(name: str) -> Exception:
-    """What calling a name of NOT_AVAILABLE raises."""
-    from cru.namespace.host import NotAvailable
-
-    return NotAvailable(f"cru.{name} is not available yet")

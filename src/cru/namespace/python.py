@@ -7,10 +7,10 @@ gets an underscore: `emitter.global_()`.
 
 from __future__ import annotations
 
-from cru.namespace.names import CONSTANTS, INDEXED, NAMES, NOT_AVAILABLE, load_target, not_available
+from cru.namespace.names import ABSENT, CONSTANTS, INDEXED, NAMES, load_target
 
 _TARGETS = {**CONSTANTS, **NAMES}
-_FAMILIES = {name.rpartition(".")[0] for name in (*_TARGETS, *NOT_AVAILABLE)} | set(INDEXED)
+_FAMILIES = {name.rpartition(".")[0] for name in (*_TARGETS, *ABSENT)} | set(INDEXED)
 
 
 class Family:
@@ -28,8 +28,10 @@ class Family:
             return Family(full)
         if full in _TARGETS:
             return load_target(_TARGETS[full])
-        if full in NOT_AVAILABLE:
-            return _unavailable(full)
+        if full in ABSENT:
+            from cru.namespace.absent import make_absent
+
+            return make_absent(full, *ABSENT[full])
         if path in INDEXED:
             return self[name]
         raise AttributeError(_unknown(full), name=name, obj=self)
@@ -76,15 +78,8 @@ def __getattr__(name: str) -> object:
     return getattr(NAMESPACE, name)
 
 
-def _unavailable(name: str) -> object:
-    def raise_error(*_: object, **__: object) -> object:
-        raise not_available(name)
-
-    return raise_error
-
-
 def _unknown(name: str) -> str:
     from cru.config.closest import did_you_mean
 
-    hint = did_you_mean(name, sorted({*_TARGETS, *NOT_AVAILABLE, *_FAMILIES}))
+    hint = did_you_mean(name, sorted({*_TARGETS, *ABSENT, *_FAMILIES}))
     return f"there is no cru.{name}{f'; {hint}' if hint else ''}"

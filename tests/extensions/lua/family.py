@@ -7,6 +7,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from cru.namespace.host import BadArgument, Object, Values, call
+from cru.namespace.names import AbsentAnswer
 
 WHO: ContextVar[str] = ContextVar("who", default="nobody")
 LEVELS = {"INFO": 2}
@@ -164,4 +165,4 @@ NAMES = {
         "inspect": "kind",
     }.items()
 }
-LATER = ("later.thing", "later.module")
+LATER = dict.fromkeys(("later.thing", "later.module"), (AbsentAnswer.RAISES, "it is not available yet"))

@@ -26,7 +26,7 @@ class Rooms:
 
     def __init__(self) -> None:
         self.vm = LuaVM(print=lambda text: None)
-        install(self.vm, family.NAMES, unavailable=family.LATER)
+        install(self.vm, family.NAMES, absent=family.LATER)
         self._rooms: dict[str, Any] = {}
 
     def run(self, plugin: str, source: str, *args: Any) -> Any:

@@ -22,6 +22,8 @@ from cru.permissions import NotAccepted
 from cru.permissions.trust import TrustStore
 
 BUNDLED = Path(__file__).parents[2] / "bundled" / "plugins"
+INIT = "init"
+"""The user's own file, as a plugin."""
 MODULE = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
 
@@ -62,11 +64,19 @@ class PluginFolders(Struct, frozen=True):
                     )
         for plugin in project.untrusted:
             chosen.setdefault(plugin.name, self._with_enabled(plugin))
+        if (own := self.init_file) is not None:  # the last: it may set up what the others are
+            chosen.setdefault(INIT, self._with_enabled(DiscoveredPlugin(INIT, "lua", (own,), self.home)))
         return sort_by_dependencies(list(chosen.values())), [
             *problems,
             *project.problems,
             *self._config_warnings(chosen),
         ]
+
+    @property
+    def init_file(self) -> Path | None:
+        """The user's own `init.lua` in cru's home, if there is one."""
+        file = self.home / f"{INIT}.lua"
+        return file if file.is_file() else None
 
     def _config_warnings(self, plugins: Mapping[str, DiscoveredPlugin]) -> list[str]:
         """Tables of plugins that are not there, and slips in cru's own keys: they turn a plugin on, or make it a guard."""

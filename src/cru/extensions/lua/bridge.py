@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 
 from cru.extensions.lua.convert import HostFunction, WithNull
 from cru.extensions.lua.runtime import INSTALL, LuaVM
 from cru.namespace.host import BadArgument, Object
-from cru.namespace.names import CONSTANTS, INDEXED, NAMES, NOT_AVAILABLE, load_target, not_available
+from cru.namespace.names import ABSENT, CONSTANTS, INDEXED, NAMES, AbsentAnswer, load_target
 
 BARE = ("http", "fs", "shell", "oq", "paths", "graph", "mcp", "inspect", "ask", "popup", "ui")
 """Families that are global names as well."""
@@ -40,19 +40,22 @@ def install(
     *,
     constants: Mapping[str, str] = CONSTANTS,
     indexed: Mapping[str, tuple[str, str]] = INDEXED,
-    unavailable: Collection[str] = NOT_AVAILABLE,
+    absent: Mapping[str, tuple[AbsentAnswer, str]] = ABSENT,
 ) -> None:
     """Make `cru` (and `crucible`, the same table), the bare globals and the modules `cjson` and `json`. `names` maps dotted names to
     "package.module:attribute"; a name that is also the beginning of others is a table that can be called. The other tables are those of
     `cru.namespace.names`; null itself is put in by Lua."""
     targets = {
-        **dict.fromkeys(unavailable, ""),
+        **dict.fromkeys(absent, ""),
         **{n: t for n, t in constants.items() if not n.endswith(".null")},
         **names,
     }
 
     def resolve(name: str) -> object:
-        return _resolve(name, targets[name])
+        """The function or value behind a name."""
+        target = targets[name]
+        value = load_target(target) if target else _make_absent(name, *absent[name])
+        return HostFunction(value, name in DIALOGS) if callable(value) and not isinstance(value, Object) else value
 
     tree = _name_tree(targets)
     for path in indexed:
@@ -78,19 +81,10 @@ def _name_tree(names: Iterable[str]) -> dict[str, list[str]]:
     return tree
 
 
-def _resolve(name: str, target: str) -> object:
-    """The function or value behind a name; one that is not available yet becomes a function that says so."""
-    value = load_target(target) if target else _unavailable(name)
-    if callable(value) and not isinstance(value, Object):
-        return HostFunction(value, name in DIALOGS)
-    return value
+def _make_absent(name: str, answer: AbsentAnswer, reason: str) -> Callable[..., object]:
+    from cru.namespace.absent import make_absent
 
-
-def _unavailable(name: str) -> Callable[..., object]:
-    def raise_error(*_: object) -> object:
-        raise not_available(name)
-
-    return raise_error
+    return make_absent(name, answer, reason)
 
 
 def _key_functions(path: str, read: str, assign: str) -> dict[str, object]:
@@ -108,9 +102,11 @@ def _key_functions(path: str, read: str, assign: str) -> dict[str, object]:
 
 
 def _read_only(path: str, instead: str) -> dict[str, object]:
-    """A family that looks as if it kept what is put into it."""
+    """A family that looks as if it kept what is put into it. A function is another thing: somebody makes the family anew."""
 
-    def put(key: object, _value: object = None) -> None:
+    def put(key: object, value: object = None) -> bool:
+        if callable(value):
+            return True
         raise BadArgument(f"cru.{path}.{key} cannot be assigned", instead)
 
     return {"get": lambda _key: None, "put": put}

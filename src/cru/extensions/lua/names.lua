@@ -50,7 +50,7 @@ local function family(path, from)          -- a function that makes a table of t
     return value
   end
   function meta.__newindex(t, key, value)
-    if other and not waits(t, key) then return other.put(key, value) end
+    if other and not waits(t, key) and not other.put(key, value) then return end
     if names[key] then use(t, key) end
     rawset(t, key, value)
   end

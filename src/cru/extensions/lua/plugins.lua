@@ -3,7 +3,7 @@
 -- Returns the functions that plugins.py calls; each takes the plugin's name first.
 
 local new_globals, environment, compile = ...
-local type, next, pcall, rawget, rawset = type, next, pcall, rawget, rawset
+local error, type, next, pcall, rawget, rawset = error, type, next, pcall, rawget, rawset
 local gmatch, match, package = string.gmatch, string.match, package
 local modules, searchpath = package.loaded, package.searchpath
 
@@ -70,6 +70,12 @@ local function run(plugin, path, file, stem, source, alone, module)
   return true, type(scope.files[file].result) == "table"
 end
 
+local function include(plugin, file, source)  -- run another file with the plugin's globals
+  local compiled, chunk = pcall(compile, source, "@" .. file, scopes[plugin].globals)
+  if not compiled then error(chunk, 0) end
+  return chunk()
+end
+
 local function find(plugin, file, path)    -- the function that an annotation stands above
   local it = scopes[plugin].files[file]
   local value = it.env
@@ -90,4 +96,4 @@ local function spec(plugin, file, keys)    -- of the table that a file returned:
   return values, kinds
 end
 
-return { publish = publish, close = close, run = run, find = find, spec = spec }
+return { publish = publish, close = close, run = run, include = include, find = find, spec = spec }

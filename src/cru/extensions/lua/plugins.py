@@ -39,7 +39,12 @@ class LuaPlugins:
         self._scope_functions: dict[str, LuaFunction] = self.vm.start(scopes, *builtins)[0]  # type: ignore[index]  # it never waits
 
     def plugin(self, plugin: DiscoveredPlugin, config: Mapping[str, object]) -> Plugin:
-        return Plugin(plugin.name, plugin.folder, "lua", config, self._invoke, place_of, handle=self._handle)
+        name = plugin.name
+
+        async def include(path: Path, source: str) -> object:
+            return await self._call_scope("include", name, str(path), source)
+
+        return Plugin(name, plugin.folder, "lua", config, self._invoke, place_of, handle=self._handle, include=include)
 
     async def load(self, plugin: DiscoveredPlugin, host: Host, content: FileCopy) -> None:
         """Run the files of a plugin and register what they declare. Raises LuaError and PluginFailed."""

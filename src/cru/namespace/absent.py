@@ -1,0 +1,46 @@
+"""What names answer whose thing is not in this version: as their contract says for a machine where it is missing, so that a plugin that
+looks for it lives. Each plugin is told once what it does without."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from cru.namespace.host import HOST, NotAvailable, Values
+from cru.namespace.names import AbsentAnswer
+
+
+def make_absent(name: str, answer: AbsentAnswer, reason: str) -> Callable[..., Awaitable[object]]:
+    """The function behind a name of ABSENT. In Python it is awaited."""
+
+    async def absent(*_: object, **__: object) -> object:
+        _tell(name, reason)
+        return _value(answer, f"cru.{name}: {reason}")
+
+    return absent
+
+
+def _value(answer: AbsentAnswer, reason: str) -> object:
+    match answer:
+        case AbsentAnswer.EMPTY:
+            return []
+        case AbsentAnswer.FALSE:
+            return False
+        case AbsentAnswer.PAIR:
+            return Values((None, reason))
+        case AbsentAnswer.FAILURE:
+            return {"success": False, "error": reason}
+        case AbsentAnswer.RAISES:
+            raise NotAvailable(reason)
+    return None
+
+
+def _tell(name: str, reason: str) -> None:
+    """Once a plugin and reason."""
+    here = HOST.get(None)
+    if here is None:
+        return
+    reasons = here.session.family_state("absent", set[tuple[str, str]])
+    key = (here.plugin.name, reason)
+    if key not in reasons:
+        reasons.add(key)
+        here.problem(f"cru.{name} does nothing: {reason}")

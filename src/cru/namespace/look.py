@@ -1,0 +1,45 @@
+"""How crucible's terminal looks: colours, highlights, the parts of its status line. All of it is accepted, and has no effect: cru's lines
+are plain. What a plugin wants to say there goes through `cru.statusline.set`."""
+
+from __future__ import annotations
+
+from cru.namespace.host import Object
+
+
+class LookItem(Object):
+    """A part of a status line."""
+
+    METHODS = ("hl",)
+
+    def hl(self, _group: object = None) -> LookItem:
+        """The same in the colours of a group."""
+        return self
+
+
+def setup(_look: object = None) -> None:
+    """setup{...}: accepted, and without effect.
+
+    Example: cru.statusline.setup({bottom={cru.statusline.mode()}}) --> nil
+    """
+
+
+def item(*_: object) -> LookItem:
+    """an item for cru.statusline.setup; item:hl(group) is the same item. Without effect.
+
+    Example: cru.statusline.when(true, cru.statusline.text("x")) ~= nil --> true
+    """
+    return LookItem()
+
+
+def set_highlight(_group: object = None, _style: object = None) -> None:
+    """hl.set(group, {fg, bg, bold, ...}): accepted, and without effect.
+
+    Example: cru.hl.set("mode", {fg="cyan"}) --> nil
+    """
+
+
+def link_highlight(_group: object = None, _other: object = None) -> None:
+    """hl.link(group, other): accepted, and without effect.
+
+    Example: cru.hl.link("mode", "title") --> nil
+    """
