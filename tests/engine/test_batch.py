@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.engine.support import Ext, MadeTool, Person, World, always, payload
+from tests.engine.support import Ext, MadeTool, World, always, payload
 
 from cru.events.answers import Answer, cancel, halt
 from cru.events.payloads import ToolCompleted, ToolFailed
 from cru.events.stamp import Event
-from cru.permissions.gate import PermissionReply
 from cru.tools.protocol import ToolResult
 
 THREE = "call: a {}\ncall: b {}\ncall: c {}\n---\ntext: end\n"
@@ -180,44 +179,6 @@ def test_every_call_has_a_result_and_an_event(tmp_path: Path) -> None:
     assert [c.name for c in world.of(ToolCompleted)] == ["a", "b"]
     assert [f.name for f in world.of(ToolFailed)] == ["nothing"]
     assert {e.tool_call_id for e in world.log("tool_call")} == {e.tool_call_id for e in world.log("tool_result")}
-
-
-def loop(tmp_path: Path, person: Person | None, script: str = "") -> tuple[World, Any]:
-    script = script or "call: a {}\nrepeat: 12\n---\ntext: end\n"
-    world = World(tmp_path, script, asker=person).tools(named("a"))
-    return world, world.run("go")
-
-
-@pytest.mark.parametrize(
-    ("reply", "batches", "cause"),
-    [(None, 8, "halted"), (PermissionReply("no"), 7, "halted"), (PermissionReply("once"), 12, "done")],
-    ids=["nobody", "no", "yes"],
-)
-def test_the_same_call_over_and_over_is_nudged_then_asked_about_then_stopped(
-    tmp_path: Path, reply: PermissionReply | None, batches: int, cause: str
-) -> None:
-    person = Person(reply)
-    world, result = loop(tmp_path, person)
-    assert (result.cause, len(world.results())) == (cause, batches)
-    nudges = [m for m in world.log("message") if "Do not repeat it" in m.content]
-    assert len(nudges) == 1 and "6 times" in nudges[0].content
-    assert len(person.questions) == 1
-    assert ("loop" in result.reason) is (cause == "halted")
-
-
-def test_many_equal_calls_in_one_reply_are_one_step(tmp_path: Path) -> None:
-    _, result = loop(tmp_path, None, "call: a {}\n" * 9 + "---\ntext: end\n")
-    assert result.cause == "done"
-
-
-def test_another_result_is_no_loop_and_context_of_hooks_does_not_hide_one(tmp_path: Path) -> None:
-    counts = iter(range(99))
-    script = "call: a {}\nrepeat: 12\n---\ntext: end\n"
-    world = World(tmp_path, script).tools(MadeTool("a", lambda _args: str(next(counts))))
-    assert world.run("go").cause == "done"
-    (tmp_path / "2").mkdir()
-    ext = Ext({"tool:completed": lambda _e: Answer(context=(f"tick {next(counts)}",))})
-    assert World(tmp_path / "2", script, ext).tools(named("a")).run("go").cause == "halted"
 
 
 @pytest.mark.parametrize(("empty", "cause"), [(2, "done"), (3, "error")])

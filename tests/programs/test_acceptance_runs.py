@@ -13,7 +13,7 @@ from tests.programs.test_acceptance_chibi import prompts
 # 7: limits ----------------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("key", "value"), [("fuel", 2000), ("max_recursion_depth", 30), ("max_continuations", 200)])
+@pytest.mark.parametrize(("key", "value"), [("fuel", 250), ("max_recursion_depth", 30), ("max_continuations", 100)])
 def test_7_limits_are_finite_by_default(home: HomeDir, key: str, value: int) -> None:
     assert cru("-n", key, home=home).out.strip() == str(value)
 

@@ -3,68 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
-from typing import Literal
 
-from cru.engine import log_writer, permission, tool_call
+from cru.engine import limits, log_writer, tool_call
+from cru.engine.loop_guard import CallKey
 from cru.engine.parts import Parts
 from cru.engine.prompts import PendingContext, context_texts
 from cru.engine.tool_call import PreparedCall, ToolOutcome
 from cru.engine.turn import Turn, TurnStopped
 from cru.events.payloads import FailureKind, ToolBatchCompleted
-from cru.permissions.gate import PermissionSubject
 from cru.values.messages import ToolCall
 
 NOT_RUN = "not run: halted by {by}"
-NUDGE = (
-    "This same call has now given the same result {count} times. "
-    "Do not repeat it: change the approach, or say what blocks you."
-)
-LOOP_WINDOW = 10
-"""Rounds in which repeated calls count."""
-LOOP_MOST = 5
-"""How often the same call may give the same result in them."""
-
-CallKey = tuple[str, str, int]
-"""Name, arguments, hash of the result."""
-LoopStep = Literal["", "nudge", "ask", "stop"]
-LOOP_STEPS: tuple[LoopStep, ...] = ("nudge", "ask", "stop")
 
 
-class LoopGuard:
-    """Sees every call with its result. The same more than LOOP_MOST times in LOOP_WINDOW rounds: nudge, then ask, then stop."""
-
-    def __init__(self) -> None:
-        self._rounds: deque[Counter[CallKey]] = deque(maxlen=LOOP_WINDOW)
-        self._warned: Counter[CallKey] = Counter()
-        self._stepped: set[CallKey] = set()
-
-    def next_round(self) -> None:
-        self._rounds.append(Counter())
-        self._stepped.clear()
-
-    def take(self, name: str, arguments: str, result: str) -> tuple[LoopStep, int]:
-        """Count one finished call: what to do now, and how often it was seen."""
-        key = (name, arguments, hash(result))
-        if not self._rounds:
-            self.next_round()
-        self._rounds[-1][key] += 1
-        count = sum(calls[key] for calls in self._rounds)
-        if count <= LOOP_MOST or key in self._stepped:  # one step a round: the model must see each
-            return "", count
-        self._stepped.add(key)
-        self._warned[key] += 1
-        return LOOP_STEPS[min(self._warned[key], len(LOOP_STEPS)) - 1], count
-
-    def forgive(self, name: str, arguments: str, result: str) -> None:
-        """A person said: go on."""
-        self._warned.pop((name, arguments, hash(result)), None)
-        self._rounds.clear()
-
-
-async def run(
-    parts: Parts, calls: tuple[ToolCall, ...], turn: Turn, pending: PendingContext, guard: LoopGuard
-) -> list[ToolOutcome]:
+async def run(parts: Parts, calls: tuple[ToolCall, ...], turn: Turn, pending: PendingContext) -> list[ToolOutcome]:
     """Run a batch; what came of each call. Raises TurnStopped("halted") after every call has its result."""
     batch: list[PreparedCall] = []
     for call in calls:
@@ -76,15 +28,16 @@ async def run(
     outcomes, halt_reason = await _run_all(parts, batch)
     for outcome in outcomes:
         pending.injects.extend(outcome.injects)
-    guard.next_round()
     turn.results += len(outcomes)
     completed = await parts.bus.dispatch(ToolBatchCompleted(calls, turn.fuel, turn.fallback))
-    turn.fuel, turn.fallback = completed.payload.fuel, completed.payload.fallback
+    turn.take_fuel(completed.payload.fuel)
+    turn.fallback = completed.payload.fallback
     answer = completed.answer
     pending.add(context_texts(parts, answer), answer.inject)
     if answer.halt or halt_reason:
         raise TurnStopped("halted", answer.reason or halt_reason)
-    await _check_loops(parts, outcomes, guard, pending)
+    last = outcomes[-1].call
+    await limits.check_calls(parts, turn, pending, _keys(outcomes), f"{last.name} {last.arguments}")
     return outcomes
 
 
@@ -143,24 +96,7 @@ async def _gather(tasks: list[asyncio.Task[ToolOutcome]]) -> list[ToolOutcome]:
         raise
 
 
-async def _check_loops(parts: Parts, outcomes: list[ToolOutcome], guard: LoopGuard, pending: PendingContext) -> None:
-    """Raises TurnStopped("halted") if the same call is made over and over."""
-    for outcome in outcomes:
-        name, arguments = outcome.call.name, outcome.call.arguments
-        step, count = guard.take(name, arguments, outcome.raw)
-        if not step:
-            continue
-        why = f"{name}: the same call gave the same result {count} times"
-        if step == "nudge":
-            pending.context.append(NUDGE.format(count=count))
-            parts.bus.stream.warn(why)
-        elif step == "ask":
-            reply = await permission.ask_person(parts, PermissionSubject(name, "tool", arguments, f"{why}; go on?"))
-            if reply is None:
-                parts.bus.stream.warn(f"{why}; nobody can be asked")
-            elif reply.choice == "no":
-                raise TurnStopped("halted", f"loop: {why}")
-            else:
-                guard.forgive(name, arguments, outcome.raw)
-        else:
-            raise TurnStopped("halted", f"loop: {why}")
+def _keys(outcomes: list[ToolOutcome]) -> list[CallKey]:
+    """Of the calls that came to something: they ran, or a handler did them."""
+    done = (outcome for outcome in outcomes if outcome.ran or outcome.failure_kind is None)
+    return [(outcome.call.name, outcome.call.arguments, hash(outcome.raw)) for outcome in done]

@@ -18,7 +18,6 @@ from cru.values.errors import CruError
 from cru.values.messages import Span, ToolCall, ToolSpec
 
 if TYPE_CHECKING:
-    from cru.engine.batch import LoopGuard
     from cru.engine.compaction import Compactor
     from cru.engine.tool_call import ToolOutcome
 
@@ -46,7 +45,6 @@ class Leg:
         self._machine = machine
         self._prompt = prompt
         self._pending = pending
-        self._guard: LoopGuard | None = None
         self._text = ""
         self._reply: ModelReply | None = None
         self._model = ""
@@ -101,6 +99,7 @@ class Leg:
             self.rounds += 1
             plan.round = self.rounds
             if await self._compact_if_full(plan):
+                self._forget_results()
                 plan.spans = await self._build_system_prompt()
             calls = await self._respond(await self._call(plan))
             if not calls or await self._run_tools(calls):
@@ -146,7 +145,8 @@ class Leg:
         """First pass of preparing: fuel, system prompt and tools, fixed for the leg."""
         parts, turn = self.parts, self.turn
         started = await parts.bus.dispatch(LegStarted(text, turn.fuel))
-        turn.fuel, turn.fallback = started.payload.fuel, started.payload.fallback
+        turn.take_fuel(started.payload.fuel)
+        turn.fallback = started.payload.fallback
         _raise_if_halted(started.answer.halt, started.answer.reason)
         spans = await self._build_system_prompt()
         names = parts.tools.names() if parts.offers_tools(resolved) else ()
@@ -182,6 +182,7 @@ class Leg:
                 if compacted or not await self._compactor.rescue(plan.resolved, self.ref):
                     raise
                 compacted = True
+                self._forget_results()
                 self._machine.to(LegState.PREPARING)
                 plan.spans = await self._build_system_prompt()
                 continue
@@ -192,9 +193,19 @@ class Leg:
             empty += 1
             if empty > EMPTY_RETRIES:
                 raise _empty_reply(plan.resolved)
+            await self._count_empty_reply()
             parts.bus.stream.warn(
                 f"empty reply from {plan.resolved.model.name}, asking again ({empty} of {EMPTY_RETRIES})"
             )
+
+    def _forget_results(self) -> None:
+        if self.turn.guard is not None:
+            self.turn.guard.forget()
+
+    async def _count_empty_reply(self) -> None:
+        from cru.engine import limits
+
+        await limits.check_calls(self.parts, self.turn, self._pending, (), "an empty reply")
 
     def _flush_pending(self, plan: RequestPlan) -> None:
         """What waits for the next request becomes one user message; a fresh prompt has taken its share along already."""
@@ -228,8 +239,7 @@ class Leg:
         self._machine.to(LegState.TOOLING)
         if turn.fuel > 0:
             turn.fuel -= 1
-        self._guard = self._guard or batch.LoopGuard()
-        outcomes = await batch.run(parts, calls, turn, self._pending, self._guard)
+        outcomes = await batch.run(parts, calls, turn, self._pending)
         await self._wait_for_sync()
         # a task begins when this one first waits: the next request goes out without a thread beside it
         self._sync = asyncio.create_task(asyncio.to_thread(parts.store.sync))
@@ -242,10 +252,10 @@ class Leg:
         is_over = bool(ended) or all(outcome.terminates for outcome in outcomes)
         if is_over:
             turn.fallback = USER  # the calls said where the leg goes
-        if turn.fuel == 0 and not is_over:
-            raise TurnStopped(
-                "halted", "out of fuel: the limit of tool batches and continuations for one prompt is reached"
-            )
+        elif turn.fuel == 0:
+            from cru.engine import limits
+
+            await limits.check_fuel(parts, turn)
         return is_over
 
     async def _speak(self, outcome: ToolOutcome) -> None:

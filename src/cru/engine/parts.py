@@ -184,8 +184,8 @@ class EngineSettings(Struct, frozen=True):
     rolling_compact_drop_percentage: float = 50.0
     compaction_choice: Literal["model", "oldest"] = "model"
     max_recursion_depth: int = 30
-    fuel: int = 2000
-    max_continuations: int = 200
+    fuel: int = 250
+    max_continuations: int = 100
     no_tool_calls: bool = False
     max_nested_runs: int = 5
 
@@ -198,8 +198,8 @@ DOCS: dict[str, str] = {
     "rolling_compact_drop_percentage": "How much of the conversation is summarised then, in percent of its messages.",
     "compaction_choice": "Who chooses what is summarised then: the model, at the price of a request, or the oldest part goes.",
     "max_recursion_depth": "How often a turn may go on by a call of `recurse`.",
-    "fuel": "Tool batches and continuations a user prompt may cost; 0 = no limit.",
-    "max_continuations": "How often hooks may make the agent go on after one user prompt; 0 = no limit.",
+    "fuel": "Tool batches and continuations a user prompt may cost before a person is asked, or the run stops; 0 = no limit.",
+    "max_continuations": "How often hooks may make the agent go on after one user prompt, likewise; 0 = no limit.",
     "no_tool_calls": "Offer the model no tools: requests carry none, and calls that it makes all the same are refused.",
     "max_nested_runs": "How deep runs of cru may start one another through tools, plugins and hooks.",
 }

@@ -254,7 +254,7 @@ class Session:
         queued = self._queue.prompt()
         if queued is not None:
             return settling.join_injects(queued, [inject] if inject is not None else [])
-        if inject is None or not settling.may_continue(self.parts, turn):
+        if inject is None or not await settling.may_continue(self.parts, turn, self._pending, result.response):
             return None
         await self.parts.bus.dispatch(InjectionPending(inject.content, inject.position))
         return Prompt(inject.content, "continuation", model=inject.model)
@@ -351,7 +351,8 @@ class Session:
         """A user's prompt starts a turn; continuations belong to the one that runs, limits and all."""
         if self._turn is None or prompt.source in TYPED_SOURCES:
             self._turn_count += 1  # the length of the log would not do: it may become shorter
-            self._turn = Turn(f"{self.parts.bus.origin.run_id}-{self._turn_count}", self.parts.settings.fuel or -1)
+            fuel = self.parts.settings.fuel
+            self._turn = Turn(f"{self.parts.bus.origin.run_id}-{self._turn_count}", fuel or -1, fuel_given=fuel)
         return self._turn
 
     def _refresh(self) -> None:

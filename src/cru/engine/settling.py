@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from cru.engine import log_writer
 from cru.engine.parts import Parts
 from cru.engine.prompts import PendingContext, context_texts
-from cru.engine.turn import AGENT, LegResult, Prompt, PromptQueue, Turn
+from cru.engine.turn import AGENT, LegResult, Prompt, PromptQueue, Turn, TurnStopped
 from cru.events.answers import Answer, Inject
 from cru.events.bus import Outcome
 from cru.events.payloads import InjectionPending, TurnComplete
@@ -59,21 +59,23 @@ async def settle(
         for inject in injects:
             await parts.bus.dispatch(InjectionPending(inject.content, inject.position, False))
         return Continuation(join_injects(queued, injects))
-    if injects and may_continue(parts, turn):
+    if injects and await may_continue(parts, turn, pending, result.response):
         is_recursion = outcome.injected_by is inject_recursion and outcome.payload.recurse is not None
         return await _continue(parts, result, turn, injects, is_recursion)
     log_writer.leg_ended(parts, result.ref, result.cause)
     return Continuation()
 
 
-def may_continue(parts: Parts, turn: Turn) -> bool:
-    """Count one continuation; False (with a warning) when a limit is reached."""
-    most = parts.settings.max_continuations
-    if most and turn.continuations >= most:
-        parts.bus.stream.warn(f"stopped: {most} continuations for one prompt (setting max_continuations)")
-        return False
-    if turn.fuel == 0:
-        parts.bus.stream.warn("stopped: out of fuel (setting fuel)")
+async def may_continue(parts: Parts, turn: Turn, pending: PendingContext, response: str) -> bool:
+    """Count one continuation after this reply; False (with a warning) when a limit is reached."""
+    from cru.engine import limits
+
+    try:
+        await limits.check_continuations(parts, turn)
+        await limits.check_fuel(parts, turn)
+        await limits.check_reply(parts, turn, pending, response)
+    except TurnStopped as stop:
+        parts.bus.stream.warn(f"stopped: {stop.reason}")
         return False
     turn.continuations += 1
     if turn.fuel > 0:

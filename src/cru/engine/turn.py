@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 from cru.engine.commands import split_command
 from cru.events.answers import Answer
 from cru.events.payloads import Attachment
+
+if TYPE_CHECKING:
+    from cru.engine.loop_guard import LoopGuard
 
 Cause = Literal["done", "cancelled", "halted", "interrupted", "error"]
 USER, AGENT = "call_user", "call_agent"
@@ -53,6 +56,10 @@ class Turn(Struct):
     last_response: the reply of the leg before
     results: finished calls
     results_before: the same when the leg before ended
+    guard: what sees that the turn goes round in circles; None: nothing was counted yet
+    fuel_given: the fuel of the setting, and what a person added
+    is_fuel_set: a handler said how much is left: nobody is asked for more
+    more_continuations: what a person allowed beyond the setting
     """
 
     id: str
@@ -64,6 +71,15 @@ class Turn(Struct):
     last_response: str | None = None
     results: int = 0
     results_before: int = 0
+    guard: LoopGuard | None = None
+    fuel_given: int = 0
+    is_fuel_set: bool = False
+    more_continuations: int = 0
+
+    def take_fuel(self, fuel: int) -> None:
+        """What a handler left of it."""
+        self.is_fuel_set = self.is_fuel_set or fuel != self.fuel
+        self.fuel = fuel
 
 
 class LegResult(Struct, frozen=True):

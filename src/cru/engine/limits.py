@@ -1,0 +1,96 @@
+"""What keeps a turn from costing without end: rounds without progress, fuel, continuations. A person who is there is asked for more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from cru.engine import permission
+from cru.engine.loop_guard import CallKey, LoopGuard, LoopStep
+from cru.engine.parts import Parts
+from cru.engine.prompts import PendingContext
+from cru.engine.turn import Turn, TurnStopped
+from cru.permissions.gate import PermissionReply, PermissionSubject
+from cru.values.errors import CruError
+
+NUDGE = (
+    "Nothing new has come of your last {count} rounds: the same calls gave the same results, calls were refused, or nothing was said. "
+    "Do not repeat them: change the approach, or say what blocks you."
+)
+OUT_OF_FUEL = (
+    "out of fuel: this prompt has cost {cost} tool batches and continuations; a new prompt (`go on`) may cost as many again, and the "
+    "setting `fuel` (-s fuel=N) allows more for one"
+)
+OUT_OF_GIVEN_FUEL = "out of fuel: a handler set how many tool batches and continuations were left, and none is"
+
+
+async def check_calls(parts: Parts, turn: Turn, pending: PendingContext, calls: Iterable[CallKey], latest: str) -> None:
+    """Count a round, as LoopGuard.take_calls does. Raises TurnStopped("halted") if the turn goes round in circles."""
+    await _act(parts, turn, pending, _guard(turn).take_calls(calls), latest)
+
+
+async def check_reply(parts: Parts, turn: Turn, pending: PendingContext, text: str) -> None:
+    """The same for a final reply after which the agent is to go on by itself."""
+    await _act(parts, turn, pending, _guard(turn).take_reply(text), text)
+
+
+async def check_fuel(parts: Parts, turn: Turn) -> None:
+    """Raises TurnStopped("halted") if there is no fuel, and no person who gives more. What a handler has set, nobody raises."""
+    if turn.fuel != 0:
+        return
+    if turn.is_fuel_set:
+        raise TurnStopped("halted", OUT_OF_GIVEN_FUEL)
+    more = parts.settings.fuel
+    if not await _allows(parts, "fuel", f"{turn.fuel_given} tool batches and continuations", more):
+        raise TurnStopped("halted", OUT_OF_FUEL.format(cost=turn.fuel_given))
+    turn.fuel = more
+    turn.fuel_given += more
+
+
+async def check_continuations(parts: Parts, turn: Turn) -> None:
+    """Raises TurnStopped("halted") if there were as many continuations as there may be, and no person allows more."""
+    most = parts.settings.max_continuations
+    if not most or turn.continuations < most + turn.more_continuations:
+        return
+    if not await _allows(parts, "max_continuations", f"{turn.continuations} continuations", most):
+        raise TurnStopped("halted", f"{turn.continuations} continuations for one prompt (setting max_continuations)")
+    turn.more_continuations += most
+
+
+def _guard(turn: Turn) -> LoopGuard:
+    if turn.guard is None:
+        turn.guard = LoopGuard()
+    return turn.guard
+
+
+async def _act(parts: Parts, turn: Turn, pending: PendingContext, step: LoopStep, latest: str) -> None:
+    guard = _guard(turn)
+    why = f"{guard.rounds} rounds brought nothing new"
+    if step is LoopStep.STOP:
+        raise TurnStopped("halted", f"loop: {why}")
+    if step is LoopStep.NUDGE:
+        pending.context.append(NUDGE.format(count=guard.rounds))
+        parts.bus.stream.warn(f"{why}; the model is told")
+    elif step is LoopStep.ASK:
+        reply = await _ask(parts, PermissionSubject("loop", "flow", latest, f"{why}; go on?"))
+        if reply is None:
+            parts.bus.stream.warn(f"{why}; nobody can be asked")
+        elif reply.choice == "no":
+            raise TurnStopped("halted", f"loop: {why}")
+        else:
+            guard.forgive()
+
+
+async def _allows(parts: Parts, setting: str, cost: str, more: int) -> bool:
+    """Whether a person who is there allows as much again."""
+    subject = PermissionSubject(setting, "flow", "", f"this prompt has cost {cost}; go on for {more} more?")
+    reply = await _ask(parts, subject)
+    return reply is not None and reply.choice != "no"
+
+
+async def _ask(parts: Parts, subject: PermissionSubject) -> PermissionReply | None:
+    """The person's answer; None if nobody gave one."""
+    try:
+        return await permission.ask_person(parts, subject)
+    except (TimeoutError, CruError, OSError) as error:
+        parts.bus.stream.warn(f"the question could not be asked: {error or 'nobody answered in time'}")
+        return None
