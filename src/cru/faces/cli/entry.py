@@ -104,6 +104,11 @@ def _failure(error: BaseException) -> Failure | None:
         return Failure(error.message, error.hint, ExitStatus.USAGE)
     if isinstance(error, OSError):
         return Failure(f"{error.filename or 'input/output'}: {error.strerror or error}", "", ExitStatus.ERROR)
+    if isinstance(error, MemoryError):
+        error.__traceback__ = None  # what the run held is free again
+        return Failure(
+            "there is not enough memory", "a shorter conversation, or smaller files, need less", ExitStatus.ERROR
+        )
     from cru.values.errors import CruError
 
     return Failure(error.message, error.hint, error.code) if isinstance(error, CruError) else None

@@ -178,6 +178,8 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
         self._undelivered: list[tuple[int, float]] = []
         self._deadline: tuple[int, float] | None = None
         self._pipe = -1
+        self.restore_terminal: Callable[[], None] = _nothing
+        """Sets the terminal as it was when signals were first listened to; of use to who leaves at once."""
         self._watcher: threading.Thread | None = None
 
     def stop(self) -> None:
@@ -243,12 +245,12 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
         if self._pipe < 0:
             read, self._pipe = os.pipe()
             os.set_blocking(self._pipe, False)
-            arguments = read, _terminal_restorer()
-            self._watcher = threading.Thread(target=self._watch, args=arguments, name="signals", daemon=True)
+            self.restore_terminal = _terminal_restorer()
+            self._watcher = threading.Thread(target=self._watch, args=(read,), name="signals", daemon=True)
             self._watcher.start()
         signal.set_wakeup_fd(self._pipe, warn_on_full_buffer=False)
 
-    def _watch(self, pipe: int, restore_terminal: Callable[[], None]) -> None:
+    def _watch(self, pipe: int) -> None:
         while True:
             due = self._next_deadline()
             if _is_readable(pipe, None if due is None else due[1] - time.monotonic()):
@@ -258,7 +260,7 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
                 for number in filter(self._is_heard, numbers):
                     self._hear(number)
             elif (due := self._next_deadline()) and due[1] <= time.monotonic():
-                restore_terminal()
+                self.restore_terminal()
                 os.write(2, b"cru: ended while something in it, a plugin perhaps, did not come back\n")
                 exit_now(128 + due[0], self)
         with suppress(OSError):
@@ -327,6 +329,7 @@ def _ignore(loop: asyncio.AbstractEventLoop, context: dict[str, object]) -> None
 def exit_now(code: int, loop: asyncio.AbstractEventLoop) -> NoReturn:
     """End the process with the programs that it runs; nothing is asked to end. Imports nothing: what hangs may hold that lock."""
     if isinstance(loop, WatchedEventLoop):
+        loop.restore_terminal()
         for kill in tuple(loop.children.values()):
             kill()
     os._exit(code)
@@ -347,16 +350,25 @@ def _is_readable(descriptor: int, seconds: float | None) -> bool:
     return bool(poll.poll(None if seconds is None else max(0.0, seconds) * 1000))
 
 
+def _nothing() -> None:
+    """For a process without a terminal."""
+
+
 def _terminal_restorer() -> Callable[[], None]:
     """What sets the terminal as it is now, except that it shows lines: in a chat it does not any more."""
     if not os.isatty(0):
-        return lambda: None
+        return _nothing
     try:
         import termios
 
         before = termios.tcgetattr(0)
     except (ImportError, OSError, termios.error):
-        return lambda: None
+        return _nothing
     shown = before[3] & ~termios.NOFLSH | termios.ICANON | termios.ECHO | termios.ISIG
     mode = [before[0] | termios.ICRNL, *before[1:3], shown, *before[4:]]
-    return lambda: termios.tcsetattr(0, termios.TCSANOW, mode)
+
+    def restore() -> None:
+        with suppress(termios.error):  # the terminal has gone
+            termios.tcsetattr(0, termios.TCSANOW, mode)
+
+    return restore

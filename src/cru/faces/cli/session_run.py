@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -69,13 +69,41 @@ async def open_run(
     face.dress(built.settings.of(FaceSettings))
     end_startup()
     signals = SignalHandlers(built.session)
-    try:
+    async with _closed_after(built.session.close, built.close, signals.remove, face.close):
         yield RunningSession(built, signals)
-    finally:
-        await built.session.close()
-        await built.close()
-        signals.remove()
-        face.close()
+
+
+@asynccontextmanager
+async def _closed_after(*steps: Callable[[], Awaitable[object] | None]) -> AsyncIterator[None]:
+    """Take every step after the block, whatever the block and the steps before it raise. The first error is raised, the others are told."""
+    errors: list[Exception] = []
+
+    async def attempt(step: Callable[[], Awaitable[object] | None]) -> None:
+        try:
+            work = step()
+            if work is not None:
+                await work
+        except Exception as error:  # noqa: BLE001  raised or told below
+            errors.append(error)
+
+    try:
+        async with AsyncExitStack() as closing:
+            for step in reversed(steps):
+                closing.push_async_callback(attempt, step)
+            yield
+    except BaseException:
+        _tell_errors(errors)
+        raise
+    _tell_errors(errors[1:])
+    if errors:
+        raise errors[0]
+
+
+def _tell_errors(errors: Iterable[Exception]) -> None:
+    from cru.events.calling import describe_error
+
+    for error in errors:
+        complain(f"while closing: {describe_error(error)}")
 
 
 @asynccontextmanager
@@ -88,11 +116,8 @@ async def open_session(start: Start, warn: Callable[[Notice], None] | None = Non
 
     built = build(start, watch=lambda bus: bus.stream.subscribe(tell, Notice))
     built.session.parts.services.divert_prints = divert_prints
-    try:
+    async with _closed_after(built.session.close, built.close):
         yield built
-    finally:
-        await built.session.close()
-        await built.close()
 
 
 def divert_prints(tell: Callable[[], None]) -> None:
