@@ -264,32 +264,24 @@ class _Method(tuple[object, ...]):
 class Driver:
     """Starts calls, and sees them through. `start`, `handle`, `go_on` and `cancel` are the functions of boot.lua."""
 
-    def __init__(
-        self,
-        callbacks: HostCallbacks,
-        memory: MemoryShares,
-        owner: Callable[[], str],
-        start: object,
-        handle: object,
-        go_on: object,
-        cancel: object,
-    ) -> None:
+    def __init__(self, callbacks: HostCallbacks, memory: MemoryShares, *functions: Any) -> None:
+        """functions: start, handle, go_on and cancel."""
         self.callbacks = callbacks
-        self._memory, self._owner = memory, owner
-        self._start, self._handle, self._go_on, self._cancel = start, handle, go_on, cancel
+        self._memory = memory
+        self._start, self._handle, self._go_on, self._cancel = functions
         self._last = 0
 
-    def begin(self, ref: int, data: bytes, budget: float, wait: float | None) -> object:
+    def begin(self, ref: int, data: bytes, budget: float, wait: float | None, owner: str) -> object:
         """Run until the end or the first wait: the results as a tuple, or something to await for them. Raises LuaError."""
-        return self._run(budget, wait, self._start, (ref, data))
+        return self._run(budget, wait, owner, self._start, (ref, data))
 
-    def begin_handler(self, budget: float, wait: float, args: tuple[int, int, int, bytes]) -> Any:
+    def begin_handler(self, budget: float, wait: float, owner: str, args: tuple[int, int, int, bytes]) -> Any:
         """The same for a handler: `args` are the function, and the numbers of the call and of its event's shape before the data."""
-        return self._run(budget, wait, self._handle, args)
+        return self._run(budget, wait, owner, self._handle, args)
 
-    def _run(self, budget: float, wait: float | None, function: Any, args: tuple[object, ...]) -> object:
+    def _run(self, budget: float, wait: float | None, owner: str, function: Any, args: tuple[object, ...]) -> object:
         self._last += 1
-        call = LuaCall(self._last, budget, wait, budget, wait or 0.0, self._owner())
+        call = LuaCall(self._last, budget, wait, budget, wait or 0.0, owner)
         outcome = self._enter(call, function, *args)
         return self._wait(call) if outcome[0] == WAITING else self._results(outcome[1])
 
@@ -351,7 +343,9 @@ class Driver:
             raise LuaError(f"Lua and Python call each other more than {DEEPEST} times deep")
         outer, callbacks.current = callbacks.current, call
         callbacks.depth += 1
-        outer_owner = self._memory.switch(call.owner)
+        memory = self._memory
+        if memory.owner != call.owner:
+            memory.switch(call.owner)
         if call.wait is None:
             call.budget, call.host = call.full, HOST_SECONDS
         call.deadline = perf_counter() + call.budget
@@ -361,7 +355,8 @@ class Driver:
             text = str(error).partition("\n")[0]
             raise (LuaError(text) if text else not_enough(self._memory.share)) from error
         finally:
-            self._memory.switch(outer_owner)
+            if outer is not None and memory.owner != outer.owner:
+                memory.switch(outer.owner)
             call.budget = call.deadline - perf_counter()
             callbacks.current = outer
             callbacks.depth -= 1

@@ -19,8 +19,9 @@ class MemoryShares:
 
     share: bytes that one plugin may hold
     total: bytes that all of them may hold
-    held: bytes by plugin; "" is the machine's own
-    limit: bytes that the machine may hold while the present owner runs
+    held: bytes by plugin, of the present owner as it was when it became that; "" is the machine's own
+    owner: whose it is what the machine takes now
+    limit: bytes that the machine may hold while the present owner runs: it stays the same, however often that one is called
     """
 
     def __init__(self, lua: Any, share: int, total: int) -> None:
@@ -28,14 +29,13 @@ class MemoryShares:
         self.total = total
         self.held: dict[str, int] = {}
         self._used, self._set_limit, self._collect = lua.get_memory_used, lua.set_max_memory, lua.gccollect
-        self._owner = ""
+        self.owner = ""
         self._mark = 0
-        self._collected = 0
         self.limit = share
 
-    def switch(self, owner: str) -> str:
-        """From now on what the machine takes is this one's; whose it was before."""
-        before, used = self._owner, self._used()
+    def switch(self, owner: str) -> None:
+        """From now on what the machine takes is this one's."""
+        before, used = self.owner, self._used()
         grown = used - self._mark
         if grown:
             self.held[before] = max(0, self.held.get(before, 0) + grown)
@@ -43,21 +43,21 @@ class MemoryShares:
             self._collect()
             after = self._used()
             self.held[before] = max(0, self.held[before] - (used - after))
-            self._collected = used = after
-        self._owner, self._mark = owner, used
+            used = after
+        self.owner, self._mark = owner, used
         limit = self._limit_of(owner, used)
         if limit != self.limit:
             self.limit = limit
             self._set_limit(limit)
-        return before
 
     def has_room(self, owner: str, size: int) -> bool:
         """Whether the machine can take `size` bytes more in this plugin's name."""
-        limit = self.limit if owner == self._owner else self._limit_of(owner, self._used())
-        if self._used() + size < limit:
+        used = self._used()
+        if used + size < (self.limit if owner == self.owner else self._limit_of(owner, used)):
             return True
         self._collect()
-        return bool(self._used() + size < self._limit_of(owner, self._used()))
+        used = self._used()
+        return bool(used + size < (self.limit if owner == self.owner else self._limit_of(owner, used)))
 
     def _limit_of(self, owner: str, used: int) -> int:
         held = self.held.get(owner, 0)

@@ -110,7 +110,7 @@ class LuaVM:
         self._owner = owner
         callbacks = HostCallbacks(self.converter, lambda size: bool(this.has_memory(size)), print or _to_standard_error)
         *entries, self._release, self._close = _boot(self._lua, callbacks)
-        self._driver = Driver(callbacks, self._memory, owner, *entries)
+        self._driver = Driver(callbacks, self._memory, *entries)
         self._shapes: set[int] = set()
 
     def __del__(self) -> None:
@@ -209,23 +209,25 @@ class LuaVM:
             self.call_builtin(SHAPE, shape.number, (*shape.fields, *STAMPED), shape.name, shape.ident)
             self._shapes.add(shape.number)
         number, data = self.converter.encode_event(call, shape)
-        self._prepare(len(data))
+        owner = self._owner()
+        self._prepare(len(data), owner)
         args = (function.id, self.converter.hold(call), number, data)
         outcome: tuple[Any, ...] | Awaitable[tuple[Any, ...]] = self._driver.begin_handler(
-            self.run_seconds, self.wait_seconds, args
+            self.run_seconds, self.wait_seconds, owner, args
         )
         return outcome
 
     def _begin(self, ref: int, args: tuple[Any, ...], wait: float | None) -> Any:
         data = self.converter.encode(*args)
-        self._prepare(len(data))
-        return self._driver.begin(ref, data, self.run_seconds, wait)
+        owner = self._owner()
+        self._prepare(len(data), owner)
+        return self._driver.begin(ref, data, self.run_seconds, wait, owner)
 
-    def _prepare(self, size: int) -> None:
+    def _prepare(self, size: int, owner: str) -> None:
         """Let go of what Python dropped; raises LuaError if `size` bytes cannot be pushed."""
         while self.dropped:
             self._release(*self.dropped.popleft())
-        if not self.has_memory(size):
+        if not self._memory.has_room(owner, 2 * size + SPARE):
             raise not_enough(self._memory.share)
 
 
