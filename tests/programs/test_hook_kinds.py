@@ -21,7 +21,7 @@ KINDS: dict[str, str] = {
     "redaction": "hide_keys.py", "approval": "auto_approve.py", "rules in a file": "policy.py", "domains": "domains.py",
     "limits": "quota.py", "audit": "audit.py", "record": "record.py", "formatting": "format_after.py",
     "linting": "lint_after.py", "compiling": "type_check.py", "tests before the end": "test_gate.sh", "tests first": "tdd.py",
-    "until it is done": "until_done.py", "notification": "notify.sh", "sound": "sound.sh",
+    "until it is done": "until_done.py", "todo": "todo_gate.py", "notification": "notify.sh", "sound": "sound.sh",
     "checkpoints": "checkpoint.sh", "commits": "auto_commit.sh", "commit messages": "commit_message.py",
     "state of git": "git_context.sh", "reminders": "reminder.sh", "log of prompts": "prompt_log.sh", "handoff": "handoff.py",
     "transcript": "last_words.py", "environment": "session_env.sh", "rewriting": "package_manager.py", "loops": "give_up.py",
@@ -173,6 +173,21 @@ def test_tests_come_first(tmp_path: Path) -> None:
     script = [write("src/a.py", "1"), write("tests/test_a.py", "1"), write("src/a.py", "2"), FINE]
     first, *_ = results(desk.turn(*script))
     assert "write tests/test_a.py first" in first and (desk.project / "src" / "a.py").read_text() == "2"
+
+
+def test_the_agent_stops_when_its_list_is_done(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, "todo_gate.py", PostToolUse="TodoWrite", Stop="")
+    requests = desk.turn(
+        todos("- [ ] dig\n- [x] plant"), Reply("done"), todos("[x] dig\n[x] plant"), Reply("now it is")
+    )
+    assert (
+        "Still open: dig" in told(requests)
+        and [todo["status"] for todo in desk.kept("todos.json")] == ["completed"] * 2
+    )
+
+
+def todos(text: str) -> Reply:
+    return Reply(calls=[Call("update_todos", {"content": text})])
 
 
 def test_a_sound(tmp_path: Path) -> None:

@@ -65,10 +65,11 @@ def _codex_places(where: HookLocations) -> list[tuple[Layer, Path]]:
 
 
 def _gemini_places(where: HookLocations) -> list[tuple[Layer, Path]]:
+    """Of the project as for Claude Code: Gemini reads that of the working directory."""
     return [
         ("system", Path("/etc/gemini-cli/settings.json")),
         ("user", where.user_home / ".gemini" / "settings.json"),
-        ("project", where.root / ".gemini" / "settings.json"),
+        *(("project", folder / ".gemini" / "settings.json") for folder in dict.fromkeys((where.root, where.cwd))),
     ]
 
 

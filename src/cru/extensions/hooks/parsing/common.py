@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -12,7 +13,9 @@ from msgspec.structs import replace
 
 from cru.engine.turn import TYPED_SOURCES
 from cru.events.stamp import Event
+from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.mapping import FolderOf
 from cru.extensions.hooks.model.result import HookResult, HookRun
 
 BLANK = " \t\r\n\ufeff"
@@ -98,6 +101,24 @@ def failed_result(run: HookRun) -> HookResult:
     """An exit status that means nothing but failure, with the first line of what it had to say."""
     first = run.stderr.strip().partition("\n")[0]
     return HookResult(failed=f"exit status {run.exit}" + (f": {first}" if first else ""))
+
+
+def is_valid(event: Event, facts: SessionFacts) -> bool:
+    """Whether a call can run at all: of an unknown tool or of bad arguments other programs tell nobody beforehand."""
+    return bool(payload_field(event, "valid"))
+
+
+def project_folder(name: str) -> FolderOf:
+    """Where a project begins for programs that keep its hooks in the folder `name`: for a project's hook the folder that has it, so that
+    its scripts are found; for others the one in which cru was started, unless that is elsewhere or only the project's root has it."""
+
+    def folder(entry: HookEntry, facts: SessionFacts) -> Path:
+        if entry.of_project:
+            return entry.source.path.parent.parent
+        is_of_root = not (facts.cwd / name).is_dir() and (facts.root / name).is_dir()
+        return facts.root if is_of_root or not facts.cwd.is_relative_to(facts.root) else facts.cwd
+
+    return folder
 
 
 LONGEST_CONTEXT = 10_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from cru.events.answers import Answer
 from cru.events.registry import HandlerFunction
@@ -70,15 +69,6 @@ def session_variables(facts: SessionFacts) -> dict[str, str]:
     return {"CLAUDECODE": "1", "CLAUDE_CODE_SESSION_ID": facts.session_id, "CLAUDE_CODE_ENTRYPOINT": entrypoint}
 
 
-def project_folder(entry: HookEntry, facts: SessionFacts) -> Path:
-    """CLAUDE_PROJECT_DIR: for a project's hook the folder that has its `.claude`, so that its scripts are found; for others the
-    folder in which cru was started, unless only the project's root has a `.claude`."""
-    if entry.of_project:
-        return entry.source.path.parent.parent
-    is_of_root = not (facts.cwd / ".claude").is_dir() and (facts.root / ".claude").is_dir()
-    return facts.root if is_of_root else facts.cwd
-
-
 def _handlers(entries: Sequence[HookEntry], facts: SessionFacts) -> list[tuple[str, HandlerFunction]]:
     def hand_over(event: Event) -> Answer | None:
         texts = facts.state(CarriedContext).take()
@@ -114,7 +104,7 @@ DIALECT = Dialect(
     tools=TOOLS,
     launch=LaunchRules(
         shells={"posix": ("sh", "bash", "brush"), "windows": ("git-bash", "powershell")},
-        variables={"CLAUDE_PROJECT_DIR": project_folder},
+        variables={"CLAUDE_PROJECT_DIR": common.project_folder(".claude")},
         placeholders=PLACEHOLDERS,
     ),
 )

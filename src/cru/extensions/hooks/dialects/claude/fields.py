@@ -66,11 +66,6 @@ def prompt_fields(event: Event[p.MessageReceived], facts: SessionFacts) -> dict[
     }
 
 
-def is_valid(event: Event[p.ToolBeforeCall], facts: SessionFacts) -> bool:
-    """Whether a call can run at all: of an unknown tool or of bad arguments Claude Code tells nobody beforehand."""
-    return event.payload.valid
-
-
 def tool_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     return tools.call_fields(
         common.tool_name(event), common.tool_arguments(event), getattr(event.payload, "call_id", ""), facts

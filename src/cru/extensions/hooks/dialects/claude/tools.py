@@ -10,37 +10,16 @@ import msgspec
 
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import MILLISECONDS, ArgumentMapping, ToolMapping
+from cru.extensions.hooks.parsing.todos import to_todo_list, to_todo_text
 
 NO_OUTPUT = "(no output)"
 """What our `bash` tells the model then."""
 _ENDED = re.compile(r"(?:^|\n)\[(?:exit code (\d+)|ended by signal (\d+))\]\Z")
 _TIMED_OUT = re.compile(r"(?:^|\n)\[?the command ran longer than ([\d.]+) s and was ended[^\n]*\Z")
-_TODO = re.compile(r"\s*(?:[-*+]|\d+[.)])\s+(?:\[(.)\]\s+)?")
-_MARKS = {"completed": "x", "in_progress": "-", "pending": " "}
-"""`status` of a todo → what stands between its brackets."""
-_STATUS = {"x": "completed", "X": "completed", "-": "in_progress", "~": "in_progress", ">": "in_progress"}
 
-
-def _todo_list(text: object) -> object:
-    """Our text of todos as the list that scripts read: one for each line that says something."""
-    if not isinstance(text, str):
-        return text
-    todos = []
-    for line in filter(str.strip, text.splitlines()):
-        mark = _TODO.match(line)
-        content = line[mark.end() :].strip() if mark else line.strip()
-        status = _STATUS.get((mark and mark[1]) or " ", "pending")
-        todos.append({"content": content, "status": status, "activeForm": content})
-    return todos
-
-
-def _todo_text(todos: object) -> object:
-    """A list of todos as our text; what is none goes through as it is."""
-    if not isinstance(todos, list) or not all(isinstance(todo, dict) for todo in todos):
-        return todos
-    return "\n".join(f"- [{_MARKS.get(str(todo.get('status')), ' ')}] {todo.get('content', '')}" for todo in todos)
-
-
+TODO_LIST = ArgumentMapping(
+    "todos", lambda text: to_todo_list(text, ("content", "activeForm")), lambda todos: to_todo_text(todos, "content")
+)
 TOOLS = ToolMapping(
     tools={
         "bash": ("Bash",), "read": ("Read",), "write": ("Write",), "edit": ("Edit", "MultiEdit"), "glob": ("Glob",), "grep": ("Grep",),
@@ -51,7 +30,7 @@ TOOLS = ToolMapping(
         "grep": {
             "include": ArgumentMapping("glob"), "ignore_case": ArgumentMapping("-i"), "context": ArgumentMapping("-C"),
         },
-        "update_todos": {"content": ArgumentMapping("todos", _todo_list, _todo_text)},
+        "update_todos": {"content": TODO_LIST},
     },
     dropped={
         "bash": ("description", "run_in_background"),

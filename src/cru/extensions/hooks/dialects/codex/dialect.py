@@ -268,7 +268,7 @@ EVENTS: Events = {
     "PreModelRequest": _once(
         "PreModelRequest", "message:before_send", _on_request, accepts=lambda event, facts: not event.stamp.purpose
     ),
-    "PreToolUse": _once("PreToolUse", "tool:before_call", _on_call, **_TOOL),
+    "PreToolUse": _once("PreToolUse", "tool:before_call", _on_call, accepts=common.is_valid, **_TOOL),
     "PermissionRequest": _once(
         "PermissionRequest", "permission:requested", _reads(output.read_permission_request, "PermissionRequest"),
         subject=common.tool_name, fields=_asked_fields,

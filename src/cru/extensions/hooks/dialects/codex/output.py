@@ -160,7 +160,8 @@ def read_pre_tool_use(run: HookRun, event: str) -> HookResult:
     deny = inner.permission_decision == "deny" if own else out.decision == "block"
     if deny:
         reason = (inner.permission_decision_reason if own else out.reason) or ""
-        return _to_result(out, msgspec.structs.replace(context, decision="deny", reason=reason.strip()))
+        words = "\n".join((reason.strip(), *context.context))  # a refused call has no other place for context
+        return _to_result(out, Answer(decision="deny", reason=words))
     if inner.updated_input is not None:
         return _to_result(out, msgspec.structs.replace(context, changes=(Change("args", "set", inner.updated_input),)))
     return _to_result(out, context)

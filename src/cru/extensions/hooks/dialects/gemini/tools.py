@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from cru.extensions.hooks.model.mapping import ArgumentMapping, ToolMapping
+from cru.extensions.hooks.parsing.todos import to_todo_list, to_todo_text
 
+_TODO_LIST = ArgumentMapping(
+    "todos", lambda text: to_todo_list(text, ("description",)), lambda todos: to_todo_text(todos, "description")
+)
 _FOLDER = {"path": ArgumentMapping("dir_path")}
 
 TOOLS = ToolMapping(
@@ -12,7 +16,7 @@ TOOLS = ToolMapping(
         "glob": ("glob",), "grep": ("grep_search", "search_file_content"), "ls": ("list_directory",),
         "fetch": ("web_fetch", "google_web_search"), "update_todos": ("write_todos",),
     },
-    arguments={"ls": _FOLDER, "glob": _FOLDER, "grep": _FOLDER},
+    arguments={"ls": _FOLDER, "glob": _FOLDER, "grep": _FOLDER, "update_todos": {"content": _TODO_LIST}},
     dropped={
         "bash": ("description", "dir_path", "directory"), "edit": ("instruction", "expected_replacements", "allow_multiple"),
         "fetch": ("prompt",),
