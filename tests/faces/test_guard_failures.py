@@ -33,6 +33,15 @@ def test_a_guard_that_fails_without_a_word_denies(home: HomeDir, body: str) -> N
     assert line["decision"] == "deny" and line["heard"][0]["failed"]
 
 
+def test_a_hook_in_lua_that_fails_without_a_word_denies(home: HomeDir) -> None:
+    model(home, CALL)
+    (home.cru / "hooks.json").write_text(
+        '{"hooks": [{"event": "tool:before_call", "lua": "error({message = \\"\\"})"}]}'
+    )
+    run = cru("work", home=home)
+    assert not (home.project / "made").exists() and "an error without a message" in run.err
+
+
 def test_a_plugin_that_fills_its_memory_takes_no_guard_its_own(home: HomeDir) -> None:
     model(home, CALL)
     guard = (

@@ -57,6 +57,24 @@ def test_a_chat_asks_nothing_until_a_required_plugin_is_mended(home: HomeDir) ->
     assert not (home.project / "first").exists()
 
 
+def test_a_required_plugin_that_goes_midway_ends_the_asking(home: HomeDir) -> None:
+    scripted(home, "first", "second", config="[plugins]\nwatch = true\n[plugins.guard]\nrequired = true\n")
+    file = home.cru / "plugins" / "guard.lua"
+    file.parent.mkdir()
+    file.write_text(GUARD)
+    with pty(home=home) as terminal:
+        terminal.expect("> ")
+        turn(terminal, "one", "ended first")
+        file.write_text("local x =\n")
+        turn(terminal, "two", "ended second")
+        assert "the version before stays active" in terminal.text
+        file.unlink()
+        turn(terminal, "three", "there is no such plugin")
+        terminal.eof()
+    made = [(home.project / name).exists() for name in ("first", "second")]
+    assert made == [False, False] and "three" not in str(home.log())
+
+
 def test_with_strict_hooks_a_chat_asks_nothing_while_a_rule_names_no_tool(home: HomeDir) -> None:
     scripted(home, "first", config='[permissions]\ndeny = ["bsh:touch *"]\n')
     with pty("--strict-hooks", home=home) as terminal:
