@@ -130,3 +130,25 @@ def test_searching_reveals_nothing_that_reading_may_not(tmp_path: Path) -> None:
     ]
     assert not [name for name in ("id_rsa", "hosts.yml", ".env:", "a.pem") if name in "\n".join(shown)]
     assert sum("files not shown: reading them needs a question" in text for text in shown) == 2
+
+
+def test_an_allow_rule_for_a_program_covers_no_option_that_writes_or_runs_something(tmp_path: Path) -> None:
+    commands = [
+        "git log --outp=PWNED",
+        "git grep -Otouch x",
+        "find . -fprint PWNED",
+        "sed -n 'w PWNED' a",
+        "sort a -oPWNED",
+        "find . -name a",
+    ]
+    config = '[permissions]\nallow = ["bash:git *", "bash:find *", "bash:sed *", "bash:sort *"]\n'
+    calls = [Call("bash", {"command": command}) for command in commands]
+    with server([Reply(calls=calls), Reply("done")]) as model:
+        here = home(tmp_path, config=config, url=model.url)
+        (here.project / "a").write_text("x\n")
+        done = cru("go", home=here)
+    shown = results(here.log())
+    assert done.code == 0 and not (here.project / "PWNED").exists()
+    assert [text.startswith("Not allowed by policy") for text in shown] == [True] * 5 + [False]
+    assert "no allow rule writes out `--outp`, which writes to a place of its own" in shown[0]
+    assert "no allow rule writes out `-O`, which may run another program" in shown[1]

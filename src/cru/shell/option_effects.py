@@ -123,7 +123,7 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
     "gofmt": _options("", "-w -cpuprofile=", style="words"),
     "gpg": _options(
         "--agent-program= --dirmngr-program= --exec-path= --options= --photo-viewer=",
-        "--homedir= --log-file= --logger-file= -o= --output= --status-file=",
+        "--attribute-file= --homedir= --log-file= --logger-file= -o= --output= --status-file=",
         valued="ruNk",
     ),
     "helm": _options("--kubeconfig= --post-renderer=", subcommands="plugin", style="full"),
@@ -138,7 +138,7 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
         "-o= -O= --log-file= --LOG-FILE=",
         valued="bhjpPtTxyz",
     ),
-    "man": _options("-C= --config-file= -H --html -P= --pager= -X --gxditview"),
+    "man": _options("-C= --config-file= -H --html -P= --pager= -X --gxditview -r= --prompt="),
     "mypy": _options(
         "--config-file= --python-executable=",
         "--any-exprs-report= --cache-dir= --cobertura-xml-report= --html-report= --install-types --junit-xml= "
@@ -154,7 +154,11 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
         "-F= --filter= -L= --lua-filter= --pdf-engine= -d= --defaults= -f=.lua --from=.lua -t=.lua --to=.lua --data-dir=",
         "-o= --output= --extract-media= --log=",
     ),
-    "patch": _options("", "-B= --prefix= -d= --directory= -o= --output= -r= --reject-file=", valued="DFgipVYz"),
+    "patch": _options(
+        "-g= --get=",
+        "-B= --basename-prefix= --prefix= --suffix= -Y= -z= -d= --directory= -o= --output= -r= --reject-file=",
+        valued="DFipV",
+    ),
     "perltidy": _options("", "-b -o= -pro= -bext=", style="words"),
     "ps": _options(),
     "pylint": _options("--init-hook= --load-plugins= --rcfile=", "--output="),
@@ -193,7 +197,7 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
     "wget": _options(
         "--config= -e= --execute= --use-askpass=",
         "-a= --append-output= --hsts-file= -o= --output-file= -O= --output-document= -P= --directory-prefix= "
-        "--rejected-log= --save-cookies= --warc-file=",
+        "--rejected-log= --save-cookies= --warc-file= --warc-tempdir=",
         "--body-file= -i= --input-file= --post-file=",
         valued="ABDIlQRtTUwX",
     ),

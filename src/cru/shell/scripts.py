@@ -9,6 +9,7 @@ _ALONE = frozenset("=dDFgGhHnNpPxz")
 _NUMBERED = frozenset("lLqQ")
 _TO_LINE_END = frozenset("#aicrR")
 _LABELS = frozenset(":btTv")
+_LABEL = re.compile(r"[ \t]*[^\s;]*")  # what stands behind a blank is a command again
 _FLAGS = re.compile(r"[gpiImM0-9]*")
 _END = re.compile(r"\s*(?:;|\n|$|(?=[}#]))")
 _BRACKETS = re.compile(r"\[\^?\]?[^\]]*\]")
@@ -37,8 +38,8 @@ def _sed_command(text: str, at: int) -> int:
     if command in _TO_LINE_END:
         return _line_end(text, at, continues=command in "aic")
     if command in _LABELS:
-        ends = [place for place in (text.find(";", at), text.find("\n", at)) if place >= 0]
-        return min(ends, default=len(text))
+        match = _LABEL.match(text, at)
+        return match.end() if match is not None else at
     if command in _ALONE:
         return _end_of_command(text, at)
     if command in _NUMBERED:
