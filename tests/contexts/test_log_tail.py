@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import tracemalloc
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from tests.contexts.support import again, fresh, said, texts
+
+from cru.engine.history import visible_at
+from cru.values.messages import Entry
 
 KINDS = ("message",)
 
@@ -33,7 +38,7 @@ def test_the_last_entries_of_a_long_log_cost_a_few_kilobytes(tmp_path: Path, mon
     assert [text.split()[0] for text in texts(tail.entries)] == ["2998", "2999"] and tail.problems == []
     assert sum(sizes) < 20_000, "of 6 MB"
     sizes.clear()
-    entries = again(context).entries_from(context.entries()[-3].id)
+    entries = again(context).entries_between(context.entries()[-3].id, "")
     assert texts(entries) == texts(context.entries()[-3:]) and sum(sizes) < 20_000
 
 
@@ -61,17 +66,70 @@ def test_broken_lines_have_the_numbers_that_a_reader_of_everything_gives_them(tm
     assert again(context).tail(1, KINDS).problems == [], "it did not get so far"
 
 
-def test_from_an_entry_on_is_what_everything_has_after_a_rotation_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("is_rotated", [False, True])
+def test_between_two_entries_is_what_everything_has_after_an_anchor_too(tmp_path: Path, is_rotated: bool) -> None:
     context = fresh(tmp_path)
     context.append(said("a"), said("b"), said("c"))
     kept = context.entries()[1]
     with context.lock("test"):
         context.anchor("compaction", "a summary", [kept.id])
-        context.rotate()
+        if is_rotated:
+            context.rotate()
     context.append(said("d"), said("e"))
     whole = list(context.everything())
-    for number, entry in enumerate(whole):
-        found = context.entries_from(entry.id)
-        assert found in (whole[number:], whole)
-    assert context.entries_from(whole[-1].id) == whole[-1:]
-    assert context.entries_from("nothing") == whole
+    assert list(context.streamed()) == whole
+    for begin, entry in enumerate(whole):
+        assert context.entries_between(entry.id, "") == whole[begin:]
+        for end in range(begin + 1, len(whole)):
+            assert context.entries_between(entry.id, whole[end].id) == whole[begin:end]
+    assert context.entries_between("nothing", "") == context.entries_between("nothing", whole[-1].id) == []
+
+
+def peak_beyond_result(work: Callable[[], object]) -> int:
+    """Bytes that were taken at most, beyond what is held in the end."""
+    tracemalloc.start()
+    try:
+        result = work()
+        held, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert result is not None
+    return peak - held
+
+
+def test_a_long_log_is_read_in_pieces(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    context.append(*(said(f"{number} {'x' * 2000}") for number in range(4000)))
+    size = (context.folder / "context.jsonl").stat().st_size
+
+    def read() -> list[Entry]:
+        return again(context).visible()
+
+    assert len(read()) == 4000
+    assert peak_beyond_result(read) < size / 4
+
+
+def test_what_lies_long_back_is_found_without_holding_the_rest(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    entries = [said(f"{number} {'x' * 2000}") for number in range(4000)]
+    for at in range(0, 4000, 100):
+        context.append(*entries[at : at + 100])
+        with context.lock("test"):
+            context.anchor("compaction", "so far", [entries[at + 99].id])
+            if at == 2000:
+                context.rotate()
+    size = sum(path.stat().st_size for path in context.folder.glob("*.jsonl"))
+    for first in (150, 3150):  # in the archive, in the log
+
+        def read(first: int = first) -> list[Entry]:
+            return again(context).entries_between(entries[first].id, entries[first + 10].id)
+
+        assert texts(read()) == texts(entries[first : first + 10])
+        assert peak_beyond_result(read) < size / 4
+        upto = visible_at(again(context).streamed(), entries[first].id)
+        assert len(upto) == 52 and upto[-1] == entries[first]
+
+        def rebuilt(first: int = first) -> list[Entry]:
+            return visible_at(again(context).streamed(), entries[first].id)
+
+        assert peak_beyond_result(rebuilt) < size / 4

@@ -20,6 +20,7 @@ from cru.contexts.entries import (
     line_key,
     replace_surrogates,
 )
+from cru.files.lines import blocks_forward
 from cru.files.regular import APPENDING, PRIVATE, append_lines, open_regular, read_range, write_all
 from cru.values.messages import Entry
 
@@ -90,12 +91,13 @@ class Log:
             if self._rest:
                 self._report_torn()
             return
-        data = read_range(self._fd, self._offset - len(self._tail), size)
-        if size < known or not data.startswith(self._tail):
+        tail = read_range(self._fd, self._offset - len(self._tail), self._offset) if self._tail else b""
+        if size < known or tail != self._tail:
             self._refuse("rewritten")
             self._clear()
-            fresh, data = True, read_range(self._fd, 0, size)
-        self._read_lines(data[len(self._tail) :])
+            fresh = True
+        for block in blocks_forward(self._fd, self._offset, size):
+            self._read_lines(block)
         # An incomplete line may be another process in the middle of its write: it is reported when it has not grown.
         if self._rest and fresh:
             self._report_torn()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from msgspec import Struct
 
 from cru.contexts import read_error
-from cru.contexts.entries import BROKEN, TORN, LogProblem, decode, line_key, short_error
-from cru.files.lines import count_lines, lines_backward
+from cru.contexts.entries import BROKEN, TORN, LogProblem, decode, decode_lines, line_key, short_error
+from cru.files.lines import blocks_forward, count_lines, lines_backward
 from cru.files.regular import open_regular
 from cru.values.messages import Entry
 
@@ -53,6 +54,24 @@ def newest_entries(path: Path, problems: list[LogProblem], part: bytes = b"") ->
             except BROKEN as error:
                 text = f"not an entry, skipped: {short_error(error)}" if from_end else TORN
                 problems.append(LogProblem(path.name, _count_lines(fd, end) - from_end, text, line_key(line)))
+    finally:
+        os.close(fd)
+
+
+@contextmanager
+def oldest_entries(path: Path) -> Iterator[Iterator[Entry]]:
+    """The entries of a log or an archive as it is now, the oldest first, read while they are asked for. Lines that are none are passed
+    over. Raises StoreUnreadable."""
+    try:
+        fd = open_regular(path)
+    except FileNotFoundError:
+        yield iter(())
+        return
+    except OSError as error:
+        raise read_error(path, error) from error
+    try:
+        blocks = blocks_forward(fd, 0, os.fstat(fd).st_size)
+        yield (entry for block in blocks for entry in decode_lines(block, 1)[0])
     finally:
         os.close(fd)
 

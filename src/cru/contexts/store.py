@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from itertools import chain, dropwhile, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -231,18 +232,35 @@ class FileContext:
 
         return newest_entries(self.folder / ARCHIVE, self._log.problems)
 
-    def entries_from(self, first: str) -> list[Entry]:
-        """What `everything` gives from the entry with this id on, or all of it; only the end of the log is read where that is enough."""
+    def entries_between(self, first: str, until: str) -> list[Entry]:
+        """What `everything` gives from the entry with the one id to before that with the other ("" = to the end); nothing else is kept.
+        Only the end of the log is read where that is enough."""
         from cru.contexts.log_tail import newest_entries
 
         entries: list[Entry] = []
+        is_behind = bool(until)
         for entry in newest_entries(self.folder / LOG, self._log.problems):
-            entries.append(entry)
-            if entry.id == first:
+            if not is_behind:
+                entries.append(entry)
+            if entry.id == first and not is_behind:
                 return entries[::-1]
-            if anchor_keeps(entry) is not None:
-                break  # what it keeps stands in the archive, in its order
-        return list(self.everything())
+            if anchor_keeps(entry) is not None or entry.id == first:
+                break  # what an anchor keeps stands in the archive, in its order
+            is_behind = is_behind and entry.id != until
+        from_first = dropwhile(lambda entry: entry.id != first, self.streamed())
+        return list(takewhile(lambda entry: not until or entry.id != until, from_first))
+
+    def streamed(self) -> Iterator[Entry]:
+        """What `everything` gives, read while it is asked for; nothing of it is kept, and lines that are no entries are passed over."""
+        from cru.contexts.log_tail import oldest_entries
+
+        # The log is opened first: a rotation in between only adds to the archive what stands in it.
+        with oldest_entries(self.folder / LOG) as logged, oldest_entries(self.folder / ARCHIVE) as archived:
+            seen: set[str] = set()
+            for entry in chain(archived, logged):
+                if entry.id not in seen:
+                    seen.add(entry.id)
+                    yield entry
 
     def summary(self) -> str:
         self._load()

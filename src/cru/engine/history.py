@@ -161,7 +161,7 @@ def weight(message: Message | None) -> int:
     return len(message.content) + calls + sum(len(t.text) for t in message.thinking) + len(message.role)
 
 
-def visible_at(entries: Sequence[Entry], upto: str) -> list[Entry]:
+def visible_at(entries: Iterable[Entry], upto: str) -> list[Entry]:
     """What counted when the entry `upto` was the newest: what each anchor keeps of what was seen before it, and what followed."""
     seen: list[Entry] = []
     for entry in entries:

@@ -98,7 +98,7 @@ def rebuild_request(line: RequestLine, entries: Iterable[Entry], folder: Path) -
     tools = msgspec.json.decode(_stored(folder, line.tools), type=tuple[ToolSpec, ...]) if line.tools else ()
     messages = line.messages
     if messages is None:
-        messages = History(visible_at(list(entries), line.upto)).messages()
+        messages = History(visible_at(entries, line.upto)).messages()
     return Request(line.model, spans, messages, tools, line.parameters)
 
 

@@ -94,7 +94,7 @@ def read_turn(store: FileContext, number: int = -1) -> RecordedTurn | None:
         turns = {at: trace.lines(places[at]) for at in near}
         problems = trace.problems
     span = _span(turns, index)
-    entries = _entries(store.entries_from(span.first), span)
+    entries = store.entries_between(span.first, span.until)
     leg = _legs(turns[index])[0].data
     ends = [line.data for line in turns[index] if line.kind == "end"]
     counts: Counter[str] = Counter()
@@ -131,13 +131,6 @@ def _legs(lines: list[TraceLine]) -> list[TraceLine]:
 
 def _runs(legs: list[TraceLine]) -> set[str]:
     return {leg.data["run"] for leg in legs}
-
-
-def _entries(entries: list[Entry], span: _TurnSpan) -> list[Entry]:
-    """The log from one prompt to another; to the end if there is none."""
-    ids = [entry.id for entry in entries]
-    begin = ids.index(span.first) if span.first in ids else len(ids)
-    return entries[begin : ids.index(span.until) if span.until in ids[begin:] else len(ids)]
 
 
 def _calls(entries: list[Entry]) -> list[RecordedCall]:

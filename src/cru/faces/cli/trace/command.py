@@ -110,8 +110,7 @@ def _no_requests(trace: RecordedTrace, at: int) -> rebuild.NotInTrace:
 
 def _request(store: FileContext, turn: list[TraceLine], number: int, as_json: bool) -> int:
     line = rebuild.request_line(turn, number)
-    store.refresh()
-    request = rebuild.rebuild_request(line, store.everything(), store.folder)
+    request = rebuild.rebuild_request(line, store.streamed(), store.folder)
     body, is_same = rebuild.encode_request(line, request, _encoder(line))
     if not is_same:
         say("cru: the rebuilt request differs from what was sent (SHA-256); log or version changed since")
