@@ -85,6 +85,16 @@ def test_with_strict_hooks_a_chat_asks_nothing_while_a_rule_names_no_tool(home: 
     assert not (home.project / "first").exists() and home.log() == []
 
 
+def test_hooks_for_tools_of_other_systems_are_told_nothing_of(home: HomeDir) -> None:
+    model(home, config='[hooks]\ndialects = ["claude"]\n')
+    file = home.path / ".claude" / "settings.json"
+    file.parent.mkdir()
+    matchers = ("Task", "Edit|Write|NotebookEdit", "WebSearch", "mcp__memory__.*", "Notebook.*", "*")
+    groups = ",".join(f'{{"matcher": "{m}", "hooks": [{{"type": "command", "command": "true"}}]}}' for m in matchers)
+    file.write_text(f'{{"hooks": {{"PreToolUse": [{groups}]}}}}')
+    assert cru("hello", home=home).err == ""
+
+
 def test_hooks_that_work_are_told_nothing_of(home: HomeDir) -> None:
     model(home)
     script = home.project / "guard.sh"

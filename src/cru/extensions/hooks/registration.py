@@ -61,7 +61,7 @@ def _hold_on(setup: HookSetup, before: LoadedHooks, inventory: HookInventory) ->
 
 def check_guards(setup: HookSetup, hooks: SessionHooks) -> None:
     """Tell which hooks cannot guard although they are active, now that all tools are there. Raises Untrusted (only with `strict`)."""
-    from cru.extensions.hooks.report.lint import find_lost_guards
+    from cru.extensions.hooks.report.lost_guards import find_lost_guards
 
     parts = setup.parts
     findings = find_lost_guards(hooks.loaded, hooks.dialects, hooks.facts, parts.tools.names())

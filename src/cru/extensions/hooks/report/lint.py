@@ -16,7 +16,7 @@ from cru.extensions.hooks.inventory import HookInventory
 from cru.extensions.hooks.model.entry import LAYERS, HookEntry, HookFileProblem
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import Dialect, EventMapping
-from cru.extensions.hooks.model.status import AWAITING_REVIEW, NEVER_RUNNING, Activation, EntryStatus, LoadedHooks
+from cru.extensions.hooks.model.status import AWAITING_REVIEW, NEVER_RUNNING, Activation, EntryStatus
 from cru.extensions.hooks.report import project_files, query, runnable
 
 Level = Literal["broken", "odd", "waiting"]
@@ -64,26 +64,6 @@ def find_problems(inventory: HookInventory, tools: Iterable[str] = ()) -> list[F
             findings += _check_entry(status.entry, dialect, known_tools, problems)
             findings += _check_twin(status.entry, dialect, twins)
     return _sorted_by_place(findings)
-
-
-def find_lost_guards(
-    loaded: LoadedHooks, dialects: Mapping[str, Dialect], facts: SessionFacts, tools: Iterable[str]
-) -> list[Finding]:
-    """Of active hooks that may refuse something: those whose command cannot run for certain, and those that fit nothing or refuse
-    nothing. tools: all names of tools in the session."""
-    known_tools = tuple(tools)
-    findings: list[Finding] = []
-    for entry in loaded.active():
-        dialect = dialects[entry.dialect]
-        if not dialect.can_refuse(entry):
-            continue
-        broken = runnable.find_broken(entry, dialect.launch, facts)
-        texts = [(text, hint) for certain, text, hint in broken if certain]
-        texts += [*_check_matcher(entry, dialect, known_tools), *_check_condition(entry, dialect, known_tools)]
-        if entry.on_error in ("deny", "ask"):
-            texts += _check_async(entry, dialect, known_tools)
-        findings += [Finding("broken", entry.id, entry.where, text, hint) for text, hint in texts]
-    return findings
 
 
 def _sorted_by_place(findings: list[Finding]) -> list[Finding]:
@@ -143,7 +123,7 @@ def _check_entry(
                 yield Finding("odd", entry.id, entry.where, text, hint)
 
 
-def _check_matcher(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def check_matcher(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     mappings = [mapping for mapping in dialect.events[entry.event] if mapping.event]
     matcher = entry.matcher
     if not matcher or matcher == "*":
@@ -200,10 +180,13 @@ def _suggest(word: str, dialect: Dialect, targets: list[tuple[str, str]]) -> str
     known = [
         name for event, subject in targets for name in (dialect.tools.names(subject) if event == CALLED else (subject,))
     ]
+    name, opened, _ = word.strip("^$").partition("(")
+    if opened and name in known:
+        return f"a rule belongs into `if`, beside the matcher `{name}`"
     return did_you_mean(word.strip("^$()"), known)
 
 
-def _check_condition(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def check_condition(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     if not entry.condition:
         return
     events = [mapping.event for mapping in dialect.events[entry.event]]
@@ -216,7 +199,7 @@ def _check_condition(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...])
         yield f"`if` names `{name}`, which is no tool of cru's, so this never runs", did_you_mean(name, known)
 
 
-def _check_async(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+def check_async(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     if not entry.asynchronous:
         return
     effect = ""
@@ -243,5 +226,5 @@ def _check_login(entry: HookEntry, dialect: Dialect, tools: tuple[str, ...]) -> 
 
 
 CHECKS: Mapping[str, Check] = {
-    "matcher": _check_matcher, "if": _check_condition, "timeout": _check_timeout, "login": _check_login, "async": _check_async,
+    "matcher": check_matcher, "if": check_condition, "timeout": _check_timeout, "login": _check_login, "async": check_async,
 }  # fmt: skip
