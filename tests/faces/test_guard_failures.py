@@ -11,7 +11,7 @@ PIECE = "local piece = ('x'):rep(1 << 16) "
 HOARD = (
     PIECE + "t = {} for step = 8, 0, -1 do pcall(function() while true do t[#t + 1] = piece:rep(1 << step) end end) end"
 )
-FAILING = PIECE + "local t = {} while true do t[#t + 1] = piece:rep(256) end"
+FAILING = "local text = ('x'):rep(1 << 30)"
 GUARD = 'cru.on("tool:before_call", function(ctx, event) %s end)\n'
 
 
