@@ -21,6 +21,7 @@ Generator = Callable[[], str]
 GENERATORS: dict[str, Generator] = {
     "api": tables.api,
     "commands": tables.commands,
+    "event_aliases": tables.event_aliases,
     "event_fields": tables.event_fields,
     "events": tables.events,
     "events_brief": tables.events_brief,

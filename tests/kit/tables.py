@@ -11,9 +11,11 @@ from cru.commands.builtin import TABLE
 from cru.config.reference import markdown
 from cru.engine import parts as engine
 from cru.engine.states import mermaid
+from cru.events.catalog import ALIASES as OWN_ALIASES
 from cru.events.catalog import CATALOG
 from cru.extensions import hooks
-from cru.faces.cli.flags import FLAGS
+from cru.faces.cli.flags import FLAGS, SYNONYMS
+from cru.namespace.event_table.table import ALIASES
 from cru.namespace.names import ABSENT, INDEXED, NAMES
 from cru.permissions.modes import KINDS, MODE_DESCRIPTIONS, MODES
 from cru.tools import protocol as tools
@@ -23,7 +25,8 @@ def flags() -> str:
     """docs/command-line.md: every flag in the order of execution."""
     rows = ["| flag | values | quiet | what it does |", "|---|---|---|---|"]
     for flag in FLAGS:
-        names = " ".join(f"`{name}`" for name in (flag.short, flag.long) if name)
+        others = (other for other, name in SYNONYMS.items() if name == flag.long)
+        names = " ".join(f"`{name}`" for name in (flag.short, flag.long, *others) if name)
         values = " ".join(flag.args).replace("|", "\\|")
         rows.append(f"| {names} | {values} | {'quiet' if flag.quiet and flag.kind == 'op' else ''} | {flag.help} |")
     return "\n".join(rows)
@@ -49,6 +52,18 @@ def events() -> str:
         scope = " ᵗ" if row.scope == "tree" else ""
         cells = (f"`{row.name}`{scope}", row.kind, when, writable, ident, row.cancel, row.context, inject, row.result)
         rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows)
+
+
+def event_aliases() -> str:
+    """docs/events.md: other names of events, and of their fields."""
+    rows = ["| name | is | its fields beside, or in the place of, those of the event |", "|---|---|---|"]
+    for name, (event, ident) in OWN_ALIASES.items():
+        rows.append(f"| `{name}` | `{event}`{f' with the pattern `{ident}`' if ident else ''} | |")
+    for name, alias in ALIASES.items():
+        fields = ", ".join(f"`{key}`" if key == field else f"`{key}` = `{field}`" for key, field in alias.keys.items())
+        only = "only " if alias.only else ""
+        rows.append(f"| `{name}` | {' and '.join(f'`{event}`' for event in alias.events)} | {only}{fields} |")
     return "\n".join(rows)
 
 
