@@ -318,3 +318,10 @@ def test_what_asks_every_time_offers_no_answer_that_is_kept(home: HomeDir, file:
         path.unlink()
         home.configure(url=model.url)
         assert "nobody can be asked here" in str(cru("again", home=home)) + result(model)
+
+
+def test_choices_of_a_plugin_show_what_cannot_be_seen_but_leave_pictures_whole() -> None:
+    from cru.faces.cli.dialogs.choices import Choices
+
+    choices = Choices(("gi\u200bt", "\u26a0\ufe0f rm"), ("\u2066x", ""))
+    assert choices.lines((0, 1), (), 80) == ["  1  gi\\u200bt  \\u2066x", "  2  \u26a0\ufe0f rm"]

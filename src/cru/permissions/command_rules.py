@@ -12,6 +12,7 @@ from cru.shell.option_uses import OptionUse
 from cru.shell.programs import SUBCOMMAND_PROGRAMS, base_name
 
 _OPERATORS = ";|&<>()`\n"
+_LONG_OPTION = re.compile(r"--[\w-]+")
 _DEFAULT = re.compile(r"\$\{\w*:?[-+=?]")
 _ESCAPED = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|0?([0-7]{2,3}))")
 
@@ -43,8 +44,10 @@ def command_matches(command: CommandAnalysis, pattern: StarGlob) -> bool:
 
 def _candidates(command: CommandAnalysis, pattern: StarGlob) -> Iterator[tuple[str, int]]:
     """The texts, and where in them a command may begin."""
+    named = [option for piece in pattern for option in _LONG_OPTION.findall(piece)]
     for words in command.parts:
-        for form in (words, *_without_options(words)):
+        spelled_out = _spelled_out(words, named) if named else words
+        for form in (words, *_without_options(words), spelled_out, *_without_options(spelled_out)):
             text = " ".join(form)
             yield text, 0
             yield text, len(form[0]) - len(base_name(form[0]))
@@ -56,6 +59,16 @@ def _candidates(command: CommandAnalysis, pattern: StarGlob) -> Iterator[tuple[s
             for form in (words, *_without_options(words)):
                 text = " ".join(form)
                 yield from ((text, start) for start in _starts(text, pattern))
+
+
+def _spelled_out(words: Words, named: Sequence[str]) -> Words:
+    """With the long options that a rule names in the place of what may be short for them: `--force` for `--forc`."""
+    spelled_out = []
+    for word in words:
+        head, equals, value = word.partition("=")
+        whole = next((option for option in named if option.startswith(head)), head) if len(head) > 3 else head
+        spelled_out.append(f"{whole}{equals}{value}" if head.startswith("--") else word)
+    return tuple(spelled_out)
 
 
 def _without_options(words: Words) -> Iterator[Words]:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from rich.cells import cell_len
 
 from cru.faces.cli.console import cut_to_columns, one_line
+from cru.values.visible import visible
 
 NUMBERS = re.compile(r"\d+(-\d+)?([\s,]+\d+(-\d+)?)*,?")
 LABEL_CHARACTERS, LABEL_COLUMNS = 200, 30
@@ -41,13 +42,13 @@ class Choices(Struct, frozen=True):
     def lines(self, shown: Sequence[int], marked: Sequence[int], columns: int) -> list[str]:
         """One line an entry: mark, number, label, description; the description is cut where the terminal ends."""
         digits = len(str(len(self.labels)))
-        labels = {at: one_line(_flat(self.labels[at]), LABEL_CHARACTERS) for at in shown}
+        labels = {at: one_line(_marked(self.labels[at]), LABEL_CHARACTERS) for at in shown}
         width = min(max(map(cell_len, labels.values()), default=0), LABEL_COLUMNS)
         rows = []
         for at in shown:
             line = f"{'*' if at in marked else ' '} {at + 1:>{digits}}  {labels[at]}"
             if self._about(at):
-                line = f"{line}{' ' * (width - cell_len(labels[at]))}  {one_line(_flat(self._about(at)))}"
+                line = f"{line}{' ' * (width - cell_len(labels[at]))}  {_marked(self._about(at))}"
                 line = cut_to_columns(line, max(columns - 1, cell_len(labels[at]) + digits + 4))
             rows.append(line)
         return rows
@@ -117,5 +118,6 @@ def _numbers(choices: Choices, words: str) -> Selection | str:
     return Selection(tuple(dict.fromkeys(indices)))
 
 
-def _flat(text: str) -> str:
-    return " ".join(text.split())
+def _marked(text: str) -> str:
+    """On one line, with marks for what cannot be seen, but for what makes pictures of characters."""
+    return visible(" ".join(text.split()), keep="\u200d\ufe0f")
