@@ -128,12 +128,26 @@ def _as_trusted(start: Start, path: Path, project: Layer, notices: list[str]) ->
 
     trust = TrustStore(start.home / "trust.json")
     if not trust.is_trusted(path, project.text):
+        _check_required(start, project)
         project, problems = restrict_untrusted(project)
         notices += [str(p) for p in (*trust.problems, *problems)]
         merge_layers((PermissionSettings,), [project])
     else:
         notices += _switched_off(start, project)
     return project
+
+
+def _check_required(start: Start, project: Layer) -> None:
+    """Raises SettingsLost if an untrusted project calls a plugin required, where nothing that guards may be lost."""
+    from cru.extensions.requirements import required_names
+
+    tables = project.data.get("plugins")
+    names = required_names(tables) if start.strict_hooks and isinstance(tables, dict) else []
+    if names:
+        place = project.place(("plugins", names[0], "required"))
+        raise SettingsLost(
+            f"--strict-hooks: {place}: the plugin {names[0]} is required by a project that is not trusted", "cru trust"
+        )
 
 
 def _switched_off(start: Start, project: Layer) -> list[str]:
