@@ -296,7 +296,7 @@ def test_the_home_folder_as_project_asks_no_trust_for_the_users_own_files(home: 
 def test_without_files_nothing_of_the_room_is_loaded(home: HomeDir) -> None:
     model(home, "text: ok\n")
     (home.path / ".claude").mkdir()
-    (home.path / ".claude" / "settings.json").write_text('{"permissions": {"allow": ["Bash(ls)"]}}')
+    (home.path / ".claude" / "settings.json").write_text('{"model": "opus", "theme": "dark"}')
     room = {name for name in loaded(home, "hi") if f"{name}.".startswith("cru.extensions.hooks.")}
     assert room == WITHOUT_HOOKS
 

@@ -76,10 +76,16 @@ class Gate:
         self._places = PathRoots(resolve(root), resolve(home), user, tuple(resolve(folder) for folder in readable))
         self._settings_file = os.path.join(home, "config.toml")
         self._grants = grants
-        self._allow = _rules(rules, "allow")
-        self._ask = _rules(rules, "ask")
-        self._deny = _rules(rules, "deny")
+        self._rules = tuple(rules)
+        self.take_over(())
         self._mode = check_mode(settings.mode)
+
+    def take_over(self, foreign: Sequence[LayerRules]) -> None:
+        """Rules of other programs' settings, behind cru's own and in place of those that were taken over before. Raises BadRule."""
+        layers = (*self._rules, *foreign)
+        self._allow = _rules(layers, "allow")
+        self._ask = _rules(layers, "ask")
+        self._deny = _rules(layers, "deny")
 
     @property
     def mode(self) -> str:

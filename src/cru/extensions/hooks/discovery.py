@@ -19,8 +19,8 @@ POLICIES: tuple[HookPolicy, ...] = ("trusted", "none", "all")
 FilesStamp = tuple[tuple[str, int, int, int], ...]
 """Of each file that is there: path, time, size and number."""
 
-WORDS = (b"hook", b"notify", b"\\u", b"\0")
-"""A file without any of these holds no hooks: their names, letters written as numbers, and encodings that are not UTF-8."""
+WORDS = (b"hook", b"notify", b"permissions", b'"env"', b"\\u", b"\0")
+"""A file without any of these holds no hooks and no rules: their names, letters written as numbers, and encodings that are not UTF-8."""
 
 
 def find_places(where: HookLocations) -> Iterator[tuple[str, Layer, Path]]:

@@ -16,9 +16,11 @@ from cru.extensions.hooks.model.entry import (
     too_long,
 )
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.mapping import Dialect, ParsedFile
+from cru.extensions.hooks.model.mapping import Dialect, ForeignSettings, ParsedFile
 from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks, LoadPolicy
 from cru.extensions.hooks.parsing.reading import has_nul
+
+NO_SETTINGS = ForeignSettings()
 
 
 def read_sources(dialects: Iterable[Dialect], facts: SessionFacts) -> tuple[list[HookSource], list[HookFileProblem]]:
@@ -63,6 +65,8 @@ def load_hooks(
         below.append(file)
         loaded.problems += file.problems
         entries += file.entries
+        if file.settings != NO_SETTINGS:
+            loaded.settings.append((source, file.settings))
     loaded.known = [_decide_status(entry, dialects[entry.dialect], policy) for entry in number_entries(entries)]
     return loaded
 

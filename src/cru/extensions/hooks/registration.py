@@ -8,6 +8,7 @@ from cru.contexts.line_file import LineFile
 from cru.events.stream import Notice
 from cru.extensions.hooks import HookSetup
 from cru.extensions.hooks.dialects.transcript import Transcript
+from cru.extensions.hooks.foreign_settings import accept_settings
 from cru.extensions.hooks.inventory import HookInventory, session_facts, take_inventory
 from cru.extensions.hooks.model.entry import ProblemKind
 from cru.extensions.hooks.model.facts import SessionFacts
@@ -27,6 +28,7 @@ def register_hooks(setup: HookSetup, names: Iterable[str], hooks: SessionHooks |
         require_all_running(inventory, setup.options)
     for notice in list_notices(inventory, setup.options, setup.policy):
         bus.stream.tell(notice)
+    _take_settings(setup, inventory)
     parts.gate.protect(inventory.trust.files(entry for entry in inventory.loaded.active() if entry.of_project))
     trust = None if setup.policy == "all" else inventory.trust
     if hooks is not None:
@@ -39,6 +41,18 @@ def register_hooks(setup: HookSetup, names: Iterable[str], hooks: SessionHooks |
     parts.lifecycle.opening.append(hooks.open)
     parts.lifecycle.closing.append(hooks.close)
     return hooks
+
+
+def _take_settings(setup: HookSetup, inventory: HookInventory) -> None:
+    """Rules and variables of other programs' settings, in place of those that held before."""
+    everything = setup.policy == "all"
+    dialects = frozenset(inventory.dialects if everything else setup.options.dialects)
+    accepted = accept_settings(inventory.loaded.settings, inventory.trust.store, dialects, everything)
+    setup.parts.gate.take_over(accepted.rules)
+    inventory.facts.settings_env = accepted.env
+    for source in accepted.waiting:
+        text = f"{source.path}: its `env` and allow rules wait until you accept it: `cru trust`"
+        setup.parts.bus.stream.tell(Notice("warning", in_a_line(text), "hooks"))
 
 
 def _hold_on(setup: HookSetup, before: LoadedHooks, inventory: HookInventory) -> None:

@@ -182,7 +182,10 @@ class SessionHooks:
         """What dialects with active entries add to the environment of tools."""
         if self._parts is None:
             return
-        added: dict[str, str] = {}
+        from cru.models.providers import key_variables
+
+        settings = self.facts.settings_env
+        added = {name: value for name, value in settings.items() if name not in key_variables(settings)}
         for name in {entry.dialect for entry in self.loaded.active()}:
             environment = self._dialects[name].tool_environment
             added |= environment(self.facts) if environment is not None else {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from cru.config.layers import Layer, read_layer
 from cru.extensions.discovery.places import project_folder
@@ -12,13 +13,17 @@ from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import show
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import start_of
-from cru.faces.cli.trust_display import render_hooks, render_plugins, render_settings
+from cru.faces.cli.trust_display import find_foreign, render_foreign, render_hooks, render_plugins, render_settings
 from cru.permissions.snapshot import Snapshot, take_snapshot
 from cru.permissions.trust import TrustStore
 
+if TYPE_CHECKING:
+    from cru.extensions.hooks.foreign_settings import FileSettings
+
 HELP = """\
-cru trust              show this project's .cru/config.toml and .cru/plugins, what they let happen (!), and its hooks; then ask
-                       whether to accept the settings and plugins as they are now; a change of either asks again
+cru trust              show this project's .cru/config.toml and .cru/plugins, allow rules and variables in .claude/settings*.json, what
+                       they let happen (!), and its hooks; then ask whether to accept the settings and plugins as they are now; a
+                       change of them asks again
 cru trust --show       only show it
 cru trust --yes HASH   accept it without a terminal, if it is still what was shown with this HASH
 cru trust --revoke     forget it, and what was said about this project's hooks
@@ -37,18 +42,19 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     start = start_of(parsed, "default")
     trust = TrustStore(start.home / "trust.json")
     if args.has("--revoke"):
-        return _revoke(trust, start.root)
+        return _revoke(trust, start.root, find_foreign(parsed))
     path = start.root / ".cru" / "config.toml"
     layer = read_layer("project", path)
     plugins = project_folder(start.home, start.root)
     seen = None if plugins is None else take_snapshot(plugins, start.root)
     hooks = render_hooks(parsed)
-    if layer is None and seen is None:
+    foreign = find_foreign(parsed)
+    if layer is None and seen is None and not foreign:
         show("\n".join([f"there is no {path}, and no folder {path.with_name('plugins')} of this project", *hooks]))
         return 1
-    digest = _digest(layer, seen)
+    digest = _digest(layer, seen, foreign)
     if not args.has("--yes"):
-        _show_all(layer, seen, start.root, hooks)
+        _show_all(layer, seen, start.root, [*render_foreign(foreign), *hooks])
     if args.has("--show"):
         show(f"\nto accept this: cru trust, or without a terminal: cru trust --yes {digest}")
         return 0
@@ -56,14 +62,18 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         show("nothing is accepted")
         return 1
     _accept(trust, path, layer, seen)
+    for source, _ in foreign:
+        trust.trust(source.path, source.text)
+        show(f"{source.path} is trusted as it is; `cru trust --revoke` takes that back")
     return 0
 
 
-def _digest(layer: Layer | None, seen: Snapshot | None) -> str:
+def _digest(layer: Layer | None, seen: Snapshot | None, foreign: list[FileSettings]) -> str:
     """Names the bytes that are shown, and accepted."""
     settings = layer.text.encode("utf-8", "surrogatepass") if layer is not None else b""
     listing = seen.listing if seen is not None else b""
-    return sha256(b"%d:%s%s" % (len(settings), settings, listing)).hexdigest()[:DIGITS]
+    others = b"".join(f"{source.path}\0{source.text}\0".encode("utf-8", "surrogatepass") for source, _ in foreign)
+    return sha256(b"%d:%s%d:%s%s" % (len(settings), settings, len(listing), listing, others)).hexdigest()[:DIGITS]
 
 
 def _show_all(layer: Layer | None, seen: Snapshot | None, root: Path, hooks: list[str]) -> None:
@@ -98,8 +108,8 @@ def _accept(trust: TrustStore, path: Path, layer: Layer | None, seen: Snapshot |
         show(f"\n{seen.folder} is trusted as it is; `cru trust --revoke` takes that back")
 
 
-def _revoke(trust: TrustStore, root: Path) -> int:
-    for path in (root / ".cru" / "config.toml", root / ".cru" / "plugins"):
+def _revoke(trust: TrustStore, root: Path, foreign: list[FileSettings]) -> int:
+    for path in (root / ".cru" / "config.toml", root / ".cru" / "plugins", *(source.path for source, _ in foreign)):
         show(f"{path}: {'forgotten' if trust.revoke(path) else 'was not trusted'}")
     hooks = trust.forget_hooks(root)
     if hooks:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -13,6 +14,9 @@ from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import start_of
 from cru.permissions.snapshot import Snapshot, SnapshotFile
 from cru.permissions.widening import find_widening
+
+if TYPE_CHECKING:
+    from cru.extensions.hooks.foreign_settings import FileSettings
 
 FIRST_LINES = 5
 COLUMNS = 120
@@ -57,6 +61,30 @@ def _beginning(item: SnapshotFile) -> Iterator[str]:
         yield f"{'':>9}  │ {one_line(line, COLUMNS)}"
     if len(lines) > FIRST_LINES:
         yield f"{'':>9}  │ … {len(lines) - FIRST_LINES} more"
+
+
+def find_foreign(parsed: Parsed) -> list[FileSettings]:
+    """Settings of other programs in this project that say more than hooks and refusals."""
+    from cru.app import hooks_where
+    from cru.extensions.hooks.discovery import find_dialects, stamp_files
+
+    where = hooks_where(start_of(parsed, "default"))
+    if not find_dialects(where, stamp_files(where)):
+        return []
+    from cru.faces.cli.hooks.inventory import load_inventory
+
+    files = load_inventory(parsed, tell=False).loaded.settings
+    return [(source, settings) for source, settings in files if source.layer == "project" and settings.widens]
+
+
+def render_foreign(files: Iterable[FileSettings]) -> Iterator[str]:
+    """What in them lets more happen than without them."""
+    for source, settings in files:
+        yield f"\n{source.path} lets more happen than without it:"
+        for rule in settings.rules.allow:
+            yield f"! allow {one_line(rule, COLUMNS)}"
+        for name, value in settings.env.items():
+            yield f"! env {one_line(f'{name}={value}', COLUMNS)}"
 
 
 def render_hooks(parsed: Parsed) -> list[str]:

@@ -24,6 +24,7 @@ class SessionFacts(Struct):
     transcript: writes the transcript if it is out of date, and gives its path
     secret_names: variables of `env` that hooks of a project do not get
     prompt, turn: text of the running user prompt, and id of the log entry that began it
+    settings_env: what accepted settings of other programs add to the environment of their hooks and of commands
     model: the one that was chosen last, "" before that
     is_chat: whether a person sits at a chat, and will be asked for the next prompt
     states: what dialects keep for the session; see `state`
@@ -45,6 +46,7 @@ class SessionFacts(Struct):
     turn: str = ""
     model: str = ""
     is_chat: Callable[[], bool] = lambda: True
+    settings_env: Mapping[str, str] = {}
     states: dict[type, object] = {}
     prompt_states: dict[type, object] = {}
 

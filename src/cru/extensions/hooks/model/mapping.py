@@ -21,6 +21,7 @@ from cru.extensions.hooks import Footprint
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource, Layer
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.result import HookResult, HookRun
+from cru.permissions import RuleLists
 
 PATH_ARGUMENTS = ("file_path", "path")
 
@@ -139,17 +140,35 @@ Events: TypeAlias = Mapping[str, Sequence[EventMapping]]
 """The events of a dialect by canonical name; one that is several of ours has several mappings."""
 
 
+class ForeignSettings(Struct, frozen=True):
+    """What another program's file says beside its hooks.
+
+    env: variables of its hooks and of the agent's commands, as soon as a person accepts the file
+    rules: in our writing; deny and ask only tighten, so they hold at once, allow when a person accepts the file
+    """
+
+    env: Mapping[str, str] = {}
+    rules: RuleLists = RuleLists()
+
+    @property
+    def widens(self) -> bool:
+        """Whether there is something that waits for a person."""
+        return bool(self.env or self.rules.allow)
+
+
 class ParsedFile(Struct, frozen=True):
     """What a configuration says.
 
     entries: in the order of the file
     problems: what cannot be read, or is odd
     disables: in the dialect's words, what is off in the files of this dialect above it, too
+    settings: what it says beside hooks
     """
 
     entries: list[HookEntry]
     problems: list[HookFileProblem]
     disables: frozenset[str] = frozenset()
+    settings: ForeignSettings = ForeignSettings()
 
 
 class ConfigFormat(Struct, frozen=True, kw_only=True):

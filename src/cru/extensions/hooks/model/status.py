@@ -10,6 +10,7 @@ from msgspec import Struct, field
 from cru.config.closest import did_you_mean
 from cru.extensions.hooks.errors import NoEntry
 from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, HookSource
+from cru.extensions.hooks.model.mapping import ForeignSettings
 
 REVIEW = "`cru hooks review`"
 
@@ -92,12 +93,14 @@ class LoadedHooks(Struct):
     problems: what is wrong or odd in the files
     sources: the files that were read
     missing: what a person had accepted of the project's files and that is not there as it was
+    settings: what the files say beside hooks
     """
 
     known: list[EntryStatus] = field(default_factory=list)
     problems: list[HookFileProblem] = field(default_factory=list)
     sources: list[HookSource] = field(default_factory=list)
     missing: list[MissingHook] = field(default_factory=list)
+    settings: list[tuple[HookSource, ForeignSettings]] = field(default_factory=list)
 
     def active(self) -> list[HookEntry]:
         return [status.entry for status in self.known if status.state is Activation.ACTIVE]

@@ -9,8 +9,10 @@ from msgspec.structs import replace
 
 from cru.config.closest import did_you_mean
 from cru.extensions.hooks.dialects.claude import matching
+from cru.extensions.hooks.dialects.claude.permissions import read_permissions
 from cru.extensions.hooks.model.entry import HookEntry, HookSource, Kind, ProblemKind
-from cru.extensions.hooks.model.mapping import ParsedFile
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.model.mapping import ForeignSettings, ParsedFile
 from cru.extensions.hooks.parsing import nested
 from cru.extensions.hooks.parsing.nested import NestedHandler
 from cru.extensions.hooks.parsing.reading import Reading, describe_mistyped, parse_seconds, typed_value
@@ -41,7 +43,7 @@ ONCE = "`once` counts in skills only, as in Claude Code: the hook runs each time
 REWAKE = "`asyncRewake`: waking the idle agent is not available yet; what the hook says goes to the model with the next prompt"
 
 
-def read_entries(source: HookSource, events: Collection[str], env: Mapping[str, str], is_off: bool) -> ParsedFile:
+def read_entries(source: HookSource, events: Collection[str], facts: SessionFacts, is_off: bool) -> ParsedFile:
     """All handlers of a file. `disableAllHooks` holds for the file itself and for those above it; a project cannot switch off the user's
     hooks. events: the names that there are; is_off: whether a file below switches off all hooks."""
     reading = Reading(source)
@@ -49,10 +51,25 @@ def read_entries(source: HookSource, events: Collection[str], env: Mapping[str, 
     by_user = is_off or (disabled and source.layer != "project")
     shape = nested.ConfigShape(events, (), GROUP, KEYS)
     handlers = nested.read_handlers(reading, shape)
-    entries = [entry for handler in handlers if (entry := _entry(reading, handler, env)) is not None]
+    entries = [entry for handler in handlers if (entry := _entry(reading, handler, facts.env)) is not None]
     if disabled or by_user:
         entries = [replace(entry, enabled=False, off_by_user=by_user) for entry in entries]
-    return ParsedFile(entries, reading.problems, frozenset(("all",)) if by_user else frozenset())
+    settings = ForeignSettings(_read_env(reading), read_permissions(reading, facts))
+    return ParsedFile(entries, reading.problems, frozenset(("all",)) if by_user else frozenset(), settings)
+
+
+def _read_env(reading: Reading) -> dict[str, str]:
+    """`env`: variables as texts; numbers and truth values as they are written."""
+    table = reading.typed(reading.value, "env", dict, {})
+    env = {}
+    for name, value in table.items():
+        if isinstance(value, str):
+            env[name] = value
+        elif isinstance(value, int | float):
+            env[name] = str(value).lower() if isinstance(value, bool) else str(value)
+        else:
+            reading.wrong(f"env: `{name}` must be a text", line=reading.line("env", name))
+    return env
 
 
 def _entry(reading: Reading, handler: NestedHandler, env: Mapping[str, str]) -> HookEntry | None:

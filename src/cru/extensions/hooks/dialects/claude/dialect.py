@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from cru.events.answers import Answer
 from cru.events.registry import HandlerFunction
@@ -26,7 +26,7 @@ SECRET_PREFIX = "OTEL_"
 
 
 def _read(source: HookSource, below: Sequence[ParsedFile], facts: SessionFacts) -> ParsedFile:
-    return read_entries(source, EVENTS, facts.env, any(file.disables for file in below))
+    return read_entries(source, EVENTS, facts, any(file.disables for file in below))
 
 
 def _matcher_fits(entry: HookEntry, event: Event, subject: str) -> bool:
@@ -57,10 +57,19 @@ def _stdin(mapping: EventMapping, event: Event, facts: SessionFacts) -> bytes:
 
 def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: SessionFacts) -> dict[str, str | None]:
     env: dict[str, str | None] = {name: None for name in facts.env if name.startswith(SECRET_PREFIX)}
+    secret = key_variables(facts.settings_env) if entry.of_project and facts.settings_env else ()
+    env |= {name: value for name, value in facts.settings_env.items() if name not in secret}
     env |= session_variables(facts)
     if mapping.name == "SessionStart":
         env["CLAUDE_ENV_FILE"] = str(EnvFiles.fresh(entry, facts))
     return env
+
+
+def key_variables(env: Mapping[str, str]) -> frozenset[str]:
+    """Which of these hold keys, which a project's hooks do not get."""
+    from cru.models import providers
+
+    return providers.key_variables(env)
 
 
 def session_variables(facts: SessionFacts) -> dict[str, str]:

@@ -111,7 +111,7 @@ def count_continuations(event: Event, facts: SessionFacts) -> int:
 
 
 def continuation_limit(facts: SessionFacts) -> int:
-    limit = facts.env.get(CAP_VARIABLE, "")
+    limit = facts.settings_env.get(CAP_VARIABLE) or facts.env.get(CAP_VARIABLE, "")
     return int(limit) if limit.isascii() and limit.isdigit() and int(limit) else CAP
 
 

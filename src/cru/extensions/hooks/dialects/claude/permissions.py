@@ -1,0 +1,177 @@
+"""`permissions` of a settings.json of Claude Code as rules of ours. Deny and ask rules are widened where the two writings differ, allow
+rules are left out there; what has no counterpart is a problem, so that it is told."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+from cru.config.closest import did_you_mean
+from cru.extensions.hooks.dialects.claude.tools import TOOLS
+from cru.extensions.hooks.model.entry import ProblemKind
+from cru.extensions.hooks.model.facts import SessionFacts
+from cru.extensions.hooks.parsing.reading import Reading
+from cru.files.glob import escape
+from cru.permissions import BadRule, RuleLists
+from cru.permissions.rules import parse_rule
+
+Effect = Literal["deny", "ask", "allow"]
+EFFECTS: tuple[Effect, ...] = ("deny", "ask", "allow")
+WIDENS = ("additionalDirectories",)
+"""Keys that only widen: nothing is lost without them."""
+FILES = {
+    "Read": "read", "Edit": "write", "Write": "write", "MultiEdit": "write", "NotebookEdit": "write", "Glob": "glob", "Grep": "grep",
+    "LS": "ls",
+}  # fmt: skip
+"""Tools whose rules name paths → the tool or kind that ours name."""
+ABSENT = (
+    "WebSearch",
+    "Task",
+    "Agent",
+    "Skill",
+    "SlashCommand",
+    "NotebookRead",
+    "BashOutput",
+    "KillShell",
+    "ExitPlanMode",
+)
+"""Tools that cru has not: there is nothing to guard."""
+KNOWN = ("Bash", *FILES, "WebFetch", "TodoWrite", *ABSENT)
+WRITERS = (
+    "*>*",
+    *(f"{name} *" for name in ("tee", "cp", "mv", "rm", "touch", "truncate", "install", "ln", "dd", "sed *-i")),
+)
+"""How commands begin that write a file which they name."""
+_RULE = re.compile(r"([A-Za-z_][\w*-]*)(?:\((.*)\))?", re.DOTALL)
+_SPECIAL = re.compile(r"\[[^\]]*\]|\{[^}]*\}|\?")
+"""What a pattern of gitignore has and ours has not."""
+
+
+def read_permissions(reading: Reading, facts: SessionFacts) -> RuleLists:
+    """The rules of a file, in our writing."""
+    table = reading.typed(reading.value, "permissions", dict, {}, kind=ProblemKind.PART)
+    for key in table:
+        if key not in EFFECTS and key not in WIDENS:
+            hint = did_you_mean(key, EFFECTS)
+            kind = ProblemKind.PART if hint else ProblemKind.ODDITY
+            text = f"`permissions.{key}` has no effect in cru"
+            reading.wrong(text, hint, line=reading.line("permissions", key), kind=kind)
+    lists = {
+        effect: tuple(
+            dict.fromkeys(
+                rule
+                for number, text in enumerate(
+                    reading.typed(table, effect, list, [], "permissions", kind=ProblemKind.PART)
+                )
+                for rule in _rules(reading, effect, number, text, facts)
+                if _is_readable(reading, effect, rule)
+            )
+        )
+        for effect in EFFECTS
+    }
+    return RuleLists(**lists)
+
+
+def _rules(reading: Reading, effect: Effect, number: int, text: object, facts: SessionFacts) -> Iterator[str]:
+    line = reading.line("permissions", effect, number)
+    match = _RULE.fullmatch(text.strip()) if isinstance(text, str) else None
+    if match is None:
+        _tell(reading, effect, f"{text!r} is no rule such as `Bash(git *)`", "", line)
+        return
+    name, what = match[1], (match[2] or "").strip()
+    what = "" if what == "*" else what
+    if name in ABSENT:
+        return
+    if name.startswith("mcp__"):
+        yield from (name, f"{name}__*") if name.count("__") == 1 else (name,)
+    elif name == "Bash":
+        yield f"bash:{_command(what)}" if what else "bash"
+    elif name in FILES:
+        yield from _path_rules(reading, effect, FILES[name], what, line, facts)
+    elif name == "WebFetch":
+        yield from _fetch_rules(reading, effect, what, line)
+    elif name == "TodoWrite":
+        yield TOOLS.own_name(name)
+    else:
+        _tell(reading, effect, f"`{text}` names no tool that is known here", did_you_mean(name, KNOWN), line)
+
+
+def _is_readable(reading: Reading, effect: Effect, rule: str) -> bool:
+    try:
+        parse_rule(rule)
+    except BadRule as error:
+        _tell(reading, effect, str(error), "", reading.line("permissions", effect))
+        return False
+    return True
+
+
+def _tell(reading: Reading, effect: Effect, text: str, hint: str, line: int) -> None:
+    """An allow rule that is left out opens nothing; of the others a guard is lost."""
+    kind = ProblemKind.ODDITY if effect == "allow" else ProblemKind.PART
+    reading.wrong(f"permissions.{effect}: {text}, so it does not count", hint, line=line, kind=kind)
+
+
+def _command(what: str) -> str:
+    """`npm run test:*` is what begins so."""
+    return f"{what[:-2]} *" if what.endswith(":*") else what
+
+
+def _path_rules(
+    reading: Reading, effect: Effect, tool: str, what: str, line: int, facts: SessionFacts
+) -> Iterator[str]:
+    if not what:
+        yield tool
+        return
+    if what.startswith("!") or _SPECIAL.search(what):
+        if effect == "allow" or what.startswith("!"):
+            _tell(reading, effect, f"the pattern {what!r} has no counterpart", "", line)
+            return
+        what = _SPECIAL.sub("*", what)
+    yield f"{tool}:{_path(what, _base(reading, facts), facts)}"
+    if effect != "allow":
+        yield from _commands_on(tool, what)
+
+
+def _commands_on(tool: str, what: str) -> Iterator[str]:
+    """Rules for commands that name such a path: for reading any, for writing those that write."""
+    folder = what.removesuffix("/**").removesuffix("/*").removesuffix("/")
+    bare = re.sub(r"^(?:\./|\*\*/)", "", folder).replace("**", "*")
+    name = f"/{bare.lstrip('~/')}" if bare.startswith(("/", "~")) else bare
+    if name.strip("*/"):
+        tail = f"{name}/*" if folder != what else name
+        starts = ("* *", "*<*") if tool == "read" else WRITERS if tool == "write" else ()
+        yield from (f"bash:{start}{tail}" for start in starts)
+
+
+def _base(reading: Reading, facts: SessionFacts) -> Path:
+    """What `/x` in this file is meant from."""
+    is_project = reading.source.layer == "project"
+    return reading.source.path.parent.parent if is_project else facts.root
+
+
+def _path(what: str, base: Path, facts: SessionFacts) -> str:
+    """`//x` is absolute, `/x` lies in the settings' project, `a/b` and `./x` in the working directory, a bare name anywhere."""
+    if what.startswith("//"):
+        return what[1:]
+    if what.startswith("~/") or what == "~":
+        return what
+    if what.startswith("/"):
+        return f"{escape(str(base))}{what}"
+    if what.startswith("**/") and "/" not in what[3:].rstrip("/"):
+        return what[3:]
+    if what.startswith("./") or "/" in what.rstrip("/"):
+        return f"{escape(str(facts.cwd))}/{what.removeprefix('./')}"
+    return what
+
+
+def _fetch_rules(reading: Reading, effect: Effect, what: str, line: int) -> Iterator[str]:
+    if not what:
+        yield "fetch"
+    elif not what.startswith("domain:"):
+        _tell(reading, effect, f"WebFetch knows `domain:` only, not {what!r}", "", line)
+    elif effect == "allow":
+        yield f"fetch:https://{what[7:]}/*"
+    else:
+        yield f"fetch:*://{what[7:]}*"
