@@ -191,3 +191,37 @@ def test_a_plugin_that_closes_what_is_not_its_own_gets_no_traceback(home: HomeDi
         home.configure(url=model.url)
         done = cru("hello", home=home)
     assert done.code == 1 and done.err.startswith("cru: ") and "Traceback" not in done.err
+
+
+TAKEN = {
+    "sys.modules.clear()": "modules out of sys.modules",
+    "del sys.modules['asyncio'], sys.modules['msgspec']": "2 modules out of sys.modules",
+    "sys.excepthook = None": "it took sys.excepthook away",
+    "import threading; threading.excepthook = None": "it took threading.excepthook away",
+}
+PLACES = {
+    "its module": "import sys\n{}\n",
+    "a handler": "import sys\nfrom cru import on\n@on('turn:complete')\ndef f(ctx, event):\n    {}\n",
+    "an async handler": "import sys\nfrom cru import on\n@on('turn:complete')\nasync def f(ctx, event):\n    {}\n",
+    "setup": "import sys\ndef setup(cru):\n    {}\n",
+    "what fails": "import sys\n{}\n1 / 0\n",
+}
+
+
+@pytest.mark.real_start
+@pytest.mark.parametrize("does", TAKEN)
+def test_what_it_takes_away_from_the_process_is_put_back_and_told(tmp_path: Path, does: str) -> None:
+    plugins = {f"{place.split()[-1]}{at}.py": text.format(does) for at, (place, text) in enumerate(PLACES.items())}
+    err = told(tmp_path, plugins)
+    assert "Traceback" not in err
+    for name in plugins:
+        wanted = "ZeroDivisionError" if name.startswith("fails") else TAKEN[does]
+        assert any(name in line and wanted in line for line in err.splitlines()), (name, err)
+
+
+def test_a_module_of_its_own_may_go(tmp_path: Path) -> None:
+    source = (
+        "import sys, types\nsys.modules['own'] = types.ModuleType('own')\nfrom cru import on\n"
+        "on('turn:complete', lambda ctx, event: sys.modules.pop('own', None) and None)\n"
+    )
+    assert "sys.modules" not in told(tmp_path, {"fine.py": source})

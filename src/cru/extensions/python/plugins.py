@@ -22,6 +22,7 @@ from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.errors import PluginFailed
 from cru.extensions.plugin_files import FileCopy
 from cru.extensions.python.forks import leave_if_forked
+from cru.extensions.python.interpreter import InterpreterGuard
 from cru.extensions.python.stray_tasks import StrayTasks
 from cru.extensions.tools import add_tools
 from cru.namespace.host import HOST, Host, NamespaceError, Plugin, call, host
@@ -29,6 +30,7 @@ from cru.values.errors import CruError
 
 PREFIX = "cru_plugin_"
 MODULE_NAME = PREFIX + "{name}"
+PUT_BACK = "the whole program needs them: they are put back"
 
 
 class PluginRaised(NamespaceError):
@@ -43,9 +45,12 @@ class PythonPlugins:
     def __init__(self) -> None:
         if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
             sys.meta_path.insert(0, _Finder())
+        self._guard = InterpreterGuard()
 
     def plugin(self, plugin: DiscoveredPlugin, config: Mapping[str, object]) -> Plugin:
-        return Plugin(plugin.name, plugin.folder, "python", config, partial(_invoke, str(plugin.folder)), _where)
+        return Plugin(
+            plugin.name, plugin.folder, "python", config, partial(_invoke, str(plugin.folder), self._guard), _where
+        )
 
     async def load(self, plugin: DiscoveredPlugin, host: Host, _content: FileCopy) -> None:
         """Raises PluginFailed, whatever the plugin's code raised."""
@@ -56,8 +61,9 @@ class PythonPlugins:
         _forget_module(name)
         host.own(lambda: _forget_module(name))
         StrayTasks.watch(host, plugin.files, plugin.folder)
+        self._guard.remember()
         try:
-            module = import_module(name) if plugin.module else _run_module(name, plugin)
+            module = self._run(name, plugin)
             unknown_keys.check_plugin_table(host, _capital_tables(module), str.upper)
             add_tools(host, getattr(module, "TOOLS", None))
             add_commands(host, getattr(module, "COMMANDS", None))
@@ -79,6 +85,17 @@ class PythonPlugins:
                 raise
             place = _place_of_error(error, str(plugin.folder), str(plugin.files[0]) if plugin.files else name)
             raise PluginFailed(f"{place}: {describe_error(error)}") from error
+
+    def _run(self, name: str, plugin: DiscoveredPlugin) -> ModuleType:
+        """Its module. Raises what its code raises, and PluginFailed if it took away what is not its own."""
+        count = len(sys.modules)
+        try:
+            module = import_module(name) if plugin.module else _run_module(name, plugin)
+        finally:
+            taken = self._guard.put_back(count)
+        if taken:
+            raise PluginFailed(f"{plugin.files[0] if plugin.files else name}: {taken}", PUT_BACK)
+        return module
 
 
 def _keep_prints_apart(here: Host) -> None:
@@ -140,34 +157,43 @@ def _forget_module(name: str) -> None:
         del sys.modules[old]
 
 
-def _invoke(folder: str, function: Callable[..., Any], *args: Any) -> Any:
+def _invoke(folder: str, guard: InterpreterGuard, function: Callable[..., Any], *args: Any) -> Any:
     """Call a function of a plugin. What it raises is told with the plugin's own line."""
+    count = len(sys.modules)
     task = running_task()
     before = 0 if task is None else task.cancelling()
     try:
         result = function(*args)
         waits = result is not None and not isinstance(result, dict) and isawaitable(result)
     except BaseException as error:  # the boundary around a plugin's code: raised again with its place
+        guard.put_back(count)
         leave_if_forked(error)
         if task is None or task.cancelling() == before:
             raise _failure(error, folder) from error
     else:
+        if taken := guard.put_back(count):
+            raise PluginRaised(f"{_where(function)}: {taken}", PUT_BACK)
         leave_if_forked()
         if task is None or task.cancelling() == before:
-            return _await_result(folder, result) if waits else result
+            return _await_result(folder, guard, result) if waits else result
     return _raise_cancelled(before, _where(function))
 
 
-async def _await_result(folder: str, awaitable: Awaitable[object]) -> object:
+async def _await_result(folder: str, guard: InterpreterGuard, awaitable: Awaitable[object]) -> object:
+    count = len(sys.modules)
+    place = _where(awaitable)
     try:
         result: object = await run_cancellable(awaitable, partial(_warn_plugin, awaitable))
-        leave_if_forked()
-        return result
     except BaseException as error:  # as above
+        guard.put_back(count)
         leave_if_forked(error)
         if _from_outside(error):
             raise
-        raise _failure(error, folder, _where(awaitable)) from error
+        raise _failure(error, folder, place) from error
+    if taken := guard.put_back(count):
+        raise PluginRaised(f"{place}: {taken}", PUT_BACK)
+    leave_if_forked()
+    return result
 
 
 async def _raise_cancelled(before: int, place: str) -> NoReturn:
