@@ -20,11 +20,11 @@ from cru.contexts.entries import (
     line_key,
     replace_surrogates,
 )
-from cru.files.lines import blocks_forward
 from cru.files.regular import APPENDING, PRIVATE, append_lines, open_regular, read_range, write_all
 from cru.values.messages import Entry
 
 _TAIL = 64
+_BLOCK = 1 << 18
 _fdatasync = getattr(os, "fdatasync", os.fsync)
 
 
@@ -96,8 +96,13 @@ class Log:
             self._refuse("rewritten")
             self._clear()
             fresh = True
-        for block in blocks_forward(self._fd, self._offset, size):
-            self._read_lines(block)
+        if size - self._offset <= _BLOCK:
+            self._read_lines(read_range(self._fd, self._offset, size))
+        else:
+            from cru.files.lines import blocks_forward
+
+            for block in blocks_forward(self._fd, self._offset, size):
+                self._read_lines(block)
         # An incomplete line may be another process in the middle of its write: it is reported when it has not grown.
         if self._rest and fresh:
             self._report_torn()
