@@ -297,6 +297,27 @@ def test_post_send_message_has_the_sentence_that_the_model_reads(home: HomeDir) 
     assert sentences == results(home) == ["Message sent to other (a new context was made for it)", "Not sent: quiet"]
 
 
+ASKS = """#!/bin/bash
+if [[ $1 == --schema ]]; then echo '{"name": "asks", "description": "d"}'; exit; fi
+read -rp "Sure? " first; read -r second; echo "$CHIBI_TOOL_ARGS $first $second"
+"""
+
+
+@pytest.mark.parametrize(("input", "answers"), [("y\nmore\n", "y more"), ("", " "), (None, " ")])
+def test_answers_may_be_piped_to_a_program_that_reads_its_arguments_from_the_environment(
+    home: HomeDir, input: str | None, answers: str
+) -> None:
+    scripted(home, GO)
+    program(home, "asks", ASKS)
+    assert cru("-p", "asks", "x", home=home, input=input).out == f'{{"args":["x"]}} {answers}\n'
+
+
+def test_what_was_the_prompt_answers_nothing(home: HomeDir) -> None:
+    program(home, "asks", ASKS)
+    script(home, "call: asks {}", "done")
+    assert cru("-t", "go", home=home, input="y\n").out == "done\n" and results(home) == ["{}  \n"]
+
+
 # names ----------------------------------------------------------------------------------------------------------------------------
 
 OWN_STATE = Path(__file__).with_name("discipline") / "own_state.lua"
@@ -399,3 +420,27 @@ def test_the_users_init_lua_is_run_last_and_may_set_up_plugins(home: HomeDir) ->
     assert told(cru("hi", home=home)) == ["set up with theirs", "set up with mine"]
     (home.cru / "init.lua").write_text("\nx x")
     assert "plugin init is not loaded" in cru("hi", home=home).err
+
+
+# diagnostics ----------------------------------------------------------------------------------------------------------------------
+
+
+def test_verbose_names_plugins_and_hooks_and_what_they_answered(home: HomeDir) -> None:
+    config = '[[hooks]]\nname = "counted"\nevent = "turn:complete"\ncommand = "true"\n'
+    plugin(home, "x x", "broken.lua")
+    program(home, "warm", WARM)
+    code = 'cru.on("turn:complete", function(ctx) if not ctx.is_continuation then return { inject = "on" } end end)'
+    done = run(home, code, "-v", "hi", config=config)
+    lines = done.err.splitlines()
+    assert "cru: plugins: broken (lua, error), probe (lua), warm (executable)" in lines
+    (hook,) = [line for line in lines if line.startswith("cru: hooks: counted cru-") and line.endswith(" (active)")]
+    id = hook.split()[3]
+    (asked, again) = [line for line in lines if line.startswith("[turn:complete done → probe")]
+    assert "probe.lua:1: inject (" in asked and "probe.lua:1: pass (" in again
+    assert any(
+        line.startswith("[message:before_send") and "pre_api_request: merge parameters" in line for line in lines
+    )
+    assert sum(line.startswith(f"[turn:complete done → hook {id} ") for line in lines) == 2
+    assert done.out == "hello\nhello\n"
+    plain = cru("hi", home=home).err
+    assert "plugins:" not in plain and "hooks:" not in plain and "→" not in plain

@@ -9,6 +9,9 @@ from msgspec import Struct
 
 from cru.events.answers import PASS, Answer
 
+LOOKS_ON = "(looks on)"
+"""Ends the place of a handler that only sees what others need to know."""
+
 
 class SkipKind(StrEnum):
     """Why a candidate was not called. The values stand in the journal."""

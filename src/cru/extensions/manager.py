@@ -75,6 +75,9 @@ class Extensions:
         for plugin in self._find():
             await self._load_new(plugin)
         self._check_patterns({loaded.name for loaded in self.plugins})
+        named = [_describe(loaded) for loaded in self.plugins if not loaded.is_off]
+        if parts.services.is_verbose and named:
+            parts.bus.stream.tell(Notice("info", f"plugins: {', '.join(named)}"))
 
     async def require(self, parts: Parts) -> None:
         """Raises PluginMissing if a plugin does not run that must. What was missing before is looked for again."""
@@ -310,3 +313,9 @@ class Extensions:
         """An info notice, if it went well."""
         if self.of(name).is_active:
             self._loader.session.parts.bus.stream.tell(Notice("info", f"the plugin {name} {what}", name))
+
+
+def _describe(loaded: LoadedPlugin) -> str:
+    """A plugin in a list for people."""
+    kind = loaded.discovered.kind
+    return f"{loaded.name} ({kind if loaded.is_active else f'{kind}, {loaded.state}'})"

@@ -27,6 +27,7 @@ LONGEST = 100 << 10
 """Stands before what a program that failed said there."""
 SHIM = '#!/bin/sh\nexec {python} -P -m cru.faces.cli.chibi "$@"\n'
 """The command `chibi` that programs find first on their PATH: it is the cru that started them."""
+STDIN = 0
 SCRUBBED = ("CHIBI_HOOK", "CHIBI_TOOL", "CHIBI_VERBOSE")
 
 
@@ -147,8 +148,8 @@ async def _run(
     emit: Callable[[str], None] | None = None,
 ) -> ProcessResult:
     """Run the program to its end, at most `seconds` without the time that a person takes. `stdin` is what it reads; None: the terminal, if
-    somebody sits there. Its standard error goes on to ours as it comes. Cancelled, or at its limit, all that it started is ended.
-    Raises StartError."""
+    somebody sits there, else what is left of our standard input. Its standard error goes on to ours as it comes. Cancelled, or at its
+    limit, all that it started is ended. Raises StartError."""
     from cru.extensions.executables.terminal import RelayedErrors, open_terminal, share_interrupt
     from cru.process.capture import TextCapture
     from cru.process.child import Child, Program
@@ -156,7 +157,7 @@ async def _run(
 
     errors = RelayedErrors()
     with open_terminal(where.lend, errors, clear_line="CHIBI_TOOL_NAME" in env) as terminal:
-        source = stdin if stdin is not None else b"" if terminal is None else terminal.fd
+        source = stdin if stdin is not None else _own_input() if terminal is None else terminal.fd
         program = Program((str(executable.path),), where.cwd, env, source, own_session=terminal is None)
         wait = Child.wait if terminal is None else terminal.wait
         ended = await run_program(program, seconds, TextCapture(emit), errors, wait=wait)
@@ -165,6 +166,12 @@ async def _run(
     if ended.left_behind:
         where.warn(f"{executable.name} left something running; what that prints from now on is not read")
     return ended
+
+
+def _own_input() -> int | bytes:
+    """Where answers come from that nobody types (`yes | cru -p NAME`): standard input, as far as no prompt was read from it. A terminal
+    that nobody can lend answers nothing."""
+    return b"" if os.isatty(STDIN) else STDIN
 
 
 def not_started(error: StartError) -> str:

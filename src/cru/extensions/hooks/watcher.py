@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from cru.events.stream import Notice
 from cru.extensions.hooks.discovery import FilesStamp, find_dialects, stamp_files
 
 if TYPE_CHECKING:
@@ -13,6 +14,10 @@ if TYPE_CHECKING:
     from cru.extensions.hooks import HookSetup
     from cru.extensions.hooks.session import SessionHooks
     from cru.values.errors import CruError
+
+
+LABEL = 60
+"""Characters of what a hook is called, in a list for people."""
 
 
 class HookWatcher(Struct):
@@ -44,6 +49,13 @@ class HookWatcher(Struct):
         if self._refusal is not None:  # a person may have mended it
             self.load()
         self._check()
+        if parts.services.is_verbose and self.hooks is not None and self.hooks.loaded.known:
+            entries = (
+                f"{' '.join(entry.label.split())[:LABEL]} {entry.id} ({status.state})"
+                for status in self.hooks.loaded.known
+                if (entry := status.entry)
+            )
+            parts.bus.stream.tell(Notice("info", f"hooks: {', '.join(entries)}"))
 
     def _check(self) -> None:
         if self.hooks is None or not self.hooks.loaded.known:

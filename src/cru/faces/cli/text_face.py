@@ -134,7 +134,7 @@ class TextFace:
         return self._answer.output.problem
 
     def watch(self, bus: Bus) -> None:
-        self._stream = bus.stream
+        self._bus, self._stream = bus, bus.stream
         self._on(StreamingDelta, self._show_delta)
         self._on(AgentResponded, self._end_answer)
         self._on(Notice, self._show_notice)
@@ -156,12 +156,18 @@ class TextFace:
         if self._verbose or self._progress is not None:
             self._on(ToolCalled, self._show_call)
         if self._verbose:
+            self._tell_of_handlers()
             self._on(ToolCompleted, self._show_completion)
             self._on(ContextSwitched, lambda event: self.say(f"[context {event.new}]"))
             self._on(ModelSelected, lambda event: self.say(f"[model {event.provider}:{event.model}, {event.why}]"))
             self._on(FactPublished, self._show_fact)
         if look.show_thinking:
             self._on(AgentThinking, self._show_thinking)
+
+    def _tell_of_handlers(self) -> None:
+        from cru.faces.cli.journal_notes import TellingJournal
+
+        self._bus.sink = TellingJournal(self._bus.sink, self.say)
 
     def close(self) -> None:
         """The progress line goes away; what waited for a question to end is shown."""

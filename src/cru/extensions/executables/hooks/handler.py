@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cru.events.answers import PASS, Answer
-from cru.events.journal import SkipKind, SkipReason
+from cru.events.journal import LOOKS_ON, SkipKind, SkipReason
 from cru.events.stamp import Event
 from cru.extensions.executables.calls import ProgramContext, call_hook
 from cru.extensions.executables.executable import Executable
@@ -95,7 +95,7 @@ def register(host: Host, executable: Executable, where: ProgramContext) -> None:
             )  # fmt: skip
     hooks = {hook.name: hook for _, hook in pairs}
     for observed in dict.fromkeys(observed for hook in hooks.values() for observed in hook.observes):
-        host.listen(observed.value, facts.observe, priority=LAST, where=f"{executable.path} (looks on)")
+        host.listen(observed.value, facts.observe, priority=LAST, where=f"{executable.path} {LOOKS_ON}")
     reasons = dict.fromkeys(hook.later for hook in hooks.values() if hook.later)
     for reason in reasons:
         names = [hook.name for hook in hooks.values() if hook.later == reason]

@@ -72,18 +72,18 @@ def _from_trace(line: TraceLine, began: float) -> Iterator[TurnMoment]:
 def _from_journal(folder: Path, runs: set[str], problems: list[LogProblem]) -> Iterator[TurnMoment]:
     """The dispatches of these runs that had handlers, the newest first."""
     for line in read_dispatches(folder, runs, problems):
-        texts = [TurnMoment(line.time, "event", text) for text in _render_handlers(line)]
+        texts = [TurnMoment(line.time, "event", text) for _, text in describe_handlers(line)]
         yield from reversed(texts)
 
 
-def _render_handlers(line: JournalLine) -> Iterator[str]:
-    """What each handler of a dispatch did."""
+def describe_handlers(line: JournalLine) -> Iterator[tuple[HandlerRecord, str]]:
+    """What each handler of a dispatch did, in words."""
     event = f"{line.event} {line.ident}".rstrip()
     for heard in line.heard:
         if heard.hook and heard.skip is not None and heard.skip.kind == SkipKind.OTHER_EVENT:
             continue  # none of the moments that this hook of a program means
         result = "; ".join(_outcome_words(heard)) or "pass"
-        yield f"{event} → {heard.owner} {heard.where}: {result} ({heard.ms or 0} ms)".replace(" :", ":")
+        yield heard, f"{event} → {heard.owner} {heard.where}: {result} ({heard.ms or 0} ms)".replace(" :", ":")
 
 
 def _outcome_words(heard: HandlerRecord) -> Iterator[str]:
