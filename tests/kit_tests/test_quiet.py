@@ -13,9 +13,11 @@ from tests.kit.processes import is_running
 
 ROOT = Path(quiet.__file__).parents[2]
 CONFTEST = """
+from tests.kit import leaks
 from tests.kit.leaks import Leaks, belongings, leaves_nothing
 from tests.kit.quiet import Quiet
 def pytest_configure(config):
+    leaks.GRACE = 0.2
     config.pluginmanager.register(Quiet(), "cru-quiet")
     config.pluginmanager.register(Leaks(), "cru-leaks")
 """
@@ -58,16 +60,28 @@ def test_what_passes_prints_nothing_and_what_fails_one_line(tmp_path: Path) -> N
     assert lines[0] == "F" and not any(line.startswith(".") for line in lines)
 
 
-@pytest.mark.parametrize(("kind", "code"), LEFT.items(), ids=LEFT)
-def test_who_leaves_something_behind_fails_by_its_name_and_nobody_else(tmp_path: Path, kind: str, code: str) -> None:
-    tests = IMPORTS + f"def test_before(): pass\ndef test_leaves(tmp_path):\n    {code}\ndef test_after(): pass\n"
-    lines = run(tmp_path, tests)
-    blamed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
-    assert len(blamed) == 1, lines
-    assert blamed[0].startswith("ERROR test_x.py::test_leaves - Failed: left behind: "), lines
-    assert {"socket": "descriptor"}.get(kind, kind.split()[0]) in blamed[0]
+@pytest.fixture(scope="module")
+def blamed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The lines about tests each of which leaves something behind, with one before and after it that does not."""
+    tests = IMPORTS + "def test_before(): pass\n"
+    for number, code in enumerate(LEFT.values()):
+        tests += f"def test_leaves_{number}(tmp_path):\n    {code}\ndef test_after_{number}(): pass\n"
+    return [
+        line for line in run(tmp_path_factory.mktemp("left"), tests) if line.startswith(("FAILED", "ERROR", "DEAD"))
+    ]
+
+
+@pytest.mark.parametrize(("number", "kind"), list(enumerate(LEFT)), ids=LEFT)
+def test_who_leaves_something_behind_fails_by_its_name_and_nobody_else(
+    blamed: list[str], number: int, kind: str
+) -> None:
+    assert len(blamed) == len(LEFT), blamed
+    (line,) = [
+        line for line in blamed if line.startswith(f"ERROR test_x.py::test_leaves_{number} - Failed: left behind: ")
+    ]
+    assert {"socket": "descriptor"}.get(kind, kind.split()[0]) in line
     if "process" in kind:
-        assert not is_running(int(re.findall(r"process ([0-9]+)", blamed[0])[0]))
+        assert not is_running(int(re.findall(r"process ([0-9]+)", line)[0]))
 
 
 def test_who_tidies_up_passes(tmp_path: Path) -> None:
