@@ -21,9 +21,13 @@ from tests.kit.quiet import Quiet
 
 FOREIGN = ("CRU_", "CHIBI_", "CRUSH_", "CLAUDE_", "CODEX_", "GEMINI_", "ANTHROPIC_", "OPENAI_", "OPENROUTER_", "XDG_")
 PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR")
+MEMORY = Path("/dev/shm")
+ROOM = 4 << 30
+"""Bytes: what a run of all tests needs of a file system in memory, several times."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    use_memory()
     # what pytest makes of a module of tests is kept, whatever the shell says: else each worker does it anew in each run
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -35,6 +39,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(RealStarts(), "cru-real-starts")
     config.pluginmanager.register(Leaks(), "cru-leaks")
     config.pluginmanager.register(Quiet(), "cru-quiet")
+
+
+def use_memory() -> None:
+    """The folders of tests are in memory, where programs can be run and there is room: a disk makes the tests wait for each fsync."""
+    if not MEMORY.is_dir() or not os.access(MEMORY, os.W_OK):
+        return
+    memory = os.statvfs(MEMORY)
+    if not memory.f_flag & os.ST_NOEXEC and memory.f_bavail * memory.f_frsize >= ROOM:
+        os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", str(MEMORY))
 
 
 @pytest.fixture(scope="session", autouse=True)

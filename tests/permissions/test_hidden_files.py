@@ -80,16 +80,18 @@ def test_files_are_judged_alike_one_by_one_and_by_the_tree(world: World, seed: i
         (world.user / secret).parent.mkdir(parents=True, exist_ok=True)
         (world.user / secret).touch()
     top = world.user.parent
+    files = _files(top)
     hits = 0
     for _ in range(10):
         deny, ask, allow = (tuple(_rule(world, draw) for _ in range(draw.randint(least, 3))) for least in (1, 0, 0))
         gate = world.gate(draw.choice(["ask", "trust", "plan"]), deny=deny, ask=ask, allow=allow)
+        each = {path: _expected(gate, path) for path in files}
         for start in (top, world.user, world.root, world.root / "a", world.outside):
             granted = gate.judge("read", "read", str(start), [("read", str(start))])
             if not start.is_dir() or granted.decision == "deny" or granted.explicit:
                 continue  # refused, or the question may have been about the same rule
-            below = [path for path in _files(top) if path.startswith(f"{start}/")]
-            expected = {path: reason for path in below if (reason := _expected(gate, path)) is not None}
+            below = [path for path in files if path.startswith(f"{start}/")]
+            expected = {path: reason for path in below if (reason := each[path]) is not None}
             hits += len(expected)
             hidden = gate.hidden_files("read", str(start))
             reasons = {path: reason for path in below if hidden and (reason := hidden.why(path)) is not None}
