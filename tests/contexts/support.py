@@ -60,6 +60,6 @@ def start(code: str, *args: object, wrap: tuple[str, ...] = ()) -> subprocess.Po
 def run(code: str, *args: object, wrap: tuple[str, ...] = ()) -> str:
     """Run it to its end; its standard output."""
     with start(code, *args, wrap=wrap) as child:
-        out, err = child.communicate(timeout=20)
+        out, err = child.communicate(timeout=60)
     assert child.returncode == 0, err
     return out.strip()

@@ -102,7 +102,7 @@ def test_after_kill_9_of_the_holder_it_is_free_at_once(tmp_path: Path) -> None:
         assert child.stdout and child.stdout.readline() == "held\n"
         assert home.status("desk") == "active"
         child.send_signal(signal.SIGKILL)
-        child.wait(10)
+        child.wait(30)
         assert home.status("desk") == "stale"
         with context.lock("mine"):
             assert int(msgspec.json.decode((context.folder / ".lock.json").read_bytes())["pid"]) == os.getpid()

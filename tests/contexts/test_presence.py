@@ -45,7 +45,7 @@ def test_the_seat_of_a_killed_process_is_free_at_once(tmp_path: Path) -> None:
     with start(_SIT, context.folder) as child:
         assert child.stdout and child.stdout.readline() == "sits\n"
         child.send_signal(signal.SIGKILL)
-        child.wait(10)
+        child.wait(30)
     assert (context.folder / ".seat").exists()
     assert Home(tmp_path / "home").delete("desk")
 

@@ -104,7 +104,7 @@ def test_several_processes_put_aside_and_write_without_losing_a_line(tmp_path: P
         child.stdin.write("go\n")
         child.stdin.flush()
     for child in children:
-        _, err = child.communicate(timeout=20)
+        _, err = child.communicate(timeout=60)
         assert child.returncode == 0, err
     assert sorted(numbers(tmp_path / "j")) == sorted(c * 1000 + n for c in range(4) for n in range(500))
     assert len(list(tmp_path.iterdir())) > 5

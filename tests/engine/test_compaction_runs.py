@@ -106,7 +106,7 @@ def test_a_kill_at_any_moment_of_a_compaction_loses_nothing(home: HomeDir, momen
             with start(*words, home=home) as run:
                 model.wait(before + 1 + (moment == "before the summary"))
                 run.kill()
-                assert run.wait(5).code == -signal.SIGKILL
+                assert run.wait().code == -signal.SIGKILL
         else:
             dead = cru(moment, *words, home=home, script=KILLED)
             assert dead.code == -signal.SIGKILL, dead

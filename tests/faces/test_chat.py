@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.kit import Call, Hang, HomeDir, Reply, Status, pty, server, start
+from tests.kit import Call, Hang, HomeDir, Reply, Status, pty, server, start, wait_until
 
 
 def prompts(home: HomeDir, name: str = "default") -> list[str]:
@@ -191,8 +191,7 @@ def test_standard_output_may_be_a_file_and_holds_only_answers(home: HomeDir) -> 
         with pty(home=home, script=script) as terminal:
             terminal.expect("> ")
             terminal.line("one")
-            model.wait(1)
-            time.sleep(0.2)
+            wait_until(lambda: "**raw** answer\n" in (home.project / "out.txt").read_text())
             assert terminal.eof() == 0
     assert (home.project / "out.txt").read_text() == "**raw** answer\n"
 
@@ -242,15 +241,11 @@ def test_a_leading_newline_is_dropped_in_every_turn(home: HomeDir) -> None:
         with pty(home=home, script=script) as terminal:
             terminal.expect("> ")
             terminal.line("one")
-            end = time.monotonic() + 30
-            while "so far" not in (home.project / "out.txt").read_text():
-                assert time.monotonic() < end
-                time.sleep(0.02)
+            wait_until(lambda: "so far" in (home.project / "out.txt").read_text())
             terminal.key("c-c")
             terminal.expect("cru: interrupted")
             terminal.line("two")
-            model.wait(2)
-            time.sleep(0.2)
+            wait_until(lambda: "answer\n" in (home.project / "out.txt").read_text())
             assert terminal.eof() == 0
     assert (home.project / "out.txt").read_text() == "so far\nanswer\n"
 

@@ -156,11 +156,11 @@ def test_a_command_of_any_length_is_no_reason_to_wait(home: HomeDir) -> None:
         ],
     )
     for words in (("hooks", "check"), ("hooks", "review"), ("hooks", "list"), ("hello",)):
-        run = cru(*words, home=home, timeout=15)
+        run = cru(*words, home=home)
         assert len(run.out + run.err) < 20_000, words
     assert run.err.count("the command is too long") == 2
     only = next(iter(ids(home).values()))
-    run = cru("hooks", "review", "--trust", only, home=home, timeout=15)
+    run = cru("hooks", "review", "--trust", only, home=home)
     assert run.code == 2 and "nothing is accepted" in run.err
 
 

@@ -219,7 +219,7 @@ def test_a_hang_inside_does_not_keep_the_outer_one_from_ending(home: HomeDir) ->
     with server(answer) as model:
         home.configure(url=model.url)
         with start("-t", "outer", home=home) as run:
-            model.wait(2, timeout=15)
+            model.wait(2)
             run.interrupt()
             assert run.wait().code == 130
     assert not (home.context("other") / ".lock").exists()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from tests.kit import Call, Done, Hang, HomeDir, Reply, Started, Status, cru, pty, server, start
+from tests.kit import Call, Done, Hang, HomeDir, Reply, Started, Status, cru, pty, server, start, wait_until
 from tests.kit.run import program
 
 pytestmark = pytest.mark.real_start
@@ -121,7 +121,7 @@ def test_while_compacting_nothing_is_said_to_be_done(home: HomeDir) -> None:
 def test_while_the_prompt_is_read_from_a_pipe(home: HomeDir) -> None:
     with start(home=home, stdin=True) as run:
         run.write("half a pro")
-        time.sleep(0.2)
+        wait_until(run.has_read_all)
         run.interrupt()
         done = run.wait()
     assert (done.code, done.out, done.err) == (130, "", "cru: interrupted\n")

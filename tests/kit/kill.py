@@ -22,5 +22,5 @@ def kill_at(run: Started, when: float | Callable[[], bool], timeout: float = PAT
         time.sleep(0.001)
     alive = run.alive
     run.kill()
-    run.wait(5)
+    run.wait()
     return alive

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
+import termios
 import time
+from array import array
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -92,6 +95,13 @@ class Started:
         assert self._popen.stdin is not None, "start(..., stdin=True) to write"
         self._popen.stdin.write(text.encode())
         self._popen.stdin.flush()
+
+    def has_read_all(self) -> bool:
+        """Whether nothing of what was written waits in the pipe."""
+        assert self._popen.stdin is not None, "start(..., stdin=True) to write"
+        waiting = array("i", [0])
+        fcntl.ioctl(self._popen.stdin.fileno(), termios.FIONREAD, waiting)
+        return waiting[0] == 0
 
     def end_input(self) -> None:
         assert self._popen.stdin is not None, "start(..., stdin=True) to write"

@@ -90,11 +90,36 @@ class Server:
     async def serve(self, ready: Callable[[Callable[[], object]], None]) -> None:
         """Serve until stopped; `ready` is given a function, good for any thread, that stops it."""
         stop, loop = asyncio.Event(), asyncio.get_running_loop()
-        listening = await asyncio.start_server(lambda r, w: Connection(r, w, self).run(), "127.0.0.1", 0, limit=1 << 26)
+        connections: dict[asyncio.StreamWriter, asyncio.Task[None]] = {}
+
+        def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            connections[writer] = loop.create_task(Connection(reader, writer, self).run())
+
+        listening = await asyncio.start_server(connected, "127.0.0.1", 0, limit=1 << 26)
         self.port = listening.sockets[0].getsockname()[1]
         ready(partial(loop.call_soon_threadsafe, stop.set))
         await stop.wait()
-        listening.close()
+        await stop_accepting(listening)
+        for task in connections.values():
+            task.cancel()
+        await asyncio.gather(*connections.values(), return_exceptions=True)
+        for writer in connections:  # the task of one that has just come has closed nothing
+            writer.transport.abort()
+        await asyncio.sleep(0)
+
+
+PASSES = 5
+"""Of the loop, in which whoever has connected is let in."""
+
+
+async def stop_accepting(listening: asyncio.Server) -> None:
+    """Close it once nobody is being let in: asyncio forgets the socket of one that comes too late."""
+    loop = asyncio.get_running_loop()
+    for socket in listening.sockets:
+        loop.remove_reader(socket.fileno())
+    for _ in range(PASSES):
+        await asyncio.sleep(0)
+    listening.close()
 
 
 @contextmanager
@@ -110,13 +135,13 @@ def server(script: Script = ()) -> Iterator[Server]:
 
     thread = threading.Thread(target=lambda: asyncio.run(model.serve(started)), name="model server", daemon=True)
     thread.start()
-    if not ready.wait(5):
+    if not ready.wait(PATIENCE):
         raise RuntimeError("the model server did not start")
     try:
         yield model
     finally:
         stops[0]()
-        thread.join(5)
+        thread.join(PATIENCE)
     if model.problems:
         raise model.problems[0]
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
-from tests.kit import Clock, HomeDir, cru, kill_at, pty, start
+from tests.kit import Clock, HomeDir, cru, kill_at, pty, start, wait_until
+from tests.kit.processes import is_running
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def test_the_environment_is_clean(home: HomeDir, script: Path, monkeypatch: pyte
 
 def test_a_run_that_does_not_end_fails_with_its_output(home: HomeDir, script: Path) -> None:
     with pytest.raises(AssertionError, match="so far"):
-        cru("echo so far; sleep 30", home=home, timeout=0.2, script=script)
+        cru("echo so far; sleep 30", home=home, timeout=1, script=script)
 
 
 def test_kill_at_a_moment_that_the_output_names(home: HomeDir, script: Path) -> None:
@@ -67,8 +67,7 @@ def test_nothing_of_a_started_group_outlives_its_block(home: HomeDir, script: Pa
     with start("sleep 30 & echo $!; wait", home=home, script=script) as run:
         run.wait_for("\n")
         child = int(run.out)
-    time.sleep(0.05)
-    assert not Path(f"/proc/{child}").exists() or "Z" in Path(f"/proc/{child}/stat").read_text().split()[2]
+    wait_until(lambda: not is_running(child))
 
 
 def test_a_terminal_is_eighty_by_twenty_four(home: HomeDir, script: Path) -> None:
@@ -96,6 +95,7 @@ def test_the_terminal_says_where_its_cursor_is(home: HomeDir, script: Path) -> N
 
 def test_an_expectation_that_fails_shows_the_screen(home: HomeDir, script: Path) -> None:
     with pty("echo something else; read x", home=home, script=script) as terminal:
+        terminal.expect("something ")
         with pytest.raises(AssertionError, match="something else"):
             terminal.expect("this", timeout=0.2)
 

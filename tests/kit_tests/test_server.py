@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import http.client
 import json
 import socket
+import sys
 import time
 from contextlib import closing
 from typing import Any
@@ -19,7 +21,7 @@ ASK = {"model": "mock", "stream": True, "messages": []}
 
 
 def post(model: Server, path: str = OPENAI, ask: dict[str, Any] = ASK) -> tuple[int, dict[str, str], bytes]:
-    with closing(http.client.HTTPConnection("127.0.0.1", model.port, timeout=5)) as connection:
+    with closing(http.client.HTTPConnection("127.0.0.1", model.port, timeout=30)) as connection:
         connection.request("POST", path, json.dumps(ask), {"X-Test": "yes"})
         response = connection.getresponse()
         return response.status, {k.lower(): v for k, v in response.getheaders()}, response.read()
@@ -152,7 +154,7 @@ def test_a_whole_answer_is_not_a_lost_client() -> None:
 
 def test_one_connection_serves_many_requests() -> None:
     with server([Reply("a"), Reply("b")]) as model:
-        with closing(http.client.HTTPConnection("127.0.0.1", model.port, timeout=5)) as connection:
+        with closing(http.client.HTTPConnection("127.0.0.1", model.port, timeout=30)) as connection:
             for text in ("a", "b"):
                 connection.request("POST", OPENAI, json.dumps(ASK))
                 assert f'"{text}"' in connection.getresponse().read().decode()
@@ -167,7 +169,7 @@ def test_requests_are_recorded_with_headers_body_and_times() -> None:
 
 
 def test_the_model_list_takes_no_step() -> None:
-    with server() as model, closing(http.client.HTTPConnection("127.0.0.1", model.port, timeout=5)) as connection:
+    with server() as model, closing(http.client.HTTPConnection("127.0.0.1", model.port, timeout=30)) as connection:
         connection.request("GET", "/v1/models")
         assert json.loads(connection.getresponse().read())["data"][0]["id"] == "mock"
         assert model.requests == []
@@ -204,3 +206,14 @@ def test_a_script_that_has_run_out_says_so() -> None:
 def test_waiting_for_too_much_says_what_came() -> None:
     with server() as model, pytest.raises(TimeoutError, match="2 requests, saw 0"):
         model.wait(2, timeout=0.05)
+
+
+def test_a_client_that_comes_as_it_ends_leaves_nothing_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda unraisable: left.append(str(unraisable.exc_value)))
+    for _ in range(10):
+        with server([Hang("so far")]) as model:
+            client = socket.create_connection(("127.0.0.1", model.port))
+        client.close()
+    gc.collect()
+    assert left == []

@@ -9,6 +9,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
+from tests.kit.server import stop_accepting
+
 
 class Seen:
     """One request as the server saw it. `gone` is set when the client closed the connection while it was being answered."""
@@ -66,7 +68,7 @@ class Wire:
 
     async def until(self, count: int) -> Seen:
         """Wait until so many requests have come; the last of them."""
-        async with asyncio.timeout(2):
+        async with asyncio.timeout(30):
             while len(self.requests) < count:
                 await asyncio.sleep(0.005)
         return self.requests[count - 1]
@@ -106,7 +108,7 @@ async def serve(*steps: Step, tls: ssl.SSLContext | None = None) -> AsyncIterato
     try:
         yield wire
     finally:
-        server.close()
+        await stop_accepting(server)
         for task in list(running):
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)

@@ -95,7 +95,7 @@ def test_where_nobody_is_every_dialog_is_cancelled_at_once(tmp_path: Path) -> No
     assert room(ui.show_panel, ui.confirm("Sure?")) == {"kind": "cancelled", "cancelled": True, "selected": []}
     for function, opts in DIALOGS:
         assert room(function, None, opts)["kind"] == "cancelled"
-    assert time.monotonic() - started < 1
+    assert time.monotonic() - started < 60  # a dialog waits for five minutes
 
 
 DIALOGS: list[tuple[Callable[..., Any], dict[str, Any]]] = [

@@ -54,7 +54,7 @@ def test_two_processes_do_not_lose_each_others_grants(tmp_path: Path) -> None:
         "for n in range(10): grants.add('always', f'bash:{sys.argv[2]} {n}')\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", code, str(path), name]) for name in "ab"]
-    assert [one.wait(20) for one in running] == [0, 0]
+    assert [one.wait(60) for one in running] == [0, 0]
     assert len(texts(Grants(path, ROOT))) == 20
 
 

@@ -166,7 +166,11 @@ def test_3_on_start_names_the_context_of_the_run(home: HomeDir) -> None:
 def test_3_no_failure_of_a_hook_ends_a_turn(home: HomeDir, does: str) -> None:
     hooks = ", ".join(f'"{name}"' for name in HOOKS)
     tool(home, "bad", does, f'"hooks": [{hooks}]')
-    run = calls(home, 'bash {"command": "echo hi"}', config="[plugins.bad]\nhook_timeout = 0.1\n")
+    run = calls(
+        home,
+        'bash {"command": "echo hi"}',
+        config=f"[plugins.bad]\nhook_timeout = {0.1 if does == 'sleep 60' else 30}\n",
+    )
     assert (run.code, run.out, results(home)) == (0, "done\n", ["hi"]), run
 
 

@@ -98,9 +98,9 @@ def test_many_small_writes_are_passed_on_in_few_pieces(box: Box) -> None:
 
 def test_a_timeout_keeps_the_output_so_far(box: Box) -> None:
     with pytest.raises(ToolTimeout) as caught:
-        box.call("bash", command="echo before; sleep 60", timeout=0.2)
+        box.call("bash", command="echo before; sleep 60", timeout=1)
     assert caught.value.partial == "before\n"
-    assert "ran longer than 0.2 s" in str(caught.value)
+    assert "ran longer than 1 s" in str(caught.value)
 
 
 def test_the_time_limit_may_come_from_the_settings(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ TREE = (
 
 def test_a_timeout_ends_everything_that_was_started(box: Box) -> None:
     with pytest.raises(ToolTimeout):
-        box.call("bash", command=TREE, timeout=0.3)
+        box.call("bash", command=TREE, timeout=1.5)
     pids = _pids(box)
     assert len(pids) == 3
     assert not [pid for pid in pids if alive(pid)]
@@ -125,14 +125,14 @@ def test_what_ignores_a_polite_request_is_killed(box: Box, monkeypatch: pytest.M
     monkeypatch.setattr(shell, "run_program", partial(run_program, ending=Ending(grace=0.1)))
     start = time.monotonic()
     with pytest.raises(ToolTimeout):
-        box.call("bash", command="trap '' TERM; echo $$ >pids; while :; do sleep 0.05; done", timeout=0.2)
-    assert time.monotonic() - start < 1.5
+        box.call("bash", command="trap '' TERM; echo $$ >pids; while :; do sleep 0.05; done", timeout=1)
+    assert time.monotonic() - start < 20
     assert not alive(_pids(box)[0])
 
 
 def test_what_cleans_up_when_asked_may_finish(box: Box) -> None:
     with pytest.raises(ToolTimeout) as caught:
-        box.call("bash", command="trap 'sleep 0.05; echo cleaned; exit' TERM; sleep 60 & wait", timeout=0.2)
+        box.call("bash", command="trap 'sleep 0.05; echo cleaned; exit' TERM; sleep 60 & wait", timeout=1)
     assert "cleaned" in caught.value.partial
 
 
@@ -151,7 +151,9 @@ def test_a_cancelled_call_leaves_nothing_behind(box: Box) -> None:
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_a_second_cancellation_does_not_wait(box: Box) -> None:
+def test_a_second_cancellation_does_not_wait(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shell, "run_program", partial(run_program, ending=Ending(grace=60, grace_interrupted=60)))
+
     async def main() -> None:
         task = asyncio.create_task(
             box.acall("bash", command="trap '' TERM; echo $$ >pids; while :; do sleep 0.05; done")
@@ -166,14 +168,14 @@ def test_a_second_cancellation_does_not_wait(box: Box) -> None:
 
     start = time.monotonic()
     asyncio.run(main())
-    assert time.monotonic() - start < 1.5
+    assert time.monotonic() - start < 20
     assert until(lambda: not alive(_pids(box)[0]))
 
 
 def test_a_background_process_does_not_hold_up_the_call(box: Box) -> None:
     start = time.monotonic()
     text = box.text("bash", command="sleep 60 & echo $! >pids; echo started")
-    assert time.monotonic() - start < 1.0
+    assert time.monotonic() - start < 30
     (pid,) = _pids(box)
     try:
         assert alive(pid)

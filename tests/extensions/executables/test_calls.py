@@ -119,12 +119,10 @@ def test_much_output_is_kept_within_bounds(home: HomeDir) -> None:
 def test_one_that_hangs_is_ended_with_all_that_it_started(home: HomeDir) -> None:
     tool(home, "hangs", "sleep 300 & echo $! >child; echo so far; wait")
     began = time.monotonic()
-    calls(home, "hangs", config="[plugins.hangs]\ntimeout = 0.5\n")
-    assert time.monotonic() - began < 5
+    calls(home, "hangs", config="[plugins.hangs]\ntimeout = 1\n")
+    assert time.monotonic() - began < 60
     said = results(home)[0]
-    assert (
-        said.startswith("so far\n\n[hangs ran longer than 0.5 s and was ended") and "`[plugins.hangs] timeout`" in said
-    )
+    assert said.startswith("so far\n\n[hangs ran longer than 1 s and was ended") and "`[plugins.hangs] timeout`" in said
     assert gone(home.project / "child")
 
 
@@ -228,7 +226,7 @@ def test_the_same_context_is_held_and_that_is_said_at_once(home: HomeDir) -> Non
     given = {"context": "default", "prompt": "and you?", "system": "x"}
     began = time.monotonic()
     run = calls(home, f"sub_agent {msgspec.json.encode(given).decode()}")
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     said = results(home)[0]
     assert run.out == "done\n" and "[exit code" in said and "default" in said and "-C NAME" in said
 

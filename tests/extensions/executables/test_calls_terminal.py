@@ -124,10 +124,10 @@ def test_two_that_ask_are_asked_one_after_the_other(home: HomeDir) -> None:
 
 def test_a_person_s_time_does_not_count(home: HomeDir) -> None:
     tool(home, "asks", 'read -rp "Well? " answer; echo "$CHIBI_TOOL_ARGS$answer"')
-    script(home, "call: asks", "all done", config="[plugins.asks]\ntimeout = 0.6\n")
+    script(home, "call: asks", "all done", config="[plugins.asks]\ntimeout = 1.5\n")
     with pty("-t", "go", home=home) as terminal:
         terminal.expect("Well? ")
-        time.sleep(1.2)
+        time.sleep(2.0)
         terminal.line("yes")
         terminal.expect("all done")
         assert terminal.wait() == 0

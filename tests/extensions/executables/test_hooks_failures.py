@@ -17,10 +17,12 @@ call: send_message {"to": "other", "content": "hello"}
 ---
 text: done
 """
+HANGS = 0.25
+"""Seconds until one that hangs is ended: it has noted its call by then."""
 FAILURES = {
     "exit": ('printf \'{"block": true, "denied": true, "prompt": "x"}\'; exit 1', "exit code 1"),
     "signal": ("kill -9 $$", "ended by SIGKILL"),
-    "hang": ("sleep 60", "ran longer than 0.1 s"),
+    "hang": ("sleep 60", f"ran longer than {HANGS:g} s"),
     "garbage": ("printf '\\377\\376 some text'", ""),
     "huge": ("head -c 60000000 /dev/zero | tr '\\0' x", "printed too much"),
 }
@@ -31,7 +33,7 @@ LIVE = [hook.name for hook in TABLE if hook.events]
 @pytest.mark.parametrize("how", [name for name in FAILURES if name != "huge"])
 def test_a_failure_of_every_hook_changes_nothing(home: HomeDir, how: str, era: str) -> None:
     does, warning = FAILURES[how]
-    model(home, TURN, "[plugins.spy]\nhook_timeout = 0.1\n")
+    model(home, TURN, f"[plugins.spy]\nhook_timeout = {HANGS if how == 'hang' else 30}\n")
     spy(home, era, **dict.fromkeys(LIVE, does))
     run = ask(home)
     assert run.out == "done\n"
@@ -79,7 +81,7 @@ GUARDED = {"pre_tool": "bash", "pre_shell_exec": "bash", "pre_file_write": "writ
 @pytest.mark.parametrize("hook", GUARDED)
 def test_the_failure_of_a_guard_denies_if_its_settings_say_so(home: HomeDir, hook: str, how: str) -> None:
     does, warning = FAILURES[how]
-    model(home, TURN, '[plugins.spy]\nhook_timeout = 0.1\non_error = "deny"\n')
+    model(home, TURN, f'[plugins.spy]\nhook_timeout = {HANGS if how == "hang" else 30}\non_error = "deny"\n')
     plugin(home, {hook: does, "pre_message": "exit 1"})
     run = ask(home)
     assert run.out == "done\n"  # the prompt is no call, and is sent

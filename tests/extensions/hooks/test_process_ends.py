@@ -14,6 +14,9 @@ from tests.extensions.hooks.running import Hooks, alive
 
 from cru.extensions.hooks.model.result import HookRun
 
+LIMIT = 1.0
+"""Seconds: a shell has begun to listen by then, on a busy machine too."""
+
 
 @pytest.fixture(params=["pidfd", "thread"])
 def hooks(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Hooks:
@@ -38,35 +41,35 @@ def _all_gone(hooks: Hooks) -> bool:
 
 def test_r6_at_the_limit_everything_is_ended(hooks: Hooks) -> None:
     began = time.monotonic()
-    made = hooks.run("echo $$ > pids; sleep 10 & echo $! >> pids; timeout 9 sleep 8", timeout=0.3)
+    made = hooks.run("echo $$ > pids; sleep 100 & echo $! >> pids; timeout 90 sleep 80", timeout=1)
     assert (made.exit, made.timed_out) == (None, True)
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 30
     assert _all_gone(hooks)
 
 
 def test_r6_who_ends_by_itself_in_the_grace_is_judged_by_its_own_status(hooks: Hooks) -> None:
-    made = hooks.run("trap 'echo late >&2; exit 2' INT; while :; do sleep 0.02; done", timeout=0.2)
+    made = hooks.run("trap 'echo late >&2; exit 2' INT; while :; do sleep 0.02; done", timeout=LIMIT)
     assert (made.exit, made.stderr, made.timed_out) == (2, "late\n", False)
 
 
 def test_the_other_dialects_are_asked_by_sigterm(hooks: Hooks) -> None:
     command = "trap 'echo int' INT; trap 'echo term; exit 0' TERM; while :; do sleep 0.02; done"
-    made = hooks.run(command, timeout=0.2, dialect="gemini")
+    made = hooks.run(command, timeout=LIMIT, dialect="gemini")
     assert (made.exit, made.stdout) == (0, "term\n")
 
 
 def test_an_exit_status_that_only_repeats_the_signal_is_no_answer(hooks: Hooks) -> None:
-    made = hooks.run("trap 'exit 130' INT; while :; do sleep 0.02; done", timeout=0.2)
+    made = hooks.run("trap 'exit 130' INT; while :; do sleep 0.02; done", timeout=LIMIT)
     assert (made.exit, made.timed_out) == (None, True)
 
 
 def test_r17_who_does_not_listen_is_killed_and_its_late_words_are_never_read(hooks: Hooks) -> None:
-    command = "echo $$ > pids; trap '' INT TERM; echo early; sleep 1.4; echo late; sleep 9"
+    command = "echo $$ > pids; trap '' INT TERM; echo early; sleep 20; echo late; sleep 90"
     began = time.monotonic()
-    made = hooks.run(command, timeout=0.2)
+    made = hooks.run(command, timeout=LIMIT)
     assert (made.exit, made.timed_out) == (None, True)
     assert "late" not in made.stdout
-    assert time.monotonic() - began < 3.5
+    assert time.monotonic() - began < 15
     assert _all_gone(hooks)
 
 
@@ -74,7 +77,7 @@ def test_t7_a_child_in_the_background_is_left_alone_and_not_waited_for(hooks: Ho
     began = time.monotonic()
     made = hooks.run("sleep 30 & echo $! > pids; echo said")
     assert (made.exit, made.stdout, made.timed_out) == (0, "said\n", False)
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 20
     (pid,) = _pids(hooks)
     assert alive(pid)
     os.kill(pid, 9)
@@ -95,7 +98,7 @@ def test_t7_a_daemon_lives_on(hooks: Hooks) -> None:
     os.kill(pid, 9)
 
 
-@pytest.mark.parametrize("command", ["while :; do :; done", "sleep 30", "trap '' TERM INT; sleep 30 | cat"])
+@pytest.mark.parametrize("command", ["while :; do :; done", "sleep 60", "trap '' TERM INT; sleep 60 | cat"])
 def test_s8_s9_t12_cancelled_it_ends_at_once_with_everything(hooks: Hooks, command: str) -> None:
     async def main() -> float:
         task = asyncio.create_task(hooks.arun(f"echo $$ > pids; {command}"))
@@ -107,7 +110,7 @@ def test_s8_s9_t12_cancelled_it_ends_at_once_with_everything(hooks: Hooks, comma
             await task
         return time.monotonic() - began
 
-    assert asyncio.run(main()) < 1
+    assert asyncio.run(main()) < 20
     assert _all_gone(hooks)
 
 

@@ -26,7 +26,7 @@ def hooks(tmp_path: Path) -> Hooks:
 def as_somebody() -> Iterator[Path]:
     """A folder of one's own, and file modes that mean something."""
     root = os.geteuid() == 0
-    folder = Path(tempfile.mkdtemp())
+    folder = Path(tempfile.mkdtemp(dir="/tmp"))  # its path fits in a shebang
     folder.chmod(0o777)
     if root:
         os.seteuid(65534)
@@ -206,9 +206,10 @@ def test_d18_an_interpreter_in_a_folder_that_may_not_be_read_is_not_replaced(hoo
 
 
 def test_d18_nor_one_that_is_no_program(hooks: Hooks) -> None:
-    hooks.script("bash", "not a program", 0o644)
-    hooks.script("x", f"#!{hooks.cwd}/bash\necho hi\n")
-    made = hooks.run("./x")
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:  # its path fits in a shebang
+        Path(folder, "bash").write_text("not a program")
+        hooks.script("x", f"#!{folder}/bash\necho hi\n")
+        made = hooks.run("./x")
     assert made.exit == 126
     assert "Permission denied" in made.stderr
 
