@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import msgspec
@@ -186,7 +187,8 @@ def test_two_stop_hooks_make_one_prompt_of_their_reasons(home: HomeDir) -> None:
     hooks = [{"type": "command", "command": script % text} for text in ("run the tests", "fix the lint")]
     put(home, msgspec.json.encode({"hooks": {"Stop": [{"hooks": hooks}]}}).decode())
     done, last = turn(home, Reply("first"), Reply("second"), config=ON)
-    assert last[-1] == {"role": "user", "content": "run the tests\n\nfix the lint"}, (done, last)
+    prompts = re.findall(r'<hook_prompt hook_run_id="stop:codex-\w+">(.*?)</hook_prompt>', last[-1]["content"])
+    assert last[-1]["role"] == "user" and prompts == ["run the tests", "fix the lint"], (done, last)
     assert done.out.split() == ["first", "second"]
 
 

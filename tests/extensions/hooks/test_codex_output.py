@@ -145,12 +145,15 @@ def test_after_a_call_that_failed_its_error_is_replaced() -> None:
     )
 
 
+MORE = Answer(inject=Inject('<hook_prompt hook_run_id="stop:x">more</hook_prompt>'))
+
+
 @pytest.mark.parametrize(
     ("run", "answer", "failed"),
     [
         ("", Answer(), ""),
-        ({"decision": "block", "reason": " more "}, Answer(inject=Inject("more")), ""),
-        (HookRun(2, stderr="more"), Answer(inject=Inject("more")), ""),
+        ({"decision": "block", "reason": " more "}, MORE, ""),
+        (HookRun(2, stderr="more"), MORE, ""),
         (HookRun(2), Answer(), "without a reason"),
         ("done", Answer(), "must be a JSON object"),
         ({"decision": "block"}, Answer(), "block without a reason"),

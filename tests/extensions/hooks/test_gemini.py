@@ -190,8 +190,12 @@ def test_before_a_tool(run: Any, answer: Answer, more: dict[str, str]) -> None:
 def test_after_a_tool() -> None:
     at = event(ToolCompleted("bash", {}, "out", "c"))
     hidden = said(GEMINI, "AfterTool", at, {"decision": "deny", "reason": "no", **inner(additionalContext="<b>")})
-    assert hidden.answer == Answer(changes=(Change("result", "set", ""),), context=("no", "&lt;b&gt;"))
-    assert said(GEMINI, "AfterTool", at, inner(additionalContext="x")).answer == Answer(context=("x",))
+    assert hidden.answer == Answer(
+        changes=(Change("result", "set", ""),), context=("no", "<hook_context>&lt;b&gt;</hook_context>")
+    )
+    assert said(GEMINI, "AfterTool", at, inner(additionalContext="x")).answer == Answer(
+        context=("<hook_context>x</hook_context>",)
+    )
     tail = said(GEMINI, "AfterTool", at, inner(tailToolCallRequest={"name": "x"}))
     assert "tailToolCallRequest is not available yet" in tail.warning
     assert said(GEMINI, "AfterTool", at, {"continue": False}).answer.halt
@@ -199,7 +203,9 @@ def test_after_a_tool() -> None:
 
 def test_before_and_after_the_agent() -> None:
     assert said(GEMINI, "BeforeAgent", PROMPT, {"decision": "deny", "reason": "no"}).answer == DENY
-    assert said(GEMINI, "BeforeAgent", PROMPT, inner(additionalContext="x")).answer == Answer(context=("x",))
+    assert said(GEMINI, "BeforeAgent", PROMPT, inner(additionalContext="x")).answer == Answer(
+        context=("<hook_context>x</hook_context>",)
+    )
     facts, at = about(), event(TurnComplete("done", "Hi.", "m"))
     assert (
         "clearContext is not available yet" in said(GEMINI, "AfterAgent", at, inner(clearContext=True), facts).warning

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.events.answers import Answer, Change
+from cru.events.answers import Answer, Change, Inject
 from cru.events.registry import HandlerFunction
 from cru.events.stamp import Event
 from cru.extensions.hooks.dialects import FOOTPRINTS
@@ -226,10 +226,15 @@ def _on_called(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts
 
 
 def _on_stop(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
+    """A block is a prompt that says whose it is."""
     result = output.read_stop(run, "Stop")
-    if result.answer.inject is not None:
-        facts.prompt_state(CodexStops).count += 1
-    return result
+    inject = result.answer.inject
+    if inject is None:
+        return result
+    facts.prompt_state(CodexStops).count += 1
+    words = inject.content.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    labelled = Inject(f'<hook_prompt hook_run_id="stop:{entry.id}">{words}</hook_prompt>')
+    return replace(result, answer=replace(result.answer, inject=labelled))
 
 
 def _on_notified(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from cru.events.answers import PASS, Answer, Change, Inject
 from cru.events.payloads import MessageBeforeSend, ToolsSelect
@@ -18,8 +19,9 @@ from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import EventMapping, Events
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing import common
-from cru.extensions.hooks.parsing.common import spill_context
+from cru.extensions.hooks.parsing.common import spill_text
 
+CONTEXT = "<hook_context>{}</hook_context>"
 RETRIES = 8
 """So many AfterAgent hooks may make a turn go on."""
 REASONS = ("exit", "clear", "logout", "prompt_input_exit")
@@ -116,9 +118,18 @@ def _select_fields(event: Event, facts: SessionFacts) -> dict[str, object]:
 def _means(meaning: Meaning) -> Callable[[HookEntry, Event, HookRun, SessionFacts], HookResult]:
     def answer(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
         out = parse_output(run)
-        return out if isinstance(out, HookResult) else spill_context(meaning(event, out, facts), facts)
+        return out if isinstance(out, HookResult) else _labelled(meaning(event, out, facts), out, facts)
 
     return answer
+
+
+def _labelled(result: HookResult, out: GeminiOutput, facts: SessionFacts) -> HookResult:
+    """What the model reads as context says that it is a hook's; what is too long stands in a file."""
+    context = []
+    for text in result.answer.context:
+        label = CONTEXT if text in out.context else "{}"
+        context.append(label.format(spill_text(text, facts)))
+    return replace(result, answer=replace(result.answer, context=tuple(context)))
 
 
 def _observes(event: Event, out: GeminiOutput, facts: SessionFacts) -> HookResult:
