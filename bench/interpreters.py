@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import statistics
 import subprocess
 from pathlib import Path
@@ -21,12 +22,20 @@ class CruOf(Cru):
 
 
 def install(label: str, python: str) -> None:
+    """Anew, as run.sh does it for its own."""
     folder = Path(HOME, "py", f"cru-{label}")
-    if not folder.exists():
-        subprocess.run([python, "-m", "venv", str(folder)], check=True)
-        source = os.environ.get("BENCH_SOURCE", str(runners.ROOT))
-        pip = [str(folder / "bin" / "pip"), "install", "-q", "--disable-pip-version-check", source]
-        subprocess.run(pip, check=True)
+    shutil.rmtree(folder, ignore_errors=True)
+    subprocess.run([python, "-m", "venv", str(folder)], check=True)
+    source = os.environ.get("BENCH_SOURCE", str(runners.ROOT))
+    pip = [
+        str(folder / "bin" / "pip"),
+        "install",
+        "-q",
+        "--disable-pip-version-check",
+        "-c",
+        str(runners.ROOT / "constraints.txt"),
+    ]
+    subprocess.run([*pip, source], check=True)
 
 
 def measure(reps: int) -> None:
