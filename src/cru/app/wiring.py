@@ -226,7 +226,7 @@ async def check_rules(parts: Parts, strict: bool = False) -> None:
 
 
 def tool_services(bus: Bus, home: Home, store: FileContext, models: ModelPool, gate: Gate) -> ToolServices:
-    """What built-in tools borrow; without rules nothing is denied while they run."""
+    """What built-in tools borrow. The gate may take over rules of other programs later."""
 
     async def fetch(url: str, **limits: Any) -> WholeResponse:
         return await models.transport().get(url, {}, **limits)
@@ -242,16 +242,21 @@ def tool_services(bus: Bus, home: Home, store: FileContext, models: ModelPool, g
 
     def why_not_fetch(url: str) -> str:
         verdict = gate.judge("fetch", "fetch", url)
-        return verdict.reason if verdict.decision == "deny" else ""
+        return verdict.reason if verdict.decision == "deny" or (verdict.decision == "ask" and verdict.explicit) else ""
 
     def judge_read(path: str) -> Verdict:
         return gate.judge("read", "read", path, [("read", path)])
 
-    lent = ToolServices(store=store, home=home, send=send, fetch=fetch, todos_changed=todos_changed)
-    lent.judge_read, lent.hidden_files = judge_read, gate.hidden_files
-    if gate.rules():
-        lent.why_not_fetch = why_not_fetch
-    return lent
+    return ToolServices(
+        store=store,
+        home=home,
+        send=send,
+        fetch=fetch,
+        todos_changed=todos_changed,
+        why_not_fetch=why_not_fetch,
+        judge_read=judge_read,
+        hidden_files=gate.hidden_files,
+    )
 
 
 def session_services(models: ModelPool, settings: Settings, asker: Asker | None) -> SessionServices:

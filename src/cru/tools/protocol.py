@@ -83,7 +83,7 @@ class ToolServices(Struct, kw_only=True):
     send: (to, content, sender) -> what the model reads; delivers a message to another context
     fetch: gets a web address, as cru.net.transport.Transport.get does
     todos_changed: tells the handlers that the todos were written
-    why_not_fetch: the rule that denies an address, "" if none does
+    why_not_fetch: the rule that denies an address or wants a question for it, "" if none does
     judge_read: what the tool `read` would be told about a path
     hidden_files: (tool, path) -> what a tool that may look through this folder must not show of it, None if that is nothing
     """
