@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import resource
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from typing import Any
 
 import pytest
 from msgspec import Struct, json
-from tests.kit import Done, HomeDir, cru, forked, home, wait_until
+from tests.kit import Done, HomeDir, cru, forked, home, pty, start, wait_until
 from tests.kit.processes import is_running
 from tests.kit.run import program
 
@@ -218,6 +219,43 @@ def test_one_that_does_not_end_is_killed_with_what_it_started(home: HomeDir, way
     child = re.search(r"out: (\d+)", str(failure.value))
     assert child, failure.value
     wait_until(lambda: not is_running(int(child[1])))
+
+
+SEAT = """
+import json, os, sys
+os.close(os.open("/dev/tty", os.O_RDWR))
+streams = [stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)]
+print(json.dumps([*streams, os.tcgetpgrp(0) == os.getpgrp() == os.getsid(0), *os.get_terminal_size()]), flush=True)
+print(sys.stdin.readline())
+"""
+
+
+def test_it_sits_at_its_terminal(home: HomeDir, way: str) -> None:
+    with pty(home=home, script=script(home.path, SEAT)) as terminal:
+        terminal.expect("[true, true, true, true, 80, 24]")
+        terminal.key("c-c")
+        assert terminal.wait() == -signal.SIGINT
+        assert "KeyboardInterrupt" in terminal.text
+    with pty(home=home, script=script(home.path, SEAT)) as terminal:
+        terminal.expect("80, 24]")
+        pid = terminal.pid
+        terminal.line("typed")
+        assert terminal.wait() == 0
+        assert "typed" in terminal.text and not is_running(pid)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL, signal.SIGHUP])
+def test_a_run_in_the_background_can_be_signalled(home: HomeDir, way: str, number: signal.Signals) -> None:
+    path = script(home.path, "import sys; print('ready', flush=True); print(sys.stdin.read())")
+    with start(home=home, script=path, stdin=True) as run:
+        run.wait_for("ready")
+        assert run.alive
+        run.signal(number)
+        assert (run.wait().code, run.alive) == (-number, False)
+    with start(home=home, script=path, stdin=True) as run:
+        run.write("words")
+        run.end_input()
+        assert (run.wait().code, run.out) == (0, "ready\nwords\n")
 
 
 OWNER = """
