@@ -35,7 +35,7 @@ def copy_of(plugin: DiscoveredPlugin) -> FileCopy:
     """The files that a plugin may be made of; of an installed package nothing, nor of a program, which is run where it lies."""
     copy: dict[Path, bytes] = {}
     for file in () if plugin.module or plugin.kind == "executable" else files_of(plugin):
-        if file.suffix in CODE or file in plugin.files:
+        if file in plugin.files or file.suffix in CODE:
             try:
                 copy[file] = file.read_bytes()
             except OSError:  # it goes just now: whoever loads it says so
