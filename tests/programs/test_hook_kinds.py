@@ -19,7 +19,7 @@ KINDS: dict[str, str] = {
     "memory": "memory.py", "guard of commands": "bash_validator.py", "guard of files": "protect_files.sh",
     "guard of prompts": "guard_prompt.py", "guard of git": "git_guard.sh", "scan for secrets": "secret_scan.py",
     "redaction": "hide_keys.py", "approval": "auto_approve.py", "rules in a file": "policy.py", "domains": "domains.py",
-    "limits": "quota.py", "audit": "audit.py", "record": "record.py", "formatting": "format_after.py",
+    "limits": "quota.py", "cost": "cost.py", "audit": "audit.py", "record": "record.py", "formatting": "format_after.py",
     "linting": "lint_after.py", "compiling": "type_check.py", "tests before the end": "test_gate.sh", "tests first": "tdd.py",
     "until it is done": "until_done.py", "todo": "todo_gate.py", "notification": "notify.sh", "sound": "sound.sh",
     "checkpoints": "checkpoint.sh", "commits": "auto_commit.sh", "commit messages": "commit_message.py",
@@ -139,6 +139,13 @@ def test_so_many_commands_and_no_more(tmp_path: Path) -> None:
     desk = Desk(tmp_path, "quota.py", PreToolUse=CALLS)
     last = results(desk.turn(bash("echo 1"), bash("echo 2"), bash("touch third"), FINE))[-1]
     assert "two commands are enough" in last and not (desk.project / "third").exists()
+
+
+def test_cost(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, "cost.py", Stop="")
+    desk.turn(bash("true"), FINE)
+    [spent] = desk.kept("cost.json").values()
+    assert spent == {"input": 200, "output": 20}
 
 
 def test_audit(tmp_path: Path) -> None:

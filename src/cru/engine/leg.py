@@ -217,9 +217,7 @@ class Leg:
         """Log the reply, then tell the handlers."""
         self._machine.to(LegState.RESPONDING)
         calls = reply.calls(f"call_{self.ref[-8:]}_{self.rounds}")
-        entry = log_writer.reply(
-            self.parts, reply.content, calls, reply.thinking, self._model, tokens=reply.usage.input
-        )
+        entry = log_writer.reply(self.parts, reply.content, calls, reply.thinking, self._model, usage=reply.usage)
         self._reply = None
         self._text = reply.content
         await self._announce_reply(AgentResponded(reply.content, reply.content, not calls, calls, reply.usage, entry))

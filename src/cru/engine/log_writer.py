@@ -13,7 +13,9 @@ from cru.engine.history import INPUT_TOKENS
 from cru.engine.parts import Parts
 from cru.engine.turn import CONTINUATION_SOURCES, Prompt
 from cru.events.stream import EntryLogged
-from cru.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry, Thinking, ToolCall
+from cru.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry, Thinking, ToolCall, Usage
+
+NOT_COUNTED = Usage()
 
 
 def write(parts: Parts, *entries: Entry) -> None:
@@ -73,13 +75,13 @@ def inject(parts: Parts, text: str) -> None:
 
 def reply(
     parts: Parts, text: str, calls: Sequence[ToolCall], thinking: Sequence[Thinking], model: str, *,
-    partial: str = "", tokens: int = 0,
+    partial: str = "", usage: Usage = NOT_COUNTED,
 ) -> str:  # fmt: skip
-    """One reply of the model as one write: its text, then its calls. `tokens`: the request's size as the provider counted it, 0 if
-    it did not. Returns the id of the first entry."""
-    shared: dict[str, Any] = {"model": model}
-    if tokens:
-        shared[INPUT_TOKENS] = tokens
+    """One reply of the model as one write: its text, then its calls. `usage`: the tokens of its request as the provider counted them.
+    Returns the id of the first entry."""
+    counts = ((INPUT_TOKENS, usage.input), ("output_tokens", usage.output))
+    cached = (("cache_read_tokens", usage.cache_read), ("cache_write_tokens", usage.cache_write))
+    shared: dict[str, Any] = {"model": model, **{name: count for name, count in (*counts, *cached) if count}}
     if thinking:
         shared["thinking"] = [msgspec.to_builtins(t) for t in thinking]
     if partial:

@@ -64,6 +64,22 @@ def test_what_lines_look_like(tmp_path: Path) -> None:
     assert transcript.path.stat().st_mode & 0o077 == 0
 
 
+def test_what_a_reply_cost(tmp_path: Path) -> None:
+    store, transcript, _ = opened(tmp_path / "c")
+    counted: dict[str, Any] = {
+        "input_tokens": 100,
+        "output_tokens": 7,
+        "cache_read_tokens": 60,
+        "cache_write_tokens": 30,
+    }
+    store.append(*prompt("p", "hello"), entry("a", MESSAGE, "x", "agent", **counted), spoken("b", "y"))
+    asked, first, second = lines(transcript)
+    assert first["message"]["usage"] == {
+        "input_tokens": 10, "cache_read_input_tokens": 60, "cache_creation_input_tokens": 30, "output_tokens": 7,
+    }  # fmt: skip
+    assert "usage" not in asked["message"] and "usage" not in second["message"] and asked["version"]
+
+
 def test_a_blocked_prompt_was_never_said_and_a_rewritten_one_is_as_it_was_sent(tmp_path: Path) -> None:
     store, transcript, _ = opened(tmp_path / "c")
     store.append(*prompt("p", "secret", blocked=True), *prompt("q", "short", text="long", rewritten=True))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
+from cru import __version__
 from cru.contexts.store import ContextStore
+from cru.engine.history import INPUT_TOKENS
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.parsing import common
 from cru.files.atomic import replace_file
@@ -109,6 +112,8 @@ class Transcript:
         known: dict[str, object] = {"id": entry.metadata.get("reply", entry.id), "type": "message", "role": "assistant"}
         if entry.metadata.get("model"):
             known["model"] = entry.metadata["model"]
+        if entry.metadata.get(INPUT_TOKENS):
+            known["usage"] = _usage(entry.metadata)
         return self._whole(entry, "assistant", {**known, "content": [block]})
 
     def _whole(self, entry: Entry, kind: str, message: dict[str, object], **more: object) -> dict[str, object]:
@@ -116,8 +121,17 @@ class Transcript:
         at = datetime.fromtimestamp(entry.timestamp, UTC).strftime("%Y-%m-%dT%H:%M:%S.000Z")
         return {
             "type": kind, "uuid": entry.id, "parentUuid": before or None, "isSidechain": False, "timestamp": at,
-            "sessionId": self._store.session_id, "cwd": str(self._cwd), "message": message, **more,
+            "sessionId": self._store.session_id, "version": __version__, "cwd": str(self._cwd), "message": message, **more,
         }  # fmt: skip
+
+
+def _usage(metadata: Mapping[str, Any]) -> dict[str, int]:
+    """The tokens of a reply as Anthropic counts them: input that was read from or written to a cache is none of `input_tokens`."""
+    read, written = (int(metadata.get(name, 0)) for name in ("cache_read_tokens", "cache_write_tokens"))
+    return {
+        "input_tokens": int(metadata[INPUT_TOKENS]) - read - written, "cache_creation_input_tokens": written,
+        "cache_read_input_tokens": read, "output_tokens": int(metadata.get("output_tokens", 0)),
+    }  # fmt: skip
 
 
 def _after(last: str, entries: Sequence[Entry]) -> Sequence[Entry] | None:
