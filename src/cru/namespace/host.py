@@ -56,6 +56,7 @@ class Plugin(Struct):
     leaving: its own functions to call before it is unloaded
     problems: what was wrong with what it registered
     handle: calls a handler with a `HandlerCall`, for a language that needs no objects of Python for it
+    stand_in: what stands at a name of `cru` now, for tests, which put functions of their own there; None: what always does
     include: runs another file (its path, its source) with the globals of the plugin; None: its language has modules for that
     """
 
@@ -68,6 +69,7 @@ class Plugin(Struct):
     leaving: list[Callable[..., Any]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     handle: Callable[..., Any] | None = None
+    stand_in: Callable[[str], Callable[..., Any] | None] | None = None
     include: Callable[..., Any] | None = None
 
 
@@ -137,6 +139,12 @@ def host() -> Host:
         return HOST.get()
     except LookupError:
         raise NoSession("no session: names of cru work only inside a running session") from None
+
+
+def stand_in(name: str) -> Callable[..., Any] | None:
+    """What a test has put in the place of a name of `cru`; None: nothing, or this is no test."""
+    here = HOST.get(None)
+    return None if here is None or here.plugin.stand_in is None else here.plugin.stand_in(name)
 
 
 class Values(tuple[Any, ...]):

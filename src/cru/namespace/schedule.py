@@ -77,13 +77,16 @@ def cancel(handle: int) -> bool:
 async def _repeat(work: Callback, every: float) -> None:
     import asyncio
 
+    from cru.namespace.timing import wait
+
     loop, failures = asyncio.get_running_loop(), _Failures(work)
     due = loop.time()
     try:
         while True:
             pause = min(every * 2 ** min(failures.running, 32), max(every, LONGEST))
             due = max(due + pause, loop.time())  # a call that took longer delays the next one, they never pile up
-            await asyncio.sleep(due - loop.time())
+            if await wait(max(due - loop.time(), 0)):
+                due = loop.time()  # as if it had passed
             await failures.call()
     finally:
         failures.end()

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 from cru.namespace.arguments import function, number, options, whole
 from cru.namespace.callbacks import error_value
-from cru.namespace.host import BadArgument, Object, Values, call
+from cru.namespace.host import BadArgument, Object, Values, call, stand_in
 
 RETRY_OPTIONS = ("max_retries", "base_delay", "max_delay", "jitter", "retryable")
 
@@ -19,6 +19,17 @@ async def sleep(seconds: float) -> None:
     Example: cru.timer.sleep(0) --> nil
     """
     await asyncio.sleep(number("cru.timer.sleep", "seconds", seconds, 0))
+
+
+async def wait(seconds: float) -> bool:
+    """Wait as `cru.timer.sleep` does now; whether a test has put something in its place."""
+    sleeping = stand_in("timer.sleep")
+    if sleeping is None:
+        await asyncio.sleep(seconds)
+        return False
+    await call(sleeping, seconds)
+    await asyncio.sleep(0)
+    return True
 
 
 async def timeout(seconds: float, work: Callable[[], object]) -> Values:
@@ -83,7 +94,7 @@ async def _wait(seconds: float, jitter: bool, error: Exception) -> None:
     after = value.get("after") if isinstance(value, dict) else getattr(error, "after", None)
     if isinstance(after, (int, float)) and not isinstance(after, bool):
         seconds = max(seconds, after)
-    await asyncio.sleep(seconds)
+    await wait(seconds)
 
 
 class TokenBucket(Object):
@@ -102,8 +113,10 @@ class TokenBucket(Object):
 
     async def acquire(self) -> None:
         """Take a token, waiting for it; those who wait are served in order, roughly."""
-        while not self.try_acquire():  # noqa: ASYNC110  (tokens come with time, nothing tells of them)
-            await asyncio.sleep((1 - self._tokens) * self._interval)
+        while not self.try_acquire():
+            seconds = (1 - self._tokens) * self._interval
+            if await wait(seconds):
+                self._filled_at -= seconds  # as if they had passed
 
     def try_acquire(self) -> bool:
         """Take a token if there is one."""

@@ -262,3 +262,82 @@ NOTES = "{ notes = { { path = 'a.md', title = 'Alpha', content = 'one' }, { path
 )
 def test_mocks_give_fixtures_and_remember_calls(bench: Bench, body: str) -> None:
     bench.passes(body)
+
+
+# what stands in for something is what everybody uses --------------------------------------------------------------------------------
+
+FAKE_SLEEP = "local slept = {} cru.timer.sleep = function(s) slept[#slept + 1] = s end "
+
+USES = {
+    "retry": (
+        "local n = 0 local got = cru.retry(function() n = n + 1 if n < 3 then error('no') end return n end, "
+        "{ base_delay = 20, jitter = false }) "
+        "assert.equal(3, got) assert.deep_equal({ 20, 40 }, slept)"
+    ),
+    "service": (
+        "local n = 0 local s = cru.service.define { name = 'x', restart = { base_delay = 100 }, "
+        "start = function() n = n + 1 if n < 3 then error('no') end end } s.fn() "
+        "while cru.service.status('x').running do cru.spawn(function() end) coroutine_pause() end "
+        "assert.equal(3, n) assert.equal(2, #slept)"
+    ),
+    "schedule": (
+        "local n, h = 0, nil h = cru.schedule(100, function() n = n + 1 if n == 3 then cru.schedule.cancel(h) end end) "
+        "while n < 3 do coroutine_pause() end for i = 1, 3 do assert.truthy(slept[i] > 99 and slept[i] <= 100) end"
+    ),
+    "ratelimit": (
+        "local b = cru.ratelimit.new { capacity = 1, interval = 100 } b:acquire() b:acquire() b:acquire() "
+        "assert.equal(2, #slept) assert.truthy(slept[1] > 99 and slept[2] > 99)"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", USES)
+def test_what_a_test_puts_in_the_place_of_sleep_is_what_others_wait_with(bench: Bench, name: str) -> None:
+    pause = "local real = cru.timer.sleep function coroutine_pause() real(0.001) end "
+    report = bench.run(GOOD % (pause + FAKE_SLEEP + USES[name]))
+    assert (report.passed, report.errors, report.waits) == (1, (), ())
+
+
+def test_a_line_that_waits_on_the_real_clock_is_named(bench: Bench) -> None:
+    source = (
+        'describe("s", function()\n'
+        '  it("sleeps", function()\n    for _ = 1, 2 do cru.timer.sleep(0.05) end\n  end)\n'
+        '  it("retries", function()\n    pcall(cru.retry, function() error("no") end, '
+        "{ max_retries = 1, base_delay = 0.06, jitter = false })\n  end)\n"
+        '  it("hardly", function() cru.timer.sleep(0.001) end)\n'
+        "end)\n"
+    )
+    report = bench.run(source)
+    file = bench.folder / "tests" / "demo_test.lua"
+    assert report.passed == 3 and report.errors == ()
+    assert [(w.where, round(w.seconds, 3)) for w in report.waits] == [(f"{file}:3", 0.1), (f"{file}:6", 0.06)]
+
+
+MOCKED = """
+local held = cru.fs
+test_mocks.setup { fs = { files = { ["notes/a.md"] = "A", ["/abs/b.md"] = "B" } } }
+for _, fs in ipairs { held, cru.fs, crucible.fs, _G.fs } do
+  for _, path in ipairs { "notes/a.md", "./notes/a.md", "notes//a.md", "notes/x/../a.md" } do
+    assert.equal("A", fs.read(path))
+    assert.truthy(fs.exists(path) and fs.is_file(path) and not fs.is_dir(path))
+  end
+  assert.equal("B", fs.read("/abs//b.md"))
+  assert.truthy(fs.is_dir("notes") and fs.is_dir("notes/") and fs.is_dir(".") and not fs.exists("abs"))
+  assert.deep_equal({ "a.md" }, fs.list("./notes/"))
+end
+held.append("./notes/a.md", "+") held.append("new.md", "n")
+assert.equal("A+", cru.fs.read("notes/a.md"))
+held.copy("notes/a.md", "notes/c.md") held.rename("new.md", "./notes/d.md")
+assert.deep_equal({ "a.md", "c.md", "d.md" }, held.list("notes"))
+assert.truthy(not held.exists("new.md"))
+held.remove("notes")
+assert.truthy(not held.exists("notes/c.md"))
+assert.has_error(function() held.read("notes/c.md") end, "File not found: notes/c.md")
+assert.has_error(function() held.remove("notes") end, "File not found: notes")
+assert.equal(0, #cru.fs.list("."))
+"""
+
+
+def test_mocked_files_hold_for_every_function_and_spelling_also_where_the_table_was_held_before(bench: Bench) -> None:
+    bench.passes(MOCKED)
+    assert not (bench.world.session.parts.root / "new.md").exists()

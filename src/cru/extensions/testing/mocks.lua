@@ -87,29 +87,76 @@ function mocks.http(fixture)
     request = function(options) return reply(options and options.url or "") end,
   })
 end
+local function plain(path)     -- however it is written: "./a//b", "a/b/" and "a/x/../b" are "a/b"; the folder itself is ""
+  local parts, root = {}, tostring(path):sub(1, 1) == "/" and "/" or ""
+  for part in tostring(path):gmatch("[^/]+") do
+    if part == ".." and #parts > 0 and parts[#parts] ~= ".." then
+      parts[#parts] = nil
+    elseif part ~= "." then
+      parts[#parts + 1] = part
+    end
+  end
+  return root .. table.concat(parts, "/")
+end
+local function by_plain(map)
+  local made = {}
+  for path, value in pairs(map) do made[plain(path)] = copy(value) end
+  return made
+end
 function mocks.fs(fixture)
-  local files, dirs = copy(fixture.files), copy(fixture.dirs)
-  local function children(path)
-    local prefix, names = path:gsub("/*$", "") .. "/", {}
+  local files, dirs = by_plain(fixture.files), by_plain(fixture.dirs)
+  local function below(path, inner)
+    local prefix = (path == "" or path == "/") and path or path .. "/"
+    return inner ~= path and inner:sub(1, #prefix) == prefix and inner:sub(#prefix + 1) or nil
+  end
+  local function is_dir(path)
+    if path == "" or path == "/" or dirs[path] ~= nil then return true end
     for _, known in ipairs { files, dirs } do
-      for one in pairs(known) do
-        local name = one:sub(1, #prefix) == prefix and one:sub(#prefix + 1) or ""
-        if name ~= "" and not name:find("/", 1, true) then names[#names + 1] = name end
+      for inner in pairs(known) do if below(path, inner) then return true end end
+    end
+    return false
+  end
+  local function children(path)
+    local names = {}
+    for _, known in ipairs { files, dirs } do
+      for inner in pairs(known) do
+        local name = below(path, inner)
+        if name and not name:find("/", 1, true) then names[#names + 1] = name end
       end
     end
     table.sort(names)
     return names
   end
-  return all_recorded("fs", {
-    read = function(path)
-      if files[path] == nil then error("File not found: " .. tostring(path), 2) end
-      return files[path]
-    end,
-    write = function(path, content) files[path] = content end,
-    exists = function(path) return files[path] ~= nil or dirs[path] ~= nil end,
+  local function content(path, name)
+    if files[path] == nil then error("File not found: " .. tostring(name), 4) end
+    return files[path]
+  end
+  local function remove(path, name)
+    if files[path] == nil and not is_dir(path) then error("File not found: " .. tostring(name), 4) end
+    for _, known in ipairs { files, dirs } do
+      for inner in pairs(copy(known)) do if inner == path or below(path, inner) then known[inner] = nil end end
+    end
+  end
+  local methods = {
+    read = content,
+    write = function(path, _, text) files[path] = text end,
+    append = function(path, _, text) files[path] = (files[path] or "") .. text end,
+    exists = function(path) return files[path] ~= nil or is_dir(path) end,
+    is_file = function(path) return files[path] ~= nil end,
+    is_dir = function(path) return files[path] == nil and is_dir(path) end,
     mkdir = function(path) dirs[path] = true end,
     list = children,
-  })
+    remove = remove,
+    copy = function(path, name, target) files[plain(target)] = content(path, name) end,
+    rename = function(path, name, target)
+      files[plain(target)] = content(path, name)
+      files[path] = nil
+    end,
+  }
+  for name, method in pairs(methods) do
+    methods[name] = function(path, ...) return (method(plain(path), path, ...)) end
+  end
+  return all_recorded("fs", methods)
 end
 function mocks.paths(fixture)
   local function place(name)
@@ -167,6 +214,8 @@ function mocks.sessions(fixture)
   })
 end
 
+local KEPT = { fs = true, http = true, paths = true }  -- whole: no function of theirs stays what it was
+
 test_mocks = {}
 function test_mocks.setup(overrides)
   local fixtures = defaults()
@@ -175,7 +224,12 @@ function test_mocks.setup(overrides)
     for field, value in pairs(fixtures[module] and fields or {}) do fixtures[module][field] = value end
   end
   for module, make in pairs(mocks) do
-    local mock = make(fixtures[module])
+    local mock, held = make(fixtures[module]), rawget(cru, module)
+    if type(held) == "table" and KEPT[module] then   -- what a plugin holds as `local fs = cru.fs` is the stand-in, too
+      for name in pairs(copy(held)) do held[name] = mock[name] end
+      for name, method in pairs(mock) do held[name] = method end
+      mock = held
+    end
     cru[module] = mock
     if type(crucible) == "table" then crucible[module] = mock end
   end

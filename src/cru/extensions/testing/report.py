@@ -24,6 +24,17 @@ class TestFailure(Struct, frozen=True):
         return f"{self.file}:{self.line}" if self.line else self.file
 
 
+class TestWait(Struct, frozen=True):
+    """A place that waited on the real clock.
+
+    where: as "file:line"
+    seconds: in all
+    """
+
+    where: str
+    seconds: float
+
+
 class TestReport(Struct, frozen=True):
     """What `run_tests()` gives. A file that cannot be run counts as one failed test."""
 
@@ -31,6 +42,7 @@ class TestReport(Struct, frozen=True):
     failed: int = 0
     pending: int = 0
     errors: tuple[TestFailure, ...] = ()
+    waits: tuple[TestWait, ...] = ()
 
     def __add__(self, other: TestReport) -> TestReport:
         return TestReport(
@@ -38,4 +50,5 @@ class TestReport(Struct, frozen=True):
             self.failed + other.failed,
             self.pending + other.pending,
             self.errors + other.errors,
+            self.waits + other.waits,
         )

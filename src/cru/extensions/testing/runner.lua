@@ -189,3 +189,46 @@ function assert.has_error(call, part)
   if ok then differs(part and "an error with " .. shown(part) or "an error", "no error") end
   if part and not text(raised):find(part, 1, true) then differs("an error with " .. shown(part), shown(text(raised))) end
 end
+
+-- Waiting -----------------------------------------------------------------------------------------------------------------------
+-- A test that waits on the real clock is told where it does. What `cru` itself waits for is waited for in `cru.timer.sleep`, too.
+local LEAST = 0.05             -- seconds that are worth a word
+local sleep, retry = cru.timer.sleep, cru.retry
+local waits, order = {}, {}    -- "file:line" -> seconds
+local calling                  -- where the test called what is waiting now
+
+local function caller()
+  for level = 3, 200 do
+    local info = debug.getinfo(level, "Sl")
+    if not info then return nil end
+    if info.currentline > 0 and not info.source:find("^=%[cru") then
+      return (info.source:match("^@(.*)$") or info.short_src) .. ":" .. info.currentline
+    end
+  end
+end
+function cru.timer.sleep(seconds)
+  if type(seconds) == "number" and seconds >= LEAST then
+    local place = caller() or calling or "work beside the tests"
+    if not waits[place] then order[#order + 1] = place end
+    waits[place] = (waits[place] or 0) + seconds
+  end
+  return sleep(seconds)
+end
+function cru.retry(...)
+  local before = calling
+  local _ <close> = setmetatable({}, { __close = function() calling = before end })
+  calling = caller() or before
+  return retry(...)
+end
+
+local function stand_in(name)  -- what is at this name now
+  local value = cru
+  for part in name:gmatch("[^.]+") do value = type(value) == "table" and value[part] or nil end
+  return type(value) == "function" and value or nil
+end
+local function waited()
+  local list = {}
+  for i, place in ipairs(order) do list[i] = { where = place, seconds = waits[place] } end
+  return list
+end
+return { stand_in = stand_in, waited = waited }

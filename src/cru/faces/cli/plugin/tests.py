@@ -24,6 +24,10 @@ def run_tests(parsed: Parsed, plugin: str) -> int:
         show(f"failed: {' / '.join(part for part in (problem.suite, problem.name) if part) or 'the file itself'}")
         place = f"{problem.where}: " if problem.where else ""
         show(f"  {place}{printable(problem.error)}".replace("\n", "\n  "))
+    for waiting in report.waits:
+        say(
+            f"cru: {waiting.where} waits {waiting.seconds:g} s on the real clock\n  put a function in the place of cru.timer.sleep"
+        )
     if not report.passed + report.failed + report.pending:
         say(
             f"cru: no tests found in {folder}\n  describe and it in tests/NAME_test.lua, or functions test_… in tests/test_NAME.py"
