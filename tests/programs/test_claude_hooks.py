@@ -320,7 +320,7 @@ def test_the_same_hook_in_two_files_runs_once(tmp_path: Path) -> None:
     assert recorded(here) == ["Stop"]
 
 
-def test_an_asynchronous_hook_is_not_waited_for_and_speaks_with_the_next_prompt(tmp_path: Path) -> None:
+def test_an_asynchronous_hook_is_not_waited_for_and_speaks_with_the_next_request(tmp_path: Path) -> None:
     say = """echo '{"hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext": "by the way"}}'"""
     slow = {"type": "command", "command": say, "async": True}
     here = prepared(tmp_path, PreToolUse={"hooks": [slow]})
@@ -331,9 +331,7 @@ def test_an_asynchronous_hook_is_not_waited_for_and_speaks_with_the_next_prompt(
             terminal.expect("fine")
             terminal.line("two")
             terminal.expect("fine too")
-        assert "by the way" in str(model.requests[2].body["messages"]) and "by the way" not in str(
-            model.requests[1].body["messages"]
-        )
+        assert "by the way" in str(model.requests[1].body["messages"])
 
 
 @pytest.mark.parametrize("line", ["exit 3", "export A=$(((", "sleep 1; kill -9 $$"])
@@ -342,4 +340,4 @@ def test_an_environment_file_that_is_broken_is_told_and_stops_nothing(tmp_path: 
         tmp_path, SessionStart={"hooks": [{"type": "command", "command": f"echo '{line}' >> $CLAUDE_ENV_FILE"}]}
     )
     done, requests = turn(here, [bash("echo one"), bash("echo two"), Reply("fine")])
-    assert results(requests) == ["one", "two"] and done.err.count("CLAUDE_ENV_FILE: ") == (0 if "export" in line else 1)
+    assert results(requests) == ["one", "two"] and done.err.count("CLAUDE_ENV_FILE: ") == 1

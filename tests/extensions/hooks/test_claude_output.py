@@ -321,8 +321,8 @@ def test_an_asynchronous_hook_that_would_wake_the_agent_tells_the_model(tmp_path
     made = one(
         **{**{f: getattr(entry("PostToolUse"), f) for f in one.__struct_fields__}, "rewake": True, "asynchronous": True}
     )
-    assert said("PostToolUse", DONE, tmp_path, exit=2, err="tests fail", entry=made).answer == Answer(
-        context=("tests fail",)
+    assert said("PostToolUse", DONE, tmp_path, exit=2, err="tests fail", entry=made).answer == told(
+        "PostToolUse", "[x]: tests fail"
     )
 
 

@@ -97,7 +97,7 @@ class SessionHooks:
             bus.registry.on(MessageReceived, self._note_prompt, owner=self.owner, where="hooks", priority=0)
             bus.registry.on(ModelSelected, self._note_model, owner=self.owner, where="hooks", priority=0)
         if any(entry.asynchronous for entry in active):
-            bus.registry.on("message:received", self._hand_over, owner=self.owner, where="asynchronous hooks")
+            bus.registry.on("message:before_send", self._hand_over, owner=self.owner, where="asynchronous hooks")
         for entry in active:
             for mapping in self._dialects[entry.dialect].events[entry.event]:
                 if mapping.event:
@@ -212,7 +212,9 @@ class SessionHooks:
         self.facts.model = event.payload.model
 
     def _hand_over(self, event: Event) -> Answer | None:
-        """Gives the model what asynchronous hooks have left for it."""
+        """Gives the model what asynchronous hooks have left for it, with its next request."""
+        if event.stamp.purpose:
+            return None
         texts, self._deferred = tuple(self._deferred), []
         return Answer(context=texts) if texts else None
 

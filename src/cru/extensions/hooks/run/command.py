@@ -56,10 +56,16 @@ class CommandHook:
         return None
 
     async def __call__(self, event: Event) -> Answer:
-        if self._entry.asynchronous:
+        if self._entry.asynchronous and not self._is_waited_for(event):
             self._runtime.detach(self._run_beside(event))
             return Answer(note="runs beside the session")
         return await self._run(event)
+
+    def _is_waited_for(self, event: Event) -> bool:
+        """Whether nothing would be left beside which it could run: the session ends, or a run at whose end it may make the agent go on."""
+        if event.name == "session:ended":
+            return True
+        return self._entry.rewake and event.name == "turn:complete" and not self._runtime.facts.is_chat()
 
     async def _run_beside(self, event: Event) -> None:
         """An asynchronous hook: it decides nothing; what it has to say goes into the next request."""

@@ -62,5 +62,5 @@ class HookRuntime(Protocol):
         ...
 
     def defer(self, entry: HookEntry, answer: Answer) -> None:
-        """Keep what an asynchronous hook wants the model to read for the next prompt; it decides nothing."""
+        """Keep what an asynchronous hook wants the model to read for the next request; it decides nothing."""
         ...

@@ -40,7 +40,9 @@ OF_EVENT = {"UserPromptSubmit": 30.0, "MessageDisplay": 10.0, "SessionEnd": 1.5}
 ENDING, ENDING_VARIABLE = 60.0, "CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS"
 """More than that nothing gets at the end of a session."""
 ONCE = "`once` counts in skills only, as in Claude Code: the hook runs each time"
-REWAKE = "`asyncRewake`: waking the idle agent is not available yet; what the hook says goes to the model with the next prompt"
+REWAKE = (
+    "`asyncRewake`: in a chat the idle agent is not woken; what the hook says goes to the model with the next request"
+)
 
 
 def read_entries(source: HookSource, events: Collection[str], facts: SessionFacts, is_off: bool) -> ParsedFile:
@@ -88,7 +90,7 @@ def _entry(reading: Reading, handler: NestedHandler, env: Mapping[str, str]) -> 
     main, matcher = table.get(TYPES[kind][0]), handler.group.get("matcher")
     matcher = "" if matcher is None else matcher
     condition, rewake = typed_value(table, "if", str, ""), typed_value(table, "asyncRewake", bool, False)
-    if rewake:
+    if rewake and event == "Stop":
         reading.wrong(f"{event}: {REWAKE}", line=handler.line)
     if reading.typed(table, "once", bool, False, *handler.at):
         reading.wrong(f"{event}: {ONCE}", line=reading.line(*handler.at, "once"), key="once")

@@ -61,7 +61,7 @@ def _environment(entry: HookEntry, mapping: EventMapping, event: Event, facts: S
     env |= {name: value for name, value in facts.settings_env.items() if name not in secret}
     env |= session_variables(facts)
     if mapping.name == "SessionStart":
-        env["CLAUDE_ENV_FILE"] = str(EnvFiles.fresh(entry, facts))
+        env["CLAUDE_ENV_FILE"] = str(EnvFiles.open(entry, event, facts))
     return env
 
 

@@ -1,43 +1,50 @@
-"""CLAUDE_ENV_FILE: a hook of SessionStart writes shell code into it, and later commands of the agent have what that exports."""
+"""CLAUDE_ENV_FILE: a hook of SessionStart writes shell code into it, and each later command of the agent is run behind that code: what it
+exports, its functions, its plain variables and its options (`set -o`)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from shlex import quote
 
 from msgspec.structs import replace
 
 from cru.events.answers import Answer, Change
 from cru.events.payloads import ToolBeforeCall
 from cru.events.stamp import Event
+from cru.extensions.hooks.dialects.claude.fields import start_subject
 from cru.extensions.hooks.errors import HookError
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import LaunchRules
 
 FOLDER = "hook_env"
-READ = 'for file; do . "$file" >&2; done; env -0'
-NOISE = frozenset({"_", "SHLVL", "PWD", "OLDPWD"})
+TRY = 'for file; do "$BASH" -n "$file" || exit 2; . "$file" >&2; done'
+BEFORE = "BASH_ENV"
+"""The variable that names what a bash reads before a command; bashes that the command starts do not have ours."""
+AFRESH = ("startup", "clear")
+"""Sources of a SessionStart whose hooks begin with an empty file; later ones add to it."""
 LIMIT = 10.0
 
 
 class EnvFiles:
-    """Reads the files with a real shell, since they are one's own code (`export PATH="$PATH:…"`): once after each change. The handler
-    of `tool:before_call`."""
+    """The handler of `tool:before_call`. After each change the files are tried by a shell of their own, so that broken ones are told once
+    and stop no command."""
 
     def __init__(self, entries: Sequence[HookEntry], facts: SessionFacts) -> None:
         self._entries = entries
         self._facts = facts
         self._stamp: tuple[tuple[str, int, int], ...] = ()
-        self._found: dict[str, str] = {}
+        self._variables: dict[str, str] = {}
 
     @staticmethod
-    def fresh(entry: HookEntry, facts: SessionFacts) -> Path:
-        """The entry's file, empty. Raises OSError."""
+    def open(entry: HookEntry, event: Event, facts: SessionFacts) -> Path:
+        """The entry's file, empty where a session begins. Raises OSError."""
         path = _path(entry, facts)
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.write_bytes(b"")
-        path.chmod(0o600)
+        if start_subject(event) in AFRESH or not path.exists():
+            path.write_bytes(b"")
+            path.chmod(0o600)
         return path
 
     async def __call__(self, event: Event) -> Answer | None:
@@ -47,9 +54,9 @@ class EnvFiles:
             return None
         now = self._look()
         if now != self._stamp:
-            self._stamp, self._found = now, {}
-            self._found = await self._read([path for path, _, _ in now]) if now else {}
-        return Answer(changes=(Change("env", "merge", self._found),)) if self._found else None
+            self._stamp, self._variables = now, {}
+            self._variables = await self._take([path for path, _, _ in now]) if now else {}
+        return Answer(changes=(Change("env", "merge", self._variables),)) if self._variables else None
 
     def _look(self) -> tuple[tuple[str, int, int], ...]:
         """The files that hold something."""
@@ -64,20 +71,29 @@ class EnvFiles:
                 files.append((str(path), status.st_mtime_ns, status.st_size))
         return tuple(files)
 
-    async def _read(self, files: list[str]) -> dict[str, str]:
+    async def _take(self, files: list[str]) -> dict[str, str]:
+        """The variables that make a bash read these files. Raises HookError if they cannot be read."""
         from cru.extensions.hooks.launch.process import run_hook_command
 
         facts = self._facts
         env = {name: value for name, value in facts.env.items() if name not in facts.secret_names}
-        shell = ("--noprofile", "--norc", "-c", READ, "bash", *files)
+        shell = ("--noprofile", "--norc", "-c", TRY, "bash", *files)
         reader = replace(self._entries[0], kind="command", command="bash", args=shell, timeout=LIMIT)
         done = await run_hook_command(reader, b"", env, facts.root, LaunchRules())
-        if done.exit:
-            raise HookError(f"CLAUDE_ENV_FILE: exit status {done.exit}: {done.stderr.strip()}", f"look into {files[0]}")
         if done.exit is None:
             raise HookError(f"CLAUDE_ENV_FILE: {done.error or f'not read within {LIMIT:g} s'}", f"look into {files[0]}")
-        variables = dict(line.split("=", 1) for line in done.stdout.split("\0") if "=" in line)
-        return {name: value for name, value in variables.items() if name not in NOISE and env.get(name) != value}
+        if done.exit:
+            raise HookError(f"CLAUDE_ENV_FILE: exit status {done.exit}: {done.stderr.strip()}", f"look into {files[0]}")
+        return {BEFORE: str(self._write_wrapper(files, env.get(BEFORE, "")))}
+
+    def _write_wrapper(self, files: list[str], outer: str) -> Path:
+        """What a bash reads: first what it would have read without us, `outer`, which its own children read, too."""
+        own = [f"export {BEFORE}={quote(outer)}", f'. "${BEFORE}"'] if outer else [f"unset {BEFORE}"]
+        lines = [*own, "shopt -s expand_aliases", *(f". {quote(file)}" for file in files)]
+        path = self._facts.folder / FOLDER / "all.bash"
+        path.write_text("\n".join(lines) + "\n")
+        path.chmod(0o600)
+        return path
 
 
 def _path(entry: HookEntry, facts: SessionFacts) -> Path:

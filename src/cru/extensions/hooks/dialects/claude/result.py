@@ -47,8 +47,11 @@ def to_hook_result(entry: HookEntry, event: Event, run: HookRun, facts: SessionF
         read = ParsedClaudeOutput(wrong=f"exit status 2 has no meaning on {name}")
     if read.wrong:
         return HookResult(failed=read.wrong)
-    if read.exit2 and entry.rewake:
-        return HookResult(Answer(context=(spill_text(read.stderr, facts),)))
+    if read.exit2 and entry.rewake and (name != "Stop" or facts.is_chat()):
+        why = f"[{labels.shown_command(entry)}]: {read.stderr}"
+        return HookResult(
+            Answer(context=(labels.block_text(effect.label or labels.OBJECTION, event, why, facts, entry),))
+        )
     if read.exit2 and effect.exit2 == "ignored":
         return HookResult(answer=Answer(note=f"exit status 2 is ignored on {name}"))
     draft = AnswerDraft(warnings=[read.warning] if read.warning else [])
