@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.kit.differential.__main__ import play_table
 from tests.kit.differential.cases import CaseError, Expectation, load
 from tests.kit.differential.compare import Firing, Play, differences
 from tests.kit.steps import Call, Reply
@@ -91,6 +92,14 @@ def test_an_expectation_holds(tmp_path: Path, expect: dict[str, Any]) -> None:
 @pytest.mark.parametrize("expect", FAIL, ids=str)
 def test_an_expectation_that_does_not_hold_is_told(tmp_path: Path, expect: dict[str, Any]) -> None:
     assert len(differences(msgspec.convert(expect, Expectation), played(tmp_path))) == 1
+
+
+def test_a_program_that_is_missing_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "table.json"
+    path.write_bytes(msgspec.json.encode({"program": "x", "version": "1", "dialect": "crush", "cases": [GOOD]}))
+    table = load(path)
+    assert play_table(table, list(table.cases), {"--peer-only"}) == 0
+    assert "x 1: 1 cases; the program is NOT INSTALLED" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

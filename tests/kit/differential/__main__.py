@@ -43,7 +43,7 @@ def main(words: list[str]) -> int:
     for table in tables():
         cases = [case for case in table.cases if _is_selected(table, case, selected)]
         if cases:
-            failed += _table(table, cases, set(words))
+            failed += play_table(table, cases, set(words))
     return 1 if failed else 0
 
 
@@ -51,7 +51,7 @@ def _is_selected(table: Table, case: Case, selected: list[str]) -> bool:
     return not selected or any(f"{table.dialect}:{case.id}".startswith(word) for word in selected)
 
 
-def _table(table: Table, cases: list[Case], words: set[str]) -> int:
+def play_table(table: Table, cases: list[Case], words: set[str]) -> int:
     """How many cases differ from the record."""
     peer = PEERS.get(table.dialect)
     here = peer is not None and peer.program.exists()
@@ -62,7 +62,7 @@ def _table(table: Table, cases: list[Case], words: set[str]) -> int:
     failed = 0
     for case in cases:
         lines: list[str] = []
-        with tempfile.TemporaryDirectory(dir=_own_folder()) as folder:
+        with tempfile.TemporaryDirectory(dir=_own_folder() if here else None) as folder:
             if here and peer and not case.unplayed:
                 shown = play_peer.play(case, table.dialect, peer, _made(folder, "peer"))
                 lines += [f"  {table.program}: {line}" for line in differences(case.expect, shown)]
