@@ -74,7 +74,7 @@ PASS = Answer()
 
 def transform(**fields: Any) -> Answer:
     """Set fields of the payload."""
-    return Answer(changes=tuple(Change(name, "set", value) for name, value in fields.items()))
+    return Answer(changes=tuple([Change(name, "set", value) for name, value in fields.items()]))
 
 
 def cancel(reason: str = "cancelled") -> Answer:

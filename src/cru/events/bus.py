@@ -135,6 +135,10 @@ class Bus:
         stamp = self._stamp(frame)
         chain = Chain(row, stamp, payload, frame, self.stream)
         for group in groups:
+            if len(group) == 1:  # as a rule
+                if self._able(chain, group[0], frame):
+                    chain.compose(await chain.call(group[0], chain.payload))
+                continue
             able = [handler for handler in group if self._able(chain, handler, frame)]
             if len(able) == 1:
                 chain.compose(await chain.call(able[0], chain.payload))

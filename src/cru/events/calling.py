@@ -137,8 +137,9 @@ def _copied_data(value: Any, depth: int) -> Any:
         for key, item in value.items():
             if type(key) is not str or not key.isascii():
                 raise _NotPlain
-            is_text = type(item) is str and item.isascii()
-            copy[key] = item if is_text else _copied_data(item, depth - 1)
+            kind = type(item)
+            is_plain = item.isascii() if kind is str else kind is int and -LARGEST <= item <= LARGEST
+            copy[key] = item if is_plain else _copied_data(item, depth - 1)
         return copy
     if kind is list and depth:
         return [_copied_data(item, depth - 1) for item in value]
