@@ -341,3 +341,19 @@ def test_an_environment_file_that_is_broken_is_told_and_stops_nothing(tmp_path: 
     )
     done, requests = turn(here, [bash("echo one"), bash("echo two"), Reply("fine")])
     assert results(requests) == ["one", "two"] and done.err.count("CLAUDE_ENV_FILE: ") == 1
+
+
+def test_words_about_a_compaction_and_how_a_chat_was_left_are_heard(tmp_path: Path) -> None:
+    keep = {"hooks": [{"type": "command", "command": "cat >> heard.jsonl"}]}
+    here = prepared(tmp_path, PreCompact=keep, SessionEnd=keep)
+    with server([Reply("first"), Reply("second"), Reply("the summary")]) as model:
+        here.configure(BASE.format(mode="trust"), model.url)
+        with pty(home=here) as terminal:
+            for line, answer in (("one", "first"), ("two", "second"), ("/compact keep the NUMBERS", "is compacted")):
+                terminal.line(line)
+                terminal.expect(answer)
+            terminal.line("/exit")
+            assert terminal.wait() == 0
+        assert "keep the NUMBERS" in str(model.requests[-1].body["messages"])
+    heard = [json.decode(line) for line in (here.project / "heard.jsonl").read_bytes().splitlines()]
+    assert heard[0]["custom_instructions"] == "keep the NUMBERS" and heard[-1]["reason"] == "prompt_input_exit"

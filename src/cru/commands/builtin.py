@@ -33,7 +33,10 @@ class CommandRow(Struct, frozen=True):
 PLUGIN_HINT = "[list | reload [name] | enable name | disable name]"
 TABLE = (
     CommandRow("clear", "start the conversation from nothing; the log keeps every line (cru -a)", "session.clear"),
-    CommandRow("compact", "replace the conversation by a summary that the model writes (cru -z)", "session.compact"),
+    CommandRow(
+        "compact", "replace the conversation by a summary that the model writes (cru -z); words say what it is to heed", "session.compact",
+        "[words]",
+    ),
     CommandRow("exit", "leave the chat; the conversation is kept", "session.leave", reads=True),
     CommandRow("help", "all commands, or one", "session.help", "[command]", reads=True),
     CommandRow("model", "which model answers; with a name: another one, kept for this context", "model.model", "[name]", reads=True),

@@ -18,11 +18,11 @@ async def clear(context: CommandContext, _words: str) -> CommandResult:
     return CommandResult(f"{name} starts from nothing; what was said before: cru -G {name} 0")
 
 
-async def compact(context: CommandContext, _words: str) -> CommandResult:
-    """What `cru -z` does. Raises NothingToCompact, ModelError and Interrupted."""
+async def compact(context: CommandContext, words: str) -> CommandResult:
+    """What `cru -z` does, with what the summary is to heed. Raises NothingToCompact, ModelError and Interrupted."""
     name = context.session.parts.store.name
     try:
-        await context.session.compact()
+        await context.session.compact(words.strip())
     except TooFewMessages as error:
         return CommandResult(f"{name}: {error.message}")
     return CommandResult(f"{name} is compacted; what was said before: cru -G {name} 0")

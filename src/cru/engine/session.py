@@ -151,18 +151,18 @@ class Session:
             assert result is not None
             return result
 
-    async def compact(self) -> None:
-        """`cru -z`. Raises NothingToCompact, ModelError and Interrupted."""
+    async def compact(self, instructions: str = "") -> None:
+        """`cru -z`; `instructions`: what a person wants the summary to heed. Raises NothingToCompact, ModelError and Interrupted."""
         with self.locked():
             self._refresh()
-            await self._work.run(self._compact(), "the compaction")
+            await self._work.run(self._compact(instructions), "the compaction")
 
-    async def _compact(self) -> None:
+    async def _compact(self, instructions: str) -> None:
         from cru.engine import compaction
 
         await self.open()
         resolved = await self.parts.choose("")
-        await compaction.compact_by_hand(self.parts, resolved)
+        await compaction.compact_by_hand(self.parts, resolved, instructions)
 
     async def archive(self) -> None:
         """`cru -a`: the model starts from nothing; the log keeps every line. Raises Interrupted."""

@@ -244,7 +244,8 @@ class ToolBatchCompleted(Struct, frozen=True):
 
 class ContextOverflow(Struct, frozen=True):
     """Sizes in estimated tokens; strategy: rolling or full; trigger: auto, manual, or none (nothing is compacted, unless a handler gives
-    the summary); messages: how many there are now; summary: the one so far."""
+    the summary); messages: how many there are now; summary: the one so far; instructions: what a person said (`/compact WORDS`),
+    which summary_prompt ends with."""
 
     used: int
     limit: int
@@ -254,6 +255,7 @@ class ContextOverflow(Struct, frozen=True):
     trigger: str = "auto"
     messages: int = 0
     summary: str = ""
+    instructions: str = ""
 
 
 class SessionCompacted(Struct, frozen=True):

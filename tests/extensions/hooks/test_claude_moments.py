@@ -30,7 +30,7 @@ FIELDS: list[tuple[str, Struct, dict[str, Any]]] = [
     ("SessionStart", p.SessionStarted("main", "/f", False, "resume"), {"source": "resume"}),
     ("SessionStart", p.ContextCleared("main"), {"source": "clear"}),
     ("SessionStart", p.SessionCompacted("short", 3, 1), {"source": "compact"}),
-    ("SessionEnd", p.SessionEnded("exit"), {"reason": "other"}),
+    ("SessionEnd", p.SessionEnded("exit"), {"reason": "prompt_input_exit"}), ("SessionEnd", p.SessionEnded("killed"), {"reason": "other"}),
     ("SessionEnd", p.SessionEnded("logout"), {"reason": "logout"}),
     ("SessionEnd", p.ContextClearing("main"), {"reason": "clear"}),
     ("UserPromptSubmit", p.MessageReceived("hi", (p.Attachment("a.md", "x"),), ref="r"),

@@ -115,7 +115,7 @@ class Compactor:
             return False
 
 
-async def compact_by_hand(parts: Parts, resolved: ResolvedModel) -> None:
+async def compact_by_hand(parts: Parts, resolved: ResolvedModel, instructions: str = "") -> None:
     """`cru -z`: everything becomes the summary. Raises NothingToCompact (no summary, a handler), TooFewMessages and
     ModelError; then nothing was changed."""
     from cru.engine.compaction.run import compact
@@ -124,7 +124,7 @@ async def compact_by_hand(parts: Parts, resolved: ResolvedModel) -> None:
         raise TooFewMessages("two messages or fewer: nothing to compact")
     now = fill(parts, resolved, parts.sections())
     try:
-        done = await compact(parts, resolved, now, "full", "", trigger="manual")
+        done = await compact(parts, resolved, now, "full", "", "manual", instructions)
     except TurnStopped as stop:
         raise NothingToCompact(f"the compaction was halted: {stop.reason}") from stop
     if not done:

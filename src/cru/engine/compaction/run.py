@@ -23,17 +23,24 @@ SHARE = 0.7
 
 
 async def compact(
-    parts: Parts, resolved: ResolvedModel, now: Fill, strategy: Strategy, ref: str, trigger: Trigger = "auto"
+    parts: Parts,
+    resolved: ResolvedModel,
+    now: Fill,
+    strategy: Strategy,
+    ref: str,
+    trigger: Trigger = "auto",
+    instructions: str = "",
 ) -> bool:
     """Summarise and set an anchor; False if there is too little to drop or a handler cancelled. Raises TurnStopped if one halted,
     NothingToCompact and ModelError if there is no summary."""
     store = parts.store
     if trigger != "none" and _offer(parts, strategy, ref) is None:
         return False
+    prompt = "\n\n".join(filter(None, (parts.compaction_prompt, instructions)))
     outcome = await parts.bus.dispatch(
         ContextOverflow(
-            now.used, now.limit, round(now.percent, 1), strategy, parts.compaction_prompt, trigger,
-            _messages(store.visible()), store.summary(),
+            now.used, now.limit, round(now.percent, 1), strategy, prompt, trigger,
+            _messages(store.visible()), store.summary(), instructions,
         )
     )  # fmt: skip
     if outcome.answer.halt:

@@ -63,7 +63,12 @@ EVENTS: Events = {
     ),
     "SessionEnd": (
         _mapping(
-            "SessionEnd", "session:ended", subject=f.end_reason, subjects=ENDS,
+            "SessionEnd", "session:ended", accepts=f.ends_at_prompt, subject=f.always("prompt_input_exit"),
+            subjects=("prompt_input_exit",), fields=lambda event, facts: {"reason": "prompt_input_exit"},
+        ),
+        _mapping(
+            "SessionEnd", "session:ended", accepts=lambda event, facts: not f.ends_at_prompt(event, facts), subject=f.end_reason,
+            subjects=ENDS,
             fields=lambda event, facts: {"reason": f.end_reason(event)},
         ),
         _mapping(

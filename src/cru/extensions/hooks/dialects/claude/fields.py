@@ -52,6 +52,11 @@ def session_start_fields(event: Event[p.SessionStarted], facts: SessionFacts) ->
     return {"source": start_source(event), **({"model": model} if model else {})}
 
 
+def ends_at_prompt(event: Event[p.SessionEnded], facts: SessionFacts) -> bool:
+    """Whether a person left the chat: by `/exit`, or at the end of input."""
+    return facts.is_chat() and event.payload.reason == "exit"
+
+
 def end_reason(event: Event) -> str:
     reason = str(getattr(event.payload, "reason", ""))
     return reason if reason in ("clear", "resume", "logout", "prompt_input_exit") else "other"
@@ -159,7 +164,7 @@ def compaction_trigger(event: Event) -> str:
 
 
 def pre_compact_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
-    return {"trigger": compaction_trigger(event), "custom_instructions": ""}
+    return {"trigger": compaction_trigger(event), "custom_instructions": getattr(event.payload, "instructions", "")}
 
 
 def post_compact_fields(event: Event[p.SessionCompacted], facts: SessionFacts) -> dict[str, Any]:
