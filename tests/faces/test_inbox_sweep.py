@@ -45,7 +45,8 @@ def test_each_context_with_messages_gets_a_turn_and_empty_ones_none(home: HomeDi
         again = cru("-b", "-v", home=home)
         assert again.code == 0 and again.out == "" and "no messages wait" in again.err
     assert home.log("ann")[0]["metadata"] == {"source": "inbox"}
-    assert home.log("empty") == [] and not (home.cru / "state.json").exists()
+    state = msgspec.json.decode((home.cru / "state.json").read_bytes())
+    assert home.log("empty") == [] and state["current_context"] == "default"
 
 
 def test_one_context_alone_has_no_heading(home: HomeDir) -> None:
