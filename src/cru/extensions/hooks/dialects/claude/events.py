@@ -26,6 +26,8 @@ UNAVAILABLE: dict[str, str] = {
     "SubagentStop": "sub-agents are not available yet",
     "TaskCreated": "cru keeps its todos as one text; `todo:changed` of cru's own hooks hears of it",
     "TaskCompleted": "cru keeps its todos as one text; `todo:changed` of cru's own hooks hears of it",
+    "PreModelSwitch": "cru announces a model when it is chosen: `model:selected` of cru's own hooks hears of it",
+    "PostModelSwitch": "cru announces a model when it is chosen: `model:selected` of cru's own hooks hears of it",
     "TeammateIdle": "cru has no teams of agents",
     "ConfigChange": "cru does not watch settings; `config:changed` of cru's own hooks hears of commands that write one",
     "CwdChanged": "cru stays in one folder",
