@@ -22,6 +22,8 @@ from tests.kit.waiting import INTERVAL
 
 GRACE = 10.0
 """Seconds for what is ending by itself, on a busy machine."""
+MOMENT = 0.1
+"""Seconds for what has been told to end; then it is worth a look through all objects."""
 FAILED = pytest.StashKey[bool]()
 
 
@@ -121,24 +123,34 @@ def belongings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Belongings]
         yield Belongings(Path(temporary), mark)
 
 
+def _remaining(belongings: Belongings, seconds: float) -> list[str]:
+    """What is still there after that time."""
+    end = time.monotonic() + seconds
+    while (leaks := belongings.leaks()) and time.monotonic() < end:
+        time.sleep(INTERVAL)
+    return leaks
+
+
 @pytest.fixture(autouse=True)
 def leaves_nothing(request: pytest.FixtureRequest, belongings: Belongings) -> Iterator[None]:
     """Set up before all that a test uses, so that it looks when that is gone."""
     belongings.take()
     yield
-    if not belongings.leaks():
+    if not _remaining(belongings, MOMENT):
         return
     gc.collect()  # what is open in a circle, and warnings that belong to this test
-    end = time.monotonic() + GRACE
-    while (leaks := belongings.leaks()) and time.monotonic() < end:
-        time.sleep(INTERVAL)
+    leaks = _remaining(belongings, GRACE)
     belongings.forget()
     if leaks and not request.node.stash.get(FAILED, False):
         pytest.fail(f"left behind: {'; '.join(leaks)}", pytrace=False)
 
 
 class Leaks:
-    """A plugin of pytest: a test that has failed need not leave all tidy."""
+    """A plugin of pytest: a test that has failed need not leave all tidy; what is loaded before the tests is looked through no more."""
+
+    def pytest_collection_finish(self) -> None:
+        gc.collect()
+        gc.freeze()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
