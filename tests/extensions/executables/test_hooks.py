@@ -65,7 +65,7 @@ def test_one_turn_in_order(home: HomeDir, era: str) -> None:
 
 
 def _turn(home: HomeDir) -> None:
-    model(home, TURN)
+    model(home, TURN, "fuel = 2000\n")
     ask(home, "-C", "second", "hello")
 
 
