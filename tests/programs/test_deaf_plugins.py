@@ -31,6 +31,9 @@ async def ever():
 async def below():
     here('below')
     await asyncio.gather(ever())
+async def turn():
+    print('is in its turn', file=sys.stderr, flush=True)
+    await asyncio.sleep(60)
 """
 """Three ways of not hearing: to return, to wait on, to wait for what does not hear."""
 ROADS = {
@@ -39,8 +42,8 @@ ROADS = {
     "a tool": "TOOLS = {{'mend': {{'desc': 'x', 'fn': lambda args: {how}()}}}}\n",
     "a setup": "def setup(cru):\n    return {how}()\n",
     "a teardown": "def teardown(cru):\n    return {how}()\n",
-    "a service": "SERVICES = {{'beat': {{'desc': 'x', 'fn': {how}}}}}\non('message:received', lambda c, e: asyncio.sleep(60))\n",
-    "a schedule": "schedule(0.05, {how})\non('message:received', lambda ctx, event: asyncio.sleep(60))\n",
+    "a service": "SERVICES = {{'beat': {{'desc': 'x', 'fn': {how}}}}}\non('message:received', lambda ctx, event: turn())\n",
+    "a schedule": "schedule(0.05, {how})\non('message:received', lambda ctx, event: turn())\n",
     "a task of its own": "on('message:received', lambda ctx, event: asyncio.create_task({how}()))\n",
 }
 HOWS = ("once", "ever", "below")
@@ -56,10 +59,12 @@ def placed(home: HomeDir, url: str, source: str) -> None:
     (home.cru / "plugins" / "deaf.py").write_text(DEAF + source)
 
 
-def ended(home: HomeDir, number: int, *argv: str, within: float = 4.0) -> Done:
-    """How a run ends that gets one signal while the plugin is deaf."""
+def ended(home: HomeDir, number: int, *argv: str, within: float = 4.0, is_in_turn: bool = False) -> Done:
+    """How a run ends that gets one signal while the plugin is deaf, and, where it is so before, its turn has begun."""
     with start(*argv, home=home) as run:
         run.wait_for("is busy")
+        if is_in_turn:
+            run.wait_for("is in its turn")
         run.signal(number)
         began = time.monotonic()
         done = run.wait(30)
@@ -77,7 +82,7 @@ RUNS = [(road, "ever", signal.SIGTERM) for road in ROADS if road != "a teardown"
 def test_one_signal_ends_the_run(home: HomeDir, road: str, how: str, number: int) -> None:
     with server([Reply(calls=(Call("mend"),)), Reply("never")] * 2) as model:
         placed(home, model.url, ROADS[road].format(how=how))
-        done = ended(home, number, "hello")
+        done = ended(home, number, "hello", is_in_turn="turn()" in ROADS[road])
         if road in ("a handler", "a setup"):
             assert not model.requests
         else:
@@ -221,4 +226,4 @@ def test_a_handler_cannot_stop_the_loop(home: HomeDir) -> None:
         with start("hello", home=home) as run:
             done = run.wait(30)
     assert (done.code, done.out) == (0, "fine\n") and "Traceback" not in done.err
-    assert "deaf.py:24): failed on message:received: " in done.err and done.err.count("the event loop is cru's") == 2
+    assert "deaf.py:27): failed on message:received: " in done.err and done.err.count("the event loop is cru's") == 2
