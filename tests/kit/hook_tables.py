@@ -17,7 +17,6 @@ from cru.events.catalog import BY_NAME, CATALOG, EventRow
 from cru.events.stamp import Event
 from cru.extensions.hooks import synthetic_events
 from cru.extensions.hooks.dialects import foreign_names, load_dialects
-from cru.extensions.hooks.dialects.claude.result import CarriedContext
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import ArgumentMapping, Dialect, EventMapping
@@ -167,10 +166,10 @@ def _cell(dialect: Dialect, moment: EventMapping, row: EventRow, about: SessionF
     for run in _runs(moment.name, row):
         about.prompt_states.clear()
         assert moment.answer is not None
-        answer = moment.answer(entry, event, run, about).answer
-        said |= set(_verbs(answer, row))
-    if about.state(CarriedContext).take():
-        said.add("context")  # where the event has no place for it, it goes into the next request
+        result = moment.answer(entry, event, run, about)
+        said |= set(_verbs(result.answer, row))
+        if result.deferred:
+            said.add("context")  # where the event has no place for it, it goes into the next request
     able = _list(word for word in WORDS if word in said) or "look"
     return able if dialect.name == "cru" else f"`{moment.name}`: {able}"
 

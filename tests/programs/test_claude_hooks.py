@@ -143,6 +143,11 @@ def test_it_does_not_go_on_for_ever(tmp_path: Path, cap: str, asked: int) -> Non
     assert here.log()[-1]["metadata"]["cause"] == "done"
 
 
+def transcript(here: HomeDir) -> list[dict[str, Any]]:
+    session = json.decode((here.context() / "context_meta.json").read_bytes())["session_id"]
+    return here.lines("default", f"{session}.jsonl")
+
+
 def test_a_script_reads_the_transcript(tmp_path: Path) -> None:
     here = prepared(tmp_path, Stop=hook("last_words.py"))
     turn(here, [bash("echo hi"), Reply("The end.")], "begin")
@@ -153,7 +158,7 @@ def test_a_script_reads_the_transcript(tmp_path: Path) -> None:
     assert json.decode((here.project / "last_words.json").read_bytes()) == {
         "asked": "once more", "last": "Again.", "tools": ["Bash"],
     }  # fmt: skip
-    ids = [line["uuid"] for line in here.lines("default", "transcript.jsonl")]
+    ids = [line["uuid"] for line in transcript(here)]
     assert len(ids) == len(set(ids)) == 6
 
 
@@ -280,7 +285,7 @@ def test_a_compaction_and_an_archive(tmp_path: Path) -> None:
     assert cru("-a", home=here).code == 0
     told = recorded(here)
     assert told.index("SessionEnd clear") < told.index("SessionStart clear")
-    [summary] = [line for line in here.lines("default", "transcript.jsonl") if line.get("isCompactSummary")]
+    [summary] = [line for line in transcript(here) if line.get("isCompactSummary")]
     assert summary["message"]["content"] == "it was short"
 
 

@@ -7,9 +7,14 @@ from typing import Any
 
 import msgspec
 from tests.kit.closing import closed_later
+from tests.kit.home import home
+from tests.kit.run import cru
+from tests.kit.server import server, text
 
+from cru.config.layers import PROJECT, USER, Layer
 from cru.contexts.store import FileContext
-from cru.extensions.hooks.dialects.transcript import Transcript
+from cru.extensions.hooks import HookOptions, merge_options
+from cru.extensions.hooks.dialects.transcript import Transcript, link_path, link_transcript
 from cru.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 
 
@@ -135,4 +140,65 @@ def test_hooks_run_although_it_cannot_be_written(tmp_path: Path) -> None:
     store.append(*prompt("p", "x"))
     transcript.path.mkdir()
     assert transcript() == transcript() == transcript.path
-    assert len(told) == 1 and "transcript.jsonl cannot be written" in told[0]
+    assert len(told) == 1 and f"{store.session_id}.jsonl cannot be written" in told[0]
+
+
+def test_it_is_named_by_the_session(tmp_path: Path) -> None:
+    store, transcript, _ = opened(tmp_path / "c")
+    assert transcript().name == f"{store.session_id}.jsonl"
+
+
+def test_the_folder_of_a_project_is_named_as_in_claude_code() -> None:
+    name = str(link_path(Path("/h/.claude"), Path("/srv/my.app_v2 é"), "s"))
+    assert name == "/h/.claude/projects/-srv-my-app-v2--/s.jsonl"
+
+
+def test_a_link_takes_the_place_of_its_own_kind_only(tmp_path: Path) -> None:
+    path, link = tmp_path / "new" / "s.jsonl", link_path(tmp_path / ".claude", Path("/p"), "s")
+    assert link_transcript(link, path) == link_transcript(link, path) == ""  # the second time nothing is left to do
+    assert link.readlink() == path
+    assert {folder.stat().st_mode & 0o777 for folder in (link.parent, link.parent.parent, tmp_path / ".claude")} == {
+        0o700
+    }
+    renamed = tmp_path / "renamed" / "s.jsonl"
+    assert link_transcript(link, renamed) == "" and link.readlink() == renamed
+    link.unlink()
+    link.symlink_to(tmp_path / "elsewhere.jsonl")
+    assert "another link" in link_transcript(link, path) and link.readlink() == tmp_path / "elsewhere.jsonl"
+    link.unlink()
+    link.write_text("of Claude Code")
+    assert "a file already" in link_transcript(link, path) and link.read_text() == "of Claude Code"
+
+
+STOP = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "cat > heard"}]}]}}
+
+
+def test_it_is_linked_where_programs_look_for_it(tmp_path: Path) -> None:
+    here = home(tmp_path)
+    settings = here.path / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_bytes(msgspec.json.encode(STOP))
+    folder = link_path(settings.parent, here.project, "").parent
+    with server(text("hello")) as model:
+        for is_on in (False, True, True, True):
+            here.configure(f'[hooks]\ndialects = ["claude"]\nlink_transcripts = {str(is_on).lower()}\n', model.url)
+            done = cru("hi", home=here)
+            assert done.code == 0 and "link" not in done.err
+            heard = msgspec.json.decode((here.project / "heard").read_bytes())
+            link = folder / f"{heard['session_id']}.jsonl"
+            assert link.is_symlink() is is_on
+            if is_on:
+                assert link.resolve() == Path(heard["transcript_path"]) and '"hello"' in link.read_text()
+                link.unlink()  # by a person: it comes back with the next run
+        link.write_text("of Claude Code")
+        done = cru("hi", home=here)
+        assert done.code == 0 and "there is a file already" in done.err and link.read_text() == "of Claude Code"
+
+
+def test_a_project_does_not_say_what_is_written_elsewhere() -> None:
+    layers = [
+        Layer(name, {"hooks": {"link_transcripts": is_on}}, f"/{name}.toml")
+        for name, is_on in ((USER, False), (PROJECT, True))
+    ]
+    merged = merge_options(HookOptions(link_transcripts=True), layers)
+    assert merged.link_transcripts is False and "`hooks.link_transcripts` is ignored" in merged.ignored[0]

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 MAX_CONFIG_BYTES = 1 << 20
 """Bytes of a configuration; of a larger one nothing is read."""
+OF_USER = {
+    "env_pass": "which keys a project's hooks get",
+    "link_transcripts": "what is written into ~/.claude",
+}
+"""Settings that a project has no say in, and what they decide."""
 
 
 class HookLocations(Struct, frozen=True):
@@ -55,6 +60,7 @@ class HookOptions(Struct, frozen=True):
     dialects: list[str] = []
     disabled: list[str] = []
     env_pass: list[str] = []
+    link_transcripts: bool = False
     entries: list[dict[str, Any]] = []
 
     def __post_init__(self) -> None:
@@ -110,11 +116,13 @@ def merge_options(options: HookOptions, layers: Iterable[Layer]) -> SessionHookO
         disabled=disabled,
         env_pass=next((table["env_pass"] for table in reversed(of_user) if "env_pass" in table), []),
         entries=options.entries,
+        link_transcripts=next((t["link_transcripts"] for t in reversed(of_user) if "link_transcripts" in t), False),
         by_project=frozenset(options.disabled).difference(disabled),
         ignored=tuple(
-            f"{layer.file}: `hooks.env_pass` is ignored: only you say which keys a project's hooks get"
+            f"{layer.file}: `hooks.{key}` is ignored: only you say {what}"
             for layer, table in tables
-            if layer.name == PROJECT and "env_pass" in table
+            for key, what in OF_USER.items()
+            if layer.name == PROJECT and key in table
         ),
     )
 
@@ -133,5 +141,6 @@ DOCS: dict[str, str] = {
     "hooks.dialects": "whose user-level hook files are run beside cru's own: crush, claude, codex, gemini (`cru hooks review` adds them)",
     "hooks.disabled": "ids of hooks that are left out (`cru hooks disable ID` adds to it); layers add up",
     "hooks.env_pass": "environment variables with provider keys that a project's hooks get all the same",
+    "hooks.link_transcripts": "link each transcript at ~/.claude/projects/PROJECT/SESSION.jsonl, where programs look for Claude Code's",
     "hooks.entries": "hooks of cru's own dialect",
 }

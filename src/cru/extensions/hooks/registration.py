@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from cru.contexts.line_file import LineFile
 from cru.events.stream import Notice
 from cru.extensions.hooks import HookSetup
-from cru.extensions.hooks.dialects.transcript import Transcript
+from cru.extensions.hooks.dialects import claude_folder
+from cru.extensions.hooks.dialects.transcript import Transcript, link_path
 from cru.extensions.hooks.foreign_settings import accept_settings
 from cru.extensions.hooks.inventory import HookInventory, session_facts, take_inventory
 from cru.extensions.hooks.model.entry import ProblemKind
@@ -92,5 +93,7 @@ def _facts_of(setup: HookSetup) -> SessionFacts:
     facts = session_facts(setup.where, setup.options, store.folder, store.name, parts.bus.origin.session_id)
     facts.mode = lambda: parts.gate.mode
     facts.is_chat = lambda: parts.services.is_chat
-    facts.transcript = Transcript(store, facts.cwd, facts.root, parts.bus.stream.warn)
+    config = claude_folder(setup.where)
+    link = link_path(config, facts.cwd, store.session_id) if setup.options.link_transcripts else None
+    facts.transcript = Transcript(store, facts.cwd, facts.root, parts.bus.stream.warn, link)
     return facts

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,6 +17,7 @@ from cru.events.payloads import MessageReceived, ModelSelected
 from cru.events.stamp import Event
 from cru.events.stream import Notice, StatusChanged
 from cru.extensions.hooks import records
+from cru.extensions.hooks.deferred import DeferredContext
 from cru.extensions.hooks.model.entry import LAYERS, HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import Dialect, EventMapping
@@ -75,7 +76,7 @@ class SessionHooks:
         self._claims: dict[int, dict[object, str]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._slow: set[str] = set()
-        self._deferred: list[str] = []
+        self._deferred = DeferredContext(facts.folder)
         self._owners: list[str] = []
         self._revoked: list[GuardSnapshot] = []
 
@@ -96,8 +97,7 @@ class SessionHooks:
         if active:
             bus.registry.on(MessageReceived, self._note_prompt, owner=self.owner, where="hooks", priority=0)
             bus.registry.on(ModelSelected, self._note_model, owner=self.owner, where="hooks", priority=0)
-        if any(entry.asynchronous for entry in active):
-            bus.registry.on("message:before_send", self._hand_over, owner=self.owner, where="asynchronous hooks")
+            bus.registry.on("message:before_send", self._hand_over, owner=self.owner, where="context that waited")
         for entry in active:
             for mapping in self._dialects[entry.dialect].events[entry.event]:
                 if mapping.event:
@@ -212,10 +212,14 @@ class SessionHooks:
         self.facts.model = event.payload.model
 
     def _hand_over(self, event: Event) -> Answer | None:
-        """Gives the model what asynchronous hooks have left for it, with its next request."""
+        """Gives the model what hooks have left for it, with its next request."""
         if event.stamp.purpose:
             return None
-        texts, self._deferred = tuple(self._deferred), []
+        try:
+            texts = self._deferred.take()
+        except OSError as error:
+            self._publish(Notice("warning", f"what hooks left for the model cannot be read: {error}", self.owner))
+            return None
         return Answer(context=texts) if texts else None
 
     # for the handler of each hook, see HookRuntime ------------------------------------------------------------------------------------
@@ -262,15 +266,24 @@ class SessionHooks:
             return result
         answer, inject = result.answer, result.answer.inject
         content = inject.content if inject else ""
-        texts = [result.to_user, result.warning, result.failed, answer.reason, content, *answer.context]
+        texts = [
+            result.to_user,
+            result.warning,
+            result.failed,
+            answer.reason,
+            content,
+            *answer.context,
+            *result.deferred,
+        ]
         data = msgspec.json.encode(texts)
         clean = self._redact(data)
         if clean == data:
             return result
-        to_user, warning, failed, reason, content, *context = msgspec.json.decode(clean)
+        to_user, warning, failed, reason, content, *rest = msgspec.json.decode(clean)
+        context, deferred = rest[: len(answer.context)], rest[len(answer.context) :]
         inject = inject and structs.replace(inject, content=content)
         answer = structs.replace(answer, reason=reason, context=tuple(context), inject=inject)
-        return HookResult(answer, to_user, warning, failed)
+        return HookResult(answer, to_user, warning, failed, tuple(deferred))
 
     def record(self, line: records.HookLogLine) -> None:
         self._log.write(records.encode(line) + b"\n")
@@ -300,10 +313,11 @@ class SessionHooks:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def defer(self, entry: HookEntry, answer: Answer) -> None:
-        self._deferred.extend(answer.context)
-        if answer.stops:
-            self.warn(entry, "runs beside the session, so its decision has no effect")
+    def defer(self, entry: HookEntry, texts: Sequence[str]) -> None:
+        try:
+            self._deferred.add(texts)
+        except OSError as error:
+            self.warn(entry, f"what it says to the model is lost: {error}")
 
 
 def _scope(entry: HookEntry) -> str:

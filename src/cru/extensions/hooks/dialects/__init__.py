@@ -40,10 +40,15 @@ def _folders_between(root: Path, cwd: Path) -> list[Path]:
     return [root.joinpath(*parts[:n]) for n in range(len(parts) + 1)]
 
 
+def claude_folder(where: HookLocations) -> Path:
+    """The user's own folder of Claude Code."""
+    return Path(where.env.get("CLAUDE_CONFIG_DIR") or where.user_home / ".claude")
+
+
 def _claude_places(where: HookLocations) -> list[tuple[Layer, Path]]:
     """Of the project those of its root and of the working directory: Claude Code reads the latter, and its guards and those of the
     root must hold alike."""
-    user = Path(where.env.get("CLAUDE_CONFIG_DIR") or where.user_home / ".claude")
+    user = claude_folder(where)
     folders = dict.fromkeys((where.root / ".claude", where.cwd / ".claude"))
     places: list[tuple[Layer, Path]] = [
         ("system", Path("/etc/claude-code/managed-settings.json")),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,17 +19,21 @@ from cru.files.atomic import replace_file
 from cru.files.regular import append_lines, read_regular
 from cru.values.messages import ANCHOR, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry
 
-FILE = "transcript.jsonl"
+NO_NAME = re.compile(r"[^a-zA-Z0-9]")
+"""Characters of a project's path that become `-` in the name of Claude Code's folder for it."""
 PROMPTS = frozenset({"user", "queue", "command", "inbox", "continuation", "recurse", "task"})
 """Sources of messages that count when they are resolved: a blocked prompt was never said."""
 
 
 class Transcript:
     """Call it for the path. Only what is new is written; a file that does not fit the log is written anew. `warn` is told once that
-    it cannot be written: hooks run all the same. root: what paths of tools are relative to."""
+    it cannot be written: hooks run all the same. root: what paths of tools are relative to; link: where a link to it is made."""
 
-    def __init__(self, store: ContextStore, cwd: Path, root: Path, warn: Callable[[str], None]) -> None:
-        self.path = store.folder / FILE
+    def __init__(
+        self, store: ContextStore, cwd: Path, root: Path, warn: Callable[[str], None], link: Path | None = None
+    ) -> None:
+        self.path = store.folder / f"{store.session_id}.jsonl"
+        self._link = link
         self._store = store
         self._cwd = cwd
         self._root = root
@@ -41,11 +46,25 @@ class Transcript:
     def __call__(self) -> Path:
         try:
             self._update()
+            self._set_link()
         except OSError as error:
             if not self._warned:
                 self._warn(f"{self.path} cannot be written: {error.strerror or error}; hooks see an old transcript")
             self._warned = True
         return self.path
+
+    def _set_link(self) -> None:
+        """Link to it once, when there is something to find. What cannot be done is told: hooks need no link."""
+        link = self._link
+        if link is None or not self._last:
+            return
+        self._link = None
+        try:
+            why = link_transcript(link, self.path)
+        except OSError as error:
+            why = error.strerror or str(error)
+        if why:
+            self._warn(f"there is no link to the transcript at {link}: {why}")
 
     def _update(self) -> None:
         """Raises OSError."""
@@ -123,6 +142,30 @@ class Transcript:
             "type": kind, "uuid": entry.id, "parentUuid": before or None, "isSidechain": False, "timestamp": at,
             "sessionId": self._store.session_id, "version": __version__, "cwd": str(self._cwd), "message": message, **more,
         }  # fmt: skip
+
+
+def link_path(config: Path, project: Path, session_id: str) -> Path:
+    """Where Claude Code keeps the transcript of a session in this folder, and where programs look for it. config: its `~/.claude`."""
+    name = NO_NAME.sub("-", str(project))
+    return config / "projects" / name / f"{session_id}.jsonl"
+
+
+def link_transcript(link: Path, path: Path) -> str:
+    """Have `link` point to the transcript; why it does not, "" if it does. Only a link to a transcript of this name is replaced: the
+    context was renamed. Folders that are made are private. Raises OSError."""
+    if link.is_symlink():
+        old = link.readlink()
+        if old == path:
+            return ""
+        if old.name != path.name:
+            return "there is another link"
+        link.unlink()
+    elif link.exists():
+        return "there is a file already"
+    for folder in reversed((link.parent, *list(link.parents)[1:3])):
+        folder.mkdir(mode=0o700, exist_ok=True)
+    link.symlink_to(path)
+    return ""
 
 
 def _usage(metadata: Mapping[str, Any]) -> dict[str, int]:

@@ -40,9 +40,11 @@ class HookResult(Struct, frozen=True):
     to_user: a text for the person
     warning: what is wrong with the output, although it counts
     failed: why the hook counts as failed: `on_error` applies, and without one it decides nothing
+    deferred: context that has no place on its own event: it waits for the next request of the conversation
     """
 
     answer: Answer = PASS
     to_user: str = ""
     warning: str = ""
     failed: str = ""
+    deferred: tuple[str, ...] = ()

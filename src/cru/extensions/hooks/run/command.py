@@ -69,7 +69,10 @@ class CommandHook:
 
     async def _run_beside(self, event: Event) -> None:
         """An asynchronous hook: it decides nothing; what it has to say goes into the next request."""
-        self._runtime.defer(self._entry, await self._run(event))
+        answer = await self._run(event)
+        self._runtime.defer(self._entry, answer.context)
+        if answer.stops:
+            self._runtime.warn(self._entry, "runs beside the session, so its decision has no effect")
 
     async def _run(self, event: Event) -> Answer:
         stdin, run, started = b"", HookRun(None), perf_counter()
@@ -132,6 +135,8 @@ class CommandHook:
             result = apply_failure_policy(entry, event, result)
         result = runtime.redact(result)
         runtime.record(make_firing(entry, mapping.name, event, stdin, run, result))
+        if result.deferred:
+            runtime.defer(entry, result.deferred)
         if result.to_user:
             runtime.notify(entry, result.to_user)
         if result.warning:

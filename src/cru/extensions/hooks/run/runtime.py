@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from cru.events.answers import Answer
 from cru.events.stamp import Event
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
@@ -61,6 +60,6 @@ class HookRuntime(Protocol):
         """Let it run beside the session, until that ends."""
         ...
 
-    def defer(self, entry: HookEntry, answer: Answer) -> None:
-        """Keep what an asynchronous hook wants the model to read for the next request; it decides nothing."""
+    def defer(self, entry: HookEntry, texts: Sequence[str]) -> None:
+        """Keep what a hook wants the model to read for the next request, of this process or of a later one."""
         ...

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from cru.events.answers import Answer
 from cru.events.registry import HandlerFunction
 from cru.events.stamp import Event
 from cru.extensions.hooks.dialects import FOOTPRINTS
@@ -13,7 +12,6 @@ from cru.extensions.hooks.dialects.claude.config import read_entries
 from cru.extensions.hooks.dialects.claude.env_file import EnvFiles
 from cru.extensions.hooks.dialects.claude.events import EVENTS
 from cru.extensions.hooks.dialects.claude.responses import forget_calls, note_file, note_result
-from cru.extensions.hooks.dialects.claude.result import CarriedContext
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
 from cru.extensions.hooks.model.facts import SessionFacts
@@ -79,15 +77,8 @@ def session_variables(facts: SessionFacts) -> dict[str, str]:
 
 
 def _handlers(entries: Sequence[HookEntry], facts: SessionFacts) -> list[tuple[str, HandlerFunction]]:
-    def hand_over(event: Event) -> Answer | None:
-        texts = facts.state(CarriedContext).take()
-        return Answer(context=texts) if texts else None
-
     events = {entry.event for entry in entries}
-
     handlers: list[tuple[str, HandlerFunction]] = []
-    if not events.isdisjoint(("SessionStart", "Notification")):
-        handlers.append(("message:before_send", hand_over))
     if "SessionStart" in events:
         starting = [entry for entry in entries if entry.event == "SessionStart"]
         handlers.append(("tool:before_call", EnvFiles(starting, facts)))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from msgspec import Struct
-
 from cru.events.answers import PASS, Answer, Inject
 from cru.events.stamp import Event
 from cru.extensions.hooks.dialects.claude import labels
@@ -28,16 +26,6 @@ IGNORED_FIELDS = (
 )
 
 
-class CarriedContext(Struct):
-    """Context that has no place on its own event: it waits for the next request of the session."""
-
-    texts: list[str] = []
-
-    def take(self) -> tuple[str, ...]:
-        texts, self.texts = tuple(self.texts), []
-        return texts
-
-
 def to_hook_result(entry: HookEntry, event: Event, run: HookRun, facts: SessionFacts) -> HookResult:
     """What a run means on the event of the entry."""
     name = entry.event
@@ -56,12 +44,9 @@ def to_hook_result(entry: HookEntry, event: Event, run: HookRun, facts: SessionF
         return HookResult(answer=Answer(note=f"exit status 2 is ignored on {name}"))
     draft = AnswerDraft(warnings=[read.warning] if read.warning else [])
     _fill(draft, entry, effect, read, event, facts)
-    context = draft.context
-    if context and not event.row.context:
-        facts.state(CarriedContext).texts += context
-        context = []
+    context, deferred = (draft.context, ()) if event.row.context else ([], tuple(draft.context))
     shown = "\n".join(spill_text(text, facts) for text in draft.to_user if text)
-    return HookResult(_answer(draft, context, read), shown, "; ".join(dict.fromkeys(draft.warnings)))
+    return HookResult(_answer(draft, context, read), shown, "; ".join(dict.fromkeys(draft.warnings)), deferred=deferred)
 
 
 def _fill(

@@ -34,7 +34,7 @@ TYPES: dict[str, type] = {
     "env": dict, "cwd": str, "shell": str, "async": bool, "once": bool, "sequential": bool,
     "include_sub_agents": bool, "on_error": str, "priority": int, "enabled": bool,
 }  # fmt: skip
-SETTINGS = ("dialects", "disabled", "env_pass", "entries")
+SETTINGS = ("dialects", "disabled", "env_pass", "link_transcripts", "entries")
 SHELLS = ("bash", "powershell")
 ON_ERROR: dict[str, Literal["", "allow", "deny", "ask"]] = {"": "", "allow": "allow", "deny": "deny", "ask": "ask"}
 WRITE = 'write {"event": "tool:before_call", "command": "…"}'

@@ -1,0 +1,45 @@
+"""What hooks have to say to the model when no request is near: it waits in the context's folder for the next one, of whichever process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from cru.extensions.hooks.parsing.common import to_json_line
+from cru.files.regular import append_lines, read_regular
+
+FILE = "hook_context.jsonl"
+
+
+class DeferredContext:
+    """Texts for the next request, one a line of JSON; whoever takes them holds the context. Lines that are none are left out."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Keep them at once: the process may end here. Raises OSError."""
+        data = b"".join(to_json_line({"text": text}) for text in texts)
+        if data:
+            append_lines(self._path, data)
+
+    def take(self) -> tuple[str, ...]:
+        """All of them, in order; none is left. Raises OSError."""
+        try:
+            data = read_regular(self._path)
+            self._path.unlink()
+        except FileNotFoundError:
+            return ()
+        texts = []
+        for line in data.splitlines():
+            try:
+                texts.append(msgspec.json.decode(line, type=_Line).text)
+            except msgspec.MsgspecError:  # a torn line
+                continue
+        return tuple(texts)
+
+
+class _Line(msgspec.Struct, frozen=True):
+    text: str
