@@ -41,6 +41,11 @@ KINDS: dict[str, tuple[tuple[str, ...], dict[str, tuple[str, list[str]]]]] = {
         ("a/hooks/z.lua", "a/flows/y.lua", "a/lua/help.lua", "a/tests/x.lua", "a/hooks/z_test.lua", "a/.git/g.lua"),
         {"a": ("lua", ["a/flows/y.lua", "a/hooks/z.lua"])},
     ),
+    "Fennel": (("a.fnl",), {"a": ("lua", ["a.fnl"])}),
+    "folders with Fennel": (
+        ("a/init.fnl", "b/z.fnl", "b/y.lua", "b/z_test.fnl", "b/lua/help.fnl", "c/plugin.yaml: main: run.fnl", "c/run.fnl"),
+        {"a": ("lua", ["a/init.fnl"]), "b": ("lua", ["b/y.lua", "b/z.fnl"]), "c": ("lua", ["c/run.fnl"])},
+    ),
     "programs": (
         ("+x a", "+x b.py", "+x c/c", "d/d", "+x e.disabled", "../elsewhere/f: x"),
         {"a": ("executable", ["a"]), "b": ("executable", ["b.py"]), "c": ("executable", ["c/c"])},
@@ -77,8 +82,6 @@ ODD: dict[str, tuple[tuple[str, ...], str]] = {
     "a dangling link": (("a.lua -> nowhere.lua",), "a.lua: a link to nothing"),
     "a loop of links": (("a.lua -> b.lua", "b.lua -> a.lua"), "a.lua: Too many levels of symbolic links"),
     "a link upwards": (("x.lua", "a -> .."), "a leads to a folder that it lies in"),
-    "Fennel": (("a.fnl",), "a.fnl: Fennel is not available yet"),
-    "a folder in Fennel": (("a/init.fnl",), "a/init.fnl: Fennel is not available yet"),
 }
 
 
@@ -100,7 +103,7 @@ BROKEN: dict[str, tuple[tuple[str, ...], str]] = {
     "two main files and a manifest": (("a/init.lua", "a/__init__.py", "a/plugin.yaml: {}"), "name one"),
     "no main file": (("a/plugin.yaml: version: 1.2.0",), "{0}/a/plugin.yaml: main: there is no init.lua beside it"),
     "a main file that is not there": (("a/plugin.yaml: main: run.lua", "a/init.lua"), "main: there is no file run.lua"),
-    "a main file in Fennel": (("a/plugin.yaml: name: a", "a/init.fnl"), "{0}/a/init.fnl: Fennel is not available yet"),
+    "Lua and Fennel": (("a/init.lua", "a/init.fnl"), "both {0}/a/init.lua and init.fnl could be run"),
 }
 
 

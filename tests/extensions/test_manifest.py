@@ -75,7 +75,7 @@ BAD: dict[str, tuple[str | bytes, tuple[str, ...]]] = {
     "a name that is too long": (f"name: {'a' * 65}", ("is no name for a plugin",)),
     "a main file outside": ("main: ../../evil.lua", ("main: '../../evil.lua'", "in the plugin's folder")),
     "a main file anywhere": ("main: /tmp/evil.lua", ("main: '/tmp/evil.lua'",)),
-    "a main file in no language": ("main: run.sh", ("main: 'run.sh'", ".lua or .py")),
+    "a main file in no language": ("main: run.sh", ("main: 'run.sh'", ".lua, .fnl or .py")),
     "code": ("name: !!python/object/apply:os.system [true]", ("not YAML",)),
     "a date that is none": ("version: 2024-13-45", ("not YAML", "month")),
     "nested too deeply": ("[" * 1_000, ("not YAML",)),

@@ -60,12 +60,6 @@ def test_the_list_tells_state_handlers_tools_and_errors(home: HomeDir) -> None:
     assert "broken" in text and "  error:" in text and "turn:complete" in text
 
 
-def test_the_list_warns_of_files_that_are_no_plugins(home: HomeDir) -> None:
-    (home.cru / "plugins").mkdir(parents=True)
-    (home.cru / "plugins" / "old.fnl").write_text("")
-    assert "Fennel is not available yet" in cru("plugin", "list", home=home).err
-
-
 def test_listing_runs_no_turn_and_logs_nothing(home: HomeDir) -> None:
     plugin(home, "loud", init='cru.on("session:started", function() cru.log("error", "started") end)')
     run = cru("plugin", "list", home=home)

@@ -158,7 +158,7 @@ def _switched_off(start: Start, project: Layer) -> list[str]:
         f"{project.place(('plugins', name, 'enabled'))}: this project switches off the plugin {name}"
         for name, table in (tables.items() if isinstance(tables, dict) else ())
         if isinstance(table, dict) and table.get("enabled") is False
-        if not any((own / f"{name}{suffix}").exists() for suffix in ("", ".lua", ".py"))
+        if not any((own / f"{name}{suffix}").exists() for suffix in ("", ".lua", ".fnl", ".py"))
     ]
 
 
@@ -185,7 +185,7 @@ def plugin_places(start: Start, settings: Settings) -> PluginFolders:
     from cru.extensions.discovery.places import PluginFolders
 
     chosen = settings.of(PluginSettings)
-    return PluginFolders(start.home, start.root, start.env, chosen.runtimepath, chosen.plugins)
+    return PluginFolders(start.home, start.root, start.env, chosen.runtimepath, chosen.plugins, chosen.lua.fennel)
 
 
 def hooks_where(start: Start) -> HookLocations:

@@ -9,9 +9,23 @@ from typing import Annotated, Any
 from msgspec import Meta, Struct
 
 
+class LuaSettings(Struct, frozen=True):
+    """`[lua]`.
+
+    fennel: path of the compiler for Fennel
+    """
+
+    fennel: str = ""
+
+    def __post_init__(self) -> None:
+        if self.fennel and not os.path.isabs(os.path.expanduser(self.fennel)):
+            raise ValueError(f"`{self.fennel}` must be a full path, or begin with ~")
+
+
 class PluginSettings(Struct, frozen=True):
     plugins: dict[str, Any] = {}
     runtimepath: tuple[str, ...] = ()
+    lua: LuaSettings = LuaSettings()
 
     def __post_init__(self) -> None:
         for folder in self.runtimepath:
@@ -37,5 +51,7 @@ DOCS: dict[str, str] = {
     "for programs also `era`, `timeout`, `hook_timeout` and `on_error` "
     "([executables](executables.md#settings)). `[plugins] watch = true`: changed plugins are loaded anew before the next prompt; "
     "`setup_timeout = 10`: the seconds in which a plugin must be loaded",
+    "lua": "`fennel`: path of the `fennel.lua` that compiles [plugins in Fennel](extensions.md#fennel); default: `fennel.lua` in cru's "
+    "home folder, then among the system's modules of Lua",
     "runtimepath": "folders whose `plugins/` is searched too, after that of the home folder",
 }

@@ -162,9 +162,11 @@ class PluginLoader:
 
     def _start_language(self, kind: str) -> Language:
         if kind == "lua":
+            from cru.extensions.lua.fennel import FennelPlace
             from cru.extensions.lua.plugins import LuaPlugins
 
-            return LuaPlugins(self._places().search(), self.session.parts)
+            places = self._places()
+            return LuaPlugins(places.search(), self.session.parts, FennelPlace(places.fennel, places.home))
         if kind == "executable":
             from cru.extensions.executables.plugins import Executables
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from cru.extensions.discovery.files import DiscoveredPlugin
 
 SKIPPED = ("__pycache__", "node_modules")
-CODE = (".lua", ".py", ".json", ".toml", ".yaml", ".yml")
+CODE = (".lua", ".fnl", ".py", ".json", ".toml", ".yaml", ".yml")
 FileStamp = tuple[str, int, int]
 """Path, modification time in nanoseconds, size in bytes."""
 Stamp = tuple[DiscoveredPlugin | FileStamp, ...]

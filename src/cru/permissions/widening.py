@@ -38,6 +38,7 @@ TABLE: dict[Path, tuple[str, Callable[[object], bool]]] = {
     ("api",): (SERVER, _always),
     ("api_key",): ("is sent in the place of your key", _always),
     ("runtimepath",): (CODE, bool),
+    ("lua", "fennel"): ("decides what the code of your plugins in Fennel is turned into", bool),
     ("plugins", "*", "enabled"): ("switches a plugin on or off, one of yours too", _always),
     ("hooks", "dialects"): ("runs the hooks of other programs in your own files", bool),
     ("max_nested_runs",): ("lets runs start one another more deeply", _always),

@@ -17,7 +17,8 @@ from cru.files.regular import NOT_REGULAR
 Kind = Literal["lua", "python", "executable"]
 Layer = Literal["path", "user", "runtime", "project", "package", "bundled"]
 SKIPPED = ("lua", "tests", "__pycache__", "node_modules")
-NOT_YET = "Fennel is not available yet"
+LUA_SUFFIXES = (".lua", ".fnl")
+"""What runs in the machine of Lua; Fennel is compiled to it."""
 
 
 class DiscoveredPlugin(Struct, frozen=True):
@@ -75,8 +76,8 @@ def list_untrusted(folder: Path) -> list[DiscoveredPlugin]:
     for entry in entries:
         name, suffix = os.path.splitext(entry.name)
         is_folder = entry.is_dir(follow_symlinks=False)
-        is_program = not is_folder and suffix != ".lua" and _is_program(entry)
-        if not is_skipped(entry.name) and (is_folder or is_program or suffix in (".lua", ".py")):
+        is_program = not is_folder and suffix not in LUA_SUFFIXES and _is_program(entry)
+        if not is_skipped(entry.name) and (is_folder or is_program or suffix in (*LUA_SUFFIXES, ".py")):
             path = Path(entry.path)
             kind: Kind = "python" if suffix == ".py" or (is_folder and (path / "__init__.py").exists()) else "lua"
             kind = "executable" if is_program or (is_folder and os.access(path / entry.name, os.X_OK)) else kind
@@ -122,7 +123,7 @@ def _read_entry(path: Path, problems: list[str]) -> DiscoveredPlugin | None:
     try:
         mode = path.stat().st_mode
         if stat.S_ISREG(mode):
-            return _read_file(path, problems)
+            return _read_file(path)
         if not stat.S_ISDIR(mode):
             problems.append(f"{path}: {NOT_REGULAR}")
             return None
@@ -134,14 +135,12 @@ def _read_entry(path: Path, problems: list[str]) -> DiscoveredPlugin | None:
     return None
 
 
-def _read_file(path: Path, problems: list[str]) -> DiscoveredPlugin | None:
-    if path.suffix == ".lua":
+def _read_file(path: Path) -> DiscoveredPlugin | None:
+    if path.suffix in LUA_SUFFIXES:
         return DiscoveredPlugin(path.stem, "lua", (path,), path.parent)
-    if path.suffix == ".fnl":
-        problems.append(f"{path}: {NOT_YET}")
-    elif os.access(path, os.X_OK):
+    if os.access(path, os.X_OK):
         return DiscoveredPlugin(path.stem, "executable", (path,), path.parent)
-    elif path.suffix == ".py":
+    if path.suffix == ".py":
         return DiscoveredPlugin(path.stem, "python", (path,), path.parent)
     return _locked_program(path, path.stem, path.parent)
 
@@ -179,9 +178,6 @@ def _read_folder(path: Path, problems: list[str]) -> DiscoveredPlugin | None:
             if files
             else _locked_program(path / path.name, path.name, path)
         )
-    if mains[0].suffix == ".fnl":
-        problems.append(f"{mains[0]}: {NOT_YET}")
-        return None
     return DiscoveredPlugin(path.name, _kind_of(mains[0]), (mains[0],), path)
 
 
@@ -205,7 +201,7 @@ def _main_problem(manifest: Manifest, file: Path, mains: list[Path]) -> str:
         return f"{file}: main: both {mains[0].name} and {mains[1].name} could be run; name one"
     if not mains[0].is_file():
         return f"{file}: main: there is no file {manifest.main}"
-    return f"{mains[0]}: {NOT_YET}" if mains[0].suffix == ".fnl" else ""
+    return ""
 
 
 def _main_files(path: Path) -> list[Path]:
@@ -217,7 +213,7 @@ def _main_files(path: Path) -> list[Path]:
 
 def _kind_of(main: Path) -> Kind:
     """A file with no suffix of ours is a program; so is one in Python that lies in its folder under the folder's own name."""
-    if main.suffix in (".lua", ".fnl", ".yaml", ".yml"):
+    if main.suffix in (*LUA_SUFFIXES, ".yaml", ".yml"):
         return "lua"
     return "python" if main.suffix == ".py" and main.name != main.parent.name else "executable"
 
@@ -227,7 +223,7 @@ def _broken_plugin(path: Path, file: Path, problem: str) -> DiscoveredPlugin:
 
 
 def _lua_files(path: Path, problems: list[str]) -> list[Path]:
-    """Every Lua file below, but for helpers and tests. Links to folders are not followed."""
+    """Every file of Lua or Fennel below, but for helpers and tests. Links to folders are not followed."""
     files: list[Path] = []
 
     def report(error: OSError) -> None:
@@ -236,9 +232,10 @@ def _lua_files(path: Path, problems: list[str]) -> list[Path]:
     for root, folders, names in os.walk(path, onerror=report):
         folders[:] = sorted(f for f in folders if f not in SKIPPED and not f.startswith("."))
         sources = [
-            Path(root, name) for name in sorted(names) if name.endswith(".lua") and not name.endswith("_test.lua")
+            path
+            for path in (Path(root, name) for name in sorted(names))
+            if path.suffix in LUA_SUFFIXES and not path.stem.endswith("_test")
         ]
         files += [file for file in sources if file.is_file() or file.is_symlink()]
         problems += [f"{file}: {NOT_REGULAR}" for file in sources if not (file.is_file() or file.is_symlink())]
-        problems += [f"{Path(root, n)}: {NOT_YET}" for n in names if n.endswith(".fnl")]
     return files

@@ -109,9 +109,10 @@ def _check(manifest: Manifest, file: Path) -> None:
             hint = did_you_mean(word, known) or f"known: {', '.join(CAPABILITIES)}"
             raise BadManifest(f"{file}: capabilities: unknown capability {word!r}", hint)
     main = Path(manifest.main)
-    if main.is_absolute() or ".." in main.parts or (manifest.main and main.suffix not in (".lua", ".py")):
+    if main.is_absolute() or ".." in main.parts or (manifest.main and main.suffix not in (".lua", ".fnl", ".py")):
         raise BadManifest(
-            f"{file}: main: {manifest.main!r} is no file that can be run", "a .lua or .py file in the plugin's folder"
+            f"{file}: main: {manifest.main!r} is no file that can be run",
+            "a .lua, .fnl or .py file in the plugin's folder",
         )
 
 

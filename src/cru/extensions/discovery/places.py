@@ -35,6 +35,7 @@ class PluginFolders(Struct, frozen=True):
     env: what the search path variables are read from
     runtimepath: the setting of this name
     config: `[plugins]` as a whole
+    fennel: the setting `[lua] fennel`
     """
 
     home: Path
@@ -42,6 +43,7 @@ class PluginFolders(Struct, frozen=True):
     env: Mapping[str, str] = {}
     runtimepath: tuple[str, ...] = ()
     config: Mapping[str, Any] = {}
+    fennel: str = ""
 
     def find(self) -> tuple[list[DiscoveredPlugin], list[str]]:
         """All plugins, those that are not to be loaded too (see `DiscoveredPlugin.loadable`), and what is odd about the rest. The first

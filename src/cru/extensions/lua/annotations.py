@@ -1,4 +1,4 @@
-"""Annotations in the comments above a Lua function: @handler, @hook, @tool, @param, @return, @command, @plugin.
+"""Annotations in the comments above a function of Lua or Fennel: @handler, @hook, @tool, @param, @return, @command, @plugin.
 
 The grammar is that of the seeds and of crucible's parser of January 2026: a comment block directly above a function line, blank lines
 allowed, `---` or `--`. Unknown annotations and fields are told with their line, never silence.
@@ -16,6 +16,10 @@ from cru.extensions.tools import Parameter, make_parameter
 FUNCTION = re.compile(r"^\s*(local\s+)?function\s+([A-Za-z_][\w]*(?:[.:][A-Za-z_]\w*)*)\s*\(")
 ASSIGNED = re.compile(r"^\s*(local\s+)?([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)\s*=\s*function\s*\(")
 COMMENT = re.compile(r"^\s*--+(?!\[)\s?(.*)$")
+FENNEL_COMMENT = re.compile(r"^\s*;+\s?(.*)$")
+FENNEL_FUNCTION = re.compile(
+    r"^\s*\((?:(?:fn|defn|lambda|λ)\s+|(?:global|local|var)\s+(?=\S+\s+\((?:fn|lambda|λ)\b))()([^\s()\[\]{}\"';]+)"
+)
 MARK = re.compile(r"^\s*@([A-Za-z_.]+)\s*(.*)$")
 FIELD = re.compile(r"""([A-Za-z_]\w*)\s*=\s*("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|\[[^\]]*\]|[^\s]+)""")
 PARAM = re.compile(r"""^(\w+)\s+(\{?[\w<>,]+\}?\??)\s*(.*)$""")
@@ -38,6 +42,21 @@ DOCUMENTATION = frozenset({
     "source", "todo", "type", "usage", "vararg", "version", "within",
 })  # fmt: skip
 """What LuaLS and LDoc read: none of it is meant for us."""
+
+
+class Syntax(Struct, frozen=True):
+    """How a language writes what is read here.
+
+    comment: a line of comment, its text
+    functions: the first line of a function: "local" or nothing, its path
+    """
+
+    comment: re.Pattern[str]
+    functions: tuple[re.Pattern[str], ...]
+
+
+LUA = Syntax(COMMENT, (FUNCTION, ASSIGNED))
+FENNEL = Syntax(FENNEL_COMMENT, (FENNEL_FUNCTION,))
 
 
 class LuaAnnotation(Struct, frozen=True):
@@ -70,21 +89,22 @@ class SourceAnnotations(Struct):
     unknown: list[tuple[int, str, str]]
 
 
-def parse_annotations(source: str) -> SourceAnnotations:
-    """All annotations of a Lua source, in order."""
+def parse_annotations(source: str, syntax: Syntax = LUA) -> SourceAnnotations:
+    """All annotations of a source, in order."""
     annotations = SourceAnnotations([], [], [])
     if "@" not in source:
         return annotations
     block: list[tuple[int, str]] = []
     for number, line in enumerate(source.splitlines(), 1):
-        comment = COMMENT.match(line)
+        comment = syntax.comment.match(line)
         if comment is not None:
             block.append((number, comment[1]))
             continue
         if not line.strip():
             continue
         if block:
-            _read_block(block, FUNCTION.match(line) or ASSIGNED.match(line), annotations)
+            function = next(filter(None, (form.match(line) for form in syntax.functions)), None)
+            _read_block(block, function, annotations)
         block = []
     return annotations
 

@@ -70,6 +70,13 @@ local function run(plugin, path, file, stem, source, alone, module)
   return true, type(scope.files[file].result) == "table"
 end
 
+local function preload(plugin, path, name, source, file)  -- a module of its own that no file holds in Lua; as `run`
+  local scope = scopes[plugin] or open(plugin, path)
+  local compiled, chunk = pcall(compile, source, "@" .. file, scope.globals)
+  if compiled then scope.globals.package.preload[name] = chunk end
+  return compiled, not compiled and chunk or nil
+end
+
 local function include(plugin, file, source)  -- run another file with the plugin's globals
   local compiled, chunk = pcall(compile, source, "@" .. file, scopes[plugin].globals)
   if not compiled then error(chunk, 0) end
@@ -96,4 +103,4 @@ local function spec(plugin, file, keys)    -- of the table that a file returned:
   return values, kinds
 end
 
-return { publish = publish, close = close, run = run, include = include, find = find, spec = spec }
+return { publish = publish, close = close, run = run, preload = preload, include = include, find = find, spec = spec }

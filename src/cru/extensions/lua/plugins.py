@@ -12,8 +12,9 @@ from cru.extensions import unknown_keys
 from cru.extensions.commands import add_command, add_commands, start_services
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.errors import PluginFailed
-from cru.extensions.lua.annotations import LuaAnnotation, needs_module, parse_annotations
+from cru.extensions.lua.annotations import FENNEL, LUA, LuaAnnotation, needs_module, parse_annotations
 from cru.extensions.lua.bridge import install
+from cru.extensions.lua.fennel import SUFFIX, FennelCompiler, FennelPlace
 from cru.extensions.lua.runtime import ENVIRONMENT, LOAD, OWN, LuaFunction, LuaVM, place_of
 from cru.extensions.plugin_files import FileCopy
 from cru.extensions.tools import add_tool, add_tools
@@ -29,7 +30,8 @@ SPEC = ("tools", "commands", "services", "setup", "on_load", "on_unload")
 class LuaPlugins:
     """One machine for all plugins of a session tree, started with the first of them. What each has in it is in plugins.lua."""
 
-    def __init__(self, folders: list[str], parts: Parts) -> None:
+    def __init__(self, folders: list[str], parts: Parts, fennel: FennelPlace) -> None:
+        self.fennel = fennel
         self._stream = parts.bus.stream
         self.vm = LuaVM(print=self._print, owner=_calling_plugin)
         install(self.vm)
@@ -53,8 +55,11 @@ class LuaPlugins:
         specs: list[Mapping[str, Any]] = []
         is_published = False
         try:
+            compiler = FennelCompiler(self.fennel)
+            for module, lua, file in compiler.helpers(plugin.folder, content):
+                await self._preload(plugin, module, lua, file)
             for file in plugin.files:
-                specs += await self._run_file(file, plugin, host, content)
+                specs += await self._run_file(file, plugin, host, content, compiler)
             is_published = not specs  # nothing ran behind the files
         finally:
             if not is_published:
@@ -67,19 +72,30 @@ class LuaPlugins:
         values = await self.vm.run(self._scope_functions[function], *args)
         return values[0] if values else None
 
+    async def _preload(self, plugin: DiscoveredPlugin, module: str, lua: str, file: Path) -> None:
+        """Let `require` of this plugin find a module in Fennel."""
+        arguments = plugin.name, _module_path(plugin), module, lua, str(file)
+        is_loaded, *rest = await self.vm.run(self._scope_functions["preload"], *arguments)
+        if not is_loaded:
+            raise PluginFailed(f"{file}: {rest[0]}")
+
     async def _run_file(
-        self, file: Path, plugin: DiscoveredPlugin, host: Host, content: FileCopy
+        self, file: Path, plugin: DiscoveredPlugin, host: Host, content: FileCopy, compiler: FennelCompiler
     ) -> list[Mapping[str, object]]:
         """Run it; the description that it returned, if it did. Of several files each has globals of its own before the plugin's."""
         code = content[file] if file in content else file.read_bytes()
         source = code.decode()
-        annotations = parse_annotations(source)
+        is_fennel = file.suffix == SUFFIX
+        annotations = parse_annotations(source, FENNEL if is_fennel else LUA)
         for line, text, hint in annotations.problems:
             raise PluginFailed(f"{file}:{line}: {text}", hint)
         for line, text, hint in annotations.unknown:
             host.problem(f"{file}:{line}: {text}{hint and f'; {hint}'}")
-        stem = plugin.name if file.name == "init.lua" else file.stem
-        alone, module = len(plugin.files) == 1, needs_module(source)
+        if is_fennel:
+            source = compiler.compile(code, file)
+            code = source.encode()
+        stem = plugin.name if file.stem == "init" else file.stem
+        alone, module = len(plugin.files) == 1, not is_fennel and needs_module(source)
         place = _module_path(plugin), str(file), stem
         compiled, *rest = await self.vm.run(self._scope_functions["run"], plugin.name, *place, source, alone, module)
         if not compiled:

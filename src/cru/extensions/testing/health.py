@@ -1,4 +1,4 @@
-"""What a plugin says about its own state: its `health.lua`, or the function `health` that it returned (docs/plugin-tests.md)."""
+"""What a plugin says about its own state: its `health.lua` (or `.fnl`), or the function `health` it returned (docs/plugin-tests.md)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import msgspec
 from msgspec import Struct
 
 from cru.extensions.loaded_plugin import LoadedPlugin
-from cru.extensions.lua.runtime import LuaVM
+from cru.extensions.lua.fennel import SUFFIX, FennelCompiler
+from cru.extensions.lua.plugins import LuaPlugins
 from cru.extensions.testing.machine import run_as, search_path
 from cru.namespace import health
 from cru.namespace.host import Plugin, PluginSession, call
@@ -58,10 +59,14 @@ async def check(loaded: LoadedPlugin, session: PluginSession) -> list[HealthChec
 
 async def _find_check(loaded: LoadedPlugin, plugin: Plugin) -> Callable[..., object] | None:
     """The function that checks, whatever the plugin's language."""
-    vm = getattr(getattr(plugin.invoke, "__self__", None), "vm", None)  # the machine that the plugin runs in
-    if not isinstance(vm, LuaVM):
+    language = getattr(plugin.invoke, "__self__", None)
+    if not isinstance(language, LuaPlugins):
         return _python_check(loaded.discovered.name)
-    file = loaded.discovered.folder / "health.lua"
+    vm = language.vm  # the machine that the plugin runs in
+    folder = loaded.discovered.folder
+    file = next(
+        (path for path in (folder / "health.lua", folder / "health.fnl") if path.is_file()), folder / "health.lua"
+    )
     single = (
         loaded.discovered.files[0].parent == loaded.discovered.folder
         and loaded.discovered.files[0].stem == loaded.discovered.name
@@ -69,7 +74,10 @@ async def _find_check(loaded: LoadedPlugin, plugin: Plugin) -> Callable[..., obj
     if single or not file.is_file() or file in loaded.discovered.files:
         return _callable((await vm.run(vm.load(RETURNED, "=[cru health]"), loaded.discovered.name) or (None,))[0])
     vm.set_path(search_path(loaded.discovered.folder))
-    returned = (await vm.run(vm.load(file.read_text("utf-8"), f"@{file}")) or (None,))[0]
+    code = file.read_bytes()
+    if file.suffix == SUFFIX:
+        code = FennelCompiler(language.fennel).compile(code, file).encode()
+    returned = (await vm.run(vm.load(code, f"@{file}")) or (None,))[0]
     function = _callable(returned.get("check") if isinstance(returned, Mapping) else returned)
     if function is None:
         raise CruError(f"{file} returns no function `check`", "return { check = function() ... end }")

@@ -87,6 +87,13 @@ local function attempt(call)   -- nil, or what went wrong
   return not ok and problem or nil
 end
 
+local function placed(problem, body)  -- an assertion in tail position (all of Fennel's last ones) leaves no line: that of the test, then
+  if not problem or problem.file then return problem end
+  local info = debug.getinfo(body, "S")
+  problem.file, problem.line = info.source:match("^@(.*)$") or info.short_src, info.linedefined
+  return problem
+end
+
 local function first_problem(hooks)
   for _, hook in ipairs(hooks) do
     local problem = attempt(hook)
@@ -102,7 +109,7 @@ local function run(test)
     suite = suite.outer
   end
   for _, outer in ipairs(suites) do problem = problem or first_problem(outer.before) end
-  problem = problem or attempt(test.body)
+  problem = problem or placed(attempt(test.body), test.body)
   for i = #suites, 1, -1 do    -- also after a failure: what a test leaves behind must not reach the next one
     local late = first_problem(suites[i].after)
     problem = problem or late

@@ -13,6 +13,7 @@ from msgspec import Struct
 from cru.config.closest import closest, did_you_mean
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.discovery.places import PluginFolders, project_plugins
+from cru.extensions.errors import PluginFailed
 from cru.extensions.hooks.report.lint import Finding
 from cru.extensions.hooks.report.runnable import find_shebang_problems
 from cru.extensions.patterns import describe, is_about_tools
@@ -40,7 +41,7 @@ def check_plugins(places: PluginFolders, tools: Sequence[str]) -> PluginReport:
     by_name = {plugin.name: plugin for plugin in plugins}
     findings += _check_required(places.config, by_name)
     to_load = [plugin for plugin in plugins if plugin.enabled]
-    checker = _PluginChecker(places.env, tuple(tools))
+    checker = _PluginChecker(places, tuple(tools))
     for plugin in to_load:
         if not plugin.trusted:
             findings.append(
@@ -72,8 +73,9 @@ def _check_required(config: Mapping[str, object], plugins: Mapping[str, Discover
 
 
 class _PluginChecker:
-    def __init__(self, env: Mapping[str, str], tools: tuple[str, ...]) -> None:
-        self._env = dict(env)
+    def __init__(self, places: PluginFolders, tools: tuple[str, ...]) -> None:
+        self._places = places
+        self._env = dict(places.env)
         self._tools = tools
         self._machine: LuaVM | None = None
 
@@ -93,24 +95,30 @@ class _PluginChecker:
                 return
             source = read_regular(file)
             yield from self._check_lua(file, source) if kind == "lua" else _check_python(file, source)
+        except PluginFailed as error:
+            yield str(file), error.message.removeprefix(f"{file}: "), error.hint
         except OSError as error:
             yield str(file), f"it cannot be read: {error.strerror or error}", ""
         except (UnicodeError, RecursionError, MemoryError) as error:
             yield str(file), f"it cannot be read: {type(error).__name__}", ""
 
     def _check_lua(self, file: Path, source: bytes) -> Iterator[tuple[str, str, str]]:
-        from cru.extensions.lua.annotations import parse_annotations
+        from cru.extensions.lua.annotations import FENNEL, LUA, parse_annotations
         from cru.extensions.lua.convert import LuaError
+        from cru.extensions.lua.fennel import SUFFIX, FennelCompiler, FennelPlace
         from cru.extensions.lua.runtime import LuaVM
 
         if self._machine is None:
             self._machine = LuaVM()
+        is_fennel, code = file.suffix == SUFFIX, source
+        if is_fennel:
+            code = FennelCompiler(FennelPlace(self._places.fennel, self._places.home)).compile(source, file).encode()
         try:
-            self._machine.load(source, f"@{file}")
+            self._machine.load(code, f"@{file}")
         except LuaError as error:
             yield error.where or str(file), f"it is no Lua: {re.sub(r'^.*?:[0-9]+: ', '', error.message)}", error.hint
             return
-        parsed = parse_annotations(source.decode())
+        parsed = parse_annotations(source.decode(), FENNEL if is_fennel else LUA)
         for line, text, hint in parsed.problems:
             yield f"{file}:{line}", text, hint
         for annotation in parsed.annotations:

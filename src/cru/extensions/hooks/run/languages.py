@@ -61,12 +61,14 @@ class HookLanguages(Struct):
         return Host(self.session, plugin), function
 
     async def _load_lua(self, entry: HookEntry) -> tuple[Plugin, Callable[..., Any]]:
+        from cru.extensions.lua.fennel import FennelPlace
         from cru.extensions.lua.plugins import LuaPlugins
         from cru.extensions.lua.runtime import LuaFunction
 
         if self._lua is None:
             known = self.plugins.languages.get("lua") if self.plugins is not None else None
-            self._lua = known if isinstance(known, LuaPlugins) else LuaPlugins([], self.parts)
+            own = FennelPlace("", self.home)
+            self._lua = known if isinstance(known, LuaPlugins) else LuaPlugins([], self.parts, own)
         vm, path = self._lua.vm, entry.command
         is_file = is_lua_file(path)
         code, chunk_name = lua_source(entry)

@@ -16,7 +16,7 @@ cru plugin list --json        the same as JSON
 cru plugin disable NAME       leave it out from the next session on (`enabled = false` in config.toml); `enable` takes it back
 cru plugin new NAME           a new plugin in the home folder's plugins/, in Lua (--python: in Python)
 cru plugin new NAME --executable [bash|python]   a program in any language, to begin with one in bash
-cru plugin test DIR | NAME    run tests/*_test.lua, *_test.lua and tests/test_*.py of a plugin
+cru plugin test DIR | NAME    run tests/*_test.lua (.fnl), *_test.lua and tests/test_*.py of a plugin
 cru plugin health [NAME]      run the checks that plugins bring (health.lua)
 cru plugin adopt-chibi        let ~/.chibi lead to the home folder, for plugins that look there (--undo: no more)
 """

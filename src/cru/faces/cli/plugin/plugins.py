@@ -19,6 +19,7 @@ from cru.faces.cli.session_run import open_session
 if TYPE_CHECKING:
     from cru.events.stream import Notice
     from cru.extensions.discovery.files import DiscoveredPlugin
+    from cru.extensions.lua.fennel import FennelPlace
 
 T = TypeVar("T")
 
@@ -31,6 +32,14 @@ def find_plugins(parsed: Parsed) -> list[DiscoveredPlugin]:
     """Every plugin that is found, loaded or not."""
     start = plugin_start(parsed)
     return plugin_places(start, load_settings(start)[0]).find()[0]
+
+
+def find_fennel(parsed: Parsed) -> FennelPlace:
+    """Where the compiler of Fennel is looked for, by the settings."""
+    from cru.extensions.lua.fennel import FennelPlace
+
+    start = plugin_start(parsed)
+    return FennelPlace(plugin_places(start, load_settings(start)[0]).fennel, start.home)
 
 
 def unknown_plugin(name: str, known: Iterable[str]) -> UnknownPlugin:

@@ -6,12 +6,13 @@ import os
 from pathlib import Path
 
 from cru.app import Start
+from cru.extensions.lua.fennel import FennelPlace
 from cru.extensions.testing.report import TestReport
 from cru.extensions.testing.runner import files_of, run_file
 from cru.faces.cli.console import printable, say, show, write
 from cru.faces.cli.event_loop import run_interruptible
 from cru.faces.cli.flags import Parsed
-from cru.faces.cli.plugin.plugins import find_plugins, unknown_plugin
+from cru.faces.cli.plugin.plugins import find_fennel, find_plugins, unknown_plugin
 from cru.faces.cli.run_options import home_path, working_directory
 from cru.faces.cli.session_run import open_session, say_notice
 
@@ -19,7 +20,7 @@ from cru.faces.cli.session_run import open_session, say_notice
 def run_tests(parsed: Parsed, plugin: str) -> int:
     """Run the tests of a plugin, named by its folder or its name, and print how they went. Raises UnknownPlugin."""
     folder = _folder(parsed, plugin)
-    report = run_interruptible(_run_files(folder))
+    report = run_interruptible(_run_files(folder, find_fennel(parsed)))
     for problem in report.errors:
         show(f"failed: {' / '.join(part for part in (problem.suite, problem.name) if part) or 'the file itself'}")
         place = f"{problem.where}: " if problem.where else ""
@@ -36,14 +37,14 @@ def run_tests(parsed: Parsed, plugin: str) -> int:
     return 0 if not report.failed and report.passed + report.pending else 1
 
 
-async def _run_files(folder: Path) -> TestReport:
+async def _run_files(folder: Path, fennel: FennelPlace) -> TestReport:
     report = TestReport()
     for file in files_of(folder):
-        report += await _run_file(file, folder)
+        report += await _run_file(file, folder, fennel)
     return report
 
 
-async def _run_file(file: Path, folder: Path) -> TestReport:
+async def _run_file(file: Path, folder: Path, fennel: FennelPlace) -> TestReport:
     """No test sees or changes anybody's conversations."""
     import tempfile
 
@@ -52,7 +53,7 @@ async def _run_file(file: Path, folder: Path) -> TestReport:
     with tempfile.TemporaryDirectory(prefix="cru-test-") as home:
         start = Start(Path(home), "default", dict(os.environ), here, folder, hooks="none")
         async with open_session(start, say_notice) as built:
-            return await run_file(shown, folder, built.session.parts, Path(home), write)
+            return await run_file(shown, folder, built.session.parts, Path(home), write, fennel)
 
 
 def _folder(parsed: Parsed, plugin: str) -> Path:
