@@ -38,6 +38,21 @@ def __getattr__(name: str) -> Any:
 class NamespacePackage(ModuleType):
     """`shell` is a family of the namespace and a room of the program: as an attribute it is the family, whatever is loaded."""
 
+    def __setattr__(self, name: str, value: object) -> None:
+        """A test of a plugin may put something at a name of the namespace, for all that ask for it; what is imported is a module."""
+        if not (name.startswith("_") or isinstance(value, ModuleType)):
+            from cru.namespace.python import put_stand_in
+
+            if put_stand_in(name, value):
+                return
+        super().__setattr__(name, value)
+
+    def __delattr__(self, name: str) -> None:
+        from cru.namespace.python import drop_stand_in
+
+        if not drop_stand_in(name):
+            super().__delattr__(name)
+
     @property
     def shell(self) -> Any:
         return __getattr__("shell")

@@ -57,6 +57,7 @@ class Plugin(Struct):
     problems: what was wrong with what it registered
     handle: calls a handler with a `HandlerCall`, for a language that needs no objects of Python for it
     stand_in: what stands at a name of `cru` now, for tests, which put functions of their own there; None: what always does
+    replaced: what a test in Python has put at names of `cru`, by name; None: this is no test
     include: runs another file (its path, its source) with the globals of the plugin; None: its language has modules for that
     """
 
@@ -70,6 +71,7 @@ class Plugin(Struct):
     problems: list[str] = field(default_factory=list)
     handle: Callable[..., Any] | None = None
     stand_in: Callable[[str], Callable[..., Any] | None] | None = None
+    replaced: dict[str, object] | None = None
     include: Callable[..., Any] | None = None
 
 

@@ -7,6 +7,7 @@ gets an underscore: `emitter.global_()`.
 
 from __future__ import annotations
 
+from cru.namespace.host import HOST
 from cru.namespace.names import ABSENT, CONSTANTS, INDEXED, NAMES, load_target
 
 _TARGETS = {**CONSTANTS, **NAMES}
@@ -20,10 +21,11 @@ class Family:
         object.__setattr__(self, "_path", path)
 
     def __getattr__(self, name: str) -> object:
-        path: str = object.__getattribute__(self, "_path")
-        full = f"{path}.{name.removesuffix('_')}" if path else name.removesuffix("_")
         if name.startswith("__"):
             raise AttributeError(name)
+        path, full = str(self), self._member(name)
+        if (replaced := _replaced()) and full in replaced:
+            return replaced[full]
         if full in _FAMILIES:
             return Family(full)
         if full in _TARGETS:
@@ -37,7 +39,12 @@ class Family:
         raise AttributeError(_unknown(full), name=name, obj=self)
 
     def __setattr__(self, name: str, value: object) -> None:
-        self[name] = value
+        if not put_stand_in(self._member(name), value):
+            self[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        if not drop_stand_in(self._member(name)):
+            raise AttributeError(f"cru.{self._member(name)} cannot be taken away")
 
     def __getitem__(self, key: str) -> object:
         return load_target(self._index_functions(key)[0])(key)
@@ -65,6 +72,11 @@ class Family:
     def __repr__(self) -> str:
         return f"<names of cru{'.' if str(self) else ''}{self}>"
 
+    def _member(self, name: str) -> str:
+        """The whole name of a member."""
+        leaf = name.removesuffix("_")
+        return f"{self}.{leaf}" if str(self) else leaf
+
     def _index_functions(self, key: str) -> tuple[str, str]:
         if str(self) not in INDEXED:
             raise AttributeError(f"cru.{self}.{key} cannot be assigned or looked up by key")
@@ -76,6 +88,28 @@ NAMESPACE = Family("")
 
 def __getattr__(name: str) -> object:
     return getattr(NAMESPACE, name)
+
+
+def put_stand_in(name: str, value: object) -> bool:
+    """What stands at a whole name from now on, in a test of a plugin; False anywhere else, and for what is no name."""
+    replaced = _replaced()
+    if replaced is None or not (name in _TARGETS or name in _FAMILIES or name in ABSENT):
+        return False
+    replaced[name] = value
+    return True
+
+
+def drop_stand_in(name: str) -> bool:
+    """Let a name be what it was; False if nothing was put there."""
+    replaced = _replaced() or {}
+    was_there = name in replaced
+    replaced.pop(name, None)
+    return was_there
+
+
+def _replaced() -> dict[str, object] | None:
+    here = HOST.get(None)
+    return None if here is None else here.plugin.replaced
 
 
 def _unknown(name: str) -> str:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from cru.events.calling import describe_error, from_outside
 from cru.events.cancellable import run_cancellable
@@ -30,6 +31,13 @@ async def run_python_file(file: Path) -> TestReport:
         if name.startswith("test_") and inspect.isfunction(function):
             report += await _run_test(name, function, file)
     return report
+
+
+def find_stand_in(replaced: Mapping[str, object], name: str) -> Callable[..., Any] | None:
+    """What a test has put at a name of `cru`, alone or with its family."""
+    family, _, leaf = name.rpartition(".")
+    value = replaced[name] if name in replaced else getattr(replaced.get(family), leaf, None)
+    return value if callable(value) else None
 
 
 async def _run_test(name: str, function: Callable[..., object], file: Path) -> TestReport:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -45,6 +46,8 @@ async def run_file(
             if is_python:
                 from cru.extensions.testing import python_tests
 
+                plugin.replaced = {}
+                plugin.stand_in = partial(python_tests.find_stand_in, plugin.replaced)
                 return await python_tests.run_python_file(file)
             return await _run(file, plugin, print, FennelCompiler(fennel or FennelPlace("", home)))
         except LuaError as error:
