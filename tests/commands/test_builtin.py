@@ -104,6 +104,9 @@ def test_another_model_is_kept_beside_comments_and_announced_each_time(tmp_path:
     assert local.read_text() == f'# mine\nusername = "ada"  # me\nmodel = "{second}"\n'
     assert shown[0] == f"{second} answers from now on in main (kept in {local})" and str(other) in shown[-1]
     assert [m.model for m in world.of(ModelSelected)] == [str(other), str(tmp_path / "script.txt"), str(other)]
+    assert [(m.requested, m.before) for m in world.of(ModelSelected)] == [
+        (second, ""), (first, str(other)), (second, str(tmp_path / "script.txt")),
+    ]  # fmt: skip
     assert [c.value for c in world.of(ConfigChanged)] == [second, first, second]
 
 

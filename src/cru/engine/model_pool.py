@@ -64,12 +64,14 @@ class ModelPool:
 
     async def use(self, name: str) -> ResolvedModel:
         """Make a model the configured one of this session. Raises NoModel; the old one stays then."""
-        self._made[""] = resolved = await self.check(name)
-        await self._announce(resolved)
+        resolved, old = await self.check(name), self._made.get("")
+        self._made[""] = resolved
+        await self._announce(resolved, name, old.model.name if old is not None else "")
         return resolved
 
-    async def _announce(self, resolved: ResolvedModel) -> None:
-        await self._bus.dispatch(ModelSelected(resolved.model.provider, resolved.model.name, self.why(resolved)))
+    async def _announce(self, resolved: ResolvedModel, requested: str = "", before: str = "") -> None:
+        model = resolved.model
+        await self._bus.dispatch(ModelSelected(model.provider, model.name, self.why(resolved), requested, before))
 
     def why(self, resolved: ResolvedModel) -> str:
         """What decided on it: a setting, a variable, a server that was found."""

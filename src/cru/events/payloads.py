@@ -62,9 +62,13 @@ class ConfigChanged(Struct, frozen=True):
 
 
 class ModelSelected(Struct, frozen=True):
+    """requested: the name that a person asked for (/model), "" if nobody did; before: the model that it takes the place of, if known."""
+
     provider: str
     model: str
     why: str = ""
+    requested: str = ""
+    before: str = ""
 
 
 class TodoChanged(Struct, frozen=True):

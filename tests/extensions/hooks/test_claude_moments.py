@@ -58,6 +58,10 @@ FIELDS: list[tuple[str, Struct, dict[str, Any]]] = [
     ("StopFailure", failure("x answered 429: slow"),
      {"error": "rate_limit", "error_details": "x answered 429: slow", "last_assistant_message": "half"}),
     ("PreCompact", p.ContextOverflow(1, 2, 50.0, "full", "how", "manual"), {"trigger": "manual", "custom_instructions": ""}),
+    (
+        "PostModelSwitch", p.ModelSelected("x", "new", "", "n", "old"),
+        {"from_model": "old", "to_model": "new", "requested_model": "n", "source": "command"},
+    ),
     ("PostCompact", p.SessionCompacted("short", 3, 1, "manual"), {"trigger": "manual", "compact_summary": "short"}),
 ]  # fmt: skip
 
@@ -99,6 +103,9 @@ HEARD: list[tuple[str, Struct, dict[str, Any], bool]] = [
     ("UserPromptSubmit", p.MessageReceived("x"), {"source": "command"}, True),
     ("UserPromptSubmit", p.MessageReceived("x"), {"source": "continuation"}, False),
     ("UserPromptSubmit", p.MessageReceived("x"), {"source": "recurse"}, False),
+    ("PostModelSwitch", p.ModelSelected("x", "new", "", "new", ""), {}, True),
+    ("PostModelSwitch", p.ModelSelected("x", "new", "", "new", "new"), {}, False),
+    ("PostModelSwitch", p.ModelSelected("x", "new", "the setting model"), {}, False),
     ("Stop", ENDED, {}, True),
     ("Stop", ENDED, {"is_sub_agent": True}, False),
     ("Stop", p.TurnComplete("interrupted", "", "r"), {}, False),

@@ -27,10 +27,11 @@ CLOSED = p.SessionEnded("exit")
 IDLE = p.SessionIdle("main")
 FULL = p.ContextOverflow(9, 10, 90.0, "rolling", "prompt")
 SMALLER = p.SessionCompacted("short", 5, 2)
+SWITCHED = p.ModelSelected("x", "new", "", "new", "old")
 ALL: dict[str, Struct] = {
     "SessionStart": OPENED, "SessionEnd": CLOSED, "UserPromptSubmit": PROMPT, "PreToolUse": CALL, "PermissionRequest": ASKED,
     "PostToolUse": DONE, "PostToolUseFailure": FAILED, "PostToolBatch": BATCH, "Notification": IDLE, "Stop": END,
-    "StopFailure": ERROR, "PreCompact": FULL, "PostCompact": SMALLER,
+    "StopFailure": ERROR, "PreCompact": FULL, "PostCompact": SMALLER, "PostModelSwitch": SWITCHED,
 }  # fmt: skip
 DENY, HALT = Answer(decision="deny", reason="no"), Answer(decision="deny", halt=True, reason="no")
 OBJECTION = '{0}:Bash hook blocking error from command: "x": {1}'
@@ -60,6 +61,7 @@ def test_every_event_with_a_moment_is_judged() -> None:
 # Status 2 with `no` on stderr: (answer, to the person, whether it counts as a failure)
 EXIT_2: dict[str, tuple[Answer, str, bool]] = {
     "SessionStart": (PASS, "no", False), "SessionEnd": (PASS, "no", False), "PostCompact": (PASS, "no", False),
+    "PostModelSwitch": (PASS, "no", False),
     "UserPromptSubmit": (DENY, "", False), "PreToolUse": (denied("[x]: no"), "", False), "PreCompact": (DENY, "", False),
     "PostToolUse": (told("PostToolUse", "[x]: no"), "", False), "PostToolBatch": (HALT, "", False),
     "PostToolUseFailure": (told("PostToolUseFailure", "[x]: no"), "", False),
@@ -103,8 +105,9 @@ def test_plain_text_is_context_in_two_places_only(tmp_path: Path, name: str) -> 
 @pytest.mark.parametrize("name", ALL)
 def test_text_that_begins_with_a_brace_and_is_no_json_is_context_where_text_is(tmp_path: Path, name: str) -> None:
     got = said(name, ALL[name], tmp_path, "{ no json")
-    if name in ("SessionStart", "UserPromptSubmit"):
-        assert got.answer.context[0].endswith("hook success: { no json") and not got.failed
+    if name in ("SessionStart", "UserPromptSubmit", "PostModelSwitch"):
+        [context] = got.answer.context or got.deferred
+        assert context.endswith("hook success: { no json") and not got.failed
     else:
         assert got.answer is PASS and "is not JSON" in got.failed
 
@@ -142,7 +145,8 @@ def test_additional_context(tmp_path: Path, name: str) -> None:
     label = f"{name}{tool} hook additional context: more"
     assert got.answer.context == ((label,) if name in CONTEXT else ())
     assert got.answer.inject == (Inject(label) if name == "Stop" else None)
-    assert bool(got.warning) is (name not in (*CONTEXT, "Notification", "Stop"))
+    assert got.deferred == ((label,) if name in ("Notification", "PostModelSwitch") else ())
+    assert bool(got.warning) is (name not in (*CONTEXT, "Notification", "PostModelSwitch", "Stop"))
 
 
 def test_context_beside_a_refusal_goes_with_its_reason(tmp_path: Path) -> None:
@@ -155,7 +159,7 @@ def test_context_beside_a_refusal_goes_with_its_reason(tmp_path: Path) -> None:
 def test_continue_false_is_stronger_than_anything(tmp_path: Path, name: str) -> None:
     out = {"continue": False, "stopReason": "no", "decision": "block", "reason": "other"}
     got = said(name, ALL[name], tmp_path, out)
-    if name in ("SessionStart", "SessionEnd", "Notification", "StopFailure", "PostToolUseFailure"):
+    if name in ("SessionStart", "SessionEnd", "Notification", "StopFailure", "PostToolUseFailure", "PostModelSwitch"):
         assert got.to_user == "no" and "has no effect on" in got.warning and not got.answer.halt
     else:
         assert got.answer.halt and got.answer.reason == "no" and got.answer.inject is None

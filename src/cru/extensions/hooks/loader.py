@@ -90,7 +90,7 @@ def _decide_status(entry: HookEntry, dialect: Dialect, policy: LoadPolicy) -> En
         reason = next(
             (mapping.unavailable for mapping in mappings if mapping.unavailable), f"cru has no moment for {entry.event}"
         )
-        return EntryStatus(entry, Activation.NO_EVENT, reason)
+        return EntryStatus(entry, Activation.DISABLED if policy.disables(entry) else Activation.NO_EVENT, reason)
     if not entry.enabled or policy.disables(entry):
         return EntryStatus(entry, Activation.DISABLED)
     return _decide_trust(entry, policy)

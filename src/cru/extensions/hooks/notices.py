@@ -114,13 +114,13 @@ def _broken(loaded: LoadedHooks) -> list[tuple[Path, str]]:
 
 
 def _unavailable(inventory: HookInventory, options: HookOptions) -> list[tuple[Path, str]]:
-    """Hooks of types that cru cannot run, at events where they could refuse something."""
+    """Hooks that cru cannot run, at events where they could refuse something."""
     return [
         (
             entry.source.path,
             f"{status.entry.where}: this guard does not run: {status.why} (to do without: `cru hooks disable {entry.id}`)",
         )
-        for status in inventory.loaded.of(Activation.UNAVAILABLE)
+        for status in inventory.loaded.of(*NEVER_RUNNING)
         if (entry := status.entry).enabled
         and inventory.dialects[entry.dialect].can_refuse(entry)
         and (entry.of_project or entry.source.own or entry.dialect in options.dialects)

@@ -119,6 +119,7 @@ class EventMapping(Struct, frozen=True):
     name: in the dialect's spelling
     event: ours, "" if there is none
     unavailable: why there is none
+    is_unguarded: whether what its hooks refuse happens in cru all the same: that they do not run is told
     accepts: which firings of ours are meant (a cause, a source); None: all
     subject: what a matcher looks at; None: matchers have no effect
     subjects: all that `subject` can be, where that is a closed list
@@ -129,6 +130,7 @@ class EventMapping(Struct, frozen=True):
     name: str
     event: str = ""
     unavailable: str = ""
+    is_unguarded: bool = False
     accepts: Callable[[Event[Any], SessionFacts], bool] | None = None
     subject: Callable[[Event[Any]], str] | None = None
     subjects: tuple[str, ...] = ()
@@ -260,7 +262,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     def can_refuse(self, entry: HookEntry) -> bool:
         """Whether a hook of its event can refuse something: it may be meant to guard."""
         mappings = self.events.get(entry.event, ())
-        return any(mapping.event and BY_NAME[mapping.event].kind == "gate" for mapping in mappings)
+        return any(m.is_unguarded or (m.event and BY_NAME[m.event].kind == "gate") for m in mappings)
 
     def matches(self, entry: HookEntry, event: Event, subject: str, facts: SessionFacts) -> bool:
         """Whether the entry's matcher and its `if` fit."""

@@ -35,7 +35,13 @@ ON_FAILURE: dict[object, Literal["", "deny"]] = {None: "", "continue": "", "bloc
 """`onFailure` → `on_error`."""
 TIMEOUT = 600.0
 OF_TYPE = {"prompt": 30.0, "agent": 60.0}
-OF_EVENT = {"UserPromptSubmit": 30.0, "MessageDisplay": 10.0, "SessionEnd": 1.5}
+OF_EVENT = {
+    "UserPromptSubmit": 30.0,
+    "MessageDisplay": 10.0,
+    "SessionEnd": 1.5,
+    "PreModelSwitch": 30.0,
+    "PostModelSwitch": 30.0,
+}
 """Seconds, where a handler does not say."""
 ENDING, ENDING_VARIABLE = 60.0, "CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS"
 """More than that nothing gets at the end of a session."""

@@ -193,5 +193,6 @@ EFFECTS: dict[str, EventEffect] = {
     "Stop": EventEffect(exit2="block", block=continue_turn, label=labels.FEEDBACK, context=True, goes_on=True),
     "StopFailure": EventEffect(halts=False),
     "PreCompact": EventEffect(exit2="block", block=_deny),
+    "PostModelSwitch": EventEffect(exit2="user", plain=True, context=True, halts=False),
     "PostCompact": EventEffect(exit2="user"),
 }

@@ -26,8 +26,7 @@ UNAVAILABLE: dict[str, str] = {
     "SubagentStop": "sub-agents are not available yet",
     "TaskCreated": "cru keeps its todos as one text; `todo:changed` of cru's own hooks hears of it",
     "TaskCompleted": "cru keeps its todos as one text; `todo:changed` of cru's own hooks hears of it",
-    "PreModelSwitch": "cru announces a model when it is chosen: `model:selected` of cru's own hooks hears of it",
-    "PostModelSwitch": "cru announces a model when it is chosen: `model:selected` of cru's own hooks hears of it",
+    "PreModelSwitch": "cru asks nobody before `/model` changes the model; PostModelSwitch hears of it",
     "TeammateIdle": "cru has no teams of agents",
     "ConfigChange": "cru does not watch settings; `config:changed` of cru's own hooks hears of commands that write one",
     "CwdChanged": "cru stays in one folder",
@@ -38,6 +37,8 @@ UNAVAILABLE: dict[str, str] = {
     "Elicitation": "MCP servers are not available yet",
     "ElicitationResult": "MCP servers are not available yet",
 }
+UNGUARDED = frozenset({"PreModelSwitch"})
+"""Those of them whose hooks refuse what happens in cru all the same."""
 
 
 def _awaits(event: Event, facts: SessionFacts) -> bool:
@@ -54,7 +55,7 @@ def _once(name: str, event: str, **more: Any) -> tuple[EventMapping, ...]:
 
 
 EVENTS: Events = {
-    **{name: (EventMapping(name, unavailable=why),) for name, why in UNAVAILABLE.items()},
+    **{name: (EventMapping(name, unavailable=why, is_unguarded=name in UNGUARDED),) for name, why in UNAVAILABLE.items()},
     "SessionStart": (
         _mapping("SessionStart", "session:started", subject=f.start_source, subjects=STARTS, fields=f.session_start_fields),
         _mapping("SessionStart", "context:cleared", subject=f.always("clear"), subjects=("clear",), fields=f.source_fields("clear")),
@@ -104,6 +105,9 @@ EVENTS: Events = {
     "PreCompact": _once(
         "PreCompact", "context:overflow", accepts=common.is_compacting, subject=f.compaction_trigger, subjects=TRIGGERS,
         fields=f.pre_compact_fields,
+    ),
+    "PostModelSwitch": _once(
+        "PostModelSwitch", "model:selected", accepts=f.is_switch, subject=f.new_model, fields=f.model_switch_fields
     ),
     "PostCompact": _once("PostCompact", "session:compacted", subject=f.compaction_trigger, subjects=TRIGGERS, fields=f.post_compact_fields),
 }  # fmt: skip

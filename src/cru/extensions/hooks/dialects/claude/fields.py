@@ -133,6 +133,22 @@ def idle_fields(event: Event, facts: SessionFacts) -> dict[str, Any]:
     return {"message": "cru is waiting for your input", "title": "cru", "notification_type": "idle_prompt"}
 
 
+def is_switch(event: Event[p.ModelSelected], facts: SessionFacts) -> bool:
+    """Whether a person has put another model in the place of the one before."""
+    return bool(event.payload.requested) and event.payload.before != event.payload.model
+
+
+def new_model(event: Event[p.ModelSelected]) -> str:
+    return event.payload.model
+
+
+def model_switch_fields(event: Event[p.ModelSelected], facts: SessionFacts) -> dict[str, Any]:
+    payload = event.payload
+    return {
+        "from_model": payload.before, "to_model": payload.model, "requested_model": payload.requested, "source": "command",
+    }  # fmt: skip
+
+
 def turn_ended_by(cause: str) -> Callable[[Event, SessionFacts], bool]:
     """The end of a leg of the main agent; a sub-agent's end is another event."""
     return lambda event, facts: getattr(event.payload, "cause", "") == cause and not event.stamp.is_sub_agent
