@@ -370,7 +370,10 @@ IO = {
 
 
 @pytest.mark.parametrize("case", IO)
-def test_io_sees_the_files_of_the_fixture(bench: Bench, case: str) -> None:
+def test_io_sees_the_files_of_the_fixture(
+    bench: Bench, case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     bench.passes('test_mocks.setup { fs = { files = { ["a/b.txt"] = "1 2\\nzwei\\n" } } }\n' + IO[case])
 
 
