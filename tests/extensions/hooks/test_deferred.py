@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 from tests.kit.home import home
+from tests.kit.pty import pty
 from tests.kit.run import cru
 from tests.kit.server import server
 from tests.kit.steps import Received, Reply
@@ -56,3 +57,23 @@ def test_what_is_said_after_a_compaction_by_hand_reaches_the_next_run(tmp_path: 
         assert cru("four", home=here).code == 0
         assert str(model.requests[-1].body).count("REMEMBER") <= 1
     assert not (here.context() / FILE).exists()
+
+
+def test_a_hook_that_would_wake_a_chat_is_shown_at_once_and_read_with_the_next_prompt(tmp_path: Path) -> None:
+    here = home(tmp_path)
+    command = "test -e asked && exit 0; touch asked; echo WAKE UP >&2; exit 2"
+    stop = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": command, "asyncRewake": True}]}]}}
+    settings = here.path / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_bytes(msgspec.json.encode(stop))
+    with server([Reply("fine"), Reply("awake")]) as model:
+        here.configure('[hooks]\ndialects = ["claude"]\n', model.url)
+        with pty(home=here) as terminal:
+            terminal.line("hello")
+            terminal.expect("WAKE UP (the model reads this with the next request)")
+            assert len(model.requests) == 1
+            terminal.line("go on")
+            terminal.expect("awake")
+            terminal.line("/quit")
+            terminal.wait()
+        assert "Stop hook feedback:" in str(model.requests[1].body) and "WAKE UP" in str(model.requests[1].body)

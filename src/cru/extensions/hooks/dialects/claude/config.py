@@ -46,9 +46,7 @@ OF_EVENT = {
 ENDING, ENDING_VARIABLE = 60.0, "CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS"
 """More than that nothing gets at the end of a session."""
 ONCE = "`once` counts in skills only, as in Claude Code: the hook runs each time"
-REWAKE = (
-    "`asyncRewake`: in a chat the idle agent is not woken; what the hook says goes to the model with the next request"
-)
+REWAKE = "`asyncRewake`: in a chat the idle agent is not woken; what the hook says is shown, and goes to the model with the next request"
 
 
 def read_entries(source: HookSource, events: Collection[str], facts: SessionFacts, is_off: bool) -> ParsedFile:

@@ -15,6 +15,7 @@ from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.parsing.common import spill_text
 
 STOPPED = "stopped by a hook"
+WAITS = "(the model reads this with the next request)"
 # Fields that change nothing here and that nobody has to know about at once: the journal names them.
 IGNORED_FIELDS = (
     "terminal_sequence",
@@ -37,9 +38,9 @@ def to_hook_result(entry: HookEntry, event: Event, run: HookRun, facts: SessionF
         return HookResult(failed=read.wrong)
     if read.exit2 and entry.rewake and (name != "Stop" or facts.is_chat()):
         why = f"[{labels.shown_command(entry)}]: {read.stderr}"
-        return HookResult(
-            Answer(context=(labels.block_text(effect.label or labels.OBJECTION, event, why, facts, entry),))
-        )
+        context = labels.block_text(effect.label or labels.OBJECTION, event, why, facts, entry)
+        shown = f"{spill_text(read.stderr, facts)} {WAITS}" if facts.is_chat() else ""
+        return HookResult(Answer(context=(context,)), shown)
     if read.exit2 and effect.exit2 == "ignored":
         return HookResult(answer=Answer(note=f"exit status 2 is ignored on {name}"))
     draft = AnswerDraft(warnings=[read.warning] if read.warning else [])
