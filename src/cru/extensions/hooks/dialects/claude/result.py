@@ -38,9 +38,9 @@ def to_hook_result(entry: HookEntry, event: Event, run: HookRun, facts: SessionF
         return HookResult(failed=read.wrong)
     if read.exit2 and entry.rewake and (name != "Stop" or facts.is_chat()):
         why = f"[{labels.shown_command(entry)}]: {read.stderr}"
-        context = labels.block_text(effect.label or labels.OBJECTION, event, why, facts, entry)
-        shown = f"{spill_text(read.stderr, facts)} {WAITS}" if facts.is_chat() else ""
-        return HookResult(Answer(context=(context,)), shown)
+        objection = labels.block_text(effect.label or labels.OBJECTION, event, why, facts, entry)
+        notice = f"{spill_text(read.stderr, facts)} {WAITS}" if facts.is_chat() else ""
+        return HookResult(Answer(context=(objection,)), notice)
     if read.exit2 and effect.exit2 == "ignored":
         return HookResult(answer=Answer(note=f"exit status 2 is ignored on {name}"))
     draft = AnswerDraft(warnings=[read.warning] if read.warning else [])
