@@ -73,20 +73,32 @@ def test_what_works_is_not_called_broken(home: HomeDir, command: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "command",
+    ("command", "code"),
     [
-        "nosuchprogram x || true",
-        "true && nosuchprogram",
-        "command -v nosuchprogram && nosuchprogram x",
-        "if nosuchprogram; then true; fi",
-        "python3 gone.py || true",
-        "true | nosuchprogram",
+        ("nosuchprogram x || true", 1),
+        ("true && nosuchprogram", 1),
+        ("if nosuchprogram; then true; fi", 1),
+        ("python3 gone.py || true", 1),
+        ("true | nosuchprogram", 1),
+        ("command -v nosuchprogram && nosuchprogram x", 0),
+        ("if which nosuchprogram; then nosuchprogram; fi", 0),
+        ("[ -f gone.py ] && python3 gone.py", 0),
+        ("[ -x ./gone.sh ] && ./gone.sh", 0),
+        ('if [ "$(uname)" = Darwin ]; then nosuchprogram; fi', 0),
     ],
 )
-def test_what_need_not_be_there_is_odd(home: HomeDir, command: str) -> None:
+def test_what_is_missing_is_broken_unless_the_command_looks_for_it(home: HomeDir, command: str, code: int) -> None:
     crush(home, {"command": command})
-    out = check(home, 0)
-    assert "there is no " in out and "0 broken, " in out, out
+    out = check(home, code)
+    assert "there is no " in out and f"{code} broken, " in out, out
+
+
+@pytest.mark.parametrize("command", ["if true; then exit 2", "python3 bad.py"])
+def test_source_that_cannot_be_read_is_broken_and_not_run(home: HomeDir, command: str) -> None:
+    script(home, "bad.py", "open('ran', 'w')\ndef f(:\n")
+    crush(home, {"command": command})
+    assert "1 broken, " in check(home, 1)
+    assert not (home.project / "ran").exists()
 
 
 def own(home: HomeDir, *entries: dict[str, Any]) -> None:

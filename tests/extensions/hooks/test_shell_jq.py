@@ -80,3 +80,17 @@ def test_without_a_path_the_shells_own_stays(without_jq: Hooks) -> None:
 
 def test_the_stand_in_can_be_run() -> None:
     assert os.access(shells.JQ_FOLDER / "jq", os.X_OK)
+
+
+@pytest.mark.parametrize(
+    ("stderr", "is_missing"),
+    [
+        ("bash: line 1: jq: command not found", True),
+        ("sh: 1: jq: not found", True),
+        ("bash: line 1: myjq: command not found", False),
+        ("bash: line 1: ./jq: not found", False),
+        ("bash: line 1: jq-x: command not found", False),
+    ],
+)
+def test_only_a_jq_that_is_missing_is_told(stderr: str, is_missing: bool) -> None:
+    assert shells.missed_jq(stderr) is is_missing

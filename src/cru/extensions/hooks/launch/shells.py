@@ -6,6 +6,7 @@ And `jq` for hooks on a machine that has none: a folder, last on their PATH, who
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -96,6 +97,9 @@ def jq_stand_in(path: str) -> tuple[tuple[str, str], ...]:
     return (("PATH", f"{path}{os.pathsep}{JQ_FOLDER}"), ("CRU_JAQ", jaq))
 
 
+NO_JQ = re.compile(r"(?<![\w./-])jq: (?:command )?not found|not found: jq\b")
+
+
 def missed_jq(stderr: str) -> bool:
     """Whether a shell has looked for a jq in vain."""
-    return any("jq" in line and "not found" in line for line in stderr.splitlines()[:20])
+    return any(NO_JQ.search(line) for line in stderr.splitlines()[:20])

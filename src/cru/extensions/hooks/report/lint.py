@@ -29,6 +29,10 @@ ABOUT_TOOLS = ("tool:", "permission:", "output:")
 WHOLE_SERVER = re.compile(r"mcp__[A-Za-z0-9]+(?:[_-][A-Za-z0-9]+)*")
 
 
+ANCHORED = re.compile(r"\^\((?:\?:)?([^()]*)\)\$")
+"""A list of names that stands for whole names."""
+
+
 class Finding(Struct, frozen=True):
     """One thing to know.
 
@@ -168,11 +172,13 @@ def _event(event: str, subject: str) -> Event:
 
 def _check_names(entry: HookEntry, dialect: Dialect, targets: list[tuple[str, str]]) -> Iterator[tuple[str, str]]:
     """Of a list of names each one must fit something."""
-    words = [word.strip() for word in re.split(r"[|,]", entry.matcher)]
+    bare = ANCHORED.fullmatch(entry.matcher)
+    words = [word.strip() for word in re.split(r"[|,]", bare[1] if bare else entry.matcher)]
     if len(words) < 2 or not targets or not all(re.fullmatch(r"\w+", word) for word in words):
         return
     for word in words:
-        if not word.startswith("mcp") and not _fits_any(replace(entry, matcher=word), dialect, targets):
+        matcher = f"^{word}$" if bare else word
+        if not word.startswith("mcp") and not _fits_any(replace(entry, matcher=matcher), dialect, targets):
             yield f"`{word}` in its matcher fits nothing that cru has", _suggest(word, dialect, targets)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cru.extensions.hooks.errors import BadScript, NoShell
 from cru.extensions.hooks.launch import script_probe, shells
+from cru.extensions.hooks.launch.syntax_check import find_script_error, find_shell_error
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.mapping import LaunchRules
@@ -29,21 +30,26 @@ SCRIPT = re.compile(r".*\.(?:py|sh|bash|js|mjs|cjs|ts|rb|pl|lua|php|ps1)")
 LOGIN = re.compile(r"--login|-[a-zA-Z]*l[a-zA-Z]*")
 Trouble = tuple[str, str]
 """(what is wrong, the next step)."""
-TRIES = re.compile(r"\|\||^\s*(?:if|while|until|for|case|!)\s")
-"""What stands behind or between these need not be there."""
+ASKS_SYSTEM = re.compile(r"\buname\b|\bOSTYPE\b")
+"""A command that asks which system it is on may name programs of others."""
 
 
 def find_broken(entry: HookEntry, rules: LaunchRules, facts: SessionFacts) -> Iterator[tuple[bool, str, str]]:
-    """What cannot run as it stands, and the next step; whether that is certain: of a command that is plain, its first program."""
+    """What cannot run as it stands, and the next step; whether that is certain: not of what the command itself looks for first."""
     if entry.kind in ("lua", "python"):
         from cru.extensions.hooks.report.code_problems import find_code_problems
 
         yield from find_code_problems(entry)
     elif entry.kind == "command":
         yield from _missing_shell(entry, rules, facts)
-        tries = entry.args is None and TRIES.search(entry.command) is not None
-        for first, trouble in _of_command(entry, rules, facts):
-            yield (first and not tries, *trouble)
+        if not (facts.cwd / entry.cwd).is_dir():
+            yield True, f"there is no folder {entry.cwd}, its `cwd`", "make it, or mend `cwd`"
+            return
+        if entry.args is None and (text := find_shell_error(entry.command, _shell(entry, rules, facts))):
+            yield True, f"its command is no shell source: {text}", ""
+            return
+        for certain, trouble in _of_command(entry, rules, facts):
+            yield (certain, *trouble)
 
 
 def _missing_shell(entry: HookEntry, rules: LaunchRules, facts: SessionFacts) -> Iterator[tuple[bool, str, str]]:
@@ -54,24 +60,39 @@ def _missing_shell(entry: HookEntry, rules: LaunchRules, facts: SessionFacts) ->
             yield True, error.message, error.hint
 
 
+def _shell(entry: HookEntry, rules: LaunchRules, facts: SessionFacts) -> str:
+    """The program that reads its command, "" if there is none."""
+    try:
+        return shells.find_shell(rules.shells[shells.SYSTEM], entry.shell, facts.env.get("PATH", ""))[0]
+    except NoShell:
+        return ""
+
+
+def _is_looked_for(word: str, source: str) -> bool:
+    """Whether a command makes sure of a program or file before it runs it, or of the system that it is on."""
+    name = re.escape(word)
+    looks = rf"\b(?:command\s+-[vV]|type(?:\s+-\w+)?|which|hash)\s+[\"']?{name}\b|-[efrsx]\s+[\"']?{name}(?!\w)"
+    return re.search(looks, source) is not None or ASKS_SYSTEM.search(source) is not None
+
+
 def _of_command(entry: HookEntry, rules: LaunchRules, facts: SessionFacts) -> Iterator[tuple[bool, Trouble]]:
-    """(whether it is about the first program, the trouble)."""
+    """(whether it is certain, the trouble)."""
     env = {**facts.env, **known_variables(entry, facts)}
     dispatches = entry.args is None and rules.dispatches_paths
     cwd = facts.cwd / entry.cwd
     if entry.args is not None:
         argv = [word for word in (entry.command, *entry.args) if word]
-        for trouble in (*_first(argv[0], str(cwd), entry, env, dispatches), *_script(argv, cwd)):
+        for trouble in (*_first(argv[0], str(cwd), entry, env, dispatches), *_script(argv, cwd, env)):
             yield True, trouble
         return
-    for at, start in enumerate(find_command_starts(entry.command, env)):
+    for start in find_command_starts(entry.command, env):
         if start.text and (start.folders is not None or start.text.startswith("/")):
             for trouble in _first(start.text, os.path.join(cwd, *(start.folders or ())), entry, env, dispatches):
-                yield at == 0, trouble
-    for at, part in enumerate(analyze(_filled(entry.command, env)).parts):
+                yield not _is_looked_for(start.text, entry.command), trouble
+    for part in analyze(_filled(entry.command, env)).parts:
         if "cd " not in entry.command:
-            for trouble in _script(part, cwd):
-                yield at == 0, trouble
+            for trouble in _script(part, cwd, env):
+                yield not any(_is_looked_for(word, entry.command) for word in part[1:]), trouble
 
 
 def starts_login_shell(entry: HookEntry) -> bool:
@@ -101,7 +122,10 @@ def _first(word: str, folder: str, entry: HookEntry, env: dict[str, str], dispat
         and not _defined(word, entry)
         and not _which(word, env)
     ):
-        yield f"there is no program {word} on the PATH", "install it, or give its whole path"
+        yield (
+            f"there is no program {word} on the PATH",
+            "install it, or give its whole path, or ask for it first: `command -v`",
+        )
 
 
 def _defined(word: str, entry: HookEntry) -> bool:
@@ -151,7 +175,7 @@ def find_shebang_problems(word: str, path: str, env: dict[str, str], *, kernel: 
         yield f"the interpreter of {word}, {program}, is not there", "install it, or change the first line"
 
 
-def _script(words: Sequence[str], cwd: Path) -> Iterator[Trouble]:
+def _script(words: Sequence[str], cwd: Path, env: dict[str, str]) -> Iterator[Trouble]:
     """The file that an interpreter is given."""
     if not words or not RUNNERS.fullmatch(base_name(words[0])):
         return
@@ -161,6 +185,9 @@ def _script(words: Sequence[str], cwd: Path) -> Iterator[Trouble]:
                 return
             continue
         path = cwd / os.path.expanduser(word)
-        if (SCRIPT.fullmatch(word) or "/" in word) and "$" not in word and not path.exists():
-            yield f"there is no {word}", "" if os.path.isabs(word) else f"it is looked for in {cwd}"
+        if (SCRIPT.fullmatch(word) or "/" in word) and "$" not in word:
+            if not path.exists():
+                yield f"there is no {word}", "" if os.path.isabs(word) else f"it is looked for in {cwd}"
+            elif text := find_script_error(words[0], path, env):
+                yield f"{word} cannot be read: {text}", ""
         return
