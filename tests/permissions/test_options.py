@@ -13,7 +13,7 @@ import pytest
 from tests.permissions.test_commands import bash, gate
 
 from cru.files.glob import escape
-from cru.shell.option_effects import GIT_LETTERS, OPTION_EFFECTS, OTHER_NAMES
+from cru.shell.option_effects import GIT_OPTIONS, OPTION_EFFECTS, OTHER_NAMES
 
 ROWS: list[dict[str, Any]] = json.loads((Path(__file__).parents[1] / "data/permissions/options.json").read_text())
 
@@ -64,8 +64,10 @@ def test_a_rule_for_a_program_covers_what_it_is_usually_called_with(row: dict[st
 def test_every_program_of_the_table_is_tried() -> None:
     tried = {row["program"].split()[0] for row in ROWS}
     assert {OTHER_NAMES.get(name, name) for name in tried} == set(OPTION_EFFECTS)
-    assert {row["program"].split()[1] for row in ROWS if row["program"].startswith("git ")} >= set(GIT_LETTERS) - {
-        "diagnose"
+    assert {row["program"].split()[1] for row in ROWS if row["program"].startswith("git ")} >= set(GIT_OPTIONS) - {
+        "annotate",
+        "commit-tree",
+        "diagnose",
     }
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 
 from cru.files.glob import StarGlob, matches_text, parse_glob
 from cru.shell.analysis import CommandAnalysis, Words
 from cru.shell.option_uses import OptionUse
-from cru.shell.programs import SUBCOMMAND_PROGRAMS, base_name
+from cru.shell.programs import SUBCOMMAND_PROGRAMS, WRAPPERS, base_name
 
 _OPERATORS = ";|&<>()`\n"
 _LONG_OPTION = re.compile(r"--[\w-]+")
 _DEFAULT = re.compile(r"\$\{\w*:?[-+=?]")
+_ESCAPED_BLANK = re.compile(r"\\[tvfr]")
+_GLOB = re.compile(r"[*?\[]")
 _ESCAPED = re.compile(r"\\(?:x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{4})|0?([0-7]{2,3}))")
 
 
@@ -55,7 +58,9 @@ def _candidates(command: CommandAnalysis, pattern: StarGlob) -> Iterator[tuple[s
         text = " ".join(command.raw.split())
         yield from ((text, start) for start in _starts(text, pattern))
     if command.suspect:
+        first = pattern[0].split(" ")[0]
         for words in _segments(command.raw):
+            words = _glob_named(words, first)
             for form in (words, *_without_options(words)):
                 text = " ".join(form)
                 yield from ((text, start) for start in _starts(text, pattern))
@@ -102,8 +107,20 @@ def _segments(raw: str) -> Iterator[Words]:
         yield from (tuple(line.split()) for line in separated.split("\n") if line and not line.isspace())
 
 
+def _glob_named(words: Words, first: str) -> Words:
+    """With the rule's program in the place of a command word that may become its file's name: `rm` for `/bin/r?`."""
+    for at, word in enumerate(words):
+        name = base_name(word)
+        if _GLOB.search(name) and any(char.isalnum() for char in name) and fnmatchcase(first, name):
+            return (*words[:at], first, *words[at + 1 :])
+        if name not in WRAPPERS and "=" not in word and not word.startswith("-"):
+            break
+    return words
+
+
 def _unescaped(text: str) -> str:
-    """With `\\x72` and `\\162` as the letters they stand for in `$'…'` and in `printf`."""
+    """With `\\x72` and `\\162` as the letters they stand for in `$'…'` and in `printf`, and `\\t` as a blank."""
+    text = _ESCAPED_BLANK.sub(" ", text.replace("\\n", "\n"))
     return _ESCAPED.sub(lambda m: chr(int(m[3], 8) if m[3] else int(m[1] or m[2], 16)), text)
 
 

@@ -28,7 +28,7 @@ class ProgramOptions(Struct, frozen=True):
     """The options of one program that a rule must name before it covers them.
 
     Each is written as the program takes it. With a `=` it takes a value: the rest of its word, or the next word. What stands behind the `=`
-    must be in the value, behind `=^` at its beginning, else the option is harmless.
+    must be in the value, behind `=^` at its beginning, else the option is harmless. A `*` at the end: any word that begins so (`@*`).
 
     runs, writes, sends: options by what they do
     subcommands: first words that do something of their own (RUNS); `bisect/run`: with this word behind
@@ -76,7 +76,7 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
     "base64": _options("", "-o= --output="),
     "bat": _options("--pager= --config-file=", style="full"),
     "cargo": _options("--config= -Z=", "--artifact-dir= --out-dir= --root= --target-dir=", style="full"),
-    "clang-format": _options("", "-i", style="words"),
+    "clang-format": _options("@*", "-i", style="words"),
     "cpio": _options("--rsh-command=", "-D= --directory= -F= --file= -O="),
     "csplit": _options("", "-f= --prefix=", valued="bn"),
     "ctags": _options("--options= --optlib-dir= --options-maybe=", "-f= -o= --output="),
@@ -90,27 +90,40 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
         "--write-out=^@ --variable=@",
         valued="AbCdeEFhHmPQrtuUwxXyYz",
     ),
-    "date": _options("", "-s= --set=", valued="dfrI"),
+    "date": _options("", "-s= --set=", "-f= --file=", valued="drI"),
     "dc": _options("-e=! --expression=!"),
     "delta": _options("--pager=", style="full"),
     "diff3": _options("--diff-program=", valued="L"),
-    "dmesg": _options("", "-C -c -D -E --clear --read-clear --console-off --console-on"),
+    "dmesg": _options(
+        "", "-C -c -D -E --clear --read-clear --console-off --console-on", "-F= --file= -K= --kmsg-file=", valued="flns"
+    ),
     "dot": _options("", "-o= -O", valued="TKGNElns"),
+    "du": _options("", "", "--files0-from=", valued="BdtX"),
     "eslint": _options(
         "-c= --config= -f= --format= --parser= --plugin= --resolve-plugins-relative-to= --rulesdir=",
         "--cache-file= --cache-location= --fix -o= --output-file=",
         style="full",
     ),
     "fd": _options("-x -X --exec --exec-batch"),
-    "file": _options("", "-C --compile", valued="efFmP"),
-    "find": _options("-exec -execdir -ok -okdir", "-delete -fls= -fprint= -fprint0= -fprintf=", style="words"),
+    "file": _options("", "-C --compile", "-f= --files-from= -m= --magic-file=", valued="eFP"),
+    "find": _options(
+        "-exec -execdir -ok -okdir", "-delete -fls= -fprint= -fprint0= -fprintf=", "-files0-from=", style="words"
+    ),
     "fzf": _options("--bind= --preview= --become=", style="full"),
-    "gcc": _options("-fplugin= -specs= --specs= -wrapper=", style="words"),
-    "gh": _options(subcommands="alias auth config ext extension", style="full"),
+    "gcc": _options(
+        "@* -B* -Wa,* -Wl,* -Wp,* -Xassembler* -Xclang* -Xlinker* -Xpreprocessor* -cc1* -config= -fpass-plugin= -fplugin= "
+        "-for-assembler= -for-linker= -fuse-ld= -gcc-toolchain= -iplugindir= -ld-path= -load= -prefix= -specs= -sysroot= -wrapper=",
+        "-MF* -aux-info=",
+        style="words",
+    ),
+    "gh": _options(
+        "", "", "-F= --body-file= --input= --notes-file=", subcommands="alias auth config ext extension", style="full"
+    ),
     "git": _options(
         "--browser= --cc-cmd= --config= --exec= --ext-diff --extcmd= --gui --header-cmd= --open-files-in-pager "
         "--receive-pack= --sendmail-cmd= --smtp-server= --template= --to-cmd= --tool= --upload-pack=",
         "--edit-description --export-marks= --index-output= --output= --output-directory= --separate-git-dir= --unsafe-paths",
+        "--pathspec-from-file=",
         subcommands="bisect/run citool config credential daemon difftool filter-branch gui hook instaweb maintenance mergetool "
         "send-email shell submodule/foreach web--browse",
     ),
@@ -134,19 +147,19 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
     "journalctl": _options("", "--cursor-file= --flush --relinquish-var --rotate --vacuum-files= --vacuum-size= --vacuum-time="),
     "kubectl": _options("--kubeconfig=", subcommands="exec cp plugin", style="full"),
     "less": _options(
-        "+ --cmd= -k= --lesskey-content= --lesskey-file= --lesskey-src=",
+        "+* --cmd= -k= --lesskey-content= --lesskey-file= --lesskey-src=",
         "-o= -O= --log-file= --LOG-FILE=",
         valued="bhjpPtTxyz",
     ),
     "man": _options("-C= --config-file= -H --html -P= --pager= -X --gxditview -r= --prompt="),
     "mypy": _options(
-        "--config-file= --python-executable=",
+        "@* --config-file= --python-executable=",
         "--any-exprs-report= --cache-dir= --cobertura-xml-report= --html-report= --install-types --junit-xml= "
         "--linecount-report= --linecoverage-report= --lineprecision-report= --txt-report= --xml-report= --xslt-html-report= "
         "--xslt-txt-report=",
     ),
     "nc": _options("-c= -e= --exec= --sh-exec= --lua-exec=", "-o= --output= -x= --hex-dump="),
-    "nmap": _options("--script= --datadir= --servicedb=", "-o --resume= --append-output", style="full"),
+    "nmap": _options("--script= --datadir= --servicedb=", "-o --resume= --append-output", "-iL= --excludefile=", style="full"),
     "openssl": _options(
         "-config= -engine= -provider= -provider-path=", "-keyout= -out= -outdir= -writerand=", style="words"
     ),
@@ -166,7 +179,7 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
     "rsync": _options(
         "-e= --config= --daemon --rsh= --rsync-path= -M= --remote-option=",
         "--backup-dir= --log-file= --only-write-batch= --partial-dir= -T= --temp-dir= --write-batch=",
-        "--password-file=",
+        "--files-from= --password-file=",
         valued="Bf@",
     ),
     "ruff": _options("", "--cache-dir= -o= --output-file=", style="full"),
@@ -176,24 +189,28 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
     "sftp": _options("-b= -D= -F= -o= -S=", valued="BcilJPRsX"),
     "shfmt": _options("", "-w --write", style="words"),
     "shuf": _options("", "-o= --output=", valued="in"),
-    "sort": _options("--compress-program=", "-o= --output= -T= --temporary-directory=", valued="kSt"),
+    "sort": _options("--compress-program=", "-o= --output= -T= --temporary-directory=", "--files0-from=", valued="kSt"),
     "split": _options("--filter=", valued="abClnt"),
     "ssh-add": _options("-s= -S= -e="),
     "ssh-keygen": _options("-D= -w=", "-f="),
-    "svn": _options("--config-dir= --config-option= --diff-cmd= --diff3-cmd= --editor-cmd=", style="full"),
+    "svn": _options(
+        "--config-dir= --config-option= --diff-cmd= --diff3-cmd= --editor-cmd=", "", "-F= --file= --targets=", style="full"
+    ),
     "tar": _options(
-        "--checkpoint-action= -F= --info-script= --new-volume-script= -I= --use-compress-program= --rmt-command= "
+        "--checkpoint-action= -f=: --file=: -F= --info-script= --new-volume-script= -I= --use-compress-program= --rmt-command= "
         "--rsh-command= -T= --files-from= --to-command=",
         "-C= --directory= -g= --listed-incremental= --index-file= --one-top-level -P --absolute-names --recursive-unlink "
         "--remove-files --volno-file=",
-        valued="bfHKLNVX",
+        "--group-map= --owner-map=",
+        valued="bHKLNVX",
         style="letters",
     ),
     "tcpdump": _options("-z=", "-w="),
-    "tree": _options("", "-o=", valued="LPIHT"),
+    "tree": _options("", "-o=", "--fromfile --fromtabfile --gitfile= --infofile=", valued="LPIHT"),
     "ugrep": _options("--filter= --pager --view", "--save-config"),
     "uniq": _options(valued="fsw"),
     "unzip": _options("", "-d="),
+    "wc": _options("", "", "--files0-from="),
     "wget": _options(
         "--config= -e= --execute= --use-askpass=",
         "-a= --append-output= --hsts-file= -o= --output-file= -O= --output-document= -P= --directory-prefix= "
@@ -207,20 +224,32 @@ OPTION_EFFECTS: dict[str, ProgramOptions] = {
     "yq": _options("", "-i --inplace -s= --split-exp="),
     "zip": _options("-T --test --unzip-command=", "-b= -lf= -O= --logfile-path= -m --move --out= --output-file="),
     "zstd": _options("", "-o= --output-dir-flat= --output-dir-mirror= --rm --trace=", valued="DM"),
-    "7z": _options("", "-o= -w= -sdel"),
+    "7z": _options("", "-o= -w= -sdel", "@*"),
 }  # fmt: skip
 
-GIT_LETTERS: dict[str, ProgramOptions] = {
-    "archive": _options("", "-o="),
+GIT_OPTIONS: dict[str, ProgramOptions] = {
+    "annotate": _options("", "", "--contents= -S="),
+    "archive": _options("", "-o=", "--add-file="),
+    "blame": _options("", "", "--contents= --ignore-revs-file= -S=", valued="LCM"),
     "bugreport": _options("", "-o="),
     "checkout-index": _options("", "--prefix="),
+    "cherry-pick": _options("--strategy=", valued="mX"),
     "clone": _options("-c= -u=", valued="bjo"),
+    "commit": _options("", "", "-F= --file= -t=", valued="cCmSu"),
+    "commit-tree": _options("", "", "-F=", valued="mpS"),
+    "config": _options("", "", "-f= --file="),
     "diagnose": _options("", "-o="),
-    "format-patch": _options("", "-o=", valued="lUv"),
-    "grep": _options("-O", valued="ABCefm"),
-    "rebase": _options("-x=", valued="CsSX"),
+    "diff": _options("", "", "--no-index"),
+    "format-patch": _options("", "-o=", "--signature-file=", valued="lUv"),
+    "grep": _options("-O", "", "--no-index", valued="ABCefm"),
+    "merge": _options("-s= --strategy=", "", "-F= --file=", valued="mSX"),
+    "notes": _options("", "", "-F= --file=", valued="cCm"),
+    "pull": _options("-s= --strategy=", valued="SX"),
+    "rebase": _options("-s= --strategy= -x=", valued="CSX"),
+    "revert": _options("--strategy=", valued="mX"),
+    "tag": _options("", "", "-F= --file=", valued="mnu"),
 }
-"""Short options that mean something else behind another word: `git fetch -u` is harmless."""
+"""Options that mean something else behind another word: `git fetch -u` is harmless."""
 
 READING_WORDS = {
     "auth": names("status"),

@@ -10,7 +10,7 @@ from functools import lru_cache
 from msgspec import Struct
 
 from cru.shell.option_effects import (
-    GIT_LETTERS,
+    GIT_OPTIONS,
     OPTION_EFFECTS,
     OTHER_NAMES,
     READING_WORDS,
@@ -61,8 +61,9 @@ def find_option_uses(words: tuple[str, ...]) -> tuple[OptionUse, ...]:
         return ()
     reader = _Reader(words, table)
     uses = reader.read()
-    if name == "git" and len(words) > 1 and words[1] in GIT_LETTERS:
-        uses += _Reader(words, GIT_LETTERS[words[1]]).read()
+    if name == "git" and len(words) > 1 and words[1] in GIT_OPTIONS:
+        known = {(use.word, use.length) for use in uses}  # what is short may be short for options of both tables
+        uses += [use for use in _Reader(words, GIT_OPTIONS[words[1]]).read() if (use.word, use.length) not in known]
     if name in _READERS:
         uses += _READERS[name](reader)
     return tuple(uses)
@@ -95,13 +96,13 @@ class _OptionIndex(Struct, frozen=True):
     long: with two dashes, or as whole words
     whole: of several letters behind one dash, among others of one letter
     letters: by their letter
-    plus: what begins with a `+`
+    prefixes: by how their words begin
     """
 
     long: tuple[_TableOption, ...]
     whole: tuple[_TableOption, ...]
     letters: dict[str, list[_TableOption]]
-    plus: _TableOption | None
+    prefixes: tuple[_TableOption, ...]
 
 
 @lru_cache(maxsize=64)
@@ -110,6 +111,10 @@ def _index(table: ProgramOptions) -> _OptionIndex:
     for effect, texts in zip(OptionEffect, (table.runs, table.writes, table.sends), strict=True):
         for name, equals, condition in (text.partition("=") for text in sorted(texts)):
             options.append(_TableOption(name, bool(equals), condition, effect))
+    prefixes = tuple(
+        _TableOption(option.name[:-1], False, "", option.effect) for option in options if option.name.endswith("*")
+    )
+    options = [option for option in options if not option.name.endswith("*")]
     letters: dict[str, list[_TableOption]] = {}
     for option in options:
         if len(option.name) == 2 and option.name[0] == "-":
@@ -118,7 +123,7 @@ def _index(table: ProgramOptions) -> _OptionIndex:
         tuple(option for option in options if option.name.startswith("--") or table.has_words),
         tuple(option for option in options if len(option.name) > 2 and not option.name.startswith("--")),
         letters,
-        next((option for option in options if option.name == "+"), None),
+        prefixes,
     )
 
 
@@ -137,8 +142,9 @@ class _Reader:
 
     def _word(self, at: int) -> Iterator[OptionUse]:
         word = self.words[at]
-        if word.startswith("+") and self._options.plus is not None:
-            yield OptionUse(word, 1, self._options.plus.effect)
+        prefix = next((option for option in self._options.prefixes if word.startswith(option.name)), None)
+        if prefix is not None:
+            yield OptionUse(word, len(prefix.name), prefix.effect)
         elif at == 1 and self._is_subcommand(word):
             yield OptionUse(word, len(word), OptionEffect.RUNS)
         elif word.startswith("--") or (self._table.has_words and word.startswith("-")):
@@ -180,17 +186,21 @@ class _Reader:
     def _cluster(self, at: int, start: int) -> Iterator[OptionUse]:
         """Letters in one word; the first that takes a value ends it, but without a dash the values are words of their own."""
         word = self.words[at]
+        taken = 0
         for index, letter in enumerate(word[start:], start):
             options = self._options.letters.get(letter, ())
-            value = word[index + 1 :] if start and index + 1 < len(word) else self._next(at)
+            following = self._next(at + taken)
+            value = word[index + 1 :] if start and index + 1 < len(word) else following
             for option in options:
                 if _applies(option, value):
                     yield OptionUse(word, index + 1, option.effect)
                     return
             if start and letter == "e" and letter in self._table.valued:
                 self.scripts.append((word if index + 1 < len(word) else value, value))
-            if start and (letter in self._table.valued or any(option.takes_value for option in options)):
-                return
+            if letter in self._table.valued or any(option.takes_value for option in options):
+                if start:
+                    return
+                taken += 1
 
     def _is_value(self, at: int) -> bool:
         """Whether it is the value of an option of one letter in the word before it."""
@@ -246,8 +256,20 @@ def _processes(reader: _Reader) -> list[OptionUse]:
     return uses
 
 
+def _files_outside(reader: _Reader) -> list[OptionUse]:
+    """`git diff` compares any two files when one of them is not in the repository; `git hash-object -w` keeps any."""
+    if reader.words[1:2] not in (("diff",), ("hash-object",), ("interpret-trailers",), ("merge-file",)):
+        return []
+    return [
+        OptionUse(word, len(word), OptionEffect.SENDS)
+        for word in reader.operands
+        if word not in _NO_FILES and (word.startswith(("/", "~", "$", "../")) or "/../" in word)
+    ]
+
+
 _READERS: dict[str, Callable[[_Reader], list[OptionUse]]] = {
     "awk": lambda reader: _script(reader, is_plain_awk, "--source"),
+    "git": _files_outside,
     "ps": _processes,
     "sed": lambda reader: _script(reader, is_plain_sed, "--expression"),
     "uniq": _second_operand,
