@@ -40,6 +40,24 @@ def test_a_file_of_hooks_that_breaks_keeps_its_guards_and_one_that_goes_is_told(
     assert made == [False, False, True]
 
 
+def test_with_strict_hooks_a_file_of_hooks_that_goes_ends_the_asking(home: HomeDir) -> None:
+    scripted(home, "first", "second", "third")
+    file = home.cru / "hooks.json"
+    file.write_text(DENY)
+    with pty("--strict-hooks", home=home) as terminal:
+        terminal.expect("> ")
+        turn(terminal, "one", "ended first")
+        file.unlink()
+        turn(terminal, "two", "is gone, and its hooks with it")
+        file.write_text("")
+        turn(terminal, "three", "it is empty")
+        file.write_text(DENY)
+        turn(terminal, "four", "ended second")
+        terminal.eof()
+    assert not any((home.project / name).exists() for name in ("first", "second"))
+    assert "two" not in str(home.log()) and "three" not in str(home.log())
+
+
 def test_a_chat_asks_nothing_until_a_required_plugin_is_mended(home: HomeDir) -> None:
     scripted(home, "first", config="[plugins.guard]\nrequired = true\n")
     file = home.cru / "plugins" / "guard.lua"

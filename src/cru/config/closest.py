@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+SLIPS = 2
+"""Edits that a misprint has at most."""
+
 
 def closest(word: str, known: Iterable[str]) -> str | None:
     """The known name nearest to `word`, or None if none is near. Case is ignored; at equal distance the first one wins.
@@ -44,3 +47,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The hint for an unknown name: "did you mean `x`?", or "" if nothing is near."""
     name = closest(word, known)
     return f"did you mean `{name}`?" if name else ""
+
+
+def is_misprint(word: str, name: str) -> bool:
+    """Whether a word is nearly this name, and not the name itself: closer than what is only suggested."""
+    folded = word.casefold()
+    if word == name or abs(len(folded) - len(name)) > SLIPS:
+        return False
+    return distance(folded, name) <= min(SLIPS, max(1, len(folded) // 3))

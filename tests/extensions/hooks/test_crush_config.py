@@ -100,7 +100,7 @@ def test_a_file_that_cannot_be_read(tmp_path: Path, text: str, told: str) -> Non
     assert entries == [] and told in problem.text
 
 
-@pytest.mark.parametrize("text", ["", "{}", '{"hooks": null}', '{"hooks": {"PreToolUse": null}}', "\ufeff{}"])
+@pytest.mark.parametrize("text", ["{}", '{"hooks": null}', '{"hooks": {"PreToolUse": null}}', "\ufeff{}"])
 def test_a_file_without_hooks(tmp_path: Path, text: str) -> None:
     assert read(tmp_path, text) == ([], [])
 

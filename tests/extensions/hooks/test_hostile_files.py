@@ -89,7 +89,7 @@ def test_the_word_may_be_written_in_other_ways(tmp_path: Path, text: str) -> Non
     assert find_dialects(here, stamp_files(here)) == ["crush"]
 
 
-@pytest.mark.parametrize(("text", "names"), [("", []), (" \n", []), ('{"hoks": []}', ["cru"])])
+@pytest.mark.parametrize(("text", "names"), [("", ["cru"]), (" \n", ["cru"]), ('{"hoks": []}', ["cru"])])
 def test_a_file_that_is_there_for_hooks_only(tmp_path: Path, text: str, names: list[str]) -> None:
     here = where(tmp_path)
     (here.root / ".cru").mkdir()

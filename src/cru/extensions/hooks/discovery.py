@@ -22,6 +22,9 @@ FilesStamp = tuple[tuple[str, int, int, int], ...]
 WORDS = (b"hook", b"notify", b"permissions", b'"env"', b"\\u", b"\0")
 """A file without any of these holds no hooks and no rules: their names, letters written as numbers, and encodings that are not UTF-8."""
 
+SECTIONS = ("hooks", "permissions")
+"""Keys of a file under which guards stand, in any dialect."""
+
 
 def find_places(where: HookLocations) -> Iterator[tuple[str, Layer, Path]]:
     """(dialect, layer, path) of every file that may hold hooks, whether it is there or not."""
@@ -37,6 +40,8 @@ def stamp_files(where: HookLocations) -> FilesStamp:
         try:
             status = os.stat(path)
         except OSError:
+            if os.path.lexists(path):  # a link to nothing, or one that may not be looked at: who reads it says so
+                stamps.append((path, 0, 0, 0))
             continue
         stamps.append((path, status.st_mtime_ns, status.st_size, status.st_ino))
     return tuple(stamps)
@@ -82,4 +87,19 @@ def _may_hold(path: str) -> bool:
         data = read_regular(path, MAX_CONFIG_BYTES).lower()
     except OSError:
         return True  # who reads it properly says what is wrong
-    return any(word in data for word in WORDS) or (path.endswith("hooks.json") and not data.isspace() and data != b"")
+    if any(word in data for word in WORDS) or path.endswith("hooks.json"):
+        return True
+    return path.endswith(".json") and _is_odd(data)
+
+
+def _is_odd(data: bytes) -> bool:
+    """Whether it is no plain JSON object, or has a key that may be a misspelt one of hooks or rules."""
+    import msgspec
+
+    from cru.config.closest import is_misprint
+
+    try:
+        keys = msgspec.json.decode(data, type=dict[str, msgspec.Raw])
+    except (msgspec.DecodeError, RecursionError):
+        return True
+    return any(is_misprint(key, name) for key in keys for name in SECTIONS)

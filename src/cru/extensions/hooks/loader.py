@@ -40,6 +40,9 @@ def read_sources(dialects: Iterable[Dialect], facts: SessionFacts) -> tuple[list
             try:
                 text = read_regular(path, MAX_CONFIG_BYTES).decode()
             except (FileNotFoundError, NotADirectoryError):
+                if path.is_symlink():
+                    text = f"it is a link to {os.readlink(path)}, which is not there"
+                    problems.append(HookFileProblem(path, 0, text, kind=ProblemKind.WHOLE_FILE))
                 continue
             except UnicodeDecodeError:
                 problems.append(HookFileProblem(path, 0, "not UTF-8", "save the file as UTF-8", ProblemKind.WHOLE_FILE))

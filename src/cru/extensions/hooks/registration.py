@@ -11,7 +11,7 @@ from cru.extensions.hooks.dialects import claude_folder
 from cru.extensions.hooks.dialects.transcript import Transcript, link_path
 from cru.extensions.hooks.foreign_settings import accept_settings
 from cru.extensions.hooks.inventory import HookInventory, session_facts, take_inventory
-from cru.extensions.hooks.model.entry import ProblemKind
+from cru.extensions.hooks.model.entry import HookEntry, ProblemKind
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks
 from cru.extensions.hooks.notices import count, in_a_line, list_notices, require_all_running, untrusted
@@ -66,12 +66,22 @@ def _hold_on(setup: HookSetup, before: LoadedHooks, inventory: HookInventory) ->
     held = [entry for entry in lost if entry.source.path in broken]
     loaded.known += [EntryStatus(entry, Activation.ACTIVE) for entry in held]
     gone = [entry for entry in lost if entry.source.path not in broken]
+    if setup.strict:
+        _require_files(gone)
     stay = f"{count(len(held), 'hook')} of a file that cannot be read any more {'stays' if len(held) == 1 else 'stay'} as before"
     went = f"{count(len(gone), 'hook')} that {'was' if len(gone) == 1 else 'were'} active {'is' if len(gone) == 1 else 'are'} gone"
     for text, entries in ((stay, held), (went, gone)):
         if entries:
             listed = ", ".join(entry.label for entry in entries)
             setup.parts.bus.stream.tell(Notice("warning", in_a_line(f"{text}: {listed}"), "hooks"))
+
+
+def _require_files(gone: list[HookEntry]) -> None:
+    """Raises Untrusted if a file whose hooks were active is not there any more."""
+    paths = dict.fromkeys(entry.source.path for entry in gone if not entry.source.path.exists())
+    if paths:
+        texts = [f"{path} is gone, and its hooks with it" for path in paths]
+        raise untrusted(texts, "put it back, or end this session and begin again without it")
 
 
 def check_guards(setup: HookSetup, hooks: SessionHooks) -> None:

@@ -18,6 +18,7 @@ from cru.extensions.hooks.parsing.positions import Path, line_of_error, locate_v
 LONGEST = 1000
 """Characters of a regular expression."""
 MOST_SECONDS = 1_000_000_000
+EMPTY_HINT = "a file without hooks is {}, or is deleted"
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 WORDS: dict[type, str] = {
     str: "a text",
@@ -38,13 +39,12 @@ class Reading:
         self._lines: dict[Path, int] = {}
         self.value: dict[str, object] = self._decoded(source.text.removeprefix("\ufeff"), comments)
         for key in filter(is_misspelt, self.value):
-            self.wrong(
-                f"`{key}` is not known here", "did you mean `hooks`?", line=self.line(key), kind=ProblemKind.PART
-            )
+            self.report_misprint(key, "hooks")
 
     def _decoded(self, text: str, comments: bool) -> dict[str, object]:
         plain = without_comments(text) if comments else text
         if not plain.strip():
+            self.wrong("it is empty", EMPTY_HINT, kind=ProblemKind.WHOLE_FILE)
             return {}
         try:
             value = msgspec.json.decode(plain)
@@ -60,6 +60,10 @@ class Reading:
             if path and str(path[0]).startswith("hooks"):
                 self.wrong(f"`{path[-1]}` is given twice; only the last one counts", line=line, kind=ProblemKind.PART)
         return value
+
+    def report_misprint(self, key: str, name: str) -> None:
+        """A key of the file that is nearly one under which guards stand: they are passed by."""
+        self.wrong(f"`{key}` is not known here", f"did you mean `{name}`?", line=self.line(key), kind=ProblemKind.PART)
 
     def line(self, *path: str | int) -> int:
         """Where a value stands, else the nearest thing around it."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
-from cru.config.closest import did_you_mean
+from cru.config.closest import did_you_mean, is_misprint
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.model.entry import ProblemKind
 from cru.extensions.hooks.model.facts import SessionFacts
@@ -51,6 +51,9 @@ _SPECIAL = re.compile(r"\[[^\]]*\]|\{[^}]*\}|\?")
 
 def read_permissions(reading: Reading, facts: SessionFacts) -> RuleLists:
     """The rules of a file, in our writing."""
+    for key in reading.value:
+        if is_misprint(key, "permissions"):
+            reading.report_misprint(key, "permissions")
     table = reading.typed(reading.value, "permissions", dict, {}, kind=ProblemKind.PART)
     for key in table:
         if key not in EFFECTS and key not in WIDENS:
