@@ -9,6 +9,8 @@ import msgspec
 import pytest
 from tests.kit import Done, HomeDir, Reply, cru, pty, server, trust_project
 
+from cru.permissions.trust import TrustStore
+
 TOLD = "cru.on('turn:complete', function() cru.toast('{0}') end)"
 
 
@@ -213,6 +215,20 @@ def test_without_a_terminal_only_what_was_shown_is_accepted(home: HomeDir) -> No
     assert cru("trust", "--yes", "", home=home).code == 2
     file.write_text(TOLD.format("a.lua ran"))
     assert cru("trust", "--yes", digest, home=home).code == 0 and "a.lua ran" in turn(home).err
+
+
+def test_settings_that_no_run_could_use_are_not_accepted_and_what_was_is_taken_back(home: HomeDir) -> None:
+    file = home.project / ".cru" / "config.toml"
+    file.parent.mkdir()
+    file.write_text('[permissions]\ndney = ["bash:rm *"]\n')
+    for words in (("--show",), ("--yes", "0" * 12)):
+        run = cru("trust", *words, home=home)
+        assert run.code == 1 and "unknown setting `permissions.dney`" in run.err and not accepted(home)
+    TrustStore(home.cru / "trust.json").trust(file)
+    assert cru("hello", home=home).code == 1
+    run = cru("trust", "--revoke", home=home)
+    assert (run.code, run.err) == (0, "") and f"{file}: forgotten" in run.out
+    assert TrustStore(home.cru / "trust.json").is_known(file) is False
 
 
 @pytest.mark.parametrize(("answer", "code"), [("n", 1), ("", 1), ("y", 0)])

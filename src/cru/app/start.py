@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -129,6 +129,9 @@ def _as_trusted(start: Start, path: Path, project: Layer, notices: list[str]) ->
     trust = TrustStore(start.home / "trust.json")
     if not trust.is_trusted(path, project.text):
         _check_required(start, project)
+        misspelt = list(_misspelt_rules(project))
+        if misspelt:
+            _ignore(start, notices, misspelt)
         project, problems = restrict_untrusted(project)
         notices += [str(p) for p in (*trust.problems, *problems)]
         merge_layers((PermissionSettings,), [project])
@@ -148,6 +151,21 @@ def _check_required(start: Start, project: Layer) -> None:
         raise SettingsLost(
             f"--strict-hooks: {place}: the plugin {names[0]} is required by a project that is not trusted", "cru trust"
         )
+
+
+def _misspelt_rules(project: Layer) -> Iterator[str]:
+    """Keys that were meant to refuse or to ask, which hold in a project that nobody has accepted."""
+    from cru.config.closest import is_misprint
+
+    table = project.data.get("permissions")
+    keys = table if isinstance(table, dict) else ()
+    near: list[tuple[tuple[str, ...], str]] = [
+        ((key,), "permissions") for key in project.data if is_misprint(key, "permissions")
+    ]
+    near += [(("permissions", key), name) for key in keys for name in ("deny", "ask") if is_misprint(key, name)]
+    for path, name in near:
+        meant = ".".join((*path[:-1], name))
+        yield f"{project.place(path)}: unknown setting `{'.'.join(path)}` (did you mean `{meant}`?)"
 
 
 def _switched_off(start: Start, project: Layer) -> list[str]:

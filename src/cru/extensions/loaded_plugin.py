@@ -23,6 +23,7 @@ class LoadedPlugin(Struct):
     plugin: what owns its registrations; None: it is not loaded
     stamp: what it was found as; (): changes are not watched
     copy: its files as they were loaded
+    held: it is the version before, since the files as they are now could not be loaded
     """
 
     discovered: DiscoveredPlugin
@@ -32,6 +33,7 @@ class LoadedPlugin(Struct):
     plugin: Plugin | None = None
     stamp: Stamp = ()
     copy: FileCopy = {}
+    held: bool = False
 
     @property
     def name(self) -> str:

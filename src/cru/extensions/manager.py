@@ -105,10 +105,13 @@ class Extensions:
 
     async def _load_missing(self) -> None:
         """A person may have mended what failed."""
-        active = self._active_names()
         for plugin in self._find():
-            if plugin.name not in active:
+            loaded = self._plugins.get(plugin.name)
+            if loaded is None or not loaded.is_active:
                 await self._load(plugin)
+                self._check_patterns((plugin.name,))
+            elif loaded.plugin is not None and loaded.plugin.problems:
+                await self._replace(loaded, plugin)
 
     async def close(self) -> None:
         """Let plugins say good-bye, the last one first, and end what they left running."""
@@ -270,6 +273,7 @@ class Extensions:
             return False
         restored.plugin.problems.append(f"the version before is active: {reason}")
         restored.discovered, restored.copy, restored.stamp = old.discovered, old.copy, failed.stamp
+        restored.held = True
         self._plugins[restored.name] = restored
         return True
 

@@ -13,7 +13,8 @@ SHOWN = 5
 
 
 def check_required(plugins: Iterable[LoadedPlugin], config: Mapping[str, object]) -> None:
-    """Raises PluginMissing if a plugin that the settings call required does not run."""
+    """Raises PluginMissing if a plugin that the settings call required does not run, or not all of it. (The version before of one
+    that could not be loaded anew guards as it did.)"""
     by_name = {plugin.name: plugin for plugin in plugins}
     lines = [
         f"  {name}: {reason}"
@@ -59,7 +60,8 @@ def _why_not_running(name: str, loaded: LoadedPlugin | None, known: Iterable[str
         return f"there is no such plugin; {hint}" if hint else "there is no such plugin"
     match loaded.state:
         case "active":
-            return ""
+            problems = loaded.plugin.problems if loaded.plugin is not None and not loaded.held else []
+            return "; ".join(_on_one_line(text) for text in problems[:SHOWN])
         case "untrusted":
             return "it belongs to this project, which is not trusted: `cru trust`"
         case "disabled":

@@ -41,10 +41,17 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         return 0
     start = start_of(parsed, "default")
     trust = TrustStore(start.home / "trust.json")
-    if args.has("--revoke"):
-        return _revoke(trust, start.root, find_foreign(parsed))
     path = start.root / ".cru" / "config.toml"
+    if args.has("--revoke"):
+        _revoke(
+            trust, path, path.with_name("plugins")
+        )  # first: settings that cannot be used must not keep it from being taken back
+        _revoke(trust, *(source.path for source, _ in find_foreign(parsed)))
+        _forget_hooks(trust, start.root)
+        return 0
     layer = read_layer("project", path)
+    if layer is not None:
+        _check_usable(layer)
     plugins = project_folder(start.home, start.root)
     seen = None if plugins is None else take_snapshot(plugins, start.root)
     hooks = render_hooks(parsed)
@@ -108,10 +115,20 @@ def _accept(trust: TrustStore, path: Path, layer: Layer | None, seen: Snapshot |
         show(f"\n{seen.folder} is trusted as it is; `cru trust --revoke` takes that back")
 
 
-def _revoke(trust: TrustStore, root: Path, foreign: list[FileSettings]) -> int:
-    for path in (root / ".cru" / "config.toml", root / ".cru" / "plugins", *(source.path for source, _ in foreign)):
+def _check_usable(layer: Layer) -> None:
+    """Raises ConfigError for a file that no run could use: accepted, it would end each one."""
+    from cru.app.start import API_TABLES, SETTINGS
+    from cru.config.layers import merge_layers
+
+    merge_layers(SETTINGS, [layer], tables=API_TABLES)
+
+
+def _revoke(trust: TrustStore, *paths: Path) -> None:
+    for path in paths:
         show(f"{path}: {'forgotten' if trust.revoke(path) else 'was not trusted'}")
+
+
+def _forget_hooks(trust: TrustStore, root: Path) -> None:
     hooks = trust.forget_hooks(root)
     if hooks:
         show(f"{'1 hook' if hooks == 1 else f'{hooks} hooks'} of this project: forgotten")
-    return 0
