@@ -103,6 +103,19 @@ def test_a_required_plugin_that_does_not_run_ends_the_run(home: HomeDir, road: R
     check(run(home), Expected(3, ["required", "guard: "]))
 
 
+RUN_ONLY = {
+    "lua-error", "lua-no-words", "lua-memory", "python-error", "python-import", "python-exit", "program-schema", "program-setting",
+}  # fmt: skip
+"""What shows only when a plugin runs."""
+
+
+@pytest.mark.parametrize("road", [road for road in ROADS if road.id not in RUN_ONLY], ids=lambda road: road.id)
+def test_the_check_agrees_with_strict_hooks(home: HomeDir, road: Road) -> None:
+    write(home, road, road.config)
+    done = cru("hooks", "check", home=home)
+    assert (done.code != 0) == (road.strict.exit != 0), done
+
+
 def test_every_road_is_one_of_its_own() -> None:
     assert len({road.id for road in ROADS}) == len(ROADS) > 20
     assert all(road.told or road.required for road in ROADS)

@@ -12,7 +12,14 @@ from cru.extensions.hooks.errors import Untrusted
 from cru.extensions.hooks.inventory import HookInventory
 from cru.extensions.hooks.model.entry import HookFileProblem, ProblemKind
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.model.status import AWAITING_REVIEW, NEVER_RUNNING, REVIEW, Activation, LoadedHooks
+from cru.extensions.hooks.model.status import (
+    AWAITING_REVIEW,
+    NEVER_RUNNING,
+    REVIEW,
+    Activation,
+    EntryStatus,
+    LoadedHooks,
+)
 from cru.values.visible import visible
 
 SHOWN = 5
@@ -117,9 +124,17 @@ def _unavailable(inventory: HookInventory, options: HookOptions) -> list[tuple[P
     """Hooks that cru cannot run, at events where they could refuse something."""
     return [
         (
-            entry.source.path,
-            f"{status.entry.where}: this guard does not run: {status.why} (to do without: `cru hooks disable {entry.id}`)",
+            status.entry.source.path,
+            f"{status.entry.where}: this guard does not run: {status.why} (to do without: `cru hooks disable {status.entry.id}`)",
         )
+        for status in unavailable_guards(inventory, options)
+    ]
+
+
+def unavailable_guards(inventory: HookInventory, options: HookOptions) -> list[EntryStatus]:
+    """Hooks that cru cannot run, at events where they could refuse something."""
+    return [
+        status
         for status in inventory.loaded.of(*NEVER_RUNNING)
         if (entry := status.entry).enabled
         and inventory.dialects[entry.dialect].can_refuse(entry)

@@ -67,10 +67,10 @@ def find_problems(inventory: HookInventory, tools: Iterable[str] = ()) -> list[F
             findings += _check_runnable(status, dialect, facts)
             findings += _check_entry(status.entry, dialect, known_tools, problems)
             findings += _check_twin(status.entry, dialect, twins)
-    return _sorted_by_place(findings)
+    return sort_by_place(findings)
 
 
-def _sorted_by_place(findings: list[Finding]) -> list[Finding]:
+def sort_by_place(findings: list[Finding]) -> list[Finding]:
     """By file, and in each by line."""
     files = list(dict.fromkeys(_place(finding)[0] for finding in findings))
     return sorted(findings, key=lambda finding: (files.index(_place(finding)[0]), _place(finding)[1]))

@@ -15,6 +15,12 @@ from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.discovery.places import PluginFolders, project_plugins
 from cru.extensions.errors import PluginFailed
 from cru.extensions.hooks.report.lint import Finding
+from cru.extensions.hooks.report.registrations import (
+    check_options,
+    find_head_problems,
+    read_lua_registrations,
+    read_python_registrations,
+)
 from cru.extensions.hooks.report.runnable import find_shebang_problems
 from cru.extensions.patterns import describe, is_about_tools
 from cru.extensions.requirements import required_names
@@ -70,6 +76,9 @@ def _check_required(config: Mapping[str, object], plugins: Mapping[str, Discover
                 "it is required, and switched off",
                 f"[plugins.{name}] enabled = true",
             )
+        elif not plugin.trusted:
+            text = "it is required, and belongs to a project that is not trusted"
+            yield Finding("broken", name, str(plugin.files[0]), text, "cru trust")
 
 
 class _PluginChecker:
@@ -90,11 +99,11 @@ class _PluginChecker:
     def _check_file(self, kind: str, file: Path) -> Iterator[tuple[str, str, str]]:
         try:
             if kind == "executable":
-                for text, hint in find_shebang_problems(file.name, str(file), self._env):
+                for text, hint in (*find_head_problems(file), *find_shebang_problems(file.name, str(file), self._env)):
                     yield str(file), text, hint
                 return
             source = read_regular(file)
-            yield from self._check_lua(file, source) if kind == "lua" else _check_python(file, source)
+            yield from self._check_lua(file, source) if kind == "lua" else self._check_python(file, source)
         except PluginFailed as error:
             yield str(file), error.message.removeprefix(f"{file}: "), error.hint
         except OSError as error:
@@ -119,25 +128,32 @@ class _PluginChecker:
             yield error.where or str(file), f"it is no Lua: {re.sub(r'^.*?:[0-9]+: ', '', error.message)}", error.hint
             return
         parsed = parse_annotations(source.decode(), FENNEL if is_fennel else LUA)
-        for line, text, hint in parsed.problems:
+        for line, text, hint in (*parsed.problems, *parsed.unknown):
             yield f"{file}:{line}", text, hint
         for annotation in parsed.annotations:
             if annotation.kind == "handler":
                 for text in self._check_handler(annotation.fields):
                     yield f"{file}:{annotation.line}", text, ""
+        for line, fields in () if is_fennel else read_lua_registrations(source.decode()):
+            for text in self._check_handler(fields):
+                yield f"{file}:{line}", text, ""
+
+    def _check_python(self, file: Path, source: bytes) -> Iterator[tuple[str, str, str]]:
+        try:
+            tree = ast.parse(source)
+        except (SyntaxError, ValueError) as error:
+            line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+            yield f"{file}{line}", f"it is no Python: {getattr(error, 'msg', '') or error}", ""
+            return
+        for number, fields in read_python_registrations(tree):
+            for text in self._check_handler(fields):
+                yield f"{file}:{number}", text, ""
 
     def _check_handler(self, fields: Mapping[str, str]) -> Iterator[str]:
+        yield from check_options(fields)
         event = fields.get("event", "")
         near = closest(event, table.known_events())
         if event not in table.known_events() and near:
             yield f"`{event}` is no event of cru; did you mean `{near}`?"
         if any(is_about_tools(name) for name in table.alias_of(event).events):
             yield from describe(fields.get("pattern", ""), self._tools)
-
-
-def _check_python(file: Path, source: bytes) -> Iterator[tuple[str, str, str]]:
-    try:
-        ast.parse(source)
-    except (SyntaxError, ValueError) as error:
-        line = f":{error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
-        yield f"{file}{line}", f"it is no Python: {getattr(error, 'msg', '') or error}", ""

@@ -3,48 +3,72 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+
+from msgspec.structs import replace
 
 from cru.app import load_settings, plugin_places
-from cru.extensions.discovery.places import PluginFolders
+from cru.app.start import SettingsLost, Start
+from cru.config.layers import Layer
+from cru.extensions.hooks import HookSettings, merge_options
 from cru.extensions.hooks.inventory import HookInventory
 from cru.extensions.hooks.model.status import AWAITING_REVIEW
 from cru.extensions.hooks.records import masked_json
-from cru.extensions.hooks.report.lint import Finding, find_problems
+from cru.extensions.hooks.report.lint import Finding, Level
+from cru.extensions.hooks.report.lost_guards import find_all
 from cru.extensions.hooks.report.plugins import PluginReport, check_plugins
 from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import one_line, show
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.hooks.inventory import load_inventory
 from cru.faces.cli.run_options import start_of
+from cru.permissions import layer_rules
+from cru.permissions.rules import parse_rule, unknown_tools
 from cru.values.masking import masked
 
 HELP = """\
-cru hooks check          read every file with hooks and every plugin without running anything, and say what is broken
-                         (exit status 1) or odd
+cru hooks check          read every file with hooks and every plugin without running anything, and say what is broken,
+                         waiting (exit status 1, as with --strict-hooks) or odd
 cru hooks check --json   the same for programs
 """
 
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
-    """1 if something is broken."""
+    """1 if a run with --strict-hooks would not begin, as far as that can be told without running anything."""
     args = CommandArguments("hooks", ("check", *words), help=HELP, switches=("--json",), verbs=("check",), most=1)
     if args.show_help():
         return 0
     inventory = load_inventory(parsed, tell=False)
-    plugins = check_plugins(_plugin_places(parsed), _tools())
-    findings = [*find_problems(inventory, _tools()), *plugins.findings]
+    start = start_of(parsed, "default")
+    settings, layers, _ = load_settings(start)
+    plugins = check_plugins(plugin_places(start, settings), _tools())
+    options = merge_options(settings.of(HookSettings).options, layers)
+    hooks = find_all(inventory, options, _tools())
+    findings = [*hooks, *plugins.findings, *_check_settings(start, layers)]
     if args.has("--json"):
         show(masked_json(findings))
     else:
         for finding in findings:
             show(_line(finding))
         show(_summary(inventory, plugins, findings))
-    return 1 if any(finding.level == "broken" for finding in findings) else 0
+    return 1 if any(finding.level != "odd" for finding in findings) else 0
 
 
-def _plugin_places(parsed: Parsed) -> PluginFolders:
-    start = start_of(parsed, "default")
-    return plugin_places(start, load_settings(start)[0])
+def _check_settings(start: Start, layers: list[Layer]) -> Iterator[Finding]:
+    """Settings that may guard and are ignored, and rules that name no tool."""
+    try:
+        load_settings(replace(start, strict_hooks=True))
+    except SettingsLost as error:
+        for text in error.message.removeprefix("--strict-hooks: ").splitlines():
+            yield Finding("broken", "", "settings", text, error.hint)
+    rules = [
+        parse_rule(text, f"{layer.file or layer.layer}")
+        for layer in layer_rules(layers)
+        for text in (*layer.lists.deny, *layer.lists.ask, *layer.lists.allow)
+    ]
+    for problem in unknown_tools(rules, _tools()):
+        level: Level = "broken" if problem.hint else "odd"  # it may be meant for a tool of a plugin
+        yield Finding(level, "", problem.where, problem.message, problem.hint)
 
 
 def _tools() -> list[str]:
