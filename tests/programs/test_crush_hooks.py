@@ -126,4 +126,4 @@ def test_each_waits_until_a_person_has_accepted_it(here: HomeDir) -> None:
 
 def test_nothing_in_the_file_is_odd(here: HomeDir) -> None:
     run = cru("hooks", "check", home=here)
-    assert run.code == 0 and "0 broken, 0 odd" in run.out, run
+    assert run.code == 1 and "0 broken, 0 odd" in run.out, run
