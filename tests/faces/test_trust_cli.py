@@ -231,6 +231,18 @@ def test_settings_that_no_run_could_use_are_not_accepted_and_what_was_is_taken_b
     assert TrustStore(home.cru / "trust.json").is_known(file) is False
 
 
+def test_what_is_trusted_already_is_not_asked_again_and_a_lower_limit_is_no_widening(home: HomeDir) -> None:
+    file = plugin(home, "a.lua")
+    (home.project / ".cru" / "config.toml").write_text("fuel = 3\nmax_continuations = 0\n")
+    out = cru("trust", "--show", home=home).out
+    assert "! " in out and "max_continuations = 0" in out and "fuel = 3:" not in out
+    assert cru("trust", "--yes", out.rpartition("--yes ")[2].strip(), home=home).code == 0
+    run = cru("trust", home=home)
+    assert run.code == 0 and "all of this is trusted already" in run.out
+    file.write_text("error('changed')")
+    assert cru("trust", home=home).code == 2
+
+
 @pytest.mark.parametrize(("answer", "code"), [("n", 1), ("", 1), ("y", 0)])
 def test_on_a_terminal_it_asks(home: HomeDir, answer: str, code: int) -> None:
     plugin(home, "a.lua")

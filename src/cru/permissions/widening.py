@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 from msgspec import Struct
 
@@ -47,11 +48,12 @@ TABLE: dict[Path, tuple[str, Callable[[object], bool]]] = {
 }
 
 
-def find_widening(data: Mapping[str, object]) -> Iterator[Widening]:
-    """The settings of a file that let more happen, in the order of the table."""
+def find_widening(data: Mapping[str, object], limits: Mapping[str, int] = MappingProxyType({})) -> Iterator[Widening]:
+    """The settings of a file that let more happen, in the order of the table. limits: numbers that hold without it; one that is not above
+    them narrows (0 is no limit)."""
     for pattern, (effect, applies) in TABLE.items():
         for path, value in _find(data, pattern):
-            if applies(value):
+            if applies(value) and not (isinstance(value, int) and 0 < value <= limits.get(path[0], 0)):
                 yield Widening(path, value, effect)
 
 

@@ -65,14 +65,25 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     if args.has("--show"):
         show(f"\nto accept this: cru trust, or without a terminal: cru trust --yes {digest}")
         return 0
+    if not args.has("--yes") and _is_trusted(trust, path, layer, seen, foreign):
+        show("\nall of this is trusted already; `cru trust --revoke` takes that back")
+        return 0
     if not _is_accepted(args.value("--yes", ""), digest):
         show("nothing is accepted")
         return 1
-    _accept(trust, path, layer, seen)
-    for source, _ in foreign:
-        trust.trust(source.path, source.text)
-        show(f"{source.path} is trusted as it is; `cru trust --revoke` takes that back")
+    _accept(trust, path, layer, seen, foreign)
     return 0
+
+
+def _is_trusted(
+    trust: TrustStore, path: Path, layer: Layer | None, seen: Snapshot | None, foreign: list[FileSettings]
+) -> bool:
+    """Whether all that is shown was accepted as it is."""
+    return (
+        (layer is None or trust.is_trusted(path, layer.text))
+        and (seen is None or trust.trusted_copy(seen.folder, path.parent.parent) is not None)
+        and all(trust.is_trusted(source.path, source.text) for source, _ in foreign)
+    )
 
 
 def _digest(layer: Layer | None, seen: Snapshot | None, foreign: list[FileSettings]) -> str:
@@ -105,7 +116,9 @@ def _is_accepted(word: str, digest: str) -> bool:
     return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
-def _accept(trust: TrustStore, path: Path, layer: Layer | None, seen: Snapshot | None) -> None:
+def _accept(
+    trust: TrustStore, path: Path, layer: Layer | None, seen: Snapshot | None, foreign: list[FileSettings]
+) -> None:
     """Raises NotStored."""
     if layer is not None:
         trust.trust(path, layer.text)
@@ -113,6 +126,9 @@ def _accept(trust: TrustStore, path: Path, layer: Layer | None, seen: Snapshot |
     if seen is not None:
         trust.trust_folder(seen)
         show(f"\n{seen.folder} is trusted as it is; `cru trust --revoke` takes that back")
+    for source, _ in foreign:
+        trust.trust(source.path, source.text)
+        show(f"{source.path} is trusted as it is; `cru trust --revoke` takes that back")
 
 
 def _check_usable(layer: Layer) -> None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cru.config.layers import Layer
+from cru.engine.parts import EngineSettings
 from cru.faces.cli.console import one_line
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import start_of
@@ -27,7 +28,9 @@ FILES_BEGUN = 40
 def render_settings(layer: Layer) -> list[str]:
     """The file whole, then what in it lets more happen than before."""
     lines = [layer.text.rstrip()]
-    widening = list(find_widening(layer.data))
+    usual = EngineSettings()
+    limits = {name: getattr(usual, name) for name in ("fuel", "max_continuations", "max_nested_runs")}
+    widening = list(find_widening(layer.data, limits))
     if widening:
         lines += ["", "what lets more happen than without this file:"]
     for item in widening:
