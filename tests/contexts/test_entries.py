@@ -5,7 +5,16 @@ import uuid
 import msgspec
 import pytest
 
-from cru.contexts.entries import anchor_keeps, decode, decode_lines, encode, new_id, replace_surrogates, role_of
+from cru.contexts.entries import (
+    LogProblem,
+    anchor_keeps,
+    decode,
+    decode_lines,
+    encode,
+    new_id,
+    replace_surrogates,
+    role_of,
+)
 from cru.values.messages import Entry
 
 
@@ -75,3 +84,8 @@ def test_which_entries_are_anchors() -> None:
     assert anchor_keeps(Entry("i", 1, entry_type="compaction")) is None
     assert anchor_keeps(Entry("i", 1, entry_type="context_created")) == ()
     assert anchor_keeps(Entry("i", 1)) is None
+
+
+@pytest.mark.parametrize(("line", "text"), [(3, "/c/a.jsonl:3: torn"), (0, "/c/a.jsonl: torn")])
+def test_a_problem_of_a_whole_file_has_no_line(line: int, text: str) -> None:
+    assert LogProblem("a.jsonl", line, "torn").text("/c") == text

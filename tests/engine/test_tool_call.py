@@ -117,7 +117,7 @@ def test_every_denial_is_announced_as_resolved(tmp_path: Path, case: str) -> Non
         ("call: bash [1]", "invalid", "must be a JSON object"),
         ("call: bash {}", "invalid", "`command`: required"),
         ('call: bash {"command":"x","when":1}', "invalid", "`when`: unknown argument"),
-        ("call: bash " + "[" * 5000 + "]" * 5000, "", "bash"),
+        ("call: bash " + "[" * 100_000 + "]" * 100_000, "invalid", "nested too deep"),
     ],
 )
 def test_a_call_that_makes_no_sense_is_explained_to_the_model(
@@ -126,8 +126,8 @@ def test_a_call_that_makes_no_sense_is_explained_to_the_model(
     world = World(tmp_path, f"{line}\n---\ntext: end\n", settings=nested(TRUST))
     assert world.run("go").cause == "done"
     [entry] = world.log("tool_result")
-    assert words in entry.content or not which
-    assert entry.metadata["is_error"] and (not which or entry.metadata["which"] == which)
+    assert words in entry.content
+    assert entry.metadata["is_error"] and entry.metadata["which"] == which
 
 
 def test_a_hook_sees_an_invalid_call_and_may_mend_it(tmp_path: Path) -> None:

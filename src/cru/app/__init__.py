@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -22,7 +21,6 @@ from cru.app.start import (
 from cru.app.wiring import BadExtension
 from cru.config.layers import Settings
 from cru.contexts import ContextSettings
-from cru.contexts.entries import LogProblem
 from cru.contexts.home import Home
 from cru.contexts.store import FileContext
 from cru.engine.commands import Command, Commands
@@ -78,7 +76,7 @@ def build(
     store = home.open(start.context)
     notices += wiring.enlist(home, store)
     bus = wiring.make_bus(store, watch)
-    _warn(bus, (*(_placed(start.home, p) for p in problems), *notices))
+    _warn(bus, (*(p.text(start.home) for p in problems), *notices))
     redact = wiring.remove_keys_from_env(settings, start.env)
     journal, trace = wiring.open_records(bus, store, redact)
     models = ModelPool(bus, settings.of(ModelSettings), start.env, start.home / "models")
@@ -115,12 +113,6 @@ def built_in_commands(built: SessionBundle, models: ModelPool) -> Iterable[Comma
 def _warn(bus: Bus, texts: Iterable[str]) -> None:
     for text in texts:
         bus.stream.warn(text)
-
-
-def _placed(home: Path, problem: LogProblem) -> str:
-    """A problem of a file of the home folder; line 0 means the file as a whole."""
-    line = f":{problem.line}" if problem.line else ""
-    return f"{home / problem.file}{line}: {problem.message}"
 
 
 __all__ = [

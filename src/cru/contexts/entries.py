@@ -28,6 +28,11 @@ class LogProblem(Struct, frozen=True):
     message: str
     key: str = ""
 
+    def text(self, folder: os.PathLike[str] | str = "") -> str:
+        """For people; folder: where the file is."""
+        line = f":{self.line}" if self.line else ""
+        return f"{os.path.join(folder, self.file)}{line}: {self.message}"
+
 
 def line_key(line: bytes) -> str:
     """What a line that cannot be read is known by."""

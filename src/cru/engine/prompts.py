@@ -120,7 +120,7 @@ async def receive_prompt(
         text = _inbox(messages) + text
         log_writer.resolved(parts, ref, prompt.text, text, context, reading.taking)
     for problem in parts.store.new_problems():  # lines of the inbox that are no messages
-        parts.bus.stream.warn(f"{parts.store.folder / problem.file}:{problem.line}: {problem.message}")
+        parts.bus.stream.warn(problem.text(parts.store.folder))
     pending.context.clear()
     return text, context
 

@@ -357,7 +357,7 @@ class Session:
 
     def _refresh(self) -> None:
         for problem in self.parts.store.new_problems():
-            self.parts.bus.stream.warn(f"{self.parts.store.folder / problem.file}:{problem.line}: {problem.message}")
+            self.parts.bus.stream.warn(problem.text(self.parts.store.folder))
         entries, count = self._log_position()
         if entries is not self._seen[0] or count != self._seen[1]:
             self._rebuild()

@@ -41,6 +41,13 @@ class Language(Protocol):
     async def load(self, plugin: DiscoveredPlugin, host: Host, content: FileCopy, /) -> None: ...
 
 
+def _explain(error: BaseException) -> str:
+    if isinstance(error, UnicodeDecodeError):
+        line = error.object.count(b"\n", 0, error.start) + 1
+        return f"line {line}: not UTF-8 (byte 0x{error.object[error.start]:02x}); save the file as UTF-8"
+    return str(error) or describe_error(error)
+
+
 class PluginLoader:
     """The languages of one session, and the loading of a plugin in its own.
 
@@ -82,7 +89,7 @@ class PluginLoader:
                 await self._take_back(host)
             if not isinstance(error, EXPECTED):
                 raise
-            loaded.state, loaded.error = "error", str(error) or describe_error(error)
+            loaded.state, loaded.error = "error", _explain(error)
             loaded.trace = _traceback(error, plugin.folder)
         return loaded
 

@@ -122,6 +122,8 @@ def _decode(text: str) -> dict[str, object]:
         value = msgspec.json.decode(text) if text.strip() else {}
     except ValueError as error:
         raise ArgumentError(f"the arguments are not valid JSON: {error}") from error
+    except RecursionError as error:
+        raise ArgumentError("the arguments are nested too deep") from error
     if not isinstance(value, dict):
         raise ArgumentError(f"the arguments must be a JSON object, got {_NAMES[_kind_of(value)]}")
     return value

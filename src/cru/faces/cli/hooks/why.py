@@ -44,7 +44,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         show(f"no turn is recorded in the context {name}; `cru hooks list` shows what there is")
         return 0
     for problem in report_once(store.folder, turn.problems):
-        say(f"cru: {store.folder / problem.file}:{problem.line}: {problem.message}")
+        say(f"cru: {problem.text(store.folder)}")
     explanation = why.explain_turn(turn, inventory, query)
     if args.has("--json"):
         show(masked_json(explanation))

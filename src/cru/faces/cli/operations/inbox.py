@@ -61,7 +61,7 @@ def _read_waiting(run: FlagRun, name: str) -> list[InboxMessage]:
         return []
     if problems and not messages:
         for problem in problems:
-            say(f"cru: {name}: {problem.file}:{problem.line}: {problem.message}")
+            say(f"cru: {name}: {problem.text()}")
     return messages
 
 

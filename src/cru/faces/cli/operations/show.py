@@ -52,7 +52,7 @@ def _show(run: FlagRun, store: FileContext, count: str) -> None:
     kinds = readable_kinds(verbose)
     entries, problems = _read(store, number, kinds)
     for problem in report_once(store.folder, problems):
-        say(f"cru: {store.folder / problem.file}:{problem.line}: {problem.message}")
+        say(f"cru: {problem.text(store.folder)}")
     for line in render_log(entries, number, verbose):
         run.show(line)
     here = sum(entry.entry_type in kinds for entry in entries)

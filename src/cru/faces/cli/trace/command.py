@@ -83,10 +83,7 @@ def _tell(store: FileContext, problems: Iterable[LogProblem]) -> None:
 
 def _problem_texts(store: FileContext, problems: Iterable[LogProblem]) -> list[str]:
     """Those that nobody was told of yet."""
-    return [
-        f"{store.folder / problem.file}:{problem.line}: {problem.message}"
-        for problem in report_once(store.folder, problems)
-    ]
+    return [problem.text(store.folder) for problem in report_once(store.folder, problems)]
 
 
 def render_turn(store: FileContext, number: int) -> str:
