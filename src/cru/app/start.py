@@ -88,7 +88,8 @@ def load_settings(start: Start) -> tuple[Settings, list[Layer], list[str]]:
     `strict_hooks`)."""
     notices: list[str] = []
     layers = [read_layer("user", start.home / "config.toml"), _models_layer(start.home), environment_layer(start.env)]
-    layers.append(_project_layer(start, notices))
+    user, project = layers[0], _project_layer(start, notices)
+    layers.append(_keep_required(user, project, notices) if user is not None and project is not None else project)
     layers += [
         read_layer("context", start.home / "contexts" / start.context / "local.toml"),
         Layer(CONTEXT, start.request, "`config` of the request"),
@@ -166,6 +167,23 @@ def _misspelt_rules(project: Layer) -> Iterator[str]:
     for path, name in near:
         meant = ".".join((*path[:-1], name))
         yield f"{project.place(path)}: unknown setting `{'.'.join(path)}` (did you mean `{meant}`?)"
+
+
+def _keep_required(user: Layer, project: Layer, notices: list[str]) -> Layer:
+    """The project's layer without what would take back that the user calls a plugin required."""
+    from cru.extensions.requirements import required_names
+
+    own, tables = user.data.get("plugins"), project.data.get("plugins")
+    if not isinstance(own, dict) or not isinstance(tables, dict):
+        return project
+    kept = dict(tables)
+    for name in required_names(own):
+        table = tables.get(name)
+        if isinstance(table, dict) and table.get("required", True) is not True:
+            place = project.place(("plugins", name, "required"))
+            notices.append(f"{place}: `required` is ignored: the plugin {name} is required by your own settings")
+            kept[name] = {key: value for key, value in table.items() if key != "required"}
+    return Layer(project.name, {**project.data, "plugins": kept}, project.file, project.text)
 
 
 def _switched_off(start: Start, project: Layer) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
 from msgspec import Struct
 
@@ -54,3 +55,40 @@ def is_accepted(source: HookSource, store: TrustStore, dialects: frozenset[str])
     if source.layer == "project":
         return store.is_trusted(source.path, source.text)
     return source.dialect in dialects
+
+
+class LostRules(Struct, frozen=True):
+    """Rules that held and do not stand in their file now.
+
+    held: of files that cannot be used as they are; as settings, to go on with
+    gone: of files that can, or that are not there: the file and the rule, for a person
+    """
+
+    held: Sequence[FileSettings] = ()
+    gone: Sequence[str] = ()
+
+
+def find_lost_rules(
+    before: Sequence[FileSettings], now: Sequence[FileSettings], unreadable: Collection[Path], broken: Collection[Path]
+) -> LostRules:
+    """What tightened and would end. unreadable: files of which nothing counts; broken: files of which a part does not."""
+    held: list[FileSettings] = []
+    gone: list[str] = []
+    for source, settings in before:
+        if source.path in unreadable:
+            held.append((source, settings))
+            continue
+        present = [present.rules for other, present in now if other.path == source.path]
+        denied = {rule for rules in present for rule in rules.deny}
+        asked = {rule for rules in present for rule in rules.ask}
+        deny = tuple(rule for rule in settings.rules.deny if rule not in denied)
+        ask = tuple(rule for rule in settings.rules.ask if rule not in asked | denied)
+        if source.path in broken and (deny or ask):
+            held.append((source, ForeignSettings(rules=RuleLists(ask=ask, deny=deny))))
+        else:
+            gone += [
+                f"{source.path}: {decision} {rule}"
+                for decision, rules in (("deny", deny), ("ask", ask))
+                for rule in rules
+            ]
+    return LostRules(held, gone)

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from pathlib import Path
 
 from cru.contexts.line_file import LineFile
 from cru.events.stream import Notice
 from cru.extensions.hooks import HookSetup
 from cru.extensions.hooks.dialects import claude_folder
 from cru.extensions.hooks.dialects.transcript import Transcript, link_path
-from cru.extensions.hooks.foreign_settings import accept_settings
+from cru.extensions.hooks.foreign_settings import accept_settings, find_lost_rules
 from cru.extensions.hooks.inventory import HookInventory, session_facts, take_inventory
-from cru.extensions.hooks.model.entry import HookEntry, ProblemKind
+from cru.extensions.hooks.model.entry import HookEntry, HookFileProblem, ProblemKind
 from cru.extensions.hooks.model.facts import SessionFacts
 from cru.extensions.hooks.model.status import Activation, EntryStatus, LoadedHooks
 from cru.extensions.hooks.notices import count, in_a_line, list_notices, require_all_running, untrusted
@@ -24,7 +26,9 @@ def register_hooks(setup: HookSetup, names: Iterable[str], hooks: SessionHooks |
     facts = hooks.facts if hooks is not None else _facts_of(setup)
     inventory = take_inventory(names, facts, setup.options, setup.policy)
     if hooks is not None:
+        _note_unreadable(hooks.loaded, inventory.loaded)
         _hold_on(setup, hooks.loaded, inventory)
+        _hold_rules(setup, hooks.loaded, inventory.loaded)
     if setup.strict:
         require_all_running(inventory, setup.options)
     for notice in list_notices(inventory, setup.options, setup.policy):
@@ -82,6 +86,36 @@ def _require_files(gone: list[HookEntry]) -> None:
     if paths:
         texts = [f"{path} is gone, and its hooks with it" for path in paths]
         raise untrusted(texts, "put it back, or end this session and begin again without it")
+
+
+def _note_unreadable(before: LoadedHooks, now: LoadedHooks) -> None:
+    """A file that guarded and is empty now is being written; a link to nowhere is a file that cannot be read."""
+    guarding = [entry.source.path for entry in before.active() if not entry.of_project]
+    guarding += [source.path for source, settings in before.settings if settings.rules.deny or settings.rules.ask]
+    texts: dict[Path, str | None] = dict.fromkeys(guarding)
+    texts |= {source.path: source.text for source in now.sources if source.path in texts}
+    lost = {problem.path for problem in now.problems if problem.kind is ProblemKind.WHOLE_FILE}
+    for path, text in texts.items():
+        why = "it is empty" if text is not None and not text.strip() else ""
+        if text is None and os.path.lexists(path):
+            why = "it cannot be read"
+        if why and path not in lost:
+            now.problems.append(HookFileProblem(path, 0, why, kind=ProblemKind.WHOLE_FILE))
+
+
+def _hold_rules(setup: HookSetup, before: LoadedHooks, now: LoadedHooks) -> None:
+    """The same for rules that tighten, of the project too: they held without anybody's trust. Raises Untrusted (only with `strict`)."""
+    unreadable = {problem.path for problem in now.problems if problem.kind is ProblemKind.WHOLE_FILE}
+    broken = {problem.path for problem in now.problems if problem.leaves_out}
+    lost = find_lost_rules(before.settings, now.settings, unreadable, broken)
+    now.settings += lost.held
+    held = [source for source, settings in lost.held if settings.rules.deny or settings.rules.ask]
+    texts = [f"{source.path}: its rules stay as before, since it cannot be used as it is" for source in held]
+    if setup.strict and lost.gone:
+        raise untrusted([f"{text}: this rule is gone" for text in lost.gone], "put it back, or begin a new chat")
+    texts += [f"{text}: this rule is gone" for text in lost.gone]
+    for text in dict.fromkeys(texts):
+        setup.parts.bus.stream.tell(Notice("warning", in_a_line(text), "hooks"))
 
 
 def check_guards(setup: HookSetup, hooks: SessionHooks) -> None:

@@ -165,9 +165,9 @@ class SessionHooks:
         self.set_tool_environment()
 
     def active_dialects(self) -> set[str]:
-        """Dialects whose files must be looked at, whatever is in them now: a hook of theirs was active."""
+        """Dialects whose files must be looked at, whatever is in them now: a hook or a rule of theirs was active."""
         entries = [*self.loaded.active(), *(snapshot.entry for snapshot in self._revoked)]
-        return {entry.dialect for entry in entries}
+        return {entry.dialect for entry in entries} | {source.dialect for source, _ in self.loaded.settings}
 
     def bind(self, parts: Parts) -> None:
         """What hooks in Lua and Python work with."""
