@@ -67,8 +67,8 @@ def test_a_circle_is_seen_over_continuations(tmp_path: Path) -> None:
     assert result.cause == "halted" and len(world.sent) <= 20
     (tmp_path / "2").mkdir()
     world, result = play(tmp_path / "2", "text: so", extensions=(again,), max_continuations=0, fuel=0)
-    assert (result.cause, len(world.sent)) == ("done", 16)
-    assert any("stopped: loop: " in notice for notice in world.notices())
+    assert (result.cause, len(world.sent)) == ("halted", 16)
+    assert result.reason.startswith("loop: ") and sum("no progress" in notice for notice in world.notices()) == 1
 
 
 @pytest.mark.parametrize(("reply", "requests", "cause"), [(NO, 11, "halted"), (YES, 25, "done")])
@@ -150,8 +150,30 @@ def test_a_person_can_allow_more_continuations(tmp_path: Path) -> None:
 
     person = Person(YES)
     texts = [f"text: {n}" for n in range(9)]
-    world, result = play(tmp_path, *texts, person=person, extensions=(Ext({"turn:complete": more}),), max_continuations=2)  # fmt: skip
+    _, result = play(tmp_path, *texts, person=person, extensions=(Ext({"turn:complete": more}),), max_continuations=2)
     assert (result.response, len(person.questions)) == ("5", 2)
     (tmp_path / "2").mkdir()
-    world, result = play(tmp_path / "2", *texts, extensions=(Ext({"turn:complete": more}),), max_continuations=2)
-    assert result.response == "2" and any("(setting max_continuations)" in notice for notice in world.notices())
+    _, result = play(tmp_path / "2", *texts, extensions=(Ext({"turn:complete": more}),), max_continuations=2)
+    assert (result.response, result.cause) == ("2", "halted") and "(setting max_continuations)" in result.reason
+
+
+def test_an_inject_of_an_idle_session_beyond_a_limit_halts_too(tmp_path: Path) -> None:
+    again = Ext({"session:idle": always(Answer(inject=Inject("go on")))})
+    _, result = play(tmp_path, "text: 1", "text: 2", "text: 3", extensions=(again,), max_continuations=1)
+    assert (result.cause, result.response) == ("halted", "2") and "max_continuations" in result.reason
+
+
+@pytest.mark.parametrize("fuel", [250, 4])
+def test_words_behind_an_answer_reach_the_model(tmp_path: Path, fuel: int) -> None:
+    """After yes with the next request, after no with the next prompt, which another process may take in."""
+    yes, no = (Person(PermissionReply(choice, "look at X")) for choice in ("once", "no"))
+    world, result = play(tmp_path, *[A] * 11, "text: end", person=yes, fuel=fuel)
+    assert result.cause == "done" and "look at X" in str(world.said())
+    (tmp_path / "2").mkdir()
+    world, result = play(tmp_path / "2", *[A] * 11, "text: end", person=no, fuel=fuel)
+    assert result.cause == "halted" and "look at X" not in str(world.said())
+    assert [message.content for message in world.session.parts.store.peek_inbox()] == [
+        "[The user, asked whether to go on: look at X]"
+    ]
+    world.run("again")
+    assert "look at X" in str(world.said())

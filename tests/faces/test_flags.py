@@ -321,6 +321,12 @@ def test_no_llm_wins_over_words_and_force_wins_over_no_llm(home: HomeDir) -> Non
         assert len(model.requests) == 1
 
 
+def test_models_lists_them_by_its_verb_too(home: HomeDir) -> None:
+    run = cru("models", "list", home=home)
+    assert run.code == 0 and "openai:MODEL" in run.out and run.out == cru("models", home=home).out
+    assert cru("models", "list", "x", home=home).code == 2
+
+
 @pytest.mark.parametrize("first", ["trace", "models", "trust"])
 def test_a_command_name_with_other_words_is_a_usage_error_that_shows_the_way(home: HomeDir, first: str) -> None:
     run = cru(first, "the bug's", "cause", home=home)

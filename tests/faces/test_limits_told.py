@@ -31,6 +31,23 @@ def test_a_person_is_asked_about_a_circle_and_about_more_fuel(home: HomeDir) -> 
                 terminal.expect(f"this prompt has cost {cost} tool batches and continuations; go on for 3 more?")
                 terminal.send("y\n")
             terminal.expect("10 rounds brought nothing new; go on?")
-            terminal.send("n\n")
+            terminal.expect("y [words] go on, ? help, n [words] stop")
+            terminal.send("maybe\n")
+            terminal.expect("`maybe` is no answer")
+            terminal.send("?\n")
+            terminal.expect("stop here; what follows is told to the model beside your next prompt")
+            terminal.send("n look at X\n")
             assert terminal.wait() == 3
     assert len(model.requests) == 11
+
+
+def test_continuations_beyond_a_limit_end_a_run_like_any_limit(home: HomeDir) -> None:
+    (home.cru / "plugins").mkdir(parents=True)
+    (home.cru / "plugins" / "again.lua").write_text(
+        'cru.on("turn:complete", function() return { inject = { content = "go on" } } end)'
+    )
+    for extra, reason in (((), "loop: 15 rounds"), (("-s", "max_continuations=4"), "4 continuations for one prompt")):
+        with server(lambda _request: Reply(text="Fine.")) as model:
+            home.configure(url=model.url)
+            run = cru(*extra, "go", home=home)
+        assert (run.code, run.err.count("no progress")) == (3, 1) and f"cru: halted: {reason}" in run.err

@@ -27,6 +27,10 @@ def test_a_turn_is_told_in_order_with_times(home: HomeDir) -> None:
     out = cru("trace", home=home).out
     name = home.lines("default", "trace.jsonl")[0]["turn"]
     assert out.splitlines()[0] == f"turn 1 of 1 ({name}): 2 requests, done"
+    assert cru("trace", "1", home=home).out == out == cru("trace", "--turn", "1", home=home).out
+    for words in (("one",), ("1", "2")):
+        run = cru("trace", *words, home=home)
+        assert run.code == 2 and "did you mean: cru -- trace" in run.err
     texts = [
         "preparing",
         "calling",

@@ -253,7 +253,7 @@ class Leg:
         elif turn.fuel == 0:
             from cru.engine import limits
 
-            await limits.check_fuel(parts, turn)
+            await limits.check_fuel(parts, turn, self._pending)
         return is_over
 
     async def _speak(self, outcome: ToolOutcome) -> None:

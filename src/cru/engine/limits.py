@@ -20,6 +20,7 @@ OUT_OF_FUEL = (
     "out of fuel: this prompt has cost {cost} tool batches and continuations; a new prompt (`go on`) may cost as many again, and the "
     "setting `fuel` (-s fuel=N) allows more for one"
 )
+FROM_USER = "[The user, asked whether to go on: {words}]"
 OUT_OF_GIVEN_FUEL = "out of fuel: a handler set how many tool batches and continuations were left, and none is"
 
 
@@ -33,25 +34,25 @@ async def check_reply(parts: Parts, turn: Turn, pending: PendingContext, text: s
     await _act(parts, turn, pending, _guard(turn).take_reply(text), text)
 
 
-async def check_fuel(parts: Parts, turn: Turn) -> None:
+async def check_fuel(parts: Parts, turn: Turn, pending: PendingContext) -> None:
     """Raises TurnStopped("halted") if there is no fuel, and no person who gives more. What a handler has set, nobody raises."""
     if turn.fuel != 0:
         return
     if turn.is_fuel_set:
         raise TurnStopped("halted", OUT_OF_GIVEN_FUEL)
     more = parts.settings.fuel
-    if not await _allows(parts, "fuel", f"{turn.fuel_given} tool batches and continuations", more):
+    if not await _allows(parts, pending, "fuel", f"{turn.fuel_given} tool batches and continuations", more):
         raise TurnStopped("halted", OUT_OF_FUEL.format(cost=turn.fuel_given))
     turn.fuel = more
     turn.fuel_given += more
 
 
-async def check_continuations(parts: Parts, turn: Turn) -> None:
+async def check_continuations(parts: Parts, turn: Turn, pending: PendingContext) -> None:
     """Raises TurnStopped("halted") if there were as many continuations as there may be, and no person allows more."""
     most = parts.settings.max_continuations
     if not most or turn.continuations < most + turn.more_continuations:
         return
-    if not await _allows(parts, "max_continuations", f"{turn.continuations} continuations", most):
+    if not await _allows(parts, pending, "max_continuations", f"{turn.continuations} continuations", most):
         raise TurnStopped("halted", f"{turn.continuations} continuations for one prompt (setting max_continuations)")
     turn.more_continuations += most
 
@@ -71,7 +72,7 @@ async def _act(parts: Parts, turn: Turn, pending: PendingContext, step: LoopStep
         pending.context.append(NUDGE.format(count=guard.rounds))
         parts.bus.stream.warn(f"{why}; the model is told")
     elif step is LoopStep.ASK:
-        reply = await _ask(parts, PermissionSubject("loop", "flow", latest, f"{why}; go on?"))
+        reply = await _ask(parts, pending, PermissionSubject("loop", "flow", latest, f"{why}; go on?", is_limit=True))
         if reply is None:
             parts.bus.stream.warn(f"{why}; nobody can be asked")
         elif reply.choice == "no":
@@ -80,17 +81,36 @@ async def _act(parts: Parts, turn: Turn, pending: PendingContext, step: LoopStep
             guard.forgive()
 
 
-async def _allows(parts: Parts, setting: str, cost: str, more: int) -> bool:
+async def _allows(parts: Parts, pending: PendingContext, setting: str, cost: str, more: int) -> bool:
     """Whether a person who is there allows as much again."""
-    subject = PermissionSubject(setting, "flow", "", f"this prompt has cost {cost}; go on for {more} more?")
-    reply = await _ask(parts, subject)
+    subject = PermissionSubject(
+        setting, "flow", "", f"this prompt has cost {cost}; go on for {more} more?", is_limit=True
+    )
+    reply = await _ask(parts, pending, subject)
     return reply is not None and reply.choice != "no"
 
 
-async def _ask(parts: Parts, subject: PermissionSubject) -> PermissionReply | None:
-    """The person's answer; None if nobody gave one."""
+async def _ask(parts: Parts, pending: PendingContext, subject: PermissionSubject) -> PermissionReply | None:
+    """The person's answer; None if nobody gave one. Words behind it go to the model."""
     try:
-        return await permission.ask_person(parts, subject)
+        reply = await permission.ask_person(parts, subject)
     except (TimeoutError, CruError, OSError) as error:
         parts.bus.stream.warn(f"the question could not be asked: {error or 'nobody answered in time'}")
         return None
+    if reply is not None and reply.reason:
+        _pass_on(parts, pending, reply)
+    return reply
+
+
+def _pass_on(parts: Parts, pending: PendingContext, reply: PermissionReply) -> None:
+    """The words behind an answer: into the next request, or, if the turn ends here, into the inbox, where the next prompt finds them."""
+    words = FROM_USER.format(words=reply.reason)
+    if reply.choice != "no":
+        pending.context.append(words)
+        return
+    from cru.contexts.inbox import deliver, make_message
+
+    try:
+        deliver(parts.store.folder, make_message(parts.username, parts.store.name, words))
+    except (CruError, OSError) as error:
+        parts.bus.stream.warn(f"`{reply.reason}` could not be kept for the next prompt: {error}")

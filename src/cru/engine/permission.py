@@ -158,8 +158,9 @@ async def _decide_by_person(
     is_kept = not (handler_asks or verdict.explicit)
     rule = parts.gate.rule_for(question.name, question.kind, question.detail, question.paths) if is_kept else ""
     subject = PermissionSubject(
-        question.name, question.kind, question.detail, verdict.reason, rule, _preview(parts, question)
-    )
+        question.name, question.kind, question.detail, verdict.reason, rule, _preview(parts, question),
+        why_once="" if is_kept else "a hook or a rule wants this question each time",
+    )  # fmt: skip
     try:
         reply = await ask_person(parts, subject)
     except TimeoutError:

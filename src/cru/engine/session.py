@@ -239,25 +239,29 @@ class Session:
             turn = self._turn_of(following)
             result, following = await self._run_leg(following, turn)
         self.machine.to(LegState.IDLE)
-        return result, await self._announce_idle(result, turn)
+        return await self._announce_idle(result, turn)
 
-    async def _announce_idle(self, result: LegResult, turn: Turn) -> Prompt | None:
-        """Say once that the agent awaits input. A prompt that was queued meanwhile goes before an inject's own leg."""
+    async def _announce_idle(self, result: LegResult, turn: Turn) -> tuple[LegResult, Prompt | None]:
+        """Say once that the agent awaits input. A prompt that was queued meanwhile goes before an inject's own leg; an inject beyond a
+        limit ends the turn, halted."""
         try:
             idle = await self._work.run(self.parts.bus.dispatch(SessionIdle(self.parts.store.name)))
         except Interrupted:
             idle = None
         if idle is None or self._queue.closed:
             self._drop_queue("interrupted")
-            return None
+            return result, None
         inject = idle.answer.inject if result.cause == "done" else None
         queued = self._queue.prompt()
         if queued is not None:
-            return settling.join_injects(queued, [inject] if inject is not None else [])
-        if inject is None or not await settling.may_continue(self.parts, turn, self._pending, result.response):
-            return None
+            return result, settling.join_injects(queued, [inject] if inject is not None else [])
+        if inject is None:
+            return result, None
+        stopped = await settling.why_not_continue(self.parts, turn, self._pending, result.response)
+        if stopped:
+            return replace(result, cause="halted", reason=stopped), None
         await self.parts.bus.dispatch(InjectionPending(inject.content, inject.position))
-        return Prompt(inject.content, "continuation", model=inject.model)
+        return result, Prompt(inject.content, "continuation", model=inject.model)
 
     async def _run_leg(self, prompt: Prompt, turn: Turn) -> tuple[LegResult, Prompt | None]:
         parts = self.parts

@@ -25,7 +25,7 @@ class Continuation(Struct, frozen=True):
 
     prompt: of the next leg; None: the session is idle
     drained: why queued prompts are dropped; "": they are not
-    halted: a handler ended the turn although the leg had ended well
+    halted: a handler or a limit ended the turn although the leg had ended well
     """
 
     prompt: Prompt | None = None
@@ -59,28 +59,28 @@ async def settle(
         for inject in injects:
             await parts.bus.dispatch(InjectionPending(inject.content, inject.position, False))
         return Continuation(join_injects(queued, injects))
-    if injects and await may_continue(parts, turn, pending, result.response):
+    stopped = await why_not_continue(parts, turn, pending, result.response) if injects else ""
+    if injects and not stopped:
         is_recursion = outcome.injected_by is inject_recursion and outcome.payload.recurse is not None
         return await _continue(parts, result, turn, injects, is_recursion)
     log_writer.leg_ended(parts, result.ref, result.cause)
-    return Continuation()
+    return Continuation(drained=stopped, halted=bool(stopped))
 
 
-async def may_continue(parts: Parts, turn: Turn, pending: PendingContext, response: str) -> bool:
-    """Count one continuation after this reply; False (with a warning) when a limit is reached."""
+async def why_not_continue(parts: Parts, turn: Turn, pending: PendingContext, response: str) -> str:
+    """Count one continuation after this reply; or which limit is reached that ends the turn."""
     from cru.engine import limits
 
     try:
-        await limits.check_continuations(parts, turn)
-        await limits.check_fuel(parts, turn)
+        await limits.check_continuations(parts, turn, pending)
+        await limits.check_fuel(parts, turn, pending)
         await limits.check_reply(parts, turn, pending, response)
     except TurnStopped as stop:
-        parts.bus.stream.warn(f"stopped: {stop.reason}")
-        return False
+        return stop.reason
     turn.continuations += 1
     if turn.fuel > 0:
         turn.fuel -= 1
-    return True
+    return ""
 
 
 async def _complete(parts: Parts, result: LegResult, turn: Turn, queued: int) -> Outcome[TurnComplete]:
@@ -89,8 +89,8 @@ async def _complete(parts: Parts, result: LegResult, turn: Turn, queued: int) ->
         parts.bus.stream.warn(f"recurse: the limit of {turn.recursions} is reached (setting max_recursion_depth)")
         recurse = None
     stuck = _count_no_progress(turn, result.response) if result.cause == "done" else 0
-    if stuck:
-        parts.bus.stream.warn(f"no progress: the same reply {stuck + 1} times and no new tool result")
+    if stuck == 1:
+        parts.bus.stream.warn("no progress: the same reply twice and no new tool result")
     payload = TurnComplete(
         result.cause, result.response, result.ref, result.rounds, turn.continuations, stuck, result.error, recurse, queued,
         turn.fallback,

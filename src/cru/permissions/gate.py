@@ -280,6 +280,8 @@ class PermissionSubject(Struct, frozen=True):
     why: the reason for the question
     rule: what the answers session, project and always would store
     preview: a few lines of what would be written or sent, without control characters; "": the detail says it all
+    is_limit: it is no call, but a turn that may go on or end here
+    why_once: why no rule is offered, if somebody wants the question each time
     """
 
     tool: str
@@ -288,6 +290,8 @@ class PermissionSubject(Struct, frozen=True):
     why: str = ""
     rule: str = ""
     preview: str = ""
+    is_limit: bool = False
+    why_once: str = ""
 
 
 class PermissionReply(Struct, frozen=True):

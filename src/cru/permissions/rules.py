@@ -268,7 +268,7 @@ def suggest_rule(call: JudgedCall, places: PathRoots) -> str:
     if call.paths:
         return ""
     if call.kind == "shell":
-        return _command_rule(call)
+        return _command_rule(call, places)
     if call.kind == "fetch":
         from cru.permissions import urls
 
@@ -277,8 +277,13 @@ def suggest_rule(call: JudgedCall, places: PathRoots) -> str:
     return call.tool
 
 
-def _command_rule(call: JudgedCall) -> str:
+def _command_rule(call: JudgedCall, places: PathRoots) -> str:
+    """No rule for a command that redirects into a protected file: changing it is asked about each time."""
+    from cru.permissions.command_rules import may_redirect_into_protected
+
     text = call.detail.strip()
+    if ">" in text and may_redirect_into_protected(text, places):
+        return ""
     if call.command.parts and not call.command.opaque:
         words = call.command.parts[0]
         if len(call.command.parts) == 1 and len(words) > 1 and words[1] in SAFE_SUBCOMMANDS.get(words[0], ()):

@@ -172,7 +172,9 @@ COMMANDS: dict[str, ManagementCommand] = {
     "trace": ManagementCommand(
         "cru.faces.cli.trace.command", "what happened in a turn; what was sent, and what would be sent"
     ),
-    "models": ManagementCommand("cru.faces.cli.models", "which models can be used; fetch the embedded one", "pull"),
+    "models": ManagementCommand(
+        "cru.faces.cli.models", "which models can be used; fetch the embedded one", "list pull"
+    ),
     "trust": ManagementCommand("cru.faces.cli.trust", "trust this project's .cru/config.toml as it is now"),
     "hooks": ManagementCommand(
         "cru.faces.cli.hooks.command",

@@ -10,19 +10,21 @@ from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import home_path
 
 HELP = """\
-cru models                 providers, how each is named and which key it takes; embedded models that are there
+cru models [list]          providers, how each is named and which key it takes; embedded models that are there
 cru models pull smollm2    fetch the embedded model (98 MB) into the home folder's models/
 """
 
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
-    args = CommandArguments("models", words, help=HELP, verbs=("pull",), most=2)
+    args = CommandArguments("models", words, help=HELP, verbs=("list", "pull"), most=2)
     folder = home_path(parsed) / "models"
     if args.show_help():
         return 0
-    if not args.words:
+    if args.words in ([], ["list"]):
         return _list(folder)
+    if args.words[0] == "list":
+        raise args.unknown(args.words[1])
     if len(args.words) != 2:
         raise UsageProblem("`cru models pull` needs a name", "cru models pull smollm2")
     from cru.models.pull import pull

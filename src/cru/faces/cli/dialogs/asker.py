@@ -27,6 +27,11 @@ HELP = {
     "n": "refuse; what follows is the reason, for the model",
     "Ctrl-C": "refuse, and stop the answer",
 }
+LIMIT_HELP = {
+    "y": "go on; what follows is told to the model",
+    "n": "stop here; what follows is told to the model beside your next prompt",
+    "Ctrl-C": "stop the answer",
+}
 # A preview comes short already (an edit: 12 lines of the old text and of the new); this holds for whoever made it longer.
 PREVIEW_LINES, PREVIEW_COLUMNS = 30, 200
 LONG_DETAIL = 2_000
@@ -84,7 +89,9 @@ class TerminalAsker:
             reply = read_reply(line, bool(subject.rule))
             if reply is not None:
                 return reply
-            text = (_help(subject) if line.strip() == "?" else "") + f"  {_choices(subject)} > "
+            text = (
+                _help(subject) if line.strip() == "?" else _not_understood(line, subject)
+            ) + f"  {_choices(subject)} > "
 
     async def _line(self) -> str | None:
         """One line, read without blocking the loop; None at end of file."""
@@ -154,13 +161,32 @@ def _cut(line: str) -> str:
 
 
 def _choices(subject: PermissionSubject) -> str:
+    if subject.is_limit:
+        return "y [words] go on, ? help, n [words] stop"
     keeps = "s session, p project, a always, " if subject.rule else ""
     return f"y once, {keeps}? help, n [reason] no"
 
 
 def _help(subject: PermissionSubject) -> str:
     """What each choice means."""
-    return "".join(f"  {key:<7} {what}\n" for key, what in HELP.items() if subject.rule or key not in KEEPING)
+    if subject.is_limit:
+        return "".join(f"  {key:<7} {what}\n" for key, what in LIMIT_HELP.items())
+    lines = [f"  {key:<7} {what}\n" for key, what in HELP.items() if subject.rule or key not in KEEPING]
+    return "".join(lines) + ("" if subject.rule else f"  s, p, a are missing: {_why_once(subject)}\n")
+
+
+def _why_once(subject: PermissionSubject) -> str:
+    return _shown(subject.why_once) or "no rule can stand for this call alone"
+
+
+def _not_understood(line: str, subject: PermissionSubject) -> str:
+    """Why the question is put again."""
+    word = line.split()[0] if line.strip() else ""
+    if not word:
+        return "  nothing was answered\n"
+    if CHOICES.get(word.lower().rstrip(",:")) is None or subject.is_limit:
+        return f"  `{_shown(word[:40])}` is no answer\n"
+    return f"  this answer cannot be kept: {_why_once(subject)}\n"
 
 
 def read_reply(line: str, keeps: bool = True) -> PermissionReply | None:

@@ -26,7 +26,7 @@ from cru.models.protocol import Model
 WIDTH, MARGIN = 100, " " * 26
 HELP = """\
 cru trace                what happened in the last turn: states, requests, events, handlers, answers, milliseconds
-cru trace --turn N       the same of an earlier turn (1 = the oldest that is recorded, -1 = the last); a compaction by hand has
+cru trace [--turn] N     the same of an earlier turn (1 = the oldest that is recorded, -1 = the last); a compaction by hand has
                          a number too
 cru trace --request N    exactly what was sent in the turn's Nth request
 cru trace --next         what would be sent now: every section with origin and size
@@ -36,6 +36,8 @@ cru trace --json         any of these as JSON
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     """The management command; raises UsageProblem if the words do not fit it."""
+    if words and words[0].isdecimal():
+        words = ("--turn", *words)
     args = CommandArguments("trace", words, values=("--request", "--turn"), help=HELP, switches=("--next", "--json"))
     if args.show_help():
         return 0
