@@ -27,6 +27,7 @@ class Case(Struct, frozen=True):
     file: bool | None = None
     config: str = ""
     times: int = 1
+    code: int = 0
 
 
 CASES = [
@@ -50,7 +51,7 @@ CASES = [
     Case('rewrite output:cached summary "nine thousand numbers"', call=MANY, sent="nine thousand numbers"),
     Case("answer output:cached: numbers, many", call=MANY, sent="numbers, many"),
     Case("answer inbox:sending: by pigeon", call=MAIL, sent="Message sent to other by toy"),
-    Case("inject turn:complete: once more", sent='"role":"user","content":"once more"', config="max_continuations = 1\n"),
+    Case("inject turn:complete: once more", sent='"role":"user","content":"once more"', config="max_continuations = 1\n", code=3),
     Case(
         "answer context:overflow: it was about words", call=Call("ls", {}), times=6, sent="it was about words",
         config="context_window_limit = 100\nauto_compact = true\nauto_compact_threshold = 1.0\n",
@@ -72,7 +73,7 @@ def test_a_verb_has_its_effect_through_the_real_command(tmp_path: Path, case: Ca
         rules = here.path / "rules.toy"
         rules.write_text(case.rule + "\n")
         done = cru(str(rules), *case.flags, "original words", home=here, script=LAUNCHER)
-    assert done.code == 0, done
+    assert done.code == case.code, done
     last = model.requests[-1].raw.decode()
     assert case.sent in last
     assert not case.not_sent or case.not_sent not in last
