@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Literal
 
 from msgspec import Struct
 
+from cru.events.registry import Handler
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.plugin_files import FileCopy, Stamp
 from cru.namespace.host import Plugin
@@ -24,6 +26,7 @@ class LoadedPlugin(Struct):
     stamp: what it was found as; (): changes are not watched
     copy: its files as they were loaded
     held: it is the version before, since the files as they are now could not be loaded
+    guards: its handlers that could refuse a call when it was last active
     """
 
     discovered: DiscoveredPlugin
@@ -34,6 +37,7 @@ class LoadedPlugin(Struct):
     stamp: Stamp = ()
     copy: FileCopy = {}
     held: bool = False
+    guards: Sequence[Handler] = ()
 
     @property
     def name(self) -> str:

@@ -17,6 +17,7 @@ from cru.extensions.discovery.places import PluginFolders
 from cru.extensions.errors import PluginFailed
 from cru.extensions.loaded_plugin import LoadedPlugin, required_plugins
 from cru.extensions.plugin_files import FileCopy, copy_of, stamp_of, write_copy
+from cru.extensions.stand_ins import guards_of
 from cru.namespace.callbacks import cancel_background, report_failure
 from cru.namespace.host import HOST, Host, Plugin, PluginSession, call
 from cru.values.errors import CruError
@@ -109,8 +110,11 @@ class PluginLoader:
     async def unload(self, loaded: LoadedPlugin) -> None:
         """Take back all that it registered. It is inert afterwards, whatever fails."""
         plugin, loaded.plugin = loaded.plugin, None
+        registry = self.session.parts.bus.registry
         if plugin is None:
+            registry.drop_owner(loaded.name)  # what stands in for it
             return
+        loaded.guards = guards_of(registry, loaded.name, loaded.discovered.kind == "executable")
         loaded.state, loaded.error = "error", "it was interrupted while it was loaded anew"
         try:
             await self.tear_down(plugin)

@@ -6,13 +6,14 @@ not end because its file is half written.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from cru.engine.parts import Parts
+from cru.events.registry import Handler
 from cru.events.stream import Notice
 from cru.extensions.discovery.files import DiscoveredPlugin
 from cru.extensions.discovery.places import PluginFolders
@@ -22,6 +23,7 @@ from cru.extensions.loader import Language, PluginLoader
 from cru.extensions.patterns import find_unfitting
 from cru.extensions.plugin_files import has_empty_files, stamp_of
 from cru.extensions.requirements import check_all, check_required, required_names
+from cru.extensions.stand_ins import register_stand_ins
 from cru.namespace.host import PluginSession
 
 
@@ -56,6 +58,7 @@ class Extensions:
         self._opened: PluginLoader | None = None
         self._problems: list[str] = []
         self._was_missing = False
+        self._gone: set[str] = set()
         self._reported: set[str] = set()
 
     @property
@@ -93,7 +96,8 @@ class Extensions:
     def _check_complete(self) -> None:
         check_required(self.plugins, self.places.config)
         if self.strict:
-            check_all(self.plugins, self._problems)
+            gone = [f"the plugin {name} was active and is gone" for name in sorted(self._gone - self._plugins.keys())]
+            check_all(self.plugins, [*self._problems, *gone])
 
     async def prepare_prompt(self) -> None:
         """Before each prompt: take in what has changed, if that is watched. Raises PluginMissing as `require` does."""
@@ -106,12 +110,14 @@ class Extensions:
     async def _load_missing(self) -> None:
         """A person may have mended what failed."""
         for plugin in self._find():
-            loaded = self._plugins.get(plugin.name)
-            if loaded is None or not loaded.is_active:
-                await self._load(plugin)
+            before = self._plugins.get(plugin.name)
+            if before is None or not before.is_active:
+                self._loader.session.parts.bus.registry.drop_owner(plugin.name)  # what stands in for it
+                loaded = await self._load(plugin)
+                self._guard(loaded, before.guards if before is not None else (), loaded.error)
                 self._check_patterns((plugin.name,))
-            elif loaded.plugin is not None and loaded.plugin.problems:
-                await self._replace(loaded, plugin)
+            elif before.plugin is not None and before.plugin.problems:
+                await self._replace(before, plugin)
 
     async def close(self) -> None:
         """Let plugins say good-bye, the last one first, and end what they left running."""
@@ -171,10 +177,12 @@ class Extensions:
         self._plugins.clear()
         for plugin in self._find():
             old, was_active = before.pop(plugin.name, (None, False))
-            failure = await self._load_again(old if was_active else None, plugin)
+            failure = await self._load_again(old if was_active else None, plugin, old.guards if old is not None else ())
             if failure is not None:
                 self._warn(failure.message, plugin.name)
-        for name in before:
+        for name, (_, was_active) in before.items():
+            if was_active:
+                self._gone.add(name)
             self._warn(f"the plugin {name} is gone and is unloaded", name)
         return [loaded.name for loaded in self.plugins if loaded.is_active]
 
@@ -248,10 +256,13 @@ class Extensions:
         """Unload it and load what is there now."""
         was_active = old.is_active
         await self._loader.unload(old)
-        return await self._load_again(old if was_active else None, plugin)
+        return await self._load_again(old if was_active else None, plugin, old.guards)
 
-    async def _load_again(self, active: LoadedPlugin | None, plugin: DiscoveredPlugin) -> LoadFailure | None:
-        """Load what is there now; if that fails, the version that was active before, if any, holds on."""
+    async def _load_again(
+        self, active: LoadedPlugin | None, plugin: DiscoveredPlugin, guards: Sequence[Handler]
+    ) -> LoadFailure | None:
+        """Load what is there now; if that fails, the version that was active before, if any, holds on. What it guarded when it last was
+        is refused if no version can be loaded."""
         if active is not None and any(active.copy.values()) and has_empty_files(plugin):
             plugin = replace(plugin, problem=f"{plugin.files[0]}: it is empty")
         loaded = await self._load(plugin)
@@ -264,7 +275,17 @@ class Extensions:
         if active is not None and await self._restore(active, loaded, reason):
             held = f"the plugin {plugin.name} is not loaded anew: {reason}; the version before stays active"
             return LoadFailure(held, loaded.trace)
-        return LoadFailure(f"the plugin {plugin.name} is not loaded: {reason}", loaded.trace)
+        self._guard(loaded, guards, reason)
+        refused = ": the calls that it guarded are refused" if guards else ""
+        return LoadFailure(f"the plugin {plugin.name} is not loaded: {reason}{refused}", loaded.trace)
+
+    def _guard(self, failed: LoadedPlugin, guards: Sequence[Handler], reason: str) -> None:
+        """Refuse what a plugin guarded that does not run although nobody switched it off."""
+        if failed.state not in ("error", "untrusted") or not guards:
+            return
+        failed.guards = guards
+        text = f"the plugin {failed.name} guards this and cannot be loaded ({reason}): mend it, or `/plugin disable {failed.name}`"
+        register_stand_ins(self._loader.session.parts.bus.registry, guards, text)
 
     async def _restore(self, old: LoadedPlugin, failed: LoadedPlugin, reason: str) -> bool:
         """Put the version before in the place of one that cannot be loaded; whether that worked."""
@@ -278,6 +299,8 @@ class Extensions:
         return True
 
     async def _remove(self, loaded: LoadedPlugin) -> None:
+        if loaded.is_active or loaded.guards:
+            self._gone.add(loaded.name)
         await self._loader.unload(loaded)
         del self._plugins[loaded.name]
 
