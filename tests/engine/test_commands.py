@@ -18,6 +18,7 @@ from cru.events.stream import CommandSaid
 from cru.values.errors import CruError
 
 LOOP = "loop: yes\ntext: ok\n"
+BUSY = "loop: yes\ntext: ok\ndelay: 300ms\n"
 SLOW = "by: order\ntext: so far\ndelay: 30s\n---\ntext: next\n"
 TWO = "text: one\n---\ntext: two\n---\ntext: three\n"
 
@@ -112,7 +113,7 @@ def test_only_commands_give_no_result_and_ask_no_model(tmp_path: Path) -> None:
 
 
 def test_a_command_queued_while_a_turn_runs_comes_after_it(tmp_path: Path) -> None:
-    world = with_commands(tmp_path, LOOP, made("note"))
+    world = with_commands(tmp_path, BUSY, made("note"))
 
     def act(session: Session) -> None:
         session.submit("/note")
@@ -251,7 +252,7 @@ def test_stop_ends_a_command_too(tmp_path: Path) -> None:
 
 
 def test_stop_with_words_is_an_error_and_stops_nothing(tmp_path: Path) -> None:
-    world = World(tmp_path, LOOP)
+    world = World(tmp_path, BUSY)
     asyncio.run(during(world, lambda session: session.submit("/stop now")))
     [error] = world.of(CommandSaid)
     assert error.is_error and "/stop takes no words" in error.text and prompts(world) == ["one"]
