@@ -106,7 +106,7 @@ class Session:
             while opening:
                 await opening[0](self.parts)
                 del opening[0]
-        except BaseException:
+        except BaseException:  # whatever it is, Ctrl-C too: it is tried again before the next prompt, and raised now
             self._is_open = False
             raise
         self._refresh()
