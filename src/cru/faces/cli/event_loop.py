@@ -178,6 +178,7 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
         self._undelivered: list[tuple[int, float]] = []
         self._deadline: tuple[int, float] | None = None
         self._pipe = -1
+        self._interrupt_before = signal.getsignal(signal.SIGINT)
         self.restore_terminal: Callable[[], None] = _nothing
         """Sets the terminal as it was when signals were first listened to; of use to who leaves at once."""
         self._watcher: threading.Thread | None = None
@@ -215,7 +216,7 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
             return
         signal.set_wakeup_fd(-1)
         for number in loop._handlers:
-            _restore_default(number)
+            signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
         loop._poll.close()
 
     def add_ending_handlers(self, callback: Callable[[int], object]) -> None:
@@ -237,7 +238,7 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
         self._ending.discard(sig)
         if self._handlers.pop(sig, None) is None:
             return False
-        _restore_default(sig)
+        signal.signal(sig, self._interrupt_before if sig == signal.SIGINT else signal.SIG_DFL)
         return True
 
     def _take_wakeups(self) -> None:
@@ -312,10 +313,6 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
 
 
 os.register_at_fork(after_in_child=WatchedEventLoop.leave_to_parent)
-
-
-def _restore_default(number: int) -> None:
-    signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 def _wait_for_delivery(number: int, frame: object) -> None:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import sys
 
+TYPE_CHECKING = False  # see flags.py
+if TYPE_CHECKING:
+    from types import FrameType
+
 
 def main() -> None:
     """Entry point of the console script. Otherwise than for `--version` it leaves the process with the run's exit status."""
+    _leave_at_interrupts()
     argv = sys.argv[1:]
     if argv == ["--version"]:
         from cru import __version__
@@ -20,11 +25,24 @@ def main() -> None:
         from cru.faces.cli.entry import run_and_exit
 
         run_and_exit(argv)
-    except KeyboardInterrupt:  # before the start can say so, or while it leaves
-        import os
+    except KeyboardInterrupt:  # of the chat's first prompt, while it leaves
+        _leave()
 
-        os.write(2, b"cru: interrupted\n")
-        os._exit(130)
+
+def _leave_at_interrupts() -> None:
+    """Until a session listens to Ctrl-C, it ends the process at once. A KeyboardInterrupt would be raised in the middle of whatever is
+    imported, and libraries lose it: msgspec goes on without `datetime`, and its next decoder is a segmentation fault."""
+    import _signal as signal  # what `signal` is made of; that one loads `enum`
+
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, _leave)
+
+
+def _leave(number: int = 0, frame: FrameType | None = None) -> None:
+    import os
+
+    os.write(2, b"cru: interrupted\n")
+    os._exit(130)
 
 
 if __name__ == "__main__":
