@@ -32,7 +32,7 @@ def main() -> None:
 def _leave_at_interrupts() -> None:
     """Until a session listens to Ctrl-C, it ends the process at once. A KeyboardInterrupt would be raised in the middle of whatever is
     imported, and libraries lose it: msgspec goes on without `datetime`, and its next decoder is a segmentation fault."""
-    import _signal as signal  # what `signal` is made of; that one loads `enum`
+    import _signal as signal  # type: ignore[import-not-found]  # what `signal` is made of; that one loads `enum`
 
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, _leave)
