@@ -11,6 +11,7 @@ from cru.events.answers import PASS, Answer, Change, Inject
 from cru.events.catalog import BY_NAME
 from cru.namespace.answers import parse
 from cru.namespace.answers.values import LONGEST
+from cru.namespace.host import Values
 
 CALL = {"name": "bash", "args": {"command": "ls"}}
 SAID = {"content": "hello"}
@@ -83,11 +84,38 @@ def test_a_word_is_a_word_and_a_field_is_a_field(event: str, sent: Any, raw: Any
     assert read(event, raw, sent) == wanted
 
 
-@pytest.mark.parametrize("raw", [True, False, "x", 3, 3.5, [], ()])
+EMPTY = [False, "", 0, 0.0, [], ()]
+SCALARS = [True, "x", 3, 3.5, Values((None, "no disk")), Values((False, "no disk"))]
+
+
+@pytest.mark.parametrize("raw", EMPTY + SCALARS)
 def test_a_scalar_means_nothing_and_is_told(raw: Any) -> None:
-    answer, odd, _ = parse.parse_answer("tool:before_call", BY_NAME["tool:before_call"], raw, CALL)
+    answer, odd, _ = parse.parse_answer("turn:complete", BY_NAME["turn:complete"], raw, DONE)
     assert answer is PASS
     assert [text.endswith("; a table or nil is understood") for text in odd.values()] == [True]
+
+
+@pytest.mark.parametrize("raw", EMPTY)
+def test_a_guard_that_returns_what_is_empty_passes(raw: Any) -> None:
+    answer, odd, _ = parse.parse_answer("tool:before_call", BY_NAME["tool:before_call"], raw, CALL)
+    assert answer is PASS and len(odd) == 1
+
+
+NO_ANSWERS = [*SCALARS, {"error": "x"}]
+
+
+@pytest.mark.parametrize("event", ["tool:before_call", "permission:requested"])
+@pytest.mark.parametrize("raw", NO_ANSWERS, ids=repr)
+def test_a_guard_whose_answer_nobody_can_understand_fails(event: str, raw: Any) -> None:
+    with pytest.raises(BadAnswer):
+        read(event, raw, CALL)
+
+
+@pytest.mark.parametrize(("raw", "told"), [({"cancel": False, "reason": "x"}, 0), ({"reason": "x"}, 1)])
+def test_a_reason_without_a_decision_passes_and_is_told(raw: Any, told: int) -> None:
+    """In Lua nobody can see that a `cancel` beside it is nil."""
+    answer, odd, _ = parse.parse_answer("tool:before_call", BY_NAME["tool:before_call"], raw, CALL)
+    assert answer == PASS and len(odd) == told
 
 
 @pytest.mark.parametrize("raw", [[1], (1,), {1}, b"x", object(), len, iter(())])

@@ -79,6 +79,12 @@ DENIED: dict[str, tuple[str, str]] = {
     "a tuple": (python("return True, 'no'"), "returned a tuple; a table or nil is understood"),
     "a list": (python("return [{'cancel': True}]"), "returned a list; a table or nil is understood"),
     "a list in Lua": (lua("return { { cancel = true } }"), "returned a list; a table or nil is understood"),
+    "true": (lua("return true"), "returned true; a table or nil is understood"),
+    "a word": (lua("return 'no'"), "returned a text 'no'; a table or nil is understood"),
+    "an error in a table": (lua("return { error = 'no disk' }"), "`error` without a decision"),
+    "an error as Lua returns it": (lua("return nil, 'no disk'"), "returned nil, a text 'no disk'"),
+    "a wait, then an error": (lua("cru.timer.sleep(0.001) return nil, 'no disk'"), "returned nil, a text 'no disk'"),
+    "an error that is nil": (lua("error(nil)"), "failed: an error without a message"),
     "an object": (python("return object()"), "returned an object; a table or nil is understood"),
     "a future of a thread": (
         python("return concurrent.futures.Future()"), "returned a Future; a table or nil is understood",

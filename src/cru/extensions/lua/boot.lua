@@ -154,6 +154,7 @@ end
 
 local function error_text(err)                   -- the error as text; runs the extension's __tostring, in a watched coroutine
   if type(err) == "string" then return err end
+  if err == nil then return "an error without a message: error(nil)" end
   local meta = getmetatable(err)
   if type(err) == "table" and type(rawget(err, "message")) == "string" then return err.message end
   local own_tostring = meta and rawget(meta, "__tostring")

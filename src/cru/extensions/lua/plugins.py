@@ -19,7 +19,7 @@ from cru.extensions.lua.runtime import ENVIRONMENT, LOAD, OWN, LuaFunction, LuaV
 from cru.extensions.plugin_files import FileCopy
 from cru.extensions.tools import add_tool, add_tools
 from cru.namespace.handlers import HandlerCall
-from cru.namespace.host import HOST, Host, Plugin, call
+from cru.namespace.host import HOST, Host, Plugin, Values, call
 from cru.namespace.on import register_handler
 
 RUN_FIELDS = ("on_error", "scope")
@@ -163,7 +163,7 @@ class LuaPlugins:
         if not isinstance(function, LuaFunction):
             return function(call.context, call.table)
         outcome = self.vm.start_handler(function, call)
-        return _first(outcome) if isinstance(outcome, tuple) else _await_first(outcome)
+        return _answer(outcome) if isinstance(outcome, tuple) else _await_answer(outcome)
 
 
 def _calling_plugin() -> str:
@@ -173,6 +173,17 @@ def _calling_plugin() -> str:
 
 def _first(values: tuple[object, ...]) -> object:
     return values[0] if values else None
+
+
+def _answer(values: tuple[object, ...]) -> object:
+    """What a handler returned; with what stands behind a nil or false: that is how Lua says that something failed, and why."""
+    if len(values) > 1 and (values[0] is None or values[0] is False) and values[1] is not None:
+        return Values(values[:2])
+    return values[0] if values else None
+
+
+async def _await_answer(outcome: Any) -> Any:
+    return _answer(await outcome)
 
 
 async def _await_first(outcome: Any) -> Any:

@@ -17,13 +17,15 @@ from cru.namespace.answers.values import check_true, describe_type, limit_texts,
 from cru.namespace.answers.words import BESIDE, CANCEL, DECIDING, REFUSING, WORDS
 from cru.namespace.event_table.lazy import Lazy, LazyDict, raw_items
 from cru.namespace.event_table.table import SentFields, field_of
-from cru.namespace.host import BadArgument
+from cru.namespace.host import BadArgument, Values
 from cru.namespace.plain_data import check as check_data
 
 KNOWN = WORDS | {"type", "event_type", "summary", "name", "identifier", "timestamp_ms", "is_continuation", "payload"}
 """The words, and what every event has beside its fields."""
 DEFAULT_REASON = "cancelled"
 """The reason of a cancel without one."""
+SHOWN = 80
+"""Characters of a text that is no answer."""
 
 
 class ParsedAnswer(NamedTuple):
@@ -39,6 +41,7 @@ class ParsedAnswer(NamedTuple):
     added: Mapping[str, object] = {}
 
 
+DECIDING_KEYS = frozenset(DECIDING)
 _FLAT = frozenset({str, int, float, bool})
 _DATA = _FLAT | {dict, list}
 NO_ANSWER = ParsedAnswer(PASS)
@@ -48,7 +51,7 @@ def parse_answer(name: str, row: EventRow, raw: object, sent: Mapping[str, objec
     """The answer of a return value. `sent` is the payload as the handler got it. Raises BadAnswer (the handler's failure) for what
     cannot be read whole."""
     if not isinstance(raw, Mapping):
-        return _parse_scalar(raw)
+        return _parse_scalar(row, raw)
     if not raw:
         return NO_ANSWER
     if type(sent) is SentFields:
@@ -117,6 +120,7 @@ def _parse_table(
     name: str, row: EventRow, raw: Mapping[str, object], sent: Mapping[str, object], words: dict[str, object]
 ) -> ParsedAnswer:
     warnings = _find_misspelled(name, row, raw, sent)
+    _check_decides(name, row, raw, sent, warnings)
     if words:
         _check_partners(name, row, sent, words)
         answer = _from_words(name, row, words, warnings)
@@ -141,19 +145,27 @@ def _added(row: EventRow, raw: Mapping[str, object], sent: Mapping[str, object])
     return added
 
 
-def _parse_scalar(raw: object) -> ParsedAnswer:
-    """`condition and {…}` gives false, and in Python whatever is empty; a scalar passes as in crucible. Anything else was meant to say
-    something: raises BadAnswer."""
+def _parse_scalar(row: EventRow, raw: object) -> ParsedAnswer:
+    """`condition and {…}` gives false, and in Python whatever is empty: that passes. Any other scalar passes as in crucible, but not on an
+    event that guards something, where nobody can tell what it says. Anything else was meant to say something, too: raises BadAnswer."""
     if raw is None:
         return NO_ANSWER
-    what = f"returned {describe_type(raw)}"
-    if isinstance(raw, bool):
-        what = f"returned {str(raw).lower()}"
-    elif isinstance(raw, int | float | str):
-        what += f" {str(raw)[:40]!r}"
-    elif not (isinstance(raw, list | tuple) and not raw):
+    what = f"returned {_describe(raw)}"
+    is_scalar = isinstance(raw, bool | int | float | str | Values) or (isinstance(raw, list | tuple) and not raw)
+    if not is_scalar or (row.fails == "deny" and raw):
         raise BadAnswer(f"{what}; a table or nil is understood", "return {…} with the words of an answer")
     return ParsedAnswer(PASS, {"": f"{what}; a table or nil is understood"})
+
+
+def _describe(raw: object) -> str:
+    """What was returned, in the words of Lua; short."""
+    if isinstance(raw, Values):
+        return ", ".join(map(_describe, raw))
+    if raw is None or isinstance(raw, bool):
+        return "nil" if raw is None else str(raw).lower()
+    if isinstance(raw, int | float | str):
+        return f"{describe_type(raw)} {str(raw)[:SHOWN]!r}"
+    return describe_type(raw)
 
 
 def _payload_of(raw: Mapping[str, object]) -> object:
@@ -186,6 +198,21 @@ def _find_misspelled(name: str, row: EventRow, raw: Mapping[str, object], sent: 
             raise BadAnswer(what, hint, refuses=True)
         warnings[key] = f"{what}; {hint}"
     return warnings
+
+
+def _check_decides(
+    name: str, row: EventRow, raw: Mapping[str, object], sent: Mapping[str, object], warnings: dict[str, str]
+) -> None:
+    """A guard that gives an error was meant to forbid something. A reason alone is told only: a `cancel` that is nil cannot be seen in
+    Lua."""
+    if row.fails != "deny" or not DECIDING_KEYS.isdisjoint(raw):
+        return
+    values = dict(raw_items(raw))
+    if values.get("error") and type(values["error"]) is not Lazy and values["error"] != sent.get("error"):
+        hint = "return {cancel = true, reason = …} to forbid it"
+        raise BadArgument(f"`error` without a decision means nothing on {name}", hint)
+    if values.get("reason") and "reason" not in sent:
+        warnings["reason"] = f"`reason` without a decision means nothing on {name}"
 
 
 def _check_partners(name: str, row: EventRow, sent: Mapping[str, object], words: dict[str, object]) -> None:
