@@ -17,8 +17,9 @@ from msgspec import Struct
 
 from cru.events.calling import check
 from cru.process.capture import PIECE
-from cru.process.descent import MARK, members, new_mark
+from cru.process.descent import MARK, Root, members, new_mark
 from cru.process.errors import start_error
+from cru.process.guardian import Guardian
 
 LINGER = 0.2
 
@@ -28,7 +29,8 @@ Sink: TypeAlias = Callable[[bytes], object]
 
 Children: TypeAlias = dict[int, Callable[[], None]]
 """What ends each child that nobody has reaped yet with all that it started, by process id; may be called in any thread. An event
-loop that has an attribute `children` knows its children, for a process that must leave in a hurry."""
+loop that has an attribute `children` knows its children, for a process that must leave in a hurry; one that has an attribute
+`guardian`, None at first, ends those that are marked even if the process is killed."""
 
 
 class Program(Struct, frozen=True):
@@ -39,7 +41,7 @@ class Program(Struct, frozen=True):
     env: its whole environment
     stdin: what it reads, or a descriptor to hand on; a program that never reads it, or closes it, is as good
     own_session: whether it leaves this session; else it is a group of it, and has our terminal
-    is_marked: whether everything below it is found by a variable of the environment, too
+    is_marked: whether everything below it is found by a variable of the environment, too, and ends if this process dies
     linger: seconds for which output is awaited that something else keeps open, once the child itself is gone; None: until it is closed
     """
 
@@ -72,7 +74,10 @@ class Child:
         """Negative for a signal; None until close()."""
         check()
         self._mark = new_mark(program.env) if program.is_marked else ""
-        self._process = self._start(stdout, stderr)
+        self._guardian: Guardian | None = None
+        if self._mark and hasattr(self._loop, "guardian"):
+            self._guardian = self._loop.guardian = self._loop.guardian or Guardian()
+        self._process = self._start_guarded(stdout, stderr)
         self.pid = self._process.pid
         self._siblings: Children = getattr(self._loop, "children", {})
         self._siblings[self.pid] = self.kill
@@ -85,6 +90,19 @@ class Child:
             self._loop.add_reader(self._pidfd, self._exited)
         else:
             _wait_in_thread(self._process, self._loop, self._exited)
+
+    def _start_guarded(self, stdout: Sink | int, stderr: Sink | int | None) -> subprocess.Popen[bytes]:
+        guardian = self._guardian
+        if guardian is None:
+            return self._start(stdout, stderr)
+        guardian.expect(self._mark)
+        try:
+            process = self._start(stdout, stderr)
+        except BaseException:
+            guardian.remove(self._mark)
+            raise
+        guardian.add(self._mark, process.pid)
+        return process
 
     def _start(self, stdout: Sink | int, stderr: Sink | int | None) -> subprocess.Popen[bytes]:
         program = self._program
@@ -171,7 +189,7 @@ class Child:
         return not (self._gone and not self._outputs) if running is None else bool(running)
 
     def _members(self) -> list[int] | None:
-        return members(self.pid, self._mark, self._program.own_session)
+        return members(Root(self.pid, self._mark, self._program.own_session))
 
     def kill(self) -> None:
         """End all of it now. May be called in any thread."""
@@ -203,6 +221,8 @@ class Child:
         except subprocess.TimeoutExpired:  # it hangs inside the kernel; nobody can end it
             self.exit_status = -signal.SIGKILL
         self._siblings.pop(self.pid, None)
+        if self._guardian is not None:
+            self._guardian.remove(self._mark)
         return left_behind
 
     def _readable(self, pipe: int) -> None:

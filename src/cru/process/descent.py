@@ -8,10 +8,25 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 MARK = "CRU_CHILD"
+UNKNOWN = -1
+"""In the place of the id of a leader that nobody knows."""
+
+
+class Root(NamedTuple):
+    """What processes came of.
+
+    leader: of a session or, if the child has none of its own, of a group; UNKNOWN: only the mark counts
+    mark: "": it has none
+    own_session: whether the leader is that of a session
+    """
+
+    leader: int
+    mark: str = ""
+    own_session: bool = True
 
 
 class _ProcessStat(NamedTuple):
@@ -25,21 +40,21 @@ def new_mark(env: Mapping[str, str]) -> str:
     return f"{env.get(MARK, '')}/{os.getpid()}.{time.monotonic_ns()}"
 
 
-def members(leader: int, mark: str, own_session: bool) -> list[int] | None:
-    """The live processes that came of the leader of a session or, if it has none of its own, of a group. None where there is no /proc
-    to look them up."""
+def members(*roots: Root) -> list[int] | None:
+    """The live processes that came of any of these. None where there is no /proc to look them up."""
     try:
         names = os.listdir("/proc")
     except OSError:
         return None
     live = {int(name): stat for name in names if name.isdigit() and (stat := _stat(name)) is not None}
-    variable = f"\0{MARK}={mark}".encode("utf-8", "surrogateescape")
+    sessions = {root.leader for root in roots if root.own_session}
+    groups = {root.leader for root in roots if not root.own_session}
+    leaders = sessions | groups
+    marks = [f"\0{MARK}={root.mark}".encode("utf-8", "surrogateescape") for root in roots if root.mark]
     return [
         pid
         for pid, stat in live.items()
-        if (stat.session if own_session else stat.group) == leader
-        or _descends(pid, leader, live)
-        or (mark and _carries(pid, variable))
+        if stat.session in sessions or stat.group in groups or _descends(pid, leaders, live) or _carries(pid, marks)
     ]
 
 
@@ -53,19 +68,24 @@ def _stat(name: str) -> _ProcessStat | None:
     return None if state in (b"Z", b"X") else _ProcessStat(*map(int, numbers))
 
 
-def _descends(pid: int, leader: int, live: Mapping[int, _ProcessStat]) -> bool:
+def _descends(pid: int, leaders: set[int], live: Mapping[int, _ProcessStat]) -> bool:
     steps = 0  # ids may be reused while they are looked up
-    while pid != leader and pid in live and steps < len(live):
+    while pid not in leaders and pid in live and steps < len(live):
         pid, steps = live[pid].parent, steps + 1
-    return pid == leader
+    return pid in leaders
 
 
-def _carries(pid: int, variable: bytes) -> bool:
-    """Whether it has this mark, or one of a child below."""
+def _carries(pid: int, variables: Sequence[bytes]) -> bool:
+    """Whether it has one of these marks, or one of a child below."""
+    if not variables:
+        return False
     try:
         with open(f"/proc/{pid}/environ", "rb") as file:
             environment = b"\0" + file.read()
     except OSError:  # it is gone, or somebody else's
         return False
-    at = environment.find(variable)
-    return at >= 0 and environment[at + len(variable) :][:1] in (b"", b"\0", b"/")
+    for variable in variables:
+        at = environment.find(variable)
+        if at >= 0 and environment[at + len(variable) :][:1] in (b"", b"\0", b"/"):
+            return True
+    return False

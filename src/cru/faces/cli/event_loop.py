@@ -23,6 +23,7 @@ from cru.values.errors import CruError
 
 if TYPE_CHECKING:
     from cru.engine.session import Session
+    from cru.process.guardian import Guardian
 
 T = TypeVar("T")
 Args = TypeVarTuple("Args")
@@ -171,6 +172,8 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
         WatchedEventLoop._running = self
         self.children: dict[int, Callable[[], None]] = {}
         """What ends each running child, by process id (cru.process.child.Children)."""
+        self.guardian: Guardian | None = None
+        """What ends running commands if this process is killed; the first of them makes it (cru.process.child)."""
         self._computations: dict[int, bool] = {}
         """Process ids, and whether they were killed."""
         self._handlers: dict[int, Callable[[], object]] = {}
@@ -195,6 +198,8 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
             return
         for kill in tuple(self.children.values()):
             kill()
+        if self.guardian is not None:
+            self.guardian.close()
         for number in tuple(self._handlers):
             self.remove_signal_handler(number)
         if self._watcher is not None:
@@ -217,6 +222,8 @@ class WatchedEventLoop(asyncio.SelectorEventLoop):
         signal.set_wakeup_fd(-1)
         for number in loop._handlers:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+        if loop.guardian is not None:
+            loop.guardian.disown()
         loop._poll.close()
 
     def add_ending_handlers(self, callback: Callable[[int], object]) -> None:
