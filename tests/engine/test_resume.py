@@ -72,16 +72,6 @@ def test_a_final_reply_without_its_end_goes_straight_to_settling(tmp_path: Path)
     assert (result.response, world.sent) == ("the end", [])
 
 
-def test_a_call_that_was_killed_may_have_run(tmp_path: Path) -> None:
-    lines = recorded(tmp_path / "whole").splitlines(keepends=True)
-    at = next(i for i, line in enumerate(lines) if b'"tool_result"' in line)
-    world = resumed(tmp_path / "cut", b"".join(lines[:at]))
-    world.resume()
-    texts = [e.content for e in world.log("tool_result")]
-    assert texts == ["interrupted, may have run"] * 2
-    assert {e.from_ for e in world.log("tool_result")} == {"ls"}
-
-
 @pytest.mark.parametrize("script", ["", "text: done\n"], ids=["empty", "done"])
 def test_nothing_to_resume_is_an_error_that_says_so(tmp_path: Path, script: str) -> None:
     world = World(tmp_path, script)

@@ -6,6 +6,8 @@ EngineError
 ├── NothingToResume the log has no unfinished prompt
 ├── NothingToCompact
 │   └── TooFewMessages
+├── MayHaveRun      a call was running when the run was killed, and the policy is to let a person look
+├── KeyPassedBy     a prompt with a key was left unfinished, and another one followed it
 ├── UnknownCommand  `/word` that nobody has registered (exit 2)
 └── Interrupted     Ctrl-C ended an operation that is no turn (exit 130)
 """
@@ -36,6 +38,14 @@ class NothingToCompact(EngineError):
 
 
 class TooFewMessages(NothingToCompact):
+    pass
+
+
+class MayHaveRun(EngineError):
+    pass
+
+
+class KeyPassedBy(EngineError):
     pass
 
 

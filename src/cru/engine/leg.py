@@ -6,13 +6,12 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from cru.engine import log_writer
-from cru.engine.history import INTERRUPTED
 from cru.engine.parts import Parts, ResolvedModel
 from cru.engine.prompts import PendingContext, context_texts, final_reply, receive_prompt
 from cru.engine.round import ModelReply, RequestPlan, ask_model
 from cru.engine.states import LegState, StateMachine
 from cru.engine.turn import USER, Cause, LegResult, Prompt, Turn, TurnStopped
-from cru.events.payloads import AgentResponded, FailureKind, LegStarted, StreamingDelta, SystemPromptBuild, ToolsSelect
+from cru.events.payloads import AgentResponded, LegStarted, StreamingDelta, SystemPromptBuild, ToolsSelect
 from cru.models.protocol import ContextTooLong
 from cru.values.errors import CruError
 from cru.values.messages import Span, ToolCall, ToolSpec
@@ -50,6 +49,7 @@ class Leg:
         self._model = ""
         self._sync: asyncio.Future[None] | None = None
         self._known_compactor: Compactor | None = None
+        self._again: tuple[ToolCall, ...] = ()
 
     def begin(self) -> None:
         """Enter receiving and log the prompt, so that whatever ends the leg has something to refer to."""
@@ -95,6 +95,10 @@ class Leg:
         spans, tools = await self._prepare(resolved, text)
         plan = RequestPlan(resolved, spans, tools, self.ref, text, not prompt.resolved, context)
         self._warn_if_full(plan)
+        if self._again and await self._run_tools(self._again):
+            return
+        if self._again:
+            self._machine.to(LegState.PREPARING)
         while True:
             self.rounds += 1
             plan.round = self.rounds
@@ -137,6 +141,10 @@ class Leg:
         if final is not None:
             self._text = final
             return False
+        if self.parts.history.open_calls():
+            from cru.engine.interrupted_calls import settle_open_calls
+
+            self._again = settle_open_calls(self.parts)
         if self._prompt.before:
             log_writer.inject(self.parts, "\n\n".join(self._prompt.before))
         return True
@@ -291,7 +299,7 @@ class Leg:
 def close_calls(parts: Parts) -> None:
     """Every call of a reply has a result: those that have none get one that says so."""
     for call in parts.history.open_calls():
-        log_writer.result(parts, call, INTERRUPTED, True, which=FailureKind.INTERRUPTED.value)
+        log_writer.interrupted(parts, call)
 
 
 def _raise_if_halted(halts: bool, reason: str) -> None:

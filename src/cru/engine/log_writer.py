@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 
 from cru.contexts.entries import new_id
-from cru.engine.history import INPUT_TOKENS
+from cru.engine.history import INPUT_TOKENS, INTERRUPTED
 from cru.engine.parts import Parts
 from cru.engine.turn import CONTINUATION_SOURCES, Prompt
+from cru.events.payloads import FailureKind
 from cru.events.stream import EntryLogged
 from cru.values.messages import LEG_ENDED, MESSAGE, RESOLVED, TOOL_CALL, TOOL_RESULT, Entry, Thinking, ToolCall, Usage
 
@@ -45,6 +46,8 @@ def _prompt(parts: Parts, prompt: Prompt) -> Entry:
         metadata["model"] = prompt.model
     if parts.parent and prompt.source == "user":
         metadata["parent"] = parts.parent
+    if prompt.key:
+        metadata["key"] = prompt.key
     if prompt.command:
         metadata["command"] = prompt.command
     logged = entry(MESSAGE, prompt.text, from_=parts.username, to=parts.store.name, role="user", metadata=metadata)
@@ -118,6 +121,11 @@ def result(parts: Parts, call: ToolCall, content: str, is_error: bool, **metadat
     logged = entry(TOOL_RESULT, content, from_=call.name, to=parts.store.name, tool_call_id=call.id, metadata=metadata)
     write(parts, logged)
     return logged.id
+
+
+def interrupted(parts: Parts, call: ToolCall) -> None:
+    """A call that was running when its run was killed or interrupted."""
+    result(parts, call, INTERRUPTED, True, which=FailureKind.INTERRUPTED.value)
 
 
 def leg_ended(parts: Parts, ref: str, cause: str) -> None:

@@ -188,6 +188,7 @@ class EngineSettings(Struct, frozen=True):
     max_continuations: int = 100
     no_tool_calls: bool = False
     max_nested_runs: int = 5
+    on_interrupted: Literal["ask-model", "retry", "fail"] = "ask-model"
 
 
 DOCS: dict[str, str] = {
@@ -201,5 +202,7 @@ DOCS: dict[str, str] = {
     "fuel": "Tool batches and continuations a user prompt may cost before a person is asked, or the run stops; 0 = no limit.",
     "max_continuations": "How often hooks may make the agent go on after one user prompt, likewise; 0 = no limit.",
     "no_tool_calls": "Offer the model no tools: requests carry none, and calls that it makes all the same are refused.",
+    "on_interrupted": "What --resume does with calls that were running when a run was killed: tell the model that they may have run, run "
+    "them again, or fail. Tools that only read run again in any case.",
     "max_nested_runs": "How deep runs of cru may start one another through tools, plugins and hooks.",
 }

@@ -65,9 +65,11 @@ class Session:
         attachments: tuple[Attachment, ...] = (),
         source: PromptSource = "user",
         literal: bool = False,
+        key: str = "",
     ) -> None:
         """Queue what a user typed, a prompt or a command; `run` takes it. While something runs it waits and comes next; a command
-        like /stop does not wait. Text of another source is a prompt, whatever it begins with, and so is `literal` text."""
+        like /stop does not wait. Text of another source is a prompt, whatever it begins with, and so is `literal` text. `key`: see
+        idempotency.py."""
         if source != "user":
             self._queue.put(Prompt(text, source, attachments))
             return
@@ -77,7 +79,7 @@ class Session:
             self._immediate.add(task)
             task.add_done_callback(self._immediate.discard)
             return
-        self._queue.put(Prompt(text, "queue" if self.busy else "user", attachments, literal=literal))
+        self._queue.put(Prompt(text, "queue" if self.busy else "user", attachments, literal=literal, key=key))
 
     def withdraw(self, text: str) -> None:
         """What was submitted, and could not begin, is not to begin later by itself."""
@@ -218,7 +220,8 @@ class Session:
                 f"the last prompt was not finished: “{text}”; it stays as it is (cru --resume goes on with it, before you ask "
                 "something else)"
             )
-        close_calls(self.parts)
+        if first is None or not first.resolved:  # else the leg settles them
+            close_calls(self.parts)
         result: LegResult | None = None
         prompt = first or await self._next()
         try:

@@ -26,6 +26,7 @@ TRANSITIONS: dict[tuple[LegState, LegState], str] = {
     (S.RECEIVING, S.PREPARING): "the prompt is accepted",
     (S.RECEIVING, S.SETTLING): f"{STOP}; or resumed with a final reply",
     (S.PREPARING, S.CALLING): "the request is ready",
+    (S.PREPARING, S.TOOLING): "resumed: calls without a result run again",
     (S.PREPARING, S.SETTLING): STOP,
     (S.CALLING, S.RESPONDING): "the reply is whole",
     (S.CALLING, S.PREPARING): "the request was too large and the context is compacted",

@@ -32,6 +32,7 @@ class Prompt(Struct, frozen=True):
     model: holds for this leg only; "": the configured one
     command: what was typed, if a command gave it
     literal: it is no command, whatever it begins with
+    key: of a prompt that is asked once (idempotency.py)
     """
 
     text: str
@@ -44,6 +45,7 @@ class Prompt(Struct, frozen=True):
     model: str = ""
     command: str = ""
     literal: bool = False
+    key: str = ""
 
 
 class Turn(Struct):

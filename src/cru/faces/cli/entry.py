@@ -38,6 +38,10 @@ def run_and_exit(argv: Sequence[str]) -> NoReturn:
     _count_depth()
     for name in [name for name in os.environ if name.startswith(INHERITED)]:
         del os.environ[name]
+    if "CRU_END_WITH" in os.environ:
+        from cru.faces.cli.end_with import end_with_parent
+
+        end_with_parent()
     leave(_run_guarded(argv))
 
 

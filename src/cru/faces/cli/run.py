@@ -139,6 +139,10 @@ def _check(parsed: Parsed) -> None:
         overrides(parsed)
     if parsed.has("resume") and (parsed.words or parsed.has("plugin") or parsed.has("call-tool")):
         raise UsageProblem("--resume takes no prompt", "run `cru --resume`, then ask")
+    if parsed.has("resume") and parsed.has("idempotency-key"):
+        raise UsageProblem("--resume takes no --idempotency-key", "give the prompt again with its key: it goes on")
+    if parsed.has("idempotency-key") and not parsed.last("idempotency-key"):
+        raise UsageProblem("--idempotency-key needs a text", "any that names this prompt alone")
     if parsed.has("resume") and parsed.has("attach"):
         raise UsageProblem("--resume takes no --attach", "run `cru --resume`, then ask with the file")
 
@@ -197,7 +201,9 @@ def _turn(parsed: Parsed, text: str, results: FlagResults) -> int:
     from cru.faces.cli.session_run import PromptRequest, one_shot
 
     literal = parsed.literal or bool(results.texts)
-    request = PromptRequest(text, _attachments(parsed), results.events, literal=literal)
+    request = PromptRequest(
+        text, _attachments(parsed), results.events, literal=literal, key=parsed.last("idempotency-key") or ""
+    )
     return one_shot(start_of(parsed, results.name), parsed, request)
 
 

@@ -13,7 +13,7 @@ from cru.app import FaceSettings, SessionBundle, Start, build
 from cru.engine.commands import split_command
 from cru.engine.session import Session
 from cru.engine.turn import LegResult, PromptSource
-from cru.events.stream import Notice, Published
+from cru.events.stream import CommandSaid, Notice, Published
 from cru.faces.cli.console import ExitStatus, TerminalOutput, complain, end_startup, say
 from cru.faces.cli.event_loop import SignalHandlers, SignalInterrupt, run_async
 from cru.faces.cli.flags import Parsed
@@ -42,6 +42,7 @@ class PromptRequest(Struct, frozen=True):
     events: what handlers hear first
     source: where the text is from, if nobody typed it
     literal: it is no command, whatever it begins with
+    key: it is asked once (cru.engine.idempotency)
     """
 
     text: str
@@ -49,6 +50,7 @@ class PromptRequest(Struct, frozen=True):
     events: tuple[Struct, ...] = ()
     source: PromptSource = "user"
     literal: bool = False
+    key: str = ""
 
 
 class RunningSession(Struct, frozen=True):
@@ -177,11 +179,23 @@ async def _turn(session: Session, parsed: Parsed, request: PromptRequest) -> Leg
         return await session.resume()
     if request.source == "inbox":
         return await _inbox_turn(session, request)
+    if request.key:
+        return await _turn_once(session, request)
     session.submit(request.text, attachments=request.attachments, source=request.source, literal=request.literal)
     result = await session.run()
     if result is None and request.attachments:
         session.parts.bus.stream.warn("what is attached is not used: the command gave no prompt")
     return result or LegResult("done")
+
+
+async def _turn_once(session: Session, request: PromptRequest) -> LegResult:
+    """A turn about a prompt with a key; an answer that is there already is shown again."""
+    from cru.engine.idempotency import send_once
+
+    result, is_new = await send_once(session, request.key, request.text, request.attachments, request.literal)
+    if not is_new and result.response:
+        session.parts.bus.stream.tell(CommandSaid("idempotency-key", result.response))
+    return result
 
 
 async def _inbox_turn(session: Session, request: PromptRequest) -> LegResult:
