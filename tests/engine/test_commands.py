@@ -309,3 +309,16 @@ def test_a_name_belongs_to_the_first_and_goes_with_its_owner() -> None:
     assert "letters, digits" in commands.add(made("a b")) and "letters, digits" in commands.add(made("a/b"))
     assert "letters, digits" in commands.add(made(""))
     assert commands.drop("plug") == 2 and [c.name for c in commands.all()] == ["help"]
+
+
+def test_a_session_that_a_command_could_not_open_is_announced_when_it_opens(tmp_path: Path) -> None:
+    heard: list[str] = []
+    world = World(tmp_path, LOOP, Ext({"session:started": lambda _event: heard.append("started")}))
+    world.session.parts.commands.add(made("look", reads=True))
+    log = world.built.store.folder / "context.jsonl"
+    log.mkdir()
+    world.session.submit("/look")
+    asyncio.run(world.session.run())
+    assert said(world) == ["look got ''"] and heard == []
+    log.rmdir()
+    assert world.run("one").cause == "done" and heard == ["started"]

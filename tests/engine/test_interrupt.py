@@ -192,6 +192,22 @@ def test_an_interrupt_while_a_person_is_asked(tmp_path: Path) -> None:
     check(world, world.run("one"))
 
 
+def test_an_interrupt_while_a_person_is_asked_whether_an_idle_session_goes_on(tmp_path: Path) -> None:
+    class Slow:
+        async def ask(self, subject: PermissionSubject) -> PermissionReply | None:
+            assert subject.is_limit
+            asyncio.get_running_loop().call_later(0.01, world.session.interrupt)
+            async with asyncio.timeout(10):
+                await asyncio.Event().wait()
+            return None
+
+    again = Ext({"session:idle": always(inject("go on"))})
+    world = World(tmp_path, "loop: yes\ntext: done\n", again, asker=Slow(), settings={"max_continuations": 1})
+    result = world.run("one")
+    assert (result.cause, result.reason) == ("done", "") and not world.session.busy
+    assert not world.built.store.is_held and not any("asked" in text for text in world.notices())
+
+
 def test_an_interrupted_compaction_changes_nothing(tmp_path: Path) -> None:
     script = "by: order\ntext: a\n---\ntext: b\n"
     world = World(tmp_path, script, Ext({"context:overflow": hang(lambda: world)}))

@@ -108,10 +108,10 @@ class Session:
             while opening:
                 await opening[0](self.parts)
                 del opening[0]
+            self._refresh()
         except BaseException:  # whatever it is, Ctrl-C too: it is tried again before the next prompt, and raised now
             self._is_open = False
             raise
-        self._refresh()
         store = self.parts.store
         payload = SessionStarted(store.name, str(store.folder), bool(store.entries()), source)
         outcome = await self.parts.bus.dispatch(payload)
@@ -260,7 +260,12 @@ class Session:
             return result, settling.join_injects(queued, [inject] if inject is not None else [])
         if inject is None:
             return result, None
-        stopped = await settling.why_not_continue(self.parts, turn, self._pending, result.response)
+        try:
+            checks = settling.why_not_continue(self.parts, turn, self._pending, result.response)
+            stopped = await self._work.run(checks)
+        except Interrupted:  # while a person was asked
+            self._drop_queue("interrupted")
+            return result, None
         if stopped:
             return replace(result, cause="halted", reason=stopped), None
         await self.parts.bus.dispatch(InjectionPending(inject.content, inject.position))

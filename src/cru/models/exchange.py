@@ -237,7 +237,7 @@ async def _read_deltas(
     decoder, first = SseDecoder(), True
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     known = kind == "text/event-stream" or kind.endswith("json")
-    async for chunk in _timed_chunks(response, meter):
+    while (chunk := await _next_chunk(response, meter)) is not None:
         if first and (start := chunk.lstrip()):
             first = False
             if not known and not _begins_like_a_reply(start):
@@ -260,24 +260,20 @@ async def _read_deltas(
     yield reader.end()
 
 
-async def _timed_chunks(response: Response, meter: _ReplyMeter) -> AsyncGenerator[bytes, None]:
-    """The chunks as they come. Raises what is due when the time is over, whether anything comes or not."""
-    while True:
-        try:
-            async with asyncio.timeout(meter.seconds_left):
-                chunk = await anext(response.chunks)
-        except StopAsyncIteration:
-            return
-        except TimeoutError as error:
-            raise meter.overdue() from error
-        yield chunk
+async def _next_chunk(response: Response, meter: _ReplyMeter) -> bytes | None:
+    """The next chunk, None behind the last one. Raises what is due when the time is over, whether anything comes or not."""
+    try:
+        async with asyncio.timeout(meter.seconds_left):
+            return await anext(response.chunks, None)
+    except TimeoutError as error:
+        raise meter.overdue() from error
 
 
 async def _read_rest(response: Response, meter: _ReplyMeter) -> bytes:
     """The rest of a body, as far as its limit allows."""
     parts: list[bytes] = []
     size = 0
-    async for chunk in _timed_chunks(response, meter):
+    while (chunk := await _next_chunk(response, meter)) is not None:
         meter.check()
         parts.append(chunk)
         size += len(chunk)
