@@ -30,7 +30,7 @@ def test_an_anchor_leaves_what_it_keeps_in_log_order_and_what_follows(tmp_path: 
     for view in (context, again(context)):
         assert texts(view.visible()) == ["b", "d", "f"]
         assert view.summary() == "they talked"
-        assert len(view.entries()) == 7
+        assert len(view.logged()) == 7
     assert (anchor.entry_type, anchor.from_, anchor.role) == ("anchor", "system", "system")
     assert anchor.metadata == {"kind": "compaction", "keep": ["d", "b", "unknown"], "version": 1}
 

@@ -47,7 +47,7 @@ def test_a_home_of_chibi_0_10_works_as_it_is(tmp_path: Path) -> None:
     assert [e.entry_type for e in context.visible()][1] == "control_transfer"
     assert context.visible()[2].flow_control is True and context.visible()[2].tool_call_id == "call_1"
     assert context.summary() == "Earlier: greetings."
-    assert len(context.entries()) == 8
+    assert len(context.logged()) == 8
 
 
 def test_a_home_of_version_1_loads(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.contexts.support import again, fresh, said, start, texts
 
-from cru.contexts import ContextError
+from cru.contexts import ContextError, LogLost
 from cru.contexts.entries import encode
 from cru.values.messages import Entry
 
@@ -206,3 +206,26 @@ def test_a_deleted_folder_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(ContextError, match="cannot write") as caught:
         context.append(Entry("a", 1))
     assert "deleted or renamed" in caught.value.hint
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_a_log_that_is_deleted_or_replaced_in_a_turn_is_rescued_to_the_byte(tmp_path: Path, is_replaced: bool) -> None:
+    """Also what is not held in memory: lines behind an anchor, and such as are no entries."""
+    context = fresh(tmp_path)
+    log = context.folder / "context.jsonl"
+    context.append(said("long ago"))
+    with log.open("ab") as file:
+        file.write(b"no entry\n")
+    with context.lock("test"):
+        context.refresh()
+        context.anchor("archive", "", [])
+        context.append(said("now"))
+        before = log.read_bytes()
+        log.unlink()
+        if is_replaced:
+            log.touch()
+        with pytest.raises(LogLost):
+            context.append(said("more"))
+        [rescued] = context.folder.glob("context.jsonl.rescued-*")
+        assert rescued.read_bytes().startswith(before)
+        assert rescued.read_bytes()[len(before) :].count(b"\n") == 1 and b"more" in rescued.read_bytes()

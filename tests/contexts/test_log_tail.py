@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from tests.contexts.support import again, fresh, said, texts
 
-from cru.engine.history import visible_at
+from cru.contexts.store import FileContext
+from cru.engine.history import History, project, visible_at
 from cru.values.messages import Entry
 
 KINDS = ("message",)
@@ -107,6 +108,40 @@ def test_a_long_log_is_read_in_pieces(tmp_path: Path) -> None:
 
     assert len(read()) == 4000
     assert peak_beyond_result(read) < size / 4
+
+
+def held(work: Callable[[], object]) -> int:
+    """Bytes that the result of it takes."""
+    tracemalloc.start()
+    try:
+        result = work()
+        taken = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert result is not None
+    return taken
+
+
+def test_what_an_anchor_left_behind_takes_no_memory(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    context.append(*(said(f"{number} {'x' * 2000}") for number in range(2000)))
+    whole = held(lambda: project_of(again(context)))
+    context.anchor("compaction", "so far", [e.id for e in context.visible()[-20:]])
+    context.append(said("and on"))
+    assert len(texts(again(context).visible())) == 21 and len(again(context).logged()) == 2002
+    assert held(lambda: project_of(again(context))) < whole / 20
+
+
+def test_the_texts_of_a_conversation_are_held_once(tmp_path: Path) -> None:
+    context = fresh(tmp_path)
+    context.append(*(said(f"{number} {'x' * 20000}") for number in range(200)))
+    size = (context.folder / "context.jsonl").stat().st_size
+    assert held(lambda: project_of(again(context))) < 1.2 * size
+
+
+def project_of(context: FileContext) -> tuple[FileContext, History]:
+    """A conversation as a session holds it."""
+    return context, project(context.entries(), context.visible())
 
 
 def test_what_lies_long_back_is_found_without_holding_the_rest(tmp_path: Path) -> None:

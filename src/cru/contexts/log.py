@@ -31,7 +31,8 @@ _fdatasync = getattr(os, "fdatasync", os.fsync)
 class Log:
     """One JSONL file. It may be missing, and other processes may append to it or replace it at any time.
 
-    `entries` and `visible` are the live lists: they grow, and they are replaced when the file is replaced or an anchor comes.
+    `visible` is what counts; `entries` is that in the order of the log, with the last anchor behind what it keeps. They are live lists:
+    they grow, and they are replaced when the file is replaced or an anchor comes. What an anchor left behind is not held in memory.
     Not thread safe, except that `sync` may run beside everything else.
 
     is_ours: whether nobody else may replace the file now; that it happened all the same is LogLost, and what was read and is still to be
@@ -116,10 +117,17 @@ class Log:
         with write_errors(self.path):
             if self._rescue is None:
                 rescue = free_name(self.path, "rescued")
-                append_lines(rescue, b"".join([encode(e) for e in self.entries]), sync=True)
+                append_lines(rescue, self._read_before(), sync=True)
                 self._rescue = rescue
         text = f"{self.path} was {what} while a turn ran on it"
         raise LogLost(text, f"what was said is in {self._rescue}: move it to {self.path}, or go on without it")
+
+    def _read_before(self) -> bytes:
+        """What was read: its bytes, if the file that is open still has them, else the entries that are held."""
+        data = read_range(self._fd, 0, self._offset)
+        if len(data) == self._offset and data.endswith(self._tail):
+            return data
+        return b"".join([encode(e) for e in self.entries])
 
     def _open(self) -> None:
         """Open the file that is there now; for reading only if it must be."""
@@ -177,15 +185,16 @@ class Log:
             self.problems.append(LogProblem(self.path.name, number, TORN, line_key(self._rest)))
 
     def _add(self, entries: list[Entry] | tuple[Entry, ...]) -> None:
-        self.entries += entries
         start = 0
         for at in [n for n, entry in enumerate(entries) if entry.entry_type in ANCHORS]:
             keep = anchor_keeps(entries[at])
             if keep is not None:
                 self.last_anchor = entries[at]
                 self.visible = [e for e in (*self.visible, *entries[start:at]) if e.id in keep]
+                self.entries = [*self.visible, entries[at]]
                 start = at + 1
         self.visible += entries[start:]
+        self.entries += entries[start:]
 
     def append(self, entries: tuple[Entry, ...]) -> None:
         """Write all entries with one call. They are the operating system's when this returns. Raises StoreUnwritable, LogLost."""

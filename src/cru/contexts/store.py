@@ -89,7 +89,7 @@ class ContextStore(Protocol):
         ...
 
     def entries(self) -> list[Entry]:
-        """Everything in the log that was not rotated away, in order."""
+        """What counts, in the order of the log: what the last anchor keeps, that anchor, and all after it."""
         ...
 
     def visible(self) -> list[Entry]:
@@ -217,6 +217,13 @@ class FileContext:
         self._load()
         return self._log.visible
 
+    def logged(self) -> list[Entry]:
+        """Everything in the log that was not rotated away, as it is in the file now."""
+        from cru.contexts.log_tail import oldest_entries
+
+        with oldest_entries(self.folder / LOG) as entries:
+            return list(entries)
+
     def tail(self, count: int, kinds: Collection[str]) -> LogTail:
         """The end of the log, with the last `count` entries of these kinds, and every problem found since the last refresh."""
         from cru.contexts.log_tail import read_tail
@@ -281,7 +288,7 @@ class FileContext:
         self._log.refresh()
         self._loaded = True
         # The log first: a rotation in between only adds to the archive what is already in hand.
-        logged = list(self._log.entries)
+        logged = self.logged()
         data = self._bytes(ARCHIVE)
         archived, problems = decode_lines(data, 1, ARCHIVE)
         self._log.problems += lost_lines(problems, data, self._log.content())

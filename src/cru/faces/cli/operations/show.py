@@ -66,7 +66,7 @@ def _read(store: FileContext, number: int, kinds: Collection[str]) -> tuple[list
         tail = store.tail(number, kinds)
         return tail.entries, tail.problems
     problems = store.refresh()
-    entries = list(store.everything()) if number == 0 else store.entries()
+    entries = list(store.everything()) if number == 0 else store.logged()
     return entries, [*problems, *store.refresh()]
 
 
