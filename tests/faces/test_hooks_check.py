@@ -101,6 +101,38 @@ def test_source_that_cannot_be_read_is_broken_and_not_run(home: HomeDir, command
     assert not (home.project / "ran").exists()
 
 
+@pytest.mark.parametrize("command", ["~/guard.py", "python3 ~/guard.py"])
+def test_a_script_of_the_home_folder_is_looked_for_there(home: HomeDir, command: str) -> None:
+    crush(home, {"command": command})
+    out = check(home, 1)
+    assert f"there is no {home.path}/guard.py\n" in out and "looked for" not in out, out
+
+
+def test_in_the_exec_form_a_placeholder_is_a_folder_and_a_tilde_is_a_name(home: HomeDir) -> None:
+    script(home, "guard.sh", "#!/bin/sh\n")
+    (home.path / "guard.sh").write_text("#!/bin/sh\n")
+    claude(
+        home,
+        {"command": "${CLAUDE_PROJECT_DIR}/guard.sh", "args": ["x"]},
+        {"command": "~/guard.sh", "args": ["x"]},
+    )
+    out = check(home, 1)
+    assert "1 broken" in out and "there is no ~/guard.sh (it is looked for in " in out, out
+
+
+@pytest.mark.parametrize(("command", "path"), [("./python3 bad.py", ""), ("python3 bad.py", "{}:/usr/bin:/bin")])
+def test_an_interpreter_that_the_project_brings_is_not_asked_about_a_script(
+    home: HomeDir, command: str, path: str
+) -> None:
+    script(home, "bad.py", "def f(:\n")
+    script(home, "python3", "#!/bin/sh\ntouch ran; echo no >&2; exit 1\n")
+    crush(home, {"command": command})
+    model(home)
+    env = {"PATH": path.format(home.project)} if path else {}
+    assert "0 broken" in cru("hooks", "check", home=home, env=env).out
+    assert not (home.project / "ran").exists()
+
+
 def own(home: HomeDir, *entries: dict[str, Any]) -> None:
     home.cru.mkdir(exist_ok=True)
     (home.cru / "hooks.json").write_text(msgspec.json.encode({"hooks": entries}).decode().replace("},{", "},\n{"))

@@ -60,6 +60,16 @@ def test_a_long_line_does_not_go_on_at_the_left(home: HomeDir) -> None:
     assert "".join([pieces[0], *(piece[11:] for piece in pieces[1:])]) == line
 
 
+def test_a_hook_whose_script_is_missing_is_shown_and_accepted_as_such(home: HomeDir) -> None:
+    model(home)
+    project(home, "./hook.sh", "./gone.sh")
+    out = cru("hooks", "review", home=home).out
+    gone = f"there is no ./gone.sh (it is looked for in {home.project})"
+    assert out.count("  DOES NOT WORK as it stands: ") == 1 and f"  DOES NOT WORK as it stands: {gone}\n" in out, out
+    out = trust_all(home).out
+    assert out.count("is trusted as shown") == 2 and out.count(f"does not work as it stands: {gone}") == 1, out
+
+
 def test_without_a_terminal_all_of_a_long_file_is_printed(home: HomeDir) -> None:
     project(home, script=TOUCH + "#\n" * 500 + "# the end\n")
     assert "503 │ # the end" in cru("hooks", "review", home=home).out

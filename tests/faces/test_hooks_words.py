@@ -233,3 +233,25 @@ def test_what_is_forgotten_is_counted_by_hooks(home: HomeDir) -> None:
     script(home, "hook.sh", "#!/bin/sh\n# another\n")
     trust_all(home)
     assert "1 hook of this project: forgotten" in cru("trust", "--revoke", home=home).out
+
+
+# guards that are lost ---------------------------------------------------------------------------------------------------------------
+
+
+def test_a_guard_that_is_lost_tells_how_a_hook_becomes_a_must(home: HomeDir) -> None:
+    model(home)
+    crush(home, {"command": "./gone.sh"})
+    goes_on = "what such a hook should judge goes on without it; "
+    assert f"cru: {goes_on}`--strict-hooks` ends the run\n" in cru("hello", home=home).err
+    claude(home, {"command": "./gone.sh"})
+    own(home, {"event": "tool:before_call", "command": "./gone.sh"})
+    err = cru("hello", home=home).err
+    assert '; `on_error = "deny"` or `"onFailure": "block"` in its entry refuses it; `--strict-hooks`' in err
+    assert err.count("should judge goes on without it") == 1
+
+
+def test_a_guard_that_is_lost_and_refuses_is_not_told_how(home: HomeDir) -> None:
+    model(home)
+    claude(home, {"command": "./gone.sh", "onFailure": "block"})
+    err = cru("hello", home=home).err
+    assert "there is no ./gone.sh" in err and "goes on without it" not in err

@@ -8,15 +8,10 @@ from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
 from cru.files.glob import StarGlob, matches_text, parse_glob
-from cru.permissions.paths import PathRoots, is_protected, locate
 from cru.shell.analysis import CommandAnalysis, Words
 from cru.shell.option_uses import OptionUse
-from cru.shell.parser import parse
 from cru.shell.programs import SUBCOMMAND_PROGRAMS, WRAPPERS, base_name
-from cru.shell.syntax import PartKind, Redirection, SimpleCommand, Word
 
-MOVING = frozenset({"cd", "pushd", "popd", "builtin", "command", "eval"})
-"""What may make another folder the one that relative paths begin at."""
 _OPERATORS = ";|&<>()`\n"
 _LONG_OPTION = re.compile(r"--[\w-]+")
 _DEFAULT = re.compile(r"\$\{\w*:?[-+=?]")
@@ -145,27 +140,3 @@ def _starts(text: str, pattern: StarGlob) -> Iterator[int]:
         if word.startswith("-"):  # `-Srm`
             yield at + 2
         at += len(word) + 1
-
-
-def may_redirect_into_protected(text: str, places: PathRoots) -> bool:
-    """Whether a redirection may write into a protected file: also one whose target is computed, or relative to another folder."""
-    nodes = list(parse(text).script.walk())
-    moves = any(isinstance(node, SimpleCommand) and _first_word(node) in MOVING for node in nodes)
-    return any(
-        _may_be_protected(node.target[0], moves, places)
-        for node in nodes
-        if isinstance(node, Redirection) and ">" in node.operator and node.target
-    )
-
-
-def _first_word(command: SimpleCommand) -> str:
-    return command.words[0].text if command.words else ""
-
-
-def _may_be_protected(target: Word, moves: bool, places: PathRoots) -> bool:
-    if target.text.isdigit() or target.text in ("-", "/dev/null"):
-        return False
-    is_plain = all(part.kind is PartKind.TEXT for part in target.parts) and not target.has_unquoted("*?[{")
-    if not is_plain or "\0" in target.text or (moves and not target.text.startswith(("/", "~"))):
-        return True
-    return is_protected(locate(places, "write", target.text), places)

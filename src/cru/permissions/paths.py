@@ -218,7 +218,16 @@ def _is_secret(path: str, places: PathRoots) -> bool:
 
 
 def _is_protected_spelling(path: str, places: PathRoots) -> bool:
-    if _is_secret(path, places) or path in places.guarded:
+    return _is_secret(path, places) or _is_decisive_spelling(path, places)
+
+
+def is_decisive(path: ResolvedPath, places: PathRoots) -> bool:
+    """Whether what stands here decides what cru, git, a shell or another agent does; files that are only secret do not."""
+    return any(_is_decisive_spelling(spelling, places) for spelling in {path.real, path.lexical})
+
+
+def _is_decisive_spelling(path: str, places: PathRoots) -> bool:
+    if path in places.guarded or is_inside(path, places.home):
         return True
     if is_inside(path, places.root):
         inner = path[len(places.root.rstrip("/")) :].casefold().split("/")

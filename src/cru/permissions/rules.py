@@ -278,11 +278,11 @@ def suggest_rule(call: JudgedCall, places: PathRoots) -> str:
 
 
 def _command_rule(call: JudgedCall, places: PathRoots) -> str:
-    """No rule for a command that redirects into a protected file: changing it is asked about each time."""
-    from cru.permissions.command_rules import may_redirect_into_protected
+    """No rule for a command that may write into a protected file: changing it is asked about each time."""
+    from cru.permissions.protected_writes import may_write_protected
 
     text = call.detail.strip()
-    if ">" in text and may_redirect_into_protected(text, places):
+    if may_write_protected(text, places):
         return ""
     if call.command.parts and not call.command.opaque:
         words = call.command.parts[0]

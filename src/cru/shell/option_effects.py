@@ -251,6 +251,16 @@ GIT_OPTIONS: dict[str, ProgramOptions] = {
 }
 """Options that mean something else behind another word: `git fetch -u` is harmless."""
 
+HARMLESS_WORDS = {
+    "-Wl,": names(
+        "--as-needed --no-as-needed -Bdynamic -Bstatic -Bsymbolic -Bsymbolic-functions --build-id --copy-dt-needed-entries "
+        "--disable-new-dtags --enable-new-dtags --end-group --export-dynamic -E --fatal-warnings --gc-sections --no-gc-sections "
+        "--hash-style --no-undefined --no-whole-archive -O1 -O2 -rpath --rpath -rpath-link --rpath-link -s -soname --soname "
+        "--sort-common --start-group --strip-all --strip-debug --whole-archive -z"
+    )
+}
+"""Behind these beginnings of words of the table: what only changes the result."""
+
 READING_WORDS = {
     "auth": names("status"),
     "config": names("--get --get-all --get-regexp --get-urlmatch --list -l get list"),

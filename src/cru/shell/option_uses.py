@@ -11,6 +11,7 @@ from msgspec import Struct
 
 from cru.shell.option_effects import (
     GIT_OPTIONS,
+    HARMLESS_WORDS,
     OPTION_EFFECTS,
     OTHER_NAMES,
     READING_WORDS,
@@ -143,6 +144,8 @@ class _Reader:
     def _word(self, at: int) -> Iterator[OptionUse]:
         word = self.words[at]
         prefix = next((option for option in self._options.prefixes if word.startswith(option.name)), None)
+        if prefix is not None and _is_harmless(prefix, word):
+            return
         if prefix is not None:
             yield OptionUse(word, len(prefix.name), prefix.effect)
         elif at == 1 and self._is_subcommand(word):
@@ -216,6 +219,16 @@ class _Reader:
         return self.words[at + 1] if at + 1 < len(self.words) else ""
 
 
+def _is_harmless(prefix: _TableOption, word: str) -> bool:
+    """Whether all that stands behind the prefix, separated by commas, is known to be harmless; what is no option is the value of one, or
+    a file as any operand."""
+    known = HARMLESS_WORDS.get(prefix.name)
+    if known is None:
+        return False
+    words = word[len(prefix.name) :].split(",")
+    return all(not part.startswith(("-", "@")) or part.partition("=")[0] in known for part in words)
+
+
 def _applies(option: _TableOption, value: str) -> bool:
     """Whether it does with this value what the table says."""
     if option.effect is OptionEffect.WRITES and option.takes_value and value in _NO_FILES:
@@ -257,14 +270,24 @@ def _processes(reader: _Reader) -> list[OptionUse]:
 
 
 def _files_outside(reader: _Reader) -> list[OptionUse]:
-    """`git diff` compares any two files when one of them is not in the repository; `git hash-object -w` keeps any."""
+    """`git diff` compares any two files when one of them is not in the repository, and shows none that is given alone; `git hash-object
+    -w` keeps any."""
     if reader.words[1:2] not in (("diff",), ("hash-object",), ("interpret-trailers",), ("merge-file",)):
+        return []
+    if reader.words[1] == "diff" and _has_one_path(reader.words[2:]):
         return []
     return [
         OptionUse(word, len(word), OptionEffect.SENDS)
         for word in reader.operands
         if word not in _NO_FILES and (word.startswith(("/", "~", "$", "../")) or "/../" in word)
     ]
+
+
+def _has_one_path(words: tuple[str, ...]) -> bool:
+    """Whether one word at most may be a path, or a revision, and is one word for certain."""
+    end = words.index("--") if "--" in words else len(words)
+    paths = [word for word in words[:end] if word == "-" or not word.startswith("-")] + [*words[end + 1 :]]
+    return len(paths) < 2 and not any(char in word for word in words for char in "$*?[{`")
 
 
 _READERS: dict[str, Callable[[_Reader], list[OptionUse]]] = {

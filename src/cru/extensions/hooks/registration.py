@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
 
 from cru.contexts.line_file import LineFile
@@ -127,8 +127,20 @@ def check_guards(setup: HookSetup, hooks: SessionHooks) -> None:
     texts = [f"{f.where}: {f.text}" + (f" ({f.hint})" if f.hint else "") for f in findings]
     if setup.strict and texts:
         raise untrusted(texts, "`cru hooks check` says what is wrong")
-    for text in texts:
+    for text in (*texts, *_how_to_require(hooks, {finding.id for finding in findings})):
         parts.bus.stream.tell(Notice("warning", in_a_line(text), "hooks"))
+
+
+def _how_to_require(hooks: SessionHooks, ids: Collection[str]) -> Iterator[str]:
+    """Of guards that are lost and let pass what they should judge: how a person makes them a must."""
+    open_guards = [
+        entry for entry in hooks.loaded.active() if entry.id in ids and entry.on_error not in ("deny", "ask")
+    ]
+    if open_guards:
+        words = dict.fromkeys(hooks.dialects[entry.dialect].config.must_hold for entry in open_guards)
+        marks = " or ".join(f"`{word}`" for word in words if word)
+        refuse = f"; {marks} in its entry refuses it" if marks else ""
+        yield f"what such a hook should judge goes on without it{refuse}; `--strict-hooks` ends the run"
 
 
 def _facts_of(setup: HookSetup) -> SessionFacts:

@@ -74,7 +74,7 @@ def command_line(entry: HookEntry, env: Mapping[str, str], cwd: Path, rules: Lau
     """What is executed. Raises HookError: there is no shell, or a placeholder has no value."""
     if entry.args is not None:
         words = (entry.command, *entry.args) if entry.command else entry.args
-        return tuple(_expanded(word, env, rules.placeholders) for word in words)
+        return tuple(expand_placeholders(word, env, rules.placeholders) for word in words)
     shell = shells.find_shell(rules.shells[shells.SYSTEM], entry.shell, env.get("PATH", ""))
     source = entry.command
     if rules.dispatches_paths:
@@ -83,7 +83,7 @@ def command_line(entry: HookEntry, env: Mapping[str, str], cwd: Path, rules: Lau
     return (*shell, f" {source}" if source[:1] in ("-", "+") else source)
 
 
-def _expanded(word: str, env: Mapping[str, str], placeholders: tuple[str, ...]) -> str:
+def expand_placeholders(word: str, env: Mapping[str, str], placeholders: tuple[str, ...]) -> str:
     """A word of the exec form with its placeholders replaced; all else in it stays as it is, since no shell reads it."""
     for name in placeholders:
         placeholder = f"${{{name}}}"

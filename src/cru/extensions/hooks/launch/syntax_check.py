@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import warnings
 from collections.abc import Mapping
@@ -30,15 +31,19 @@ def find_shell_error(source: str, shell: str) -> str:
     return _ask((shell, "-n", "-c", source), os.environ)
 
 
-def find_script_error(program: str, path: Path, env: Mapping[str, str]) -> str:
-    """What the interpreter says of a script in Python that it cannot read, "" if it can or if that cannot be told."""
+def find_script_error(program: str, path: Path, env: Mapping[str, str], project: Path) -> str:
+    """What the interpreter says of a script in Python that it cannot read, "" if it can or if that cannot be told: an interpreter that
+    lies in `project` is a stranger's program, and is not asked."""
     if PYTHON.fullmatch(base_name(program)) is None:
+        return ""
+    interpreter = shutil.which(program, path=env.get("PATH", ""))
+    if interpreter is None or not os.path.isabs(interpreter) or Path(interpreter).is_relative_to(project):
         return ""
     try:
         with warnings.catch_warnings(action="ignore"):
             compile(read_regular(path, MAX_CONFIG_BYTES), str(path), "exec", ONLY_READ, dont_inherit=True)
     except (SyntaxError, ValueError):
-        return _ask((program, "-I", "-c", READ_PYTHON, str(path)), env)
+        return _ask((interpreter, "-I", "-c", READ_PYTHON, str(path)), env)
     except (OSError, RecursionError, MemoryError):
         return ""
     return ""

@@ -179,11 +179,13 @@ class ConfigFormat(Struct, frozen=True, kw_only=True):
     read: a file, those below it, and the session; never raises, what cannot be read is a problem
     counts_milliseconds: whether time limits are written in milliseconds
     runs_equal_once: whether of two entries that do the same one runs
+    must_hold: what an entry says so that its failure refuses what it guards, "" if there is no such word
     """
 
     read: Callable[[HookSource, Sequence[ParsedFile], SessionFacts], ParsedFile]
     counts_milliseconds: bool = False
     runs_equal_once: bool = True
+    must_hold: str = ""
 
 
 class Matching(Struct, frozen=True, kw_only=True):

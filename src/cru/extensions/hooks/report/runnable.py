@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from cru.extensions.hooks.errors import BadScript, NoShell
+from cru.extensions.hooks.errors import BadScript, HookError, NoShell
 from cru.extensions.hooks.launch import script_probe, shells
+from cru.extensions.hooks.launch.process import expand_placeholders
 from cru.extensions.hooks.launch.syntax_check import find_script_error, find_shell_error
 from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.facts import SessionFacts
@@ -81,18 +82,32 @@ def _of_command(entry: HookEntry, rules: LaunchRules, facts: SessionFacts) -> It
     dispatches = entry.args is None and rules.dispatches_paths
     cwd = facts.cwd / entry.cwd
     if entry.args is not None:
-        argv = [word for word in (entry.command, *entry.args) if word]
-        for trouble in (*_first(argv[0], str(cwd), entry, env, dispatches), *_script(argv, cwd, env)):
+        words = (word for word in (entry.command, *entry.args) if word)
+        try:
+            argv = [expand_placeholders(word, env, rules.placeholders) for word in words]
+        except HookError as error:
+            yield True, (error.message, error.hint)
+            return
+        for trouble in (*_first(argv[0], str(cwd), entry, env, dispatches), *_script(argv, cwd, env, facts.root)):
             yield True, trouble
         return
+    env["HOME"] = env.get("HOME") or str(facts.user_home)
     for start in find_command_starts(entry.command, env):
         if start.text and (start.folders is not None or start.text.startswith("/")):
-            for trouble in _first(start.text, os.path.join(cwd, *(start.folders or ())), entry, env, dispatches):
+            program = expand_home(start.text, env)
+            for trouble in _first(program, os.path.join(cwd, *(start.folders or ())), entry, env, dispatches):
                 yield not _is_looked_for(start.text, entry.command), trouble
     for part in analyze(_filled(entry.command, env)).parts:
         if "cd " not in entry.command:
-            for trouble in _script(part, cwd, env):
+            for trouble in _script([expand_home(word, env) for word in part], cwd, env, facts.root):
                 yield not any(_is_looked_for(word, entry.command) for word in part[1:]), trouble
+
+
+def expand_home(word: str, env: Mapping[str, str]) -> str:
+    """What a shell makes of a word that begins with `~`; in the exec form it is a name like any other."""
+    if word == "~" or word.startswith("~/"):
+        return env.get("HOME", "~") + word[1:]
+    return os.path.expanduser(word)
 
 
 def starts_login_shell(entry: HookEntry) -> bool:
@@ -139,7 +154,7 @@ def _which(word: str, env: dict[str, str]) -> str | None:
 
 
 def _file(word: str, folder: str, env: dict[str, str], dispatches: bool) -> Iterator[Trouble]:
-    path = os.path.join(folder, os.path.expanduser(word))
+    path = os.path.join(folder, word)
     if not os.path.exists(path):
         hint = "" if os.path.isabs(word) else f"it is looked for in {os.path.normpath(folder)}"
         yield f"there is no {word}", hint
@@ -175,7 +190,7 @@ def find_shebang_problems(word: str, path: str, env: dict[str, str], *, kernel: 
         yield f"the interpreter of {word}, {program}, is not there", "install it, or change the first line"
 
 
-def _script(words: Sequence[str], cwd: Path, env: dict[str, str]) -> Iterator[Trouble]:
+def _script(words: Sequence[str], cwd: Path, env: dict[str, str], project: Path) -> Iterator[Trouble]:
     """The file that an interpreter is given."""
     if not words or not RUNNERS.fullmatch(base_name(words[0])):
         return
@@ -184,10 +199,10 @@ def _script(words: Sequence[str], cwd: Path, env: dict[str, str]) -> Iterator[Tr
             if word in ("-c", "-m", "-e", "-lc", "-ic"):
                 return
             continue
-        path = cwd / os.path.expanduser(word)
+        path = cwd / word
         if (SCRIPT.fullmatch(word) or "/" in word) and "$" not in word:
             if not path.exists():
                 yield f"there is no {word}", "" if os.path.isabs(word) else f"it is looked for in {cwd}"
-            elif text := find_script_error(words[0], path, env):
+            elif text := find_script_error(words[0], path, env, project):
                 yield f"{word} cannot be read: {text}", ""
         return

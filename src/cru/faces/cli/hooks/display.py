@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -42,9 +42,15 @@ class AcceptedVersion(NamedTuple):
 
 
 def render_hook(
-    entry: HookEntry, seen: Fingerprint, before: AcceptedVersion | None = None, *, whole: bool
+    entry: HookEntry,
+    seen: Fingerprint,
+    before: AcceptedVersion | None = None,
+    broken: Sequence[str] = (),
+    *,
+    whole: bool,
 ) -> Iterator[str]:
-    """Its lines. Those of a value or file begin with its line numbers, all others at the left or with two blanks and a word of ours."""
+    """Its lines. Those of a value or file begin with its line numbers, all others at the left or with two blanks and a word of ours.
+    broken: why it does not work as it stands"""
     yield f"{entry.id}@{seen.digest}  {entry.dialect}"
     yield f"  {'at':<10} {plain(entry.where)}"
     if before is not None and before.differs:
@@ -64,6 +70,7 @@ def render_hook(
         yield f"  {'file':<10} {plain(file.path)} ({file.size} bytes)"
         yield from _content(file, whole)
     yield from (f"  {'not watched':<10} {plain(path)} (data)" for path in seen.data)
+    yield from (f"  DOES NOT WORK as it stands: {plain(text)}" for text in broken)
     for text in seen.unseen:
         yield f"  CANNOT SEE what this runs: {plain(text)}"
     if seen.files:

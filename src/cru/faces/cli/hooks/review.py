@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from cru.extensions.hooks.errors import NoEntry
 from cru.extensions.hooks.inventory import HookInventory
-from cru.extensions.hooks.model.entry import HookEntry
+from cru.extensions.hooks.model.entry import HookEntry, too_long
 from cru.extensions.hooks.model.status import Activation, EntryStatus, MissingHook
 from cru.extensions.hooks.trust.files import LookupBudget
 from cru.extensions.hooks.trust.fingerprint import Fingerprint, relative, take_fingerprint
@@ -181,6 +181,18 @@ class Review:
         verb = "trusted as shown" if accepted else "refused, until it changes"
         for entry in item.entries:
             _print_line(f"{entry.id} is {verb}")
+            for trouble in self._find_broken(entry) if accepted else ():
+                _print_line(f"{entry.id} does not work as it stands: {trouble}")
+
+    def _find_broken(self, entry: HookEntry) -> list[str]:
+        """Why it will not run although it is accepted: a script that is not there, for one."""
+        from cru.extensions.hooks.report.runnable import find_broken
+
+        if problem := entry.problem or too_long(entry):
+            return [problem]
+        launch = self._inventory.dialects[entry.dialect].launch
+        broken = find_broken(entry, launch, self._inventory.facts)
+        return [f"{text} ({hint})" if hint else text for certain, text, hint in broken if certain]
 
     def _replaced(self, item: ReviewItem) -> list[MissingHook]:
         """What was accepted earlier of the same file and name, and is not there any more as it was."""
@@ -227,7 +239,8 @@ class Review:
             _print_line(f"{item.dialect}: hooks of your own files, which are off here until you turn them on")
         fingerprints = item.fingerprints or [self._take_fingerprint(entry) for entry in item.entries]
         for entry, seen in zip(item.entries, fingerprints, strict=True):
-            for line in render_hook(entry, seen, self._accepted_version(entry, seen), whole=whole):
+            broken = self._find_broken(entry)
+            for line in render_hook(entry, seen, self._accepted_version(entry, seen), broken, whole=whole):
                 for piece in fold_line(line, _width()):
                     print(piece)
 

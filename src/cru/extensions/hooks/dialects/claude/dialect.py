@@ -95,7 +95,7 @@ DIALECT = Dialect(
     name="claude",
     footprint=FOOTPRINTS["claude"],
     events=EVENTS,
-    config=ConfigFormat(read=_read),
+    config=ConfigFormat(read=_read, must_hold='"onFailure": "block"'),
     matching=Matching(matcher_fits=_matcher_fits, condition_holds=_condition_holds),
     stdin=_stdin,
     extra_environment=_environment,

@@ -165,7 +165,7 @@ DIALECT = Dialect(
     name="cru",
     footprint=FOOTPRINTS["cru"],
     events=EVENTS,
-    config=ConfigFormat(read=_read),
+    config=ConfigFormat(read=_read, must_hold='on_error = "deny"'),
     matching=Matching(matcher_fits=_matcher_fits, condition_holds=_condition_holds, condition_words=KINDS),
     stdin=_stdin,
     extra_environment=_environment,

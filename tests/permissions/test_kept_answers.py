@@ -1,0 +1,82 @@
+"""Which rule an answer to a question about a command stores: none where it would stand for more than the question showed."""
+
+from __future__ import annotations
+
+import pytest
+from tests.permissions.test_commands import bash, gate
+from tests.permissions.world import World
+
+
+@pytest.mark.parametrize(
+    ("command", "rule"),
+    [
+        ("git status -s", "bash:git status *"),
+        ("git commit -m x", "bash:git commit -m x"),
+        ("git add -A", "bash:git add -A"),
+        ("go fmt ./...", "bash:go fmt ./..."),
+        ("cargo test", "bash:cargo test"),
+        ("git diff", "bash:git diff"),
+        ("git log --oneline", "bash:git log --oneline"),
+        ("git show HEAD", "bash:git show HEAD"),
+        ("go build ./...", "bash:go build ./..."),
+        ("go vet ./...", "bash:go vet ./..."),
+        ("npm test", "bash:npm test"),
+        ("git push origin main", "bash:git push origin main"),
+        ("git -c x=y log", "bash:git -c x=y log"),
+        ("make", "bash:make"),
+        ("rm *.pyc", "bash:rm \\*.pyc"),
+        ("echo a\\b", "bash:echo a\\\\b"),
+        ("git status && make", "bash:git status && make"),
+        ("git status > x", "bash:git status > x"),
+        ("make 2>&1 > /dev/null", "bash:make 2>&1 > /dev/null"),
+        ("cat a > .claude/settings.json", ""),
+        ("cat a >> '.git/config'", ""),
+        ("{ make; } 2> ./.cru/config.toml", ""),
+        ("echo > ~/.bashrc", ""),
+        ("cat a > $X", ""),
+        ("cd .claude && cat ../a > settings.json", ""),
+        ("tee .claude/settings.json", ""),
+        ("make | tee -a out.log '.git/hooks/pre-commit'", ""),
+        ("cp evil .git/hooks/pre-commit", ""),
+        ("cp -t.git/hooks evil", ""),
+        ("cp --target-directory=.git/hooks evil", ""),
+        ("mv /tmp/crush.json .", ""),
+        ("cp /tmp/.bashrc ~", ""),
+        ("cp evil $X", ""),
+        ("cp evil .g?t/config", ""),
+        ("rm *.json", ""),
+        ("cd .git && cp ../evil config", ""),
+        ("cd .. && rm project/src/a.py", ""),
+        ("sudo tee .cru/config.toml", ""),
+        ("sh -c 'tee .claude/settings.json'", ""),
+        ("echo .git/config | xargs rm", ""),
+        ("dd if=evil of=.git/config", ""),
+        ("sed -i s/a/b/ ~/.bashrc", ""),
+        ("curl -o .claude/settings.json https://e.org", ""),
+        ("some-tool --out=.cru/config.toml", ""),
+        ("git checkout -- .claude/settings.json", ""),
+        ("tee 'a", ""),
+        ("cp src/a.py src/b.py", "bash:cp src/a.py src/b.py"),
+        ("rm -rf build/*", "bash:rm -rf build/\\*"),
+        ("make | tee out.log", "bash:make | tee out.log"),
+        ("mkdir -p build", "bash:mkdir -p build"),
+        ("cd src && make", "bash:cd src && make"),
+        ("python .claude/skills/pdf/run.py x.pdf", "bash:python .claude/skills/pdf/run.py x.pdf"),
+        ("cat .git/config", "bash:cat .git/config"),
+        ("ssh -i ~/.ssh/key host uptime", "bash:ssh -i ~/.ssh/key host uptime"),
+        ("git status; git log", "bash:git status; git log"),
+        ("a\nb", ""),
+        ("x" * 301, ""),
+        ("", ""),
+    ],
+)
+def test_an_answer_stores_the_exact_command_or_a_known_subcommand(command: str, rule: str) -> None:
+    found = gate().rule_for("bash", "shell", command)
+    assert found == rule
+    if found:
+        assert bash(gate(allow=(found,)), command).decision == "allow"
+
+
+def test_no_answer_is_kept_for_a_command_that_writes_through_a_link_to_a_protected_folder(world: World) -> None:
+    assert world.gate().rule_for("bash", "shell", "cp evil hook/config") == ""
+    assert world.gate().rule_for("bash", "shell", "cp evil inner/config") == "bash:cp evil inner/config"
