@@ -29,6 +29,8 @@ call: bash {"command":"seq 1 9000"}
 call: nothing {}
 call: update_todos {"content":"- [ ] sweep"}
 call: send_message {"to":"other","content":"hello"}
+call: task {"agent":"general","prompt":"x","model":"scripted:CHILD"}
+call: task {"agent":"general","prompt":"x","model":"scripted:nothing"}
 ---
 text: done
 ---
@@ -43,7 +45,9 @@ def fired(items: list[Published]) -> set[str]:
 
 
 def play(tmp_path: Path, handlers: Any) -> World:
-    world = World(tmp_path, SCRIPT, Ext(handlers), asker=Person(PermissionReply("once")))
+    child = tmp_path / "child.txt"
+    child.write_text("text: it is done\n")
+    world = World(tmp_path, SCRIPT.replace("CHILD", str(child)), Ext(handlers), asker=Person(PermissionReply("once")))
     world.built.home.open("other")
 
     async def everything() -> None:

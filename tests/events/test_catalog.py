@@ -60,7 +60,7 @@ def test_writable_fields_are_as_designed(row: EventRow) -> None:
 
 @rows
 def test_context_lands_where_the_design_says(row: EventRow) -> None:
-    if row.name in ("session:started", "message:received", "message:before_send"):
+    if row.name in ("session:started", "message:received", "message:before_send", "task:spawned"):
         lands = "beside the prompt"
     elif row.name in (
         "tool:before_call", "tool:called", "tool:completed", "tool:failed", "permission:requested",
@@ -77,7 +77,7 @@ def test_context_lands_where_the_design_says(row: EventRow) -> None:
 
 @rows
 def test_scope_is_tree_for_tool_permission_and_before_send_events(row: EventRow) -> None:
-    if row.name.split(":")[0] in ("tool", "permission") or row.name == "message:before_send":
+    if row.name.split(":")[0] in ("tool", "permission", "task") or row.name == "message:before_send":
         assert row.scope == "tree"
     if row.name.split(":")[0] in ("session", "turn", "leg", "context"):
         assert row.scope == "main"
@@ -107,7 +107,11 @@ def test_what_no_part_fires_yet_is_not_live() -> None:
 
 
 def test_only_tool_calls_and_permissions_are_denied_by_a_failing_handler() -> None:
-    assert {row.name for row in CATALOG if row.fails == "deny"} == {"tool:before_call", "permission:requested"}
+    assert {row.name for row in CATALOG if row.fails == "deny"} == {
+        "tool:before_call",
+        "permission:requested",
+        "task:spawned",
+    }
 
 
 def test_aliases_name_rows_and_are_no_rows() -> None:

@@ -100,7 +100,7 @@ def test_a_failure_denies_only_in_process_on_tool_and_permission_gates_unless_to
     world.on(row.name, raises(ValueError("x")), "bad", lane=lane, on_error=on_error)
     world.on(row.name, a.add_context("later"), "good", priority=200)
     outcome = world.send(example(row))
-    strict = lane == "inline" and row.name in ("tool:before_call", "permission:requested")
+    strict = lane == "inline" and row.name in ("tool:before_call", "permission:requested", "task:spawned")
     denied = on_error == "deny" or (strict and on_error == "")
     assert (outcome.answer.decision == "deny") == denied == outcome.failed
     assert world.line.heard[1].skipped == ("cancelled by bad" if denied else "")

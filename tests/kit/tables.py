@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.namespace.examples import docs, example
 
-from cru import contexts, extensions, models, permissions
+from cru import contexts, extensions, models, permissions, tasks
 from cru.app import SETTINGS
 from cru.app import start as faces
 from cru.commands.builtin import TABLE
@@ -130,7 +130,7 @@ def _until(text: str, ends: str, start: int = 0) -> str:
 def settings() -> str:
     """docs/configuration.md: every setting of every room."""
     docs: dict[str, str] = {}
-    for room in (contexts, models, permissions, engine, tools, faces, extensions, hooks):
+    for room in (contexts, models, permissions, engine, tools, tasks, faces, extensions, hooks):
         docs |= room.DOCS
     return markdown(SETTINGS, docs)
 

@@ -60,6 +60,8 @@ WRONG: list[tuple[str, str, str]] = [
     ("send_message", '{"to": "", "content": "x"}', "`to`: must not be empty"),
     ("send_message", '{"to": "a", "content": ""}', "`content`: must not be empty"),
     ("send_message", '{"to": "a", "content": "x", "from_": "me"}', "`from_`: unknown argument; did you mean `from`?"),
+    ("task", '{"agent": "explore"}', "`prompt`: required, but missing"),
+    ("task", '{"agent": "explore", "prompt": "x", "isolation": "box"}', "`isolation`: invalid enum value 'box'"),
     ("call_user", '{"message": 1}', "`message`: expected a string, got an integer"),
     ("recurse", '{"note": 1}', "`note`: expected a string, got an integer"),
 ]
@@ -106,7 +108,7 @@ def test_the_schema_agrees_with_the_struct(name: str) -> None:
 
 def _bare(schema: dict[str, Any]) -> dict[str, Any]:
     """Without what only one side has: titles, defaults, descriptions, and null for an optional argument."""
-    kept = {k: v for k, v in schema.items() if k not in ("title", "properties")}
+    kept = {k: v for k, v in schema.items() if k not in ("title", "properties", "description")}
     kept["properties"] = {name: _property(value) for name, value in schema["properties"].items()}
     return kept
 

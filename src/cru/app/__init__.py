@@ -32,8 +32,9 @@ from cru.events.bus import Bus
 from cru.extensions.hooks import HookSettings, merge_options
 from cru.models import ModelSettings
 from cru.permissions.gate import Asker, NoAsker
+from cru.tasks import TaskTable
 from cru.tools.builtin import ToolRegistry as Tools
-from cru.tools.protocol import ToolSettings, ToolSource
+from cru.tools.protocol import Spawner, ToolSettings, ToolSource
 
 if TYPE_CHECKING:
     from cru.commands.context import Face
@@ -75,8 +76,7 @@ def build(
     problems = home.prepare()
     store = home.open(start.context)
     notices += wiring.enlist(home, store)
-    bus = wiring.make_bus(store, watch)
-    _warn(bus, (*(p.text(start.home) for p in problems), *notices))
+    bus = wiring.make_bus(store, watch, (*(p.text(start.home) for p in problems), *notices))
     redact = wiring.remove_keys_from_env(settings, start.env)
     journal, trace = wiring.open_records(bus, store, redact)
     models = ModelPool(bus, settings.of(ModelSettings), start.env, start.home / "models")
@@ -90,6 +90,7 @@ def build(
         username=context_settings.username, parent=parent_name, sections=wiring.section_source(start, store, context_settings),
         compaction_prompt=wiring.compaction_prompt(start.home),
     )  # fmt: skip
+    _lend_spawner(parts, start, settings, home, models, redact)
     plugins = wiring.add_extensions(parts, start, settings, extensions)
     hook_options = merge_options(settings.of(HookSettings).options, layers)
     wiring.add_hooks(parts, start, hook_options, redact, plugins)
@@ -99,6 +100,20 @@ def build(
     built = SessionBundle(Session(parts, command), settings, home, store, close, plugins)
     parts.commands = Commands(lambda: built_in_commands(built, models))
     return built
+
+
+def _lend_spawner(
+    parts: Parts, start: Start, settings: Settings, home: Home, models: ModelPool, redact: wiring.Redact
+) -> None:
+    """Tools may start sub-agents; nothing of them is loaded before one does."""
+
+    def spawner() -> Spawner:
+        from cru.app.children import ChildBuilder, make_tasks
+
+        build = ChildBuilder(start, home, settings.of(ContextSettings), models, redact)
+        return make_tasks(parts, build, settings.of(TaskTable).tasks)
+
+    parts.tool_services.spawner = spawner
 
 
 def built_in_commands(built: SessionBundle, models: ModelPool) -> Iterable[Command]:

@@ -27,6 +27,7 @@ from cru.extensions.hooks import HookLocations, HookSettings
 from cru.extensions.hooks.discovery import HookPolicy
 from cru.models import API_KEYS, ModelSettings
 from cru.permissions import PermissionSettings
+from cru.tasks import TaskTable
 from cru.tools.protocol import ToolSettings
 from cru.values.errors import CruError
 
@@ -50,7 +51,8 @@ DOCS: dict[str, str] = {
     "verbose": "diagnostics on standard error, as with `-v`",
 }
 SETTINGS: tuple[type[Struct], ...] = (
-    ContextSettings, ModelSettings, PermissionSettings, EngineSettings, ToolSettings, FaceSettings, PluginSettings, HookSettings,
+    ContextSettings, ModelSettings, PermissionSettings, EngineSettings, ToolSettings, TaskTable, FaceSettings, PluginSettings,
+    HookSettings,
 )  # fmt: skip
 API_TABLES: dict[str, dict[str, Any]] = {"api": API_KEYS, "models.*.api": API_KEYS, "plugins": PLUGIN_KEYS}
 

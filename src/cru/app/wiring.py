@@ -127,10 +127,13 @@ def enlist(home: Home, store: FileContext) -> list[str]:
     return []
 
 
-def make_bus(store: FileContext, watch: Callable[[Bus], None] | None) -> Bus:
+def make_bus(store: FileContext, watch: Callable[[Bus], None] | None, notices: Iterable[str]) -> Bus:
+    """The main agent's bus; `watch` hears what is known so far."""
     bus = Bus(Origin(store.session_id, new_id()[:8]))
     if watch is not None:
         watch(bus)
+    for text in notices:
+        bus.stream.warn(text)
     return bus
 
 

@@ -77,6 +77,26 @@ class SettingsView(Protocol):
         ...
 
 
+class BackgroundWork(Protocol):
+    """What an agent started beside its conversation (cru.tasks)."""
+
+    def take_report(self) -> str:
+        """What ended since the last call, for the model; "" if nothing did."""
+        ...
+
+    def has_report(self) -> bool:
+        """Whether there is something to take."""
+        ...
+
+    async def wait_for_agents(self) -> bool:
+        """Wait until there is something to take; False if no sub-agent runs that could bring it."""
+        ...
+
+    async def wait_for_any(self) -> bool:
+        """The same for everything that runs in the background."""
+        ...
+
+
 class SessionServices(Struct, kw_only=True):
     """What the rooms above the engine lend one another in a session; None: there is nothing of the kind.
 
@@ -86,6 +106,7 @@ class SessionServices(Struct, kw_only=True):
     workflows: cru.namespace.fsm.workflows.Workflows, once one is defined
     divert_prints: keeps what code of plugins prints out of the face's output; it gets who tells the person at the first print
     provider_auth: gives headers for requests to a model of a provider
+    background: what runs beside the conversation, once something does
     is_chat: a person sits at a chat
     is_verbose: the person wants to see everything
     """
@@ -96,6 +117,7 @@ class SessionServices(Struct, kw_only=True):
     workflows: object = None
     divert_prints: Callable[[Callable[[], None]], None] | None = None
     provider_auth: list[Callable[[str, str], Awaitable[Mapping[str, str]]]] = field(default_factory=list)
+    background: BackgroundWork | None = None
     is_chat: bool = False
     is_verbose: bool = False
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
@@ -81,6 +81,10 @@ class Session:
             return
         self._queue.put(Prompt(text, "queue" if self.busy else "user", attachments, literal=literal, key=key))
 
+    def add_context(self, texts: Iterable[str]) -> None:
+        """What the model gets beside the next prompt."""
+        self._pending.context.extend(texts)
+
     def withdraw(self, text: str) -> None:
         """What was submitted, and could not begin, is not to begin later by itself."""
         self._queue.remove(text)
@@ -139,6 +143,11 @@ class Session:
             raise
         except (CruError, OSError) as error:
             self.parts.bus.stream.warn(f"the session is not open: {error}")
+
+    async def wait_for_agents(self) -> bool:
+        """Wait until sub-agents in the background bring something; False if none will. Raises Interrupted."""
+        work = self.parts.services.background
+        return work is not None and not self._queue.closed and await self._work.run(work.wait_for_agents())
 
     async def resume(self) -> LegResult:
         """Go on with the last prompt that is not done. Raises NothingToResume."""
@@ -309,7 +318,7 @@ class Session:
             prompt = await self._run_command()
             if prompt is not None:
                 return prompt
-        return self._queue.prompt()
+        return self._queue.prompt() or (None if self._queue.closed else settling.background_prompt(self.parts))
 
     async def _run_command(self) -> Prompt | None:
         """Run the command at the head of the queue; the prompt that it gives. Raises UnknownCommand, Interrupted, and what the

@@ -64,7 +64,16 @@ async def settle(
         is_recursion = outcome.injected_by is inject_recursion and outcome.payload.recurse is not None
         return await _continue(parts, result, turn, injects, is_recursion)
     log_writer.leg_ended(parts, result.ref, result.cause)
-    return Continuation(drained=stopped, halted=bool(stopped))
+    if stopped or result.cause != "done":
+        return Continuation(drained=stopped, halted=bool(stopped))
+    return Continuation(background_prompt(parts))
+
+
+def background_prompt(parts: Parts) -> Prompt | None:
+    """A prompt about what ended in the background; None if nothing did."""
+    background = parts.services.background
+    report = background.take_report() if background is not None else ""
+    return Prompt(report, "task") if report else None
 
 
 async def why_not_continue(parts: Parts, turn: Turn, pending: PendingContext, response: str) -> str:

@@ -17,13 +17,15 @@ GUIDE_LIMIT = 64 * 1024
 
 
 class PromptSources(Struct, frozen=True):
-    """Where sections come from. home: the cru home; root: project root; cwd: where the user stands; base: the shipped prompt."""
+    """Where sections come from. home: the cru home; root: project root; cwd: where the user stands; base: the shipped prompt; agent: the
+    card of a sub-agent, whose `base` counts whatever the user's own prompt is."""
 
     home: Path
     root: Path
     cwd: Path
     user_home: Path
     base: str
+    agent: str = ""
 
 
 def build_sections(store: ContextStore, places: PromptSources, username: str, reflection: bool) -> tuple[Span, ...]:
@@ -56,6 +58,8 @@ def _summary(store: ContextStore, places: PromptSources) -> Span:
 
 
 def _base(store: ContextStore, places: PromptSources) -> Span:
+    if places.agent:
+        return Span("base", f"agent {places.agent}", places.base)
     own = store.read_text("system_prompt.md")
     if own.strip():
         return Span("base", str(store.folder / "system_prompt.md"), own.strip())

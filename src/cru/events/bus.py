@@ -54,7 +54,7 @@ class Outcome(Struct, Generic[P], frozen=True):
 
 
 class Bus:
-    """One an agent. `child` shares registry, stream, journal and the count of dispatches with a sub-agent's bus."""
+    """One an agent. `child` shares registry, journal and the count of dispatches with a sub-agent's bus."""
 
     def __init__(
         self,
@@ -74,8 +74,9 @@ class Bus:
         self._unwritten = False
         self._deltas = DeltaQueue(self._dispatch_delta, self.stream.warn)
 
-    def child(self, origin: Origin) -> Bus:
-        bus = Bus(origin, self.registry, self.stream, self.sink)
+    def child(self, origin: Origin, stream: Stream | None = None) -> Bus:
+        """A sub-agent's bus; without a stream of its own what it publishes goes to this one's readers."""
+        bus = Bus(origin, self.registry, stream or self.stream, self.sink)
         bus._numbers = self._numbers
         return bus
 

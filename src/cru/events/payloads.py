@@ -312,23 +312,45 @@ class InboxSent(Struct, frozen=True):
 
 
 class TaskSpawned(Struct, frozen=True):
+    """kind: subagent or bash; prompt: what the sub-agent is asked, or the command, which `command` has, too; agent: the name of the
+    sub-agent's card; tools: globs of those it may call; call_id: the call that asked for it; background: nobody waits for it."""
+
     id: str
     kind: str
     prompt: str
     model: str = ""
     tools: tuple[str, ...] = ()
+    agent: str = ""
+    command: str = ""
+    description: str = ""
+    call_id: str = ""
+    background: bool = False
 
 
 class TaskCompleted(Struct, frozen=True):
+    """result: the sub-agent's answer (of TaskFailed error: why); output, exit_code: of a command; folder: where its files are."""
+
     id: str
     kind: str
     result: str
+    agent: str = ""
+    output: str = ""
+    exit_code: int | None = None
+    description: str = ""
+    folder: str = ""
+    background: bool = False
 
 
 class TaskFailed(Struct, frozen=True):
     id: str
     kind: str
     error: str
+    agent: str = ""
+    output: str = ""
+    exit_code: int | None = None
+    description: str = ""
+    folder: str = ""
+    background: bool = False
 
 
 class FileChanged(Struct, frozen=True):

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from cru.permissions.modes import MODE_DESCRIPTIONS, Decision, check_mode, decide
+from cru.permissions.modes import MODE_DESCRIPTIONS, Decision, check_mode, decide, stricter
 from cru.permissions.paths import (
     JudgedCall,
     PathRoots,
@@ -57,6 +58,15 @@ class Verdict(Struct, frozen=True):
     explicit: bool = False
 
 
+class _GateState(Struct):
+    """What the gates of all agents of a session share."""
+
+    places: PathRoots
+    allow: tuple[Rule, ...] = ()
+    ask: tuple[Rule, ...] = ()
+    deny: tuple[Rule, ...] = ()
+
+
 class Gate:
     """Judges calls. `root` is the project root, `home` cru's home folder; files below `readable` may be read although they lie
     outside the project (a context's spilled outputs). Raises UnknownMode and BadRule."""
@@ -73,19 +83,53 @@ class Gate:
         user_home: Path | None = None,
     ) -> None:
         user = resolve(user_home if user_home is not None else os.path.expanduser("~"))
-        self._places = PathRoots(resolve(root), resolve(home), user, tuple(resolve(folder) for folder in readable))
+        self._state = _GateState(
+            PathRoots(resolve(root), resolve(home), user, tuple(resolve(folder) for folder in readable))
+        )
         self._settings_file = os.path.join(home, "config.toml")
         self._grants = grants
         self._rules = tuple(rules)
+        self._outer: Gate | None = None
+        self._narrow: Callable[[PathRoots], PathRoots] = lambda places: places
+        self._own_mode = check_mode(settings.mode)
         self.take_over(())
-        self._mode = check_mode(settings.mode)
+
+    def narrowed(self, mode: str = "", *, root: Path | None = None, readable: Sequence[Path] = ()) -> Gate:
+        """A sub-agent's gate: the same rules and answers, as they are at any time, and the stricter of both modes. `root`: where it
+        works, if that is another folder; `readable`: files that it may read, too. Raises UnknownMode."""
+        child = copy(self)
+        child._outer, child._own_mode = self, check_mode(mode) if mode else "trust"
+        more = tuple(resolve(folder) for folder in readable)
+        own_root = "" if root is None else resolve(root)
+        child._narrow = lambda places: replace(places, root=own_root or places.root, readable=(*places.readable, *more))
+        return child
 
     def take_over(self, foreign: Sequence[LayerRules]) -> None:
         """Rules of other programs' settings, behind cru's own and in place of those that were taken over before. Raises BadRule."""
-        layers = (*self._rules, *foreign)
-        self._allow = _rules(layers, "allow")
-        self._ask = _rules(layers, "ask")
-        self._deny = _rules(layers, "deny")
+        layers, state = (*self._rules, *foreign), self._state
+        state.allow = _rules(layers, "allow")
+        state.ask = _rules(layers, "ask")
+        state.deny = _rules(layers, "deny")
+
+    @property
+    def _places(self) -> PathRoots:
+        return self._narrow(self._state.places)
+
+    @property
+    def _allow(self) -> tuple[Rule, ...]:
+        return self._state.allow
+
+    @property
+    def _ask(self) -> tuple[Rule, ...]:
+        return self._state.ask
+
+    @property
+    def _deny(self) -> tuple[Rule, ...]:
+        return self._state.deny
+
+    @property
+    def _mode(self) -> str:
+        return self._own_mode if self._outer is None else stricter(self._outer.mode, self._own_mode)
 
     @property
     def mode(self) -> str:
@@ -93,7 +137,7 @@ class Gate:
 
     @mode.setter
     def mode(self, name: str) -> None:
-        self._mode = check_mode(name)
+        self._own_mode = check_mode(name)
 
     @property
     def settings_file(self) -> str:
@@ -153,7 +197,7 @@ class Gate:
     def protect(self, files: Iterable[str]) -> None:
         """Protect these files too, from now on: what a person has accepted with their content."""
         spellings = {path for file in files for path in (os.path.abspath(file).replace(os.sep, "/"), resolve(file))}
-        self._places = replace(self._places, guarded=self._places.guarded | spellings)
+        self._state.places = replace(self._state.places, guarded=self._state.places.guarded | spellings)
 
     def _judge_by_mode(self, call: JudgedCall, table: Decision) -> Verdict:
         if table == "allow":
@@ -282,6 +326,7 @@ class PermissionSubject(Struct, frozen=True):
     preview: a few lines of what would be written or sent, without control characters; "": the detail says it all
     is_limit: it is no call, but a turn that may go on or end here
     why_once: why no rule is offered, if somebody wants the question each time
+    agent: the sub-agent that wants to do it, "" for the main agent
     """
 
     tool: str
@@ -292,6 +337,7 @@ class PermissionSubject(Struct, frozen=True):
     preview: str = ""
     is_limit: bool = False
     why_once: str = ""
+    agent: str = ""
 
 
 class PermissionReply(Struct, frozen=True):

@@ -28,6 +28,15 @@ MODE_DESCRIPTIONS = {
 }
 
 
+STRICTNESS = ("plan", "ask", "auto", "trust")
+"""The modes, the strictest first: each allows all that the one before it allows."""
+
+
+def stricter(first: str, second: str) -> str:
+    """The stricter of two modes."""
+    return min(first, second, key=STRICTNESS.index)
+
+
 def check_mode(name: str) -> str:
     """The name itself. Raises UnknownMode with the nearest known name."""
     if name in MODES:

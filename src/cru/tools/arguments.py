@@ -142,7 +142,7 @@ def _explain(problem: str, kind: type[Struct]) -> str:
         return f"`{what.split('`')[1]}`: required, but missing"
     if what.startswith("Expected `str` of length >= 1"):
         return f"`{where.rstrip('`')}`: must not be empty"
-    words = what.replace("Expected", "expected", 1)
+    words = what.replace("Expected", "expected", 1).replace("Invalid enum", "invalid enum", 1)
     for name, english in _NAMES.items():
         words = words.replace(f"`{name}`", english).replace(f"`{name} | null`", english)
     return f"`{where.rstrip('`')}`: {words}"
@@ -169,11 +169,15 @@ def _count(description: str, least: int = 1, **more: object) -> dict[str, object
     return {"type": "integer", "description": description, "minimum": least, **more}
 
 
+def _texts(description: str) -> dict[str, object]:
+    return {"type": "array", "items": {"type": "string"}, "description": description}
+
+
 def _flag(description: str) -> dict[str, object]:
     return {"type": "boolean", "description": description}
 
 
-def _spec(name: str, description: str, required: tuple[str, ...] = (), **properties: object) -> ToolSpec:
+def _spec(name: str, description: str, required: tuple[str, ...] = (), /, **properties: object) -> ToolSpec:
     names = {key.rstrip("_"): value for key, value in properties.items()}
     schema: dict[str, object] = {"type": "object", "properties": names, "required": list(required)}
     schema["additionalProperties"] = False
@@ -291,6 +295,24 @@ _ALL = (
         to=_nonempty_text("The name of the context."),
         content=_nonempty_text("The message."),
         from_=_nonempty_text("The sender's name. Default: this context."),
+    ),
+    _spec(
+        "task",
+        "Give a piece of work to a sub-agent: a conversation of its own, which sees nothing of this one but the prompt, with your tools "
+        "or fewer. You get its last message. Several calls in one reply run at the same time. Agents: explore (looks things up, reads "
+        "only), plan (works out a change, reads only), review (checks work), general (does anything); more may be named in the system "
+        "prompt.",
+        ("agent", "prompt"),
+        agent=_nonempty_text("Which agent."),
+        prompt=_nonempty_text("The whole order: what to do, what is known already, what to answer."),
+        description=_text("Three to six words for the person who watches."),
+        model=_text("A model or category, instead of that of the agent."),
+        background=_flag("Go on at once; the answer comes by itself when it is there. Default: false."),
+        tools=_texts("Only these of its tools, by name. Default: all that the agent has."),
+        isolation={
+            "enum": ["", "worktree"],
+            "description": "worktree: it works in a git worktree of its own, and you get what it changed as a diff.",
+        },
     ),
     _spec(
         "call_user",

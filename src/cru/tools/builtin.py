@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from msgspec import Struct
 
 from cru.tools import arguments as a
 from cru.tools.arguments import SPECS
-from cru.tools.protocol import Access, Kind, Tool, ToolContext, ToolOptions, ToolResult, ToolSettings, ToolSource
+from cru.tools.protocol import (
+    Access,
+    AgentRequest,
+    Kind,
+    Tool,
+    ToolContext,
+    ToolOptions,
+    ToolResult,
+    ToolSettings,
+    ToolSource,
+)
 from cru.values.messages import ToolSpec
 
 
@@ -49,6 +59,7 @@ TABLE: dict[str, ToolRow] = {
     "update_reflection": ToolRow(a.Content, "conversation.update_reflection", "memory"),
     "read_context": ToolRow(a.ReadContext, "conversation.read_context", "read", "context_name", parallel=True),
     "send_message": ToolRow(a.SendMessage, "conversation.send_message", "message", "to"),
+    "task": ToolRow(AgentRequest, "delegation.task", "flow", "agent", parallel=True),
     "call_user": ToolRow(a.CallUser, "conversation.call_user", "flow"),
     "recurse": ToolRow(a.Recurse, "conversation.recurse", "flow", hidden=True),
 }
@@ -183,6 +194,36 @@ class ToolRegistry:
             chosen = self._offered if key is None else (name for name in self._offered if name in key)
             specs = self._specs[key] = tuple(self._tools[name].spec for name in chosen)
         return specs
+
+
+class NarrowedTools(ToolRegistry):
+    """Those tools of another registry that `allows` lets through by name, as that registry has them now."""
+
+    def __init__(self, outer: ToolRegistry, allows: Callable[[str], bool]) -> None:
+        super().__init__(())
+        self._outer = outer
+        self._allows = allows
+
+    def add(self, tool: Tool) -> str:
+        return self._outer.add(tool)
+
+    def drop_source(self, source: str) -> int:
+        return self._outer.drop_source(source)
+
+    def find(self, name: str) -> Tool | None:
+        return self._outer.find(name) if self._allows(name) else None
+
+    def closest(self, name: str) -> str | None:
+        from cru.config.closest import closest
+
+        return closest(name, self.names())
+
+    def names(self) -> tuple[str, ...]:
+        return tuple([name for name in self._outer.names() if self._allows(name)])
+
+    def specs(self, names: Iterable[str] | None = None) -> tuple[ToolSpec, ...]:
+        chosen = self.names() if names is None else [name for name in names if self._allows(name)]
+        return self._outer.specs(chosen)
 
 
 def _is_hidden(tool: Tool) -> bool:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Protocol, TypeVar
 
-from msgspec import Struct, field
+from msgspec import Meta, Struct, field
 
 from cru.values.errors import CruError
 from cru.values.messages import ToolSpec
@@ -75,6 +75,31 @@ class ContextHome(Protocol):
     def find(self, name: str) -> FileContext: ...
 
 
+class AgentRequest(Struct, frozen=True, forbid_unknown_fields=True):
+    """Work for a sub-agent.
+
+    agent: the name of a card
+    tools: globs of those it may use, of what its card allows; []: all of these
+    isolation: "": as its card says
+    """
+
+    agent: Annotated[str, Meta(min_length=1)]
+    prompt: Annotated[str, Meta(min_length=1)]
+    description: str = ""
+    model: str = ""
+    background: bool = False
+    tools: list[str] = field(default_factory=list)
+    isolation: Literal["", "worktree"] = ""
+
+
+class Spawner(Protocol):
+    """Starts work beside the conversation."""
+
+    async def delegate(self, request: AgentRequest, call_id: str) -> ToolResult:
+        """Have a sub-agent do something, and wait for it unless it is to work in the background. Raises ToolError."""
+        ...
+
+
 class ToolServices(Struct, kw_only=True):
     """What the composition root lends to built-in tools; None: there is nothing of the kind.
 
@@ -86,6 +111,7 @@ class ToolServices(Struct, kw_only=True):
     why_not_fetch: the rule that denies an address or wants a question for it, "" if none does
     judge_read: what the tool `read` would be told about a path
     hidden_files: (tool, path) -> what a tool that may look through this folder must not show of it, None if that is nothing
+    spawner: makes what starts work beside the conversation, when it is first needed
     """
 
     store: ContextFiles | None = None
@@ -96,6 +122,7 @@ class ToolServices(Struct, kw_only=True):
     why_not_fetch: Callable[[str], str] | None = None
     judge_read: Callable[[str], Verdict] | None = None
     hidden_files: Callable[[str, str], HiddenFiles | None] | None = None
+    spawner: Callable[[], Spawner] | None = None
 
 
 def require(service: T | None, name: str) -> T:

@@ -12,6 +12,7 @@ from msgspec import Struct
 from cru.app import FaceSettings, SessionBundle, Start, build
 from cru.engine.commands import split_command
 from cru.engine.session import Session
+from cru.engine.to_end import run_to_end
 from cru.engine.turn import LegResult, PromptSource
 from cru.events.stream import CommandSaid, Notice, Published
 from cru.faces.cli.console import ExitStatus, TerminalOutput, complain, end_startup, say
@@ -182,7 +183,7 @@ async def _turn(session: Session, parsed: Parsed, request: PromptRequest) -> Leg
     if request.key:
         return await _turn_once(session, request)
     session.submit(request.text, attachments=request.attachments, source=request.source, literal=request.literal)
-    result = await session.run()
+    result = await run_to_end(session)
     if result is None and request.attachments:
         session.parts.bus.stream.warn("what is attached is not used: the command gave no prompt")
     return result or LegResult("done")
@@ -204,7 +205,7 @@ async def _inbox_turn(session: Session, request: PromptRequest) -> LegResult:
         if not session.parts.store.peek_inbox():
             return LegResult("done")
         session.submit(request.text, source=request.source, literal=request.literal)
-        return await session.run() or LegResult("done")
+        return await run_to_end(session) or LegResult("done")
 
 
 def _command_face(built: SessionBundle) -> CliFace:

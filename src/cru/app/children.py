@@ -1,0 +1,91 @@
+"""Sub-agents' sessions: built out of the parts of the session above, narrowed, with a context of their own."""
+
+from __future__ import annotations
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from cru.app import wiring
+from cru.app.start import Start, user_home
+from cru.bundled import BASE
+from cru.contexts import ContextSettings, write_errors
+from cru.contexts.home import Home
+from cru.contexts.line_file import LineFile
+from cru.contexts.store import FileContext
+from cru.engine.history import History
+from cru.engine.model_pool import ModelPool
+from cru.engine.parts import Lifecycle, Parts, SectionSource
+from cru.engine.session import Session
+from cru.engine.system_prompt import PromptSources, build_sections
+from cru.events.stamp import Origin
+from cru.tasks import TaskSettings
+from cru.tasks.agent_tasks import AgentTasks, SessionTasks
+from cru.tasks.discovery import CardPlaces
+from cru.tasks.manager import TaskManager
+from cru.tasks.subagent import AgentAsker, ChildSession, ChildSpec, choose_for
+from cru.tools.builtin import NarrowedTools
+from cru.tools.protocol import OUTPUT_FOLDER
+
+
+class ChildBuilder(Struct):
+    """What a child's session needs beside its parent's parts (a SessionFactory).
+
+    shared: set once there are tasks
+    """
+
+    start: Start
+    home: Home
+    settings: ContextSettings
+    models: ModelPool
+    redact: wiring.Redact
+    shared: SessionTasks | None = None
+
+    def __call__(self, parent: Parts, spec: ChildSpec) -> ChildSession:
+        """Raises ContextError if its folder cannot be made."""
+        assert self.shared is not None
+        with write_errors(spec.folder):
+            spec.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        store = FileContext(spec.folder, self.settings)
+        origin = parent.bus.origin
+        bus = parent.bus.child(
+            Origin(origin.session_id, origin.run_id, spec.agent_id, spec.call_id, spec.depth), spec.stream
+        )
+        trace = LineFile(spec.folder / "trace.jsonl", store.record_limits, self.redact)
+        gate = parent.gate.narrowed(spec.card.mode, root=spec.root, readable=(spec.folder / OUTPUT_FOLDER,))
+        choose = choose_for(self.models.check, spec)
+        parts = replace(
+            parent, bus=bus, store=store, choose=choose, tools=NarrowedTools(parent.tools, spec.tools), gate=gate,
+            asker=AgentAsker(parent.asker, f"{spec.card.name} {spec.agent_id}", self.shared.asking),
+            recorder=wiring.make_recorder(bus, trace, store, self.redact, self.start.debug),
+            settings=replace(parent.settings, fuel=spec.fuel), root=spec.root or parent.root, history=History(),
+            tool_services=wiring.tool_services(bus, self.home, store, self.models, gate), parent=parent.store.name,
+            sections=self._sections(store, spec), services=replace(parent.services, background=None, is_chat=False),
+            lifecycle=Lifecycle(),
+        )  # fmt: skip
+        lend_tasks(parts, AgentTasks(self.shared, parts, spec.agent_id, spec.depth))
+        return ChildSession(Session(parts, f"sub-agent {spec.card.name}"), (store, trace))
+
+    def _sections(self, store: FileContext, spec: ChildSpec) -> SectionSource:
+        """The card's prompt, the project's guides, and where it works."""
+        start, about = self.start, self.settings
+        root, cwd = (start.root, start.cwd) if spec.root is None else (spec.root, spec.root)
+        sources = PromptSources(start.home, root, cwd, user_home(start), spec.card.prompt or BASE, spec.card.name)
+        return lambda: build_sections(store, sources, about.username, reflection=False)
+
+
+def lend_tasks(parts: Parts, tasks: AgentTasks) -> None:
+    """Tools may start work beside the conversation; what is left of it ends with the session."""
+    parts.tool_services.spawner = lambda: tasks
+    parts.services.background = tasks
+    parts.lifecycle.closing.insert(0, tasks.close)
+
+
+def make_tasks(parts: Parts, build: ChildBuilder, settings: TaskSettings) -> AgentTasks:
+    """What the main agent starts tasks with."""
+    start = build.start
+    manager = TaskManager(parts.store.folder, settings, parts.bus.stream.warn)
+    places = CardPlaces(start.home, user_home(start), start.root)
+    build.shared = SessionTasks(manager, places, build)
+    tasks = AgentTasks(build.shared, parts)
+    lend_tasks(parts, tasks)
+    return tasks

@@ -1,0 +1,136 @@
+"""What one agent has to do with tasks: it starts them, hears of their ends, and leaves none behind. One object an agent."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from msgspec import Struct
+
+from cru.engine.parts import Parts
+from cru.tasks import TaskSettings
+from cru.tasks.cards import AgentCard, Isolation, canonical_globs
+from cru.tasks.discovery import CardPlaces, Cards, load_cards
+from cru.tasks.manager import Task, TaskManager, TaskOutcome, TaskRequest
+from cru.tasks.record import MAIN, TaskKind, TaskRecord
+from cru.tasks.subagent import ChildSession, ChildSpec, SessionFactory, own_stream, run_session
+from cru.tools.protocol import AgentRequest, ToolError, ToolResult
+from cru.values.errors import CruError
+
+TOOL = "task"
+
+
+class SessionTasks(Struct):
+    """What all agents of a session share.
+
+    asking: held while a sub-agent's question is on the screen
+    """
+
+    manager: TaskManager
+    places: CardPlaces
+    make_session: SessionFactory
+    asking: asyncio.Lock = asyncio.Lock()
+
+    @property
+    def settings(self) -> TaskSettings:
+        return self.manager.settings
+
+
+class AgentTasks:
+    """The tasks of one agent: the main one, or a sub-agent by the id of its task."""
+
+    def __init__(self, shared: SessionTasks, parts: Parts, agent_id: str = MAIN, depth: int = 0) -> None:
+        self.shared = shared
+        self._parts = parts
+        self._id = agent_id
+        self._depth = depth
+
+    @property
+    def manager(self) -> TaskManager:
+        return self.shared.manager
+
+    def take_report(self) -> str:
+        limit = self.shared.settings.result_limit
+        return "\n\n".join(completion.describe(limit) for completion in self.manager.take_finished(self._id))
+
+    def has_report(self) -> bool:
+        return self.manager.has_finished(self._id)
+
+    async def wait_for_agents(self) -> bool:
+        return await self.manager.wait_finished(self._id, TaskKind.SUBAGENT)
+
+    async def wait_for_any(self) -> bool:
+        return await self.manager.wait_finished(self._id)
+
+    async def close(self) -> None:
+        """End what still runs; the person hears of it."""
+        for record in await self.manager.end_all(self._id):
+            self._parts.bus.stream.warn(f"{_label(record)} ended with the session: {record.title[:80]}")
+
+    def cards(self) -> Cards:
+        """Looked up anew: files come and go."""
+        return load_cards(self.shared.places)
+
+    async def delegate(self, request: AgentRequest, call_id: str) -> ToolResult:
+        """Have a sub-agent do something. Raises ToolError."""
+        try:
+            card = self.cards().find(request.agent)
+            task = await self.start_agent(card, request, call_id)
+            if request.background:
+                return ToolResult(
+                    f"[sub-agent {card.name} works in the background as task {task.id}; you get its answer when it is done]"
+                )
+            outcome = await self.manager.wait(task)
+        except ToolError:
+            raise
+        except CruError as error:
+            raise ToolError(error.message, error.hint) from error
+        if outcome.error:
+            partial = f"\nIts last words: {outcome.result}" if outcome.result else ""
+            raise ToolError(f"the sub-agent {card.name} (task {task.id}) failed: {outcome.error}{partial}")
+        return ToolResult(outcome.result)
+
+    async def start_agent(self, card: AgentCard, request: AgentRequest, call_id: str = "") -> Task:
+        """Begin it as soon as there is room. Raises TaskError."""
+        asked = TaskRequest(
+            kind=TaskKind.SUBAGENT, prompt=request.prompt, description=request.description, agent=card.name,
+            model=request.model or card.model, tools=tuple(request.tools), call_id=call_id, agent_id=self._id, depth=self._depth,
+            background=request.background,
+        )  # fmt: skip
+        isolation = Isolation(request.isolation) if request.isolation else card.isolation
+
+        async def work(task: Task) -> TaskOutcome:
+            return await self._run(card, task, isolation)
+
+        return await self.manager.start(self._parts, asked, work)
+
+    async def _run(self, card: AgentCard, task: Task, isolation: Isolation) -> TaskOutcome:
+        settings = self.shared.settings
+        seconds = card.timeout or settings.timeout
+        if isolation is not Isolation.WORKTREE:
+            return await run_session(self._make(card, task, None), task, seconds)
+        from cru.tasks.worktree import Worktree
+
+        tree = await Worktree.add(self._parts.root, task.folder, self._parts.env)
+        try:
+            outcome = await run_session(self._make(card, task, tree.path), task, seconds)
+        finally:
+            changes = await tree.finish()
+        return TaskOutcome(
+            f"{outcome.result}\n\n{changes}" if changes else outcome.result, outcome.error, rounds=outcome.rounds
+        )
+
+    def _make(self, card: AgentCard, task: Task, root: Path | None) -> ChildSession:
+        depth = task.record.depth
+        chosen = card.narrowed_to(canonical_globs(task.request.tools))
+        is_deepest = depth >= self.shared.settings.max_depth
+        spec = ChildSpec(
+            agent_id=task.id, call_id=task.record.call_id, depth=depth, card=card, folder=task.folder,
+            tools=lambda name: chosen(name) and not (is_deepest and name == TOOL), fuel=card.fuel or self.shared.settings.fuel,
+            stream=own_stream(self._parts.bus.stream, f"{card.name} {task.id}"), root=root, model=task.request.model,
+        )  # fmt: skip
+        return self.shared.make_session(self._parts, spec)
+
+
+def _label(record: TaskRecord) -> str:
+    return f"sub-agent {record.agent}" if record.kind is TaskKind.SUBAGENT else f"command (task {record.id})"

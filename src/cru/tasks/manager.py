@@ -1,0 +1,299 @@
+"""The tasks of one session: started within limits, announced, waited for, ended with the agent that started them.
+
+A task is work that somebody else describes (`Work`): this module knows when it may begin, who hears of it, and what became of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Awaitable, Callable, Iterable
+from contextvars import Context
+from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from cru.contexts.entries import new_id
+from cru.engine.parts import Parts
+from cru.events.answers import Inject
+from cru.events.payloads import TaskCompleted, TaskFailed, TaskSpawned
+from cru.tasks import FOLDER, NoSuchTask, TaskDenied, TaskError, TaskLimit, TaskSettings
+from cru.tasks.completion import Completion
+from cru.tasks.record import MAIN, TaskKind, TaskRecord, TaskStatus, write_record
+from cru.values.errors import CruError
+
+GRACE = 5.0
+"""Seconds that a cancelled task has to end; then nobody waits for it any more."""
+SHORT = 2000
+"""Characters of a result that its record has."""
+
+
+class TaskOutcome(Struct, frozen=True):
+    """What came of a task.
+
+    result: the whole answer of a sub-agent, or what a command printed last
+    error: why it failed, "": it did not
+    exit_status: of a command
+    rounds: of a sub-agent
+    """
+
+    result: str = ""
+    error: str = ""
+    exit_status: int | None = None
+    rounds: int = 0
+
+
+class TaskRequest(Struct, frozen=True, kw_only=True):
+    """What is asked for; handlers of `task:spawned` may change prompt, model and tools.
+
+    tools: globs of those that a sub-agent may call, (): as its card says
+    agent_id: of the agent that asks, "main" or the id of its task
+    depth: of the agent that asks
+    """
+
+    kind: TaskKind
+    prompt: str
+    description: str = ""
+    agent: str = ""
+    model: str = ""
+    tools: tuple[str, ...] = ()
+    call_id: str = ""
+    agent_id: str = MAIN
+    depth: int = 0
+    background: bool = False
+
+
+class Task(Struct, eq=False):
+    """One task of this process.
+
+    folder: where its files are
+    request: as the handlers left it
+    context: texts of theirs for the sub-agent
+    outcome: None: it has not ended
+    cancel: asks its work to end; what is set here before it begins has no effect
+    send: gives its work a line of input, None: it takes none
+    """
+
+    record: TaskRecord
+    folder: Path
+    request: TaskRequest
+    context: tuple[str, ...] = ()
+    outcome: TaskOutcome | None = None
+    cancel: Callable[[], object] | None = None
+    send: Callable[[bytes], Awaitable[None]] | None = None
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    is_cancelled: bool = False
+
+    @property
+    def id(self) -> str:
+        return self.record.id
+
+
+Work = Callable[[Task], Awaitable[TaskOutcome]]
+"""Does a task. It sets `task.cancel`; what it raises is the task's error."""
+
+
+class TaskManager:
+    """All tasks that the agents of one session started; everything belongs to the loop's thread.
+
+    folder: of the main agent's context
+    """
+
+    def __init__(self, folder: Path, settings: TaskSettings, warn: Callable[[str], object]) -> None:
+        self.settings = settings
+        self.tasks: dict[str, Task] = {}
+        self._folder = folder / FOLDER
+        self._warn = warn
+        self._jobs: dict[str, asyncio.Task[None]] = {}
+        self._slots: dict[tuple[TaskKind, int], asyncio.Semaphore] = {}
+        self._finished: dict[str, list[Completion]] = {}
+        self._changed = asyncio.Event()
+
+    async def start(self, parts: Parts, request: TaskRequest, work: Work) -> Task:
+        """Announce a task with the asking agent's parts, and begin it as soon as there is room. Raises TaskLimit, TaskDenied."""
+        self._check_limits(request)
+        task_id = new_id()[:8]
+        payload = TaskSpawned(
+            task_id, request.kind.value, request.prompt, request.model, request.tools, request.agent,
+            request.prompt if request.kind is TaskKind.COMMAND else "", request.description, request.call_id, request.background,
+        )  # fmt: skip
+        announced = await parts.bus.dispatch(payload)
+        answer, heard = announced.answer, announced.payload
+        if answer.stops:
+            raise TaskDenied(f"refused by {announced.by}: {answer.reason or 'no reason given'}")
+        request = replace(request, prompt=heard.prompt, model=heard.model, tools=tuple(heard.tools))
+        task = self._add(task_id, request, answer.context)
+        if answer.result is not None:
+            text = answer.result if isinstance(answer.result, str) else str(answer.result)
+            work = _already_done(TaskOutcome(text))
+        job = asyncio.get_running_loop().create_task(self._run(parts, task, work), context=Context())
+        self._jobs[task.id] = job
+        job.add_done_callback(lambda _: self._jobs.pop(task.id, None))
+        return task
+
+    def _check_limits(self, request: TaskRequest) -> None:
+        settings = self.settings
+        if len(self.tasks) >= settings.max_tasks:
+            raise TaskLimit(
+                f"this session has started {settings.max_tasks} tasks, which is the limit",
+                "the setting tasks.max_tasks allows more",
+            )
+        if request.kind is TaskKind.SUBAGENT and request.depth >= settings.max_depth:
+            raise TaskLimit(
+                f"agents are {request.depth} deep below one another already, which is the limit: do it yourself",
+                "the setting tasks.max_depth allows more",
+            )
+
+    def _add(self, task_id: str, request: TaskRequest, context: tuple[str, ...]) -> Task:
+        is_agent = request.kind is TaskKind.SUBAGENT
+        record = TaskRecord(
+            id=task_id, kind=request.kind, prompt=request.prompt, description=request.description, agent=request.agent,
+            model=request.model, parent=request.agent_id, call_id=request.call_id, depth=request.depth + is_agent,
+            background=request.background, created=time.time(), owner=os.getpid(),
+        )  # fmt: skip
+        task = self.tasks[task_id] = Task(record, self._folder / task_id, request, context)
+        self._save(task)
+        return task
+
+    async def _run(self, parts: Parts, task: Task, work: Work) -> None:
+        """Do the task when there is room, and tell everybody what came of it."""
+        record = task.record
+        try:
+            async with self._slot(record):
+                if not task.is_cancelled:
+                    record.status, record.started = TaskStatus.RUNNING, time.time()
+                    self._save(task)
+                    task.outcome = await work(task)
+        except CruError as error:
+            task.outcome = TaskOutcome(error=str(error))
+        except OSError as error:
+            task.outcome = TaskOutcome(error=f"{error.filename or task.folder}: {error.strerror}")
+        except asyncio.CancelledError:
+            task.is_cancelled = True
+        except Exception as error:  # noqa: BLE001  the boundary around a task: its agent and the person hear of it
+            task.outcome = TaskOutcome(error=f"{type(error).__name__}: {error}")
+        finally:
+            await self._finish(parts, task)
+
+    async def _finish(self, parts: Parts, task: Task) -> None:
+        record, outcome = task.record, task.outcome or TaskOutcome(error="cancelled")
+        task.outcome = outcome
+        record.ended, record.rounds, record.exit_status = time.time(), outcome.rounds, outcome.exit_status
+        record.result, record.error = outcome.result[:SHORT], outcome.error[:SHORT]
+        if task.is_cancelled:
+            record.status = TaskStatus.CANCELLED
+        else:
+            record.status = TaskStatus.FAILED if outcome.error else TaskStatus.COMPLETED
+        self._save(task)
+        task.ended.set()
+        injects = await self._announce_end(parts, task)
+        if record.background or injects:
+            completion = Completion(record, outcome.result if record.background else "", task.folder, injects)
+            self._finished.setdefault(record.parent, []).append(completion)
+        self._changed.set()
+
+    async def _announce_end(self, parts: Parts, task: Task) -> tuple[Inject, ...]:
+        """Let handlers hear what came of it; what they want said."""
+        record, outcome = task.record, task.outcome
+        assert outcome is not None
+        output = outcome.result if record.kind is TaskKind.COMMAND else ""
+        about = {
+            "agent": record.agent, "output": output, "exit_code": outcome.exit_status, "description": record.description,
+            "folder": str(task.folder), "background": record.background,
+        }  # fmt: skip
+        failed = record.status is not TaskStatus.COMPLETED
+        text = outcome.error or record.status.value if failed else outcome.result
+        payload = (TaskFailed if failed else TaskCompleted)(record.id, record.kind.value, text, **about)  # type: ignore[arg-type]
+        answer = (await parts.bus.dispatch(payload)).answer
+        return () if answer.inject is None else (answer.inject,)
+
+    def _slot(self, record: TaskRecord) -> asyncio.Semaphore:
+        """Agents of one depth share room, so that those that wait for agents below cannot keep these from running."""
+        key = (record.kind, record.depth if record.kind is TaskKind.SUBAGENT else 0)
+        return self._slots.setdefault(key, asyncio.Semaphore(self.settings.max_concurrent))
+
+    def _save(self, task: Task) -> None:
+        try:
+            write_record(task.folder, task.record)
+        except OSError as error:
+            self._warn(
+                f"task {task.id}: {task.folder} cannot be written ({error.strerror}); `cru tasks` does not show it"
+            )
+
+    def find(self, task_id: str) -> Task:
+        """Raises NoSuchTask with those there are."""
+        task = self.tasks.get(task_id)
+        if task is not None:
+            return task
+        known = ", ".join(self.tasks) or "none was started in this session"
+        raise NoSuchTask(f"there is no task {task_id!r}", f"tasks: {known}")
+
+    async def wait(self, task: Task) -> TaskOutcome:
+        """Wait for its end; cancelled, it cancels the task."""
+        try:
+            await task.ended.wait()
+        except asyncio.CancelledError:
+            await self.cancel(task)
+            raise
+        assert task.outcome is not None
+        return task.outcome
+
+    async def cancel(self, task: Task) -> bool:
+        """End it and the tasks of its agent; False if it had ended."""
+        job = self._jobs.get(task.id)
+        if job is None or task.ended.is_set():
+            return False
+        task.is_cancelled = True
+        await self.end_all(task.id)
+        if task.cancel is not None:
+            task.cancel()
+            await asyncio.wait([job], timeout=GRACE / 2)
+        if not job.done():
+            job.cancel()
+            await asyncio.wait([job], timeout=GRACE / 2)
+        if not job.done():
+            self._warn(f"task {task.id} ({task.record.title}) does not end; nobody waits for it any more")
+        return True
+
+    async def end_all(self, agent_id: str = MAIN) -> list[TaskRecord]:
+        """End what this agent started and what still runs of it; the records of those that were ended."""
+        running = [task for task in self.running(agent_id) if not task.is_cancelled]
+        await asyncio.gather(*(self.cancel(task) for task in running))
+        return [task.record for task in running]
+
+    def running(self, agent_id: str = MAIN, kind: TaskKind | None = None) -> Iterable[Task]:
+        """What this agent started and has not ended."""
+        return [
+            task
+            for task in self.tasks.values()
+            if task.record.parent == agent_id and not task.ended.is_set() and kind in (None, task.record.kind)
+        ]
+
+    def take_finished(self, agent_id: str) -> list[Completion]:
+        """What ended since the last call and this agent has not heard of."""
+        return self._finished.pop(agent_id, [])
+
+    def has_finished(self, agent_id: str) -> bool:
+        return bool(self._finished.get(agent_id))
+
+    async def wait_finished(self, agent_id: str, kind: TaskKind | None = None) -> bool:
+        """Wait until there is something that this agent has not heard of; False if nothing that runs in the background could bring it."""
+        while not self.has_finished(agent_id):
+            jobs = [task for task in self.running(agent_id, kind) if task.record.background]
+            if not jobs:
+                return False
+            self._changed.clear()
+            await self._changed.wait()
+        return True
+
+
+def _already_done(outcome: TaskOutcome) -> Work:
+    async def work(task: Task) -> TaskOutcome:
+        return outcome
+
+    return work
+
+
+__all__ = ["Task", "TaskDenied", "TaskError", "TaskManager", "TaskOutcome", "TaskRequest", "Work"]

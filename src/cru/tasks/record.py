@@ -1,0 +1,118 @@
+"""What is known of a task, in memory and as `tasks/ID/task.json` in the context's folder."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from cru.files.atomic import replace_file
+from cru.files.regular import read_regular
+from cru.tasks import FOLDER
+
+RECORD = "task.json"
+VERSION = 1
+MAIN = "main"
+
+
+class TaskKind(StrEnum):
+    SUBAGENT = "subagent"
+    COMMAND = "bash"
+
+
+class TaskStatus(StrEnum):
+    WAITING = "waiting"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    LOST = "lost"
+
+    @property
+    def has_ended(self) -> bool:
+        return self not in (TaskStatus.WAITING, TaskStatus.RUNNING)
+
+
+class TaskRecord(Struct, kw_only=True):
+    """One task. Times are Unix seconds, 0: not yet.
+
+    prompt: what the sub-agent is asked, or the command
+    agent: the name of its card
+    model: as it was asked for, "": that of the parent
+    parent: the task whose agent started it, "main" for the main agent
+    call_id: the model's call that started it, "" if a script did
+    depth: of the agent that runs in it; a command has that of the agent that started it
+    background: nobody waits for it
+    result, error: what came of it, in its first characters
+    exit_status: of a command
+    owner: the process that runs it
+    rounds: requests that it made
+    """
+
+    id: str
+    kind: TaskKind
+    prompt: str
+    description: str = ""
+    agent: str = ""
+    model: str = ""
+    parent: str = MAIN
+    call_id: str = ""
+    depth: int = 0
+    background: bool = False
+    status: TaskStatus = TaskStatus.WAITING
+    created: float = 0
+    started: float = 0
+    ended: float = 0
+    result: str = ""
+    error: str = ""
+    exit_status: int | None = None
+    owner: int = 0
+    rounds: int = 0
+    version: int = VERSION
+
+    @property
+    def title(self) -> str:
+        """What it is called in lists."""
+        return " ".join((self.description or self.prompt).split())
+
+
+def write_record(folder: Path, record: TaskRecord) -> None:
+    """Raises OSError."""
+    replace_file(folder / RECORD, msgspec.json.encode(record), keep_mode=False, make_folders=True, sync=False)
+
+
+def read_record(folder: Path) -> TaskRecord | None:
+    """None if it is gone or cannot be read. A task whose process is gone is lost."""
+    try:
+        record = msgspec.json.decode(read_regular(folder / RECORD), type=TaskRecord)
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    if not record.status.has_ended and not _is_alive(record.owner):
+        record.status = TaskStatus.LOST
+    return record
+
+
+def read_records(context: Path) -> Iterator[TaskRecord]:
+    """The tasks of a context, the oldest first."""
+    try:
+        folders = sorted(entry.path for entry in os.scandir(context / FOLDER) if entry.is_dir(follow_symlinks=False))
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    records = [record for folder in folders if (record := read_record(Path(folder))) is not None]
+    yield from sorted(records, key=lambda record: record.created)
+
+
+def _is_alive(pid: int) -> bool:
+    if pid <= 0:
+        return False
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -1,0 +1,147 @@
+"""A sub-agent: a session of its own, below the one whose agent asked for it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from cru.engine.parts import ModelChooser, Parts, ResolvedModel
+from cru.engine.session import Session
+from cru.engine.to_end import run_to_end
+from cru.engine.turn import LegResult
+from cru.events.stream import Notice, Published, Stream
+from cru.permissions.gate import Asker, PermissionReply, PermissionSubject
+from cru.tasks.cards import AgentCard
+from cru.tasks.manager import Task, TaskOutcome
+
+GRACE = 3.0
+"""Seconds that an interrupted sub-agent has to write down how it ended."""
+EMPTY = "(the sub-agent ended without an answer)"
+
+
+class ChildSpec(Struct, frozen=True, kw_only=True):
+    """What makes a child's session another than its parent's.
+
+    folder: of its context
+    root: where it works, None: where its parent does
+    model: "": its parent's
+    tools: which it may call, by name
+    stream: its own; nobody reads it but who asks for it
+    """
+
+    agent_id: str
+    call_id: str
+    depth: int
+    card: AgentCard
+    folder: Path
+    tools: Callable[[str], bool]
+    fuel: int
+    stream: Stream
+    root: Path | None = None
+    model: str = ""
+
+
+class HasClose(Protocol):
+    def close(self) -> None: ...
+
+
+class ChildSession(Struct, frozen=True):
+    """files: to close after the session."""
+
+    session: Session
+    files: tuple[HasClose, ...]
+
+    async def close(self) -> None:
+        await self.session.close("exit")
+        for file in self.files:
+            file.close()
+
+
+class SessionFactory(Protocol):
+    """Builds sessions below others (cru.app.children)."""
+
+    def __call__(self, parent: Parts, spec: ChildSpec) -> ChildSession: ...
+
+
+class AgentAsker:
+    """Asks the person at the parent's face, in the name of the sub-agent; one question at a time."""
+
+    def __init__(self, asker: Asker, agent: str, turn: asyncio.Lock) -> None:
+        self._asker, self._agent, self._turn = asker, agent, turn
+
+    async def ask(self, subject: PermissionSubject) -> PermissionReply | None:
+        agent = f"{self._agent} > {subject.agent}" if subject.agent else self._agent
+        async with self._turn:
+            return await self._asker.ask(replace(subject, agent=agent))
+
+
+def own_stream(parent: Stream, label: str) -> Stream:
+    """A stream for a child, whose warnings reach the parent's readers with its name."""
+    stream = Stream()
+
+    def pass_on(item: Published[Notice]) -> None:
+        notice = item.payload
+        parent.tell(Notice(notice.level, f"[{label}] {notice.text}", notice.owner))
+
+    stream.subscribe(pass_on, Notice)
+    return stream
+
+
+async def run_session(child: ChildSession, task: Task, seconds: float) -> TaskOutcome:
+    """Ask the sub-agent, for at most so many seconds, and close its session."""
+    session = child.session
+    job = asyncio.get_running_loop().create_task(_ask(session, task))
+    task.cancel = session.end
+    try:
+        done, _ = await asyncio.wait([job], timeout=seconds)
+        if not done:
+            session.end()
+            await asyncio.wait([job], timeout=GRACE)
+        if not job.done():
+            job.cancel()
+        outcome = _outcome(await job)
+        return outcome if done else _too_slow(outcome, seconds)
+    except asyncio.CancelledError:
+        session.end()
+        await asyncio.wait([job], timeout=GRACE)
+        job.cancel()
+        with suppress(asyncio.CancelledError):
+            await job
+        raise
+    finally:
+        await child.close()
+
+
+async def _ask(session: Session, task: Task) -> LegResult:
+    session.add_context(task.context)
+    session.submit(task.request.prompt, source="task")
+    return await run_to_end(session) or LegResult("interrupted", reason="interrupted")
+
+
+def _outcome(result: LegResult) -> TaskOutcome:
+    if result.cause == "done":
+        return TaskOutcome(result.response or EMPTY, rounds=result.rounds)
+    why = result.error or result.reason or result.cause
+    return TaskOutcome(result.response, f"{result.cause}: {why}" if why != result.cause else why, rounds=result.rounds)
+
+
+def _too_slow(outcome: TaskOutcome, seconds: float) -> TaskOutcome:
+    return TaskOutcome(outcome.result, f"it took longer than {seconds:g} s and was ended", rounds=outcome.rounds)
+
+
+def choose_for(choose_model: ModelChooser, spec: ChildSpec) -> ModelChooser:
+    """A chooser of models, with the child's own model and parameters."""
+
+    async def choose(name: str) -> ResolvedModel:
+        resolved = await choose_model(name or spec.model)
+        if spec.card.temperature is None:
+            return resolved
+        return replace(resolved, parameters={**resolved.parameters, "temperature": spec.card.temperature})
+
+    return choose

@@ -1,0 +1,92 @@
+"""A git worktree of a sub-agent's own: its changes are shown at the end, and kept as a patch; the folder goes."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from cru.files.atomic import replace_file
+from cru.process.capture import TextCapture
+from cru.process.child import Program
+from cru.process.errors import StartError
+from cru.process.run import run_program
+from cru.tasks import TaskError
+
+SECONDS = 120.0
+PATCH = "changes.patch"
+SHOWN = 20_000
+"""Characters of a diff that the parent gets; the whole is in the patch."""
+LARGEST = 256 << 20
+# The project's hooks would run with the worktree; nobody has asked for that.
+_GIT = ("git", "-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false")
+
+
+class Worktree(Struct, frozen=True):
+    """path: the folder; project: it was made from; base: the commit that it began with; patch: where its changes are kept."""
+
+    path: Path
+    project: Path
+    base: str
+    patch: Path
+    env: Mapping[str, str]
+    is_behind: bool = False
+
+    @classmethod
+    async def add(cls, project: Path, task_folder: Path, env: Mapping[str, str]) -> Worktree:
+        """From the last commit; what is not committed is not in it. Raises TaskError."""
+        base = (await _git(project, env, "rev-parse", "--verify", "HEAD^{commit}")).strip()
+        changed = await _git(project, env, "status", "--porcelain", "--untracked-files=no")
+        path = Path(tempfile.mkdtemp(prefix="cru-worktree-")) / project.name
+        try:
+            await _git(project, env, "worktree", "add", "--detach", str(path), base)
+        except TaskError:
+            shutil.rmtree(path.parent, ignore_errors=True)
+            raise
+        return cls(path, project, base, task_folder / PATCH, env, bool(changed.strip()))
+
+    async def finish(self) -> str:
+        """Keep the changes as a patch and take the folder away; what the parent is told, "" if nothing changed. What cannot be kept
+        stays in the folder, which is named."""
+        try:
+            await _git(self.path, self.env, "add", "--all", "--force", "--intent-to-add", ".")
+            diff = await _git(self.path, self.env, "diff", "--binary", self.base)
+            if diff:
+                replace_file(self.patch, diff.encode("utf-8", "surrogateescape"), make_folders=True)
+        except (TaskError, OSError) as error:
+            return f"[the changes could not be kept as a patch ({error}); they are in {self.path}]"
+        try:
+            await _git(self.project, self.env, "worktree", "remove", "--force", str(self.path))
+        except TaskError as error:
+            return self._describe(diff, f"[{self.path} could not be removed: {error.message}]")
+        shutil.rmtree(self.path.parent, ignore_errors=True)
+        return self._describe(diff)
+
+    def _describe(self, diff: str, more: str = "") -> str:
+        if not diff:
+            return more or "[the worktree was not changed]"
+        behind = " What is not committed in the project was not in it." if self.is_behind else ""
+        shown = diff if len(diff) <= SHOWN else f"{diff[:SHOWN]}\n[… the rest is in the file]"
+        return (
+            f"[it worked in a git worktree of its own, which is gone; nothing of the project has changed.{behind} Its changes, which "
+            f"`git apply {self.patch}` takes over:]\n{shown}{more}"
+        )
+
+
+async def _git(folder: Path, env: Mapping[str, str], *words: str) -> str:
+    """What git prints. Raises TaskError with what it complains about."""
+    output, errors = TextCapture(limit=LARGEST, errors="surrogateescape"), TextCapture(limit=SHOWN)
+    quiet = {**env, "GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0"}
+    try:
+        ended = await run_program(Program((*_GIT, *words), folder, quiet), SECONDS, output, errors)
+    except StartError as error:
+        raise TaskError(f"git cannot be started: {error.message}", "a worktree needs git") from error
+    if ended.timed_out or ended.exit_status != 0 or ended.is_cut:
+        why = "it took too long" if ended.timed_out else ended.errors.strip() or f"exit code {ended.exit_status}"
+        raise TaskError(
+            f"git {words[0]} in {folder}: {why}", "isolation `worktree` needs a git repository with a commit"
+        )
+    return ended.output
