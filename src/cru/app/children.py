@@ -18,9 +18,8 @@ from cru.engine.parts import Lifecycle, Parts, SectionSource
 from cru.engine.session import Session
 from cru.engine.system_prompt import PromptSources, build_sections
 from cru.events.stamp import Origin
-from cru.tasks import TaskSettings
+from cru.tasks import CardPlaces, TaskSettings
 from cru.tasks.agent_tasks import AgentTasks, SessionTasks
-from cru.tasks.discovery import CardPlaces
 from cru.tasks.manager import TaskManager
 from cru.tasks.subagent import AgentAsker, ChildSession, ChildSpec, choose_for
 from cru.tools.builtin import NarrowedTools

@@ -36,6 +36,7 @@ from cru.models import ModelSettings
 from cru.permissions import PermissionSettings, layer_rules
 from cru.permissions.gate import Asker, Gate, Verdict
 from cru.permissions.grants import Grants
+from cru.tasks import CardPlaces
 from cru.tools.builtin import BuiltInTools
 from cru.tools.protocol import OUTPUT_FOLDER, ToolServices, ToolSettings
 from cru.values.errors import CruError
@@ -192,8 +193,20 @@ def make_close(models: ModelPool, *files: FileContext | LineFile) -> Callable[[]
 
 def section_source(start: Start, store: FileContext, about: ContextSettings) -> SectionSource:
     """What builds the system prompt."""
-    sources = PromptSources(start.home, start.root, start.cwd, user_home(start), BASE)
+    places = CardPlaces(start.home, user_home(start), start.root)
+    sources = PromptSources(
+        start.home, start.root, start.cwd, user_home(start), BASE, agents=lambda: _own_agents(places)
+    )
     return lambda: build_sections(store, sources, about.username, about.reflection_enabled)
+
+
+def _own_agents(places: CardPlaces) -> str:
+    """The agents that did not come with cru."""
+    if not places.has_own():
+        return ""
+    from cru.tasks.discovery import describe_cards
+
+    return describe_cards(places)
 
 
 def built_in_tools(settings: Settings) -> BuiltInTools:

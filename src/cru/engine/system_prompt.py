@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ GUIDE_LIMIT = 64 * 1024
 
 class PromptSources(Struct, frozen=True):
     """Where sections come from. home: the cru home; root: project root; cwd: where the user stands; base: the shipped prompt; agent: the
-    card of a sub-agent, whose `base` counts whatever the user's own prompt is."""
+    card of a sub-agent, whose `base` counts whatever the user's own prompt is; agents: describes sub-agents that the tool does not name."""
 
     home: Path
     root: Path
@@ -26,6 +26,7 @@ class PromptSources(Struct, frozen=True):
     user_home: Path
     base: str
     agent: str = ""
+    agents: Callable[[], str] = str
 
 
 def build_sections(store: ContextStore, places: PromptSources, username: str, reflection: bool) -> tuple[Span, ...]:
@@ -40,6 +41,7 @@ def _all(store: ContextStore, places: PromptSources, username: str, reflection: 
         yield Span("username", "setting username", f"The user is called {username}.")
     if reflection:
         yield _file("reflection", places.home / "prompts" / "reflection.md", "REFLECTION")
+    yield _titled("agents", "agent cards", "AGENTS", places.agents())
     yield _summary(store, places)
     for name in ("goals", "todos"):
         yield _titled(name, str(store.folder / f"{name}.md"), name.upper(), store.read_text(f"{name}.md"))

@@ -10,6 +10,10 @@ TaskError
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -70,3 +74,39 @@ DOCS: dict[str, str] = {
     "tasks.fuel": "tool batches and continuations that a sub-agent may cost, unless its card says otherwise",
     "tasks.result_limit": "characters of a finished background task's result that the model gets; the rest stays in a file",
 }
+
+BUNDLED = Path(__file__).parents[1] / "bundled" / "agents"
+
+
+class CardOrigin(StrEnum):
+    BUNDLED = "bundled"
+    USER = "user"
+    PROJECT = "project"
+    UNTRUSTED = "not trusted"
+
+
+PROJECT_FOLDERS = (".cru/agents", ".claude/agents", ".agents/agents")
+USER_FOLDERS = (".claude/agents", ".agents/agents")
+
+
+class CardPlaces(Struct, frozen=True):
+    """home: cru's; user_home: the person's; root: the project."""
+
+    home: Path
+    user_home: Path
+    root: Path
+
+    def folders(self) -> Iterator[tuple[CardOrigin, Path]]:
+        """Every place, the strongest first. A project that is the user's home has nothing of its own."""
+        yield CardOrigin.USER, self.home / "agents"
+        if os.path.realpath(self.root) != os.path.realpath(self.user_home):
+            for name in PROJECT_FOLDERS:
+                if os.path.realpath(self.root / name) != os.path.realpath(self.home / "agents"):
+                    yield CardOrigin.PROJECT, self.root / name
+        for name in USER_FOLDERS:
+            yield CardOrigin.USER, self.user_home / name
+        yield CardOrigin.BUNDLED, BUNDLED
+
+    def has_own(self) -> bool:
+        """Whether there may be cards that did not come with cru."""
+        return any(origin is not CardOrigin.BUNDLED and folder.is_dir() for origin, folder in self.folders())

@@ -8,9 +8,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from cru.engine.parts import Parts
-from cru.tasks import TaskSettings
+from cru.tasks import CardPlaces, TaskSettings
 from cru.tasks.cards import AgentCard, Isolation, canonical_globs
-from cru.tasks.discovery import CardPlaces, Cards, load_cards
+from cru.tasks.discovery import Cards, load_cards
 from cru.tasks.manager import Task, TaskManager, TaskOutcome, TaskRequest
 from cru.tasks.record import MAIN, TaskKind, TaskRecord
 from cru.tasks.subagent import ChildSession, ChildSpec, SessionFactory, own_stream, run_session

@@ -13,7 +13,7 @@ from msgspec import Struct, field
 
 from cru.config.closest import did_you_mean
 from cru.permissions.modes import MODES
-from cru.tasks import BadCard
+from cru.tasks import BadCard, CardOrigin
 
 LIMIT_BYTES = 64 * 1024
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
@@ -42,13 +42,6 @@ _MEANINGLESS = (
 class Isolation(StrEnum):
     NONE = ""
     WORKTREE = "worktree"
-
-
-class CardOrigin(StrEnum):
-    BUNDLED = "bundled"
-    USER = "user"
-    PROJECT = "project"
-    UNTRUSTED = "not trusted"
 
 
 class AgentCard(Struct, frozen=True, kw_only=True):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 from msgspec import Struct, field
@@ -11,35 +10,8 @@ from msgspec import Struct, field
 from cru.config.closest import did_you_mean
 from cru.files.regular import read_regular
 from cru.permissions.trust import TrustStore
-from cru.tasks import BadCard, NoSuchAgent
-from cru.tasks.cards import LIMIT_BYTES, AgentCard, CardOrigin, parse_card
-
-BUNDLED = Path(__file__).parents[1] / "bundled" / "agents"
-PROJECT_FOLDERS = (".cru/agents", ".claude/agents", ".agents/agents")
-USER_FOLDERS = (".claude/agents", ".agents/agents")
-
-
-class CardPlaces(Struct, frozen=True):
-    """home: cru's; user_home: the person's; root: the project."""
-
-    home: Path
-    user_home: Path
-    root: Path
-
-    def folders(self) -> Iterator[tuple[CardOrigin, Path]]:
-        """Every place, the strongest first. A project that is the user's home has nothing of its own."""
-        yield CardOrigin.USER, self.home / "agents"
-        if os.path.realpath(self.root) != os.path.realpath(self.user_home):
-            for name in PROJECT_FOLDERS:
-                if os.path.realpath(self.root / name) != os.path.realpath(self.home / "agents"):
-                    yield CardOrigin.PROJECT, self.root / name
-        for name in USER_FOLDERS:
-            yield CardOrigin.USER, self.user_home / name
-        yield CardOrigin.BUNDLED, BUNDLED
-
-    def has_own(self) -> bool:
-        """Whether there may be cards that did not come with cru."""
-        return any(origin is not CardOrigin.BUNDLED and folder.is_dir() for origin, folder in self.folders())
+from cru.tasks import BadCard, CardOrigin, CardPlaces, NoSuchAgent
+from cru.tasks.cards import LIMIT_BYTES, AgentCard, parse_card
 
 
 class Cards(Struct):
@@ -113,3 +85,9 @@ def _read(file: Path, inside: Path | None) -> str:
         return data.decode()
     except UnicodeDecodeError as error:
         raise BadCard(f"{file}: not UTF-8") from error
+
+
+def describe_cards(places: CardPlaces) -> str:
+    """The agents that did not come with cru, for the system prompt; "" if there are none."""
+    own = [card for card in load_cards(places).by_name.values() if card.origin is not CardOrigin.BUNDLED]
+    return "\n".join(f"{card.name}: {card.description}" for card in own)

@@ -1,0 +1,39 @@
+"""A session whose model gives work to sub-agents, each on a script of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from tests.engine.support import World
+
+from cru.tasks.record import TaskRecord, read_records
+from cru.values.messages import Entry
+
+
+def script(folder: Path, name: str, text: str) -> str:
+    """A script in a file; the name of its model."""
+    path = folder / f"{name}.txt"
+    path.write_text(text)
+    return f"scripted:{path}"
+
+
+def call(agent: str, model: str, **more: Any) -> str:
+    """A line of a script that calls `task`."""
+    return "call: task " + json.dumps({"agent": agent, "prompt": f"do {agent}", "model": model, **more})
+
+
+def records(world: World) -> list[TaskRecord]:
+    return list(read_records(world.built.store.folder))
+
+
+def task_log(world: World, record: TaskRecord) -> list[Entry]:
+    """The log of a sub-agent's own context."""
+    file = world.built.store.folder / "tasks" / record.id / "context.jsonl"
+    return [msgspec.json.decode(line, type=Entry) for line in file.read_bytes().splitlines()]
+
+
+def task_results(world: World, record: TaskRecord) -> list[str]:
+    return [entry.content for entry in task_log(world, record) if entry.entry_type == "tool_result"]
