@@ -42,7 +42,7 @@ class CommandArguments:
                 self._given[word] = ""
             elif name in values and (attached or (rest and not mark)):
                 self._given[name] = attached or rest.pop(0)
-            elif not word.startswith("-") and len(self.words) < most:
+            elif (word == "-" or not word.startswith("-")) and len(self.words) < most:
                 self.words.append(word)
             elif name in values:
                 raise self.wrong(f"{name} needs a value")

@@ -194,6 +194,12 @@ COMMANDS: dict[str, ManagementCommand] = {
         "list plugins, make a new one, run its tests and its health checks",
         "list new test health enable disable adopt-chibi",
     ),
+    "batch": ManagementCommand(
+        "cru.faces.cli.fleet.batch_command", "ask many prompts of a file, several at once, each in its own context"
+    ),
+    "worker": ManagementCommand(
+        "cru.faces.cli.fleet.worker_command", "take prompts from the queue that `cru batch` fills"
+    ),
     "lua": ManagementCommand("cru.faces.cli.lua", "evaluate Lua with the whole `cru` namespace"),
     "fsm": ManagementCommand(
         "cru.faces.cli.fsm.command",

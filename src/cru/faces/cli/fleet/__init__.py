@@ -1,0 +1,1 @@
+"""`cru batch` and `cru worker`."""

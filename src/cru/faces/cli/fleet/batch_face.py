@@ -1,0 +1,207 @@
+"""What a batch shows: a line of progress on a terminal, a line an item elsewhere, a table at the end; with --json objects."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from cru.faces.cli.console import complain, one_line, show
+from cru.faces.cli.fleet.common import say_line
+from cru.faces.cli.terminal.progress import ProgressLine
+from cru.fleet import FleetError, QueueUnavailable
+from cru.fleet.queue import WorkQueue
+from cru.fleet.records import QueuedTask, TaskRow, WorkResult, WorkStatus
+from cru.fleet.results import ResultFile
+from cru.fleet.worker import FleetWorker
+from cru.fleet.workers import DeadWorker
+
+VERSION = 1
+"""Of the lines of --json, as in `cru --json`."""
+LOOK_SECONDS = 0.5
+"""Between two looks for what other workers finished."""
+SHOWN_ROWS = 40
+"""Rows of the table; of a longer one those that are not done come first."""
+
+
+class BatchFace:
+    """Hears of items as they end, here and in other workers.
+
+    ids: the items that this command is about
+    problem: why results could not be written, "" if they could
+    """
+
+    def __init__(self, name: str, ids: set[str], as_json: bool, out: ResultFile | None) -> None:
+        self.ids = ids
+        self.problem = ""
+        self._name, self._as_json, self._out = name, as_json, out
+        self._progress = ProgressLine() if sys.stderr.isatty() and not as_json else None
+        self._known: set[str] = set()
+        self._statuses: Counter[WorkStatus] = Counter()
+        self._tokens, self._cost, self._before = 0, 0.0, 0
+        self._begin = time.monotonic()
+
+    @property
+    def left(self) -> int:
+        return len(self.ids) - len(self._known)
+
+    def begin(self, rows: Sequence[TaskRow]) -> None:
+        """`rows`: of the batch, as they are before anything is done."""
+        finished = [row for row in rows if row.id in self.ids and row.result is not None]
+        if self._out is not None:
+            self._write(self._out.begin, finished)
+        for row in finished:
+            self._count(row)
+        self._before = len(finished)
+        if self._as_json:
+            self._line("batch", {"name": self._name, "items": len(self.ids), "finished": len(finished)})
+        else:
+            done = f", {len(finished)} of them finished before" if finished else ""
+            self.note(f"batch {self._name}: {len(self.ids)} items{done}")
+
+    async def watch(self, worker: FleetWorker, queue: WorkQueue) -> None:
+        """Tell of what is finished, until cancelled."""
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            for row in await worker.call(queue.finished_since, self._name, self._known):
+                self._tell(row)
+            self._show(worker.running)
+
+    def end(self, rows: Sequence[TaskRow], code: int, retry: str) -> None:
+        """The table, and what to do about items that are not done."""
+        for row in rows:
+            if row.result is not None and row.id not in self._known:
+                self._tell(row)
+        if self._progress is not None:
+            self._progress.clear()
+        if self.problem:
+            complain(self.problem)
+        left = self.left
+        counts = {status.value: count for status, count in self._statuses.items()}
+        wrong = sum(count for status, count in self._statuses.items() if status is not WorkStatus.DONE)
+        again = retry if wrong else retry.removesuffix(" --retry") if left else ""
+        if self._as_json:
+            payload = {
+                "name": self._name,
+                **counts,
+                "left": left,
+                "tokens": self._tokens,
+                "cost": self._cost,
+                "again": again,
+            }
+            self._line("result", payload, code)
+            return
+        show(self._table(rows))
+        if left:
+            say_line(f"{left} items are not finished; go on with: {retry.removesuffix(' --retry')}")
+        if wrong:
+            say_line(f"{wrong} items are not done; once more: {retry}")
+
+    def note(self, text: str) -> None:
+        if self._progress is not None:
+            self._progress.clear()
+        say_line(text)
+
+    # what the worker tells --------------------------------------------------------------------------------------------------------
+
+    def started(self, task: QueuedTask) -> None:
+        if self._as_json:
+            self._line("item:started", {"id": task.id, "context": task.item.context, "deaths": task.deaths})
+
+    def finished(self, task: QueuedTask, result: WorkResult) -> None:
+        """It is told when the queue is looked at, as are those of other workers."""
+
+    def died(self, task: QueuedTask, why: str) -> None:
+        self.note(f"{task.id} died: {why}")
+
+    def took_over(self, worker: DeadWorker, count: int) -> None:
+        if count:
+            self.note(f"{worker.id} is dead ({worker.why}); what it had goes on here: {count}")
+
+    def unavailable(self, error: QueueUnavailable | None) -> None:
+        self.note(f"{error.message}; what runs goes on, and it is tried again" if error else "the queue is back")
+
+    # ------------------------------------------------------------------------------------------------------------------------------
+
+    def _tell(self, row: TaskRow) -> None:
+        if row.id in self._known:
+            return
+        if row.id not in self.ids:  # of a line that the file has no more
+            self._known.add(row.id)
+            self.ids = self.ids | {row.id}
+        self._count(row)
+        result = row.result
+        assert result is not None
+        if self._out is not None and not self.problem:
+            self._write(self._out.add, row)
+        if self._as_json:
+            self._line("item:finished", {"id": row.id, "line": row.line, **msgspec.to_builtins(result)})
+        elif self._progress is None:
+            why = f": {one_line(result.error, 200)}" if result.error else ""
+            say_line(
+                f"{len(self._known)}/{len(self.ids)} {row.id} {result.status.value} after {result.seconds:.1f} s{why}"
+            )
+
+    def _count(self, row: TaskRow) -> None:
+        assert row.result is not None
+        self._known.add(row.id)
+        self._statuses[row.result.status] += 1
+        self._tokens += row.result.tokens.input + row.result.tokens.output
+        self._cost += row.result.tokens.cost
+
+    def _write(self, write: Callable[..., None], *rows: object) -> None:
+        try:
+            write(*rows)
+        except FleetError as error:
+            self.problem = f"{error.message}\n{error.hint}"
+            self.note(error.message)
+
+    def _show(self, running: int) -> None:
+        if self._progress is None:
+            return
+        done = len(self._known) - self._before
+        seconds = time.monotonic() - self._begin
+        wrong = sum(count for status, count in self._statuses.items() if status is not WorkStatus.DONE)
+        parts = [f"{len(self._known)}/{len(self.ids)}", f"{running} running", *([f"{wrong} not done"] if wrong else [])]
+        if done:
+            parts += [f"{done / seconds * 60:.1f}/min", f"{_duration(self.left * seconds / done)} left"]
+        parts += [f"{self._tokens:,} tokens"] if self._tokens else []
+        parts += [f"${self._cost:.4f}"] if self._cost else []
+        self._progress.show(" · ".join(parts))
+
+    def _table(self, rows: Sequence[TaskRow]) -> str:
+        order = sorted(rows, key=lambda row: row.result is not None and row.result.status is WorkStatus.DONE)
+        shown = sorted(order[:SHOWN_ROWS], key=lambda row: row.line)
+        width = max([len(row.id) for row in shown], default=2)
+        lines = [_row(row, width) for row in shown]
+        if len(rows) > len(shown):
+            lines.append(f"… and {len(rows) - len(shown)} more, all of them done")
+        counts = ", ".join(f"{count} {status.value}" for status, count in self._statuses.items())
+        cost = f", ${self._cost:.4f}" if self._cost else ""
+        lines.append(
+            f"{counts or 'nothing finished'}; {self._tokens:,} tokens{cost}; {_duration(time.monotonic() - self._begin)}"
+        )
+        return "\n".join(lines)
+
+    def _line(self, kind: str, payload: object, code: int | None = None) -> None:
+        line = {"v": VERSION, "type": kind, **({} if code is None else {"code": code}), "payload": payload}
+        show(msgspec.json.encode(line).decode())
+        sys.stdout.flush()
+
+
+def _row(row: TaskRow, width: int) -> str:
+    result = row.result
+    if result is None:
+        return f"{row.id:<{width}}  {row.state.value:<9}  line {row.line}: {one_line(row.prompt, 60)}"
+    text = result.response if result.status is WorkStatus.DONE else result.error
+    return f"{row.id:<{width}}  {result.status.value:<9}  {result.seconds:>7.1f} s  {one_line(text.strip(), 80)}"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,104 @@
+"""What both commands need: the queue of this home, the settings of runs, signals."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from cru.faces.cli.arguments import CommandArguments
+from cru.faces.cli.console import say
+from cru.faces.cli.flags import Parsed, UsageProblem
+from cru.faces.cli.run_options import home_path
+from cru.fleet.database import open_database
+from cru.fleet.queue import WorkQueue
+from cru.fleet.run_task import RunSettings, environment_for_runs
+from cru.fleet.worker import FleetWorker
+from cru.fleet.workers import WorkerRegistry, home_id
+
+RUN = (sys.executable, "-P", "-m", "cru.faces.cli.main", "--json-config")
+"""-P: the folder of the run is no place of Python's modules."""
+ALL = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def fleet_folder(parsed: Parsed) -> Path:
+    return home_path(parsed) / "fleet"
+
+
+def open_queue(parsed: Parsed) -> WorkQueue:
+    """The queue that CRU_DATABASE_URL names, or that of the home. Raises FleetError, QueueUnavailable."""
+    folder = fleet_folder(parsed)
+    queue = WorkQueue(open_database(os.environ.get("CRU_DATABASE_URL", ""), folder), home_id(folder))
+    queue.open()
+    return queue
+
+
+def run_settings(parsed: Parsed) -> RunSettings:
+    return RunSettings(RUN, home_path(parsed), environment_for_runs(os.environ))
+
+
+def registry_of(queue: WorkQueue, parsed: Parsed, seconds: float) -> WorkerRegistry:
+    return WorkerRegistry(queue, fleet_folder(parsed) / "workers", seconds)
+
+
+def seconds_of(args: CommandArguments, name: str, default: float, least: float = 0.0) -> float:
+    """A value in seconds. Raises UsageProblem."""
+    text = args.value(name, str(default))
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not least <= value < 1e9:
+        raise UsageProblem(f"{name} needs seconds, {least:g} or more, not {text}")
+    return value
+
+
+def at_least(args: CommandArguments, name: str, default: int, least: int) -> int:
+    """A whole number. Raises UsageProblem."""
+    value = args.number(name, default)
+    if value < least:
+        raise UsageProblem(f"{name} needs {least} or more, not {value}")
+    return value
+
+
+class StopSignals:
+    """The first signal lets what runs finish, the second ends it, the third leaves; `code` is the exit status that they ask for.
+    `grace`: seconds after the first until it is as if the second came; None: any number."""
+
+    def __init__(self, worker: FleetWorker, note: Callable[[str], None], grace: float | None = None) -> None:
+        self.code = 0
+        self._worker, self._note, self._grace = worker, note, grace
+        self._count = 0
+        self._loop = asyncio.get_running_loop()
+        for number in ALL:
+            if number == signal.SIGHUP and signal.getsignal(number) is signal.SIG_IGN:
+                continue
+            self._loop.add_signal_handler(number, self._hear, number)
+
+    def remove(self) -> None:
+        for number in ALL:
+            self._loop.remove_signal_handler(number)
+
+    def _hear(self, number: int) -> None:
+        self.code = self.code or 128 + number
+        self._count += 1
+        running = self._worker.running
+        if self._count == 1 and running:
+            again = "" if self._grace is None else f", {self._grace:g} s at most"
+            self._note(
+                f"nothing more is begun; {running} running may finish{again} (again: end them, they go on later)"
+            )
+            if self._grace is not None:
+                self._loop.call_later(self._grace, self._worker.end)
+        if self._count > 2:
+            from cru.faces.cli.event_loop import exit_now
+
+            exit_now(self.code, self._loop)
+        (self._worker.stop if self._count == 1 else self._worker.end)()
+
+
+def say_line(text: str) -> None:
+    say(f"cru: {text}")

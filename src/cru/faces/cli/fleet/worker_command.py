@@ -1,0 +1,99 @@
+"""`cru worker`: take tasks from the queue until it is stopped."""
+
+from __future__ import annotations
+
+from cru.faces.cli.arguments import CommandArguments
+from cru.faces.cli.console import ExitStatus, end_startup
+from cru.faces.cli.event_loop import run_async
+from cru.faces.cli.flags import Parsed
+from cru.faces.cli.fleet.common import (
+    StopSignals,
+    at_least,
+    open_queue,
+    registry_of,
+    run_settings,
+    say_line,
+    seconds_of,
+)
+from cru.fleet import QueueUnavailable
+from cru.fleet.queue import WorkQueue
+from cru.fleet.records import QueuedTask, WorkResult, WorkStatus
+from cru.fleet.worker import FleetWorker, WorkerLimits
+from cru.fleet.workers import MISSED, DeadWorker, WorkerRegistry
+
+HELP = f"""\
+cru worker                      take tasks that `cru batch` queued, from any batch, until it is stopped
+cru worker --once               end when no task is left that it can take
+  --concurrency N               tasks at once (1)
+  --grace SECONDS               what runs may finish within, after SIGTERM or Ctrl-C; then it is handed back (20)
+  --beat SECONDS                between two signs of life (5); a worker that misses {MISSED} counts as dead, and others take its tasks
+
+The queue is in ~/.cru/fleet, or in Postgres: CRU_DATABASE_URL=postgresql://…
+"""
+
+
+def command(parsed: Parsed, words: tuple[str, ...]) -> int:
+    """The management command; raises UsageProblem if the words do not fit it."""
+    args = CommandArguments(
+        "worker", words, help=HELP, switches=("--once",), values=("--concurrency", "--grace", "--beat")
+    )
+    if args.show_help():
+        return 0
+    limits = WorkerLimits(
+        at_least(args, "--concurrency", 1, 1), once=args.has("--once"), beat=seconds_of(args, "--beat", 5.0, 0.05)
+    )
+    grace = seconds_of(args, "--grace", 20.0)
+    queue = open_queue(parsed)
+    say_line(f"working on {queue.place}, {limits.concurrency} at once")
+    _tell_left(queue)
+    registry = registry_of(queue, parsed, limits.beat)
+    end_startup()
+
+    async def work() -> int:
+        worker = FleetWorker(queue, registry, run_settings(parsed), limits, WorkerLines(registry))
+        signals = StopSignals(worker, say_line, grace)
+        try:
+            await worker.run()
+        finally:
+            signals.remove()
+        return signals.code
+
+    code = run_async(work())
+    return ExitStatus.DONE if code == ExitStatus.TERMINATED else code
+
+
+def _tell_left(queue: WorkQueue) -> None:
+    """What nobody here will take."""
+    left = queue.left_tasks()
+    if left.elsewhere:
+        say_line(
+            f"{left.elsewhere} queued tasks belong to another home: a worker takes them that has that folder as its home (CRU_HOME on a "
+            "shared disk), for that is where their conversations are"
+        )
+    if left.newer:
+        say_line(f"{left.newer} queued tasks are of a newer cru: update cru to work on them")
+
+
+class WorkerLines:
+    """A line for everything that happens."""
+
+    def __init__(self, registry: WorkerRegistry) -> None:
+        self._registry = registry
+
+    def started(self, task: QueuedTask) -> None:
+        again = f", after {task.deaths} that died" if task.deaths else ""
+        say_line(f"{task.batch}/{task.id} begins{again}")
+
+    def finished(self, task: QueuedTask, result: WorkResult) -> None:
+        why = "" if result.status is WorkStatus.DONE else f": {result.error}"
+        say_line(f"{task.batch}/{task.id} {result.status.value} after {result.seconds:.1f} s{why}")
+
+    def died(self, task: QueuedTask, why: str) -> None:
+        say_line(f"{task.batch}/{task.id} died: {why}")
+
+    def took_over(self, worker: DeadWorker, count: int) -> None:
+        if count:
+            say_line(f"{worker.id} is dead ({worker.why}); what it had is queued again: {count}")
+
+    def unavailable(self, error: QueueUnavailable | None) -> None:
+        say_line(f"{error.message}; what runs goes on, and it is tried again" if error else "the queue is back")

@@ -1,0 +1,162 @@
+"""The items of a batch: a file of JSON lines, or of plain lines that are a prompt each."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from hashlib import sha256
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from cru.config.closest import closest
+from cru.contexts.identity import is_name
+from cru.fleet import BadItems
+from cru.fleet.records import BatchItem
+
+LARGEST = 16 << 20
+"""Bytes of a line."""
+MOST_PROBLEMS = 10
+ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+_FIELDS = BatchItem.__struct_fields__
+
+
+class ItemDefaults(Struct, frozen=True):
+    """What holds for items that do not say it themselves.
+
+    batch: its name, in the names of contexts
+    options: fields of an item
+    """
+
+    batch: str
+    cwd: Path
+    options: BatchItem
+
+
+class ItemProblem(Struct, frozen=True):
+    """A line that is no item."""
+
+    line: int
+    text: str
+
+
+class ItemFile(Struct, frozen=True):
+    """What stands in a file: items with their lines, and lines that are none."""
+
+    items: tuple[tuple[int, BatchItem], ...]
+    problems: tuple[ItemProblem, ...]
+
+    def require_good(self, name: str) -> None:
+        """Raises BadItems if there are problems."""
+        if not self.problems:
+            return
+        lines = [f"{name}:{problem.line}: {problem.text}" for problem in self.problems[:MOST_PROBLEMS]]
+        if len(self.problems) > MOST_PROBLEMS:
+            lines.append(f"… and {len(self.problems) - MOST_PROBLEMS} more")
+        raise BadItems("\n".join(lines), "nothing is run; mend these lines, or leave them out with --skip-bad")
+
+
+def read_items(data: bytes, defaults: ItemDefaults) -> ItemFile:
+    """All items of a file, each with an id, a context and absolute paths."""
+    is_json = data.lstrip()[:1] == b"{"
+    items: list[tuple[int, BatchItem]] = []
+    problems: list[ItemProblem] = []
+    lines_by_id: dict[str, int] = {}
+    copies: dict[str, int] = {}
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            item = _complete(_parse(line, is_json), defaults, copies)
+            if item.id in lines_by_id:
+                raise BadItems(f"the id {item.id} is that of line {lines_by_id[item.id]}, too")
+        except BadItems as error:
+            problems.append(ItemProblem(number, error.message))
+            continue
+        lines_by_id[item.id] = number
+        items.append((number, item))
+    return ItemFile(tuple(items), tuple(problems))
+
+
+def _parse(line: bytes, is_json: bool) -> BatchItem:
+    """Raises BadItems."""
+    if len(line) > LARGEST:
+        raise BadItems(f"it has more than {LARGEST >> 20} MiB; give large texts as files: `attach`")
+    try:
+        if not is_json:
+            return BatchItem(line.decode().strip())
+        return msgspec.json.decode(line, type=BatchItem)
+    except msgspec.ValidationError as error:
+        raise BadItems(_explain(error)) from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise BadItems(f"not {'JSON' if is_json else 'UTF-8'}: {error}") from error
+
+
+def _explain(error: msgspec.ValidationError) -> str:
+    """The words of the decoder, with the field that was probably meant."""
+    text = str(error)
+    unknown = re.search(r"unknown field `([^`]*)`", text)
+    if unknown is None:
+        return text
+    near = closest(unknown[1], _FIELDS)
+    return f"there is no field `{unknown[1]}`" + (
+        f" (did you mean `{near}`?)" if near else f"; there are {', '.join(_FIELDS)}"
+    )
+
+
+def _complete(item: BatchItem, defaults: ItemDefaults, copies: dict[str, int]) -> BatchItem:
+    """The item with everything that it leaves out. Raises BadItems."""
+    if not item.prompt.strip():
+        raise BadItems("the prompt is empty")
+    if "\0" in item.prompt:
+        raise BadItems("the prompt has a NUL character in it")
+    if item.seconds < 0 or item.fuel < 0:
+        raise BadItems("`seconds` and `fuel` are 0 or more")
+    options = defaults.options
+    changes: dict[str, object] = {
+        name: getattr(options, name)
+        for name in ("model", "mode", "seconds", "fuel", "on_interrupted", "strict_hooks")
+        if not getattr(item, name)
+    }
+    cwd = os.path.normpath(defaults.cwd / os.path.expanduser(item.cwd))
+    name = item.id or _id_of(item, copies)
+    if not ID.fullmatch(name):
+        raise BadItems(f"`id` has letters, digits, dots, dashes and underscores, 64 at most: {name!r}")
+    context = item.context or f"{defaults.batch}-{name}"
+    if not is_name(context):
+        raise BadItems(f"no context may be called {context!r}")
+    attach = tuple(os.path.normpath(os.path.join(cwd, os.path.expanduser(path))) for path in item.attach)
+    return replace(item, id=name, context=context, cwd=cwd, attach=attach, **changes)
+
+
+def _id_of(item: BatchItem, copies: dict[str, int]) -> str:
+    """Of what is asked, so that other lines may come and go; a copy of it is counted."""
+    digest = sha256(msgspec.json.encode((item.prompt, item.context, item.cwd, item.attach))).hexdigest()[:8]
+    copies[digest] = copies.get(digest, 0) + 1
+    return digest if copies[digest] == 1 else f"{digest}-{copies[digest]}"
+
+
+def batch_name(path: Path) -> str:
+    """Of a file, the same as long as it lies where it does."""
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", path.stem).strip("-.")[:32] or "batch"
+    return f"{stem}-{sha256(os.path.realpath(path).encode('utf-8', 'surrogateescape')).hexdigest()[:6]}"
+
+
+def estimate_tokens(items: Sequence[tuple[int, BatchItem]]) -> int:
+    """Of the prompts and their attachments alone: four bytes make a token, roughly."""
+    return sum(map(_bytes_of, (item for _, item in items))) // 4
+
+
+def _bytes_of(item: BatchItem) -> int:
+    return len(item.prompt.encode("utf-8", "replace")) + sum(_sizes(item.attach))
+
+
+def _sizes(paths: Sequence[str]) -> Iterator[int]:
+    for path in paths:
+        try:
+            yield os.stat(path).st_size
+        except OSError:
+            yield 0

@@ -1,0 +1,330 @@
+"""The queue: who has which task. Each method is one transaction, so that no kill leaves half of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+from msgspec import Struct
+
+from cru.fleet import ItemChanged
+from cru.fleet.database import Database, Row, Run
+from cru.fleet.records import (
+    VERSION,
+    BatchItem,
+    Death,
+    QueuedTask,
+    TaskRow,
+    TaskState,
+    WorkResult,
+    WorkStatus,
+)
+from cru.fleet.schema import make_tables
+
+_encode = msgspec.json.encode
+RETRIED = (WorkStatus.FAILED, WorkStatus.TIMED_OUT, WorkStatus.DEAD, WorkStatus.DENIED)
+
+
+class BatchCounts(Struct, frozen=True):
+    """How far a batch is: tasks by state, finished ones by how they ended."""
+
+    name: str
+    states: Mapping[TaskState, int]
+    statuses: Mapping[WorkStatus, int]
+
+
+class LeftTasks(Struct, frozen=True):
+    """Queued tasks that a worker cannot take: of another home, and of a newer cru."""
+
+    elsewhere: int
+    newer: int
+
+
+class WorkQueue:
+    """Tasks in a database. home: the id of the home that holds their contexts."""
+
+    def __init__(self, database: Database, home: str) -> None:
+        self.database = database
+        self.home = home
+        self._is_made = False
+
+    @property
+    def place(self) -> str:
+        return self.database.place
+
+    def open(self) -> None:
+        """Make the tables if they are not there. Raises QueueTooNew, QueueUnavailable."""
+        if not self._is_made:
+            make_tables(self.database)
+            self._is_made = True
+
+    def close(self) -> None:
+        self.database.close()
+
+    def add(self, batch: str, items: Sequence[tuple[int, BatchItem]], max_deaths: int) -> int:
+        """Queue the items (line, item) that are not there yet; how many. Raises ItemChanged, and then none is queued."""
+        with self.database.transaction() as run:
+            known = {row[0]: row[1] for row in run("SELECT id, item FROM cru_tasks WHERE batch = :batch", batch=batch)}
+            [(now,)] = run("SELECT {now}")
+            added = 0
+            for line, item in items:
+                text = _encode(item).decode()
+                if item.id in known:
+                    _refuse_changed(line, item, known[item.id])
+                    run(
+                        "UPDATE cru_tasks SET line = :line, item = :item WHERE batch = :batch AND id = :id AND state <> 'running'",
+                        line=line,
+                        item=text,
+                        batch=batch,
+                        id=item.id,
+                    )
+                    continue
+                added += 1
+                run(
+                    "INSERT INTO cru_tasks (batch, id, line, version, home, context, item, state, max_deaths, queued_at) "
+                    "VALUES (:batch, :id, :line, :version, :home, :context, :item, 'queued', :most, :now)",
+                    batch=batch,
+                    id=item.id,
+                    line=line,
+                    version=VERSION,
+                    home=self.home,
+                    context=item.context,
+                    item=text,
+                    most=max_deaths,
+                    now=now,
+                )
+        return added
+
+    def retry(self, batch: str, ids: Iterable[str], max_deaths: int) -> int:
+        """Queue tasks again that ended otherwise than done; how many. One that was denied is asked anew, others go on."""
+        count = 0
+        with self.database.transaction() as run:
+            for task in ids:
+                rows = run(
+                    "SELECT result FROM cru_tasks WHERE batch = :batch AND id = :id AND state = 'finished'",
+                    batch=batch,
+                    id=task,
+                )
+                result = _result(rows[0][0]) if rows else None
+                if result is None or result.status not in RETRIED:
+                    continue
+                count += 1
+                run(
+                    "UPDATE cru_tasks SET state = 'queued', status = '', result = '', worker = '', not_before = 0, deaths = 0, "
+                    "max_deaths = :most, attempt = attempt + :anew WHERE batch = :batch AND id = :id",
+                    anew=int(result.status is WorkStatus.DENIED),
+                    batch=batch,
+                    id=task,
+                    most=max_deaths,
+                )
+                run("DELETE FROM cru_deaths WHERE batch = :batch AND id = :id", batch=batch, id=task)
+        return count
+
+    def claim(self, worker: str, batch: str = "") -> QueuedTask | None:
+        """Take the oldest task that may run, of one batch or any; None if there is none, or if the worker is not known any more. No two
+        tasks of a context run at once."""
+        with self.database.transaction() as run:
+            rows = run(CLAIM, worker=worker, batch=batch, version=VERSION, home=self.home)
+        if not rows:
+            return None
+        name, task, attempt, item, deaths, most = rows[0]
+        key = f"{name}/{task}" + (f"/{attempt}" if attempt > 1 else "")
+        return QueuedTask(name, task, key, msgspec.json.decode(item, type=BatchItem), deaths, most)
+
+    def finish(self, worker: str, task: QueuedTask, result: WorkResult) -> bool:
+        """Write down what came of a task; False if it is another worker's by now."""
+        with self.database.transaction() as run:
+            deaths = tuple(_deaths(run, task.batch, task.id))
+            result = msgspec.structs.replace(result, deaths=deaths)
+            rows = run(
+                "UPDATE cru_tasks SET state = 'finished', ended_at = {now}, status = :status, result = :result "
+                "WHERE batch = :batch AND id = :id AND worker = :worker AND state = 'running' RETURNING id",
+                status=result.status.value,
+                result=_encode(result).decode(),
+                batch=task.batch,
+                id=task.id,
+                worker=worker,
+            )
+        return bool(rows)
+
+    def hand_back(self, worker: str, task: QueuedTask, seconds: float = 0.0) -> None:
+        """Queue it again, for anybody, after so many seconds."""
+        with self.database.transaction() as run:
+            run(
+                "UPDATE cru_tasks SET state = 'queued', worker = '', not_before = {now} + :wait "
+                "WHERE batch = :batch AND id = :id AND worker = :worker AND state = 'running'",
+                wait=int(seconds * 1000),
+                batch=task.batch,
+                id=task.id,
+                worker=worker,
+            )
+
+    def count_death(self, worker: str, host: str, task: QueuedTask, why: str) -> None:
+        """Its run ended without a result while the worker lives: queue it again, or let it be if that was the last time."""
+        with self.database.transaction() as run:
+            rows = run(
+                "SELECT batch, id, deaths, max_deaths, context FROM cru_tasks "
+                "WHERE batch = :batch AND id = :id AND worker = :worker AND state = 'running'",
+                batch=task.batch,
+                id=task.id,
+                worker=worker,
+            )
+            for row in rows:
+                bury(run, row, worker, host, why)
+
+    def rows(self, batch: str) -> list[TaskRow]:
+        """All tasks of a batch, in the order of its file."""
+        with self.database.transaction() as run:
+            rows = run(
+                "SELECT id, line, state, item, context, worker, deaths, result FROM cru_tasks WHERE batch = :batch ORDER BY line, id",
+                batch=batch,
+            )
+        return [_task_row(row) for row in rows]
+
+    def finished_since(self, batch: str, known: set[str]) -> list[TaskRow]:
+        """Finished tasks of a batch that are not known yet, the first that ended first."""
+        with self.database.transaction() as run:
+            ids = [
+                row[0]
+                for row in run(
+                    "SELECT id FROM cru_tasks WHERE batch = :batch AND state = 'finished' ORDER BY ended_at, line",
+                    batch=batch,
+                )
+                if row[0] not in known
+            ]
+            return [
+                _task_row(row)
+                for task in ids
+                for row in run(
+                    "SELECT id, line, state, item, context, worker, deaths, result FROM cru_tasks WHERE batch = :batch AND id = :id",
+                    batch=batch,
+                    id=task,
+                )
+            ]
+
+    def counts(self, batch: str = "") -> list[BatchCounts]:
+        """How far each batch is, or one, the newest last."""
+        with self.database.transaction() as run:
+            rows = run(COUNTS, batch=batch)
+        names = dict.fromkeys(row[0] for row in rows)
+        return [_batch_counts(name, [row for row in rows if row[0] == name]) for name in names]
+
+    def left_tasks(self) -> LeftTasks:
+        """Queued tasks that workers of this home and version do not take."""
+        with self.database.transaction() as run:
+            [(elsewhere,)] = run(
+                "SELECT COUNT(*) FROM cru_tasks WHERE state = 'queued' AND home <> :home", home=self.home
+            )
+            [(newer,)] = run(
+                "SELECT COUNT(*) FROM cru_tasks WHERE state = 'queued' AND home = :home AND version > :version",
+                home=self.home,
+                version=VERSION,
+            )
+        return LeftTasks(elsewhere, newer)
+
+    def waiting(self, batch: str = "") -> int:
+        """Tasks that may still have to be taken: those that are queued, and of one batch those that others run, too."""
+        states = ("queued", "running") if batch else ("queued", "queued")
+        with self.database.transaction() as run:
+            [(count,)] = run(
+                "SELECT COUNT(*) FROM cru_tasks WHERE home = :home AND version <= :version AND state IN (:first, :second) "
+                "AND (CAST(:batch AS TEXT) = '' OR batch = :batch)",
+                home=self.home, version=VERSION, batch=batch, first=states[0], second=states[1],
+            )  # fmt: skip
+        return int(count)
+
+    def forget(self, batch: str) -> int:
+        """Let go of a batch, unless something of it runs; how many tasks. The contexts stay."""
+        with self.database.transaction() as run:
+            rows = run("DELETE FROM cru_tasks WHERE batch = :batch AND state <> 'running' RETURNING id", batch=batch)
+            for row in rows:
+                run("DELETE FROM cru_deaths WHERE batch = :batch AND id = :id", batch=batch, id=row[0])
+        return len(rows)
+
+
+CLAIM = """
+UPDATE cru_tasks SET state = 'running', worker = :worker, started_at = {now}
+WHERE (batch, id) = (
+    SELECT t.batch, t.id FROM cru_tasks t
+    WHERE t.state = 'queued' AND t.home = :home AND t.version <= :version AND t.not_before <= {now}
+      AND (CAST(:batch AS TEXT) = '' OR t.batch = :batch)
+      AND NOT EXISTS (SELECT 1 FROM cru_tasks r WHERE r.state = 'running' AND r.home = t.home AND r.context = t.context)
+    ORDER BY t.queued_at, t.line LIMIT 1 {skip_locked})
+  AND state = 'queued' AND EXISTS (SELECT 1 FROM cru_workers w WHERE w.id = :worker)
+RETURNING batch, id, attempt, item, deaths, max_deaths
+"""
+COUNTS = """
+SELECT batch, state, status, COUNT(*), MIN(queued_at) FROM cru_tasks
+WHERE CAST(:batch AS TEXT) = '' OR batch = :batch GROUP BY 1, 2, 3 ORDER BY 5, 1
+"""
+
+
+def bury(run: Run, row: Row, worker: str, host: str, why: str) -> None:
+    """Count the death of a run (batch, id, deaths, max_deaths, context): queue the task again, or leave it dead with its history."""
+    batch, task, deaths, most, context = row
+    run(
+        "INSERT INTO cru_deaths VALUES (:batch, :id, :worker, :host, {now}, :why)",
+        batch=batch,
+        id=task,
+        worker=worker,
+        host=host,
+        why=why,
+    )
+    if deaths + 1 < most:
+        run(
+            "UPDATE cru_tasks SET state = 'queued', worker = '', deaths = deaths + 1 WHERE batch = :batch AND id = :id",
+            batch=batch,
+            id=task,
+        )
+        return
+    history = tuple(_deaths(run, batch, task))
+    error = f"its run died {len(history)} times: {why}" if len(history) > 1 else f"its run died: {why}"
+    result = WorkResult(
+        WorkStatus.DEAD, code=1, error=error, context=context, deaths=history, resume=f"cru -C {context} --resume"
+    )
+    run(
+        "UPDATE cru_tasks SET state = 'finished', worker = '', deaths = deaths + 1, ended_at = {now}, status = 'dead', result = :result "
+        "WHERE batch = :batch AND id = :id",
+        result=_encode(result).decode(),
+        batch=batch,
+        id=task,
+    )
+
+
+def _deaths(run: Run, batch: str, task: str) -> list[Death]:
+    rows = run(
+        "SELECT worker, host, at, why FROM cru_deaths WHERE batch = :batch AND id = :id ORDER BY at",
+        batch=batch,
+        id=task,
+    )
+    return [Death(worker, host, at / 1000, why) for worker, host, at, why in rows]
+
+
+def _result(text: str) -> WorkResult | None:
+    return msgspec.json.decode(text, type=WorkResult) if text else None
+
+
+def _task_row(row: Row) -> TaskRow:
+    task, line, state, item, context, worker, deaths, result = row
+    prompt = msgspec.json.decode(item, type=BatchItem).prompt
+    return TaskRow(task, line, TaskState(state), prompt, context, worker, deaths, _result(result))
+
+
+def _batch_counts(name: str, rows: Sequence[Row]) -> BatchCounts:
+    states: dict[TaskState, int] = {}
+    statuses: dict[WorkStatus, int] = {}
+    for _, state, status, count, _ in rows:
+        states[TaskState(state)] = states.get(TaskState(state), 0) + count
+        if status:
+            statuses[WorkStatus(status)] = statuses.get(WorkStatus(status), 0) + count
+    return BatchCounts(name, states, statuses)
+
+
+def _refuse_changed(line: int, item: BatchItem, text: str) -> None:
+    known = msgspec.json.decode(text, type=BatchItem)
+    for name in ("prompt", "context", "attach"):
+        if getattr(known, name) != getattr(item, name):
+            raise ItemChanged(
+                f"line {line}: item {item.id} has another {name} than the one that was queued under this id",
+                "give it another id, or the whole batch another name: --name NAME",
+            )

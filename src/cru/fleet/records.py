@@ -1,0 +1,134 @@
+"""What stands in the queue: items, tasks, results."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Literal
+
+from msgspec import Struct
+
+VERSION = 1
+"""Of items in the queue: a worker leaves alone what a newer cru has put there."""
+
+Interrupted = Literal["", "ask-model", "retry", "fail"]
+
+
+class TaskState(StrEnum):
+    """Where a task stands."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    FINISHED = "finished"
+
+
+class WorkStatus(StrEnum):
+    """How a task ended."""
+
+    DONE = "done"
+    DENIED = "denied"
+    FAILED = "failed"
+    TIMED_OUT = "timed-out"
+    DEAD = "dead"
+
+
+class BatchItem(Struct, frozen=True, omit_defaults=True, forbid_unknown_fields=True):
+    """One prompt of a batch, as its line says it, and with its defaults filled in as the queue holds it.
+
+    id: names it in its batch
+    context: where the conversation is kept
+    cwd: the folder in which the run works, absolute in the queue
+    attach: text files that go with the prompt
+    set: settings by dotted name, as with -s
+    seconds, fuel: limits of its run; 0: none of its own
+    on_interrupted: what becomes of calls that were running at a kill; "": as the settings say
+    """
+
+    prompt: str
+    id: str = ""
+    context: str = ""
+    cwd: str = ""
+    model: str = ""
+    mode: str = ""
+    attach: tuple[str, ...] = ()
+    set: dict[str, str | int | float | bool] = {}
+    seconds: float = 0.0
+    fuel: int = 0
+    on_interrupted: Interrupted = ""
+    strict_hooks: bool = False
+
+
+class Death(Struct, frozen=True):
+    """A run of a task that ended without a result.
+
+    worker, host: where it ran
+    at: Unix seconds, by the database's clock
+    why: what is known of its end
+    """
+
+    worker: str
+    host: str
+    at: float
+    why: str
+
+
+class Tokens(Struct, frozen=True):
+    """What the replies of a task counted, all runs of it together. cost is in US dollars, 0 if nobody told it."""
+
+    input: int = 0
+    output: int = 0
+    cost: float = 0.0
+
+
+class WorkResult(Struct, frozen=True, omit_defaults=True):
+    """What came of a task.
+
+    response: the text of its last reply
+    code: the exit status of its run
+    error, hint: what a person reads
+    notices: what its run warned of, the first few
+    context: where the conversation is
+    seconds: from its claim to its end, in its last run
+    deaths: runs that ended without a result
+    resume: the command that goes on with it by hand, "" if it is done
+    """
+
+    status: WorkStatus
+    response: str = ""
+    code: int = 0
+    error: str = ""
+    hint: str = ""
+    notices: tuple[str, ...] = ()
+    context: str = ""
+    worker: str = ""
+    tokens: Tokens = Tokens()
+    seconds: float = 0.0
+    deaths: tuple[Death, ...] = ()
+    resume: str = ""
+
+
+class QueuedTask(Struct, frozen=True):
+    """A task as a worker claims it.
+
+    key: of its prompt, so that it is asked once
+    max_deaths: so many runs without a result are the last
+    """
+
+    batch: str
+    id: str
+    key: str
+    item: BatchItem
+    deaths: int
+    max_deaths: int
+
+
+class TaskRow(Struct, frozen=True):
+    """What the queue knows of a task of a batch."""
+
+    id: str
+    line: int
+    state: TaskState
+    prompt: str
+    context: str
+    worker: str
+    deaths: int
+    result: WorkResult | None

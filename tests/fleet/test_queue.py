@@ -1,0 +1,170 @@
+"""The queue: every step is one transaction, and nobody has what another has."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+from tests.fleet.support import items, queue_at, registered
+
+from cru.fleet import FleetError, ItemChanged, QueueTooNew, QueueUnavailable
+from cru.fleet.database import open_database
+from cru.fleet.queue import WorkQueue
+from cru.fleet.records import QueuedTask, TaskState, WorkResult, WorkStatus
+
+DONE = WorkResult(WorkStatus.DONE, "fine")
+
+
+def claimed(queue: WorkQueue, worker: str, batch: str = "") -> QueuedTask:
+    task = queue.claim(worker, batch)
+    assert task is not None
+    return task
+
+
+def test_tasks_are_taken_once_in_their_order_and_finished(tmp_path: Path) -> None:
+    first, second = queue_at(tmp_path), queue_at(tmp_path)
+    assert first.add("b", items("x", "y", "z"), 5) == 3
+    a, b = registered(first, tmp_path), registered(second, tmp_path)
+    tasks = [claimed(first, a.id), claimed(second, b.id), claimed(first, a.id)]
+    assert [task.id for task in tasks] == ["x", "y", "z"] and first.claim(a.id) is None
+    assert first.finish(a.id, tasks[0], DONE) and second.finish(b.id, tasks[1], DONE)
+    assert [row.state for row in first.rows("b")] == [TaskState.FINISHED, TaskState.FINISHED, TaskState.RUNNING]
+
+
+def test_what_is_queued_again_is_there_once_and_keeps_its_result(tmp_path: Path) -> None:
+    queue = queue_at(tmp_path)
+    queue.add("b", items("x"), 5)
+    worker = registered(queue, tmp_path)
+    queue.finish(worker.id, claimed(queue, worker.id), DONE)
+    assert queue.add("b", items("x", "y"), 5) == 1
+    [x, y] = queue.rows("b")
+    assert x.result is not None and x.result.response == "fine" and y.state is TaskState.QUEUED
+
+
+def test_another_prompt_under_the_same_id_is_refused_and_nothing_is_queued(tmp_path: Path) -> None:
+    queue = queue_at(tmp_path)
+    queue.add("b", items("x"), 5)
+    changed = [(3, items("y")[0][1]), (7, items("z")[0][1].__class__("other", id="x", context="c-x", cwd="/"))]
+    with pytest.raises(ItemChanged, match="line 7: item x has another prompt"):
+        queue.add("b", changed, 5)
+    assert [row.id for row in queue.rows("b")] == ["x"]
+
+
+def test_a_worker_that_nobody_knows_any_more_gets_nothing(tmp_path: Path) -> None:
+    queue = queue_at(tmp_path)
+    queue.add("b", items("x"), 5)
+    assert queue.claim("a stranger") is None
+    worker = registered(queue, tmp_path)
+    worker.leave()
+    assert queue.claim(worker.id) is None
+
+
+def test_what_another_worker_has_cannot_be_finished(tmp_path: Path) -> None:
+    queue = queue_at(tmp_path)
+    queue.add("b", items("x"), 5)
+    a, b = registered(queue, tmp_path), registered(queue, tmp_path)
+    task = claimed(queue, a.id)
+    assert not queue.finish(b.id, task, DONE)
+    queue.hand_back(b.id, task)
+    assert [row.worker for row in queue.rows("b")] == [a.id]
+
+
+def test_a_context_runs_one_task_at_a_time_in_the_order_of_the_file(tmp_path: Path) -> None:
+    queue = queue_at(tmp_path)
+    queue.add("b", items("x", "y", context="shared"), 5)
+    worker = registered(queue, tmp_path)
+    x = claimed(queue, worker.id)
+    assert x.id == "x" and queue.claim(worker.id) is None
+    queue.finish(worker.id, x, DONE)
+    assert claimed(queue, worker.id).id == "y"
+
+
+def test_a_task_that_was_put_off_is_not_taken_before_its_time(tmp_path: Path) -> None:
+    queue = queue_at(tmp_path)
+    queue.add("b", items("x"), 5)
+    worker = registered(queue, tmp_path)
+    queue.hand_back(worker.id, claimed(queue, worker.id), 3600)
+    assert queue.claim(worker.id) is None and queue.waiting() == 1
+
+
+def test_deaths_are_counted_and_the_last_one_leaves_the_task_with_its_history(tmp_path: Path) -> None:
+    queue = queue_at(tmp_path)
+    queue.add("b", items("x"), 3)
+    worker = registered(queue, tmp_path)
+    for number in range(3):
+        task = claimed(queue, worker.id)
+        assert task.deaths == number
+        queue.count_death(worker.id, "host", task, f"it was ended by SIG{number}")
+    assert queue.claim(worker.id) is None
+    [row] = queue.rows("b")
+    assert row.result is not None and row.result.status is WorkStatus.DEAD
+    assert [death.why for death in row.result.deaths] == [f"it was ended by SIG{n}" for n in range(3)]
+    assert {death.host for death in row.result.deaths} == {"host"}
+
+
+def test_a_retry_asks_only_what_went_wrong_and_a_denied_prompt_anew(tmp_path: Path) -> None:
+    queue = queue_at(tmp_path)
+    queue.add("b", items("good", "failed", "denied"), 5)
+    worker = registered(queue, tmp_path)
+    for status in (WorkStatus.DONE, WorkStatus.FAILED, WorkStatus.DENIED):
+        queue.finish(worker.id, claimed(queue, worker.id), WorkResult(status))
+    assert queue.retry("b", ("good", "failed", "denied", "unknown"), 5) == 2
+    assert [claimed(queue, worker.id).key for _ in range(2)] == ["b/failed", "b/denied/2"]
+
+
+def test_tasks_of_another_home_or_a_newer_cru_are_left_alone_and_counted(tmp_path: Path) -> None:
+    queue = queue_at(tmp_path)
+    queue_at(tmp_path, "elsewhere").add("a", items("x"), 5)
+    queue.add("b", items("y"), 5)
+    with queue.database.transaction() as run:
+        run("UPDATE cru_tasks SET version = 99 WHERE id = 'y'")
+    assert queue.claim(registered(queue, tmp_path).id) is None
+    left = queue.left_tasks()
+    assert (left.elsewhere, left.newer) == (1, 1)
+
+
+def test_a_queue_of_a_newer_cru_is_not_touched(tmp_path: Path) -> None:
+    queue = queue_at(tmp_path)
+    with queue.database.transaction() as run:
+        run("UPDATE cru_queue SET value = '2' WHERE name = 'version'")
+    with pytest.raises(QueueTooNew, match="made by a newer cru"):
+        queue_at(tmp_path)
+
+
+def test_a_transaction_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    queue = queue_at(tmp_path)
+    with pytest.raises(ZeroDivisionError), queue.database.transaction() as run:
+        run("INSERT INTO cru_queue VALUES ('a', 'b')")
+        _ = 1 / 0
+    with queue.database.transaction() as run:
+        assert run("SELECT COUNT(*) FROM cru_queue") == [(1,)]
+
+
+def test_a_file_that_is_no_database_is_an_error_with_its_name(tmp_path: Path) -> None:
+    (tmp_path / "queue.sqlite").write_bytes(b"no database at all, and long enough to look at" * 100)
+    with pytest.raises(QueueUnavailable, match=r"queue\.sqlite cannot be used"):
+        queue_at(tmp_path)
+
+
+def test_the_counts_of_batches(tmp_path: Path) -> None:
+    queue = queue_at(tmp_path)
+    queue.add("a", items("x", "y"), 5)
+    queue.add("b", items("x"), 5)
+    worker = registered(queue, tmp_path)
+    queue.finish(worker.id, claimed(queue, worker.id, "b"), DONE)
+    counts = {batch.name: (dict(batch.states), dict(batch.statuses)) for batch in queue.counts()}
+    assert counts == {"a": ({TaskState.QUEUED: 2}, {}), "b": ({TaskState.FINISHED: 1}, {WorkStatus.DONE: 1})}
+    assert queue.forget("b") == 1 and [batch.name for batch in queue.counts()] == ["a"]
+
+
+def test_without_the_library_a_url_of_postgres_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(FleetError, match="needs a library") as raised:
+        open_database("postgresql://here/x", Path("/"))
+    assert raised.value.hint == "pip install 'cru[fleet]'"
+
+
+def test_a_url_that_is_no_database_is_refused() -> None:
+    with pytest.raises(FleetError, match="there is no database `mysql`"):
+        open_database("mysql://here", Path("/"))
