@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from tests.kit.closing import closed_later
 
 from cru.contexts.store import FileContext
-from cru.engine.history import INTERRUPTED, History, visible_at
-from cru.values.messages import Entry, Message
+from cru.engine import history
+from cru.engine.history import INTERRUPTED, History, visible_at, weight
+from cru.values.messages import Entry, Message, ToolCall
 
 SAMPLES = Path(__file__).parent.parent / "data" / "contexts"
 
@@ -154,6 +155,23 @@ def test_a_history_that_grew_equals_one_that_was_rebuilt(entries: list[Entry]) -
         again = History(entries[:number])
         assert grown.messages() == again.messages()
         assert grown.size == again.size and grown.count == number
+        if not grown.open_calls():
+            assert grown.size == sum(map(weight, grown.messages()))
+
+
+def test_each_call_of_a_reply_is_weighed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    weighed: list[str] = []
+    real = history._weight_of_call
+
+    def counted(call: ToolCall) -> int:
+        weighed.append(call.id)
+        return real(call)
+
+    monkeypatch.setattr(history, "_weight_of_call", counted)
+    calls = [call("ls", f"k{number}", "r1") for number in range(300)]
+    grown = History([user("hi"), agent("", "r1"), *calls, *(result("x", f"k{number}") for number in range(300))])
+    assert len(weighed) == 300 and len(grown.messages()) == 302
+    assert grown.size == sum(map(weight, grown.messages()))
 
 
 @given(st.lists(ENTRIES, max_size=14))

@@ -134,7 +134,8 @@ class History:
             self._reply_id = reply_id
         reply = self._slots[self._reply]
         assert reply is not None
-        self._put(self._reply, msgspec.structs.replace(reply, calls=(*reply.calls, call)))
+        self._slots[self._reply] = msgspec.structs.replace(reply, calls=(*reply.calls, call))
+        self.size += _weight_of_call(call)
         if call.id in self._waiting:  # the id is used again, and the earlier call never got a result
             at, _ = self._waiting.pop(call.id)
             self._put(at, Message("tool", INTERRUPTED, call_id=call.id, is_error=True))
@@ -157,8 +158,12 @@ def weight(message: Message | None) -> int:
         return 0
     if not message.calls and not message.thinking:
         return len(message.content) + len(message.role)
-    calls = sum(len(c.name) + len(c.arguments) for c in message.calls)
+    calls = sum(map(_weight_of_call, message.calls))
     return len(message.content) + calls + sum(len(t.text) for t in message.thinking) + len(message.role)
+
+
+def _weight_of_call(call: ToolCall) -> int:
+    return len(call.name) + len(call.arguments)
 
 
 def visible_at(entries: Iterable[Entry], upto: str) -> list[Entry]:

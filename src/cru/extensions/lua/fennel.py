@@ -76,7 +76,8 @@ class FennelCompiler:
 
     def helpers(self, folder: Path, content: Mapping[Path, bytes]) -> Iterator[tuple[str, str, Path]]:
         """The modules in Fennel of a plugin's folder `lua/`: name, code in Lua, file."""
-        for name, file in module_names(folder / "lua", content):
+        fennel = [file for file in content if file.suffix == SUFFIX]
+        for name, file in module_names(folder / "lua", fennel) if fennel else ():
             yield name, self.compile(content[file], file), file
 
     def _start(self) -> tuple[LuaVM, LuaFunction]:
