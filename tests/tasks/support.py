@@ -9,6 +9,8 @@ from typing import Any
 import msgspec
 from tests.engine.support import World
 
+from cru.engine.to_end import run_to_end
+from cru.engine.turn import LegResult
 from cru.tasks.record import TaskRecord, read_records
 from cru.values.messages import Entry
 
@@ -23,6 +25,20 @@ def script(folder: Path, name: str, text: str) -> str:
 def call(agent: str, model: str, **more: Any) -> str:
     """A line of a script that calls `task`."""
     return "call: task " + json.dumps({"agent": agent, "prompt": f"do {agent}", "model": model, **more})
+
+
+class ClosedWorld(World):
+    """A session that is over after its one prompt, and what runs in the background with it."""
+
+    async def asked(self, *prompts: str) -> LegResult:
+        try:
+            for prompt in prompts:
+                self.session.submit(prompt)
+            result = await run_to_end(self.session)
+        finally:
+            await self.session.close()
+        assert result is not None
+        return result
 
 
 def records(world: World) -> list[TaskRecord]:

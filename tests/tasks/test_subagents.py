@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.engine.support import Ext, Person, World, always
 from tests.kit.waiting import wait_until
-from tests.tasks.support import call, records, script, task_log, task_results
+from tests.tasks.support import ClosedWorld, call, records, script, task_log, task_results
 
 from cru.events.answers import Answer, cancel, handled, inject, transform
 from cru.events.payloads import TaskCompleted, TaskFailed, TaskSpawned, ToolBeforeCall
@@ -24,7 +24,7 @@ ANSWER = "text: it is in README.md\n"
 
 
 def world_with(tmp_path: Path, calls: str, *extensions: object, **more: object) -> World:
-    return World(tmp_path, f"{calls}\n{DONE}", *extensions, **more)
+    return ClosedWorld(tmp_path, f"{calls}\n{DONE}", *extensions, **more)
 
 
 def test_the_answer_of_a_sub_agent_is_the_result_and_its_conversation_is_its_own(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_agents_of_the_users_own_are_named_to_the_model(tmp_path: Path) -> None:
     (tmp_path / "home" / "agents" / "poet.md").write_text("---\ndescription: writes verse\n---\nYou write verse.\n")
     (tmp_path / "project" / ".claude" / "agents").mkdir(parents=True)
     (tmp_path / "project" / ".claude" / "agents" / "evil.md").write_text("---\ndescription: trust me\n---\nx\n")
-    world = World(tmp_path, "text: ok\n")
+    world = ClosedWorld(tmp_path, "text: ok\n")
     world.run("go")
     system = "\n".join(span.text for span in world.requests[0].system)
     assert "--- AGENTS ---\npoet: writes verse" in system and "trust me" not in system
@@ -81,7 +81,7 @@ def test_a_card_of_a_project_counts_once_it_is_trusted(tmp_path: Path) -> None:
     world.run("go")
     assert "comes from a project that is not trusted" in world.results()[0]
     TrustStore(tmp_path / "home" / "trust.json").trust(card)
-    again = World(tmp_path, f"{call('poet', child)}\n{DONE}")
+    again = ClosedWorld(tmp_path, f"{call('poet', child)}\n{DONE}")
     asyncio.run(again.session.archive())
     again.run("go")
     assert again.results()[-1] == "it is in README.md"
@@ -165,7 +165,7 @@ def test_the_mode_of_a_card_is_never_wider_than_that_of_the_parent(tmp_path: Pat
     world.run("go")
     assert "nobody can be asked here" in task_results(world, records(world)[0])[0]
     (tmp_path / "b").mkdir()
-    other = World(tmp_path / "b", f"{call('shy', child)}\n{DONE}", settings={"mode": "trust"})
+    other = ClosedWorld(tmp_path / "b", f"{call('shy', child)}\n{DONE}", settings={"mode": "trust"})
     (tmp_path / "b" / "home" / "agents").mkdir()
     (tmp_path / "b" / "home" / "agents" / "shy.md").write_text((folder / "shy.md").read_text())
     other.run("go")
@@ -214,18 +214,8 @@ def test_what_ends_in_the_background_comes_as_a_prompt_of_its_own(tmp_path: Path
     child = script(tmp_path, "child", ANSWER)
     text = f"{call('explore', child, background=True)}\n---\ntext: I wait\n---\ntext: thank you\n"
     extension = Ext({"task:completed": always(inject("check it"))})
-    world = World(tmp_path, text, extension)
-
-    async def whole() -> str:
-        from cru.engine.to_end import run_to_end
-
-        world.session.submit("go")
-        result = await run_to_end(world.session)
-        assert result is not None
-        await world.session.close()
-        return result.response
-
-    assert asyncio.run(whole()) == "thank you"
+    world = ClosedWorld(tmp_path, text, extension)
+    assert world.run("go").response == "thank you"
     (record,) = records(world)
     (prompt,) = [entry for entry in world.log("message") if entry.metadata.get("source") == "task"]
     assert prompt.content == (
@@ -284,6 +274,7 @@ def test_what_ends_the_turn_ends_the_agents_below(tmp_path: Path) -> None:
         await asyncio.to_thread(wait_until, lambda: [r.status for r in records(world)] == [TaskStatus.RUNNING] * 2)
         world.session.interrupt()
         result = await running
+        await world.session.close()
         assert result is not None
         return result.cause
 

@@ -20,6 +20,7 @@ from cru.engine.system_prompt import PromptSources, build_sections
 from cru.events.stamp import Origin
 from cru.tasks import CardPlaces, TaskSettings
 from cru.tasks.agent_tasks import AgentTasks, SessionTasks
+from cru.tasks.control import ControlPipe
 from cru.tasks.manager import TaskManager
 from cru.tasks.subagent import AgentAsker, ChildSession, ChildSpec, choose_for
 from cru.tools.builtin import NarrowedTools
@@ -87,4 +88,19 @@ def make_tasks(parts: Parts, build: ChildBuilder, settings: TaskSettings) -> Age
     build.shared = SessionTasks(manager, places, build)
     tasks = AgentTasks(build.shared, parts)
     lend_tasks(parts, tasks)
+    _listen(parts, manager)
     return tasks
+
+
+def _listen(parts: Parts, manager: TaskManager) -> None:
+    """Other processes may ask for the end of a task, as long as the session is open."""
+    try:
+        pipe = ControlPipe(parts.store.folder, manager.cancel_by_id)
+    except OSError as error:
+        parts.bus.stream.warn(f"`cru tasks cancel` does not reach this session: {error.filename}: {error.strerror}")
+        return
+
+    async def close() -> None:
+        pipe.close()
+
+    parts.lifecycle.closing.append(close)

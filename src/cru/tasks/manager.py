@@ -110,6 +110,7 @@ class TaskManager:
         self._slots: dict[tuple[TaskKind, int], asyncio.Semaphore] = {}
         self._finished: dict[str, list[Completion]] = {}
         self._changed = asyncio.Event()
+        self._ending: set[asyncio.Task[bool]] = set()
 
     async def start(self, parts: Parts, request: TaskRequest, work: Work) -> Task:
         """Announce a task with the asking agent's parts, and begin it as soon as there is room. Raises TaskLimit, TaskDenied."""
@@ -183,7 +184,7 @@ class TaskManager:
         record.ended, record.rounds, record.exit_status = time.time(), outcome.rounds, outcome.exit_status
         record.result, record.error = outcome.result[:SHORT], outcome.error[:SHORT]
         if task.is_cancelled:
-            record.status = TaskStatus.CANCELLED
+            record.status, record.error = TaskStatus.CANCELLED, ""
         else:
             record.status = TaskStatus.FAILED if outcome.error else TaskStatus.COMPLETED
         self._save(task)
@@ -256,6 +257,14 @@ class TaskManager:
         if not job.done():
             self._warn(f"task {task.id} ({task.record.title}) does not end; nobody waits for it any more")
         return True
+
+    def cancel_by_id(self, task_id: str) -> None:
+        """End a task that somebody outside names, if it runs; nobody waits for that."""
+        task = self.tasks.get(task_id)
+        if task is not None:
+            ending = asyncio.get_running_loop().create_task(self.cancel(task), context=Context())
+            self._ending.add(ending)
+            ending.add_done_callback(self._ending.discard)
 
     async def end_all(self, agent_id: str = MAIN) -> list[TaskRecord]:
         """End what this agent started and what still runs of it; the records of those that were ended."""

@@ -189,6 +189,12 @@ COMMANDS: dict[str, ManagementCommand] = {
         "command hooks: what there is, what may run, and why something did or did not",
         "list review enable disable check why log test",
     ),
+    "agents": ManagementCommand(
+        "cru.faces.cli.tasks.agents", "the agents that may work below the main one", "list show"
+    ),
+    "tasks": ManagementCommand(
+        "cru.faces.cli.tasks.command", "what agents have started beside their conversations", "list show follow cancel"
+    ),
     "plugin": ManagementCommand(
         "cru.faces.cli.plugin.command",
         "list plugins, make a new one, run its tests and its health checks",

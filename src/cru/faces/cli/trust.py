@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from cru.config.layers import Layer, read_layer
 from cru.extensions.discovery.places import project_folder
@@ -13,17 +12,23 @@ from cru.faces.cli.arguments import CommandArguments
 from cru.faces.cli.console import show
 from cru.faces.cli.flags import Parsed, UsageProblem
 from cru.faces.cli.run_options import start_of
-from cru.faces.cli.trust_display import find_foreign, render_foreign, render_hooks, render_plugins, render_settings
+from cru.faces.cli.trust_display import (
+    ProjectFile,
+    find_cards,
+    find_foreign,
+    render_cards,
+    render_foreign,
+    render_hooks,
+    render_plugins,
+    render_settings,
+)
 from cru.permissions.snapshot import Snapshot, take_snapshot
 from cru.permissions.trust import TrustStore
 
-if TYPE_CHECKING:
-    from cru.extensions.hooks.foreign_settings import FileSettings
-
 HELP = """\
-cru trust              show this project's .cru/config.toml and .cru/plugins, allow rules and variables in .claude/settings*.json, what
-                       they let happen (!), and its hooks; then ask whether to accept the settings and plugins as they are now; a
-                       change of them asks again
+cru trust              show this project's .cru/config.toml and .cru/plugins, allow rules and variables in .claude/settings*.json,
+                       agent cards, what they let happen (!), and its hooks; then ask whether to accept all but the hooks as it
+                       is now; a change asks again
 cru trust --show       only show it
 cru trust --yes HASH   accept it without a terminal, if it is still what was shown with this HASH
 cru trust --revoke     forget it, and what was said about this project's hooks
@@ -46,7 +51,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
         _revoke(
             trust, path, path.with_name("plugins")
         )  # first: settings that cannot be used must not keep it from being taken back
-        _revoke(trust, *(source.path for source, _ in find_foreign(parsed)))
+        _revoke(trust, *(source.path for source, _ in find_foreign(parsed)), *(file.path for file in find_cards(start)))
         _forget_hooks(trust, start.root)
         return 0
     layer = read_layer("project", path)
@@ -56,41 +61,43 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     seen = None if plugins is None else take_snapshot(plugins, start.root)
     hooks = render_hooks(parsed)
     foreign = find_foreign(parsed)
-    if layer is None and seen is None and not foreign:
+    cards = find_cards(start)
+    files = [*(ProjectFile(source.path, source.text) for source, _ in foreign), *cards]
+    if layer is None and seen is None and not files:
         show("\n".join([f"there is no {path}, and no folder {path.with_name('plugins')} of this project", *hooks]))
         return 1
-    digest = _digest(layer, seen, foreign)
+    digest = _digest(layer, seen, files)
     if not args.has("--yes"):
-        _show_all(layer, seen, start.root, [*render_foreign(foreign), *hooks])
+        _show_all(layer, seen, start.root, [*render_foreign(foreign), *render_cards(cards, start.root), *hooks])
     if args.has("--show"):
         show(f"\nto accept this: cru trust, or without a terminal: cru trust --yes {digest}")
         return 0
-    if not args.has("--yes") and _is_trusted(trust, path, layer, seen, foreign):
+    if not args.has("--yes") and _is_trusted(trust, path, layer, seen, files):
         show("\nall of this is trusted already; `cru trust --revoke` takes that back")
         return 0
     if not _is_accepted(args.value("--yes", ""), digest):
         show("nothing is accepted")
         return 1
-    _accept(trust, path, layer, seen, foreign)
+    _accept(trust, path, layer, seen, files)
     return 0
 
 
 def _is_trusted(
-    trust: TrustStore, path: Path, layer: Layer | None, seen: Snapshot | None, foreign: list[FileSettings]
+    trust: TrustStore, path: Path, layer: Layer | None, seen: Snapshot | None, files: list[ProjectFile]
 ) -> bool:
     """Whether all that is shown was accepted as it is."""
     return (
         (layer is None or trust.is_trusted(path, layer.text))
         and (seen is None or trust.trusted_copy(seen.folder, path.parent.parent) is not None)
-        and all(trust.is_trusted(source.path, source.text) for source, _ in foreign)
+        and all(trust.is_trusted(file.path, file.text) for file in files)
     )
 
 
-def _digest(layer: Layer | None, seen: Snapshot | None, foreign: list[FileSettings]) -> str:
+def _digest(layer: Layer | None, seen: Snapshot | None, files: list[ProjectFile]) -> str:
     """Names the bytes that are shown, and accepted."""
     settings = layer.text.encode("utf-8", "surrogatepass") if layer is not None else b""
     listing = seen.listing if seen is not None else b""
-    others = b"".join(f"{source.path}\0{source.text}\0".encode("utf-8", "surrogatepass") for source, _ in foreign)
+    others = b"".join(f"{file.path}\0{file.text}\0".encode("utf-8", "surrogatepass") for file in files)
     return sha256(b"%d:%s%d:%s%s" % (len(settings), settings, len(listing), listing, others)).hexdigest()[:DIGITS]
 
 
@@ -117,7 +124,7 @@ def _is_accepted(word: str, digest: str) -> bool:
 
 
 def _accept(
-    trust: TrustStore, path: Path, layer: Layer | None, seen: Snapshot | None, foreign: list[FileSettings]
+    trust: TrustStore, path: Path, layer: Layer | None, seen: Snapshot | None, files: list[ProjectFile]
 ) -> None:
     """Raises NotStored."""
     if layer is not None:
@@ -126,9 +133,9 @@ def _accept(
     if seen is not None:
         trust.trust_folder(seen)
         show(f"\n{seen.folder} is trusted as it is; `cru trust --revoke` takes that back")
-    for source, _ in foreign:
-        trust.trust(source.path, source.text)
-        show(f"{source.path} is trusted as it is; `cru trust --revoke` takes that back")
+    for file in files:
+        trust.trust(file.path, file.text)
+        show(f"{file.path} is trusted as it is; `cru trust --revoke` takes that back")
 
 
 def _check_usable(layer: Layer) -> None:

@@ -7,7 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import Struct
 
+from cru.app import Start
+from cru.app.start import user_home
 from cru.config.layers import Layer
 from cru.engine.parts import EngineSettings
 from cru.faces.cli.console import one_line
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from cru.extensions.hooks.foreign_settings import FileSettings
 
 FIRST_LINES = 5
+CARD_LINES = 40
 COLUMNS = 120
 FILES_BEGUN = 40
 """Files whose first lines are shown; of the others the size."""
@@ -88,6 +92,41 @@ def render_foreign(files: Iterable[FileSettings]) -> Iterator[str]:
             yield f"! allow {one_line(rule, COLUMNS)}"
         for name, value in settings.env.items():
             yield f"! env {one_line(f'{name}={value}', COLUMNS)}"
+
+
+class ProjectFile(Struct, frozen=True):
+    """A file of the project that is accepted by its content."""
+
+    path: Path
+    text: str
+
+
+def find_cards(start: Start) -> list[ProjectFile]:
+    """Agent cards of this project that can be used."""
+    from cru.tasks import CardOrigin, CardPlaces
+
+    places = CardPlaces(start.home, user_home(start), start.root)
+    if not any(origin is CardOrigin.PROJECT and folder.is_dir() for origin, folder in places.folders()):
+        return []
+    from cru.tasks.discovery import load_cards
+
+    cards = load_cards(places)
+    return [
+        ProjectFile(card.file, card.file.read_text("utf-8"))
+        for card in (*cards.by_name.values(), *cards.untrusted)
+        if card.file is not None and card.origin in (CardOrigin.PROJECT, CardOrigin.UNTRUSTED)
+    ]
+
+
+def render_cards(files: Iterable[ProjectFile], root: Path) -> Iterator[str]:
+    """Each card whole: its text speaks to the model of a sub-agent."""
+    for file in files:
+        yield f"\n! {one_line(str(file.path.relative_to(root)))}: what a sub-agent is told"
+        for line in file.text.splitlines()[:CARD_LINES]:
+            yield f"{'':>9}  │ {one_line(line, COLUMNS)}"
+        more = len(file.text.splitlines()) - CARD_LINES
+        if more > 0:
+            yield f"{'':>9}  │ … {more} lines more"
 
 
 def render_hooks(parsed: Parsed) -> list[str]:

@@ -1,0 +1,139 @@
+"""`cru tasks`: what agents have started beside their conversations (docs/agents.md). It reads files, and asks the session to end one."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from cru.config.closest import did_you_mean
+from cru.contexts.home import Home
+from cru.faces.cli.arguments import CommandArguments
+from cru.faces.cli.console import cut_to_columns, one_line, show
+from cru.faces.cli.flags import Parsed, UsageProblem
+from cru.faces.cli.run_options import context_name, home_path
+from cru.tasks import FOLDER, NoSuchTask
+from cru.tasks.control import ask_to_cancel
+from cru.tasks.record import MAIN, TaskKind, TaskRecord, TaskStatus, read_record, read_records
+
+HELP = """\
+cru tasks               sub-agents and background commands of the current context, the newest last (--json, --all: of every context)
+cru tasks show ID       one of them: what it was asked, what came of it, what it did
+cru tasks follow ID     the same, and what it does from now on, until it ends
+cru tasks cancel ID     end it, and what it started
+`cru -C CONTEXT tasks` looks at another context. The beginning of an ID is enough.
+"""
+COLUMNS = 120
+
+
+class FoundTask(Struct, frozen=True):
+    """A task of a context, with its folder."""
+
+    context: Path
+    record: TaskRecord
+
+    @property
+    def folder(self) -> Path:
+        return self.context / FOLDER / self.record.id
+
+    def again(self) -> TaskRecord:
+        """As it is now."""
+        return read_record(self.folder) or self.record
+
+
+def command(parsed: Parsed, words: tuple[str, ...]) -> int:
+    """The management command; raises UsageProblem if the words do not fit it."""
+    verbs = ("list", "show", "follow", "cancel")
+    args = CommandArguments("tasks", words, help=HELP, switches=("--json", "--all"), verbs=verbs, most=2)
+    if args.show_help():
+        return 0
+    verb = args.words[0] if args.words else "list"
+    if verb == "list" and len(args.words) > 1:
+        raise args.wrong("`cru tasks list` takes no id")
+    contexts = Home(home_path(parsed)).path / "contexts"
+    current = contexts / context_name(parsed, Home(home_path(parsed)))
+    if verb == "list":
+        _list(list(_tasks(_folders(contexts) if args.has("--all") else [current])), args)
+        return 0
+    if len(args.words) < 2:
+        raise UsageProblem(f"`cru tasks {verb}` needs an id", "cru tasks says which there are")
+    task = _find(contexts, current, args.words[1])
+    if verb == "cancel":
+        return _cancel(task)
+    from cru.faces.cli.tasks.view import follow_task, show_task
+
+    return follow_task(task.folder, task.again) if verb == "follow" else show_task(task.folder, task.record)
+
+
+def _folders(contexts: Path) -> list[Path]:
+    try:
+        return sorted(Path(entry.path) for entry in os.scandir(contexts) if entry.is_dir(follow_symlinks=False))
+    except FileNotFoundError:
+        return []
+
+
+def _tasks(contexts: list[Path]) -> Iterator[FoundTask]:
+    for context in contexts:
+        for record in read_records(context):
+            yield FoundTask(context, record)
+
+
+def _find(contexts: Path, current: Path, text: str) -> FoundTask:
+    """The task whose id begins so, in the current context before all others. Raises NoSuchTask."""
+    for folders in ([current], _folders(contexts)):
+        matches = [task for task in _tasks(folders) if task.record.id.startswith(text)]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise NoSuchTask(f"{text} is the beginning of several ids", ", ".join(task.record.id for task in matches))
+    known = [task.record.id for task in _tasks([current])]
+    raise NoSuchTask(f"there is no task {text}", did_you_mean(text, known) or "cru tasks --all says which there are")
+
+
+def _list(tasks: list[FoundTask], args: CommandArguments) -> None:
+    if args.has("--json"):
+        rows = [{"context": task.context.name, **msgspec.to_builtins(task.record)} for task in tasks]
+        show(msgspec.json.encode(rows).decode())
+        return
+    if not tasks:
+        show("no tasks: the model starts them with `task`, or with `bash` and background = true")
+    for task in tasks:
+        show(cut_to_columns(_line(task, args.has("--all")), COLUMNS))
+
+
+def _line(task: FoundTask, with_context: bool) -> str:
+    record = task.record
+    name = record.agent if record.kind is TaskKind.SUBAGENT else "command"
+    below = "" if record.parent == MAIN else f"  (below {record.parent})"
+    where = f"  {task.context.name}" if with_context else ""
+    return (
+        f"{record.id}  {record.status.value:<9}  {_seconds(record):>7}  {name}: {one_line(record.title)}{below}{where}"
+    )
+
+
+def _seconds(record: TaskRecord) -> str:
+    """How long it ran, "-" if nobody knows."""
+    if not record.started or (record.status is TaskStatus.LOST and not record.ended):
+        return "-"
+    return f"{(record.ended or time.time()) - record.started:.0f} s"
+
+
+def _cancel(task: FoundTask) -> int:
+    """Ask its session, and wait until it has ended. Raises TaskError if nobody can end it."""
+    record = task.record
+    if record.status.has_ended:
+        show(f"task {record.id} has ended already: {record.status.value}")
+        return 0
+    ask_to_cancel(task.context, record.owner, record.id)
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if task.again().status.has_ended:
+            show(f"task {record.id}: {task.again().status.value}")
+            return 0
+        time.sleep(0.05)
+    show(f"task {record.id} does not end yet; its session was asked")
+    return 1

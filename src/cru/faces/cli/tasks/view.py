@@ -1,0 +1,100 @@
+"""One task for a person: its facts, then what it said and did, as it comes if wanted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from cru.faces.cli.console import one_line, printable, show
+from cru.tasks.record import TaskKind, TaskRecord, TaskStatus
+from cru.values.messages import MESSAGE, TOOL_CALL, TOOL_RESULT, Entry
+
+LOOK = 0.2
+"""Seconds between two looks at a file that grows."""
+COLUMNS = 160
+SHOWN = 64 * 1024
+"""Bytes of a command's output that are shown of what is there already."""
+
+
+def show_task(folder: Path, record: TaskRecord) -> int:
+    """Everything that is known; exit status 0."""
+    _show_facts(record)
+    _TaskReader(folder, record).show_new()
+    _show_end(record)
+    return 0
+
+
+def follow_task(folder: Path, now: Callable[[], TaskRecord]) -> int:
+    """Until it ends; the exit status is 0 if it ended well."""
+    record = now()
+    _show_facts(record)
+    follower = _TaskReader(folder, record)
+    while not record.status.has_ended:
+        follower.show_new()
+        time.sleep(LOOK)
+        record = now()
+    follower.show_new()
+    _show_end(record)
+    return 0 if record.status is TaskStatus.COMPLETED else 1
+
+
+def _show_facts(record: TaskRecord) -> None:
+    what = f"sub-agent {record.agent}" if record.kind is TaskKind.SUBAGENT else "command"
+    show(f"task {record.id}: {what}, {record.status.value}, started by {record.parent}")
+    show(f"  asked   {one_line(record.prompt, COLUMNS)}")
+    if record.model:
+        show(f"  model   {one_line(record.model)}")
+    show("")
+
+
+def _show_end(record: TaskRecord) -> None:
+    if not record.status.has_ended:
+        return
+    show(f"\n{record.status.value}" + (f": {printable(record.error)}" if record.error else ""))
+    if record.exit_status is not None:
+        show(f"exit code {record.exit_status}")
+
+
+class _TaskReader:
+    """Shows what is new since the last look."""
+
+    def __init__(self, folder: Path, record: TaskRecord) -> None:
+        self._is_agent = record.kind is TaskKind.SUBAGENT
+        self._file = folder / ("context.jsonl" if self._is_agent else "output.log")
+        self._at = 0
+        self._rest = b""
+
+    def show_new(self) -> None:
+        try:
+            with open(self._file, "rb") as file:
+                file.seek(self._at)
+                data = file.read()
+        except FileNotFoundError:
+            return
+        self._at += len(data)
+        if not self._is_agent:
+            if data:
+                show(printable(data[-SHOWN:].decode("utf-8", "replace")).removesuffix("\n"))
+            return
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        for line in lines:
+            if text := _entry_text(line):
+                show(text)
+
+
+def _entry_text(line: bytes) -> str:
+    """A line of a log for a person, "" for what is no message and no call."""
+    try:
+        entry = msgspec.json.decode(line, type=Entry)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
+    if entry.entry_type == MESSAGE:
+        return ("" if entry.role in ("agent", "assistant") else "> ") + printable(entry.content)
+    if entry.entry_type == TOOL_CALL:
+        return f"[{entry.to} {one_line(entry.content, COLUMNS)}]"
+    if entry.entry_type == TOOL_RESULT:
+        return f"  {one_line(entry.content, COLUMNS)}"
+    return ""
