@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -19,8 +20,13 @@ POLICIES: tuple[HookPolicy, ...] = ("trusted", "none", "all")
 FilesStamp = tuple[tuple[str, int, int, int], ...]
 """Of each file that is there: path, time, size and number."""
 
-WORDS = (b"hook", b"notify", b"permissions", b'"env"', b"\\u", b"\0")
-"""A file without any of these holds no hooks and no rules: their names, letters written as numbers, and encodings that are not UTF-8."""
+WORDS = (
+    b"hook", b"notify", b"permissions", b'"env"', b'"exclude"', b"excludetools", b'"core"', b"coretools", b"\\u", b"\0",
+)  # fmt: skip
+"""A file without any of these holds no hooks and no rules: their names, letters written as numbers, and encodings that are not UTF-8. So a
+broken file without them is its own program's affair."""
+_TABLE = re.compile(rb"^[ \t]*\[+[ \t]*[\"']?(\w+)", re.MULTILINE)
+"""The first name of a table in TOML."""
 
 SECTIONS = ("hooks", "permissions")
 """Keys of a file under which guards stand, in any dialect."""
@@ -89,7 +95,14 @@ def _may_hold(path: str) -> bool:
         return True  # who reads it properly says what is wrong
     if any(word in data for word in WORDS) or path.endswith("hooks.json"):
         return True
-    return path.endswith(".json") and _is_odd(data)
+    return _is_odd(data) if path.endswith(".json") else _has_misprint(data)
+
+
+def _has_misprint(data: bytes) -> bool:
+    """Whether a table of a TOML file may be a misspelt `hooks`."""
+    from cru.config.closest import is_misprint
+
+    return any(is_misprint(name.decode("utf-8", "replace"), "hooks") for name in set(_TABLE.findall(data)))
 
 
 def _is_odd(data: bytes) -> bool:

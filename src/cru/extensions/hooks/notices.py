@@ -58,7 +58,8 @@ def untrusted(lines: list[str], hint: str) -> Untrusted:
 def list_notices(inventory: HookInventory, options: HookOptions, policy: HookPolicy) -> list[Notice]:
     loaded = inventory.loaded
     texts = [str(problem) for problem in inventory.trust.store.problems[:1]]
-    problems = [(problem.path, str(problem)) for problem in (*_losses(loaded), *_oddities(loaded))]
+    told = (*_losses(loaded), *_oddities(loaded), *_ignored(loaded, options))
+    problems = [(problem.path, str(problem)) for problem in told]
     texts += _limit_by_file([*problems, *_broken(loaded), *_unavailable(inventory, options)], "cru hooks check")
     texts += options.ignored if isinstance(options, SessionHookOptions) else ()
     texts += _awaiting_trust(loaded)
@@ -100,7 +101,15 @@ def _awaiting_trust(loaded: LoadedHooks) -> list[str]:
 def _oddities(loaded: LoadedHooks) -> list[HookFileProblem]:
     """What is odd in files that are used."""
     used = {entry.source.path for entry in loaded.active()}
-    return [problem for problem in loaded.problems if problem.path in used and not problem.loses_hooks]
+    return [problem for problem in loaded.problems if problem.path in used and problem.kind is ProblemKind.ODDITY]
+
+
+def _ignored(loaded: LoadedHooks, options: HookOptions) -> list[HookFileProblem]:
+    """What would widen and has no effect, in the project's files and in those whose program a person has accepted."""
+    open_files = {
+        source.path for source in loaded.sources if source.layer == "project" or source.dialect in options.dialects
+    }
+    return [p for p in loaded.problems if p.kind is ProblemKind.IGNORED and p.path in open_files]
 
 
 def _losses(loaded: LoadedHooks) -> list[HookFileProblem]:

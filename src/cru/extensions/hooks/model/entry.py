@@ -158,6 +158,10 @@ class ProblemKind(Enum):
 
     ODDITY = "odd"
     """Everything counts all the same."""
+    IGNORED = "ignored"
+    """A setting that only widens has no effect here: told, also where the file has no hooks."""
+    UNHELD = "unheld"
+    """A setting that only tightens has no effect here."""
     UNKNOWN_EVENT = "unknown event"
     """Hooks of an event that nobody knows; another program may know it."""
     PART = "part"
@@ -194,5 +198,5 @@ class HookFileProblem(Struct, frozen=True):
 
     @property
     def loses_hooks(self) -> bool:
-        """Whether hooks may be among what does not count."""
-        return self.kind is not ProblemKind.ODDITY
+        """Whether hooks, or what else guards, may be among what does not count."""
+        return self.kind not in (ProblemKind.ODDITY, ProblemKind.IGNORED)

@@ -19,6 +19,8 @@ LONGEST = 1000
 """Characters of a regular expression."""
 MOST_SECONDS = 1_000_000_000
 EMPTY_HINT = "a file without hooks is {}, or is deleted"
+GUARDED = ("hooks", "permissions", "tools", "excludeTools", "disable")
+"""How keys of a file begin under which, in any dialect, something stands that refuses."""
 _NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
 WORDS: dict[type, str] = {
     str: "a text",
@@ -57,7 +59,7 @@ class Reading:
         positions = locate_values(plain)
         self._lines = positions.lines
         for path, line in positions.twice.items():
-            if path and str(path[0]).startswith("hooks"):
+            if path and str(path[0]).startswith(GUARDED):
                 self.wrong(f"`{path[-1]}` is given twice; only the last one counts", line=line, kind=ProblemKind.PART)
         return value
 

@@ -16,6 +16,7 @@ from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.mapping import Dialect, EventMapping
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.records import CANCELLED, SLOW_MS, make_firing
+from cru.extensions.hooks.run.repeated_keys import read_every_value
 from cru.extensions.hooks.run.runtime import HookRuntime
 from cru.extensions.hooks.trust.guard import GuardSnapshot, deny_answer
 
@@ -120,9 +121,10 @@ class CommandHook:
             return HookResult(deny_answer(self._entry, event), failed=run.error)
         if run.exit is None:
             return HookResult(failed=run.error or CANCELLED)
-        if self._mapping.answer is None:
+        read = self._mapping.answer
+        if read is None:
             return HookResult()
-        return self._mapping.answer(self._entry, event, run, self._runtime.facts)
+        return read_every_value(run, lambda run: read(self._entry, event, run, self._runtime.facts))
 
     def _report(self, event: Event, stdin: bytes, run: HookRun, result: HookResult) -> Answer:
         """Record what came of it, tell the person, and return the answer."""

@@ -14,6 +14,7 @@ from cru.extensions.hooks.model.status import EntryStatus, LoadedHooks
 from cru.faces.cli.console import say
 from cru.faces.cli.flags import Parsed
 from cru.faces.cli.run_options import context_name, home_path, start_of
+from cru.permissions import PermissionSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,6 +28,8 @@ def load_inventory(parsed: Parsed, *, tell: bool = True) -> HookInventory:
     settings, layers, _ = load_settings(start)
     options = merge_options(settings.of(HookSettings).options, layers)
     facts = session_facts(hooks_where(start), options, start.home / "contexts" / start.context, start.context)
+    mode = settings.of(PermissionSettings).mode
+    facts.mode = lambda: mode
     inventory = take_inventory(None, facts, options)
     for text in (
         *inventory.trust.store.problems[:1],

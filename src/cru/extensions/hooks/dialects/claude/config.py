@@ -45,6 +45,8 @@ OF_EVENT = {
 """Seconds, where a handler does not say."""
 ENDING, ENDING_VARIABLE = 60.0, "CLAUDE_CODE_SESSIONEND_HOOKS_TIMEOUT_MS"
 """More than that nothing gets at the end of a session."""
+OF_THIS_FILE = "`disableAllHooks` of a project's file switches off the hooks of this file only"
+SWITCHES = "`cru hooks disable ID` and `--hooks=none` switch off others"
 ONCE = "`once` counts in skills only, as in Claude Code: the hook runs each time"
 REWAKE = "`asyncRewake`: in a chat the idle agent is not woken; what the hook says is shown, and goes to the model with the next request"
 
@@ -55,6 +57,8 @@ def read_entries(source: HookSource, events: Collection[str], facts: SessionFact
     reading = Reading(source)
     disabled = reading.typed(reading.value, "disableAllHooks", bool, False)
     by_user = is_off or (disabled and source.layer != "project")
+    if disabled and source.layer == "project":
+        reading.wrong(OF_THIS_FILE, SWITCHES, line=reading.line("disableAllHooks"), kind=ProblemKind.IGNORED)
     shape = nested.ConfigShape(events, (), GROUP, KEYS)
     handlers = nested.read_handlers(reading, shape)
     entries = [entry for handler in handlers if (entry := _entry(reading, handler, facts.env)) is not None]

@@ -4,7 +4,7 @@ rules are left out there; what has no counterpart is a problem, so that it is to
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -12,15 +12,18 @@ from cru.config.closest import did_you_mean, is_misprint
 from cru.extensions.hooks.dialects.claude.tools import TOOLS
 from cru.extensions.hooks.model.entry import ProblemKind
 from cru.extensions.hooks.model.facts import SessionFacts
-from cru.extensions.hooks.parsing.reading import Reading
+from cru.extensions.hooks.parsing.reading import Reading, canonical_definition
 from cru.files.glob import escape
 from cru.permissions import BadRule, RuleLists
 from cru.permissions.rules import parse_rule
 
 Effect = Literal["deny", "ask", "allow"]
 EFFECTS: tuple[Effect, ...] = ("deny", "ask", "allow")
-WIDENS = ("additionalDirectories",)
-"""Keys that only widen: nothing is lost without them."""
+MODES = "defaultMode"
+BYPASS = "disableBypassPermissionsMode"
+FOLDERS = "additionalDirectories"
+OTHERS = (MODES, BYPASS, FOLDERS)
+"""Keys of `permissions` that are no rules."""
 FILES = {
     "Read": "read", "Edit": "write", "Write": "write", "MultiEdit": "write", "NotebookEdit": "write", "Glob": "glob", "Grep": "grep",
     "LS": "ls",
@@ -56,11 +59,12 @@ def read_permissions(reading: Reading, facts: SessionFacts) -> RuleLists:
             reading.report_misprint(key, "permissions")
     table = reading.typed(reading.value, "permissions", dict, {}, kind=ProblemKind.PART)
     for key in table:
-        if key not in EFFECTS and key not in WIDENS:
-            hint = did_you_mean(key, EFFECTS)
+        if key not in EFFECTS and key not in OTHERS:
+            hint = did_you_mean(key, (*EFFECTS, *OTHERS))
             kind = ProblemKind.PART if hint else ProblemKind.ODDITY
             text = f"`permissions.{key}` has no effect in cru"
             reading.wrong(text, hint, line=reading.line("permissions", key), kind=kind)
+    _tell_others(reading, table, facts.mode())
     lists = {
         effect: tuple(
             dict.fromkeys(
@@ -75,6 +79,30 @@ def read_permissions(reading: Reading, facts: SessionFacts) -> RuleLists:
         for effect in EFFECTS
     }
     return RuleLists(**lists)
+
+
+def _tell_others(reading: Reading, table: Mapping[str, object], mode: str) -> None:
+    """What cru does not take over: of what tightens that it does not hold, unless it does anyway; of what widens that it is ignored.
+    mode: that of the session."""
+    chosen = table.get(MODES)
+    if chosen == "dontAsk" or (chosen == "plan" and mode != "plan"):
+        hint = "`--mode plan`, or `mode` in config.toml" if chosen == "plan" else "write deny rules"
+        _tell_ignored(reading, MODES, f'"{chosen}" does not hold here', hint, ProblemKind.UNHELD)
+    elif chosen not in (None, "default", "plan"):
+        text = f"{canonical_definition(chosen)} has no effect in cru"
+        _tell_ignored(reading, MODES, text, "`--mode`, or `mode` in config.toml", ProblemKind.IGNORED)
+    if table.get(BYPASS) is not None and mode == "trust":
+        text = "does not hold here: this session runs in the mode trust all the same"
+        _tell_ignored(reading, BYPASS, text, "leave out `-t`", ProblemKind.UNHELD)
+    if table.get(FOLDERS):
+        text = "has no effect in cru"
+        _tell_ignored(
+            reading, FOLDERS, text, 'a rule of yours such as "read:/folder/**" allows it', ProblemKind.IGNORED
+        )
+
+
+def _tell_ignored(reading: Reading, key: str, text: str, hint: str, kind: ProblemKind) -> None:
+    reading.wrong(f"`permissions.{key}` {text}", hint, line=reading.line("permissions", key), kind=kind)
 
 
 def _rules(reading: Reading, effect: Effect, number: int, text: object, facts: SessionFacts) -> Iterator[str]:

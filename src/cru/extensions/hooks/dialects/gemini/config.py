@@ -1,4 +1,4 @@
-"""The hooks of a settings.json of Gemini CLI: JSON with comments, nested groups, time limits in milliseconds."""
+"""The hooks, and excluded tools, of a settings.json of Gemini CLI: JSON with comments, nested groups, time limits in milliseconds."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.extensions.hooks.dialects.gemini.permissions import read_excluded
 from cru.extensions.hooks.model.entry import HookEntry, HookSource
-from cru.extensions.hooks.model.mapping import Events, FolderOf, ParsedFile, PathFact
+from cru.extensions.hooks.model.mapping import Events, FolderOf, ForeignSettings, ParsedFile, PathFact
 from cru.extensions.hooks.parsing.common import project_folder
 from cru.extensions.hooks.parsing.nested import ConfigShape, NestedHandler, has_no_subject, read_handlers
 from cru.extensions.hooks.parsing.reading import MOST_SECONDS, Reading, check_regex_cost, describe_mistyped, typed_value
@@ -47,7 +48,9 @@ def read_entries(source: HookSource, events: Events, below: frozenset[str]) -> P
     entries = [_entry(reading, events, handler, handler.event in chained) for handler in handlers]
     entries = [_switched(entry, switches.enabled, off) for entry in entries]
     entries = [replace(entry, off_by_user=_called(entry) in below) for entry in entries]
-    return ParsedFile(entries, reading.problems, frozenset() if source.layer == "project" else switches.disabled)
+    settings = ForeignSettings(rules=read_excluded(reading))
+    disables = frozenset() if source.layer == "project" else switches.disabled
+    return ParsedFile(entries, reading.problems, disables, settings)
 
 
 def _is_sequential(reading: Reading, handler: NestedHandler) -> bool:
