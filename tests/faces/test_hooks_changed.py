@@ -169,7 +169,7 @@ def test_a_trusted_hook_that_is_switched_off_or_gone_says_so_until_a_person_acce
     if how == "prompt":  # it is there, and cannot run
         assert "this guard does not run" in turn(home, "--strict-hooks", code=3).err
         cru("hooks", "disable", rows(home)[0]["id"], home=home)
-    assert "trusted" not in turn(home, "--strict-hooks").err
+    assert "that you trusted" not in turn(home, "--strict-hooks").err
     claude(path, {})
     assert turn(home).err == ""
 

@@ -58,8 +58,8 @@ def untrusted(lines: list[str], hint: str) -> Untrusted:
 def list_notices(inventory: HookInventory, options: HookOptions, policy: HookPolicy) -> list[Notice]:
     loaded = inventory.loaded
     texts = [str(problem) for problem in inventory.trust.store.problems[:1]]
-    told = (*_losses(loaded), *_oddities(loaded), *_ignored(loaded, options))
-    problems = [(problem.path, str(problem)) for problem in told]
+    reported = (*_losses(loaded), *_oddities(loaded), *_ignored(loaded, options))
+    problems = [(problem.path, str(problem)) for problem in reported]
     texts += _limit_by_file([*problems, *_broken(loaded), *_unavailable(inventory, options)], "cru hooks check")
     texts += options.ignored if isinstance(options, SessionHookOptions) else ()
     texts += _awaiting_trust(loaded)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter
@@ -16,12 +17,13 @@ from cru.extensions.hooks.model.entry import HookEntry
 from cru.extensions.hooks.model.mapping import Dialect, EventMapping
 from cru.extensions.hooks.model.result import HookResult, HookRun
 from cru.extensions.hooks.records import CANCELLED, SLOW_MS, make_firing
-from cru.extensions.hooks.run.repeated_keys import read_every_value
 from cru.extensions.hooks.run.runtime import HookRuntime
 from cru.extensions.hooks.trust.guard import GuardSnapshot, deny_answer
 
 AFTER_CALLS = ("tool:completed", "tool:failed")
 """Events of calls that have run."""
+_KEY = re.compile(r'"((?:[^"\\]|\\.)*)"\s*:')
+"""What may be a key of JSON."""
 PATIENCE = 1.0
 """Seconds after which a person is told what is waited for."""
 
@@ -124,6 +126,11 @@ class CommandHook:
         read = self._mapping.answer
         if read is None:
             return HookResult()
+        keys = _KEY.findall(run.stdout)
+        if len(set(keys)) == len(keys):
+            return read(self._entry, event, run, self._runtime.facts)
+        from cru.extensions.hooks.run.repeated_keys import read_every_value
+
         return read_every_value(run, lambda run: read(self._entry, event, run, self._runtime.facts))
 
     def _report(self, event: Event, stdin: bytes, run: HookRun, result: HookResult) -> Answer:

@@ -239,7 +239,7 @@ class Review:
             _print_line(f"{item.dialect}: hooks of your own files, which are off here until you turn them on")
         fingerprints = item.fingerprints or [self._take_fingerprint(entry) for entry in item.entries]
         for entry, seen in zip(item.entries, fingerprints, strict=True):
-            broken = self._find_broken(entry)
+            broken = [] if seen.over else self._find_broken(entry)
             for line in render_hook(entry, seen, self._accepted_version(entry, seen), broken, whole=whole):
                 for piece in fold_line(line, _width()):
                     print(piece)
