@@ -12,10 +12,12 @@ from cru.fleet.records import BatchItem
 from cru.fleet.workers import WorkerRegistry
 
 BEAT = 5.0
+URL = ""
+"""Of the database; "" is a file in the folder of the test."""
 
 
 def queue_at(folder: Path, home: str = "home", database: Database | None = None) -> WorkQueue:
-    queue = WorkQueue(database or open_database("", folder), home)
+    queue = WorkQueue(database or open_database(URL, folder), home)
     queue.open()
     return closed_later(queue)
 

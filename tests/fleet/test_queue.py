@@ -147,6 +147,12 @@ def test_a_file_that_is_no_database_is_an_error_with_its_name(tmp_path: Path) ->
         queue_at(tmp_path)
 
 
+def test_nobody_else_may_read_what_is_queued(tmp_path: Path) -> None:
+    queue_at(tmp_path / "fleet").add("b", items("x"), 5)
+    files = [tmp_path / "fleet", *(tmp_path / "fleet").iterdir()]
+    assert [oct(path.stat().st_mode & 0o077) for path in files] == ["0o0"] * len(files)
+
+
 def test_the_counts_of_batches(tmp_path: Path) -> None:
     queue = queue_at(tmp_path)
     queue.add("a", items("x", "y"), 5)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -10,6 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from cru.files.regular import PRIVATE
 from cru.fleet import FleetError, QueueUnavailable
 
 if TYPE_CHECKING:
@@ -21,7 +23,11 @@ Run = Callable[..., list[Row]]
 
 POSTGRES = ("postgresql://", "postgres://")
 LOCK_SECONDS = 30
-CONNECT_SECONDS = 10
+POSTGRES_OPTIONS: dict[str, Any] = {
+    "autocommit": True, "application_name": "cru", "connect_timeout": 10, "keepalives_idle": 10, "keepalives_interval": 5,
+    "keepalives_count": 3, "tcp_user_timeout": 30_000, "options": "-c statement_timeout=30000 -c lock_timeout=30000",
+}  # fmt: skip
+"""Nothing waits for ever for a server that is gone. What the URL says itself wins."""
 _PARAMETER = re.compile(r"(?<!:):([a-z_]+)")
 
 
@@ -78,6 +84,7 @@ class SqliteDatabase:
     def _connect(self) -> sqlite3.Connection:
         if self._connection is None:
             self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE))
             connection = sqlite3.connect(
                 self._path, timeout=LOCK_SECONDS, isolation_level=None, check_same_thread=False
             )
@@ -130,9 +137,9 @@ class PostgresDatabase:
 
     def _connect(self) -> psycopg.Connection:
         if self._connection is None or self._connection.closed:
-            self._connection = self._psycopg.connect(
-                self._url, autocommit=True, connect_timeout=CONNECT_SECONDS, application_name="cru"
-            )
+            chosen = self._psycopg.conninfo.conninfo_to_dict(self._url)
+            options = {name: value for name, value in POSTGRES_OPTIONS.items() if name not in chosen}
+            self._connection = self._psycopg.connect(self._url, **options)
         return self._connection
 
     def close(self) -> None:

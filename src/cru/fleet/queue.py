@@ -54,9 +54,14 @@ class WorkQueue:
 
     def open(self) -> None:
         """Make the tables if they are not there. Raises QueueTooNew, QueueUnavailable."""
-        if not self._is_made:
+        if self._is_made:
+            return
+        try:
             make_tables(self.database)
-            self._is_made = True
+        except BaseException:
+            self.close()
+            raise
+        self._is_made = True
 
     def close(self) -> None:
         self.database.close()

@@ -60,14 +60,14 @@ KEPT = ("--name", "--model", "--mode", "--seconds", "--fuel", "--on-interrupted"
 
 
 class BatchPlan(Struct, frozen=True):
-    """What a command line asks for."""
+    """What a command line asks for. command: what to type to go on."""
 
     name: str
     file: str
     items: tuple[tuple[int, BatchItem], ...]
     parallel: int
     max_deaths: int
-    retry_command: str
+    command: str
 
 
 def command(parsed: Parsed, words: tuple[str, ...]) -> int:
@@ -88,7 +88,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     retried = _retry(queue, plan, own) if args.has("--retry") else 0
     if args.has("--queue"):
         say_line(
-            f"{added + retried} items queued in {queue.place}; `cru worker` runs them, {_again(args)} shows how far they are"
+            f"{added + retried} items queued in {queue.place}; `cru worker` runs them, `{plan.command}` shows how far they are"
         )
         return 0
     face = BatchFace(plan.name, own, args.has("--json"), _result_file(args))
@@ -113,7 +113,7 @@ async def _work(parsed: Parsed, plan: BatchPlan, queue: WorkQueue, face: BatchFa
     rows = [row for row in await asyncio.to_thread(queue.rows, plan.name) if row.id in face.ids]
     queue.close()
     code = _exit_status(rows, signals.code) or (ExitStatus.ERROR if face.problem else ExitStatus.DONE)
-    face.end(rows, code, plan.retry_command)
+    face.end(rows, code, plan.command)
     return code
 
 
@@ -151,7 +151,7 @@ def _plan(args: CommandArguments, parsed: Parsed) -> BatchPlan:
         say_line(f"{file}:{problem.line} is left out: {problem.text}")
     return BatchPlan(
         name, file, read.items, parallel, deaths,
-        _same_command(args, parsed, "--retry"),
+        _same_command(args, parsed),
     )  # fmt: skip
 
 
@@ -174,15 +174,11 @@ def _read(file: str) -> bytes:
     return read_regular(file)
 
 
-def _same_command(args: CommandArguments, parsed: Parsed, *words: str) -> str:
+def _same_command(args: CommandArguments, parsed: Parsed) -> str:
     home = parsed.last("home")
     kept = [word for name in KEPT if args.has(name) for word in (name, args.value(name, ""))]
     switches = ["--strict-hooks"] if args.has("--strict-hooks") else []
-    return shlex.join(["cru", *(["--home", home] if home else []), "batch", *args.words, *kept, *switches, *words])
-
-
-def _again(args: CommandArguments) -> str:
-    return f"`cru batch {shlex.join(args.words)}`"
+    return shlex.join(["cru", *(["--home", home] if home else []), "batch", *args.words, *kept, *switches])
 
 
 def _retry(queue: WorkQueue, plan: BatchPlan, own: set[str]) -> int:

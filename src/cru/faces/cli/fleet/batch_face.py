@@ -71,7 +71,7 @@ class BatchFace:
                 self._tell(row)
             self._show(worker.running)
 
-    def end(self, rows: Sequence[TaskRow], code: int, retry: str) -> None:
+    def end(self, rows: Sequence[TaskRow], code: int, command: str) -> None:
         """The table, and what to do about items that are not done."""
         for row in rows:
             if row.result is not None and row.id not in self._known:
@@ -83,7 +83,7 @@ class BatchFace:
         left = self.left
         counts = {status.value: count for status, count in self._statuses.items()}
         wrong = sum(count for status, count in self._statuses.items() if status is not WorkStatus.DONE)
-        again = retry if wrong else retry.removesuffix(" --retry") if left else ""
+        again = f"{command} --retry" if wrong else command if left else ""
         if self._as_json:
             payload = {
                 "name": self._name,
@@ -97,9 +97,9 @@ class BatchFace:
             return
         show(self._table(rows))
         if left:
-            say_line(f"{left} items are not finished; go on with: {retry.removesuffix(' --retry')}")
+            say_line(f"{left} items are not finished; go on with: {command}")
         if wrong:
-            say_line(f"{wrong} items are not done; once more: {retry}")
+            say_line(f"{wrong} items are not done; once more: {command} --retry")
 
     def note(self, text: str) -> None:
         if self._progress is not None:

@@ -1,0 +1,125 @@
+"""`python -m bench.fleet [TASKS]`: how many tasks a minute 1, 2 and 4 workers do, and with kills: whether every result is there once.
+
+Each task is a run of cru with two requests to the scripted model and one call of bash, which appends a line to a file.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import msgspec
+from tests.kit.home import HomeDir, home
+from tests.kit.run import program
+
+SCRIPT = 'call: bash {{"command": "echo $CRU_CONTEXT >> {count}"}}\nusage: input=100 output=10\n---\ntext: done\nusage: input=120 output=5\n'
+WORKER = ("worker", "--once", "--beat", "0.5")
+
+
+class FleetRun:
+    """A queue full of tasks, and workers on it."""
+
+    def __init__(self, folder: Path, tasks: int, env: dict[str, str] | None = None) -> None:
+        self.home: HomeDir = home(folder)
+        self.tasks = tasks
+        self.count = folder / "count"
+        self.deaths = 0
+        self._env = {**self.home.env, **(env or {})}
+        (folder / "script.txt").write_text(SCRIPT.format(count=self.count))
+        self.home.configure(f'model = "scripted:{folder / "script.txt"}"\nmode = "trust"\n')
+        lines = (msgspec.json.encode({"prompt": f"task {n}", "id": f"t{n}"}) for n in range(tasks))
+        (self.home.project / "p.jsonl").write_bytes(b"\n".join(lines))
+        self._cru("batch", "p.jsonl", "--name", "b", "--queue", "--max-deaths", "50")
+
+    def work(self, workers: int, kills: int = 0, seed: int = 1) -> float:
+        """Seconds until all tasks are finished. Between kills about as many tasks are done each time."""
+        chance = random.Random(seed)
+        begin = time.monotonic()
+        running = [self._start() for _ in range(workers)]
+        marks = sorted(chance.sample(range(1, self.tasks), kills), reverse=True)
+        try:
+            while any(worker.poll() is None for worker in running):
+                if marks and self._finished() >= marks[-1]:
+                    marks.pop()
+                    victim = chance.choice([worker for worker in running if worker.poll() is None])
+                    victim.kill()
+                    victim.wait()
+                    self.deaths += 1
+                    running[running.index(victim)] = self._start()
+                time.sleep(0.05)
+        finally:
+            for worker in running:
+                if worker.poll() is None:
+                    worker.send_signal(signal.SIGKILL)
+                worker.wait()
+        return time.monotonic() - begin
+
+    def problems(self) -> list[str]:
+        """What is not as it has to be: each result once, each answer paid once, no command run twice."""
+        out = self.home.project / "r.jsonl"
+        self._cru("batch", "p.jsonl", "--name", "b", "--out", str(out))
+        results = [msgspec.json.decode(line) for line in out.read_bytes().splitlines()]
+        problems = [f"{r['id']}: {r['status']} {r.get('error', '')}" for r in results if r["status"] != "done"]
+        if sorted(r["id"] for r in results) != sorted(f"t{n}" for n in range(self.tasks)):
+            problems.append(f"{len(results)} results of {self.tasks} tasks")
+        ran = Counter(self.count.read_text().split())
+        problems += [f"{name}: its command ran {times} times" for name, times in ran.items() if times > 1]
+        for number in range(self.tasks):
+            log = self.home.log(f"b-t{number}")
+            replies = sum("model" in e.get("metadata", {}) for e in log)
+            asked = sum(e.get("role") == "user" for e in log)
+            if (replies, asked) != (2, 1):
+                problems.append(f"t{number}: {replies} replies to {asked} prompts")
+        return problems
+
+    def _finished(self) -> int:
+        import sqlite3
+
+        if "CRU_DATABASE_URL" in self._env:
+            import psycopg
+
+            with psycopg.connect(self._env["CRU_DATABASE_URL"]) as server:
+                row = server.execute("SELECT COUNT(*) FROM cru_tasks WHERE state = 'finished'").fetchone()
+            return int(row[0]) if row else 0
+        queue = sqlite3.connect(self.home.cru / "fleet" / "queue.sqlite", timeout=30)
+        try:
+            [(count,)] = queue.execute("SELECT COUNT(*) FROM cru_tasks WHERE state = 'finished'").fetchall()
+        finally:
+            queue.close()
+        return int(count)
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            [str(program()), *WORKER], env=self._env, cwd=self.home.project, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
+        )  # fmt: skip
+
+    def _cru(self, *words: str) -> None:
+        subprocess.run(
+            [str(program()), *words], env=self._env, cwd=self.home.project, stdin=subprocess.DEVNULL, check=True,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+
+
+def main() -> None:
+    tasks = int(sys.argv[1]) if len(sys.argv) > 1 else 1000
+    print(f"{tasks} tasks of two requests and a command each, {os.cpu_count()} processors")
+    before = 0.0
+    for workers in (1, 2, 4):
+        with tempfile.TemporaryDirectory() as folder:
+            run = FleetRun(Path(folder), tasks)
+            rate = tasks / run.work(workers)
+            again = f", {rate / before:.2f} times as fast as with half as many" if before else ""
+            before = rate
+            print(f"{workers} workers: {rate * 60:.0f} tasks/min{again}; problems: {run.problems() or 'none'}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
