@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 from tests.engine.support import World
 
-from cru.engine.to_end import run_to_end
+from cru.engine.background import run_to_end
 from cru.engine.turn import LegResult
 from cru.tasks.record import TaskRecord, read_records
 from cru.values.messages import Entry

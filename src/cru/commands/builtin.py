@@ -30,8 +30,10 @@ class CommandRow(Struct, frozen=True):
     at_once: bool = False
 
 
+TASKS_HINT = "[cancel id]"
 PLUGIN_HINT = "[list | reload [name] | enable name | disable name]"
 TABLE = (
+    CommandRow("agents", "the agents that may work below the main one (cru agents)", "tasks.agents", reads=True),
     CommandRow("clear", "start the conversation from nothing; the log keeps every line (cru -a)", "session.clear"),
     CommandRow(
         "compact", "replace the conversation by a summary that the model writes (cru -z); words say what it is to heed", "session.compact",
@@ -44,6 +46,7 @@ TABLE = (
     CommandRow("plugin", "what plugins are there; load one anew, or switch it for this session", "plugins.plugin", PLUGIN_HINT),
     CommandRow("quit", "the same as /exit", "session.leave", reads=True),
     CommandRow("stop", "end what runs and what waits; loops of plugins end too", "session.stop", at_once=True),
+    CommandRow("tasks", "what was started beside the conversation; end one (cru tasks)", "tasks.tasks", TASKS_HINT, at_once=True),
     CommandRow("tools", "what the model may call, and whose it is", "session.tools", reads=True),
     CommandRow("trace", "what happened in the last turn, or in turn N (cru trace)", "session.trace", "[N]", reads=True),
 )  # fmt: skip

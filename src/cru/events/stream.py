@@ -80,6 +80,14 @@ class StateChanged(Struct, frozen=True):
     new: str
 
 
+class AgentActivity(Struct, frozen=True):
+    """What a sub-agent does now; task: its id, agent: the name of its card."""
+
+    task: str
+    agent: str
+    text: str
+
+
 class EntryLogged(Struct, frozen=True):
     """Log entries are on disk: a kill cannot lose them any more."""
 

@@ -127,7 +127,7 @@ class AgentTasks:
         spec = ChildSpec(
             agent_id=task.id, call_id=task.record.call_id, depth=depth, card=card, folder=task.folder,
             tools=lambda name: chosen(name) and not (is_deepest and name == TOOL), fuel=card.fuel or self.shared.settings.fuel,
-            stream=own_stream(self._parts.bus.stream, f"{card.name} {task.id}"), root=root, model=task.request.model,
+            stream=own_stream(self._parts.bus.stream, card.name, task.id), root=root, model=task.request.model,
         )  # fmt: skip
         return self.shared.make_session(self._parts, spec)
 

@@ -11,11 +11,12 @@ from typing import Protocol
 from msgspec import Struct
 from msgspec.structs import replace
 
+from cru.engine.background import run_to_end
 from cru.engine.parts import ModelChooser, Parts, ResolvedModel
 from cru.engine.session import Session
-from cru.engine.to_end import run_to_end
 from cru.engine.turn import LegResult
-from cru.events.stream import Notice, Published, Stream
+from cru.events.payloads import InteractionCompleted, InteractionRequested, ToolCalled
+from cru.events.stream import AgentActivity, Notice, Published, Stream
 from cru.permissions.gate import Asker, PermissionReply, PermissionSubject
 from cru.tasks.cards import AgentCard
 from cru.tasks.manager import Task, TaskOutcome
@@ -81,15 +82,20 @@ class AgentAsker:
             return await self._asker.ask(replace(subject, agent=agent))
 
 
-def own_stream(parent: Stream, label: str) -> Stream:
-    """A stream for a child, whose warnings reach the parent's readers with its name."""
+def own_stream(parent: Stream, agent: str, task_id: str) -> Stream:
+    """A stream for a child. Its warnings reach the parent's readers with its name, and so do its questions, and what it does."""
     stream = Stream()
 
-    def pass_on(item: Published[Notice]) -> None:
+    def warn(item: Published[Notice]) -> None:
         notice = item.payload
-        parent.tell(Notice(notice.level, f"[{label}] {notice.text}", notice.owner))
+        parent.tell(Notice(notice.level, f"[{agent} {task_id}] {notice.text}", notice.owner))
 
-    stream.subscribe(pass_on, Notice)
+    def show_call(item: Published[ToolCalled]) -> None:
+        parent.tell(AgentActivity(task_id, agent, item.payload.name))
+
+    stream.subscribe(warn, Notice)
+    stream.subscribe(show_call, ToolCalled)
+    stream.subscribe(parent.publish, InteractionRequested, InteractionCompleted, AgentActivity)
     return stream
 
 

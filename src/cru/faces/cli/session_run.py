@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from cru.app import FaceSettings, SessionBundle, Start, build
+from cru.engine.background import run_to_end
 from cru.engine.commands import split_command
 from cru.engine.session import Session
-from cru.engine.to_end import run_to_end
 from cru.engine.turn import LegResult, PromptSource
 from cru.events.stream import CommandSaid, Notice, Published
 from cru.faces.cli.console import ExitStatus, TerminalOutput, complain, end_startup, say

@@ -155,6 +155,7 @@ class TextFace:
             self._answer.show_raw()
         if self._verbose or self._progress is not None:
             self._on(ToolCalled, self._show_call)
+            self._watch_tasks()
         if self._verbose:
             self._tell_of_handlers()
             self._on(ToolCompleted, self._show_completion)
@@ -334,6 +335,11 @@ class TextFace:
             return
         self.say(f"[tool {one_line(call.name)} {_shorten(call.args)}]")
         self._set_activity(f"running {one_line(call.name, 40)}")
+
+    def _watch_tasks(self) -> None:
+        from cru.faces.cli.task_lines import TaskLines
+
+        TaskLines(self.say, self._set_activity, self._verbose).watch(self._stream)
 
     def _show_completion(self, call: ToolCompleted) -> None:
         if not self._hides_tools:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 from cru.app import Start
+from cru.engine.background import has_report, wait_for_report
 from cru.faces.cli.chat.first_prompt import FirstPrompt
-from cru.faces.cli.chat.prompt import PromptLine
+from cru.faces.cli.chat.prompt import LineLeft, PromptLine
 from cru.faces.cli.console import complain, erase_prompt
 from cru.faces.cli.event_loop import run_async
 from cru.faces.cli.flags import Parsed
@@ -67,7 +69,7 @@ class Chat:
             text = await self._read()
             if text is None:
                 return
-            if text.strip():
+            if text.strip() or has_report(self._session.parts):
                 await self._turn(text)
 
     async def _read(self) -> str | None:
@@ -77,12 +79,27 @@ class Chat:
             typed, self._typed_ahead = self._typed_ahead, ""
             erase_prompt()
             try:
-                return await self._line.read(typed)
+                return await self._read_or_wake(typed)
             except KeyboardInterrupt:
                 continue
             except EOFError:
                 return None
+            except LineLeft:
+                return ""
         return None
+
+    async def _read_or_wake(self, typed: str) -> str:
+        """What is typed; raises LineLeft if something that runs in the background has ended meanwhile."""
+        waking = asyncio.ensure_future(wait_for_report(self._session.parts))
+        waking.add_done_callback(self._wake)
+        try:
+            return await self._line.read(typed)
+        finally:
+            waking.cancel()
+
+    def _wake(self, waking: asyncio.Future[bool]) -> None:
+        if not waking.cancelled() and waking.result():
+            self._typed_ahead = self._line.leave()
 
     async def _wait_for_questions(self) -> None:
         """Wait until no question of a plugin stands where the prompt will."""
@@ -94,7 +111,8 @@ class Chat:
         """One turn, or one command; its errors are shown and the chat goes on."""
         # The line editor takes SIGINT for itself and gives it back to nobody.
         self._signals.on_interrupt(self._interrupt)
-        self._session.submit(text)
+        if text:
+            self._session.submit(text)
         try:
             with input_mode(0, "kept"):
                 result = await self._session.run()

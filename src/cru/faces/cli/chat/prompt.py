@@ -28,6 +28,10 @@ if TYPE_CHECKING:
     from prompt_toolkit.key_binding.key_processor import KeyPress
 
 
+class LineLeft(Exception):
+    """The line was left for something else; it is to be read again."""
+
+
 class PromptLine:
     """The line editor; it draws on stderr, so that standard output holds nothing but answers. `status` stands to the right of it;
     `suspend` is what Ctrl-Z does."""
@@ -53,6 +57,13 @@ class PromptLine:
     async def read(self, typed: str) -> str:
         """What is typed behind the prompt up to Enter, with what was typed already. Raises KeyboardInterrupt and EOFError."""
         return await self._editor.prompt_async(PROMPT, default=typed, set_exception_handler=False)
+
+    def leave(self) -> str:
+        """End it without an answer; what is typed there so far. `read` raises LineLeft."""
+        text = self._editor.default_buffer.text
+        if self._editor.app.is_running:
+            self._editor.app.exit(exception=LineLeft)
+        return text
 
     def close(self) -> None:
         """End it as Ctrl-D does."""

@@ -121,7 +121,8 @@ def render_question(subject: PermissionSubject) -> str:
     part of itself nor look like another question."""
     keep = f"\n  s, p and a keep the rule  {_shown(subject.rule)}" if subject.rule else ""
     seen = _preview(getattr(subject, "preview", ""))
-    head = f"{_shown(subject.tool)}{_detail(subject.detail)}"
+    who = f"[sub-agent {_shown(subject.agent)}] " if subject.agent else ""
+    head = f"{who}{_shown(subject.tool)}{_detail(subject.detail)}"
     return f"\r\n{head}\n{seen}  {_shown(subject.why)}{keep}\n  {_choices(subject)} > "
 
 

@@ -1,8 +1,9 @@
-"""A session's work to its very end: what sub-agents in the background bring belongs to it."""
+"""What runs in the background, and the end of a session's work: what sub-agents bring belongs to it."""
 
 from __future__ import annotations
 
 from cru.engine import Interrupted
+from cru.engine.parts import Parts
 from cru.engine.session import Session
 from cru.engine.turn import LegResult
 
@@ -16,3 +17,15 @@ async def run_to_end(session: Session) -> LegResult | None:
     except Interrupted:
         return LegResult("interrupted", reason="interrupted")
     return result
+
+
+def has_report(parts: Parts) -> bool:
+    """Whether something ended in the background that the model has not heard of: `Session.run` tells it."""
+    work = parts.services.background
+    return work is not None and work.has_report()
+
+
+async def wait_for_report(parts: Parts) -> bool:
+    """Wait for that; False if nothing runs that could bring it."""
+    work = parts.services.background
+    return work is not None and await work.wait_for_any()

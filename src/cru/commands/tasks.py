@@ -1,0 +1,43 @@
+"""Commands about work beside the conversation: /tasks and /agents."""
+
+from __future__ import annotations
+
+import time
+
+from cru.commands.context import CommandContext
+from cru.commands.errors import BadCommand
+from cru.engine.commands import CommandResult
+from cru.tasks.agent_tasks import AgentTasks
+from cru.tasks.record import MAIN, TaskKind, TaskRecord
+
+
+async def tasks(context: CommandContext, words: str) -> CommandResult:
+    """Those of this session; with `cancel ID` end one. Raises BadCommand, NoSuchTask."""
+    known = context.session.parts.services.background
+    verb, _, task_id = words.strip().partition(" ")
+    if words and (verb != "cancel" or not task_id.strip()):
+        raise BadCommand(f"/tasks does not know {words!r}", "/tasks, or /tasks cancel ID")
+    if not isinstance(known, AgentTasks):
+        return CommandResult("no task was started in this session")
+    if verb:
+        task = known.manager.find(task_id.strip())
+        ran = await known.manager.cancel(task)
+        return CommandResult(f"task {task.id} {'is cancelled' if ran else 'had ended: ' + task.record.status.value}")
+    return CommandResult("\n".join(_line(task.record) for task in known.manager.tasks.values()))
+
+
+def _line(record: TaskRecord) -> str:
+    name = record.agent if record.kind is TaskKind.SUBAGENT else "command"
+    seconds = (record.ended or time.time()) - record.started if record.started else 0
+    below = "" if record.parent == MAIN else f"  (below {record.parent})"
+    return f"{record.id}  {record.status.value:<9}  {seconds:>5.0f} s  {name}: {record.title[:80]}{below}"
+
+
+async def agents(context: CommandContext, _words: str) -> CommandResult:
+    """Their names and what they are for."""
+    make = context.session.parts.tool_services.spawner
+    spawner = None if make is None else make()
+    assert isinstance(spawner, AgentTasks)
+    cards = spawner.cards()
+    lines = [f"{card.name:<10}  {card.description}" for card in cards.by_name.values()]
+    return CommandResult("\n".join([*lines, *cards.problems]))

@@ -1,0 +1,77 @@
+"""Sub-agents in the chat: what is shown of them, their questions, and answers that come while a person types."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from tests.kit import HomeDir, home, pty
+from tests.kit.waiting import wait_until
+from tests.tasks.support import call, script
+
+WAIT = "while [ ! -e go ]; do sleep 0.02; done"
+
+
+def configured(tmp_path: Path, main: str, child: str, config: str = "") -> HomeDir:
+    made = home(tmp_path)
+    model = script(
+        tmp_path, "main", main.replace("TASK", call("general", script(tmp_path, "child", child), background=True))
+    )
+    made.configure(f'model = "{model}"\n{config}')
+    return made
+
+
+def test_an_answer_that_comes_while_a_person_types_starts_a_turn_and_what_was_typed_stays(tmp_path: Path) -> None:
+    child = f"call: bash {json.dumps({'command': WAIT})}\n---\ntext: found it\n"
+    here = configured(
+        tmp_path, "TASK\n---\ntext: I wait for it\n---\ntext: it was found\n---\ntext: bye\n", child, 'mode = "trust"\n'
+    )
+    with pty(home=here) as terminal:
+        terminal.expect("> ")
+        terminal.line("look")
+        terminal.expect("I wait for it")
+        terminal.expect("> ")
+        terminal.send("and then")
+        terminal.expect("and then")
+        (here.project / "go").touch()
+        terminal.expect("it was found")
+        terminal.expect("and then")
+        terminal.line(" go home")
+        terminal.expect("bye")
+        assert terminal.eof() == 0
+    prompts = [entry["content"] for entry in here.log() if entry.get("role") == "user"]
+    assert prompts[0] == "look" and prompts[1].endswith("is done]\nfound it") and prompts[2] == "and then go home"
+
+
+def test_a_question_of_a_sub_agent_stands_above_the_prompt_and_names_it(tmp_path: Path) -> None:
+    child = 'call: write {"file_path": "x", "content": "y"}\n---\ntext: written\n'
+    here = configured(tmp_path, "TASK\n---\ntext: I wait for it\n---\ntext: it is there\n", child)
+    with pty(home=here) as terminal:
+        terminal.expect("> ")
+        terminal.line("go")
+        terminal.expect("[sub-agent general ")
+        terminal.expect("write: x")
+        terminal.line("y")
+        terminal.expect("it is there")
+        assert terminal.eof() == 0
+    assert (here.project / "x").read_text() == "y"
+
+
+def test_tasks_are_listed_and_ended_with_the_chat(tmp_path: Path) -> None:
+    child = f"call: bash {json.dumps({'command': 'touch began; ' + WAIT})}\n---\ntext: never\n"
+    here = configured(tmp_path, "TASK\n---\ntext: I wait for it\n", child, 'mode = "trust"\n')
+    with pty(home=here) as terminal:
+        terminal.expect("> ")
+        terminal.line("look")
+        terminal.expect("general")
+        terminal.expect("begins in the background")
+        terminal.expect("I wait for it")
+        wait_until((here.project / "began").exists)
+        terminal.line("/tasks")
+        terminal.expect("running")
+        terminal.line("/agents")
+        terminal.expect("explore ")
+        assert terminal.eof() == 0
+        assert "sub-agent general ended with the session: do general" in terminal.text
+    record = json.loads(next(here.context().glob("tasks/*/task.json")).read_text())
+    assert record["status"] == "cancelled"
