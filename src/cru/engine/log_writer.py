@@ -80,9 +80,9 @@ def reply(
     parts: Parts, text: str, calls: Sequence[ToolCall], thinking: Sequence[Thinking], model: str, *,
     partial: str = "", usage: Usage = NOT_COUNTED,
 ) -> str:  # fmt: skip
-    """One reply of the model as one write: its text, then its calls. `usage`: the tokens of its request as the provider counted them.
-    Returns the id of the first entry."""
-    counts = ((INPUT_TOKENS, usage.input), ("output_tokens", usage.output))
+    """One reply of the model as one write: its text, then its calls. `usage`: the tokens of its request as the provider counted them, and
+    their cost. Returns the id of the first entry."""
+    counts = ((INPUT_TOKENS, usage.input), ("output_tokens", usage.output), ("cost", usage.cost))
     cached = (("cache_read_tokens", usage.cache_read), ("cache_write_tokens", usage.cache_write))
     shared: dict[str, Any] = {"model": model, **{name: count for name, count in (*counts, *cached) if count}}
     if thinking:
