@@ -77,6 +77,29 @@ def test_rules_hold_and_nobody_is_asked(home: HomeDir) -> None:
     assert result["metadata"]["is_error"]
 
 
+def test_plugins_hold_as_in_a_run_by_hand(home: HomeDir) -> None:
+    scripted(home, 'call: bash {"command": "touch ran"}\n---\ntext: the end\n')
+    (home.cru / "plugins").mkdir()
+    guard = 'cru.on("tool:before_call", function() return { cancel = true, reason = "not in a batch" } end)\n'
+    (home.cru / "plugins" / "guard.lua").write_text(guard)
+    write_items(home, {"prompt": "one", "id": "a", "mode": "trust"})
+    assert cru("batch", "p.jsonl", "--name", "n", home=home).code == 0
+    [result] = [entry for entry in home.log("n-a") if entry.get("entry_type") == "tool_result"]
+    assert "not in a batch" in result["content"] and not (home.project / "ran").exists()
+
+
+def test_an_item_waits_while_another_run_has_its_context(home: HomeDir) -> None:
+    with server([Hang(), Reply("answer")]) as model:
+        home.configure(url=model.url)
+        write_items(home, {"prompt": "one", "id": "a", "context": "chat"})
+        with start("-C", "chat", "by hand", home=home) as other:
+            begun(home, other, model.requests)
+            with start("batch", "p.jsonl", "--name", "n", home=home) as run:
+                run.wait_for("a waits: another run has the context chat")
+                other.signal(signal.SIGTERM)
+                assert run.wait().code == 0
+
+
 def test_what_fails_is_retried_by_the_command_that_is_named(home: HomeDir) -> None:
     scripted(home, "error: 400 not today\n---\ntext: now\n")
     write_items(home, {"prompt": "one", "id": "a"})

@@ -36,6 +36,14 @@ class WorkerEvents(Protocol):
 
     def died(self, task: QueuedTask, why: str) -> None: ...
 
+    def put_off(self, task: QueuedTask) -> None:
+        """Its context is held by a run of somebody else."""
+        ...
+
+    def lost(self, task: QueuedTask) -> None:
+        """Another worker has it by now, and its result counts."""
+        ...
+
     def took_over(self, worker: DeadWorker, count: int) -> None: ...
 
     def unavailable(self, error: QueueUnavailable | None) -> None:
@@ -167,6 +175,8 @@ class FleetWorker:
             result = replace(end.result, worker=self._registry.id, seconds=round(took, 3))
             if await self.call(self._queue.finish, self._registry.id, task, result):
                 self._events.finished(task, result)
+            else:
+                self._events.lost(task)
         else:
             await self._give_back(task, end)
 
@@ -174,8 +184,11 @@ class FleetWorker:
         if end.why:
             await self.call(self._queue.count_death, self._registry.id, self._registry.host, task, end.why)
             self._events.died(task, end.why)
-        else:
-            await self.call(self._queue.hand_back, self._registry.id, task, HELD_SECONDS if end.is_held else 0.0)
+            return
+        if end.is_held:
+            self._events.put_off(task)
+        wait = HELD_SECONDS if end.is_held else 0.0
+        await self.call(self._queue.hand_back, self._registry.id, task, wait)
 
     async def _beat(self) -> None:
         while True:

@@ -66,7 +66,7 @@ class WorkerRegistry:
         if not rows:
             raise WorkerReplaced(
                 "others took this worker for dead (was it stopped, or without its database?) and have its tasks",
-                "start it again: cru worker",
+                "the same command again takes part again",
             )
         now = time.monotonic()
         if now - self._last_beat > 2 * self._seconds:

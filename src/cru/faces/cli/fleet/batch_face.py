@@ -41,6 +41,7 @@ class BatchFace:
         self._name, self._as_json, self._out = name, as_json, out
         self._progress = ProgressLine() if sys.stderr.isatty() and not as_json else None
         self._known: set[str] = set()
+        self._put_off: set[str] = set()
         self._statuses: Counter[WorkStatus] = Counter()
         self._tokens, self._cost, self._before = 0, 0.0, 0
         self._begin = time.monotonic()
@@ -118,6 +119,14 @@ class BatchFace:
     def died(self, task: QueuedTask, why: str) -> None:
         self.note(f"{task.id} died: {why}")
 
+    def put_off(self, task: QueuedTask) -> None:
+        if task.key not in self._put_off:
+            self._put_off.add(task.key)
+            self.note(f"{task.id} waits: another run has the context {task.item.context}")
+
+    def lost(self, task: QueuedTask) -> None:
+        self.note(f"{task.id} is another worker's by now, and that one's result counts")
+
     def took_over(self, worker: DeadWorker, count: int) -> None:
         if count:
             self.note(f"{worker.id} is dead ({worker.why}); what it had goes on here: {count}")
@@ -174,12 +183,13 @@ class BatchFace:
         self._progress.show(" · ".join(parts))
 
     def _table(self, rows: Sequence[TaskRow]) -> str:
-        order = sorted(rows, key=lambda row: row.result is not None and row.result.status is WorkStatus.DONE)
+        order = sorted(rows, key=_is_done)
         shown = sorted(order[:SHOWN_ROWS], key=lambda row: row.line)
         width = max([len(row.id) for row in shown], default=2)
         lines = [_row(row, width) for row in shown]
         if len(rows) > len(shown):
-            lines.append(f"… and {len(rows) - len(shown)} more, all of them done")
+            done = sum(_is_done(row) for row in order[SHOWN_ROWS:])
+            lines.append(f"… and {len(rows) - len(shown)} more, {done} of them done")
         counts = ", ".join(f"{count} {status.value}" for status, count in self._statuses.items())
         cost = f", ${self._cost:.4f}" if self._cost else ""
         lines.append(
@@ -191,6 +201,10 @@ class BatchFace:
         line = {"v": VERSION, "type": kind, **({} if code is None else {"code": code}), "payload": payload}
         show(msgspec.json.encode(line).decode())
         sys.stdout.flush()
+
+
+def _is_done(row: TaskRow) -> bool:
+    return row.result is not None and row.result.status is WorkStatus.DONE
 
 
 def _row(row: TaskRow, width: int) -> str:

@@ -19,7 +19,7 @@ from cru.fleet import QueueUnavailable
 from cru.fleet.queue import WorkQueue
 from cru.fleet.records import QueuedTask, WorkResult, WorkStatus
 from cru.fleet.worker import FleetWorker, WorkerLimits
-from cru.fleet.workers import MISSED, DeadWorker, WorkerRegistry
+from cru.fleet.workers import MISSED, DeadWorker
 
 HELP = f"""\
 cru worker                      take tasks that `cru batch` queued, from any batch, until it is stopped
@@ -50,7 +50,7 @@ def command(parsed: Parsed, words: tuple[str, ...]) -> int:
     end_startup()
 
     async def work() -> int:
-        worker = FleetWorker(queue, registry, run_settings(parsed), limits, WorkerLines(registry))
+        worker = FleetWorker(queue, registry, run_settings(parsed), limits, WorkerLines())
         signals = StopSignals(worker, say_line, grace)
         try:
             await worker.run()
@@ -77,8 +77,8 @@ def _tell_left(queue: WorkQueue) -> None:
 class WorkerLines:
     """A line for everything that happens."""
 
-    def __init__(self, registry: WorkerRegistry) -> None:
-        self._registry = registry
+    def __init__(self) -> None:
+        self._put_off: set[str] = set()
 
     def started(self, task: QueuedTask) -> None:
         again = f", after {task.deaths} that died" if task.deaths else ""
@@ -90,6 +90,14 @@ class WorkerLines:
 
     def died(self, task: QueuedTask, why: str) -> None:
         say_line(f"{task.batch}/{task.id} died: {why}")
+
+    def put_off(self, task: QueuedTask) -> None:
+        if task.key not in self._put_off:
+            self._put_off.add(task.key)
+            say_line(f"{task.batch}/{task.id} waits: another run has the context {task.item.context}")
+
+    def lost(self, task: QueuedTask) -> None:
+        say_line(f"{task.batch}/{task.id} is another worker's by now, and that one's result counts")
 
     def took_over(self, worker: DeadWorker, count: int) -> None:
         if count:
